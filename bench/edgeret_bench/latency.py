@@ -1,0 +1,153 @@
+"""Latency of one request at a time, stage by stage, warm and cold, with memory. Histories come from real decisions."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from edgeret.device import resident_mb
+from edgeret.doctor import device, versions
+from edgeret.errors import CheckFailedError, MissingExtraError
+from edgeret.runtime import Runtime
+from edgeret.types import END
+from edgeret_bench.metrics import quantiles
+from edgeret_export.cards import find_card
+from edgeret_export.fetch import fetch
+from edgeret_export.onnx_export import quiet
+from edgeret_export.progress import track
+
+STAGES = ("tokenize", "encode", "search", "graph", "head", "decide", "first_select", "next_select")
+WARMUP = 20
+COLD_RUNS = 5
+_COLD = """
+import json, sys
+from time import perf_counter as now
+a = now(); import edgeret; b = now()
+runtime = edgeret.load(sys.argv[1], providers=tuple(sys.argv[3].split(",")), threads=int(sys.argv[4]))
+from edgeret.device import resident_mb
+c = now(); loaded = resident_mb(); decision = runtime.task(sys.argv[2]).next(); d = now()
+peak = None
+try:
+    import resource
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1 if sys.platform == "darwin" else 1000) / 1000 * 1.024
+except ImportError:
+    pass
+print(json.dumps({"import_ms": (b - a) * 1e3, "load_ms": (c - b) * 1e3, "first_answer_ms": (d - c) * 1e3,
+                  "rss_mb": loaded, "rss_after_answer_mb": resident_mb(), "peak_rss_mb": peak}))
+"""
+
+
+def run(
+    runtime: Runtime,
+    queries: Sequence[str],
+    *,
+    min_queries: int = 1024,
+    requested: Sequence[str] = ("cpu",),
+    compare: str | None = None,
+    samples: bool = False,
+) -> dict[str, Any]:
+    """The contract's `latency` result.
+
+    Every query is tokenised and encoded bare, then decided by a fresh task, so that both sides of a ratio see the
+    same noise. `compare` adds a peer's encoding of the same queries, in turn with ours; `samples` keeps raw values.
+    """
+    peer = _peer(compare) if compare else None
+    stages: dict[str, list[float]] = {name: [] for name in STAGES}
+    peer_ms: list[float] = []
+    for i in range(WARMUP):
+        runtime.task(queries[i % len(queries)]).next()
+        if peer is not None:
+            peer(queries[i % len(queries)])
+    for i in track(range(min_queries), "queries", min_queries):
+        query = queries[i % len(queries)]
+        _measure(runtime, query, stages)
+        if peer is not None:
+            started = perf_counter()
+            peer(query)
+            peer_ms.append((perf_counter() - started) * 1e3)
+    cold = cold_start(runtime, queries[0], requested)
+    result: dict[str, Any] = {
+        "n_queries": min_queries,
+        "stages": {name: quantiles(values) for name, values in stages.items()},
+        "overhead": _overhead(stages),
+        "cold_start": {k: v for k, v in cold.items() if k.endswith("_ms")},
+        "rss_mb": cold["rss_mb"]["p50"],
+        "rss_after_answer_mb": cold["rss_after_answer_mb"]["p50"],
+        "peak_rss_mb": cold["peak_rss_mb"]["p50"],
+        "bundle_mb": sum(f.size for f in runtime.manifest.files) / 1e6,
+        "providers": {"requested": list(requested), "actual": list(runtime.encoder.providers)},
+        "threads": runtime.encoder.threads,
+        "device": device(runtime),
+        "versions": versions(),
+        "bundle_hash": runtime.manifest.content_hash,
+        "process_rss_mb": resident_mb(),
+    }
+    if peer is not None:
+        ours = float(np.median(stages["first_select"]))
+        result["peers"] = {compare: {**quantiles(peer_ms), "times_first_select": float(np.median(peer_ms)) / ours}}
+    if samples:
+        result["samples_ms"] = stages
+    return result
+
+
+def cold_start(runtime: Runtime, query: str, providers: Sequence[str]) -> dict[str, dict[str, float]]:
+    """Import, load, first answer and memory, each measured in fresh processes. Raises CheckFailedError if one fails."""
+    command = [sys.executable, "-c", _COLD, str(Path(runtime.path).resolve()), query, ",".join(providers)]
+    command.append(str(runtime.encoder.threads))
+    runs = []
+    for _ in track(range(COLD_RUNS), "cold starts", COLD_RUNS):
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise CheckFailedError(f"a fresh process could not load the bundle: {done.stderr.strip().splitlines()[-1]}")
+        runs.append(json.loads(done.stdout))
+    return {key: quantiles([r[key] or float("nan") for r in runs]) for key in runs[0]}
+
+
+def _measure(runtime: Runtime, query: str, stages: Mapping[str, list[float]]) -> None:
+    encoder = runtime.encoder
+    a = perf_counter()
+    ids = encoder.tokenize(encoder.spec.query_prefix + query)
+    b = perf_counter()
+    encoder.embed(ids)
+    c = perf_counter()
+    task = runtime.task(query)
+    decision = task.next()
+    d = perf_counter()
+    stages["tokenize"].append((b - a) * 1e3)
+    stages["encode"].append((c - b) * 1e3)
+    stages["first_select"].append((d - c) * 1e3)
+    for stage in ("search", "graph", "head", "decide"):
+        stages[stage].append(decision.timings_ms.get(stage, 0.0))
+    called = next((c.tool for c in decision.candidates if c.tool != END), None)
+    if called is None:
+        return
+    e = perf_counter()
+    task.call(called)
+    task.next()
+    stages["next_select"].append((perf_counter() - e) * 1e3)
+
+
+def _overhead(stages: Mapping[str, list[float]]) -> dict[str, float]:
+    """What deciding adds to encoding, as a ratio of medians."""
+    bare = float(np.median(np.add(stages["tokenize"], stages["encode"])))
+    first, later = float(np.median(stages["first_select"])), float(np.median(stages["next_select"]))
+    return {"tokenize_and_encode_p50": bare, "first_select_ratio": first / bare, "next_select_share": later / bare}
+
+
+def _peer(name: str) -> Callable[[str], Any]:
+    """A peer's way from text to vector, by name. Raises MissingExtraError."""
+    try:
+        with quiet():
+            from sentence_transformers import SentenceTransformer
+
+            model = SentenceTransformer(str(fetch(find_card("all-minilm-l6-v2"))), device="cpu")
+    except ImportError:
+        raise MissingExtraError("bench", f"comparing with {name}") from None
+    return lambda text: model.encode(text, normalize_embeddings=True, show_progress_bar=False)

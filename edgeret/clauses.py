@@ -1,0 +1,27 @@
+"""Splits a request into clauses by rule, so that each can be searched on its own. No model, English only.
+
+A request that wants two things sits between both in vector space and near neither; its clauses do not. (Re-Invoke,
+papers/001, has an LLM extract such intents; the rule reaches a part of that at no cost.)
+"""
+
+from __future__ import annotations
+
+import re
+
+_BOUNDARY = re.compile(
+    r"""
+      (?<=[.!?;:])\s+                                       # sentences
+    | \s*(?:,\s*)?\b(?:and\s+then|and\s+also|as\s+well\s+as|after\s+that|afterwards?|in\s+addition|additionally
+        |moreover|furthermore|plus|followed\s+by|along\s+with|while|then|also|and|or|but|so\s+that)\b\s*
+    | \s*[,;]\s+
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+_MIN_WORDS = 3
+
+
+def split_clauses(query: str) -> list[str]:
+    """The clauses of `query` that have at least three words, in order, without repeats; never the query itself."""
+    pieces = (piece.strip(" \t\n,;:.!?") for piece in _BOUNDARY.split(query))
+    clauses = dict.fromkeys(piece for piece in pieces if len(piece.split()) >= _MIN_WORDS)
+    return [clause for clause in clauses if clause != query.strip(" \t\n,;:.!?")]

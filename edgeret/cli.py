@@ -1,0 +1,209 @@
+"""The command line of the runtime. Parses arguments and prints; the work is elsewhere."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from edgeret import __version__
+from edgeret.bundle import open_bundle
+from edgeret.console import Parser, add_command, run, table
+from edgeret.demonstrations import check_query
+from edgeret.doctor import examine, stray_files, versions
+from edgeret.errors import BundleError, EdgeretError, InputError
+from edgeret.index import ROLE as INDEX_ROLE
+from edgeret.policy import POLICIES
+from edgeret.providers import NAMES
+from edgeret.runtime import Runtime, load
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """The parser of `edgeret`."""
+    parser = Parser(prog="edgeret", description="Decides which function an assistant calls next.")
+    parser.add_argument("--version", action="version", version=f"edgeret {__version__}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+
+    search = add_command(commands, "search", "Find tools by their descriptions.", _search, _print_search, bundle=True)
+    search.add_argument("query", metavar="QUERY")
+    search.add_argument("-k", type=int, default=10, metavar="N", help="how many tools (default: %(default)s)")
+    search.add_argument("--clauses", action="store_true", help="search every clause of the query too")
+
+    select = add_command(commands, "select", "Decide which function comes next.", _select, _print_select, bundle=True)
+    select.add_argument("query", metavar="QUERY")
+    select.add_argument("--history", default="", metavar="a,b,c", help="tools called so far, in order (or a JSON array)")
+    select.add_argument("-k", type=int, default=10, metavar="N", help="candidates to list (default: %(default)s)")
+    _add_policy(select)
+
+    plan = add_command(commands, "plan", "Decide step by step until <end>.", _plan, _print_plan, bundle=True)
+    plan.add_argument("query", metavar="QUERY")
+    plan.add_argument("--max-steps", type=int, default=16, metavar="N", help="bound on the calls (default: %(default)s)")
+    _add_policy(plan, floor=False)
+
+    for command in (search, select, plan):
+        add_runtime_options(command)
+    add_command(commands, "inspect", "Show what a bundle holds.", _inspect, _print_inspect, bundle=True)
+    add_command(commands, "verify", "Check every byte of a bundle.", _verify, _print_checks, bundle=True)
+    doctor = add_command(
+        commands, "doctor", "Check that a bundle works on this device.", _doctor, _print_checks, bundle=True
+    )
+    add_runtime_options(doctor)
+    return parser
+
+
+def add_runtime_options(parser: argparse.ArgumentParser) -> None:
+    """Adds the options of `edgeret.load` that a command line can give."""
+    parser.add_argument(
+        "--provider", action="append", metavar="NAME", help=f"execution provider: {', '.join(NAMES)} (default: cpu)"
+    )
+    parser.add_argument("--allow-fallback", action="store_true", help="run on the CPU where the provider cannot be had")
+    parser.add_argument("--threads", type=int, metavar="N", help="CPU threads (default: what this process may use)")
+
+
+def load_runtime(arguments: argparse.Namespace) -> Runtime:
+    """The runtime that the options of `add_runtime_options` ask for."""
+    if arguments.threads is not None and arguments.threads < 1:
+        raise InputError(f"--threads must be at least 1, found {arguments.threads}")
+    return load(
+        arguments.bundle,
+        providers=arguments.provider or ("cpu",),
+        allow_fallback=arguments.allow_fallback,
+        threads=arguments.threads,
+    )
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Entry point."""
+    return run(make_parser(), argv)
+
+
+def parse_history(text: str) -> list[str]:
+    """Tool names from `a,b,c`, or from a JSON array where names hold commas. Raises InputError."""
+    if text.lstrip().startswith("["):
+        try:
+            names = json.loads(text)
+        except ValueError as error:
+            raise InputError(f"--history: not a JSON array ({error})") from None
+        if not all(isinstance(name, str) for name in names):
+            raise InputError("--history: a JSON array of tool names is needed")
+        return list(names)
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def _add_policy(parser: argparse.ArgumentParser, floor: bool = True) -> None:
+    parser.add_argument("--policy", choices=POLICIES, default="auto", help="who decides (default: %(default)s)")
+    if floor:
+        parser.add_argument(
+            "--min-probability", type=float, metavar="P", help="abstain below this probability (default: the bundle's)"
+        )
+
+
+def _search(arguments: argparse.Namespace) -> Mapping[str, Any]:
+    check_query(arguments.query)
+    runtime = load_runtime(arguments)
+    hits = runtime.search(arguments.query, arguments.k, clauses=arguments.clauses)
+    return {"query": arguments.query, "index": runtime.index.kind, "hits": [asdict(hit) for hit in hits]}
+
+
+def _print_search(result: Mapping[str, Any]) -> str:
+    return table([[hit["similarity"], hit["tool"]] for hit in result["hits"]], ("cosine", "tool"))
+
+
+def _select(arguments: argparse.Namespace) -> Mapping[str, Any]:
+    check_query(arguments.query)
+    if arguments.k < 1:
+        raise InputError(f"-k must be at least 1, found {arguments.k}")
+    history = parse_history(arguments.history)
+    runtime = load_runtime(arguments)
+    task = runtime.task(arguments.query)
+    for tool in history:
+        task.call(tool)
+    return task.next(policy=arguments.policy, k=arguments.k, min_probability=arguments.min_probability).to_dict()
+
+
+def _print_select(result: Mapping[str, Any]) -> str:
+    what = result["tool"] if not result["abstained"] else "abstained"
+    lines = [f"{what}  (probability {result['probability']:.3f}, by {result['source']})", f"because {result['reason']}", ""]
+    lines.append(table([[c["probability"], c["tool"]] for c in result["candidates"]], ("probability", "candidate")))
+    lines += ["", "ms: " + ", ".join(f"{stage} {ms:.3f}" for stage, ms in result["timings_ms"].items())]
+    return "\n".join(lines)
+
+
+def _plan(arguments: argparse.Namespace) -> Mapping[str, Any]:
+    check_query(arguments.query)
+    if arguments.max_steps < 1:
+        raise InputError(f"--max-steps must be at least 1, found {arguments.max_steps}")
+    runtime = load_runtime(arguments)
+    return runtime.plan(arguments.query, policy=arguments.policy, max_steps=arguments.max_steps).to_dict()
+
+
+def _print_plan(result: Mapping[str, Any]) -> str:
+    rows = [
+        [i, step["tool"] or f"(abstained: {step['reason']})", step["probability"], step["source"]]
+        for i, step in enumerate(result["steps"], 1)
+    ]
+    return table(rows, ("step", "tool", "probability", "by")) + f"\n\n{result['outcome']}"
+
+
+def _inspect(arguments: argparse.Namespace) -> Mapping[str, Any]:
+    bundle = open_bundle(arguments.bundle)
+    info = bundle.manifest.info
+    names = bundle.map(INDEX_ROLE).get("names", [])
+    encoder = dict(info["encoder"])
+    return {
+        "bundle": str(bundle.path),
+        "format_version": bundle.manifest.version,
+        "content_hash": bundle.manifest.content_hash,
+        "built_with": info.get("edgeret"),
+        "size_mb": round(bundle.size / 1e6, 3),
+        "encoder": encoder,
+        "planner": None,
+        "tools": names,
+        "counts": info.get("counts"),
+        "recipe": info.get("recipe"),
+        "report": info.get("report"),
+        "toolchain": info.get("toolchain"),
+        "files": [asdict(entry) for entry in bundle.manifest.files],
+    }
+
+
+def _print_inspect(result: Mapping[str, Any]) -> str:
+    counts, report, spec = result["counts"], result["report"], result["encoder"]["spec"]
+    rows = [[f["name"], f["role"], round(f["size"] / 1e6, 3), f["licence"], f["source"]] for f in result["files"]]
+    lines = [
+        f"{result['bundle']}  format {result['format_version']}, {result['size_mb']} MB, {result['content_hash'][:16]}…",
+        f"encoder  {result['encoder']['card']}, {spec['precision']} ({spec['instruction_set']}), {spec['dimension']} numbers",
+        f"tools    {counts['tools']}, demonstrations {counts['demonstrations']}, clusters {counts['clusters']}; "
+        f"without demonstration: {len(counts['without_demonstration'])}",
+    ]
+    held_out = report["held_out"]
+    if "top1" in held_out:
+        top1 = ", ".join(f"{name} {value:.3f}" for name, value in held_out["top1"].items())
+        lines.append(f"held out top-1 {top1}; ECE {held_out['ece_calibrated']:.4f}")
+    return "\n".join([*lines, "", table(rows, ("file", "role", "MB", "licence", "source"))])
+
+
+def _verify(arguments: argparse.Namespace) -> Mapping[str, Any]:
+    try:
+        bundle = open_bundle(arguments.bundle)
+    except BundleError as error:
+        # Told as a finding: here a damaged bundle is an answer (exit 1), elsewhere an obstacle (exit 2).
+        return {"ok": False, "checks": [{"name": "integrity", "ok": False, "detail": str(error)}]}
+    detail = f"{len(bundle.manifest.files)} files, {bundle.size} bytes, content hash {bundle.manifest.content_hash}"
+    checks = [{"name": "integrity", "ok": True, "detail": detail}, stray_files(bundle)]
+    return {"ok": all(c["ok"] for c in checks), "content_hash": bundle.manifest.content_hash, "checks": checks}
+
+
+def _doctor(arguments: argparse.Namespace) -> Mapping[str, Any]:
+    try:
+        return examine(load_runtime(arguments))
+    except EdgeretError as error:
+        return {"ok": False, "checks": [{"name": "loading", "ok": False, "detail": str(error)}], "versions": versions()}
+
+
+def _print_checks(result: Mapping[str, Any]) -> str:
+    return "\n".join(f"{'ok   ' if c['ok'] else 'FAILS'}  {c['name']}: {c['detail']}" for c in result["checks"])
+
+

@@ -1,0 +1,161 @@
+"""Demonstrations (queries with the calls that solved them) and retrieval queries: reads, checks, walks step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from edgeret.errors import InputError
+from edgeret.jsonl import parse_objects, read_text, text_field
+from edgeret.types import END, Call
+
+MAX_QUERY_CHARS = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One decision of a plan: the tools called so far, and the acceptable next ones (`F*_t` of paper 002)."""
+
+    history: tuple[str, ...]
+    acceptable: frozenset[str]
+    taken: str
+
+
+@dataclass(frozen=True, slots=True)
+class Demonstration:
+    """A query with its calls. `links` None: a chain; otherwise pairs (i, j): call j needs the output of call i."""
+
+    id: str
+    query: str
+    calls: tuple[Call, ...]
+    links: tuple[tuple[int, int], ...] | None = None
+
+    def steps(self, order: Sequence[int] | None = None) -> list[Step]:
+        """The plan's decisions, teacher-forced, the last one being `<end>` (appendix D of paper 002).
+
+        `order` is a permutation of the calls that respects the links; None takes the calls as written. In a DAG every
+        call whose predecessors are done is acceptable; in a chain only the next one is.
+        """
+        order = range(len(self.calls)) if order is None else order
+        steps: list[Step] = []
+        done: list[int] = []
+        for position in [*order, None]:
+            ready = self.ready(done)
+            taken = END if position is None else self.calls[position].tool
+            acceptable = frozenset(self.calls[i].tool for i in ready) if ready else frozenset((END,))
+            steps.append(Step(tuple(self.calls[i].tool for i in done), acceptable, taken))
+            if position is not None:
+                done.append(position)
+        return steps
+
+    def ready(self, done: Collection[int]) -> list[int]:
+        """Indices of the calls that may come next once the calls `done` have been made."""
+        if self.links is None:
+            return [len(done)] if len(done) < len(self.calls) else []
+        waiting = {j for i, j in self.links if i not in done}
+        return [i for i in range(len(self.calls)) if i not in done and i not in waiting]
+
+
+@dataclass(frozen=True, slots=True)
+class RetrievalQuery:
+    """A query with the tools that fit it; an empty set means that none does."""
+
+    id: str
+    query: str
+    tools: frozenset[str]
+
+
+def check_query(query: str, where: str = "query") -> str:
+    """The query, unless it is blank or longer than `MAX_QUERY_CHARS`. Raises InputError."""
+    if not query.strip():
+        raise InputError(f"{where}: empty; give the user's words")
+    if len(query) > MAX_QUERY_CHARS:
+        raise InputError(f"{where}: {len(query)} characters, at most {MAX_QUERY_CHARS} are allowed; shorten the text")
+    return query
+
+
+def read_demonstrations(path: str | Path, tools: Collection[str]) -> list[Demonstration]:
+    """Demonstrations of a JSONL file, in file order. `tools` are the known names.
+
+    Raises InputError at the first line that does not parse, calls an unknown tool, or whose links are no DAG along
+    the order of the calls.
+    """
+    path = Path(path)
+    known = frozenset(tools)
+    found: list[Demonstration] = []
+    for where, value in parse_objects(read_text(path, "demonstrations as JSONL"), path):
+        query = check_query(text_field(where, value, "query"), where)
+        calls = tuple(_call(where, entry, known) for entry in _list(where, value, "calls"))
+        links = _links(where, value["links"], len(calls)) if value.get("links") is not None else None
+        found.append(Demonstration(str(value.get("id", len(found))), query, calls, links))
+    if not found:
+        raise InputError(f"{path}: no demonstrations in it")
+    return found
+
+
+def read_queries(path: str | Path, tools: Collection[str] | None = None) -> list[RetrievalQuery]:
+    """Retrieval queries of a JSONL file, in file order; names are checked against `tools` unless None.
+
+    Raises InputError at the first line that does not parse or names an unknown tool.
+    """
+    path = Path(path)
+    known = None if tools is None else frozenset(tools)
+    found: list[RetrievalQuery] = []
+    for where, value in parse_objects(read_text(path, "queries as JSONL"), path):
+        query = check_query(text_field(where, value, "query"), where)
+        names = _list(where, value, "tools")
+        for name in names:
+            if not isinstance(name, str) or (known is not None and name not in known):
+                raise InputError(f'{where}: unknown tool {name!r} in "tools"; it is not among the tools given')
+        found.append(RetrievalQuery(str(value.get("id", len(found))), query, frozenset(names)))
+    if not found:
+        raise InputError(f"{path}: no queries in it")
+    return found
+
+
+def linear_extensions(demonstration: Demonstration, limit: int) -> Iterator[tuple[int, ...]]:
+    """Up to `limit` orders of the calls that respect the links, the written one first, then lexicographic ones."""
+    count = len(demonstration.calls)
+    written = tuple(range(count))
+    yield written
+    found = 1
+    pending: list[tuple[int, ...]] = [()]
+    while pending and found < limit:
+        prefix = pending.pop()
+        if len(prefix) == count:
+            if prefix != written:
+                found += 1
+                yield prefix
+            continue
+        pending.extend((*prefix, i) for i in reversed(demonstration.ready(prefix)))
+
+
+def _list(where: str, value: dict[str, Any], key: str) -> list[Any]:
+    found = value.get(key)
+    if not isinstance(found, list):
+        raise InputError(f'{where}: "{key}" must be a list, found {type(found).__name__ if key in value else "nothing"}')
+    return found
+
+
+def _call(where: str, entry: Any, known: frozenset[str]) -> Call:
+    if not isinstance(entry, dict):
+        raise InputError(f'{where}: a call must be {{"tool": …}}, found {type(entry).__name__}')
+    name = text_field(where, entry, "tool")
+    if name not in known:
+        raise InputError(f'{where}: unknown tool "{name}" in a call; it is not among the tools given')
+    arguments = entry.get("arguments") or {}
+    if not isinstance(arguments, dict):
+        raise InputError(f'{where}: "arguments" must be an object, found {type(arguments).__name__}')
+    return Call(name, arguments)
+
+
+def _links(where: str, value: Any, n_calls: int) -> tuple[tuple[int, int], ...]:
+    links: list[tuple[int, int]] = []
+    for pair in value if isinstance(value, list) else [None]:
+        ok = isinstance(pair, list) and len(pair) == 2 and all(type(i) is int for i in pair)
+        if not ok or not 0 <= pair[0] < pair[1] < n_calls:
+            raise InputError(f'{where}: "links" must be pairs [i, j] with 0 <= i < j < {n_calls}, found {pair!r}')
+        links.append((pair[0], pair[1]))
+    return tuple(links)

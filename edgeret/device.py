@@ -1,0 +1,54 @@
+"""What this machine is: how many CPUs we may use, and which vector instructions they have. Reads, never changes."""
+
+from __future__ import annotations
+
+import os
+import platform
+from functools import cache
+from pathlib import Path
+
+_CGROUP_MAX = Path("/sys/fs/cgroup/cpu.max")
+_CPUINFO = Path("/proc/cpuinfo")
+
+
+def available_cpus() -> int:
+    """CPUs this process may use: its affinity mask, cut down to the cgroup's quota. At least 1."""
+    count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
+    try:
+        quota, period = _CGROUP_MAX.read_text().split()
+        if quota != "max":
+            count = min(count, max(1, round(int(quota) / int(period))))
+    except (OSError, ValueError):
+        pass  # no cgroup v2 here, so no quota
+    return max(1, count)
+
+
+@cache
+def instruction_set() -> str:
+    """The widest int8 family of this CPU: avx512_vnni, avx_vnni, avx512, avx2, arm64_dotprod, arm64, or generic."""
+    machine = platform.machine().lower()
+    try:
+        text = _CPUINFO.read_text()
+    except OSError:
+        text = ""
+    flags = {word for line in text.splitlines() if line.lower().startswith(("flags", "features")) for word in line.split()}
+    if machine in ("aarch64", "arm64"):
+        return "arm64_dotprod" if "asimddp" in flags or platform.system() == "Darwin" else "arm64"
+    for name, needed in (
+        ("avx512_vnni", "avx512_vnni"),
+        ("avx_vnni", "avx_vnni"),
+        ("avx512", "avx512bw"),
+        ("avx2", "avx2"),
+    ):
+        if needed in flags:
+            return name
+    return "generic"
+
+
+def resident_mb() -> float:
+    """Resident set size of this process in MB (10^6 bytes); nan where the system does not tell."""
+    try:
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+    except (OSError, ValueError, IndexError):
+        return float("nan")
+    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6

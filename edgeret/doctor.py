@@ -1,0 +1,121 @@
+"""Asks whether a bundle works as it should on this very device: integrity, environment, golden vectors, one decision."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+import numpy as np
+
+from edgeret.bundle import unlisted
+from edgeret.codec import get, get_array, get_strings
+from edgeret.device import available_cpus, instruction_set
+from edgeret.index import HNSW_ROLE, hnsw_available
+from edgeret.runtime import Runtime
+
+MIN_GOLDEN_COSINE: Mapping[str, float] = {"fp32": 0.9999, "fp16": 0.999, "int8": 0.98}
+_DISTRIBUTIONS = ("edgeret", "numpy", "onnxruntime", "onnxruntime-gpu", "tokenizers", "msgpack", "hnswlib")
+
+
+def examine(runtime: Runtime) -> dict[str, Any]:
+    """Findings about a loaded bundle: `{"ok", "checks": [{"name", "ok", "detail"}], "versions", "device"}`."""
+    checks = [
+        _check("integrity", True, f"{len(runtime.manifest.files)} files as listed, {runtime.manifest.content_hash[:12]}…"),
+        _golden(runtime),
+        _instructions(runtime),
+        _distributions(),
+        _index(runtime),
+        _decision(runtime),
+    ]
+    return {
+        "ok": all(check["ok"] for check in checks),
+        "checks": checks,
+        "versions": versions(),
+        "device": device(runtime),
+    }
+
+
+def versions() -> dict[str, str]:
+    """Versions of Python and of the distributions that matter, those that are installed."""
+    found = {"python": platform.python_version()}
+    for name in _DISTRIBUTIONS:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def device(runtime: Runtime) -> dict[str, Any]:
+    """What the runtime runs on, for reports: machine, CPUs, instruction set, threads, actual providers."""
+    return {
+        "machine": platform.machine(),
+        "system": f"{platform.system()} {platform.release()}",
+        "cpus": available_cpus(),
+        "instruction_set": instruction_set(),
+        "threads": runtime.encoder.threads,
+        "providers": list(runtime.encoder.providers),
+    }
+
+
+def golden_cosines(runtime: Runtime) -> list[float]:
+    """Cosines of this device's vectors to the build host's, one a golden query."""
+    where = f"{runtime.path} (golden)"
+    golden = get(runtime.manifest.info, "golden", dict, where)
+    queries = get_strings(golden, "queries", where)
+    vectors = get_array(golden, "vectors", "<f4", (len(queries), runtime.encoder.spec.dimension), where)
+    return [float(runtime.encoder.encode(q) @ v) for q, v in zip(queries, vectors, strict=True)]
+
+
+def stray_files(runtime_bundle: Any) -> dict[str, Any]:
+    """A check that the folder holds nothing that the manifest does not list."""
+    strays = unlisted(runtime_bundle)
+    detail = f"not in the manifest: {', '.join(strays[:5])}; delete them" if strays else "no file beside those listed"
+    return _check("no stray files", not strays, detail)
+
+
+def _check(name: str, ok: bool, detail: str) -> dict[str, Any]:
+    return {"name": name, "ok": ok, "detail": detail}
+
+
+def _golden(runtime: Runtime) -> dict[str, Any]:
+    cosines = golden_cosines(runtime)
+    floor = MIN_GOLDEN_COSINE.get(runtime.encoder.spec.precision, 0.98)
+    worst = min(cosines, default=float("nan"))
+    detail = f"cosine to the build host's vectors at least {worst:.5f} over {len(cosines)} queries, {floor} needed"
+    if not worst >= floor:
+        detail += "; this CPU computes other vectors: build a bundle here, or with --precision fp32"
+    return _check("golden vectors", bool(np.isfinite(worst)) and worst >= floor, detail)
+
+
+def _instructions(runtime: Runtime) -> dict[str, Any]:
+    spec, here = runtime.encoder.spec, instruction_set()
+    if spec.precision != "int8" or spec.instruction_set == here:
+        return _check("instruction set", True, f"{spec.precision} for {spec.instruction_set}, this CPU has {here}")
+    detail = f"int8 was made for {spec.instruction_set}, this CPU has {here}: vectors and speed may differ (see golden vectors)"
+    return _check("instruction set", True, detail)
+
+
+def _distributions() -> dict[str, Any]:
+    found = versions()
+    both = "onnxruntime" in found and "onnxruntime-gpu" in found
+    detail = "onnxruntime and onnxruntime-gpu overwrite each other; keep one: pip uninstall onnxruntime onnxruntime-gpu"
+    return _check("one ONNX Runtime", not both, detail if both else ", ".join(f"{k} {v}" for k, v in found.items()))
+
+
+def _index(runtime: Runtime) -> dict[str, Any]:
+    detail = f"{runtime.index.kind} over {len(runtime.index.names)} tools"
+    if runtime.manifest.file(HNSW_ROLE) is not None and not hnsw_available():
+        detail += "; the bundle's HNSW graph is not used. Install it with: pip install 'edgeret[hnsw]'"
+    return _check("index", True, detail)
+
+
+def _decision(runtime: Runtime) -> dict[str, Any]:
+    where = f"{runtime.path} (golden)"
+    query = get_strings(get(runtime.manifest.info, "golden", dict, where), "queries", where)[0]
+    decision = runtime.task(query).next(policy="heads")
+    total = sum(c.probability for c in runtime.task(query).candidates())
+    detail = f"{decision.tool} with probability {decision.probability:.3f}; probabilities sum to {total:.5f}"
+    return _check("a decision", abs(total - 1) < 1e-3, detail)

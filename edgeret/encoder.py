@@ -1,0 +1,185 @@
+"""Text to unit vector, on ONNX Runtime. Knows nothing of tools.
+
+The graph itself pools and normalises, so one run gives the vector. Texts are encoded one at a time: dynamic int8
+quantisation scales activations over the whole batch, so a text's vector would depend on its neighbours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeret.bundle import Bundle
+from edgeret.codec import get
+from edgeret.errors import BundleError
+from edgeret.providers import ProviderChoice, create_session, import_onnxruntime, name_of
+
+OUTPUT, TOKENS_OUTPUT = "sentence_embedding", "token_embeddings"
+SEGMENTS = 3
+"""Parts of a query that are pooled on their own beside the whole; requests tend to name their steps in order."""
+STATIC_TOKENS = 128
+ROLE, TOKENIZER_ROLE = "encoder", "tokenizer"
+
+
+@dataclass(frozen=True, slots=True)
+class EncoderSpec:
+    """What turns text into this encoder's vectors; every field is part of the fingerprint.
+
+    `dimension` is the vector's length, `max_tokens` where a text is cut, `pooling` and `normalised` what the graph
+    does after its last layer, `query_prefix` and `tool_prefix` what is put before the text, `precision` one of fp32,
+    fp16, int8 and `instruction_set` the CPU family that int8 was quantised for ("any" otherwise).
+    """
+
+    dimension: int
+    max_tokens: int
+    pooling: str
+    normalised: bool
+    query_prefix: str
+    tool_prefix: str
+    precision: str
+    instruction_set: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields as plain data, for the manifest and the fingerprint."""
+        return asdict(self)
+
+    @staticmethod
+    def from_dict(value: dict[str, Any], where: str) -> EncoderSpec:
+        """Reads the fields back. Raises BundleError when one is missing or of another type."""
+        spec = EncoderSpec(
+            dimension=get(value, "dimension", int, where),
+            max_tokens=get(value, "max_tokens", int, where),
+            pooling=get(value, "pooling", str, where),
+            normalised=get(value, "normalised", bool, where),
+            query_prefix=get(value, "query_prefix", str, where),
+            tool_prefix=get(value, "tool_prefix", str, where),
+            precision=get(value, "precision", str, where),
+            instruction_set=get(value, "instruction_set", str, where),
+        )
+        if not 0 < spec.dimension <= 1 << 16 or not 0 < spec.max_tokens <= 1 << 16:
+            raise BundleError(f"{where}: impossible encoder sizes {spec.dimension} and {spec.max_tokens}")
+        return spec
+
+
+class Encoder:
+    """An embedding model. Immutable after construction and safe to use from several threads."""
+
+    def __init__(
+        self,
+        model: bytes,
+        tokenizer: bytes,
+        spec: EncoderSpec,
+        choice: ProviderChoice,
+        threads: int,
+        static_tokens: int | None = None,
+    ) -> None:
+        """Starts an ONNX Runtime session with `threads` CPU threads.
+
+        `static_tokens` pads every text to one length (and cuts it there), as NPU compilers want; None leaves shapes
+        dynamic unless the provider needs them fixed. Raises ProviderError, and BundleError for a strange graph.
+        """
+        from tokenizers import Tokenizer
+
+        ort = import_onnxruntime()
+        self.spec = spec
+        self.threads = threads
+        self._static = static_tokens or (STATIC_TOKENS if choice.static else None)
+        options = ort.SessionOptions()
+        options.intra_op_num_threads = threads
+        options.inter_op_num_threads = 1
+        options.log_severity_level = 3
+        if self._static is not None:
+            options.add_free_dimension_override_by_name("batch_size", 1)
+            options.add_free_dimension_override_by_name("sequence_length", self._static)
+        self._session = create_session(model, choice, options)
+        self._bound = choice.bound
+        self._inputs = frozenset(i.name for i in self._session.get_inputs())
+        outputs = [o.name for o in self._session.get_outputs()]
+        known = {"input_ids", "attention_mask", "token_type_ids"}
+        if not {OUTPUT, TOKENS_OUTPUT} <= set(outputs) or not self._inputs <= known:
+            raise BundleError(f"encoder: unexpected inputs {sorted(self._inputs)} or outputs {outputs}")
+        self._tokenizer: Any = Tokenizer.from_buffer(tokenizer)
+        self._tokenizer.no_padding()
+        self._tokenizer.enable_truncation(min(spec.max_tokens, self._static or spec.max_tokens))
+
+    @property
+    def providers(self) -> tuple[str, ...]:
+        """The execution providers that the session really has, first the one that runs."""
+        return tuple(name_of(p) for p in self._session.get_providers())
+
+    def tokenize(self, text: str) -> NDArray[np.int64]:
+        """Token ids of `text`, shape (tokens,), cut at the spec's `max_tokens`."""
+        return np.array(self._tokenizer.encode(text).ids, dtype=np.int64)
+
+    def embed(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
+        """The unit vector of tokenised text: ids (tokens,) to float32 (dimension,)."""
+        vector: NDArray[np.float32] = self._run(ids, [OUTPUT])[0][0]
+        return vector
+
+    def embed_segments(self, ids: NDArray[np.int64]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """The unit vector (dimension,) and, from the same run, the unit vectors of the text's consecutive parts,
+        float32 (SEGMENTS, dimension); a part without a token of its own (very short texts) is a row of zeros.
+        """
+        vector, tokens = self._run(ids, [OUTPUT, TOKENS_OUTPUT])
+        return vector[0], segment_means(tokens[0, : len(ids)])
+
+    def _run(self, ids: NDArray[np.int64], outputs: list[str]) -> list[NDArray[np.float32]]:
+        tokens = ids.shape[0]
+        length = self._static or tokens
+        inputs = {"input_ids": np.zeros((1, length), np.int64), "attention_mask": np.zeros((1, length), np.int64)}
+        inputs["input_ids"][0, :tokens] = ids
+        inputs["attention_mask"][0, :tokens] = 1
+        if "token_type_ids" in self._inputs:
+            inputs["token_type_ids"] = np.zeros((1, length), np.int64)
+        result: list[NDArray[np.float32]]
+        if self._bound:
+            # ONNX Runtime then copies once each way, and not node by node.
+            binding = self._session.io_binding()
+            for name, value in inputs.items():
+                binding.bind_cpu_input(name, value)
+            for name in outputs:
+                binding.bind_output(name, "cpu")
+            self._session.run_with_iobinding(binding)
+            result = binding.copy_outputs_to_cpu()
+        else:
+            result = self._session.run(outputs, inputs)
+        return result
+
+    def encode(self, text: str) -> NDArray[np.float32]:
+        """The unit vector of a query's text, float32 (dimension,); the spec's query prefix is put before it."""
+        return self.embed(self.tokenize(self.spec.query_prefix + text))
+
+    def encode_tools(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Unit vectors of tool texts, float32 (len(texts), dimension)."""
+        return self.stack(self.embed(self.tokenize(self.spec.tool_prefix + text)) for text in texts)
+
+    def stack(self, vectors: Iterable[NDArray[np.float32]]) -> NDArray[np.float32]:
+        """Vectors as rows, float32 (n, dimension), n may be 0."""
+        rows = list(vectors)
+        return np.stack(rows).astype(np.float32) if rows else np.zeros((0, self.spec.dimension), np.float32)
+
+
+def segment_means(tokens: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Unit means of the consecutive thirds of a text's token vectors (tokens, dimension), float32
+    (SEGMENTS, dimension). The first and the last token ([CLS], [SEP]) stand for no word and are left out.
+    """
+    words = tokens[1:-1]
+    result = np.zeros((SEGMENTS, tokens.shape[1]), np.float32)
+    # Word i belongs to part floor(i * SEGMENTS / words), so part j begins at the first i with i * SEGMENTS >= j * words.
+    bounds = [-(-j * len(words) // SEGMENTS) for j in range(SEGMENTS + 1)]
+    for j in range(SEGMENTS):
+        if bounds[j] < bounds[j + 1]:
+            total = words[bounds[j] : bounds[j + 1]].sum(axis=0)
+            result[j] = total / max(float(np.sqrt(total @ total)), 1e-12)
+    return result
+
+
+def load_encoder(bundle: Bundle, choice: ProviderChoice, threads: int, static_tokens: int | None = None) -> Encoder:
+    """The bundle's encoder. Raises BundleError or ProviderError."""
+    where = f"{bundle.path} (encoder)"
+    spec = EncoderSpec.from_dict(get(get(bundle.manifest.info, "encoder", dict, where), "spec", dict, where), where)
+    return Encoder(bundle.read(ROLE), bundle.read(TOKENIZER_ROLE), spec, choice, threads, static_tokens)

@@ -1,0 +1,36 @@
+"""Every exception edgeret raises on purpose. This room imports nothing of ours.
+
+A message says what is wrong, where, what was expected and found, and how to mend it. `exit_code` is what the command
+lines return: 2 for bad usage or bad input, 1 for a check that failed.
+"""
+
+
+class EdgeretError(Exception):
+    """Root of all errors that a caller can act on."""
+
+    exit_code = 2
+
+
+class InputError(EdgeretError):
+    """Tools, demonstrations, queries or options that do not fit."""
+
+
+class BundleError(EdgeretError):
+    """A bundle that is missing, altered, truncated, newer than this release, or put together from strangers."""
+
+
+class ProviderError(EdgeretError):
+    """The execution provider that was asked for cannot be had."""
+
+
+class MissingExtraError(EdgeretError):
+    """A part of edgeret that was not installed."""
+
+    def __init__(self, extra: str, needed_for: str) -> None:
+        super().__init__(f"{needed_for} requires extra '{extra}'. Install it with: pip install 'edgeret[{extra}]'")
+
+
+class CheckFailedError(EdgeretError):
+    """A gate or a self-test that did not hold (parity at export, golden vectors on the device)."""
+
+    exit_code = 1

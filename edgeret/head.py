@@ -1,0 +1,133 @@
+"""DTDR-L (papers/002, section 4): query and history to next-tool log-probabilities, by a linear layer.
+
+The factored form is the one that decides: its input is the query's vector beside features of the history, so that the
+query is multiplied once a task and a step only adds a few rows. The plain form is the paper's own (and, trained without
+history, TinyAgent's learned retriever); the benchmarks compare with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeret.bundle import Bundle, check_owner
+from edgeret.codec import get, get_array, get_strings
+from edgeret.encoder import SEGMENTS
+from edgeret.errors import BundleError
+
+ROLE, PAPER_ROLE, STATIC_ROLE = "head", "head-paper", "head-static"
+
+
+class FactoredHead:
+    """logits = W·E(q) + b + T·r_s + Σ rows of the history. Immutable and thread-safe.
+
+    T are the vectors of the labels' tools, and r_s = w_d·E(q) + Σ_j U[s, j]·g_j mixes the query's vector with those of
+    its parts g_j, by how many calls were made (s): the step at hand is mostly named where the request has got to.
+    """
+
+    def __init__(
+        self,
+        labels: Sequence[str],
+        weights: NDArray[np.float32],
+        bias: NDArray[np.float32],
+        called: NDArray[np.float32],
+        last: NDArray[np.float32],
+        count: NDArray[np.float32],
+        description_weight: float,
+        segment_weights: NDArray[np.float32],
+    ) -> None:
+        """`weights` (labels, dimension), `bias` (labels,), and rows to add, each (…, labels): `called[t]` once for
+        every tool t in the history, `last[t]` for the latest, `count[min(n, len(count) - 1)]` for n calls.
+        `segment_weights` (stages, segments) is U, its last row serving all later stages too.
+        """
+        self.labels = tuple(labels)
+        self.weights, self.bias = weights, bias
+        self.called, self.last, self.count = called, last, count
+        self.description_weight = description_weight
+        self.segment_weights = segment_weights
+
+    def query_logits(
+        self, vector: NDArray[np.float32], segments: NDArray[np.float32], label_vectors: NDArray[np.float32]
+    ) -> NDArray[np.float32]:
+        """The part that a task computes once, float32 (stages, labels).
+
+        `vector` (dimension,) and `segments` (segments, dimension) are the query's, `label_vectors`
+        (labels - 1, dimension) the tools'; `<end>`, the last label, has no description.
+        """
+        directions = self.segment_weights @ segments + np.float32(self.description_weight) * vector
+        logits = np.repeat((self.weights @ vector + self.bias)[None], len(directions), axis=0)
+        logits[:, :-1] += directions @ label_vectors.T
+        return logits
+
+    def log_probabilities(self, query_logits: NDArray[np.float32], history: Sequence[int]) -> NDArray[np.float32]:
+        """Log-softmax after `history` (label numbers, -1 for a tool without a label), float32 (labels,)."""
+        called = len(history)
+        logits = query_logits[min(called, len(query_logits) - 1)] + self.count[min(called, len(self.count) - 1)]
+        known = {t for t in history if t >= 0}
+        for tool in known:
+            logits += self.called[tool]
+        if history and history[-1] >= 0:
+            logits += self.last[history[-1]]
+        return log_softmax(logits)
+
+
+class PlainHead:
+    """One linear layer over a vector: the paper's DTDR-L on `E(q + names of h)`, or a static retriever on `E(q)`."""
+
+    def __init__(self, labels: Sequence[str], weights: NDArray[np.float32], bias: NDArray[np.float32]) -> None:
+        """`weights` (labels, dimension), `bias` (labels,)."""
+        self.labels = tuple(labels)
+        self.weights, self.bias = weights, bias
+
+    def log_probabilities(self, vector: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Log-softmax of the layer, float32 (labels,)."""
+        return log_softmax(self.weights @ vector + self.bias)
+
+
+def history_text(query: str, history: Sequence[str]) -> str:
+    """What the paper's form encodes: the query, then the names of the tools called so far."""
+    return " ".join((query, *history))
+
+
+def log_softmax(logits: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Log-softmax of a vector, in its own dtype."""
+    shifted = logits - logits.max()
+    result: NDArray[np.float32] = shifted - np.log(np.exp(shifted).sum())
+    return result
+
+
+def load_head(bundle: Bundle) -> FactoredHead:
+    """The bundle's deciding head. Raises BundleError if it was made for another encoder or does not hang together."""
+    where = f"{bundle.path} ({ROLE})"
+    value = bundle.map(ROLE)
+    check_owner(value, bundle.fingerprint(), where)
+    labels = get_strings(value, "labels", where)
+    n = len(labels)
+    count = get_array(value, "count", "<f4", (None, n), where)
+    if not len(count):
+        raise BundleError(f'{where}: "count" has no rows; build the bundle again')
+    return FactoredHead(
+        labels,
+        get_array(value, "weights", "<f4", (n, None), where),
+        get_array(value, "bias", "<f4", (n,), where),
+        get_array(value, "called", "<f4", (n, n), where),
+        get_array(value, "last", "<f4", (n, n), where),
+        count,
+        float(get(value, "description_weight", (int, float), where)),
+        get_array(value, "segment_weights", "<f4", (None, SEGMENTS), where),
+    )
+
+
+def load_plain_head(bundle: Bundle, role: str) -> PlainHead:
+    """One of the bundle's baseline heads (PAPER_ROLE or STATIC_ROLE). Raises BundleError."""
+    where = f"{bundle.path} ({role})"
+    value = bundle.map(role)
+    check_owner(value, bundle.fingerprint(), where)
+    labels = get_strings(value, "labels", where)
+    return PlainHead(
+        labels,
+        get_array(value, "weights", "<f4", (len(labels), None), where),
+        get_array(value, "bias", "<f4", (len(labels),), where),
+    )

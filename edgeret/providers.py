@@ -1,0 +1,110 @@
+"""Execution providers of ONNX Runtime, by name and strictly: what was asked for is what runs, or an error says why.
+
+ONNX Runtime itself falls back to the CPU without a word; then a benchmark measures the wrong device.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from edgeret.errors import MissingExtraError, ProviderError
+
+NAMES: Mapping[str, str] = {
+    "cpu": "CPUExecutionProvider",
+    "cuda": "CUDAExecutionProvider",
+    "tensorrt": "TensorrtExecutionProvider",
+    "rocm": "ROCMExecutionProvider",
+    "migraphx": "MIGraphXExecutionProvider",
+    "directml": "DmlExecutionProvider",
+    "coreml": "CoreMLExecutionProvider",
+    "openvino": "OpenVINOExecutionProvider",
+    "qnn": "QNNExecutionProvider",
+    "nnapi": "NnapiExecutionProvider",
+    "xnnpack": "XnnpackExecutionProvider",
+}
+STATIC_SHAPES = frozenset({"qnn", "nnapi", "coreml"})
+"""Providers that compile a graph for fixed shapes; with dynamic ones they hand the work back to the CPU."""
+DEVICE_MEMORY = frozenset({"cuda", "tensorrt", "rocm", "migraphx"})
+"""Providers that compute in their own memory; inputs and outputs are bound, so that one copy each way is all."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProviderChoice:
+    """The providers to ask ONNX Runtime for, in order, and their options."""
+
+    requested: tuple[str, ...]
+    allow_fallback: bool = False
+    options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    @property
+    def static(self) -> bool:
+        """Whether the first provider needs fixed shapes."""
+        return self.requested[0] in STATIC_SHAPES
+
+    @property
+    def bound(self) -> bool:
+        """Whether the first provider computes in its own memory."""
+        return self.requested[0] in DEVICE_MEMORY
+
+
+def import_onnxruntime() -> Any:
+    """The module, whichever of the two distributions carries it. Raises MissingExtraError."""
+    try:
+        import onnxruntime
+    except ImportError:
+        raise MissingExtraError("cpu", "ONNX Runtime (or extra 'gpu' for CUDA, never both)") from None
+    return onnxruntime
+
+
+def choose(providers: Sequence[str], allow_fallback: bool, options: Mapping[str, Mapping[str, Any]]) -> ProviderChoice:
+    """Checks the names and that this ONNX Runtime was built with them. Raises ProviderError naming what there is."""
+    requested = tuple(p.lower() for p in providers)
+    if not requested:
+        raise ProviderError("no execution provider given; the plainest is 'cpu'")
+    unknown = [p for p in (*requested, *options) if p not in NAMES]
+    if unknown:
+        raise ProviderError(f"unknown execution provider '{unknown[0]}'; edgeret knows {', '.join(NAMES)}")
+    built_in = import_onnxruntime().get_available_providers()
+    missing = [p for p in requested if NAMES[p] not in built_in]
+    if missing and not allow_fallback:
+        raise ProviderError(f"execution provider '{missing[0]}' is not in this ONNX Runtime; {_remedy(built_in)}")
+    present = tuple(p for p in requested if p not in missing) or ("cpu",)
+    return ProviderChoice(present, allow_fallback, {p: o for p, o in options.items() if p in present})
+
+
+def create_session(model: bytes, choice: ProviderChoice, session_options: Any) -> Any:
+    """An inference session that runs on `choice.requested[0]`.
+
+    Raises ProviderError when ONNX Runtime put another provider first, unless the choice allows it.
+    """
+    ort = import_onnxruntime()
+    chain = [NAMES[p] for p in choice.requested]
+    if choice.allow_fallback and NAMES["cpu"] not in chain:
+        chain.append(NAMES["cpu"])
+    options = [dict(choice.options.get(p, {})) for p in choice.requested]
+    options += [{}] * (len(chain) - len(options))
+    try:
+        session = ort.InferenceSession(model, session_options, providers=chain, provider_options=options)
+    except Exception as error:  # ONNX Runtime raises a different class a cause, all outside a common root
+        raise ProviderError(f"ONNX Runtime cannot start the encoder on {choice.requested[0]}: {error}") from None
+    actual = session.get_providers()
+    if actual[0] != chain[0] and not choice.allow_fallback:
+        raise ProviderError(
+            f"asked for '{choice.requested[0]}', ONNX Runtime would silently run on {name_of(actual[0])}: its libraries "
+            f"or its device are missing here; {_remedy(actual)}"
+        )
+    if not choice.allow_fallback:
+        session.disable_fallback()
+    return session
+
+
+def name_of(provider: str) -> str:
+    """edgeret's name of an ONNX Runtime provider."""
+    return next((name for name, full in NAMES.items() if full == provider), provider)
+
+
+def _remedy(built_in: Sequence[str]) -> str:
+    names = ", ".join(name_of(p) for p in built_in)
+    return f"available: {names}. Choose one of them, install its ONNX Runtime, or pass allow_fallback=True"

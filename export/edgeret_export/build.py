@@ -1,0 +1,224 @@
+"""Tools, demonstrations and a model card to a bundle. The order of the work, and nothing of how each part is done."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+import edgeret
+from edgeret import encoder as encoding
+from edgeret import graph as graphing
+from edgeret import head as heading
+from edgeret import index as indexing
+from edgeret.bundle import BundleWriter, encoder_fingerprint, writing
+from edgeret.codec import pack
+from edgeret.demonstrations import Demonstration
+from edgeret.device import available_cpus
+from edgeret.encoder import Encoder
+from edgeret.errors import MissingExtraError
+from edgeret.providers import choose
+from edgeret.texts import tool_text
+from edgeret.types import Tool
+from edgeret_export import parity
+from edgeret_export.cards import Card
+from edgeret_export.clusters import fit_graph
+from edgeret_export.crossfit import Fitted, crossfit
+from edgeret_export.encoders import ExportedEncoder, export_encoder
+from edgeret_export.progress import say, track
+from edgeret_export.recipe import Recipe
+from edgeret_export.steps import StepTable, build_table
+from edgeret_export.train_head import HeadOptions, Queries, fit_factored, fit_plain, head_to_dict, plain_to_dict
+
+GOLDEN = 16
+"""Queries whose vectors travel in the bundle, for `edgeret doctor` to repeat on the device."""
+OURS, OWN_LICENCE = "built by edgeret-export from the tools and demonstrations given", "as its inputs"
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """What a build reports: where the bundle is, its content hash, and what was measured on the way."""
+
+    path: Path
+    content_hash: str
+    report: dict[str, Any]
+
+
+def build_bundle(
+    tools: Sequence[Tool],
+    demonstrations: Sequence[Demonstration],
+    target: Path,
+    card: Card,
+    recipe: Recipe,
+    *,
+    overwrite: bool = False,
+    offline: bool = False,
+) -> Built:
+    """Builds and writes a bundle; the same inputs and recipe on the same machine give the same bytes.
+
+    Raises CheckFailedError when the parity gate fails, InputError for a target or inputs that do not fit,
+    MissingExtraError without the export extra. Nothing appears at `target` unless everything succeeded.
+    """
+    if len(tools) >= recipe.hnsw_from and not indexing.hnsw_available():
+        raise MissingExtraError("hnsw", f"an index of {len(tools)} tools (HNSW from {recipe.hnsw_from})")
+    with writing(target, overwrite) as writer:
+        exported = export_encoder(card, recipe.precision, offline)
+        encoder = Encoder(
+            exported.model, exported.tokenizer, exported.spec, choose(("cpu",), False, {}), available_cpus()
+        )
+        queries = [d.query for d in demonstrations]
+        vectors, segments = encode_queries(encoder, queries)
+        texts = [tool_text(tool, recipe.tool_text) for tool in tools]
+        tool_vectors = encoder.encode_tools(texts)
+        measured = _gate(exported, encoder, demonstrations, tools, texts, vectors, tool_vectors)
+        table = build_table(demonstrations, tools)
+        position = {tool.name: i for i, tool in enumerate(tools)}
+        label_vectors = tool_vectors[[position[name] for name in table.labels[:-1]]].reshape(-1, tool_vectors.shape[1])
+        seen = Queries(vectors, segments, label_vectors)
+        options = HeadOptions(recipe.inverse_regularisation, recipe.history_scale, recipe.label_smoothing)
+        fitted = crossfit(table, seen, queries, recipe.order, options, recipe.seed)
+        fingerprint = _write_encoder(writer, card, exported)
+        _write_index(writer, tools, tool_vectors, recipe, fingerprint)
+        _write_heads(writer, table, seen, fitted, options, recipe, fingerprint)
+        if recipe.baselines:
+            _write_baselines(writer, encoder, table, vectors, queries, recipe.seed, fingerprint)
+        report = {"parity": measured.to_dict(), "held_out": fitted.report}
+        info = {
+            "edgeret": edgeret.__version__,
+            "encoder": {"card": card.name, "fingerprint": fingerprint, "spec": exported.spec.to_dict()},
+            "policy": _policy(writer, fitted, fingerprint),
+            "golden": _golden(queries, vectors),
+            "counts": _counts(tools, demonstrations, table, fitted),
+            "recipe": asdict(recipe),
+            "report": report,
+            "toolchain": {**exported.toolchain, "scikit-learn": version("scikit-learn"), "numpy": version("numpy")},
+        }
+        content_hash = writer.finish(info)
+    return Built(target, content_hash, report)
+
+
+def encode_queries(encoder: Encoder, texts: Sequence[str]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """Query vectors (len(texts), dimension) and those of their parts (len(texts), SEGMENTS, dimension)."""
+    prefix = encoder.spec.query_prefix
+    both = [encoder.embed_segments(encoder.tokenize(prefix + t)) for t in track(texts, "encoding demonstrations", len(texts))]
+    return np.stack([vector for vector, _ in both]), np.stack([segments for _, segments in both])
+
+
+def _gate(
+    exported: ExportedEncoder,
+    encoder: Encoder,
+    demonstrations: Sequence[Demonstration],
+    tools: Sequence[Tool],
+    texts: Sequence[str],
+    vectors: NDArray[np.float32],
+    tool_vectors: NDArray[np.float32],
+) -> parity.Parity:
+    say("comparing with the torch original")
+    position = {tool.name: i for i, tool in enumerate(tools)}
+    chosen = parity.sample(len(demonstrations))
+    measured = parity.measure(
+        exported.model_folder,
+        encoder,
+        [demonstrations[i].query for i in chosen],
+        [frozenset(position[call.tool] for call in demonstrations[i].calls) for i in chosen],
+        texts,
+        vectors[chosen],
+        tool_vectors,
+    )
+    parity.check(measured, exported.spec.precision)
+    return measured
+
+
+def _write_encoder(writer: BundleWriter, card: Card, exported: ExportedEncoder) -> str:
+    source = f"{card.name}: {card.sources[0]}"
+    weights = writer.add("encoder.onnx", encoding.ROLE, exported.model, card.licence, source)
+    tokenizer = writer.add("tokenizer.json", encoding.TOKENIZER_ROLE, exported.tokenizer, card.licence, source)
+    return encoder_fingerprint(exported.spec.to_dict(), weights.sha256, tokenizer.sha256)
+
+
+def _write_index(
+    writer: BundleWriter, tools: Sequence[Tool], vectors: NDArray[np.float32], recipe: Recipe, fingerprint: str
+) -> None:
+    listed = [asdict(tool) for tool in tools]
+    text = json.dumps(listed, ensure_ascii=False, separators=(",", ":"))
+    writer.add("tools.json", "tools", text.encode(), OWN_LICENCE, OURS)
+    names = [tool.name for tool in tools]
+    data = indexing.pack_index(names, vectors, fingerprint)
+    writer.add("index.msgpack", indexing.ROLE, data, OWN_LICENCE, OURS)
+    if len(tools) >= recipe.hnsw_from:
+        say("building the HNSW graph")
+        writer.add("index.hnsw", indexing.HNSW_ROLE, indexing.build_hnsw(vectors, recipe.seed), OWN_LICENCE, OURS)
+
+
+def _write_heads(
+    writer: BundleWriter,
+    table: StepTable,
+    queries: Queries,
+    fitted: Fitted,
+    options: HeadOptions,
+    recipe: Recipe,
+    fingerprint: str,
+) -> None:
+    say("fitting graph and head on all demonstrations")
+    graph = fit_graph(table, queries.vectors, fitted.n_clusters, recipe.order, recipe.seed)
+    head = fit_factored(table, queries, options)
+    packed = pack(graph.to_dict(fitted.graph_options, fingerprint))
+    writer.add("graph.msgpack", graphing.ROLE, packed, OWN_LICENCE, OURS)
+    writer.add("head.msgpack", heading.ROLE, pack(head_to_dict(head, fingerprint)), OWN_LICENCE, OURS)
+
+
+def _write_baselines(
+    writer: BundleWriter,
+    encoder: Encoder,
+    table: StepTable,
+    vectors: NDArray[np.float32],
+    queries: Sequence[str],
+    seed: int,
+    fingerprint: str,
+) -> None:
+    """The papers' heads: query with the names of the history, and query alone."""
+    written = table.select(table.written)
+    names = [[table.labels[t] for t in history] for history in written.histories]
+    texts = [heading.history_text(queries[plan], h) for plan, h in zip(written.plan.tolist(), names, strict=True)]
+    known = dict(zip(queries, vectors, strict=True))
+    missing = [text for text in dict.fromkeys(texts) if text not in known]
+    for text in track(missing, "encoding histories for the paper's head", len(missing)):
+        known[text] = encoder.encode(text)
+    for role, matrix in (
+        (heading.PAPER_ROLE, np.stack([known[text] for text in texts])),
+        (heading.STATIC_ROLE, vectors[written.plan]),
+    ):
+        head = fit_plain(written, matrix, seed)
+        writer.add(f"{role}.msgpack", role, pack(plain_to_dict(head, fingerprint)), OWN_LICENCE, OURS)
+
+
+def _policy(writer: BundleWriter, fitted: Fitted, fingerprint: str) -> dict[str, Any]:
+    """The fitted policy, tied to the very heads it was fitted with."""
+    hashes = {entry.role: entry.sha256 for entry in writer.entries}
+    owners = {"encoder": fingerprint, "graph": hashes[graphing.ROLE], "head": hashes[heading.ROLE]}
+    return {**owners, "parameters": fitted.policy.to_dict()}
+
+
+def _golden(queries: Sequence[str], vectors: NDArray[np.float32]) -> dict[str, Any]:
+    chosen = parity.sample(len(queries), GOLDEN)
+    return {"queries": [queries[i] for i in chosen], "vectors": vectors[chosen]}
+
+
+def _counts(
+    tools: Sequence[Tool], demonstrations: Sequence[Demonstration], table: StepTable, fitted: Fitted
+) -> dict[str, Any]:
+    return {
+        "tools": len(tools),
+        "demonstrations": len(demonstrations),
+        "decisions": int(table.written.sum()),
+        "clusters": fitted.n_clusters,
+        "longest_plan": max(len(d.calls) for d in demonstrations),
+        "no_tool_demonstrations": sum(not d.calls for d in demonstrations),
+        "without_demonstration": sorted(tool.name for tool in tools if tool.name not in table.labels),
+    }

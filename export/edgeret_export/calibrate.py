@@ -1,0 +1,163 @@
+"""Fits what turns distributions into decisions: fusion weights, the confidence map, thresholds. Trains no model.
+
+Everything here is fitted on predictions for plans that the predicting heads had not seen.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+from scipy.special import log_softmax, logsumexp
+from sklearn.isotonic import IsotonicRegression
+from sklearn.linear_model import LogisticRegression
+
+FAMILIAR_QUANTILE = 0.02
+"""Share of held-out demonstrations that the "unlike anything demonstrated" threshold gives up."""
+ECE_BINS = 15
+CALIBRATION_BINS = 25
+MIN_ROWS = 200
+"""Held-out decisions below which a confidence map would follow noise; probabilities then stay as fused."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcomes:
+    """Predictions for decisions (rows) that the predicting heads had not seen.
+
+    `head` log-probabilities and `graph` probabilities (rows, labels); `acceptable` (rows, labels); `seen` marks the
+    labels that the training part of that row's fold had (rows, labels); `cosines` of the row's query to the labels'
+    tools (rows, labels); `called` marks labels in the history (rows, labels).
+    """
+
+    head: NDArray[np.float32]
+    graph: NDArray[np.float32]
+    acceptable: NDArray[np.bool_]
+    seen: NDArray[np.bool_]
+    cosines: NDArray[np.float32]
+    called: NDArray[np.bool_]
+
+    def target(self) -> NDArray[np.float32]:
+        """Acceptable labels sharing 1 a row (rows, labels)."""
+        return (self.acceptable / self.acceptable.sum(axis=1, keepdims=True)).astype(np.float32)
+
+    def fused_logits(self, weights: tuple[float, float]) -> NDArray[np.float32]:
+        """The log-linear fusion before normalisation (rows, labels)."""
+        return np.float32(weights[0]) * self.head + np.float32(weights[1]) * np.log(self.graph + np.float32(1e-12))
+
+
+def nll(log_probabilities: NDArray[np.floating], target: NDArray[np.floating]) -> float:
+    """Mean cross-entropy in nats."""
+    return -float((log_probabilities * target).sum() / len(target))
+
+
+def fit_fusion(outcomes: Outcomes) -> tuple[float, float]:
+    """Weights of head and graph (both at least 0) by cross-entropy; they absorb a temperature, so need not sum to 1."""
+    known = ~(outcomes.acceptable & ~outcomes.seen).any(axis=1)
+    head, graph = outcomes.head[known].astype(np.float64), np.log(outcomes.graph[known].astype(np.float64) + 1e-12)
+    target = outcomes.target()[known]
+
+    def objective(weights: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        logits = weights[0] * head + weights[1] * graph
+        logp = log_softmax(logits, axis=1)
+        slope = (np.exp(logp) - target) / len(target)
+        return nll(logp, target), np.array([(slope * head).sum(), (slope * graph).sum()])
+
+    found = minimize(objective, np.array([0.8, 0.2]), jac=True, method="L-BFGS-B", bounds=[(0, 5), (0, 5)])
+    return float(found.x[0]), float(found.x[1])
+
+
+def fit_novel(outcomes: Outcomes, weights: tuple[float, float]) -> tuple[float, float, float]:
+    """(slope, bias, called) of the score that a tool without demonstrations gets, by cross-entropy.
+
+    `outcomes.seen` must hide tools from the heads; those columns are scored by their descriptions instead.
+    """
+    fused = outcomes.fused_logits(weights).astype(np.float64)
+    fused[~outcomes.seen] = -np.inf
+    # Fused scores are comparable with a fixed bias only once they are normalised.
+    fused -= logsumexp(fused, axis=1, keepdims=True)
+    hidden, target = ~outcomes.seen, outcomes.target()
+
+    def objective(p: NDArray[np.float64]) -> float:
+        logits = np.where(hidden, p[0] * outcomes.cosines + p[1] - p[2] * outcomes.called, fused)
+        logp = log_softmax(logits, axis=1)
+        return -float(np.where(target > 0, logp * target, 0).sum() / len(target))
+
+    start = np.array([14.0, -10.0, 6.0])
+    found = minimize(objective, start, method="L-BFGS-B", bounds=[(0, 60), (-40, 20), (0, 30)])
+    return float(found.x[0]), float(found.x[1]), float(found.x[2])
+
+
+def fit_novel_bias(outcomes: Outcomes, weights: tuple[float, float], novel: tuple[float, float, float]) -> float:
+    """The bias alone, where `seen` shows how rarely tools really go undemonstrated in a set like this one.
+
+    `fit_novel` hides popular tools, and so learns to expect what is hidden; a tool that none of many demonstrations
+    used is seldom the answer. Never above the bias given, and at most 8 nats below.
+    """
+    slope, bias, called = novel
+    fused = outcomes.fused_logits(weights).astype(np.float64)
+    fused[~outcomes.seen] = -np.inf
+    fused -= logsumexp(fused, axis=1, keepdims=True)
+    score = slope * outcomes.cosines - called * outcomes.called
+    target = outcomes.target()
+
+    def loss(candidate: float) -> float:
+        logp = log_softmax(np.where(outcomes.seen, fused, score + candidate), axis=1)
+        return -float(np.where(target > 0, logp * target, 0).sum() / len(target))
+
+    return float(min(np.linspace(bias - 8, bias, 17), key=loss))
+
+
+def fit_confidence_map(confidence: NDArray[np.floating], correct: NDArray[np.bool_]) -> tuple[tuple[float, float], ...]:
+    """Knots of a rising, piecewise linear map from fused to observed confidence (isotonic over equal-mass bins)."""
+    if len(confidence) < MIN_ROWS:
+        return ((0.0, 0.0), (1.0, 1.0))
+    order = np.argsort(confidence, kind="stable")
+    bins = np.array_split(order, min(CALIBRATION_BINS, len(order) // 40))
+    x = np.array([confidence[b].mean() for b in bins])
+    y = IsotonicRegression(y_min=0, y_max=1).fit_transform(
+        x, [correct[b].mean() for b in bins], sample_weight=[len(b) for b in bins]
+    )
+    knots = [(0.0, 0.0)]
+    for a, b in zip(x.round(5).tolist(), y.round(5).tolist(), strict=True):
+        if knots[-1][0] < a < 1:
+            knots.append((a, b))
+    return (*knots, (1.0, knots[-1][1]))
+
+
+def expected_calibration_error(confidence: NDArray[np.floating], correct: NDArray[np.bool_]) -> float:
+    """ECE over equal-mass bins: the mean gap between confidence and accuracy, weighted by bin size."""
+    order = np.argsort(confidence, kind="stable")
+    bins = [b for b in np.array_split(order, ECE_BINS) if len(b)]
+    gaps = [abs(float(confidence[b].mean()) - float(correct[b].mean())) * len(b) for b in bins]
+    return float(sum(gaps) / len(order))
+
+
+def cross_fitted_ece(confidence: NDArray[np.floating], correct: NDArray[np.bool_], fold: NDArray[np.intp]) -> float:
+    """ECE after the confidence map, each half of the folds mapped by the map of the other half."""
+    mapped = np.empty_like(confidence)
+    for parity in (0, 1):
+        part = fold % 2 == parity
+        knots = np.array(fit_confidence_map(confidence[~part], correct[~part]))
+        mapped[part] = np.interp(confidence[part], knots[:, 0], knots[:, 1])
+    return expected_calibration_error(mapped, correct)
+
+
+def fit_search(cosine: NDArray[np.floating], correct: NDArray[np.bool_]) -> tuple[float, float]:
+    """(slope, bias): probability that the nearest description is right, given its cosine."""
+    if correct.all() or not correct.any():
+        return 10.0, -5.0 if not correct.any() else -2.0
+    model = LogisticRegression(C=10.0).fit(10 * cosine[:, None], correct)
+    return float(10 * model.coef_[0, 0]), float(model.intercept_[0])
+
+
+def refusal_curve(confidence: NDArray[np.floating], correct: NDArray[np.bool_]) -> list[dict[str, float]]:
+    """Accuracy among the most confident share of decisions, for shares from 10 % to all."""
+    order = np.argsort(-confidence, kind="stable")
+    return [
+        {"share": share / 10, "accuracy": round(float(correct[order[: max(1, len(order) * share // 10)]].mean()), 4)}
+        for share in range(1, 11)
+    ]
+
+

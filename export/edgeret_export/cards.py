@@ -1,0 +1,111 @@
+"""Model cards: what a model is, where its files come from, and the hashes they must have. Fetches nothing."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from edgeret.errors import InputError
+
+DEFAULT_ENCODER = "all-minilm-l6-v2"
+KNOWN_LICENCES = frozenset({"Apache-2.0", "MIT", "BSD-2-Clause", "BSD-3-Clause", "ISC", "CC0-1.0", "CC-BY-4.0", "MPL-2.0"})
+"""Licences that allow redistribution in a bundle without terms of their own; any other must be accepted by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class EncoderCard:
+    """How an embedding model makes a vector (see `edgeret.encoder.EncoderSpec`)."""
+
+    dimension: int
+    max_tokens: int
+    pooling: str
+    normalised: bool
+    query_prefix: str = ""
+    tool_prefix: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """One model. `sources` are tried in order; `files` maps paths inside the model's folder to their sha256 (hex)."""
+
+    name: str
+    kind: str
+    summary: str
+    licence: str
+    sources: tuple[str, ...]
+    files: Mapping[str, str]
+    encoder: EncoderCard
+    origin: Path
+
+
+def cards_folder() -> Path:
+    """The cards that come with edgeret: inside the installed package, or at the top of a source checkout."""
+    packaged = Path(str(files("edgeret_export"))) / "models"
+    return packaged if packaged.is_dir() else Path(__file__).resolve().parents[2] / "models"
+
+
+def all_cards() -> list[Card]:
+    """Every card that comes with edgeret, by name."""
+    return [read_card(path) for path in sorted(cards_folder().glob("*.toml"))]
+
+
+def find_card(name: str) -> Card:
+    """The card of that name, or the one in the TOML file `name`. Raises InputError listing what there is."""
+    if name.endswith(".toml"):
+        return read_card(Path(name))
+    known = {card.name: card for card in all_cards()}
+    if name not in known:
+        raise InputError(f"no model card '{name}'; known: {', '.join(known)} (or give the path of a .toml file)")
+    return known[name]
+
+
+def read_card(path: Path) -> Card:
+    """Parses and checks a card. Raises InputError naming file and key."""
+    try:
+        value = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror}); expected a model card") from None
+    except ValueError as error:
+        raise InputError(f"{path}: not TOML ({error})") from None
+    spec = _get(path, value, "encoder", dict)
+    hashes = _get(path, value, "files", dict)
+    for name, digest in hashes.items():
+        if not isinstance(digest, str) or len(digest) != 64 or Path(name).is_absolute() or ".." in Path(name).parts:
+            raise InputError(f'{path}: files."{name}" must be a path inside the model with its sha256 in hex')
+    return Card(
+        name=_get(path, value, "name", str),
+        kind=_get(path, value, "kind", str),
+        summary=_get(path, value, "summary", str),
+        licence=_get(path, value, "licence", str),
+        sources=tuple(_get(path, value, "sources", list)),
+        files=hashes,
+        encoder=EncoderCard(
+            dimension=_get(path, spec, "dimension", int),
+            max_tokens=_get(path, spec, "max_tokens", int),
+            pooling=_get(path, spec, "pooling", str),
+            normalised=_get(path, spec, "normalised", bool),
+            query_prefix=str(spec.get("query_prefix", "")),
+            tool_prefix=str(spec.get("tool_prefix", "")),
+        ),
+        origin=path,
+    )
+
+
+def check_licence(card: Card, accepted: frozenset[str]) -> None:
+    """Refuses a licence that is not known to allow redistribution and was not accepted by name. Raises InputError."""
+    if card.licence not in KNOWN_LICENCES and card.licence not in accepted:
+        raise InputError(
+            f"model card '{card.name}': the licence '{card.licence}' has terms of its own that travel with the bundle; "
+            f"read them, then give --accept-licence '{card.licence}'"
+        )
+
+
+def _get(path: Path, value: Mapping[str, Any], key: str, kind: type) -> Any:
+    found = value.get(key)
+    if not isinstance(found, kind) or not found and kind in (str, list, dict):
+        raise InputError(f'{path}: "{key}" must be a {kind.__name__} that is not empty, found {found!r}')
+    return found

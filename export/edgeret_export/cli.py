@@ -1,0 +1,97 @@
+"""The command line of the build host. Parses arguments and prints; the work is elsewhere."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from edgeret import __version__
+from edgeret.console import Parser, add_command, run, table
+from edgeret.demonstrations import read_demonstrations
+from edgeret.errors import InputError
+from edgeret.tools import read_tools
+from edgeret_export.cards import DEFAULT_ENCODER, all_cards, check_licence, find_card
+from edgeret_export.quantize import PRECISIONS
+from edgeret_export.recipe import read_recipe
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """The parser of `edgeret-export`."""
+    parser = Parser(prog="edgeret-export", description="Builds edgeret bundles on a build host.")
+    parser.add_argument("--version", action="version", version=f"edgeret {__version__}")
+    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    build = add_command(
+        commands, "build", "Build a bundle from tools, demonstrations and a model card.", _build, _print_build
+    )
+    build.add_argument("--tools", required=True, metavar="T", help="tools: JSONL, OpenAI `tools` or MCP `tools/list`")
+    build.add_argument("--demos", required=True, metavar="D", help="demonstrations: JSONL")
+    build.add_argument("-o", "--output", required=True, metavar="BUNDLE", help="folder to write; must not exist yet")
+    build.add_argument("--encoder", default=DEFAULT_ENCODER, metavar="CARD", help="card name or .toml (default: %(default)s)")
+    build.add_argument("--precision", choices=PRECISIONS, help="of the encoder (default: int8)")
+    build.add_argument("--planner", default="none", metavar="CARD", help="planner card, or none (default)")
+    build.add_argument("--recipe", metavar="FILE.toml", help="settings of the build; see docs/recipe.md")
+    build.add_argument("--seed", type=int, metavar="N", help="seed of everything drawn (default: 0)")
+    build.add_argument("--force", action="store_true", help="replace a bundle that stands there already")
+    build.add_argument("--offline", action="store_true", help="use cached model files only")
+    build.add_argument(
+        "--accept-licence", action="append", default=[], metavar="NAME", help="accept a model licence with terms of its own"
+    )
+    add_command(commands, "cards", "List the model cards.", _cards, _print_cards)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Entry point."""
+    return run(make_parser(), argv)
+
+
+def _build(arguments: argparse.Namespace) -> Mapping[str, Any]:
+    if arguments.planner != "none":
+        raise InputError(f"no planner card '{arguments.planner}'; this release builds bundles with --planner none")
+    recipe = read_recipe(arguments.recipe, precision=arguments.precision, seed=arguments.seed)
+    tools = read_tools(arguments.tools)
+    demonstrations = read_demonstrations(arguments.demos, [tool.name for tool in tools])
+    card = find_card(arguments.encoder)
+    check_licence(card, frozenset(arguments.accept_licence))
+    from edgeret_export.build import build_bundle
+
+    built = build_bundle(
+        tools,
+        demonstrations,
+        Path(arguments.output),
+        card,
+        recipe,
+        overwrite=arguments.force,
+        offline=arguments.offline,
+    )
+    return {"bundle": str(built.path), "content_hash": built.content_hash, **built.report}
+
+
+def _print_build(result: Mapping[str, Any]) -> str:
+    parity, held_out = result["parity"], result["held_out"]
+    lines = [
+        f"bundle      {result['bundle']}",
+        f"hash        {result['content_hash']}",
+        f"parity      cosine {parity['cosine_min']:.4f} at least, {parity['cosine_mean']:.4f} in the mean; "
+        f"nDCG@5 {parity['ndcg5_exported']:.4f} (torch {parity['ndcg5_reference']:.4f})",
+    ]
+    if "note" in held_out:
+        return "\n".join([*lines, f"held out    {held_out['note']}"])
+    top1 = ", ".join(f"{name} {value:.3f}" for name, value in held_out["top1"].items())
+    lines.append(f"held out    top-1 over {held_out['decisions']} decisions: {top1}")
+    lines.append(f"calibration ECE {held_out['ece_calibrated']:.4f} ({held_out['ece_fused']:.4f} before)")
+    return "\n".join([*lines, f"next        edgeret select {result['bundle']} \"…\""])
+
+
+def _cards(_: argparse.Namespace) -> Mapping[str, Any]:
+    cards = [
+        {"name": c.name, "kind": c.kind, "licence": c.licence, "sources": list(c.sources), "summary": c.summary}
+        for c in all_cards()
+    ]
+    return {"cards": cards}
+
+
+def _print_cards(result: Mapping[str, Any]) -> str:
+    return table([[c["name"], c["kind"], c["licence"], c["summary"]] for c in result["cards"]], ("name", "kind", "licence", "summary"))

@@ -1,0 +1,64 @@
+"""An embedding model to ONNX: pooling and normalisation inside the graph, no outside data."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import logging
+import os
+import tempfile
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from edgeret.encoder import OUTPUT, TOKENS_OUTPUT
+from edgeret.errors import MissingExtraError
+
+
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """Keeps the exporters' chatter away from stdout, which belongs to results, and from stderr."""
+    logging.disable(logging.WARNING)
+    with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        warnings.simplefilter("ignore")
+        try:
+            yield
+        finally:
+            logging.disable(logging.NOTSET)
+
+
+def export_onnx(model_folder: Path) -> Any:
+    """The sentence-transformers model in `model_folder` as an ONNX ModelProto with the outputs `sentence_embedding`,
+    a unit vector (batch, dimension), and `token_embeddings` (batch, tokens, dimension). Raises MissingExtraError.
+    """
+    os.environ.setdefault("HF_HUB_OFFLINE", "1")  # the files are here; a look at the hub would only wait for a time-out
+    try:
+        import onnx
+        from optimum.exporters.onnx import main_export
+    except ImportError:
+        raise MissingExtraError("export", "exporting an encoder to ONNX") from None
+    with tempfile.TemporaryDirectory() as folder, quiet():
+        main_export(
+            str(model_folder),
+            output=folder,
+            task="feature-extraction",
+            library_name="sentence_transformers",
+            do_validation=False,  # our own parity gate compares on real queries
+        )
+        model = onnx.load(str(Path(folder) / "model.onnx"))
+    keep = [o for o in model.graph.output if o.name in (OUTPUT, TOKENS_OUTPUT)]
+    del model.graph.output[:]
+    model.graph.output.extend(keep)
+    return strip_names(model)
+
+
+def strip_names(model: Any) -> Any:
+    """Removes what only a debugger reads (doc strings hold the build host's paths)."""
+    model.doc_string = ""
+    model.graph.doc_string = ""
+    del model.metadata_props[:]
+    for node in model.graph.node:
+        node.doc_string = ""
+        del node.metadata_props[:]
+    return model

@@ -1,0 +1,71 @@
+"""What a build may be told, with defaults that were measured; a TOML file overrides them by name."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+from edgeret.errors import InputError
+from edgeret.texts import FORMS
+from edgeret_export.quantize import PRECISIONS
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """All knobs of a build.
+
+    `order`: longest context of the graph. `inverse_regularisation`, `history_scale`, `label_smoothing`: see
+    `HeadOptions`. `tool_text`: what stands for a tool (see `edgeret.texts`). `hnsw_from`: tools from which an HNSW
+    graph is built. `baselines`: whether the heads of the papers travel along, for the benchmarks.
+    """
+
+    precision: str = "int8"
+    seed: int = 0
+    order: int = 3
+    inverse_regularisation: float = 5.0
+    history_scale: float = 0.5
+    label_smoothing: float = 0.02
+    tool_text: str = "name+description"
+    hnsw_from: int = 5_000
+    baselines: bool = True
+
+
+def read_recipe(path: str | Path | None, **overrides: Any) -> Recipe:
+    """The defaults, overridden by the file (if any), overridden by what is not None. Raises InputError."""
+    recipe = Recipe()
+    if path is not None:
+        try:
+            value = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        except OSError as error:
+            raise InputError(f"{path}: cannot be read ({error.strerror}); expected a recipe in TOML") from None
+        except ValueError as error:
+            raise InputError(f"{path}: not TOML ({error})") from None
+        recipe = _override(recipe, value, str(path))
+    return _override(recipe, {k: v for k, v in overrides.items() if v is not None}, "the command line")
+
+
+def _override(recipe: Recipe, value: dict[str, Any], where: str) -> Recipe:
+    known = {f.name: type(getattr(recipe, f.name)) for f in fields(recipe)}
+    for key, found in value.items():
+        if key not in known:
+            raise InputError(f'{where}: unknown recipe key "{key}"; known: {", ".join(known)}')
+        accepted = (int, float) if known[key] is float else (known[key],)
+        if type(found) not in accepted:
+            raise InputError(f'{where}: "{key}" must be a {known[key].__name__}, found {found!r}')
+    recipe = replace(recipe, **value)
+    problems = {
+        "precision": (recipe.precision in PRECISIONS, f"one of {', '.join(PRECISIONS)}"),
+        "tool_text": (recipe.tool_text in FORMS, f"one of {', '.join(FORMS)}"),
+        "order": (1 <= recipe.order <= 8, "between 1 and 8"),
+        "seed": (0 <= recipe.seed < 2**31, "between 0 and 2147483647"),
+        "inverse_regularisation": (recipe.inverse_regularisation > 0, "above 0"),
+        "history_scale": (recipe.history_scale > 0, "above 0"),
+        "label_smoothing": (0 <= recipe.label_smoothing < 1, "at least 0 and below 1"),
+        "hnsw_from": (recipe.hnsw_from > 0, "above 0"),
+    }
+    for key, (fine, allowed) in problems.items():
+        if not fine:
+            raise InputError(f'{where}: "{key}" must be {allowed}, found {getattr(recipe, key)!r}')
+    return recipe

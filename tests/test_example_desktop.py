@@ -1,0 +1,157 @@
+"""Checks the embedded example: the tools, the generated demonstrations and the hand-written requests."""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator, FormatChecker
+
+DESKTOP = Path(__file__).resolve().parents[1] / "examples" / "desktop"
+REFERENCE = re.compile(r"\$out_(\d+)")
+
+
+def read_rows(name: str) -> list[dict[str, Any]]:
+    """The objects of one JSON Lines file of the example."""
+    return [json.loads(line) for line in (DESKTOP / name).read_text(encoding="utf-8").splitlines()]
+
+
+TOOLS = read_rows("tools.jsonl")
+SCHEMAS = {tool["name"]: tool["parameters"] for tool in TOOLS}
+DEMONSTRATIONS = read_rows("demonstrations.jsonl")
+REQUESTS = read_rows("requests.jsonl")
+BOTH = pytest.mark.parametrize("rows", [DEMONSTRATIONS, REQUESTS], ids=["demonstrations", "requests"])
+
+
+def accept_references(schema: Any) -> Any:
+    """A copy of a schema in which every value may also be a reference to an earlier output."""
+    schema = copy.deepcopy(schema)
+    for key, value in schema.get("properties", {}).items():
+        schema["properties"][key] = {
+            "anyOf": [{"pattern": "^\\$out_[1-9]$", "type": "string"}, accept_references(value)]
+        }
+    if "items" in schema:
+        schema["items"] = {
+            "anyOf": [{"pattern": "^\\$out_[1-9]$", "type": "string"}, accept_references(schema["items"])]
+        }
+    return schema
+
+
+VALIDATORS = {
+    name: Draft202012Validator(accept_references(schema), format_checker=FormatChecker())
+    for name, schema in SCHEMAS.items()
+}
+
+
+def references(value: Any) -> set[int]:
+    """The 0-based positions of the calls to which an argument refers."""
+    if isinstance(value, dict):
+        return set().union(*(references(item) for item in value.values()))
+    if isinstance(value, list):
+        return set().union(*(references(item) for item in value))
+    if isinstance(value, str) and (match := REFERENCE.fullmatch(value)):
+        return {int(match[1]) - 1}
+    return set()
+
+
+def literals(value: Any, schema: dict[str, Any]) -> list[str]:
+    """The strings of an argument that are neither references nor values of an enum."""
+    if isinstance(value, dict):
+        return [text for key, item in value.items() for text in literals(item, schema["properties"][key])]
+    if isinstance(value, list):
+        return [text for item in value for text in literals(item, schema["items"])]
+    if isinstance(value, str) and "enum" not in schema and not REFERENCE.fullmatch(value):
+        return [value]
+    return []
+
+
+def runs(query: str, length: int = 6) -> set[tuple[str, ...]]:
+    """Every run of words of a text."""
+    words = re.findall(r"\w+", query.casefold())
+    return {tuple(words[start : start + length]) for start in range(len(words) - length + 1)}
+
+
+def test_tools_are_many_and_their_schemas_valid() -> None:
+    assert len(SCHEMAS) == len(TOOLS) >= 30
+    for tool in TOOLS:
+        assert set(tool) == {"name", "description", "parameters"}
+        assert re.fullmatch(r"[a-z]+(_[a-z]+)+", tool["name"])
+        assert tool["parameters"]["additionalProperties"] is False
+        Draft202012Validator.check_schema(tool["parameters"])
+
+
+def test_demonstrations_are_many_and_of_every_length() -> None:
+    lengths = Counter(len(row["calls"]) for row in DEMONSTRATIONS)
+    assert set(lengths) == set(range(7))
+    assert lengths.total() - lengths[0] >= 1500
+    assert lengths[0] >= 100
+
+
+def test_every_tool_is_demonstrated() -> None:
+    uses = Counter(name for row in DEMONSTRATIONS for name in {call["tool"] for call in row["calls"]})
+    assert min(uses[name] for name in SCHEMAS) >= 25
+
+
+def test_generator_reproduces_the_file(tmp_path: Path) -> None:
+    output = tmp_path / "again.jsonl"
+    subprocess.run([sys.executable, str(DESKTOP / "generate.py"), "-o", str(output)], check=True)
+    assert output.read_bytes() == (DESKTOP / "demonstrations.jsonl").read_bytes()
+    assert b"\r" not in output.read_bytes()
+
+
+@BOTH
+def test_arguments_validate(rows: list[dict[str, Any]]) -> None:
+    for row in rows:
+        for call in row["calls"]:
+            VALIDATORS[call["tool"]].validate(call["arguments"])
+
+
+@BOTH
+def test_links_are_the_references_to_earlier_calls(rows: list[dict[str, Any]]) -> None:
+    for row in rows:
+        used = {(i, j) for j, call in enumerate(row["calls"]) for i in references(call["arguments"])}
+        links = [tuple(link) for link in row["links"]]
+        assert set(links) == used, row["id"]
+        assert len(links) == len(used), row["id"]
+        assert all(0 <= i < j < len(row["calls"]) for i, j in links), row["id"]
+
+
+@BOTH
+def test_literals_occur_in_the_query(rows: list[dict[str, Any]]) -> None:
+    for row in rows:
+        for call in row["calls"]:
+            for text in literals(call["arguments"], SCHEMAS[call["tool"]]):
+                assert text in row["query"], (row["id"], text)
+
+
+@BOTH
+def test_ids_and_queries_are_unique(rows: list[dict[str, Any]]) -> None:
+    assert len({row["id"] for row in rows}) == len(rows)
+    assert len({row["query"].casefold() for row in rows}) == len(rows)
+
+
+def test_queries_hold_no_leftovers_of_templates() -> None:
+    for row in DEMONSTRATIONS:
+        assert not re.search(r"[\[\]{}|~\x00]|  |^\s|\s$", row["query"]), row["query"]
+
+
+def test_requests_are_complete() -> None:
+    assert [row["id"] for row in REQUESTS] == [f"r{number:03d}" for number in range(1, 121)]
+    assert sum(not row["calls"] for row in REQUESTS) == 20
+    assert {len(row["calls"]) for row in REQUESTS} == set(range(7))
+    for row in REQUESTS:
+        assert row["tools"] == sorted({call["tool"] for call in row["calls"]}), row["id"]
+    assert {name for row in REQUESTS for name in row["tools"]} == set(SCHEMAS)
+
+
+def test_requests_are_worded_differently() -> None:
+    known = {run for row in DEMONSTRATIONS for run in runs(row["query"])}
+    for row in REQUESTS:
+        assert not runs(row["query"]) & known, row["query"]
