@@ -274,7 +274,7 @@ def _flush_folder(folder: Path) -> None:
 
 
 def _swap(temporary: Path, target: Path) -> None:
-    """Puts the finished folder in place. A folder that is not empty cannot be renamed over, so an old one steps aside."""
+    """Puts the finished folder in place; an old one steps aside, since no folder can be renamed over a full one."""
     temporary.chmod(0o755)
     if not os.path.lexists(target):
         temporary.rename(target)

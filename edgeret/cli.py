@@ -33,13 +33,17 @@ def make_parser() -> argparse.ArgumentParser:
 
     select = add_command(commands, "select", "Decide which function comes next.", _select, _print_select, bundle=True)
     select.add_argument("query", metavar="QUERY")
-    select.add_argument("--history", default="", metavar="a,b,c", help="tools called so far, in order (or a JSON array)")
+    select.add_argument(
+        "--history", default="", metavar="a,b,c", help="tools called so far, in order (or a JSON array)"
+    )
     select.add_argument("-k", type=int, default=10, metavar="N", help="candidates to list (default: %(default)s)")
     _add_policy(select)
 
     plan = add_command(commands, "plan", "Decide step by step until <end>.", _plan, _print_plan, bundle=True)
     plan.add_argument("query", metavar="QUERY")
-    plan.add_argument("--max-steps", type=int, default=16, metavar="N", help="bound on the calls (default: %(default)s)")
+    plan.add_argument(
+        "--max-steps", type=int, default=16, metavar="N", help="bound on the calls (default: %(default)s)"
+    )
     _add_policy(plan, floor=False)
 
     for command in (search, select, plan):
@@ -125,7 +129,11 @@ def _select(arguments: argparse.Namespace) -> Mapping[str, Any]:
 
 def _print_select(result: Mapping[str, Any]) -> str:
     what = result["tool"] if not result["abstained"] else "abstained"
-    lines = [f"{what}  (probability {result['probability']:.3f}, by {result['source']})", f"because {result['reason']}", ""]
+    lines = [
+        f"{what}  (probability {result['probability']:.3f}, by {result['source']})",
+        f"because {result['reason']}",
+        "",
+    ]
     lines.append(table([[c["probability"], c["tool"]] for c in result["candidates"]], ("probability", "candidate")))
     lines += ["", "ms: " + ", ".join(f"{stage} {ms:.3f}" for stage, ms in result["timings_ms"].items())]
     return "\n".join(lines)
@@ -173,8 +181,9 @@ def _print_inspect(result: Mapping[str, Any]) -> str:
     counts, report, spec = result["counts"], result["report"], result["encoder"]["spec"]
     rows = [[f["name"], f["role"], round(f["size"] / 1e6, 3), f["licence"], f["source"]] for f in result["files"]]
     lines = [
-        f"{result['bundle']}  format {result['format_version']}, {result['size_mb']} MB, {result['content_hash'][:16]}…",
-        f"encoder  {result['encoder']['card']}, {spec['precision']} ({spec['instruction_set']}), {spec['dimension']} numbers",
+        f"bundle   {result['bundle']}, format {result['format_version']}, {result['size_mb']} MB",
+        f"hash     {result['content_hash']}",
+        f"encoder  {result['encoder']['card']}, {spec['precision']} ({spec['instruction_set']})",
         f"tools    {counts['tools']}, demonstrations {counts['demonstrations']}, clusters {counts['clusters']}; "
         f"without demonstration: {len(counts['without_demonstration'])}",
     ]
@@ -205,5 +214,3 @@ def _doctor(arguments: argparse.Namespace) -> Mapping[str, Any]:
 
 def _print_checks(result: Mapping[str, Any]) -> str:
     return "\n".join(f"{'ok   ' if c['ok'] else 'FAILS'}  {c['name']}: {c['detail']}" for c in result["checks"])
-
-

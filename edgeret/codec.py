@@ -53,7 +53,9 @@ def get_strings(value: Mapping[str, Any], key: str, where: str) -> tuple[str, ..
     return tuple(found)
 
 
-def get_array(value: Mapping[str, Any], key: str, dtype: str, shape: tuple[int | None, ...], where: str) -> NDArray[Any]:
+def get_array(
+    value: Mapping[str, Any], key: str, dtype: str, shape: tuple[int | None, ...], where: str
+) -> NDArray[Any]:
     """`value[key]` as a read-only array of `dtype` (one of DTYPES); None in `shape` lets a dimension be any size.
 
     Raises BundleError when type, shape or byte count disagree, or when a float is not finite.
@@ -62,7 +64,9 @@ def get_array(value: Mapping[str, Any], key: str, dtype: str, shape: tuple[int |
     found_dtype, found_shape, data = packed.get("dtype"), packed.get("shape"), packed.get("data")
     sizes_ok = isinstance(found_shape, list) and all(type(n) is int and n >= 0 for n in found_shape)
     if found_dtype != dtype or not sizes_ok or not isinstance(data, bytes):
-        raise BundleError(f'{where}: "{key}" must be an array of {dtype}, found {found_dtype!r}; build the bundle again')
+        raise BundleError(
+            f'{where}: "{key}" must be an array of {dtype}, found {found_dtype!r}; build the bundle again'
+        )
     fits = len(found_shape) == len(shape) and all(
         want is None or want == have for want, have in zip(shape, found_shape, strict=True)
     )
@@ -71,7 +75,8 @@ def get_array(value: Mapping[str, Any], key: str, dtype: str, shape: tuple[int |
         size *= n
     if not fits or size != len(data):
         raise BundleError(
-            f'{where}: "{key}" must have shape {shape}, found {found_shape} in {len(data)} bytes; build the bundle again'
+            f'{where}: "{key}" must have shape {shape}, found {found_shape} in {len(data)} bytes; '
+            "build the bundle again"
         )
     array: NDArray[Any] = np.frombuffer(data, dtype=dtype).reshape(found_shape)
     if dtype == "<f4" and not np.isfinite(array).all():

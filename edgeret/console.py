@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
-from edgeret.errors import EdgeretError
+from edgeret.errors import EdgeretError, MissingExtraError
 
 Handler = Callable[[argparse.Namespace], Mapping[str, Any]]
 """A command: takes the parsed arguments and returns its result as JSON-ready data."""
@@ -38,11 +38,17 @@ def add_command(
     return parser
 
 
-def run(parser: argparse.ArgumentParser, argv: Sequence[str] | None = None) -> int:
-    """Runs the chosen command; returns 0, 1 (a check failed: the result says `"ok": false`) or 2 (bad input)."""
+def run(parser: argparse.ArgumentParser, argv: Sequence[str] | None = None, extra: str = "cpu") -> int:
+    """Runs the chosen command; returns 0, 1 (a check failed: the result says `"ok": false`) or 2 (bad input).
+
+    A library that is not installed is reported as the missing `extra` that brings it.
+    """
     arguments = parser.parse_args(argv)
     try:
-        result = arguments.handler(arguments)
+        try:
+            result = arguments.handler(arguments)
+        except ModuleNotFoundError as error:
+            raise MissingExtraError(extra, f"this command (it needs the module {error.name})") from None
         text = json.dumps(finite(result), ensure_ascii=False) if arguments.json else arguments.printer(result)
         print(text, flush=True)  # noqa: T201
     except EdgeretError as error:

@@ -135,7 +135,9 @@ def linear_extensions(demonstration: Demonstration, limit: int) -> Iterator[tupl
 def _list(where: str, value: dict[str, Any], key: str) -> list[Any]:
     found = value.get(key)
     if not isinstance(found, list):
-        raise InputError(f'{where}: "{key}" must be a list, found {type(found).__name__ if key in value else "nothing"}')
+        raise InputError(
+            f'{where}: "{key}" must be a list, found {type(found).__name__ if key in value else "nothing"}'
+        )
     return found
 
 
@@ -153,9 +155,10 @@ def _call(where: str, entry: Any, known: frozenset[str]) -> Call:
 
 def _links(where: str, value: Any, n_calls: int) -> tuple[tuple[int, int], ...]:
     links: list[tuple[int, int]] = []
-    for pair in value if isinstance(value, list) else [None]:
-        ok = isinstance(pair, list) and len(pair) == 2 and all(type(i) is int for i in pair)
-        if not ok or not 0 <= pair[0] < pair[1] < n_calls:
-            raise InputError(f'{where}: "links" must be pairs [i, j] with 0 <= i < j < {n_calls}, found {pair!r}')
-        links.append((pair[0], pair[1]))
+    for pair in value if isinstance(value, list) else [value]:
+        match pair:
+            case [int(i), int(j)] if 0 <= i < j < n_calls:
+                links.append((i, j))
+            case _:
+                raise InputError(f'{where}: "links" must be pairs [i, j] with 0 <= i < j < {n_calls}, found {pair!r}')
     return tuple(links)

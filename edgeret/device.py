@@ -31,7 +31,9 @@ def instruction_set() -> str:
         text = _CPUINFO.read_text()
     except OSError:
         text = ""
-    flags = {word for line in text.splitlines() if line.lower().startswith(("flags", "features")) for word in line.split()}
+    flags = {
+        word for line in text.splitlines() if line.lower().startswith(("flags", "features")) for word in line.split()
+    }
     if machine in ("aarch64", "arm64"):
         return "arm64_dotprod" if "asimddp" in flags or platform.system() == "Darwin" else "arm64"
     for name, needed in (

@@ -1,4 +1,4 @@
-"""Asks whether a bundle works as it should on this very device: integrity, environment, golden vectors, one decision."""
+"""Asks whether a bundle works as it should on this device: integrity, environment, golden vectors, one decision."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ _DISTRIBUTIONS = ("edgeret", "numpy", "onnxruntime", "onnxruntime-gpu", "tokeniz
 def examine(runtime: Runtime) -> dict[str, Any]:
     """Findings about a loaded bundle: `{"ok", "checks": [{"name", "ok", "detail"}], "versions", "device"}`."""
     checks = [
-        _check("integrity", True, f"{len(runtime.manifest.files)} files as listed, {runtime.manifest.content_hash[:12]}…"),
+        _check(
+            "integrity", True, f"{len(runtime.manifest.files)} files as listed, {runtime.manifest.content_hash[:12]}…"
+        ),
         _golden(runtime),
         _instructions(runtime),
         _distributions(),
@@ -94,7 +96,7 @@ def _instructions(runtime: Runtime) -> dict[str, Any]:
     spec, here = runtime.encoder.spec, instruction_set()
     if spec.precision != "int8" or spec.instruction_set == here:
         return _check("instruction set", True, f"{spec.precision} for {spec.instruction_set}, this CPU has {here}")
-    detail = f"int8 was made for {spec.instruction_set}, this CPU has {here}: vectors and speed may differ (see golden vectors)"
+    detail = f"int8 was made for {spec.instruction_set}, this CPU has {here}: speed and, a little, vectors may differ"
     return _check("instruction set", True, detail)
 
 

@@ -17,10 +17,9 @@ from edgeret.bundle import Bundle
 from edgeret.codec import get
 from edgeret.errors import BundleError
 from edgeret.providers import ProviderChoice, create_session, import_onnxruntime, name_of
+from edgeret.types import SEGMENTS
 
 OUTPUT, TOKENS_OUTPUT = "sentence_embedding", "token_embeddings"
-SEGMENTS = 3
-"""Parts of a query that are pooled on their own beside the whole; requests tend to name their steps in order."""
 STATIC_TOKENS = 128
 ROLE, TOKENIZER_ROLE = "encoder", "tokenizer"
 
@@ -169,7 +168,7 @@ def segment_means(tokens: NDArray[np.float32]) -> NDArray[np.float32]:
     """
     words = tokens[1:-1]
     result = np.zeros((SEGMENTS, tokens.shape[1]), np.float32)
-    # Word i belongs to part floor(i * SEGMENTS / words), so part j begins at the first i with i * SEGMENTS >= j * words.
+    # Word i belongs to part floor(i * SEGMENTS / words): part j begins at the first i with i * SEGMENTS >= j * words.
     bounds = [-(-j * len(words) // SEGMENTS) for j in range(SEGMENTS + 1)]
     for j in range(SEGMENTS):
         if bounds[j] < bounds[j + 1]:

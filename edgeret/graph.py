@@ -39,7 +39,7 @@ class GraphOptions:
     """
 
     order: int = 3
-    nearest: int = 8
+    nearest: int = 16
     temperature: float = 0.04
     cluster_prior: float = 2.0
     global_prior: float = 1.0
@@ -53,11 +53,13 @@ class GraphOptions:
 
 @dataclass(frozen=True, slots=True)
 class GraphPosition:
-    """A query's place in the graph: clusters (m,) with their weights (m,), and the cosine to the nearest centroid."""
+    """A query's place in the graph: clusters (m,) with their weights (m,), the cosine to the nearest centroid, and
+    what those clusters predict without any context, float32 (labels,), which all later steps back off to."""
 
     clusters: tuple[int, ...]
     weights: tuple[float, ...]
     similarity: float
+    unconditional: NDArray[np.float32]
 
 
 class Graph:
@@ -84,47 +86,59 @@ class Graph:
         self._targets, self._counts = targets, counts
         totals = np.add.reduceat(counts, starts[:-1]) if len(counts) else np.zeros(0, np.float32)
         ranges = zip(starts[:-1].tolist(), starts[1:].tolist(), totals.tolist(), strict=True)
-        self._rows = {
-            (cluster, *context[:n]): row
-            for (cluster, n, *context), row in zip(keys.tolist(), ranges, strict=True)
-        }
+        # Context first: most contexts of a step occur in few clusters or none, which one look-up tells.
+        self._rows: dict[tuple[int, ...], dict[int, tuple[int, int, float]]] = {}
+        for (cluster, n, *context), row in zip(keys.tolist(), ranges, strict=True):
+            self._rows.setdefault(tuple(context[:n]), {})[cluster] = row
+        start, stop, total = self._rows[()][GLOBAL]
+        uniform = options.global_prior / len(labels)
+        self._unconditional = (self._sum([(start, stop)], [1.0]) + np.float32(uniform)) / (total + options.global_prior)
 
     def locate(self, vector: NDArray[np.float32], nearest: int | None = None) -> GraphPosition:
         """The clusters that a unit query vector (dimension,) is read from; `nearest` overrides the option."""
+        options = self.options
         cosines = self.centroids @ vector
-        m = min(nearest or self.options.nearest, len(cosines))
+        m = min(nearest or options.nearest, len(cosines))
         best = np.argpartition(-cosines, m - 1)[:m]
         best = best[np.argsort(-cosines[best], kind="stable")]
         top = cosines[best]
-        weights = np.exp((top - top[0]) / self.options.temperature)
-        return GraphPosition(tuple(best.tolist()), tuple((weights / weights.sum()).tolist()), float(top[0]))
+        weights = np.exp((top - top[0]) / options.temperature)
+        weights /= weights.sum()
+        clusters, shares = best.tolist(), weights.tolist()
+        rows = [(w, self._rows[()][k]) for k, w in zip(clusters, shares, strict=True) if k in self._rows[()]]
+        pooled = self._sum([row[:2] for _, row in rows], [w for w, _ in rows])
+        pooled += np.float32(options.cluster_prior) * self._unconditional
+        pooled /= pooled.sum()
+        return GraphPosition(tuple(clusters), tuple(shares), float(top[0]), pooled)
 
     def distribution(self, position: GraphPosition, history: Sequence[int]) -> NDArray[np.float32]:
-        """Next-label probabilities after `history` (label numbers, -1 for a tool without a label): float32 (labels,)."""
+        """Next-label probabilities after `history` (label numbers, -1 for tools without one): float32 (labels,)."""
         options = self.options
         context = [PADDING] * options.order + list(history)
-        contexts = [tuple(context[len(context) - n :]) for n in range(options.order + 1)]
         spans: list[tuple[int, int]] = []
         scales: list[float] = []
-        from_cluster, from_global = 1.0, 0.0  # how much of the result still rests on orders <= n
-        for n in range(options.order, -1, -1):
-            found = [(w, self._rows.get((k, *contexts[n]))) for k, w in zip(position.clusters, position.weights, strict=True)]
-            rows = [(w, row) for w, row in found if row is not None]
-            prior = options.cluster_prior / (sum(w * row[2] for w, row in rows) + options.cluster_prior)
-            scale = from_cluster * prior / options.cluster_prior
+        in_clusters, everywhere = 1.0, 0.0  # how much of the result still rests on contexts of at most n tools
+        for n in range(options.order, 0, -1):
+            known = self._rows.get(tuple(context[len(context) - n :]))
+            if known is None:
+                # No demonstration went this way: the shorter context answers for both.
+                everywhere += in_clusters * (1 - options.cluster_share)
+                in_clusters *= options.cluster_share
+                continue
+            rows = [(w, known[k]) for k, w in zip(position.clusters, position.weights, strict=True) if k in known]
+            scale = in_clusters / (sum(w * row[2] for w, row in rows) + options.cluster_prior)
             for weight, row in rows:
                 spans.append(row[:2])
                 scales.append(scale * weight)
-            share = options.cluster_share if n else 0.0
-            from_global += from_cluster * prior * (1 - share)
-            from_cluster *= prior * share
-            row = self._rows.get((GLOBAL, *contexts[n]))
-            if row is not None:
-                spans.append(row[:2])
-                scales.append(from_global / (row[2] + options.global_prior))
-                from_global *= options.global_prior / (row[2] + options.global_prior)
+            everywhere += scale * options.cluster_prior * (1 - options.cluster_share)
+            in_clusters = scale * options.cluster_prior * options.cluster_share
+            start, stop, total = known[GLOBAL]
+            spans.append((start, stop))
+            scales.append(everywhere / (total + options.global_prior))
+            everywhere *= options.global_prior / (total + options.global_prior)
         result = self._sum(spans, scales)
-        result += from_global / len(self.labels)
+        result += np.float32(in_clusters) * position.unconditional
+        result += np.float32(everywhere) * self._unconditional
         called = [label for label in history if label >= 0]
         if called:
             result[called] *= options.repeat_factor
@@ -133,7 +147,7 @@ class Graph:
 
     def markov(self, last: int) -> NDArray[np.float32]:
         """The static dependency retriever (ToolNet), a baseline: what followed `last` anywhere; float32 (labels,)."""
-        row = self._rows.get((GLOBAL, last))
+        row = self._rows.get((last,), {}).get(GLOBAL)
         if row is None:
             return np.full(len(self.labels), 1 / len(self.labels), np.float32)
         return self._sum([row[:2]], [1 / row[2]])
@@ -179,7 +193,14 @@ def load_graph(bundle: Bundle) -> Graph:
         and bool((counts > 0).all())
         and bool(((targets >= 0) & (targets < len(labels))).all())
         and bool(((keys[:, 1] >= 0) & (keys[:, 1] <= options.order)).all())
+        and _all_counted_globally(keys)
     )
     if not sound:
         raise BundleError(f"{where}: its tables contradict each other; build the bundle again")
     return Graph(labels, centroids, keys, starts, targets, counts, options)
+
+
+def _all_counted_globally(keys: NDArray[np.int32]) -> bool:
+    """Whether every context that some cluster counts is counted over all demonstrations too."""
+    contexts = {tuple(row) for row in keys[:, 1:].tolist()}
+    return contexts == {tuple(row) for row in keys[keys[:, 0] == GLOBAL, 1:].tolist()}

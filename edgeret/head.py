@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from edgeret.bundle import Bundle, check_owner
 from edgeret.codec import get, get_array, get_strings
-from edgeret.encoder import SEGMENTS
 from edgeret.errors import BundleError
+from edgeret.types import SEGMENTS
 
 ROLE, PAPER_ROLE, STATIC_ROLE = "head", "head-paper", "head-static"
 

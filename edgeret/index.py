@@ -33,7 +33,7 @@ class Index:
 
     @property
     def kind(self) -> str:
-        """"hnsw" or "exact": how `search` looks."""
+        """ "hnsw" or "exact": how `search` looks."""
         return "exact" if self._hnsw is None else "hnsw"
 
     def similarities(self, vector: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -49,7 +49,9 @@ class Index:
             similarities = self.vectors[positions] @ vector
         else:
             similarities = self.similarities(vector)
-            positions = np.arange(len(self.names)) if k == len(self.names) else np.argpartition(-similarities, k - 1)[:k]
+            positions = (
+                np.arange(len(self.names)) if k == len(self.names) else np.argpartition(-similarities, k - 1)[:k]
+            )
             similarities = similarities[positions]
         order = np.lexsort((positions, -similarities))
         return positions[order], similarities[order]

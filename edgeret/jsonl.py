@@ -23,7 +23,7 @@ def read_text(path: Path, what: str) -> str:
 
 
 def parse_objects(text: str, path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yields (`file:line`, object) for every line that is not blank. Raises InputError at the first that is no object."""
+    """Yields (`file:line`, object) for lines that are not blank. Raises InputError at the first that is no object."""
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip():
             continue
@@ -41,7 +41,9 @@ def text_field(where: str, value: dict[str, Any], key: str) -> str:
     """`value[key]` as a string that is not blank. Raises InputError otherwise."""
     found = value.get(key)
     if not isinstance(found, str):
-        raise InputError(f'{where}: "{key}" must be a string, found {type(found).__name__ if key in value else "nothing"}')
+        raise InputError(
+            f'{where}: "{key}" must be a string, found {type(found).__name__ if key in value else "nothing"}'
+        )
     if not found.strip():
         raise InputError(f'{where}: "{key}" is empty')
     return found

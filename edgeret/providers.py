@@ -92,8 +92,8 @@ def create_session(model: bytes, choice: ProviderChoice, session_options: Any) -
     actual = session.get_providers()
     if actual[0] != chain[0] and not choice.allow_fallback:
         raise ProviderError(
-            f"asked for '{choice.requested[0]}', ONNX Runtime would silently run on {name_of(actual[0])}: its libraries "
-            f"or its device are missing here; {_remedy(actual)}"
+            f"asked for '{choice.requested[0]}', ONNX Runtime would silently run on {name_of(actual[0])}: "
+            f"its libraries or its device are missing here; {_remedy(actual)}"
         )
     if not choice.allow_fallback:
         session.disable_fallback()

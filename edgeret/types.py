@@ -10,6 +10,8 @@ START = "<start>"
 """Pads a history that is shorter than the graph's order. Never a candidate."""
 END = "<end>"
 """Closes every plan. A candidate like any tool."""
+SEGMENTS = 3
+"""Parts of a query that are pooled on their own beside the whole; requests tend to name their steps in order."""
 
 Source = Literal["heads", "search", "planner"]
 

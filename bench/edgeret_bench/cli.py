@@ -13,7 +13,7 @@ from edgeret.demonstrations import read_demonstrations, read_queries
 from edgeret.errors import InputError
 from edgeret.texts import FORMS
 from edgeret.tools import read_tools
-from edgeret_bench import crossover, latency, next_tool, retrieval
+from edgeret_bench import NEXT_TOOL_METHODS, RETRIEVAL_METHODS
 from edgeret_export.cards import DEFAULT_ENCODER, find_card
 from edgeret_export.quantize import PRECISIONS
 
@@ -30,16 +30,20 @@ def make_parser() -> argparse.ArgumentParser:
         commands, "next-tool", "Accuracy of the next function over plans.", _next_tool, _print_methods, bundle=True
     )
     step.add_argument("--demos", required=True, metavar="D", help="demonstrations: JSONL; not those of the build")
-    step.add_argument("--methods", default=",".join(next_tool.METHODS), metavar="a,b", help="default: %(default)s")
-    step.add_argument("--seed", type=int, default=0, metavar="N", help="seed of the method random (default: %(default)s)")
+    step.add_argument("--methods", default=",".join(NEXT_TOOL_METHODS), metavar="a,b", help="default: %(default)s")
+    step.add_argument(
+        "--seed", type=int, default=0, metavar="N", help="seed of the method random (default: %(default)s)"
+    )
     add_runtime_options(step)
 
-    search = add_command(commands, "retrieval", "Quality of tool search by a query's words.", _retrieval, _print_methods)
+    search = add_command(
+        commands, "retrieval", "Quality of tool search by a query's words.", _retrieval, _print_methods
+    )
     search.add_argument("--tools", required=True, metavar="T")
     search.add_argument("--queries", required=True, metavar="Q", help='JSONL of {"id", "query", "tools"}')
     search.add_argument("--encoder", default=DEFAULT_ENCODER, metavar="CARD", help="default: %(default)s")
     search.add_argument("--precision", choices=PRECISIONS, default="fp32", help="of the encoder (default: %(default)s)")
-    search.add_argument("--methods", default=",".join(retrieval.METHODS), metavar="a,b", help="default: %(default)s")
+    search.add_argument("--methods", default=",".join(RETRIEVAL_METHODS), metavar="a,b", help="default: %(default)s")
     search.add_argument(
         "--tool-text", choices=FORMS, default="description", help="what stands for a tool (default: %(default)s)"
     )
@@ -49,7 +53,9 @@ def make_parser() -> argparse.ArgumentParser:
         commands, "latency", "Time of every stage, warm and cold, and memory.", _latency, _print_latency, bundle=True
     )
     speed.add_argument("--queries", required=True, metavar="Q", help='JSONL of {"id", "query", "tools"}')
-    speed.add_argument("--min-queries", type=int, default=1024, metavar="N", help="queries to run (default: %(default)s)")
+    speed.add_argument(
+        "--min-queries", type=int, default=1024, metavar="N", help="queries to run (default: %(default)s)"
+    )
     speed.add_argument("--compare", choices=PEERS, help="encode the same queries with a peer, in the same run")
     speed.add_argument("--samples", action="store_true", help="keep every measured value in the result")
     add_runtime_options(speed)
@@ -64,7 +70,7 @@ def make_parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Entry point."""
-    return run(make_parser(), argv)
+    return run(make_parser(), argv, extra="bench")
 
 
 def _names(text: str) -> list[str]:
@@ -72,6 +78,8 @@ def _names(text: str) -> list[str]:
 
 
 def _next_tool(arguments: argparse.Namespace) -> Mapping[str, Any]:
+    from edgeret_bench import next_tool
+
     runtime = load_runtime(arguments)
     demonstrations = read_demonstrations(arguments.demos, runtime.tools)
     result = next_tool.run(runtime, demonstrations, _names(arguments.methods), arguments.seed)
@@ -82,6 +90,7 @@ def _retrieval(arguments: argparse.Namespace) -> Mapping[str, Any]:
     from edgeret.device import available_cpus
     from edgeret.encoder import Encoder
     from edgeret.providers import choose
+    from edgeret_bench import retrieval
     from edgeret_export.encoders import export_encoder
 
     tools = read_tools(arguments.tools)
@@ -104,6 +113,8 @@ def _print_methods(result: Mapping[str, Any]) -> str:
 
 
 def _latency(arguments: argparse.Namespace) -> Mapping[str, Any]:
+    from edgeret_bench import latency
+
     if arguments.min_queries < 2:
         raise InputError(f"--min-queries must be at least 2, found {arguments.min_queries}")
     runtime = load_runtime(arguments)
@@ -133,9 +144,14 @@ def _print_latency(result: Mapping[str, Any]) -> str:
 
 
 def _crossover(arguments: argparse.Namespace) -> Mapping[str, Any]:
+    from edgeret_bench import crossover
+
     return crossover.run(arguments.dimension, arguments.seed)
 
 
 def _print_crossover(result: Mapping[str, Any]) -> str:
     rows = [[r["tools"], r["exact_ms"], r["hnsw_ms"], r["recall@10"]] for r in result["sizes"]]
-    return table(rows, ("tools", "exact ms", "hnsw ms", "recall@10")) + f"\n\nHNSW is faster from {result['crossover']} tools"
+    return (
+        table(rows, ("tools", "exact ms", "hnsw ms", "recall@10"))
+        + f"\n\nHNSW is faster from {result['crossover']} tools"
+    )

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.errors import MissingExtraError
-from edgeret.index import Index, open_hnsw, build_hnsw, hnsw_available
+from edgeret.index import Index, build_hnsw, hnsw_available, open_hnsw
 from edgeret_export.progress import track
 
 SIZES = (500, 1_000, 2_000, 4_000, 8_000, 16_000)
@@ -27,7 +27,9 @@ def run(dimension: int, seed: int) -> dict[str, Any]:
         exact, hnsw = Index(names, vectors), Index(names, vectors, open_hnsw(build_hnsw(vectors, seed), vectors))
         found = [(set(exact.search(q, K)[0].tolist()), set(hnsw.search(q, K)[0].tolist())) for q in queries]
         recall = float(np.mean([len(a & b) / K for a, b in found]))
-        rows.append({"tools": size, "exact_ms": _median(exact, queries), "hnsw_ms": _median(hnsw, queries), "recall@10": recall})
+        rows.append(
+            {"tools": size, "exact_ms": _median(exact, queries), "hnsw_ms": _median(hnsw, queries), "recall@10": recall}
+        )
     wins = [row["hnsw_ms"] < row["exact_ms"] for row in rows]
     first = next((row["tools"] for i, row in enumerate(rows) if all(wins[i:])), None)
     return {"dimension": dimension, "seed": seed, "sizes": rows, "crossover": first}

@@ -15,11 +15,11 @@ from edgeret.graph import PADDING
 from edgeret.head import PAPER_ROLE, STATIC_ROLE, PlainHead, history_text, load_plain_head
 from edgeret.runtime import Runtime, Task
 from edgeret.types import END
+from edgeret_bench import NEXT_TOOL_METHODS
 from edgeret_bench.metrics import mean, next_tool_metrics, rank
 from edgeret_export.calibrate import expected_calibration_error, refusal_curve
 from edgeret_export.progress import track
 
-METHODS = ("random", "dr", "lr", "dtdr-c", "dtdr-l", "dtdr-l-factored", "fused")
 Scorer = Callable[[Task, Step], NDArray[np.floating]]
 """Scores of all candidates (`Task.candidate_names`) at one step; higher is better."""
 
@@ -44,7 +44,7 @@ class Methods:
     def get(self, name: str) -> Scorer:
         """The scorer. Raises InputError for an unknown name, BundleError if the bundle lacks the baseline's head."""
         if name not in self._by_name:
-            raise InputError(f"unknown method '{name}'; choose among: {', '.join(METHODS)}")
+            raise InputError(f"unknown method '{name}'; choose among: {', '.join(NEXT_TOOL_METHODS)}")
         role = {"lr": STATIC_ROLE, "dtdr-l": PAPER_ROLE}.get(name)
         if role is not None and role not in self._plain:
             try:

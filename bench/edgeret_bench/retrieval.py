@@ -14,12 +14,12 @@ from edgeret.encoder import Encoder
 from edgeret.errors import InputError, MissingExtraError
 from edgeret.texts import tool_text
 from edgeret.types import Tool
+from edgeret_bench import RETRIEVAL_METHODS
 from edgeret_bench.metrics import mean, rank, retrieval_metrics
 from edgeret_export.progress import track
 
 BM25_K1, BM25_B = 1.5, 0.75
 RRF_K = 60
-METHODS = ("bm25", "dense", "hybrid", "clauses")
 
 
 class Retrieval:
@@ -68,9 +68,9 @@ def run(
     tools: Sequence[Tool], queries: Sequence[RetrievalQuery], encoder: Encoder, methods: Sequence[str], form: str
 ) -> dict[str, Any]:
     """The contract's `retrieval` result. Queries that no tool fits are counted and left out of the means."""
-    unknown = [m for m in methods if m not in METHODS]
+    unknown = [m for m in methods if m not in RETRIEVAL_METHODS]
     if unknown:
-        raise InputError(f"unknown method '{unknown[0]}'; choose among: {', '.join(METHODS)}")
+        raise InputError(f"unknown method '{unknown[0]}'; choose among: {', '.join(RETRIEVAL_METHODS)}")
     asked = [q for q in queries if q.tools]
     if not asked:
         raise InputError("no query in the file names a tool, so there is nothing to measure")

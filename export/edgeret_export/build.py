@@ -22,7 +22,7 @@ from edgeret.codec import pack
 from edgeret.demonstrations import Demonstration
 from edgeret.device import available_cpus
 from edgeret.encoder import Encoder
-from edgeret.errors import MissingExtraError
+from edgeret.errors import CheckFailedError, MissingExtraError
 from edgeret.providers import choose
 from edgeret.texts import tool_text
 from edgeret.types import Tool
@@ -68,60 +68,106 @@ def build_bundle(
     if len(tools) >= recipe.hnsw_from and not indexing.hnsw_available():
         raise MissingExtraError("hnsw", f"an index of {len(tools)} tools (HNSW from {recipe.hnsw_from})")
     with writing(target, overwrite) as writer:
-        exported = export_encoder(card, recipe.precision, offline)
-        encoder = Encoder(
-            exported.model, exported.tokenizer, exported.spec, choose(("cpu",), False, {}), available_cpus()
-        )
-        queries = [d.query for d in demonstrations]
-        vectors, segments = encode_queries(encoder, queries)
-        texts = [tool_text(tool, recipe.tool_text) for tool in tools]
-        tool_vectors = encoder.encode_tools(texts)
-        measured = _gate(exported, encoder, demonstrations, tools, texts, vectors, tool_vectors)
-        table = build_table(demonstrations, tools)
-        position = {tool.name: i for i, tool in enumerate(tools)}
-        label_vectors = tool_vectors[[position[name] for name in table.labels[:-1]]].reshape(-1, tool_vectors.shape[1])
-        seen = Queries(vectors, segments, label_vectors)
-        options = HeadOptions(recipe.inverse_regularisation, recipe.history_scale, recipe.label_smoothing)
-        fitted = crossfit(table, seen, queries, recipe.order, options, recipe.seed)
-        fingerprint = _write_encoder(writer, card, exported)
-        _write_index(writer, tools, tool_vectors, recipe, fingerprint)
-        _write_heads(writer, table, seen, fitted, options, recipe, fingerprint)
-        if recipe.baselines:
-            _write_baselines(writer, encoder, table, vectors, queries, recipe.seed, fingerprint)
-        report = {"parity": measured.to_dict(), "held_out": fitted.report}
-        info = {
-            "edgeret": edgeret.__version__,
-            "encoder": {"card": card.name, "fingerprint": fingerprint, "spec": exported.spec.to_dict()},
-            "policy": _policy(writer, fitted, fingerprint),
-            "golden": _golden(queries, vectors),
-            "counts": _counts(tools, demonstrations, table, fitted),
-            "recipe": asdict(recipe),
-            "report": report,
-            "toolchain": {**exported.toolchain, "scikit-learn": version("scikit-learn"), "numpy": version("numpy")},
-        }
-        content_hash = writer.finish(info)
+        part = encode(card, recipe, demonstrations, tools, offline)
+        content_hash, report = assemble(writer, card, part, tools, demonstrations, recipe)
     return Built(target, content_hash, report)
 
 
-def encode_queries(encoder: Encoder, texts: Sequence[str]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Query vectors (len(texts), dimension) and those of their parts (len(texts), SEGMENTS, dimension)."""
-    prefix = encoder.spec.query_prefix
-    both = [encoder.embed_segments(encoder.tokenize(prefix + t)) for t in track(texts, "encoding demonstrations", len(texts))]
-    return np.stack([vector for vector, _ in both]), np.stack([segments for _, segments in both])
+def assemble(
+    writer: BundleWriter,
+    card: Card,
+    part: Encoded,
+    tools: Sequence[Tool],
+    demonstrations: Sequence[Demonstration],
+    recipe: Recipe,
+) -> tuple[str, dict[str, Any]]:
+    """Fits everything on encoded demonstrations and writes it; returns the content hash and the build's report."""
+    texts = [d.query for d in demonstrations]
+    table = build_table(demonstrations, tools)
+    position = {tool.name: i for i, tool in enumerate(tools)}
+    label_vectors = part.tool_vectors[np.array([position[name] for name in table.labels[:-1]], np.intp)]
+    queries = Queries(part.vectors, part.segments, label_vectors)
+    options = HeadOptions(recipe.inverse_regularisation, recipe.history_scale, recipe.label_smoothing)
+    fitted = crossfit(table, queries, texts, recipe.order, options, recipe.seed)
+    fingerprint = _write_encoder(writer, card, part.exported)
+    _write_index(writer, tools, part.tool_vectors, recipe, fingerprint)
+    _write_heads(writer, table, queries, fitted, options, recipe, fingerprint)
+    if recipe.baselines:
+        _write_baselines(writer, part, table, texts, recipe.seed, fingerprint)
+    report = {"parity": part.parity.to_dict(), "held_out": fitted.report}
+    toolchain = {**part.exported.toolchain, "scikit-learn": version("scikit-learn"), "numpy": version("numpy")}
+    content_hash = writer.finish(
+        {
+            "edgeret": edgeret.__version__,
+            "encoder": {"card": card.name, "fingerprint": fingerprint, "spec": part.exported.spec.to_dict()},
+            "policy": _policy(writer, fitted, fingerprint),
+            "golden": _golden(texts, part.vectors),
+            "counts": _counts(tools, demonstrations, table, fitted),
+            "recipe": asdict(recipe),
+            "report": report,
+            "toolchain": toolchain,
+        }
+    )
+    return content_hash, report
 
 
-def _gate(
-    exported: ExportedEncoder,
-    encoder: Encoder,
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """An encoder that passed the parity gate, with the vectors it gave: of the demonstrations' queries
+    (plans, dimension), of their parts (plans, SEGMENTS, dimension), and of the tools (tools, dimension)."""
+
+    exported: ExportedEncoder
+    encoder: Encoder
+    vectors: NDArray[np.float32]
+    segments: NDArray[np.float32]
+    tool_vectors: NDArray[np.float32]
+    parity: parity.Parity
+
+
+def encode(
+    card: Card, recipe: Recipe, demonstrations: Sequence[Demonstration], tools: Sequence[Tool], offline: bool
+) -> Encoded:
+    """Exports the encoder and encodes everything with it, trying what the card allows until the parity gate passes.
+
+    Raises CheckFailedError with the last attempt's figures when none does.
+    """
+    attempts = len(card.encoder.int8_keep) if recipe.precision == "int8" else 1
+    attempt = 0
+    while True:
+        encoded = _encode(card, recipe, demonstrations, tools, offline, attempt)
+        try:
+            parity.check(encoded.parity, recipe.precision)
+        except CheckFailedError as error:
+            attempt += 1
+            if attempt == attempts:
+                raise
+            say(f"{error}; trying again with more of the model in fp32")
+        else:
+            return encoded
+
+
+def _encode(
+    card: Card,
+    recipe: Recipe,
     demonstrations: Sequence[Demonstration],
     tools: Sequence[Tool],
-    texts: Sequence[str],
-    vectors: NDArray[np.float32],
-    tool_vectors: NDArray[np.float32],
-) -> parity.Parity:
+    offline: bool,
+    attempt: int,
+) -> Encoded:
+    exported = export_encoder(card, recipe.precision, offline, attempt)
+    choice = choose(("cpu",), False, {})
+    encoder = Encoder(exported.model, exported.tokenizer, exported.spec, choice, available_cpus())
+    prefix, n = exported.spec.query_prefix, len(demonstrations)
+    both = [
+        encoder.embed_segments(encoder.tokenize(prefix + demonstration.query))
+        for demonstration in track(demonstrations, "encoding demonstrations", n)
+    ]
+    vectors, segments = np.stack([v for v, _ in both]), np.stack([s for _, s in both])
+    texts = [tool_text(tool, recipe.tool_text) for tool in tools]
+    tool_vectors = encoder.encode_tools(texts)
     say("comparing with the torch original")
     position = {tool.name: i for i, tool in enumerate(tools)}
-    chosen = parity.sample(len(demonstrations))
+    chosen = parity.sample(n)
     measured = parity.measure(
         exported.model_folder,
         encoder,
@@ -131,8 +177,7 @@ def _gate(
         vectors[chosen],
         tool_vectors,
     )
-    parity.check(measured, exported.spec.precision)
-    return measured
+    return Encoded(exported, encoder, vectors, segments, tool_vectors, measured)
 
 
 def _write_encoder(writer: BundleWriter, card: Card, exported: ExportedEncoder) -> str:
@@ -174,25 +219,19 @@ def _write_heads(
 
 
 def _write_baselines(
-    writer: BundleWriter,
-    encoder: Encoder,
-    table: StepTable,
-    vectors: NDArray[np.float32],
-    queries: Sequence[str],
-    seed: int,
-    fingerprint: str,
+    writer: BundleWriter, part: Encoded, table: StepTable, texts: Sequence[str], seed: int, fingerprint: str
 ) -> None:
     """The papers' heads: query with the names of the history, and query alone."""
     written = table.select(table.written)
     names = [[table.labels[t] for t in history] for history in written.histories]
-    texts = [heading.history_text(queries[plan], h) for plan, h in zip(written.plan.tolist(), names, strict=True)]
-    known = dict(zip(queries, vectors, strict=True))
-    missing = [text for text in dict.fromkeys(texts) if text not in known]
+    inputs = [heading.history_text(texts[plan], h) for plan, h in zip(written.plan.tolist(), names, strict=True)]
+    known = dict(zip(texts, part.vectors, strict=True))
+    missing = [text for text in dict.fromkeys(inputs) if text not in known]
     for text in track(missing, "encoding histories for the paper's head", len(missing)):
-        known[text] = encoder.encode(text)
+        known[text] = part.encoder.encode(text)
     for role, matrix in (
-        (heading.PAPER_ROLE, np.stack([known[text] for text in texts])),
-        (heading.STATIC_ROLE, vectors[written.plan]),
+        (heading.PAPER_ROLE, np.stack([known[text] for text in inputs])),
+        (heading.STATIC_ROLE, part.vectors[written.plan]),
     ):
         head = fit_plain(written, matrix, seed)
         writer.add(f"{role}.msgpack", role, pack(plain_to_dict(head, fingerprint)), OWN_LICENCE, OURS)

@@ -53,7 +53,7 @@ def nll(log_probabilities: NDArray[np.floating], target: NDArray[np.floating]) -
 
 
 def fit_fusion(outcomes: Outcomes) -> tuple[float, float]:
-    """Weights of head and graph (both at least 0) by cross-entropy; they absorb a temperature, so need not sum to 1."""
+    """Weights of head and graph, each in [0, 2], by cross-entropy; they absorb a temperature, so need not sum to 1."""
     known = ~(outcomes.acceptable & ~outcomes.seen).any(axis=1)
     head, graph = outcomes.head[known].astype(np.float64), np.log(outcomes.graph[known].astype(np.float64) + 1e-12)
     target = outcomes.target()[known]
@@ -64,7 +64,7 @@ def fit_fusion(outcomes: Outcomes) -> tuple[float, float]:
         slope = (np.exp(logp) - target) / len(target)
         return nll(logp, target), np.array([(slope * head).sum(), (slope * graph).sum()])
 
-    found = minimize(objective, np.array([0.8, 0.2]), jac=True, method="L-BFGS-B", bounds=[(0, 5), (0, 5)])
+    found = minimize(objective, np.array([0.8, 0.2]), jac=True, method="L-BFGS-B", bounds=[(0, 2), (0, 2)])
     return float(found.x[0]), float(found.x[1])
 
 
@@ -159,5 +159,3 @@ def refusal_curve(confidence: NDArray[np.floating], correct: NDArray[np.bool_]) 
         {"share": share / 10, "accuracy": round(float(correct[order[: max(1, len(order) * share // 10)]].mean()), 4)}
         for share in range(1, 11)
     ]
-
-

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,7 +13,9 @@ from typing import Any
 from edgeret.errors import InputError
 
 DEFAULT_ENCODER = "all-minilm-l6-v2"
-KNOWN_LICENCES = frozenset({"Apache-2.0", "MIT", "BSD-2-Clause", "BSD-3-Clause", "ISC", "CC0-1.0", "CC-BY-4.0", "MPL-2.0"})
+KNOWN_LICENCES = frozenset(
+    {"Apache-2.0", "MIT", "BSD-2-Clause", "BSD-3-Clause", "ISC", "CC0-1.0", "CC-BY-4.0", "MPL-2.0"}
+)
 """Licences that allow redistribution in a bundle without terms of their own; any other must be accepted by name."""
 
 
@@ -26,6 +29,8 @@ class EncoderCard:
     normalised: bool
     query_prefix: str = ""
     tool_prefix: str = ""
+    int8_keep: tuple[str, ...] = ("",)
+    """Regular expressions on node names, tried in turn until the parity gate passes: what stays fp32 in int8."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +95,7 @@ def read_card(path: Path) -> Card:
             normalised=_get(path, spec, "normalised", bool),
             query_prefix=str(spec.get("query_prefix", "")),
             tool_prefix=str(spec.get("tool_prefix", "")),
+            int8_keep=_patterns(path, spec.get("int8_keep", [""])),
         ),
         origin=path,
     )
@@ -104,8 +110,16 @@ def check_licence(card: Card, accepted: frozenset[str]) -> None:
         )
 
 
+def _patterns(path: Path, value: Any) -> tuple[str, ...]:
+    try:
+        patterns = tuple(re.compile(pattern).pattern for pattern in value)
+    except (re.error, TypeError) as error:
+        raise InputError(f'{path}: "encoder.int8_keep" must be a list of regular expressions ({error})') from None
+    return patterns or ("",)
+
+
 def _get(path: Path, value: Mapping[str, Any], key: str, kind: type) -> Any:
     found = value.get(key)
-    if not isinstance(found, kind) or not found and kind in (str, list, dict):
+    if not isinstance(found, kind) or (not found and kind in (str, list, dict)):
         raise InputError(f'{path}: "{key}" must be a {kind.__name__} that is not empty, found {found!r}')
     return found

@@ -28,7 +28,9 @@ def make_parser() -> argparse.ArgumentParser:
     build.add_argument("--tools", required=True, metavar="T", help="tools: JSONL, OpenAI `tools` or MCP `tools/list`")
     build.add_argument("--demos", required=True, metavar="D", help="demonstrations: JSONL")
     build.add_argument("-o", "--output", required=True, metavar="BUNDLE", help="folder to write; must not exist yet")
-    build.add_argument("--encoder", default=DEFAULT_ENCODER, metavar="CARD", help="card name or .toml (default: %(default)s)")
+    build.add_argument(
+        "--encoder", default=DEFAULT_ENCODER, metavar="CARD", help="card name or .toml (default: %(default)s)"
+    )
     build.add_argument("--precision", choices=PRECISIONS, help="of the encoder (default: int8)")
     build.add_argument("--planner", default="none", metavar="CARD", help="planner card, or none (default)")
     build.add_argument("--recipe", metavar="FILE.toml", help="settings of the build; see docs/recipe.md")
@@ -36,7 +38,11 @@ def make_parser() -> argparse.ArgumentParser:
     build.add_argument("--force", action="store_true", help="replace a bundle that stands there already")
     build.add_argument("--offline", action="store_true", help="use cached model files only")
     build.add_argument(
-        "--accept-licence", action="append", default=[], metavar="NAME", help="accept a model licence with terms of its own"
+        "--accept-licence",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="accept a model licence with terms of its own",
     )
     add_command(commands, "cards", "List the model cards.", _cards, _print_cards)
     return parser
@@ -44,7 +50,7 @@ def make_parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Entry point."""
-    return run(make_parser(), argv)
+    return run(make_parser(), argv, extra="export")
 
 
 def _build(arguments: argparse.Namespace) -> Mapping[str, Any]:
@@ -82,7 +88,7 @@ def _print_build(result: Mapping[str, Any]) -> str:
     top1 = ", ".join(f"{name} {value:.3f}" for name, value in held_out["top1"].items())
     lines.append(f"held out    top-1 over {held_out['decisions']} decisions: {top1}")
     lines.append(f"calibration ECE {held_out['ece_calibrated']:.4f} ({held_out['ece_fused']:.4f} before)")
-    return "\n".join([*lines, f"next        edgeret select {result['bundle']} \"…\""])
+    return "\n".join([*lines, f'next        edgeret select {result["bundle"]} "…"'])
 
 
 def _cards(_: argparse.Namespace) -> Mapping[str, Any]:
@@ -94,4 +100,7 @@ def _cards(_: argparse.Namespace) -> Mapping[str, Any]:
 
 
 def _print_cards(result: Mapping[str, Any]) -> str:
-    return table([[c["name"], c["kind"], c["licence"], c["summary"]] for c in result["cards"]], ("name", "kind", "licence", "summary"))
+    return table(
+        [[c["name"], c["kind"], c["licence"], c["summary"]] for c in result["cards"]],
+        ("name", "kind", "licence", "summary"),
+    )

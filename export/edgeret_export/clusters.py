@@ -14,6 +14,8 @@ from threadpoolctl import threadpool_limits
 from edgeret.graph import GLOBAL, PADDING, UNUSED, Graph, GraphOptions
 from edgeret_export.steps import StepTable
 
+CLUSTERINGS = 2
+"""K-means runs whose clusters are read together; the borders of one fall inside the other's."""
 PLAN_WEIGHT = 2.0
 """Weight of a plan's bag of tools beside its query when demonstrations are clustered. Clusters of alike plans predict
 better than clusters of alike words; at serving only the words are known, so centroids are means of query vectors."""
@@ -49,20 +51,28 @@ class GraphTables:
 
 
 def fit_graph(table: StepTable, queries: NDArray[np.float32], n_clusters: int, order: int, seed: int) -> GraphTables:
-    """Clusters the plans of `table` and counts.
+    """Clusters the plans of `table`, CLUSTERINGS times, and counts.
 
     `queries` are unit vectors of all plans (plans, dimension), of which those that `table` names are used.
     """
     plans = np.unique(table.plan)
-    assigned, centroids = _cluster(table, plans, queries[plans], n_clusters, seed)
-    cluster_of = dict(zip(plans.tolist(), assigned.tolist(), strict=True))
+    clusters_of: defaultdict[int, list[int]] = defaultdict(list)
+    parts: list[NDArray[np.float32]] = []
+    for run in range(CLUSTERINGS):
+        assigned, found = cluster(table, plans, queries[plans], n_clusters, seed + run)
+        for plan, number in zip(plans.tolist(), assigned.tolist(), strict=True):
+            clusters_of[plan].append(number + sum(map(len, parts)))
+        parts.append(found)
+    centroids = np.concatenate(parts)
     followers: defaultdict[tuple[int, ...], defaultdict[int, float]] = defaultdict(lambda: defaultdict(float))
-    for row, label, share in zip(table.target_row.tolist(), table.target_label.tolist(), table.target_share.tolist(), strict=True):
+    for row, label, share in zip(
+        table.target_row.tolist(), table.target_label.tolist(), table.target_share.tolist(), strict=True
+    ):
         context = (PADDING,) * order + table.histories[row]
         observed = share * float(table.weight[row])
-        for cluster in (GLOBAL, cluster_of[int(table.plan[row])]):
+        for number in (GLOBAL, *clusters_of[int(table.plan[row])]):
             for n in range(order + 1):
-                followers[(cluster, n, *context[len(context) - n :])][label] += observed
+                followers[(number, n, *context[len(context) - n :])][label] += observed
     rows = sorted(followers.items())
     keys = np.full((len(rows), order + 2), UNUSED, np.int32)
     for i, (key, _) in enumerate(rows):
@@ -78,7 +88,7 @@ def fit_graph(table: StepTable, queries: NDArray[np.float32], n_clusters: int, o
     )
 
 
-def _cluster(
+def cluster(
     table: StepTable, plans: NDArray[np.intp], queries: NDArray[np.float32], n_clusters: int, seed: int
 ) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
     """Cluster number of every plan (plans,), and unit centroids (clusters, dimension) in query space."""

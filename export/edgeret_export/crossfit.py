@@ -51,11 +51,14 @@ def assign_folds(queries: Sequence[str], seed: int) -> NDArray[np.intp]:
 def crossfit(
     table: StepTable, queries: Queries, texts: Sequence[str], order: int, head_options: HeadOptions, seed: int
 ) -> Fitted:
-    """Fits graph and head on four fifths of the plans and predicts the rest, five times; then chooses and calibrates."""
+    """Fits graph and head on four fifths of the plans and predicts the rest, five times; chooses and calibrates."""
     n_plans = len(texts)
     if n_plans < MIN_PLANS:
         options = GraphOptions(order=order)
-        report = {"plans": n_plans, "note": f"fewer than {MIN_PLANS} demonstrations: nothing was fitted on held-out ones"}
+        report = {
+            "plans": n_plans,
+            "note": f"fewer than {MIN_PLANS} demonstrations: nothing was fitted on held-out ones",
+        }
         return Fitted(options, max(1, n_plans // PLANS_PER_CLUSTER[0]), PolicyParameters(), report)
     folds = assign_folds(texts, seed)
     cosines = queries.cosines()
@@ -105,7 +108,10 @@ def crossfit(
         "plans": n_plans,
         "decisions": len(written),
         "folds": FOLDS,
-        "top1": {name: _top1(scores, acceptable) for name, scores in (("head", outcomes.head), ("graph", graph), ("fused", fused))},
+        "top1": {
+            name: _top1(scores, acceptable)
+            for name, scores in (("head", outcomes.head), ("graph", graph), ("fused", fused))
+        },
         "ece_fused": round(calibrate.expected_calibration_error(confidence, correct), 5),
         "ece_calibrated": round(calibrate.cross_fitted_ece(confidence, correct, row_fold), 5),
         "refusal_curve": calibrate.refusal_curve(confidence, correct),
@@ -120,12 +126,17 @@ def predict_head(
     head = fit_factored(train, queries, options)
     plans = table.plan[rows].tolist()
     logits = {
-        plan: head.query_logits(queries.vectors[plan], queries.segments[plan], queries.label_vectors) for plan in set(plans)
+        plan: head.query_logits(queries.vectors[plan], queries.segments[plan], queries.label_vectors)
+        for plan in set(plans)
     }
-    return np.stack([head.log_probabilities(logits[plan], table.histories[row]) for plan, row in zip(plans, rows, strict=True)])
+    return np.stack(
+        [head.log_probabilities(logits[plan], table.histories[row]) for plan, row in zip(plans, rows, strict=True)]
+    )
 
 
-def predict_graph(graph: Graph, table: StepTable, queries: Queries, rows: NDArray[np.intp]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+def predict_graph(
+    graph: Graph, table: StepTable, queries: Queries, rows: NDArray[np.intp]
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Probabilities (len(rows), labels) by the runtime's own code, and every row's cosine to its nearest centroid."""
     plans = table.plan[rows].tolist()
     positions = {plan: graph.locate(queries.vectors[plan]) for plan in set(plans)}
@@ -142,7 +153,8 @@ def called_mask(table: StepTable, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
 
 
 def _choose_graph(
-    table: StepTable, queries: Queries,
+    table: StepTable,
+    queries: Queries,
     tables: dict[tuple[int, int], GraphTables],
     written: NDArray[np.intp],
     row_fold: NDArray[np.intp],
@@ -161,7 +173,9 @@ def _choose_graph(
         for fold in range(FOLDS):
             part = row_fold == fold
             if part.any():
-                scores[part], nearest[part] = predict_graph(tables[fold, per_cluster].graph(options), table, queries, written[part])
+                scores[part], nearest[part] = predict_graph(
+                    tables[fold, per_cluster].graph(options), table, queries, written[part]
+                )
         loss = calibrate.nll(np.log(scores + 1e-12), target)
         if loss < best[0]:
             best = (loss, options, per_cluster, scores, nearest)
@@ -178,7 +192,8 @@ def _seen(table: StepTable, folds: NDArray[np.intp]) -> NDArray[np.bool_]:
 
 
 def _fit_novel(
-    table: StepTable, queries: Queries,
+    table: StepTable,
+    queries: Queries,
     folds: NDArray[np.intp],
     options: GraphOptions,
     per_cluster: int,
@@ -199,7 +214,9 @@ def _fit_novel(
         rows = np.flatnonzero((folds[table.plan] == fold) & table.written)
         if not len(train) or not len(rows):
             continue
-        graph = fit_graph(train, queries.vectors, max(1, len(np.unique(train.plan)) // per_cluster), options.order, seed)
+        graph = fit_graph(
+            train, queries.vectors, max(1, len(np.unique(train.plan)) // per_cluster), options.order, seed
+        )
         seen = np.zeros(tools + 1, bool)
         seen[train.target_label] = True
         parts.append(
@@ -219,7 +236,9 @@ def _fit_novel(
     return calibrate.fit_novel(pooled, weights)
 
 
-def _fit_search(table: StepTable, queries: Queries, acceptable: NDArray[np.bool_], written: NDArray[np.intp]) -> tuple[float, float]:
+def _fit_search(
+    table: StepTable, queries: Queries, acceptable: NDArray[np.bool_], written: NDArray[np.intp]
+) -> tuple[float, float]:
     """How often the nearest description is an acceptable first call, by its cosine; no-tool plans count as wrong."""
     first = table.first()[written]
     plans, accepted = table.plan[written][first], acceptable[first]

@@ -35,11 +35,12 @@ class ExportedEncoder:
     toolchain: Mapping[str, str]
 
 
-def export_encoder(card: Card, precision: str, offline: bool = False) -> ExportedEncoder:
+def export_encoder(card: Card, precision: str, offline: bool = False, attempt: int = 0) -> ExportedEncoder:
     """The card's encoder in `precision`, for this machine's CPU family if int8.
 
-    An export takes about ten seconds, so it is kept in the cache under the hash of all that determines it. Raises
-    InputError for a card of another kind or an unknown precision, MissingExtraError without the export extra.
+    `attempt` counts through the card's `int8_keep`, each of which keeps more of the model in fp32. An export takes
+    about ten seconds, so it is kept in the cache under the hash of all that determines it. Raises InputError for a
+    card of another kind or an unknown precision, MissingExtraError without the export extra.
     """
     if card.kind != "encoder":
         raise InputError(f"model card '{card.name}' is a {card.kind}, an encoder is needed; see: edgeret-export cards")
@@ -51,13 +52,21 @@ def export_encoder(card: Card, precision: str, offline: bool = False) -> Exporte
     except ModuleNotFoundError:
         raise MissingExtraError("export", "exporting an encoder to ONNX") from None
     folder = fetch(card, offline)
-    parts = [("recipe", EXPORT_RECIPE), *sorted(card.files.items()), *toolchain.items(), ("precision", precision), ("cpu", family)]
+    keep = card.encoder.int8_keep[attempt] if precision == "int8" else ""
+    parts = [
+        ("recipe", EXPORT_RECIPE),
+        *sorted(card.files.items()),
+        *toolchain.items(),
+        ("precision", precision),
+        ("keep", keep),
+        ("cpu", family),
+    ]
     key = hashlib.sha256(repr(parts).encode()).hexdigest()[:24]
     tokenizer = (folder / "tokenizer.json").read_bytes()
     model = _recall(key)
     if model is None:
         say(f"exporting {card.name} to ONNX, {precision}")
-        model = convert(export_onnx(folder), precision, family, tokenizer, card.encoder.max_tokens)
+        model = convert(export_onnx(folder), precision, family, tokenizer, card.encoder.max_tokens, keep)
         _remember(key, model)
     encoder = card.encoder
     spec = EncoderSpec(

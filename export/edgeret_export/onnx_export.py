@@ -20,7 +20,11 @@ from edgeret.errors import MissingExtraError
 def quiet() -> Iterator[None]:
     """Keeps the exporters' chatter away from stdout, which belongs to results, and from stderr."""
     logging.disable(logging.WARNING)
-    with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+    with (
+        warnings.catch_warnings(),
+        contextlib.redirect_stdout(io.StringIO()),
+        contextlib.redirect_stderr(io.StringIO()),
+    ):
         warnings.simplefilter("ignore")
         try:
             yield

@@ -21,7 +21,7 @@ MAX_QUERIES = 4096
 
 @dataclass(frozen=True, slots=True)
 class Parity:
-    """What the gate measured: cosines of ONNX to torch over the queries, nDCG@5 of both on the demonstrations' tools."""
+    """What the gate measured: cosines of ONNX to torch over the queries, and nDCG@5 of both on their tools."""
 
     queries: int
     cosine_mean: float
@@ -89,12 +89,14 @@ def check(parity: Parity, precision: str) -> None:
     """Raises CheckFailedError with the figures when the export lost more than it may."""
     problems = []
     if parity.cosine_min < MIN_COSINE[precision]:
-        problems.append(f"cosine to the torch reference is {parity.cosine_min:.5f}, at least {MIN_COSINE[precision]} needed")
+        problems.append(
+            f"cosine to the torch reference is {parity.cosine_min:.5f}, at least {MIN_COSINE[precision]} needed"
+        )
     loss = parity.ndcg5_reference - parity.ndcg5_exported
     if loss > MAX_NDCG_LOSS:
         problems.append(
-            f"nDCG@5 on the demonstrations' tools fell from {parity.ndcg5_reference:.4f} to {parity.ndcg5_exported:.4f}, "
-            f"at most {MAX_NDCG_LOSS} allowed"
+            f"nDCG@5 on the demonstrations' tools fell from {parity.ndcg5_reference:.4f} "
+            f"to {parity.ndcg5_exported:.4f}, at most {MAX_NDCG_LOSS} allowed"
         )
     if problems:
         raise CheckFailedError(

@@ -20,6 +20,12 @@ def say(text: str) -> None:
 
 def track(items: Iterable[T], what: str, total: int) -> Iterator[T]:
     """Yields the items behind a bar."""
-    columns = (TextColumn("  {task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    columns = (
+        TextColumn("  {task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
     with Progress(*columns, console=_console, transient=True, disable=not _console.is_terminal) as progress:
         yield from progress.track(items, total=total, description=what)

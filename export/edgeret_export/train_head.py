@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -10,8 +11,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from edgeret.encoder import SEGMENTS
 from edgeret.head import FactoredHead, PlainHead
+from edgeret.types import SEGMENTS
 from edgeret_export.steps import StepTable
 
 MAX_COUNT = 6
@@ -79,8 +80,14 @@ def fit_factored(table: StepTable, queries: Queries, options: HeadOptions, max_i
     penalty[: bounds[2]] = ridge
 
     def split(theta: NDArray[Any]) -> tuple[NDArray[Any], ...]:
-        w, v, b, shared = (theta[i:j] for i, j in zip(bounds[:-1], bounds[1:], strict=True))
-        return w.reshape(dimension, n_labels), v.reshape(-1, n_labels), b, shared[:2], shared[2:].reshape(STAGES, SEGMENTS)
+        w, v, b, shared = (theta[i:j] for i, j in pairwise(bounds))
+        return (
+            w.reshape(dimension, n_labels),
+            v.reshape(-1, n_labels),
+            b,
+            shared[:2],
+            shared[2:].reshape(STAGES, SEGMENTS),
+        )
 
     def objective(theta: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         w, v, b, (described, repeated), u = split(theta.astype(np.float32))

@@ -1,0 +1,47 @@
+# The commands of the README, of pre-commit and of CI. Everything happens in .venv, which these rules make themselves.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+DEMO := build/desktop
+
+.PHONY: demo test check docs clean
+
+## demo: export the desktop example into a bundle and ask it for decisions
+demo: $(VENV)/.export
+	$(BIN)/python examples/desktop/demo.py $(DEMO)
+
+## test: run all tests
+test: $(VENV)/.dev
+	$(BIN)/python -m pytest
+
+## check: what CI checks before it runs the tests
+check: $(VENV)/.dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python docs/generate_cli.py --check
+
+## docs: write docs/cli.md anew from the parsers
+docs: $(VENV)/.dev
+	$(BIN)/python docs/generate_cli.py
+
+clean:
+	rm -rf build dist $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
+
+$(VENV)/.python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "edgeret needs Python 3.11 or newer; name one with: make PYTHON=python3.12 $(MAKECMDGOALS)" >&2; exit 2; }
+	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/.export: $(VENV)/.python pyproject.toml constraints.txt
+	@echo "installing the build host's libraries into $(VENV) (a few minutes, once)" >&2
+	$(PIP) install --constraint constraints.txt --editable '.[cpu,export]'
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.export pyproject.toml constraints.txt
+	@echo "installing the test tools into $(VENV)" >&2
+	$(PIP) install --constraint constraints.txt --editable '.[cpu,dev]'
+	@touch $@

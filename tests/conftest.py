@@ -1,0 +1,151 @@
+"""Bundles for tests: a tiny one around a made-up encoder, in milliseconds, and a real one around real weights."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from edgeret.bundle import writing
+from edgeret.demonstrations import Demonstration, read_demonstrations
+from edgeret.encoder import OUTPUT, TOKENS_OUTPUT, Encoder, EncoderSpec
+from edgeret.providers import choose
+from edgeret.texts import tool_text
+from edgeret.tools import read_tools
+from edgeret.types import Call, Tool
+from edgeret_export.build import Encoded, assemble, build_bundle
+from edgeret_export.cards import DEFAULT_ENCODER, Card, EncoderCard, find_card
+from edgeret_export.encoders import ExportedEncoder
+from edgeret_export.parity import Parity
+from edgeret_export.recipe import Recipe
+
+EXAMPLE = Path(__file__).parents[1] / "examples" / "desktop"
+WORDS = re.findall(
+    r"\w+",
+    "mail send note write read find file music play stop the a my to and then it me of song letter open close "
+    "meeting book call phone zip pack share calendar day free",
+)
+DIMENSION = 24
+
+TOOLS = [
+    Tool("find_file", "find a file", {"type": "object", "properties": {"name": {"type": "string"}}}),
+    Tool("send_mail", "send a mail"),
+    Tool("write_note", "write a note"),
+    Tool("play_music", "play music"),
+    Tool("book_meeting", "book a meeting"),
+    Tool("phone_call", "call a phone"),
+]
+"""`phone_call` has no demonstration."""
+
+_PLANS: Sequence[tuple[str, tuple[str, ...]]] = (
+    ("find my file and send it", ("find_file", "send_mail")),
+    ("find the letter then mail it to me", ("find_file", "send_mail")),
+    ("write a note", ("write_note",)),
+    ("play my song", ("play_music",)),
+    ("book a meeting and write a note of it", ("book_meeting", "write_note")),
+    ("book the meeting then send a mail", ("book_meeting", "send_mail")),
+    ("open calendar day", ()),
+)
+
+
+def make_demonstrations(repeats: int = 8) -> list[Demonstration]:
+    """The plans above, each `repeats` times with another filler, so that queries differ."""
+    return [
+        Demonstration(f"d{i}-{r}", f"{query} {WORDS[(7 * r + i) % len(WORDS)]}", tuple(Call(t) for t in plan))
+        for r in range(repeats)
+        for i, (query, plan) in enumerate(_PLANS)
+    ]
+
+
+def tiny_exported(seed: int = 0) -> ExportedEncoder:
+    """An encoder that means random word vectors: the interface of a real one, in 3 kB."""
+    from onnx import TensorProto, helper, numpy_helper
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
+
+    vocabulary = {word: i for i, word in enumerate(("[UNK]", "[CLS]", "[SEP]", *WORDS))}
+    tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.Lowercase()
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    tokenizer.post_processor = processors.TemplateProcessing(
+        "[CLS] $A [SEP]", special_tokens=[("[CLS]", 1), ("[SEP]", 2)]
+    )
+    table = np.random.default_rng(seed).normal(size=(len(vocabulary), DIMENSION)).astype(np.float32)
+    table[:3] *= 0.05
+    nodes = [
+        helper.make_node("Gather", ["table", "input_ids"], [TOKENS_OUTPUT]),
+        helper.make_node("Cast", ["attention_mask"], ["mask"], to=TensorProto.FLOAT),
+        helper.make_node("Unsqueeze", ["mask", "last"], ["wide"]),
+        helper.make_node("Mul", [TOKENS_OUTPUT, "wide"], ["masked"]),
+        helper.make_node("ReduceSum", ["masked", "one"], ["sum"], keepdims=0),
+        helper.make_node("LpNormalization", ["sum"], [OUTPUT], axis=-1, p=2),
+    ]
+    ids = [
+        helper.make_tensor_value_info(n, TensorProto.INT64, ["batch_size", "sequence_length"])
+        for n in ("input_ids", "attention_mask")
+    ]
+    outputs = [
+        helper.make_tensor_value_info(OUTPUT, TensorProto.FLOAT, ["batch_size", DIMENSION]),
+        helper.make_tensor_value_info(TOKENS_OUTPUT, TensorProto.FLOAT, ["batch_size", "sequence_length", DIMENSION]),
+    ]
+    constants = [
+        numpy_helper.from_array(table, "table"),
+        numpy_helper.from_array(np.array([1]), "one"),
+        numpy_helper.from_array(np.array([2]), "last"),
+    ]
+    graph = helper.make_graph(nodes, "tiny", ids, outputs, constants)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+    spec = EncoderSpec(DIMENSION, 64, "mean", True, "", "", "fp32", "any")
+    return ExportedEncoder(model.SerializeToString(), tokenizer.to_str().encode(), spec, Path(), {})
+
+
+def tiny_card() -> Card:
+    """The card of the made-up encoder."""
+    return Card(
+        "tiny", "encoder", "for tests", "MIT", ("path:.",), {}, EncoderCard(DIMENSION, 64, "mean", True), Path()
+    )
+
+
+def build_tiny(target: Path, seed: int = 0, recipe: Recipe | None = None, tools: Sequence[Tool] = TOOLS) -> Path:
+    """Writes a bundle around the made-up encoder by the code that writes real ones."""
+    recipe = recipe or Recipe(precision="fp32")
+    demonstrations = make_demonstrations()
+    exported = tiny_exported(seed)
+    encoder = Encoder(exported.model, exported.tokenizer, exported.spec, choose(("cpu",), False, {}), 1)
+    both = [encoder.embed_segments(encoder.tokenize(d.query)) for d in demonstrations]
+    part = Encoded(
+        exported,
+        encoder,
+        np.stack([v for v, _ in both]),
+        np.stack([s for _, s in both]),
+        encoder.encode_tools([tool_text(t, recipe.tool_text) for t in tools]),
+        Parity(0, 1.0, 1.0, 1.0, 1.0),
+    )
+    with writing(target) as writer:
+        assemble(writer, tiny_card(), part, tools, demonstrations, recipe)
+    return target
+
+
+@pytest.fixture(scope="session")
+def tiny_original(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tiny bundle, shared: not to be changed."""
+    return build_tiny(tmp_path_factory.mktemp("tiny") / "bundle")
+
+
+@pytest.fixture
+def tiny(tiny_original: Path, tmp_path: Path) -> Path:
+    """A tiny bundle of the test's own, to be broken at will."""
+    return Path(shutil.copytree(tiny_original, tmp_path / "bundle"))
+
+
+@pytest.fixture(scope="session")
+def real(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A bundle with real weights (int8) from a third of the desktop example's demonstrations."""
+    tools = read_tools(EXAMPLE / "tools.jsonl")
+    demonstrations = read_demonstrations(EXAMPLE / "demonstrations.jsonl", [t.name for t in tools])[::3]
+    target = tmp_path_factory.mktemp("real") / "bundle"
+    build_bundle(tools, demonstrations, target, find_card(DEFAULT_ENCODER), Recipe())
+    return target

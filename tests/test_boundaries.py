@@ -1,0 +1,113 @@
+"""What the runtime must not load, reach or need: checked in fresh processes and environments."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+HEAVY = ("torch", "sklearn", "scipy", "optimum", "transformers", "sentence_transformers", "edgeret_export", "onnx")
+
+SELECT = """
+import json, socket, sys
+def blocked(*a, **k):
+    raise OSError("the runtime opened a socket")
+socket.socket.connect = socket.create_connection = socket.getaddrinfo = blocked
+import edgeret
+at_import = sorted(m for m in sys.modules if m.split(".")[0] in ("onnxruntime", "tokenizers", "hnswlib"))
+decision = edgeret.load(sys.argv[1]).task(sys.argv[2]).next()
+print(json.dumps({"tool": decision.tool, "at_import": at_import, "modules": sorted(sys.modules)}))
+"""
+
+
+def select(python: str | Path, bundle: Path, cwd: Path, query: str) -> dict:
+    done = subprocess.run(
+        [str(python), "-c", SELECT, str(bundle), query], capture_output=True, text=True, cwd=cwd, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_answering_loads_nothing_of_the_build_host_and_opens_no_socket(tiny: Path, tmp_path: Path) -> None:
+    result = select(sys.executable, tiny, tmp_path, "write a note")
+    assert result["tool"] == "write_note"
+    assert [m for m in result["modules"] if m.split(".")[0] in HEAVY] == []
+    assert result["at_import"] == []
+
+
+def test_a_missing_extra_is_named_with_its_command(tiny: Path, tmp_path: Path) -> None:
+    code = "import sys; sys.modules['onnxruntime'] = None\nfrom edgeret.cli import main; sys.exit(main(sys.argv[1:]))"
+    done = subprocess.run(
+        [sys.executable, "-c", code, "select", str(tiny), "q"],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert "Install it with: pip install 'edgeret[cpu]'" in done.stderr
+
+
+@pytest.fixture(scope="module")
+def bare_environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An environment with the wheel and extra `cpu` alone, away from the checkout."""
+    folder = tmp_path_factory.mktemp("bare")
+    pip = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet")
+    subprocess.run([*pip, "wheel", "--no-deps", "--wheel-dir", str(folder), str(ROOT)], check=True, cwd=folder)
+    (wheel,) = folder.glob("edgeret-*.whl")
+    venv.create(folder / "env", with_pip=True)
+    scripts = folder / "env" / ("Scripts" if os.name == "nt" else "bin")
+    subprocess.run(
+        [str(scripts / "python"), "-m", "pip", "--quiet", "--disable-pip-version-check", "install", f"{wheel}[cpu]"],
+        check=True,
+        cwd=folder,
+    )
+    return scripts
+
+
+@pytest.mark.install
+def test_the_bare_wheel_answers(bare_environment: Path, tiny: Path, tmp_path: Path) -> None:
+    assert select(bare_environment / "python", tiny, tmp_path, "write a note")["tool"] == "write_note"
+    done = subprocess.run(
+        [str(bare_environment / "edgeret"), "select", str(tiny), "write a note", "--json"],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        check=True,
+    )
+    assert json.loads(done.stdout)["tool"] == "write_note"
+
+
+@pytest.mark.install
+def test_the_bare_wheel_carries_cards_types_and_licence_and_names_missing_extras(
+    bare_environment: Path, tmp_path: Path
+) -> None:
+    code = (
+        "import importlib.metadata as m, edgeret, pathlib; f = [str(x) for x in m.files('edgeret')];"
+        "assert any(x.endswith('models/all-minilm-l6-v2.toml') for x in f), f;"
+        "assert any(x.endswith('LICENSE') for x in f); assert 'edgeret/py.typed' in f;"
+        "assert not [x for x in f if x.startswith(('tests', 'examples'))]"
+    )
+    subprocess.run([str(bare_environment / "python"), "-c", code], check=True, cwd=tmp_path)
+    (tmp_path / "t").write_text('{"name": "a", "description": "A"}')
+    (tmp_path / "d").write_text('{"query": "q", "calls": []}')
+    for command, extra in (
+        (["edgeret-export", "build", "--tools", "t", "--demos", "d", "-o", "b"], "export"),
+        (["edgeret-bench", "crossover"], "bench"),
+    ):
+        done = subprocess.run(
+            [str(bare_environment / command[0]), *command[1:]],
+            capture_output=True,
+            text=True,
+            cwd=tmp_path,
+            check=False,
+        )
+        assert done.returncode == 2
+        assert f"pip install 'edgeret[{extra}]'" in done.stderr
+        assert "Traceback" not in done.stderr
