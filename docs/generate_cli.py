@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from pathlib import Path
 
@@ -21,16 +20,27 @@ codes: 0 fine, 1 a check failed, 2 bad usage or bad input (one line says what, w
 """
 
 
+def describe(action: argparse.Action) -> str:
+    """One line of the list: names, value, help. (argparse's own layout changes with Python's version.)"""
+    value = action.metavar or ("|".join(map(str, action.choices)) if action.choices else "")
+    if isinstance(value, str) and action.nargs == 0:
+        value = ""
+    names = ", ".join(action.option_strings)
+    text = (action.help or "") % {"default": action.default, "prog": ""}
+    shown = " ".join(part for part in (names, str(value)) if part)
+    return f"- `{shown}`" + (f": {text}" if text else "") + (" (required)" if names and action.required else "")
+
+
 def render() -> str:
     """The whole page."""
-    os.environ["COLUMNS"] = "100"
-    os.environ["NO_COLOR"] = "1"
     parts = [HEAD]
     for parser in (export_parser(), runtime_parser(), bench_parser()):
         parts.append(f"## {parser.prog}\n\n{parser.description}\n")
         (commands,) = (a for a in parser._actions if isinstance(a, argparse._SubParsersAction))
         for name, command in commands.choices.items():
-            parts.append(f"### {parser.prog} {name}\n\n```text\n{command.format_help().rstrip()}\n```\n")
+            actions = [a for a in command._actions if a.dest != "help"]
+            lines = "\n".join(describe(action) for action in actions)
+            parts.append(f"### {parser.prog} {name}\n\n{command.description}\n\n{lines}\n")
     return "\n".join(parts)
 
 

@@ -12,12 +12,12 @@ import onnx
 import onnxruntime as ort
 import pytest
 from conftest import tiny_card, tiny_exported
-from edgeret_export import encoders, quantize, smooth
-from edgeret_export.encoders import export_encoder
-from edgeret_export.parity import MAX_QUERIES, MIN_COSINE, Parity, check, ndcg5, sample
 from onnx import TensorProto, helper, numpy_helper
 
 from edgeret.errors import CheckFailedError, InputError
+from edgeret_export import encoders, quantize, smooth
+from edgeret_export.encoders import export_encoder
+from edgeret_export.parity import MAX_QUERIES, MIN_COSINE, Parity, check, ndcg5, sample
 
 WORDS, WIDTH, OUT = 60, 32, 16
 IDS = np.arange(3, 40)[None]
