@@ -1,0 +1,7 @@
+"""`python -m edgeret` is the command `edgeret`."""
+
+import sys
+
+from edgeret.cli import main
+
+sys.exit(main())

@@ -1,0 +1,97 @@
+"""Real weights, real ONNX Runtime, end to end: what a user of the example gets."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import EXAMPLE
+
+import edgeret
+from edgeret.bundle import read_manifest
+from edgeret.demonstrations import read_demonstrations
+from edgeret.runtime import Runtime
+from edgeret.tools import read_tools
+from edgeret_bench import next_tool
+from edgeret_export.build import build_bundle
+from edgeret_export.cards import DEFAULT_ENCODER, find_card
+from edgeret_export.encoders import export_encoder
+from edgeret_export.recipe import Recipe
+
+pytestmark = pytest.mark.real
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="module")
+def runtime(real: Path) -> Runtime:
+    return edgeret.load(real)
+
+
+def test_the_parity_gate_measured_a_faithful_encoder(real: Path) -> None:
+    parity = read_manifest(real).info["report"]["parity"]
+    assert parity["queries"] == 720
+    assert parity["cosine_min"] >= 0.98
+    assert parity["ndcg5_reference"] - parity["ndcg5_exported"] <= 0.005
+
+
+def test_fp32_vectors_are_those_of_sentence_transformers(runtime: Runtime) -> None:
+    from sentence_transformers import SentenceTransformer
+
+    from edgeret.encoder import Encoder
+    from edgeret.providers import choose
+
+    exported = export_encoder(find_card(DEFAULT_ENCODER), "fp32")
+    encoder = Encoder(exported.model, exported.tokenizer, exported.spec, choose(("cpu",), False, {}), 2)
+    texts = ["Mail the minutes to Ana", "日本語も少し", "x " * 400]
+    expected = SentenceTransformer(str(exported.model_folder), device="cpu").encode(texts, normalize_embeddings=True)
+    found = np.stack([encoder.encode(text) for text in texts])
+    assert (found * expected).sum(axis=1).min() > 0.9999
+    np.testing.assert_allclose(np.linalg.norm(found, axis=1), 1, rtol=1e-5)
+
+
+def test_requests_in_other_words_are_decided_far_better_than_by_the_static_graph(runtime: Runtime) -> None:
+    requests = read_demonstrations(EXAMPLE / "requests.jsonl", runtime.tools)
+    found = next_tool.run(runtime, requests, ["dr", "dtdr-c", "dtdr-l-factored", "fused"])["methods"]
+    assert found["fused"]["top1"] > found["dr"]["top1"] + 0.15
+    assert found["fused"]["mrr"] > 0.7
+
+
+def test_a_whole_plan(runtime: Runtime) -> None:
+    plan = runtime.plan("Find my lease contract, turn it into a PDF and mail it to Gideon")
+    assert plan.tools == ("find_file", "convert_to_pdf", "get_contact_email", "send_mail")
+    assert plan.outcome == "complete"
+
+
+def test_doctor_is_content_on_the_build_host(real: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "edgeret", "doctor", str(real), "--json"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout
+    assert json.loads(done.stdout)["ok"]
+
+
+def test_the_readmes_program_runs(real: Path, tmp_path: Path) -> None:
+    (program,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    (tmp_path / "build").mkdir()
+    (tmp_path / "build" / "desktop").symlink_to(real, target_is_directory=True)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert done.stdout.split()[0] == "find_file", done.stderr
+
+
+def test_the_same_inputs_give_the_same_bytes(tmp_path: Path) -> None:
+    tools = read_tools(EXAMPLE / "tools.jsonl")
+    demonstrations = read_demonstrations(EXAMPLE / "demonstrations.jsonl", [t.name for t in tools])[::20]
+    hashes = [
+        build_bundle(
+            tools, demonstrations, tmp_path / name, find_card(DEFAULT_ENCODER), Recipe(precision="fp32")
+        ).content_hash
+        for name in ("a", "b")
+    ]
+    assert hashes[0] == hashes[1]
+    for file in (tmp_path / "a").iterdir():
+        assert file.read_bytes() == (tmp_path / "b" / file.name).read_bytes()
