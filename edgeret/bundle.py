@@ -28,6 +28,7 @@ FORMAT_VERSION = 1
 MANIFEST = "manifest"
 MAX_MANIFEST_BYTES = 16 << 20
 MAX_FILE_BYTES = 16 << 30
+_OPEN_FLAGS = ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY")  # a pipe in a file's place must not make us wait
 REBUILD = "copy the bundle again or build it again with: edgeret-export build"
 
 
@@ -135,8 +136,8 @@ def read_manifest(path: Path) -> Manifest:
     value = unpack(body, where)
     files = tuple(_entry(f, where) for f in get(value, "files", list, where))
     names = [f.name for f in files]
-    if len(set(names)) != len(names):
-        raise BundleError(f"{where}: lists a file twice; {REBUILD}")
+    if len({name.lower() for name in names}) != len(names) or len({f.role for f in files}) != len(files):
+        raise BundleError(f"{where}: lists a file or a role twice; {REBUILD}")
     return Manifest(version, digest.hex(), files, get(value, "info", dict, where))
 
 
@@ -229,7 +230,7 @@ def _check_name(name: str, where: str) -> None:
 def _read_regular(file: Path, limit: int) -> bytes:
     """The bytes of a regular file; links are refused, since they lead out of the bundle."""
     try:
-        descriptor = os.open(file, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0))
+        descriptor = os.open(file, os.O_RDONLY | sum(getattr(os, flag, 0) for flag in _OPEN_FLAGS))
     except FileNotFoundError:
         raise BundleError(f"{file}: missing; {REBUILD}") from None
     except OSError as error:
@@ -240,13 +241,13 @@ def _read_regular(file: Path, limit: int) -> bytes:
         if not stat.S_ISREG(status.st_mode):
             raise BundleError(f"{file}: not a regular file; {REBUILD}")
         if status.st_size > limit:
-            raise BundleError(f"{file}: {status.st_size} bytes, at most {limit} expected; {REBUILD}")
+            raise BundleError(f"{file}: expected {limit} bytes at most, found {status.st_size}; {REBUILD}")
         return stream.read(limit + 1)
 
 
 def _read_verified(folder: Path, entry: FileEntry) -> bytes:
     file = folder / entry.name
-    data = _read_regular(file, MAX_FILE_BYTES)
+    data = _read_regular(file, entry.size)
     if len(data) != entry.size:
         raise BundleError(f"{file}: expected {entry.size} bytes, found {len(data)}; {REBUILD}")
     found = hashlib.sha256(data).hexdigest()

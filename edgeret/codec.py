@@ -6,6 +6,7 @@ name found in the data.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -42,6 +43,8 @@ def get(value: Mapping[str, Any], key: str, kind: type[Any] | tuple[type[Any], .
     if not isinstance(found, kinds) or (isinstance(found, bool) and bool not in kinds):
         expected = " or ".join(k.__name__ for k in kinds)
         raise BundleError(f'{where}: "{key}" must be {expected}, found {type(found).__name__}; build the bundle again')
+    if isinstance(found, float) and not math.isfinite(found):
+        raise BundleError(f'{where}: "{key}" is not finite; build the bundle again')
     return found
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from edgeret.errors import InputError
-from edgeret.jsonl import parse_objects, read_text, text_field
+from edgeret.jsonl import is_text, parse_objects, read_text, text_field
 from edgeret.types import END, Call
 
 MAX_QUERY_CHARS = 20_000
@@ -71,6 +71,8 @@ def check_query(query: str, where: str = "query") -> str:
     """The query, unless it is blank or longer than `MAX_QUERY_CHARS`. Raises InputError."""
     if not query.strip():
         raise InputError(f"{where}: empty; give the user's words")
+    if not is_text(query):
+        raise InputError(f"{where}: holds half a surrogate pair, which no text can; check its encoding")
     if len(query) > MAX_QUERY_CHARS:
         raise InputError(f"{where}: {len(query)} characters, at most {MAX_QUERY_CHARS} are allowed; shorten the text")
     return query

@@ -47,6 +47,18 @@ def instruction_set() -> str:
     return "generic"
 
 
+def peak_resident_mb() -> float:
+    """Largest resident set size of this process so far, in MB (10^6 bytes); nan where the system does not tell.
+
+    From /proc, since getrusage's maximum survives fork and exec and so can be the parent's.
+    """
+    try:
+        lines = Path("/proc/self/status").read_text().splitlines()
+    except OSError:
+        return float("nan")
+    return next((int(line.split()[1]) * 1024 / 1e6 for line in lines if line.startswith("VmHWM")), float("nan"))
+
+
 def resident_mb() -> float:
     """Resident set size of this process in MB (10^6 bytes); nan where the system does not tell."""
     try:

@@ -116,7 +116,7 @@ def _index(runtime: Runtime) -> dict[str, Any]:
 
 def _decision(runtime: Runtime) -> dict[str, Any]:
     where = f"{runtime.path} (golden)"
-    query = get_strings(get(runtime.manifest.info, "golden", dict, where), "queries", where)[0]
+    query = next(iter(get_strings(get(runtime.manifest.info, "golden", dict, where), "queries", where)), "hello")
     decision = runtime.task(query).next(policy="heads")
     total = sum(c.probability for c in runtime.task(query).candidates())
     detail = f"{decision.tool} with probability {decision.probability:.3f}; probabilities sum to {total:.5f}"

@@ -6,6 +6,7 @@ quantisation scales activations over the whole batch, so a text's vector would d
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeret.bundle import Bundle
+from edgeret.bundle import Bundle, encoder_fingerprint
 from edgeret.codec import get
 from edgeret.errors import BundleError
 from edgeret.providers import ProviderChoice, create_session, import_onnxruntime, name_of
@@ -21,6 +22,7 @@ from edgeret.types import SEGMENTS
 
 OUTPUT, TOKENS_OUTPUT = "sentence_embedding", "token_embeddings"
 STATIC_TOKENS = 128
+NOWHERE = f"{os.devnull}/edgeret"
 ROLE, TOKENIZER_ROLE = "encoder", "tokenizer"
 
 
@@ -91,6 +93,9 @@ class Encoder:
         options.intra_op_num_threads = threads
         options.inter_op_num_threads = 1
         options.log_severity_level = 3
+        # A graph may name outside files for its weights, found next to the process; none of ours does, so there is
+        # no folder to find them in.
+        options.add_session_config_entry("session.model_external_initializers_file_folder_path", NOWHERE)
         if self._static is not None:
             options.add_free_dimension_override_by_name("batch_size", 1)
             options.add_free_dimension_override_by_name("sequence_length", self._static)
@@ -181,4 +186,12 @@ def load_encoder(bundle: Bundle, choice: ProviderChoice, threads: int, static_to
     """The bundle's encoder. Raises BundleError or ProviderError."""
     where = f"{bundle.path} (encoder)"
     spec = EncoderSpec.from_dict(get(get(bundle.manifest.info, "encoder", dict, where), "spec", dict, where), where)
-    return Encoder(bundle.read(ROLE), bundle.read(TOKENIZER_ROLE), spec, choice, threads, static_tokens)
+    model, tokenizer = bundle.read(ROLE), bundle.read(TOKENIZER_ROLE)
+    hashes = {entry.role: entry.sha256 for entry in bundle.manifest.files}
+    fingerprint = encoder_fingerprint(spec.to_dict(), hashes[ROLE], hashes[TOKENIZER_ROLE])
+    if fingerprint != bundle.fingerprint():
+        raise BundleError(
+            f"{where}: its fingerprint is {fingerprint[:12]}…, the manifest says {bundle.fingerprint()[:12]}…; "
+            "weights, tokenizer or settings were exchanged: build the bundle again"
+        )
+    return Encoder(model, tokenizer, spec, choice, threads, static_tokens)

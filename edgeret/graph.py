@@ -23,6 +23,8 @@ GLOBAL = -1
 """The cluster number under which all demonstrations together are counted."""
 PADDING = -1
 """The context entry of `<start>`, where the history is shorter than the order."""
+UNKNOWN = -3
+"""A called tool that no demonstration calls: a context that holds it was never seen, and backs off."""
 UNUSED = -2
 """Fills the stored context of an order that is shorter than the graph's."""
 
@@ -112,7 +114,7 @@ class Graph:
         return GraphPosition(tuple(clusters), tuple(shares), float(top[0]), pooled)
 
     def distribution(self, position: GraphPosition, history: Sequence[int]) -> NDArray[np.float32]:
-        """Next-label probabilities after `history` (label numbers, -1 for tools without one): float32 (labels,)."""
+        """Next-label probabilities after `history` (label numbers, or UNKNOWN): float32 (labels,)."""
         options = self.options
         context = [PADDING] * options.order + list(history)
         spans: list[tuple[int, int]] = []
@@ -203,4 +205,5 @@ def load_graph(bundle: Bundle) -> Graph:
 def _all_counted_globally(keys: NDArray[np.int32]) -> bool:
     """Whether every context that some cluster counts is counted over all demonstrations too."""
     contexts = {tuple(row) for row in keys[:, 1:].tolist()}
-    return contexts == {tuple(row) for row in keys[keys[:, 0] == GLOBAL, 1:].tolist()}
+    counted = {tuple(row) for row in keys[keys[:, 0] == GLOBAL, 1:].tolist()}
+    return contexts == counted and any(row[0] == 0 for row in counted)

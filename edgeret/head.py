@@ -62,7 +62,7 @@ class FactoredHead:
         return logits
 
     def log_probabilities(self, query_logits: NDArray[np.float32], history: Sequence[int]) -> NDArray[np.float32]:
-        """Log-softmax after `history` (label numbers, -1 for a tool without a label), float32 (labels,)."""
+        """Log-softmax after `history` (label numbers, negative for a tool without a label), float32 (labels,)."""
         called = len(history)
         logits = query_logits[min(called, len(query_logits) - 1)] + self.count[min(called, len(self.count) - 1)]
         known = {t for t in history if t >= 0}
@@ -106,8 +106,9 @@ def load_head(bundle: Bundle) -> FactoredHead:
     labels = get_strings(value, "labels", where)
     n = len(labels)
     count = get_array(value, "count", "<f4", (None, n), where)
-    if not len(count):
-        raise BundleError(f'{where}: "count" has no rows; build the bundle again')
+    segment_weights = get_array(value, "segment_weights", "<f4", (None, SEGMENTS), where)
+    if not len(count) or not len(segment_weights):
+        raise BundleError(f'{where}: "count" or "segment_weights" has no rows; build the bundle again')
     return FactoredHead(
         labels,
         get_array(value, "weights", "<f4", (n, None), where),
@@ -116,7 +117,7 @@ def load_head(bundle: Bundle) -> FactoredHead:
         get_array(value, "last", "<f4", (n, n), where),
         count,
         float(get(value, "description_weight", (int, float), where)),
-        get_array(value, "segment_weights", "<f4", (None, SEGMENTS), where),
+        segment_weights,
     )
 
 

@@ -81,7 +81,7 @@ def hnsw_available() -> bool:
 
 
 def load_index(bundle: Bundle) -> Index:
-    """The bundle's index. Without hnswlib a bundle's HNSW graph stays unused and search is exact: slower, never wrong.
+    """The bundle's index. Without hnswlib an HNSW graph stays unused and search is exact: slower, and complete.
 
     Raises BundleError if the index was made by another encoder or does not hang together.
     """
@@ -90,8 +90,10 @@ def load_index(bundle: Bundle) -> Index:
     check_owner(value, bundle.fingerprint(), where)
     names = get_strings(value, "names", where)
     vectors = get_array(value, "vectors", "<f4", (len(names), None), where)
-    if not names:
-        raise BundleError(f"{where}: no tools in it")
+    if not names or len(set(names)) != len(names):
+        raise BundleError(f"{where}: no tools in it, or one of them twice; build the bundle again")
+    if not np.allclose(np.einsum("ij,ij->i", vectors, vectors), 1, atol=1e-2):
+        raise BundleError(f"{where}: its vectors are not of length 1; build the bundle again")
     hnsw = None
     if bundle.manifest.file(HNSW_ROLE) is not None and hnsw_available():
         hnsw = open_hnsw(bundle.read(HNSW_ROLE), vectors)
@@ -112,7 +114,7 @@ def open_hnsw(data: bytes, vectors: NDArray[np.float32]) -> Any:
         raise BundleError(f"index: hnswlib cannot read its graph ({error}); build the bundle again") from None
     finally:
         Path(name).unlink()
-    if graph.get_current_count() != len(vectors):
-        raise BundleError(f"index: the HNSW graph holds {graph.get_current_count()} tools, expected {len(vectors)}")
+    if sorted(graph.get_ids_list()) != list(range(len(vectors))):
+        raise BundleError(f"index: the HNSW graph does not hold the {len(vectors)} tools; build the bundle again")
     graph.set_ef(EF)
     return graph

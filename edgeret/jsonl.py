@@ -46,4 +46,15 @@ def text_field(where: str, value: dict[str, Any], key: str) -> str:
         )
     if not found.strip():
         raise InputError(f'{where}: "{key}" is empty')
+    if not is_text(found):
+        raise InputError(f'{where}: "{key}" holds half a surrogate pair, which no text can')
     return found
+
+
+def is_text(value: str) -> bool:
+    """Whether the string can be written as UTF-8; JSON lets halves of surrogate pairs through."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True

@@ -85,6 +85,9 @@ class Policy:
         logits *= np.float32(p.graph_weight)
         logits += np.float32(p.head_weight) * head
         if novel is not None and len(novel):
+            # A fixed bias is comparable only with log-probabilities, which the weighted sum is not yet.
+            logits -= logits.max()
+            logits -= np.log(np.exp(logits).sum())
             extra = np.float32(p.novel_slope) * novel + np.float32(p.novel_bias)
             if novel_called is not None:
                 extra = extra - np.float32(p.novel_called) * novel_called
@@ -100,12 +103,16 @@ class Policy:
         The ranking stays as it is: the largest never falls below the runner-up.
         """
         top = int(probabilities.argmax())
-        confidence = float(probabilities[top])
-        target = float(np.interp(confidence, self._x, self._y))
-        rest = 1.0 - confidence
-        if rest <= 1e-6 or target == confidence:
+        target = float(np.interp(probabilities[top], self._x, self._y))
+        if len(probabilities) == 1:
             return probabilities
         probabilities[top] = 0.0
+        # Summed, and not 1 - confidence: near certainty that difference has no digits left.
+        rest = float(probabilities.sum(dtype=np.float64))
+        if rest < 1e-30:
+            probabilities += np.float32(1e-30)
+            probabilities[top] = 0.0
+            rest = 1e-30 * (len(probabilities) - 1)
         runner_up = float(probabilities.max()) / rest
         target = max(target, runner_up / (1.0 + runner_up) + 1e-6)  # where both would be equal
         probabilities *= np.float32((1.0 - target) / rest)

@@ -21,12 +21,12 @@ from edgeret.demonstrations import check_query
 from edgeret.device import available_cpus
 from edgeret.encoder import Encoder, load_encoder
 from edgeret.errors import BundleError, InputError
-from edgeret.graph import Graph, load_graph
+from edgeret.graph import UNKNOWN, Graph, load_graph
 from edgeret.head import FactoredHead, load_head
 from edgeret.index import Index, load_index
 from edgeret.policy import POLICIES, Policy, PolicyName, PolicyParameters
 from edgeret.providers import choose
-from edgeret.tools import parse_tool
+from edgeret.tools import check_tools, parse_tool
 from edgeret.types import END, Call, Candidate, Decision, Hit, Plan, Source, Tool
 
 NOVEL_HITS = 64
@@ -189,7 +189,7 @@ class Task:
         if tool not in self._runtime.tools:
             raise InputError(f'unknown tool "{tool}" in the history; list the bundle\'s tools with: edgeret inspect')
         self._calls.append(Call(tool, arguments or {}))
-        self._numbers.append(self._runtime.label_number.get(tool, -1))
+        self._numbers.append(self._runtime.label_number.get(tool, UNKNOWN))
 
     def probabilities(self) -> NDArray[np.float32]:
         """Calibrated probabilities of `candidate_names`, float32, summing to 1."""
@@ -237,7 +237,7 @@ class Task:
         if not len(self._novel):
             return runtime.policy.fuse(head, graph)
         called = None
-        if -1 in self._numbers:
+        if UNKNOWN in self._numbers:
             names = runtime.index.names
             history = {call.tool for call in self._calls}
             called = np.array([names[i] in history for i in self._novel_positions.tolist()])
@@ -308,8 +308,8 @@ def load_tools(bundle: Bundle) -> dict[str, Tool]:
     where = f"{bundle.path} (tools)"
     try:
         entries = json.loads(bundle.read("tools"))
-        tools = [parse_tool(entry, where) for entry in entries]
-    except (ValueError, TypeError, InputError) as error:
+        tools = check_tools([(where, parse_tool(entry, where)) for entry in entries], where)
+    except (ValueError, TypeError, InputError, RecursionError) as error:
         raise BundleError(f"{where}: {error}; build the bundle again") from None
     return {tool.name: tool for tool in tools}
 

@@ -57,6 +57,10 @@ def parse_tool(entry: Any, where: str) -> Tool:
     parameters = entry.get("parameters", entry.get("inputSchema", {}))
     if not isinstance(parameters, dict):
         raise InputError(f'{where}: "parameters" must be a JSON Schema object, found {type(parameters).__name__}')
+    try:
+        json.dumps(parameters, ensure_ascii=False, allow_nan=False).encode()
+    except (ValueError, RecursionError) as error:
+        raise InputError(f'{where}: "parameters" of "{name}" cannot be written as JSON ({error})') from None
     return Tool(name, description, parameters)
 
 

@@ -63,6 +63,14 @@ def test_heads_that_saw_the_demonstrations_beat_random(runtime: Runtime) -> None
     assert methods["fused"]["top1"] > methods["lr"]["top1"]
 
 
+def test_calibration_is_measured_on_the_decisions_taken(runtime: Runtime) -> None:
+    wrong = [plan("send_mail", query="write a note"), plan("play_music", query="book a meeting and write a note of it")]
+    found = next_tool.run(runtime, [*make_demonstrations(1), *wrong], ["fused"])
+    everything = found["calibration"]["refusal_curve"][-1]
+    assert everything == {"share": 1.0, "accuracy": round(found["methods"]["fused"]["top1"], 4)}
+    assert everything["accuracy"] < 1
+
+
 def test_random_repeats_under_a_seed_and_changes_with_it(runtime: Runtime) -> None:
     demonstrations = make_demonstrations(3)
     first, again, other = (next_tool.run(runtime, demonstrations, ["random"], seed) for seed in (5, 5, 6))

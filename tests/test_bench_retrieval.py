@@ -103,12 +103,12 @@ def test_bm25_keeps_the_tools_order_when_no_word_is_known(encoder: Encoder, quer
 
 
 def test_hybrid_is_reciprocal_rank_fusion(encoder: Encoder, monkeypatch: pytest.MonkeyPatch) -> None:
-    search = retrieval.Retrieval(TOOLS[:4], encoder, "description")
-    monkeypatch.setattr(search, "bm25", lambda query: np.array([3, 0, 1, 2]))
-    monkeypatch.setattr(search, "dense", lambda query: np.array([1, 3, 2, 0]))
-    # 0: 1/62 + 1/64, 1: 1/63 + 1/61, 2: 1/64 + 1/63, 3: 1/61 + 1/62
-    assert 1 / 61 + 1 / 62 > 1 / 61 + 1 / 63 > 1 / 62 + 1 / 64 > 1 / 63 + 1 / 64
-    assert search.hybrid("anything").tolist() == [3, 1, 0, 2]
+    search = retrieval.Retrieval(TOOLS, encoder, "description")
+    monkeypatch.setattr(search, "bm25", lambda query: np.array([0, 1, 2, 3, 4, 5]))
+    monkeypatch.setattr(search, "dense", lambda query: np.array([3, 4, 1, 2, 5, 0]))
+    # Two good ranks (2 and 3) beat one best and one worst (1 and 6), as they would not with a small constant.
+    assert 1 / 64 + 1 / 61 > 1 / 62 + 1 / 63 > 1 / 61 + 1 / 66 > 1 / 65 + 1 / 62 > 1 / 63 + 1 / 64 > 1 / 66 + 1 / 65
+    assert search.hybrid("anything").tolist() == [3, 1, 0, 4, 2, 5]
 
 
 def test_hybrid_breaks_a_draw_of_both_lists_by_the_tools_order(

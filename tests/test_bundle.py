@@ -13,14 +13,16 @@ from pathlib import Path
 import msgpack
 import numpy as np
 import pytest
-from conftest import build_tiny
+from conftest import build_tiny, tiny_exported
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import edgeret
 from edgeret.bundle import MANIFEST, BundleWriter, open_bundle, read_manifest, unlisted, writing
 from edgeret.codec import get_array, pack, unpack
-from edgeret.errors import BundleError, InputError
+from edgeret.encoder import Encoder
+from edgeret.errors import BundleError, EdgeretError, InputError
+from edgeret.providers import choose
 
 
 def rewrite(folder: Path, change: dict[str, bytes], info: dict | None = None) -> None:
@@ -236,3 +238,68 @@ def test_arrays_survive_the_round_trip(values: list[float]) -> None:
 def test_arrays_that_lie_are_refused(value: object, message: str) -> None:
     with pytest.raises(BundleError, match=message):
         get_array({"a": value}, "a", "<f4", (None,), "t")
+
+
+def test_a_pipe_in_a_files_place_is_refused_at_once(tiny: Path) -> None:
+    (tiny / "head.msgpack").unlink()
+    os.mkfifo(tiny / "head.msgpack")
+    with pytest.raises(BundleError, match=r"head\.msgpack: not a regular file"):
+        edgeret.load(tiny)
+
+
+@pytest.mark.parametrize("location", ["secret.bin", "../secret.bin", "ABSOLUTE"])
+def test_weights_outside_the_bundle_are_never_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, location: str
+) -> None:
+    import onnx
+    from onnx.external_data_helper import set_external_data
+
+    exported = tiny_exported()
+    model = onnx.load_from_string(exported.model)
+    weights = next(i for i in model.graph.initializer if i.name == "table")
+    (tmp_path / "cwd").mkdir()
+    for place in (tmp_path, tmp_path / "cwd"):
+        (place / "secret.bin").write_bytes(weights.raw_data)
+    set_external_data(weights, location.replace("ABSOLUTE", str(tmp_path / "secret.bin")), 0, len(weights.raw_data))
+    weights.ClearField("raw_data")
+    monkeypatch.chdir(tmp_path / "cwd")
+    with pytest.raises(EdgeretError, match="cannot start the encoder"):
+        Encoder(model.SerializeToString(), exported.tokenizer, exported.spec, choose(("cpu",), False, {}), 1)
+
+
+def test_an_exchanged_fingerprint_is_refused(tiny: Path) -> None:
+    info = dict(read_manifest(tiny).info)
+    info["encoder"] = {**info["encoder"], "spec": {**info["encoder"]["spec"], "query_prefix": "query: "}}
+    rewrite(tiny, {}, info)
+    with pytest.raises(BundleError, match="weights, tokenizer or settings were exchanged"):
+        edgeret.load(tiny)
+
+
+def changed(folder: Path, name: str, **values: object) -> None:
+    """Changes fields of one file and forges a manifest that matches, calibration included."""
+    content = {**unpack((folder / name).read_bytes(), name), **values}
+    data = pack(content)
+    info = dict(read_manifest(folder).info)
+    role = name.split(".")[0]
+    if role in ("graph", "head"):
+        info["policy"] = {**info["policy"], role: hashlib.sha256(data).hexdigest()}
+    rewrite(folder, {name: data}, info)
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "message"),
+    [
+        ("head.msgpack", {"segment_weights": np.zeros((0, 3), np.float32)}, "has no rows"),
+        ("head.msgpack", {"description_weight": float("nan")}, "not finite"),
+        ("head.msgpack", {"bias": np.zeros(2, np.float32)}, "must have shape"),
+        ("graph.msgpack", {"starts": np.zeros(3, np.int32)}, "must have shape"),
+        ("graph.msgpack", {"labels": ["a"]}, "contradict each other"),
+        ("index.msgpack", {"names": ["find_file"] * 6}, "one of them twice"),
+        ("index.msgpack", {"vectors": np.zeros((6, 24), np.float32)}, "not of length 1"),
+        ("index.msgpack", {"names": ["a", "b", "c", "d", "e", "f"]}, "name different tools"),
+    ],
+)
+def test_files_that_contradict_themselves_are_refused(tiny: Path, name: str, values: dict, message: str) -> None:
+    changed(tiny, name, **values)
+    with pytest.raises(BundleError, match=message):
+        edgeret.load(tiny)

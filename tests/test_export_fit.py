@@ -152,23 +152,46 @@ def test_without_history_the_head_is_scikit_learns_logistic_regression() -> None
     assert np.abs(np.exp(ours) - theirs).max() < 0.02
 
 
-def test_the_heads_gradient_is_that_of_its_loss(monkeypatch: pytest.MonkeyPatch) -> None:
-    caught: dict[str, Any] = {}
+@pytest.fixture
+def caught(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """What `fit_factored` gave its optimiser, and what came back."""
+    seen: dict[str, Any] = {}
     minimize = train_head.minimize
 
     def catch(objective: Any, start: np.ndarray, **options: Any) -> Any:
-        caught.update(objective=objective, size=len(start))
-        return minimize(objective, start, **options)
+        seen.update(objective=objective, size=len(start), found=minimize(objective, start, **options))
+        return seen["found"]
 
     monkeypatch.setattr(train_head, "minimize", catch)
+    return seen
+
+
+def small_problem() -> tuple[StepTable, Queries]:
+    """Four plans with descriptions, parts, a repeated tool and two orders of one of them."""
     rng = np.random.default_rng(3)
     table = build_table([plan(F, S, W), plan(S, F, links=()), plan(F, F), plan()], TOOLS)
-    segments, names = rng.normal(size=(4, SEGMENTS, 3)), rng.normal(size=(3, 3))
-    queries = Queries(*(a.astype(np.float32) for a in (rng.normal(size=(4, 3)), segments, names)))
-    fit_factored(table, queries, HeadOptions(inverse_regularisation=1.0), max_iterations=1)
-    objective, point = caught["objective"], 0.5 * rng.normal(size=caught["size"])
+    shapes = (4, 3), (4, SEGMENTS, 3), (3, 3)
+    return table, Queries(*(rng.normal(size=shape).astype(np.float32) for shape in shapes))
+
+
+def test_the_heads_gradient_is_that_of_its_loss(caught: dict[str, Any]) -> None:
+    fit_factored(*small_problem(), HeadOptions(inverse_regularisation=1.0), max_iterations=1)
+    objective, point = caught["objective"], 0.5 * np.random.default_rng(3).normal(size=caught["size"])
     error = check_grad(lambda x: objective(x)[0], lambda x: objective(x)[1], point, epsilon=1e-3)
     assert error < 0.01 * np.linalg.norm(objective(point)[1])
+
+
+def test_the_head_serves_what_it_was_trained_to(caught: dict[str, Any]) -> None:
+    table, queries = small_problem()
+    options = HeadOptions(inverse_regularisation=1e9, history_scale=3.0, label_smoothing=0.0)
+    head = fit_factored(table, queries, options, max_iterations=6)
+    parts = zip(queries.vectors, queries.segments, strict=True)
+    logits = [head.query_logits(vector, segments, queries.label_vectors) for vector, segments in parts]
+    served = np.stack([head.log_probabilities(logits[p], h) for p, h in zip(table.plan, table.histories, strict=True)])
+    share = table.target_share * table.weight[table.target_row] / table.weight.sum()
+    loss = -(share * served[table.target_row, table.target_label]).sum()
+    assert loss == pytest.approx(caught["found"].fun, rel=1e-4)
+    assert 0.05 < loss < 1
 
 
 def outcomes(head: np.ndarray, graph: np.ndarray, label: np.ndarray, **columns: np.ndarray) -> Outcomes:
@@ -280,9 +303,9 @@ def test_queries_with_the_same_words_share_a_fold() -> None:
         ("order = 0", '"order" must be between 1 and 8, found 0'),
         ("order = 9", '"order" must be between 1 and 8, found 9'),
         ("seed = -1", '"seed" must be between 0 and 2147483647, found -1'),
-        ("inverse_regularisation = 0", '"inverse_regularisation" must be above 0, found 0'),
-        ("inverse_regularisation = nan", '"inverse_regularisation" must be above 0, found nan'),
-        ("history_scale = -0.5", '"history_scale" must be above 0, found -0.5'),
+        ("inverse_regularisation = 0", '"inverse_regularisation" must be above 0 and below 1000000, found 0'),
+        ("inverse_regularisation = nan", '"inverse_regularisation" must be above 0 and below 1000000, found nan'),
+        ("history_scale = -0.5", '"history_scale" must be above 0 and below 1000, found -0.5'),
         ("label_smoothing = 1.0", '"label_smoothing" must be at least 0 and below 1, found 1.0'),
         ("hnsw_from = 0", '"hnsw_from" must be above 0, found 0'),
         ("order 3", "not TOML ("),

@@ -79,7 +79,7 @@ def test_smoothing_keeps_the_function_and_leaves_the_original_alone(toy: onnx.Mo
 def test_products_of_one_activation_share_its_scale(toy: onnx.ModelProto, tokenizer: bytes) -> None:
     smoothed = smooth.smooth(toy, tokenizer, 64)
     assert [node.op_type for node in smoothed.graph.node] == ["Gather", "Mul", "MatMul", "MatMul", "Add"]
-    assert set(constants(smoothed)) == {"table", "x_shrink", "w1_grown", "w2_grown"}
+    assert set(constants(smoothed)) == {"table", "x_shrink", "x_w1_grown", "x_w2_grown"}
 
 
 def test_outlying_channels_shrink_most(toy: onnx.ModelProto, tokenizer: bytes) -> None:

@@ -70,3 +70,16 @@ def test_a_calibration_that_does_not_rise_is_refused(knots: tuple) -> None:
     value = {**PolicyParameters().to_dict(), "knots": np.array(knots, np.float32)}
     with pytest.raises(BundleError, match="does not rise"):
         PolicyParameters.from_dict(unpack(pack(value), "t"), "t")
+
+
+@given(st.floats(1e-12, 5e-4), st.integers(1, 40))
+def test_the_most_confident_decisions_are_calibrated_too(rest: float, others: int) -> None:
+    p = np.array([1 - rest] + [rest / others] * others, np.float32)
+    found = CAUTIOUS.calibrate(p)
+    assert found[0] == pytest.approx(0.9, abs=0.001)
+    assert found.sum(dtype=np.float64) == pytest.approx(1, abs=1e-5)
+
+
+def test_certainty_is_calibrated_too() -> None:
+    found = CAUTIOUS.calibrate(np.array([1, 0, 0], np.float32))
+    np.testing.assert_allclose(found, [0.9, 0.05, 0.05], rtol=1e-5)

@@ -12,6 +12,7 @@ from conftest import TOOLS, build_tiny, make_demonstrations
 import edgeret
 from edgeret.encoder import Encoder
 from edgeret.errors import InputError, ProviderError
+from edgeret.graph import UNKNOWN
 from edgeret.runtime import Runtime
 from edgeret.types import END, Tool
 
@@ -166,3 +167,12 @@ def test_providers_are_strict(tiny_original: Path) -> None:
         edgeret.load(tiny_original, providers=[])
     fallback = edgeret.load(tiny_original, providers=["cuda"], allow_fallback=True)
     assert fallback.encoder.providers == ("cpu",)
+
+
+def test_a_call_without_label_is_no_empty_history(runtime: Runtime) -> None:
+    position = runtime.graph.locate(runtime.encoder.encode("write a note"))
+    nothing, unknown = (runtime.graph.distribution(position, h) for h in ([], [UNKNOWN]))
+    assert not np.allclose(nothing, unknown)
+    task = runtime.task("call a phone")
+    task.call("phone_call")
+    assert task.probabilities()[-1] < runtime.task("call a phone").probabilities()[-1]

@@ -31,16 +31,10 @@ import json, sys
 from time import perf_counter as now
 a = now(); import edgeret; b = now()
 runtime = edgeret.load(sys.argv[1], providers=tuple(sys.argv[3].split(",")), threads=int(sys.argv[4]))
-from edgeret.device import resident_mb
+from edgeret.device import peak_resident_mb, resident_mb
 c = now(); loaded = resident_mb(); decision = runtime.task(sys.argv[2]).next(); d = now()
-peak = None
-try:
-    import resource
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (1 if sys.platform == "darwin" else 1000) / 1000 * 1.024
-except ImportError:
-    pass
 print(json.dumps({"import_ms": (b - a) * 1e3, "load_ms": (c - b) * 1e3, "first_answer_ms": (d - c) * 1e3,
-                  "rss_mb": loaded, "rss_after_answer_mb": resident_mb(), "peak_rss_mb": peak}))
+                  "rss_mb": loaded, "rss_after_answer_mb": resident_mb(), "peak_rss_mb": peak_resident_mb()}))
 """
 
 
@@ -107,7 +101,7 @@ def cold_start(runtime: Runtime, query: str, providers: Sequence[str]) -> dict[s
         if done.returncode:
             raise CheckFailedError(f"a fresh process could not load the bundle: {done.stderr.strip().splitlines()[-1]}")
         runs.append(json.loads(done.stdout))
-    return {key: quantiles([r[key] or float("nan") for r in runs]) for key in runs[0]}
+    return {key: quantiles([r[key] for r in runs]) for key in runs[0]}
 
 
 def _measure(runtime: Runtime, query: str, stages: Mapping[str, list[float]]) -> None:

@@ -15,14 +15,19 @@ def rank(scores: NDArray[np.floating]) -> NDArray[np.intp]:
     return np.argsort(-scores, kind="stable")
 
 
-def next_tool_metrics(ranking: NDArray[np.intp], acceptable: Collection[int]) -> dict[str, float]:
-    """top1, mrr, f1 (k = number of acceptable tools), recall@5, recall@10 of one step's ranking."""
+def next_tool_metrics(
+    ranking: NDArray[np.intp], acceptable: Collection[int], count: int | None = None
+) -> dict[str, float]:
+    """top1, mrr, f1 (k = number of acceptable tools), recall@5, recall@10 of one step's ranking.
+
+    `count` is the number of acceptable tools where some of them cannot be in the ranking at all.
+    """
     hits = np.isin(ranking, list(acceptable))
-    k = len(acceptable)
+    k = len(acceptable) if count is None else count
     # Precision and recall share the denominator k here, so F1 is their common value.
     return {
         "top1": float(hits[0]),
-        "mrr": 1.0 / (1 + int(hits.argmax())),
+        "mrr": 1.0 / (1 + int(hits.argmax())) if hits.any() else 0.0,
         "f1": float(hits[:k].sum()) / k,
         "recall@5": float(hits[:5].sum()) / min(k, 5),
         "recall@10": float(hits[:10].sum()) / min(k, 10),

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from edgeret.bundle import open_bundle
 from edgeret.demonstrations import Demonstration, Step
 from edgeret.errors import BundleError, InputError
-from edgeret.graph import PADDING
+from edgeret.graph import PADDING, UNKNOWN
 from edgeret.head import PAPER_ROLE, STATIC_ROLE, PlainHead, history_text, load_plain_head
 from edgeret.runtime import Runtime, Task
 from edgeret.types import END
@@ -57,7 +57,7 @@ class Methods:
         return self._rng.random(len(task.candidate_names))
 
     def _static_graph(self, task: Task, step: Step) -> NDArray[np.floating]:
-        last = self._runtime.label_number.get(step.history[-1], PADDING) if step.history else PADDING
+        last = self._runtime.label_number.get(step.history[-1], UNKNOWN) if step.history else PADDING
         return self._all(task, self._runtime.graph.markov(last))
 
     def _graph(self, task: Task, step: Step) -> NDArray[np.floating]:
@@ -77,7 +77,7 @@ class Methods:
         return self._all(task, np.exp(self._runtime.head.log_probabilities(task.query_logits, self._numbers(step))))
 
     def _numbers(self, step: Step) -> list[int]:
-        return [self._runtime.label_number.get(name, -1) for name in step.history]
+        return [self._runtime.label_number.get(name, UNKNOWN) for name in step.history]
 
     def _all(self, task: Task, scores: NDArray[np.floating]) -> NDArray[np.floating]:
         """Scores of the labels, padded with zeros for tools that no demonstration calls."""
@@ -106,7 +106,7 @@ def run(
             acceptable = {position[name] for name in step.acceptable if name in position}
             for name, scorer in scorers.items():
                 ranking = rank(scorer(task, step))
-                rows[name].append(_measure(ranking, acceptable, len(step.acceptable)))
+                rows[name].append(next_tool_metrics(ranking, acceptable, len(step.acceptable)))
             decision = task.next(k=1)
             if not step.history:
                 offered.append(not decision.abstained)
@@ -128,15 +128,6 @@ def run(
         },
         "fitness": _fitness(np.array(offered), np.array(fits)),
     }
-
-
-def _measure(ranking: NDArray[np.intp], acceptable: set[int], count: int) -> dict[str, float]:
-    """Metrics of one step; an answer outside the candidates (beyond an HNSW search's reach) scores nothing."""
-    if not acceptable:
-        return dict.fromkeys(("top1", "mrr", "f1", "recall@5", "recall@10"), 0.0)
-    found = next_tool_metrics(ranking, acceptable)
-    share = len(acceptable) / count
-    return {key: value if key in ("top1", "mrr") else value * share for key, value in found.items()}
 
 
 def _fitness(offered: NDArray[np.bool_], fits: NDArray[np.bool_]) -> dict[str, Any]:

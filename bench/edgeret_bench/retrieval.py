@@ -36,8 +36,11 @@ class Retrieval:
         """Robertson's BM25 with English stop words removed (bm25s)."""
         bm25s = _import_bm25s()
         if self._bm25 is None:
+            corpus = bm25s.tokenize(self._texts, stopwords="en", show_progress=False, return_ids=False)
+            if not any(corpus):
+                raise InputError("no tool has a word that is no stop word, so bm25 has nothing to search")
             self._bm25 = bm25s.BM25(k1=BM25_K1, b=BM25_B)
-            self._bm25.index(bm25s.tokenize(self._texts, stopwords="en", show_progress=False), show_progress=False)
+            self._bm25.index(corpus, show_progress=False)
         words = bm25s.tokenize([query], stopwords="en", show_progress=False, return_ids=False)[0]
         return rank(self._bm25.get_scores(words) if words else np.zeros(len(self._texts)))
 

@@ -19,7 +19,7 @@ from edgeret_export.recipe import Recipe
 HERE = Path(__file__).parent
 REQUESTS = (
     "My landlord wants the rent receipt, it's somewhere on this laptop. Mail it to him as a PDF, his name is Moser.",
-    "Quiet please, I have an exam until four",
+    "No notifications until four please, I have an exam",
     "Find an hour next week when Ines and I are both free and put tennis there",
     "Order two pizzas with extra cheese",
 )

@@ -123,7 +123,7 @@ def fit_confidence_map(confidence: NDArray[np.floating], correct: NDArray[np.boo
     for a, b in zip(x.round(5).tolist(), y.round(5).tolist(), strict=True):
         if knots[-1][0] < a < 1:
             knots.append((a, b))
-    return (*knots, (1.0, knots[-1][1]))
+    return (*knots, (1.0, float(round(y[-1], 5))))
 
 
 def expected_calibration_error(confidence: NDArray[np.floating], correct: NDArray[np.bool_]) -> float:

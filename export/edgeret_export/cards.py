@@ -12,6 +12,8 @@ from typing import Any
 
 from edgeret.errors import InputError
 
+KINDS = ("encoder", "planner")
+POOLINGS = ("mean", "cls", "max", "lasttoken")
 DEFAULT_ENCODER = "all-minilm-l6-v2"
 KNOWN_LICENCES = frozenset(
     {"Apache-2.0", "MIT", "BSD-2-Clause", "BSD-3-Clause", "ISC", "CC0-1.0", "CC-BY-4.0", "MPL-2.0"}
@@ -79,22 +81,31 @@ def read_card(path: Path) -> Card:
     spec = _get(path, value, "encoder", dict)
     hashes = _get(path, value, "files", dict)
     for name, digest in hashes.items():
-        if not isinstance(digest, str) or len(digest) != 64 or Path(name).is_absolute() or ".." in Path(name).parts:
-            raise InputError(f'{path}: files."{name}" must be a path inside the model with its sha256 in hex')
+        hexadecimal = isinstance(digest, str) and re.fullmatch("[0-9a-f]{64}", digest)
+        if not hexadecimal or Path(name).is_absolute() or ".." in Path(name).parts:
+            raise InputError(
+                f'{path}: files."{name}" must be a path inside the model with its sha256 in lower-case hex'
+            )
+    sources = _get(path, value, "sources", list)
+    if not all(isinstance(source, str) for source in sources):
+        raise InputError(f'{path}: "sources" must be a list of strings, found {sources!r}')
+    card_name = _get(path, value, "name", str)
+    if not re.fullmatch(r"[a-z0-9][a-z0-9._-]*", card_name):
+        raise InputError(f'{path}: "name" must be of small letters, digits, dots and dashes, found {card_name!r}')
     return Card(
-        name=_get(path, value, "name", str),
-        kind=_get(path, value, "kind", str),
+        name=card_name,
+        kind=_choice(path, value, "kind", KINDS),
         summary=_get(path, value, "summary", str),
         licence=_get(path, value, "licence", str),
-        sources=tuple(_get(path, value, "sources", list)),
+        sources=tuple(sources),
         files=hashes,
         encoder=EncoderCard(
             dimension=_get(path, spec, "dimension", int),
             max_tokens=_get(path, spec, "max_tokens", int),
-            pooling=_get(path, spec, "pooling", str),
+            pooling=_choice(path, spec, "pooling", POOLINGS),
             normalised=_get(path, spec, "normalised", bool),
-            query_prefix=str(spec.get("query_prefix", "")),
-            tool_prefix=str(spec.get("tool_prefix", "")),
+            query_prefix=_prefix(path, spec, "query_prefix"),
+            tool_prefix=_prefix(path, spec, "tool_prefix"),
             int8_keep=_patterns(path, spec.get("int8_keep", [""])),
         ),
         origin=path,
@@ -110,8 +121,24 @@ def check_licence(card: Card, accepted: frozenset[str]) -> None:
         )
 
 
+def _choice(path: Path, value: Mapping[str, Any], key: str, allowed: tuple[str, ...]) -> str:
+    found = value.get(key)
+    if found not in allowed:
+        raise InputError(f'{path}: "{key}" must be one of {", ".join(allowed)}, found {found!r}')
+    return str(found)
+
+
+def _prefix(path: Path, value: Mapping[str, Any], key: str) -> str:
+    found = value.get(key, "")
+    if not isinstance(found, str):
+        raise InputError(f'{path}: "{key}" must be a str, found {found!r}')
+    return found
+
+
 def _patterns(path: Path, value: Any) -> tuple[str, ...]:
     try:
+        if isinstance(value, str):
+            raise TypeError("a single string")
         patterns = tuple(re.compile(pattern).pattern for pattern in value)
     except (re.error, TypeError) as error:
         raise InputError(f'{path}: "encoder.int8_keep" must be a list of regular expressions ({error})') from None
@@ -120,6 +147,7 @@ def _patterns(path: Path, value: Any) -> tuple[str, ...]:
 
 def _get(path: Path, value: Mapping[str, Any], key: str, kind: type) -> Any:
     found = value.get(key)
-    if not isinstance(found, kind) or (not found and kind in (str, list, dict)):
+    fine = isinstance(found, kind) and not (kind is int and (isinstance(found, bool) or found < 1))
+    if not fine or (not found and kind in (str, list, dict)):
         raise InputError(f'{path}: "{key}" must be a {kind.__name__} that is not empty, found {found!r}')
     return found

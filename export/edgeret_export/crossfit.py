@@ -28,7 +28,7 @@ CLUSTER_PRIORS = (1.0, 2.0, 3.0)
 CLUSTER_SHARES = (0.5, 0.75)
 HIDDEN_SHARE = 0.1
 MIN_PLANS = 25
-"""Demonstrations below which five folds say nothing; defaults are used and the report says so."""
+"""Different queries below which five folds say nothing; defaults are used and the report says so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +41,15 @@ class Fitted:
     report: dict[str, Any]
 
 
+def plain(query: str) -> str:
+    """The query's words, whatever its case and spaces."""
+    return " ".join(query.lower().split())
+
+
 def assign_folds(queries: Sequence[str], seed: int) -> NDArray[np.intp]:
     """A fold for every plan; plans with the same words share one, or the answer would be known."""
     groups: dict[str, int] = {}
-    group = np.array([groups.setdefault(" ".join(q.lower().split()), len(groups)) for q in queries])
+    group = np.array([groups.setdefault(plain(query), len(groups)) for query in queries])
     return np.random.default_rng(seed).permutation(np.arange(len(groups)) % FOLDS)[group].astype(np.intp)
 
 
@@ -53,11 +58,11 @@ def crossfit(
 ) -> Fitted:
     """Fits graph and head on four fifths of the plans and predicts the rest, five times; chooses and calibrates."""
     n_plans = len(texts)
-    if n_plans < MIN_PLANS:
+    if len({plain(text) for text in texts}) < MIN_PLANS:
         options = GraphOptions(order=order)
         report = {
             "plans": n_plans,
-            "note": f"fewer than {MIN_PLANS} demonstrations: nothing was fitted on held-out ones",
+            "note": f"fewer than {MIN_PLANS} different queries: nothing was fitted on held-out ones",
         }
         return Fitted(options, max(1, n_plans // PLANS_PER_CLUSTER[0]), PolicyParameters(), report)
     folds = assign_folds(texts, seed)

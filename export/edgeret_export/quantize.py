@@ -77,17 +77,20 @@ def quantize_lookups(model: Any) -> Any:
     graph = result.graph
     tables = {i.name: i for i in graph.initializer if len(i.dims) == 2 and i.dims[0] * i.dims[1] >= MIN_TABLE}
     nodes: list[Any] = []
+    done: set[str] = set()
     for node in graph.node:
-        if node.op_type != "Gather" or node.input[0] not in tables:
+        by_row = all(attribute.i == 0 for attribute in node.attribute if attribute.name == "axis")
+        if node.op_type != "Gather" or node.input[0] not in tables or not by_row:
             nodes.append(node)
             continue
         name, ids, output = node.input[0], node.input[1], node.output[0]
-        table = numpy_helper.to_array(tables[name])
-        scales = np.maximum(np.abs(table).max(axis=1, keepdims=True), 1e-12) / 127
-        rows = np.round(table / scales).astype(np.int8)
-        graph.initializer.extend(
-            (numpy_helper.from_array(rows, f"{name}_rows"), numpy_helper.from_array(scales, f"{name}_scales"))
-        )
+        if name not in done:
+            table = numpy_helper.to_array(tables[name])
+            scales = np.maximum(np.abs(table).max(axis=1, keepdims=True), 1e-12) / 127
+            rows = np.round(table / scales).astype(np.int8)
+            graph.initializer.append(numpy_helper.from_array(rows, f"{name}_rows"))
+            graph.initializer.append(numpy_helper.from_array(scales, f"{name}_scales"))
+            done.add(name)
         nodes += (
             helper.make_node("Gather", [f"{name}_rows", ids], [f"{output}_small"], axis=0),
             helper.make_node("Cast", [f"{output}_small"], [f"{output}_wide"], to=onnx.TensorProto.FLOAT),

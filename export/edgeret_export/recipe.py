@@ -60,8 +60,8 @@ def _override(recipe: Recipe, value: dict[str, Any], where: str) -> Recipe:
         "tool_text": (recipe.tool_text in FORMS, f"one of {', '.join(FORMS)}"),
         "order": (1 <= recipe.order <= 8, "between 1 and 8"),
         "seed": (0 <= recipe.seed < 2**31, "between 0 and 2147483647"),
-        "inverse_regularisation": (recipe.inverse_regularisation > 0, "above 0"),
-        "history_scale": (recipe.history_scale > 0, "above 0"),
+        "inverse_regularisation": (0 < recipe.inverse_regularisation < 1e6, "above 0 and below 1000000"),
+        "history_scale": (0 < recipe.history_scale < 1e3, "above 0 and below 1000"),
         "label_smoothing": (0 <= recipe.label_smoothing < 1, "at least 0 and below 1"),
         "hnsw_from": (recipe.hnsw_from > 0, "above 0"),
     }

@@ -60,7 +60,7 @@ def smooth(model: Any, tokenizer: bytes, max_tokens: int) -> Any:
         shrink = helper.make_node("Mul", [name, f"{name}_shrink"], [f"{name}_shrunk"], name=f"{name}_shrink")
         nodes.insert(min(nodes.index(node) for node in consumers), shrink)
         for node, matrix in zip(consumers, matrices, strict=True):
-            grown = f"{node.input[1]}_grown"
+            grown = f"{name}_{node.input[1]}_grown"  # one matrix may serve two activations, each with its own scale
             graph.initializer.append(numpy_helper.from_array(matrix * scale[:, None], grown))
             node.input[0], node.input[1] = f"{name}_shrunk", grown
     used = {name for node in nodes for name in node.input}
