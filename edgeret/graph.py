@@ -7,7 +7,7 @@ is linear, the whole cascade collapses into one weighted sum of a few sparse row
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -27,6 +27,10 @@ UNKNOWN = -3
 """A called tool that no demonstration calls: a context that holds it was never seen, and backs off."""
 UNUSED = -2
 """Fills the stored context of an order that is shorter than the graph's."""
+
+
+_Row = tuple[tuple[tuple[int, float], ...], float]
+"""What followed a context in one cluster: (label, count) pairs, and the sum of the counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +59,11 @@ class GraphOptions:
 
 @dataclass(frozen=True, slots=True)
 class GraphPosition:
-    """A query's place in the graph: clusters (m,) with their weights (m,), the cosine to the nearest centroid, and
-    what those clusters predict without any context, float32 (labels,), which all later steps back off to."""
+    """A query's place in the graph: its clusters with their shares (summing to 1, nearest first), the cosine to the
+    nearest centroid, and what those clusters predict without any context, float32 (labels,), which all steps back
+    off to."""
 
-    clusters: tuple[int, ...]
-    weights: tuple[float, ...]
+    shares: Mapping[int, float]
     similarity: float
     unconditional: NDArray[np.float32]
 
@@ -85,16 +89,16 @@ class Graph:
         self.labels = tuple(labels)
         self.centroids = centroids
         self.options = options
-        self._targets, self._counts = targets, counts
-        totals = np.add.reduceat(counts, starts[:-1]) if len(counts) else np.zeros(0, np.float32)
-        ranges = zip(starts[:-1].tolist(), starts[1:].tolist(), totals.tolist(), strict=True)
-        # Context first: most contexts of a step occur in few clusters or none, which one look-up tells.
-        self._rows: dict[tuple[int, ...], dict[int, tuple[int, int, float]]] = {}
-        for (cluster, n, *context), row in zip(keys.tolist(), ranges, strict=True):
-            self._rows.setdefault(tuple(context[:n]), {})[cluster] = row
-        start, stop, total = self._rows[()][GLOBAL]
-        uniform = options.global_prior / len(labels)
-        self._unconditional = (self._sum([(start, stop)], [1.0]) + np.float32(uniform)) / (total + options.global_prior)
+        # A step reads some tens of numbers from rows of two or three: plain tuples beat arrays there. And context
+        # first: most contexts of a step occur in few clusters or none, which one look-up tells.
+        self._rows: dict[tuple[int, ...], dict[int, _Row]] = {}
+        pairs = list(zip(targets.tolist(), counts.tolist(), strict=True))
+        totals = np.add.reduceat(counts, starts[:-1]).tolist()
+        for (cluster, n, *context), start, stop, total in zip(
+            keys.tolist(), starts[:-1].tolist(), starts[1:].tolist(), totals, strict=True
+        ):
+            self._rows.setdefault(tuple(context[:n]), {})[cluster] = (tuple(pairs[start:stop]), total)
+        self._everywhere: dict[tuple[int, ...], NDArray[np.float32]] = {}
 
     def locate(self, vector: NDArray[np.float32], nearest: int | None = None) -> GraphPosition:
         """The clusters that a unit query vector (dimension,) is read from; `nearest` overrides the option."""
@@ -106,44 +110,53 @@ class Graph:
         top = cosines[best]
         weights = np.exp((top - top[0]) / options.temperature)
         weights /= weights.sum()
-        clusters, shares = best.tolist(), weights.tolist()
-        rows = [(w, self._rows[()][k]) for k, w in zip(clusters, shares, strict=True) if k in self._rows[()]]
-        pooled = self._sum([row[:2] for _, row in rows], [w for w, _ in rows])
-        pooled += np.float32(options.cluster_prior) * self._unconditional
-        pooled /= pooled.sum()
-        return GraphPosition(tuple(clusters), tuple(shares), float(top[0]), pooled)
+        shares = dict(zip(best.tolist(), weights.tolist(), strict=True))
+        found, total = _found(self._rows[()], shares)
+        scale = 1 / (total + options.cluster_prior)
+        unconditional = self._anywhere(()) * np.float32(options.cluster_prior * scale)
+        pooled: dict[int, float] = {}
+        _pool(found, scale, pooled)
+        _scatter(unconditional, pooled)
+        return GraphPosition(shares, float(top[0]), unconditional)
 
     def distribution(self, position: GraphPosition, history: Sequence[int]) -> NDArray[np.float32]:
         """Next-label probabilities after `history` (label numbers, or UNKNOWN): float32 (labels,)."""
         options = self.options
-        context = [PADDING] * options.order + list(history)
-        spans: list[tuple[int, int]] = []
-        scales: list[float] = []
+        padded = (*([PADDING] * options.order), *history)
+        pooled: dict[int, float] = {}
+        shared: list[tuple[float, NDArray[np.float32]]] = []
         in_clusters, everywhere = 1.0, 0.0  # how much of the result still rests on contexts of at most n tools
-        for n in range(options.order, 0, -1):
-            known = self._rows.get(tuple(context[len(context) - n :]))
+        n = options.order
+        while n:
+            # Contexts that reach back before the first call all say the same, so they are looked up once.
+            last = min(n, len(history) + 1)
+            context = padded[len(padded) - last :]
+            known = self._rows.get(context)
             if known is None:
                 # No demonstration went this way: the shorter context answers for both.
                 everywhere += in_clusters * (1 - options.cluster_share)
                 in_clusters *= options.cluster_share
+                n -= 1
                 continue
-            rows = [(w, known[k]) for k, w in zip(position.clusters, position.weights, strict=True) if k in known]
-            scale = in_clusters / (sum(w * row[2] for w, row in rows) + options.cluster_prior)
-            for weight, row in rows:
-                spans.append(row[:2])
-                scales.append(scale * weight)
-            everywhere += scale * options.cluster_prior * (1 - options.cluster_share)
-            in_clusters = scale * options.cluster_prior * options.cluster_share
-            start, stop, total = known[GLOBAL]
-            spans.append((start, stop))
-            scales.append(everywhere / (total + options.global_prior))
-            everywhere *= options.global_prior / (total + options.global_prior)
-        result = self._sum(spans, scales)
-        result += np.float32(in_clusters) * position.unconditional
-        result += np.float32(everywhere) * self._unconditional
+            found, total = _found(known, position.shares)
+            kept = options.cluster_prior / (total + options.cluster_prior)
+            scale = 0.0
+            while n >= last:
+                scale += in_clusters / (total + options.cluster_prior)
+                everywhere += in_clusters * kept * (1 - options.cluster_share)
+                in_clusters *= kept * options.cluster_share
+                shared.append((everywhere, self._anywhere(padded[len(padded) - n :])))
+                everywhere, n = 0.0, n - 1
+            _pool(found, scale, pooled)
+        shared.append((everywhere, self._anywhere(())))
+        result = position.unconditional * np.float32(in_clusters)
+        for share, estimate in shared:
+            if share:
+                result += estimate * np.float32(share)
+        _scatter(result, pooled)
         called = [label for label in history if label >= 0]
         if called:
-            result[called] *= options.repeat_factor
+            result[called] *= np.float32(options.repeat_factor)
             result /= result.sum()
         return result
 
@@ -152,15 +165,41 @@ class Graph:
         row = self._rows.get((last,), {}).get(GLOBAL)
         if row is None:
             return np.full(len(self.labels), 1 / len(self.labels), np.float32)
-        return self._sum([row[:2]], [1 / row[2]])
+        result = np.zeros(len(self.labels), np.float32)
+        _scatter(result, {label: count / row[1] for label, count in row[0]})
+        return result
 
-    def _sum(self, spans: Sequence[tuple[int, int]], scales: Sequence[float]) -> NDArray[np.float32]:
-        if not spans:
-            return np.zeros(len(self.labels), np.float32)
-        targets = np.concatenate([self._targets[a:b] for a, b in spans])
-        counts = np.concatenate([self._counts[a:b] for a, b in spans])
-        counts *= np.repeat(np.array(scales, np.float32), [b - a for a, b in spans])
-        return np.bincount(targets, counts, len(self.labels)).astype(np.float32)
+    def _anywhere(self, context: tuple[int, ...]) -> NDArray[np.float32]:
+        """What followed a context among all demonstrations, backed off to shorter ones; kept once computed."""
+        estimate = self._everywhere.get(context)
+        if estimate is None:
+            prior = self.options.global_prior
+            shorter = self._anywhere(context[1:]) if context else np.full(len(self.labels), 1 / len(self.labels))
+            pairs, total = self._rows[context][GLOBAL]
+            estimate = (shorter * (prior / (total + prior))).astype(np.float32)
+            _scatter(estimate, {label: count / (total + prior) for label, count in pairs})
+            self._everywhere[context] = estimate  # two threads may both get here, and write the same
+        return estimate
+
+
+def _found(known: Mapping[int, _Row], shares: Mapping[int, float]) -> tuple[list[tuple[float, _Row]], float]:
+    """The rows of a context in the clusters of `shares`, with their weights, and the weighted total of their counts."""
+    rows = [(weight, known[cluster]) for cluster, weight in shares.items() if cluster in known]
+    return rows, sum(weight * row[1] for weight, row in rows)
+
+
+def _pool(rows: Sequence[tuple[float, _Row]], scale: float, into: dict[int, float]) -> None:
+    """Adds the rows' counts to `into`, each times its weight and `scale`."""
+    for weight, (pairs, _) in rows:
+        factor = weight * scale
+        for label, count in pairs:
+            into[label] = into.get(label, 0.0) + factor * count
+
+
+def _scatter(result: NDArray[np.float32], pooled: Mapping[int, float]) -> None:
+    """Adds numbers by label to an array over labels."""
+    if pooled:
+        result[list(pooled)] += np.array(list(pooled.values()), np.float32)
 
 
 def load_graph(bundle: Bundle) -> Graph:

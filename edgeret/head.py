@@ -63,14 +63,20 @@ class FactoredHead:
 
     def log_probabilities(self, query_logits: NDArray[np.float32], history: Sequence[int]) -> NDArray[np.float32]:
         """Log-softmax after `history` (label numbers, negative for a tool without a label), float32 (labels,)."""
+        return log_softmax(self.logits(query_logits, history))
+
+    def logits(self, query_logits: NDArray[np.float32], history: Sequence[int]) -> NDArray[np.float32]:
+        """The same before normalisation, which fusion does anyway: float32 (labels,), a fresh array."""
         called = len(history)
-        logits = query_logits[min(called, len(query_logits) - 1)] + self.count[min(called, len(self.count) - 1)]
+        logits: NDArray[np.float32] = (
+            query_logits[min(called, len(query_logits) - 1)] + self.count[min(called, len(self.count) - 1)]
+        )
         known = {t for t in history if t >= 0}
         for tool in known:
             logits += self.called[tool]
         if history and history[-1] >= 0:
             logits += self.last[history[-1]]
-        return log_softmax(logits)
+        return logits
 
 
 class PlainHead:

@@ -77,25 +77,24 @@ class Policy:
     ) -> NDArray[np.float32]:
         """Calibrated probabilities over labels, then novel tools: float32 (labels + novel,), summing to 1.
 
-        `head` are log-probabilities and `graph` probabilities, both (labels,); `novel` are the cosines (novel,) of the
-        tools without demonstrations and `novel_called` marks those that the history holds.
+        `head` are logits or log-probabilities and `graph` probabilities, both (labels,); `novel` are the cosines
+        (novel,) of the tools without demonstrations and `novel_called` marks those that the history holds.
         """
         p = self.parameters
-        logits = np.log(graph + np.float32(_FLOOR))
-        logits *= np.float32(p.graph_weight)
-        logits += np.float32(p.head_weight) * head
+        fused = np.log(graph + np.float32(_FLOOR))
+        fused *= np.float32(p.graph_weight)
+        fused += np.float32(p.head_weight) * head
+        fused -= fused.max()
+        np.exp(fused, out=fused)
+        fused /= fused.sum()
         if novel is not None and len(novel):
-            # A fixed bias is comparable only with log-probabilities, which the weighted sum is not yet.
-            logits -= logits.max()
-            logits -= np.log(np.exp(logits).sum())
-            extra = np.float32(p.novel_slope) * novel + np.float32(p.novel_bias)
+            # The labels' share is normalised by now, so that a fixed bias means the same for every query.
+            scores = np.float32(p.novel_slope) * novel + np.float32(p.novel_bias)
             if novel_called is not None:
-                extra = extra - np.float32(p.novel_called) * novel_called
-            logits = np.concatenate((logits, extra))
-        logits -= logits.max()
-        np.exp(logits, out=logits)
-        logits /= logits.sum()
-        return self.calibrate(logits)
+                scores = scores - np.float32(p.novel_called) * novel_called
+            fused = np.concatenate((fused, np.exp(np.minimum(scores, np.float32(80)))))
+            fused /= fused.sum()
+        return self.calibrate(fused)
 
     def calibrate(self, probabilities: NDArray[np.float32]) -> NDArray[np.float32]:
         """Maps the largest probability through the calibration and scales the rest to fill up to 1, in place.

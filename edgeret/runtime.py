@@ -231,7 +231,7 @@ class Task:
         started = perf_counter()
         graph = runtime.graph.distribution(self._position, self._numbers)
         walked = perf_counter()
-        head = runtime.head.log_probabilities(self.query_logits, self._numbers)
+        head = runtime.head.logits(self.query_logits, self._numbers)
         timings["graph"] = timings.get("graph", 0.0) + (walked - started) * 1e3
         timings["head"] = timings.get("head", 0.0) + (perf_counter() - walked) * 1e3
         if not len(self._novel):
@@ -244,10 +244,7 @@ class Task:
         return runtime.policy.fuse(head, graph, self._novel, called)
 
     def _ranked(self, probabilities: NDArray[np.float32], k: int | None) -> tuple[Candidate, ...]:
-        n = len(probabilities)
-        k = n if k is None else max(1, min(k, n))
-        best = np.argpartition(-probabilities, k - 1)[:k] if k < n else np.arange(n)
-        order = best[np.lexsort((best, -probabilities[best]))]
+        order = np.argsort(-probabilities, kind="stable")[:k]
         labels, names = self._runtime.labels, self._runtime.index.names
         n_labels = len(labels)
         return tuple(

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
 
 START = "<start>"
 """Pads a history that is shorter than the graph's order. Never a candidate."""
@@ -41,8 +41,7 @@ class Hit:
     similarity: float
 
 
-@dataclass(frozen=True, slots=True)
-class Candidate:
+class Candidate(NamedTuple):
     """A possible next function (a tool's name or `<end>`) with its calibrated probability."""
 
     tool: str
@@ -69,7 +68,8 @@ class Decision:
 
     def to_dict(self) -> dict[str, Any]:
         """The decision as JSON-ready data, the command line's `select --json`."""
-        return {**asdict(self), "candidates": [asdict(c) for c in self.candidates], "timings_ms": dict(self.timings_ms)}
+        fields = {name: getattr(self, name) for name in self.__slots__}
+        return {**fields, "candidates": [c._asdict() for c in self.candidates], "timings_ms": dict(self.timings_ms)}
 
 
 @dataclass(frozen=True, slots=True)

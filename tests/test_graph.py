@@ -78,7 +78,7 @@ def reference(
         key = context[len(context) - n :]
         total = counts["all", key]
         g = (total + options.global_prior * g) / (total.sum() + options.global_prior)
-        mine = sum(w * counts[k, key] for k, w in zip(position.clusters, position.weights, strict=True))
+        mine = sum(w * counts[k, key] for k, w in position.shares.items())
         prior = g if p is None else options.cluster_share * p + (1 - options.cluster_share) * g
         p = (mine + options.cluster_prior * prior) / (mine.sum() + options.cluster_prior)
     p[history] *= options.repeat_factor
@@ -134,7 +134,8 @@ def test_nearest_clusters_share_the_weight_by_similarity() -> None:
     query = vectors(1, 4)[0]
     position = graph.locate(query)
     cosines = graph.centroids @ query
-    assert position.clusters == tuple(np.argsort(-cosines)[:3])
+    assert list(position.shares) == np.argsort(-cosines)[:3].tolist()
     assert position.similarity == pytest.approx(cosines.max())
-    assert sum(position.weights) == pytest.approx(1)
-    assert list(position.weights) == sorted(position.weights, reverse=True)
+    shares = list(position.shares.values())
+    assert sum(shares) == pytest.approx(1)
+    assert shares == sorted(shares, reverse=True)
