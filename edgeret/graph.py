@@ -119,13 +119,19 @@ class Graph:
         _scatter(unconditional, pooled)
         return GraphPosition(shares, float(top[0]), unconditional)
 
-    def distribution(self, position: GraphPosition, history: Sequence[int]) -> NDArray[np.float32]:
-        """Next-label probabilities after `history` (label numbers, or UNKNOWN): float32 (labels,)."""
+    def distribution(
+        self, position: GraphPosition, history: Sequence[int], normalise: bool = True
+    ) -> NDArray[np.float32]:
+        """Next-label probabilities after `history` (label numbers, or UNKNOWN): float32 (labels,), all above 0.
+
+        Without `normalise` they are right up to a factor, which is all that fusion needs.
+        """
         options = self.options
+        prior, beyond = options.cluster_prior, options.global_prior
         padded = (*([PADDING] * options.order), *history)
         pooled: dict[int, float] = {}
-        shared: list[tuple[float, NDArray[np.float32]]] = []
         in_clusters, everywhere = 1.0, 0.0  # how much of the result still rests on contexts of at most n tools
+        shorter = self._anywhere(())
         n = options.order
         while n:
             # Contexts that reach back before the first call all say the same, so they are looked up once.
@@ -139,24 +145,28 @@ class Graph:
                 n -= 1
                 continue
             found, total = _found(known, position.shares)
-            kept = options.cluster_prior / (total + options.cluster_prior)
-            scale = 0.0
+            row = known[GLOBAL]
+            scale = scale_everywhere = 0.0
             while n >= last:
-                scale += in_clusters / (total + options.cluster_prior)
-                everywhere += in_clusters * kept * (1 - options.cluster_share)
-                in_clusters *= kept * options.cluster_share
-                shared.append((everywhere, self._anywhere(padded[len(padded) - n :])))
-                everywhere, n = 0.0, n - 1
+                scale += in_clusters / (total + prior)
+                everywhere += in_clusters * prior / (total + prior) * (1 - options.cluster_share)
+                in_clusters *= prior / (total + prior) * options.cluster_share
+                if n > 1:
+                    scale_everywhere += everywhere / (row[1] + beyond)
+                    everywhere *= beyond / (row[1] + beyond)
+                else:
+                    shorter = self._anywhere(context)  # wide rows, so kept as arrays
+                n -= 1
             _pool(found, scale, pooled)
-        shared.append((everywhere, self._anywhere(())))
+            if scale_everywhere:
+                _pool([(1.0, row)], scale_everywhere, pooled)
         result = position.unconditional * np.float32(in_clusters)
-        for share, estimate in shared:
-            if share:
-                result += estimate * np.float32(share)
+        result += shorter * np.float32(everywhere)
         _scatter(result, pooled)
-        called = [label for label in history if label >= 0]
-        if called:
-            result[called] *= np.float32(options.repeat_factor)
+        for label in set(history):
+            if label >= 0:
+                result[label] *= options.repeat_factor
+        if normalise:
             result /= result.sum()
         return result
 
@@ -198,7 +208,10 @@ def _pool(rows: Sequence[tuple[float, _Row]], scale: float, into: dict[int, floa
 
 def _scatter(result: NDArray[np.float32], pooled: Mapping[int, float]) -> None:
     """Adds numbers by label to an array over labels."""
-    if pooled:
+    if len(pooled) < 32:  # one by one is faster than an index array, up to about here
+        for label, value in pooled.items():
+            result[label] += value
+    else:
         result[list(pooled)] += np.array(list(pooled.values()), np.float32)
 
 

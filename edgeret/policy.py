@@ -5,6 +5,7 @@ Heads rank; whether anything fits at all is asked separately, since the best of 
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
@@ -18,7 +19,6 @@ from edgeret.types import END
 
 PolicyName = Literal["auto", "heads", "planner"]
 POLICIES: tuple[PolicyName, ...] = ("auto", "heads", "planner")
-_FLOOR = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +65,14 @@ class Policy:
 
     def __init__(self, parameters: PolicyParameters) -> None:
         self.parameters = parameters
-        knots = np.array(parameters.knots, np.float64)
-        self._x, self._y = knots[:, 0].copy(), knots[:, 1].copy()
+        self._x = [x for x, _ in parameters.knots]
+
+    def novel_weights(self, cosines: NDArray[np.float32]) -> NDArray[np.float32]:
+        """What tools without demonstrations weigh beside all labels together, from their cosines: both (novel,)."""
+        p = self.parameters
+        scores = np.float32(p.novel_slope) * cosines + np.float32(p.novel_bias)
+        weights: NDArray[np.float32] = np.exp(np.minimum(scores, np.float32(80)))
+        return weights
 
     def fuse(
         self,
@@ -77,46 +83,55 @@ class Policy:
     ) -> NDArray[np.float32]:
         """Calibrated probabilities over labels, then novel tools: float32 (labels + novel,), summing to 1.
 
-        `head` are logits or log-probabilities and `graph` probabilities, both (labels,); `novel` are the cosines
-        (novel,) of the tools without demonstrations and `novel_called` marks those that the history holds.
+        `head` are logits or log-probabilities and `graph` probabilities, both (labels,), each right up to a constant
+        and both used up; `novel` are `novel_weights`, and `novel_called` marks those that the history holds.
         """
         p = self.parameters
-        fused = np.log(graph + np.float32(_FLOOR))
-        fused *= np.float32(p.graph_weight)
-        fused += np.float32(p.head_weight) * head
-        fused -= fused.max()
-        np.exp(fused, out=fused)
-        fused /= fused.sum()
-        if novel is not None and len(novel):
-            # The labels' share is normalised by now, so that a fixed bias means the same for every query.
-            scores = np.float32(p.novel_slope) * novel + np.float32(p.novel_bias)
-            if novel_called is not None:
-                scores = scores - np.float32(p.novel_called) * novel_called
-            fused = np.concatenate((fused, np.exp(np.minimum(scores, np.float32(80)))))
-            fused /= fused.sum()
-        return self.calibrate(fused)
+        np.log(graph, out=graph)
+        graph *= np.float32(p.graph_weight)
+        head *= np.float32(p.head_weight)
+        head += graph
+        head -= head.max()
+        np.exp(head, out=head)
+        if novel is None or not len(novel):
+            return self.calibrate(head)
+        if novel_called is not None:
+            novel = novel * np.exp(np.float32(-p.novel_called) * novel_called)
+        return self.calibrate(np.concatenate((head, novel * head.sum())))
 
-    def calibrate(self, probabilities: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Maps the largest probability through the calibration and scales the rest to fill up to 1, in place.
+    def calibrate(self, scores: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Normalises scores and maps the largest through the calibration, scaling the rest to fill up to 1, in place.
 
         The ranking stays as it is: the largest never falls below the runner-up.
         """
-        top = int(probabilities.argmax())
-        target = float(np.interp(probabilities[top], self._x, self._y))
-        if len(probabilities) == 1:
-            return probabilities
-        probabilities[top] = 0.0
+        top = int(scores.argmax())
+        largest = float(scores[top])
+        if len(scores) == 1:
+            scores[top] = 1.0
+            return scores
+        scores[top] = 0.0
         # Summed, and not 1 - confidence: near certainty that difference has no digits left.
-        rest = float(probabilities.sum(dtype=np.float64))
+        rest = float(scores.sum(dtype=np.float64))
+        target = self._calibrated(largest / (largest + rest))
         if rest < 1e-30:
-            probabilities += np.float32(1e-30)
-            probabilities[top] = 0.0
-            rest = 1e-30 * (len(probabilities) - 1)
-        runner_up = float(probabilities.max()) / rest
-        target = max(target, runner_up / (1.0 + runner_up) + 1e-6)  # where both would be equal
-        probabilities *= np.float32((1.0 - target) / rest)
-        probabilities[top] = target
-        return probabilities
+            scores += np.float32(1e-30)
+            scores[top] = 0.0
+            rest = 1e-30 * (len(scores) - 1)
+        if target < 0.5:
+            runner_up = float(scores.max()) / rest
+            target = max(target, runner_up / (1.0 + runner_up) + 1e-6)  # where both would be equal
+        scores *= np.float32((1.0 - target) / rest)
+        scores[top] = target
+        return scores
+
+    def _calibrated(self, confidence: float) -> float:
+        """Piecewise linear interpolation; numpy's costs more than the rest of the step's arithmetic."""
+        knots = self.parameters.knots
+        right = bisect_right(self._x, confidence)
+        if right == 0 or right == len(knots):
+            return knots[max(0, right - 1)][1]
+        (x0, y0), (x1, y1) = knots[right - 1], knots[right]
+        return y0 + (y1 - y0) * (confidence - x0) / (x1 - x0)
 
     def familiar(self, similarity: float) -> bool:
         """Whether a query with this cosine to its nearest cluster resembles the demonstrations."""

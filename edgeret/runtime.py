@@ -156,6 +156,7 @@ class Task:
         self.vector, segments = runtime.encoder.embed_segments(ids)
         encoded = perf_counter()
         self._similarities, self._novel_positions, self._novel = runtime.describe_similarities(self.vector)
+        self._novel_weights = runtime.policy.novel_weights(self._novel)
         searched = perf_counter()
         self._position = runtime.graph.locate(self.vector)
         located = perf_counter()
@@ -229,7 +230,7 @@ class Task:
     def _distribution(self, timings: dict[str, float]) -> NDArray[np.float32]:
         runtime = self._runtime
         started = perf_counter()
-        graph = runtime.graph.distribution(self._position, self._numbers)
+        graph = runtime.graph.distribution(self._position, self._numbers, normalise=False)
         walked = perf_counter()
         head = runtime.head.logits(self.query_logits, self._numbers)
         timings["graph"] = timings.get("graph", 0.0) + (walked - started) * 1e3
@@ -241,10 +242,10 @@ class Task:
             names = runtime.index.names
             history = {call.tool for call in self._calls}
             called = np.array([names[i] in history for i in self._novel_positions.tolist()])
-        return runtime.policy.fuse(head, graph, self._novel, called)
+        return runtime.policy.fuse(head, graph, self._novel_weights, called)
 
     def _ranked(self, probabilities: NDArray[np.float32], k: int | None) -> tuple[Candidate, ...]:
-        order = np.argsort(-probabilities, kind="stable")[:k]
+        order = np.argsort(-probabilities)[:k]
         labels, names = self._runtime.labels, self._runtime.index.names
         n_labels = len(labels)
         return tuple(

@@ -36,15 +36,18 @@ def test_fusion_is_log_linear() -> None:
     policy = Policy(PolicyParameters(head_weight=0.6, graph_weight=0.4))
     head, graph = np.array([0.7, 0.2, 0.1], np.float32), np.array([0.2, 0.5, 0.3], np.float32)
     expected = head**0.6 * graph**0.4
-    np.testing.assert_allclose(policy.fuse(np.log(head), graph), expected / expected.sum(), rtol=1e-5)
+    np.testing.assert_allclose(policy.fuse(np.log(head), graph.copy()), expected / expected.sum(), rtol=1e-5)
 
 
 def test_a_novel_tool_competes_by_its_description_and_less_once_called() -> None:
     policy = Policy(PolicyParameters(novel_slope=10, novel_bias=-3, novel_called=5))
     head, graph = np.log(np.array([0.6, 0.4], np.float32)), np.array([0.6, 0.4], np.float32)
-    near = policy.fuse(head, graph, np.array([0.8], np.float32))
-    far = policy.fuse(head, graph, np.array([0.1], np.float32))
-    again = policy.fuse(head, graph, np.array([0.8], np.float32), np.array([True]))
+
+    def fused(cosine: float, called: bool) -> np.ndarray:
+        weights = policy.novel_weights(np.array([cosine], np.float32))
+        return policy.fuse(head.copy(), graph.copy(), weights, np.array([called]))
+
+    near, far, again = fused(0.8, False), fused(0.1, False), fused(0.8, True)
     assert near.argmax() == 2
     assert far.argmax() == 0
     assert again[2] < near[2]
