@@ -127,12 +127,15 @@ class Encoder:
         vector: NDArray[np.float32] = self._run(ids, [OUTPUT])[0][0]
         return vector
 
-    def embed_segments(self, ids: NDArray[np.int64]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """The unit vector (dimension,) and, from the same run, the unit vectors of the text's consecutive parts,
-        float32 (SEGMENTS, dimension); a part without a token of its own (very short texts) is a row of zeros.
+    def embed_segments(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Unit vectors of the whole text and, from the same run, of its consecutive parts: float32
+        (1 + SEGMENTS, dimension). A part without a token of its own (very short texts) is a row of zeros.
         """
-        vector, tokens = self._run(ids, [OUTPUT, TOKENS_OUTPUT])
-        return vector[0], segment_means(tokens[0, : len(ids)])
+        whole, tokens = self._run(ids, [OUTPUT, TOKENS_OUTPUT])
+        rows = np.empty((1 + SEGMENTS, whole.shape[1]), np.float32)
+        rows[0] = whole[0]
+        rows[1:] = segment_means(tokens[0, : len(ids)])
+        return rows
 
     def _run(self, ids: NDArray[np.int64], outputs: list[str]) -> list[NDArray[np.float32]]:
         tokens = ids.shape[0]
@@ -175,14 +178,15 @@ def segment_means(tokens: NDArray[np.float32]) -> NDArray[np.float32]:
     (SEGMENTS, dimension). The first and the last token ([CLS], [SEP]) stand for no word and are left out.
     """
     words = tokens[1:-1]
-    result = np.zeros((SEGMENTS, tokens.shape[1]), np.float32)
-    # Word i belongs to part floor(i * SEGMENTS / words): part j begins at the first i with i * SEGMENTS >= j * words.
-    bounds = [-(-j * len(words) // SEGMENTS) for j in range(SEGMENTS + 1)]
-    for j in range(SEGMENTS):
-        if bounds[j] < bounds[j + 1]:
-            total = words[bounds[j] : bounds[j + 1]].sum(axis=0)
-            result[j] = total / max(float(np.sqrt(total @ total)), 1e-12)
-    return result
+    if len(words) < SEGMENTS:
+        means = np.zeros((SEGMENTS, tokens.shape[1]), np.float32)
+        for i, word in enumerate(words):
+            means[i * SEGMENTS // len(words)] = word
+    else:
+        # Word i belongs to part floor(i * SEGMENTS / words), so part j begins at ceil(j * words / SEGMENTS).
+        means = np.add.reduceat(words, [-(-j * len(words) // SEGMENTS) for j in range(SEGMENTS)], axis=0)
+    means /= np.sqrt(np.maximum(np.einsum("ij,ij->i", means, means), np.float32(1e-24)))[:, None]
+    return means
 
 
 def load_encoder(bundle: Bundle, choice: ProviderChoice, threads: int, static_tokens: int | None = None) -> Encoder:

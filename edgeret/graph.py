@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from math import exp
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,8 @@ UNUSED = -2
 """Fills the stored context of an order that is shorter than the graph's."""
 
 
+NARROW = 32
+"""Labels up to which plain Python beats an array of all labels."""
 _Row = tuple[tuple[tuple[int, float], ...], float]
 """What followed a context in one cluster: (label, count) pairs, and the sum of the counts."""
 
@@ -59,7 +62,7 @@ class GraphOptions:
 
 @dataclass(frozen=True, slots=True)
 class GraphPosition:
-    """A query's place in the graph: its clusters with their shares (summing to 1, nearest first), the cosine to the
+    """A query's place in the graph: its clusters with their shares (summing to 1), the cosine to the
     nearest centroid, and what those clusters predict without any context, float32 (labels,), which all steps back
     off to."""
 
@@ -99,25 +102,27 @@ class Graph:
         ):
             self._rows.setdefault(tuple(context[:n]), {})[cluster] = (tuple(pairs[start:stop]), total)
         self._everywhere: dict[tuple[int, ...], NDArray[np.float32]] = {}
+        self._unconditional = np.zeros((len(centroids), len(self.labels)), np.float32)
+        for cluster, (row, _) in self._rows[()].items():
+            if cluster != GLOBAL:
+                _scatter(self._unconditional[cluster], dict(row))
 
     def locate(self, vector: NDArray[np.float32], nearest: int | None = None) -> GraphPosition:
         """The clusters that a unit query vector (dimension,) is read from; `nearest` overrides the option."""
         options = self.options
         cosines = self.centroids @ vector
         m = min(nearest or options.nearest, len(cosines))
-        best = np.argpartition(-cosines, m - 1)[:m]
-        best = best[np.argsort(-cosines[best], kind="stable")]
-        top = cosines[best]
-        weights = np.exp((top - top[0]) / options.temperature)
-        weights /= weights.sum()
-        shares = dict(zip(best.tolist(), weights.tolist(), strict=True))
-        found, total = _found(self._rows[()], shares)
-        scale = 1 / (total + options.cluster_prior)
-        unconditional = self._anywhere(()) * np.float32(options.cluster_prior * scale)
-        pooled: dict[int, float] = {}
-        _pool(found, scale, pooled)
-        _scatter(unconditional, pooled)
-        return GraphPosition(shares, float(top[0]), unconditional)
+        best = np.argpartition(cosines, len(cosines) - m)[len(cosines) - m :]
+        clusters, values = best.tolist(), cosines[best].tolist()
+        # A dozen numbers: plain arithmetic is faster than arrays.
+        top = max(values)
+        weights = [exp((value - top) / options.temperature) for value in values]
+        total = sum(weights)
+        shares = {cluster: weight / total for cluster, weight in zip(clusters, weights, strict=True)}
+        pooled = np.array(list(shares.values()), np.float32) @ self._unconditional[best]
+        pooled += self._anywhere(()) * np.float32(options.cluster_prior)
+        pooled /= pooled.sum()
+        return GraphPosition(shares, top, pooled)
 
     def distribution(
         self, position: GraphPosition, history: Sequence[int], normalise: bool = True
@@ -130,8 +135,8 @@ class Graph:
         prior, beyond = options.cluster_prior, options.global_prior
         padded = (*([PADDING] * options.order), *history)
         pooled: dict[int, float] = {}
+        wide: list[tuple[float, NDArray[np.float32]]] = []
         in_clusters, everywhere = 1.0, 0.0  # how much of the result still rests on contexts of at most n tools
-        shorter = self._anywhere(())
         n = options.order
         while n:
             # Contexts that reach back before the first call all say the same, so they are looked up once.
@@ -151,17 +156,21 @@ class Graph:
                 scale += in_clusters / (total + prior)
                 everywhere += in_clusters * prior / (total + prior) * (1 - options.cluster_share)
                 in_clusters *= prior / (total + prior) * options.cluster_share
-                if n > 1:
+                if len(row[0]) <= NARROW:
                     scale_everywhere += everywhere / (row[1] + beyond)
                     everywhere *= beyond / (row[1] + beyond)
                 else:
-                    shorter = self._anywhere(context)  # wide rows, so kept as arrays
+                    wide.append((everywhere, self._anywhere(padded[len(padded) - n :])))
+                    everywhere = 0.0
                 n -= 1
             _pool(found, scale, pooled)
             if scale_everywhere:
                 _pool([(1.0, row)], scale_everywhere, pooled)
         result = position.unconditional * np.float32(in_clusters)
-        result += shorter * np.float32(everywhere)
+        wide.append((everywhere, self._anywhere(())))
+        for share, estimate in wide:
+            if share:
+                result += estimate * np.float32(share)
         _scatter(result, pooled)
         for label in set(history):
             if label >= 0:
@@ -208,7 +217,7 @@ def _pool(rows: Sequence[tuple[float, _Row]], scale: float, into: dict[int, floa
 
 def _scatter(result: NDArray[np.float32], pooled: Mapping[int, float]) -> None:
     """Adds numbers by label to an array over labels."""
-    if len(pooled) < 32:  # one by one is faster than an index array, up to about here
+    if len(pooled) <= NARROW:
         for label, value in pooled.items():
             result[label] += value
     else:

@@ -47,18 +47,24 @@ class FactoredHead:
         self.called, self.last, self.count = called, last, count
         self.description_weight = description_weight
         self.segment_weights = segment_weights
+        described = np.full((len(segment_weights), 1), description_weight)
+        mixture = np.vstack((np.eye(1, 1 + SEGMENTS), np.hstack((described, segment_weights))))
+        self._mixture: NDArray[np.float32] = mixture.astype(np.float32)
 
-    def query_logits(
-        self, vector: NDArray[np.float32], segments: NDArray[np.float32], label_vectors: NDArray[np.float32]
-    ) -> NDArray[np.float32]:
+    def directions(self, query: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The query's unit vector, then r_s of every stage: float32 (1 + stages, dimension), from the unit vectors of
+        the query and its parts (1 + SEGMENTS, dimension)."""
+        return self._mixture @ query
+
+    def query_logits(self, vector: NDArray[np.float32], described: NDArray[np.float32]) -> NDArray[np.float32]:
         """The part that a task computes once, float32 (stages, labels).
 
-        `vector` (dimension,) and `segments` (segments, dimension) are the query's, `label_vectors`
-        (labels - 1, dimension) the tools'; `<end>`, the last label, has no description.
+        `described` (stages, labels - 1) are the products of the stages' `directions` with the vectors of the labels'
+        tools; `<end>`, the last label, has no description.
         """
-        directions = self.segment_weights @ segments + np.float32(self.description_weight) * vector
-        logits = np.repeat((self.weights @ vector + self.bias)[None], len(directions), axis=0)
-        logits[:, :-1] += directions @ label_vectors.T
+        logits = np.empty((len(described), len(self.labels)), np.float32)
+        logits[:] = self.weights @ vector + self.bias
+        logits[:, :-1] += described
         return logits
 
     def log_probabilities(self, query_logits: NDArray[np.float32], history: Sequence[int]) -> NDArray[np.float32]:

@@ -116,19 +116,15 @@ class Runtime:
         """Runs one decision, so that the first user does not pay for page faults and lazy allocations."""
         self.task("warm up").next()
 
-    def describe_similarities(
-        self, vector: NDArray[np.float32]
-    ) -> tuple[NDArray[np.float32], NDArray[np.intp], NDArray[np.float32]]:
-        """Cosines of a query vector to the labels' tools (labels,), 0 for `<end>`; then index positions and cosines
-        of the tools without demonstrations: all of them, or the nearest ones where an HNSW graph searches.
+    def novel_similarities(self, vector: NDArray[np.float32]) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
+        """Index positions of the tools without demonstrations and their cosines to a query vector: all of them, or
+        the nearest ones where an HNSW graph searches.
         """
-        labels = np.zeros(len(self.labels), np.float32)
-        labels[:-1] = self.label_vectors @ vector
         if self._novel_vectors is not None:
-            return labels, self._novel_positions, self._novel_vectors @ vector
+            return self._novel_positions, self._novel_vectors @ vector
         positions, cosines = self.index.search(vector, NOVEL_HITS)
         keep = np.isin(positions, self._novel_positions)
-        return labels, positions[keep], cosines[keep]
+        return positions[keep], cosines[keep]
 
     def _check_parts(self) -> None:
         dimension = self.encoder.spec.dimension
@@ -153,14 +149,18 @@ class Task:
         started = perf_counter()
         ids = runtime.encoder.tokenize(runtime.encoder.spec.query_prefix + query)
         tokenized = perf_counter()
-        self.vector, segments = runtime.encoder.embed_segments(ids)
+        vectors = runtime.encoder.embed_segments(ids)
+        self.vector = vectors[0]
         encoded = perf_counter()
-        self._similarities, self._novel_positions, self._novel = runtime.describe_similarities(self.vector)
-        self._novel_weights = runtime.policy.novel_weights(self._novel)
+        # One pass over the tools' vectors serves the query itself and the head's mixtures of it and its parts.
+        described = runtime.head.directions(vectors) @ runtime.label_vectors.T
+        self._similarities = described[0]
+        self._novel_positions, self._novel = runtime.novel_similarities(self.vector)
+        self._novel_weights = runtime.policy.novel_weights(self._novel) if len(self._novel) else self._novel
         searched = perf_counter()
         self._position = runtime.graph.locate(self.vector)
         located = perf_counter()
-        self.query_logits = runtime.head.query_logits(self.vector, segments, runtime.label_vectors)
+        self.query_logits = runtime.head.query_logits(self.vector, described[1:])
         self._pending = {
             "tokenize": (tokenized - started) * 1e3,
             "encode": (encoded - tokenized) * 1e3,
@@ -257,7 +257,7 @@ class Task:
         self, k: int | None, min_probability: float | None, timings: dict[str, float], started: float
     ) -> Decision:
         policy = self._runtime.policy
-        similarities = np.concatenate((self._similarities[:-1], self._novel))
+        similarities = np.concatenate((self._similarities, self._novel))
         names = [name for name in self.candidate_names if name != END]
         order = np.lexsort((np.arange(len(names)), -similarities))[: k or len(names)].tolist()
         # Each candidate's own chance of being right: they are judged one by one, so they need not sum to 1.

@@ -119,8 +119,8 @@ def build_tiny(target: Path, seed: int = 0, recipe: Recipe | None = None, tools:
     part = Encoded(
         exported,
         encoder,
-        np.stack([v for v, _ in both]),
-        np.stack([s for _, s in both]),
+        np.stack([rows[0] for rows in both]),
+        np.stack([rows[1:] for rows in both]),
         encoder.encode_tools([tool_text(t, recipe.tool_text) for t in tools]),
         Parity(0, 1.0, 1.0, 1.0, 1.0),
     )

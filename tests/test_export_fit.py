@@ -16,6 +16,7 @@ from edgeret.codec import pack
 from edgeret.demonstrations import Demonstration, linear_extensions
 from edgeret.errors import InputError
 from edgeret.graph import GLOBAL, PADDING, UNUSED, GraphOptions
+from edgeret.head import FactoredHead
 from edgeret.types import END, SEGMENTS, Call
 from edgeret_export import calibrate, train_head
 from edgeret_export.calibrate import Outcomes, expected_calibration_error, fit_confidence_map, fit_fusion, refusal_curve
@@ -124,13 +125,18 @@ def queries_of(vectors: np.ndarray, n_tools: int) -> Queries:
     return Queries(vectors, np.zeros((n, SEGMENTS, dimension), np.float32), np.zeros((n_tools, dimension), np.float32))
 
 
+def query_logits(head: FactoredHead, queries: Queries, vector: np.ndarray, segments: np.ndarray) -> np.ndarray:
+    """What a task computes once, as the runtime does."""
+    return head.query_logits(vector, (head.directions(np.vstack((vector, segments))) @ queries.label_vectors.T)[1:])
+
+
 def test_the_factored_head_separates_an_easy_problem() -> None:
     table, vectors = two_topics()
     queries = queries_of(vectors, 4)
     head = fit_factored(table, queries, HeadOptions())
     for row, history in enumerate(table.histories):
         at = table.plan[row]
-        logits = head.query_logits(vectors[at], queries.segments[at], queries.label_vectors)
+        logits = query_logits(head, queries, vectors[at], queries.segments[at])
         logp = head.log_probabilities(logits, history)
         assert table.acceptable()[row, logp.argmax()]
         assert np.exp(logp.max()) > 0.8
@@ -145,9 +151,7 @@ def test_without_history_the_head_is_scikit_learns_logistic_regression() -> None
     table = StepTable(("a", "b", END), every, ((),) * 150, ones > 0, ones, every, label, ones)
     queries = queries_of(vectors, 2)
     head = fit_factored(table, queries, HeadOptions(inverse_regularisation=0.7, label_smoothing=0.0))
-    ours = [
-        head.log_probabilities(head.query_logits(v, queries.segments[0], queries.label_vectors), ()) for v in vectors
-    ]
+    ours = [head.log_probabilities(query_logits(head, queries, v, queries.segments[0]), ()) for v in vectors]
     theirs = LogisticRegression(C=0.7).fit(vectors, label).predict_proba(vectors)
     assert np.abs(np.exp(ours) - theirs).max() < 0.02
 
@@ -186,7 +190,7 @@ def test_the_head_serves_what_it_was_trained_to(caught: dict[str, Any]) -> None:
     options = HeadOptions(inverse_regularisation=1e9, history_scale=3.0, label_smoothing=0.0)
     head = fit_factored(table, queries, options, max_iterations=6)
     parts = zip(queries.vectors, queries.segments, strict=True)
-    logits = [head.query_logits(vector, segments, queries.label_vectors) for vector, segments in parts]
+    logits = [query_logits(head, queries, vector, segments) for vector, segments in parts]
     served = np.stack([head.log_probabilities(logits[p], h) for p, h in zip(table.plan, table.histories, strict=True)])
     share = table.target_share * table.weight[table.target_row] / table.weight.sum()
     loss = -(share * served[table.target_row, table.target_label]).sum()

@@ -134,8 +134,9 @@ def test_nearest_clusters_share_the_weight_by_similarity() -> None:
     query = vectors(1, 4)[0]
     position = graph.locate(query)
     cosines = graph.centroids @ query
-    assert list(position.shares) == np.argsort(-cosines)[:3].tolist()
+    # The clusterings may share a cluster, so which of two equal ones is read is left open.
+    np.testing.assert_array_equal(np.sort(cosines[list(position.shares)]), np.sort(cosines)[-3:])
     assert position.similarity == pytest.approx(cosines.max())
-    shares = list(position.shares.values())
-    assert sum(shares) == pytest.approx(1)
-    assert shares == sorted(shares, reverse=True)
+    assert sum(position.shares.values()) == pytest.approx(1)
+    nearest = max(position.shares, key=lambda number: cosines[number])
+    assert position.shares[nearest] == max(position.shares.values())

@@ -44,12 +44,14 @@ def test_factored_head_is_one_linear_layer(history: list[int]) -> None:
         expected += HEAD.called[tool]
     if history and history[-1] >= 0:
         expected += HEAD.last[history[-1]]
-    found = HEAD.log_probabilities(HEAD.query_logits(VECTOR, PARTS, TOOLS), history)
+    found = HEAD.log_probabilities(
+        HEAD.query_logits(VECTOR, (HEAD.directions(np.vstack((VECTOR, PARTS))) @ TOOLS.T)[1:]), history
+    )
     np.testing.assert_allclose(found, expected - np.log(np.exp(expected).sum()), rtol=1e-3, atol=1e-4)
 
 
 def test_a_step_leaves_the_cached_part_alone() -> None:
-    cached = HEAD.query_logits(VECTOR, PARTS, TOOLS)
+    cached = HEAD.query_logits(VECTOR, (HEAD.directions(np.vstack((VECTOR, PARTS))) @ TOOLS.T)[1:])
     before = cached.copy()
     HEAD.log_probabilities(cached, [0, 1])
     np.testing.assert_array_equal(cached, before)

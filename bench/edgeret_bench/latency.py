@@ -109,7 +109,7 @@ def _measure(runtime: Runtime, query: str, stages: Mapping[str, list[float]]) ->
     a = perf_counter()
     ids = encoder.tokenize(encoder.spec.query_prefix + query)
     b = perf_counter()
-    encoder.embed(ids)
+    encoder.embed_segments(ids)
     c = perf_counter()
     task = runtime.task(query)
     decision = task.next()

@@ -162,7 +162,7 @@ def _encode(
         encoder.embed_segments(encoder.tokenize(prefix + demonstration.query))
         for demonstration in track(demonstrations, "encoding demonstrations", n)
     ]
-    vectors, segments = np.stack([v for v, _ in both]), np.stack([s for _, s in both])
+    vectors, segments = np.stack([rows[0] for rows in both]), np.stack([rows[1:] for rows in both])
     texts = [tool_text(tool, recipe.tool_text) for tool in tools]
     tool_vectors = encoder.encode_tools(texts)
     say("comparing with the torch original")

@@ -40,6 +40,10 @@ class Queries:
     segments: NDArray[np.float32]
     label_vectors: NDArray[np.float32]
 
+    def parts(self, plan: int) -> NDArray[np.float32]:
+        """Unit vectors of one plan's query and its parts, as the runtime has them (1 + SEGMENTS, dimension)."""
+        return np.vstack((self.vectors[plan], self.segments[plan]))
+
     def cosines(self) -> NDArray[np.float32]:
         """Cosines of every query to the labels' tools, 0 for `<end>`, float32 (plans, labels)."""
         return _with_end(self.vectors @ self.label_vectors.T)
