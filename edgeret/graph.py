@@ -7,7 +7,7 @@ is linear, the whole cascade collapses into one weighted sum of a few sparse row
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from math import exp
 from typing import Any
@@ -32,8 +32,6 @@ UNUSED = -2
 
 NARROW = 32
 """Labels up to which plain Python beats an array of all labels."""
-_Row = tuple[tuple[tuple[int, float], ...], float]
-"""What followed a context in one cluster: (label, count) pairs, and the sum of the counts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,20 +90,33 @@ class Graph:
         self.labels = tuple(labels)
         self.centroids = centroids
         self.options = options
-        # A step reads some tens of numbers from rows of two or three: plain tuples beat arrays there. And context
-        # first: most contexts of a step occur in few clusters or none, which one look-up tells.
-        self._rows: dict[tuple[int, ...], dict[int, _Row]] = {}
-        pairs = list(zip(targets.tolist(), counts.tolist(), strict=True))
-        totals = np.add.reduceat(counts, starts[:-1]).tolist()
-        for (cluster, n, *context), start, stop, total in zip(
-            keys.tolist(), starts[:-1].tolist(), starts[1:].tolist(), totals, strict=True
+        # A step reads some tens of numbers from rows of two or three: plain lists beat arrays there. Rows of one
+        # context lie side by side, the one of all demonstrations first (GLOBAL sorts before every cluster).
+        order = np.lexsort((keys[:, 0], *keys[:, :0:-1].T))
+        keys, sizes = keys[order], np.diff(starts)[order]
+        gather = np.repeat(starts[:-1][order] - np.cumsum(sizes) + sizes, sizes) + np.arange(len(targets))
+        targets, counts = targets[gather], counts[gather]
+        stops = np.cumsum(sizes)
+        same: dict[float, float] = {}  # most counts are equal; one object for each value saves memory
+        self._targets: list[int] = targets.tolist()
+        self._counts = [same.setdefault(count, count) for count in counts.tolist()]
+        self._clusters: list[int] = keys[:, 0].tolist()
+        self._stops: list[int] = [0, *stops.tolist()]
+        self._totals: list[float] = np.add.reduceat(counts, stops - sizes).tolist()
+        first = np.flatnonzero(np.append(True, (keys[1:, 1:] != keys[:-1, 1:]).any(axis=1)))
+        self._contexts: dict[tuple[int, ...], range] = {}
+        self._by_cluster: dict[tuple[int, ...], dict[int, int]] = {}
+        for (n, *tools), start, stop in zip(
+            keys[first, 1:].tolist(), first.tolist(), [*first[1:].tolist(), len(keys)], strict=True
         ):
-            self._rows.setdefault(tuple(context[:n]), {})[cluster] = (tuple(pairs[start:stop]), total)
+            context = tuple(tools[:n])
+            self._contexts[context] = range(start, stop)
+            if stop - start > NARROW:
+                self._by_cluster[context] = {self._clusters[row]: row for row in range(start + 1, stop)}
         self._everywhere: dict[tuple[int, ...], NDArray[np.float32]] = {}
         self._unconditional = np.zeros((len(centroids), len(self.labels)), np.float32)
-        for cluster, (row, _) in self._rows[()].items():
-            if cluster != GLOBAL:
-                _scatter(self._unconditional[cluster], dict(row))
+        for row in self._contexts[()][1:]:
+            _scatter(self._unconditional[self._clusters[row]], dict(self._pairs(row)))
 
     def locate(self, vector: NDArray[np.float32], nearest: int | None = None) -> GraphPosition:
         """The clusters that a unit query vector (dimension,) is read from; `nearest` overrides the option."""
@@ -142,30 +153,34 @@ class Graph:
             # Contexts that reach back before the first call all say the same, so they are looked up once.
             last = min(n, len(history) + 1)
             context = padded[len(padded) - last :]
-            known = self._rows.get(context)
-            if known is None:
+            rows = self._contexts.get(context)
+            if rows is None:
                 # No demonstration went this way: the shorter context answers for both.
                 everywhere += in_clusters * (1 - options.cluster_share)
                 in_clusters *= options.cluster_share
                 n -= 1
                 continue
-            found, total = _found(known, position.shares)
-            row = known[GLOBAL]
+            found = self._found(context, rows, position.shares)
+            total = sum(weight * self._totals[row] for weight, row in found)
+            row_everywhere = rows.start
+            total_everywhere = self._totals[row_everywhere] + beyond
+            narrow = self._stops[row_everywhere + 1] - self._stops[row_everywhere] <= NARROW
             scale = scale_everywhere = 0.0
             while n >= last:
                 scale += in_clusters / (total + prior)
                 everywhere += in_clusters * prior / (total + prior) * (1 - options.cluster_share)
                 in_clusters *= prior / (total + prior) * options.cluster_share
-                if len(row[0]) <= NARROW:
-                    scale_everywhere += everywhere / (row[1] + beyond)
-                    everywhere *= beyond / (row[1] + beyond)
+                if narrow:
+                    scale_everywhere += everywhere / total_everywhere
+                    everywhere *= beyond / total_everywhere
                 else:
                     wide.append((everywhere, self._anywhere(padded[len(padded) - n :])))
                     everywhere = 0.0
                 n -= 1
-            _pool(found, scale, pooled)
+            for weight, row in found:
+                self._pool(row, scale * weight, pooled)
             if scale_everywhere:
-                _pool([(1.0, row)], scale_everywhere, pooled)
+                self._pool(row_everywhere, scale_everywhere, pooled)
         result = position.unconditional * np.float32(in_clusters)
         wide.append((everywhere, self._anywhere(())))
         for share, estimate in wide:
@@ -181,12 +196,30 @@ class Graph:
 
     def markov(self, last: int) -> NDArray[np.float32]:
         """The static dependency retriever (ToolNet), a baseline: what followed `last` anywhere; float32 (labels,)."""
-        row = self._rows.get((last,), {}).get(GLOBAL)
-        if row is None:
+        rows = self._contexts.get((last,))
+        if rows is None:
             return np.full(len(self.labels), 1 / len(self.labels), np.float32)
         result = np.zeros(len(self.labels), np.float32)
-        _scatter(result, {label: count / row[1] for label, count in row[0]})
+        _scatter(result, {label: count / self._totals[rows.start] for label, count in self._pairs(rows.start)})
         return result
+
+    def _found(self, context: tuple[int, ...], rows: range, shares: Mapping[int, float]) -> list[tuple[float, int]]:
+        """The rows of a context in the clusters of `shares`, behind their weights."""
+        by_cluster = self._by_cluster.get(context)
+        if by_cluster is not None:
+            return [(weight, by_cluster[cluster]) for cluster, weight in shares.items() if cluster in by_cluster]
+        clusters = self._clusters
+        return [(shares[clusters[row]], row) for row in rows if clusters[row] in shares]
+
+    def _pairs(self, row: int) -> Iterator[tuple[int, float]]:
+        """What a row counts: (label, count)."""
+        start, stop = self._stops[row], self._stops[row + 1]
+        return zip(self._targets[start:stop], self._counts[start:stop], strict=True)
+
+    def _pool(self, row: int, scale: float, into: dict[int, float]) -> None:
+        """Adds a row's counts to `into`, each times `scale`."""
+        for label, count in self._pairs(row):
+            into[label] = into.get(label, 0.0) + scale * count
 
     def _anywhere(self, context: tuple[int, ...]) -> NDArray[np.float32]:
         """What followed a context among all demonstrations, backed off to shorter ones; kept once computed."""
@@ -194,25 +227,12 @@ class Graph:
         if estimate is None:
             prior = self.options.global_prior
             shorter = self._anywhere(context[1:]) if context else np.full(len(self.labels), 1 / len(self.labels))
-            pairs, total = self._rows[context][GLOBAL]
+            row = self._contexts[context].start
+            total = self._totals[row]
             estimate = (shorter * (prior / (total + prior))).astype(np.float32)
-            _scatter(estimate, {label: count / (total + prior) for label, count in pairs})
+            _scatter(estimate, {label: count / (total + prior) for label, count in self._pairs(row)})
             self._everywhere[context] = estimate  # two threads may both get here, and write the same
         return estimate
-
-
-def _found(known: Mapping[int, _Row], shares: Mapping[int, float]) -> tuple[list[tuple[float, _Row]], float]:
-    """The rows of a context in the clusters of `shares`, with their weights, and the weighted total of their counts."""
-    rows = [(weight, known[cluster]) for cluster, weight in shares.items() if cluster in known]
-    return rows, sum(weight * row[1] for weight, row in rows)
-
-
-def _pool(rows: Sequence[tuple[float, _Row]], scale: float, into: dict[int, float]) -> None:
-    """Adds the rows' counts to `into`, each times its weight and `scale`."""
-    for weight, (pairs, _) in rows:
-        factor = weight * scale
-        for label, count in pairs:
-            into[label] = into.get(label, 0.0) + factor * count
 
 
 def _scatter(result: NDArray[np.float32], pooled: Mapping[int, float]) -> None:
