@@ -131,7 +131,7 @@ class Graph:
         total = sum(weights)
         shares = {cluster: weight / total for cluster, weight in zip(clusters, weights, strict=True)}
         pooled = np.array(list(shares.values()), np.float32) @ self._unconditional[best]
-        pooled += self._anywhere(()) * np.float32(options.cluster_prior)
+        pooled += self._anywhere(()) * options.cluster_prior
         pooled /= pooled.sum()
         return GraphPosition(shares, top, pooled)
 
@@ -177,15 +177,14 @@ class Graph:
                     wide.append((everywhere, self._anywhere(padded[len(padded) - n :])))
                     everywhere = 0.0
                 n -= 1
-            for weight, row in found:
-                self._pool(row, scale * weight, pooled)
+            self._pool(found, scale, pooled)
             if scale_everywhere:
-                self._pool(row_everywhere, scale_everywhere, pooled)
-        result = position.unconditional * np.float32(in_clusters)
+                self._pool([(1.0, row_everywhere)], scale_everywhere, pooled)
+        result = position.unconditional * in_clusters
         wide.append((everywhere, self._anywhere(())))
         for share, estimate in wide:
             if share:
-                result += estimate * np.float32(share)
+                result += estimate * share
         _scatter(result, pooled)
         for label in set(history):
             if label >= 0:
@@ -216,10 +215,14 @@ class Graph:
         start, stop = self._stops[row], self._stops[row + 1]
         return zip(self._targets[start:stop], self._counts[start:stop], strict=True)
 
-    def _pool(self, row: int, scale: float, into: dict[int, float]) -> None:
-        """Adds a row's counts to `into`, each times `scale`."""
-        for label, count in self._pairs(row):
-            into[label] = into.get(label, 0.0) + scale * count
+    def _pool(self, rows: Sequence[tuple[float, int]], scale: float, into: dict[int, float]) -> None:
+        """Adds the rows' counts to `into`, each times its weight and `scale`."""
+        targets, counts, stops = self._targets, self._counts, self._stops
+        for weight, row in rows:
+            factor = weight * scale
+            for i in range(stops[row], stops[row + 1]):
+                label = targets[i]
+                into[label] = into.get(label, 0.0) + factor * counts[i]
 
     def _anywhere(self, context: tuple[int, ...]) -> NDArray[np.float32]:
         """What followed a context among all demonstrations, backed off to shorter ones; kept once computed."""

@@ -88,8 +88,8 @@ class Policy:
         """
         p = self.parameters
         np.log(graph, out=graph)
-        graph *= np.float32(p.graph_weight)
-        head *= np.float32(p.head_weight)
+        graph *= p.graph_weight
+        head *= p.head_weight
         head += graph
         head -= head.max()
         np.exp(head, out=head)
@@ -120,7 +120,7 @@ class Policy:
         if target < 0.5:
             runner_up = float(scores.max()) / rest
             target = max(target, runner_up / (1.0 + runner_up) + 1e-6)  # where both would be equal
-        scores *= np.float32((1.0 - target) / rest)
+        scores *= (1.0 - target) / rest
         scores[top] = target
         return scores
 
