@@ -118,11 +118,11 @@ class Graph:
         for row in self._contexts[()][1:]:
             _scatter(self._unconditional[self._clusters[row]], dict(self._pairs(row)))
 
-    def locate(self, vector: NDArray[np.float32], nearest: int | None = None) -> GraphPosition:
-        """The clusters that a unit query vector (dimension,) is read from; `nearest` overrides the option."""
+    def locate(self, vector: NDArray[np.float32]) -> GraphPosition:
+        """The clusters that a unit query vector (dimension,) is read from."""
         options = self.options
         cosines = self.centroids @ vector
-        m = min(nearest or options.nearest, len(cosines))
+        m = min(options.nearest, len(cosines))
         best = np.argpartition(cosines, len(cosines) - m)[len(cosines) - m :]
         clusters, values = best.tolist(), cosines[best].tolist()
         # A dozen numbers: plain arithmetic is faster than arrays.

@@ -17,7 +17,7 @@ from edgeret.codec import get_array, get_strings, pack
 from edgeret.errors import BundleError
 
 ROLE, HNSW_ROLE = "index", "hnsw"
-CROSSOVER = 5_000
+CROSSOVER = 4_000
 """Tools from which a build adds an HNSW graph; measured with `edgeret-bench crossover` (docs/DESIGN.md, decisions)."""
 M, EF_CONSTRUCTION, EF = 16, 200, 64
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from edgeret.errors import InputError
+from edgeret.index import CROSSOVER
 from edgeret.texts import FORMS
 from edgeret_export.quantize import PRECISIONS
 
@@ -28,7 +29,7 @@ class Recipe:
     history_scale: float = 0.5
     label_smoothing: float = 0.02
     tool_text: str = "name+description"
-    hnsw_from: int = 5_000
+    hnsw_from: int = CROSSOVER
     baselines: bool = True
 
 
