@@ -1,7 +1,7 @@
 """Splits a request into clauses by rule, so that each can be searched on its own. No model, English only.
 
-A request that wants two things sits between both in vector space and near neither; its clauses do not. (Re-Invoke,
-papers/001, has an LLM extract such intents; the rule reaches a part of that at no cost.)
+A request that wants two things sits between both in vector space and near neither; its clauses do not. (Re-Invoke
+has an LLM extract such intents; the rule reaches a part of that at no cost.)
 """
 
 from __future__ import annotations

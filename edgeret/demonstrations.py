@@ -16,7 +16,7 @@ MAX_QUERY_CHARS = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One decision of a plan: the tools called so far, and the acceptable next ones (`F*_t` of paper 002)."""
+    """One decision of a plan: the tools called so far, and the acceptable next ones (`F*_t` of the DTDR paper)."""
 
     history: tuple[str, ...]
     acceptable: frozenset[str]
@@ -33,7 +33,7 @@ class Demonstration:
     links: tuple[tuple[int, int], ...] | None = None
 
     def steps(self, order: Sequence[int] | None = None) -> list[Step]:
-        """The plan's decisions, teacher-forced, the last one being `<end>` (appendix D of paper 002).
+        """The plan's decisions, teacher-forced, the last one being `<end>` (appendix D of the DTDR paper).
 
         `order` is a permutation of the calls that respects the links; None takes the calls as written. In a DAG every
         call whose predecessors are done is acceptable; in a chain only the next one is.

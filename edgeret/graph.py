@@ -1,4 +1,4 @@
-"""DTDR-C (papers/002, section 4): query and history to a next-tool distribution, by counting in similar demonstrations.
+"""DTDR-C (the DTDR paper, section 4): query and history to a next-tool distribution, by counting alike demonstrations.
 
 The paper looks one cluster up and finds nothing for a history it has not seen. Here the nearest few clusters are read
 together, longer contexts back off to shorter ones, and clusters back off to all demonstrations. Since every back-off

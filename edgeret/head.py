@@ -1,4 +1,4 @@
-"""DTDR-L (papers/002, section 4): query and history to next-tool log-probabilities, by a linear layer.
+"""DTDR-L (the DTDR paper, section 4): query and history to next-tool log-probabilities, by a linear layer.
 
 The factored form is the one that decides: its input is the query's vector beside features of the history, so that the
 query is multiplied once a task and a step only adds a few rows. The plain form is the paper's own (and, trained without

@@ -64,7 +64,7 @@ def test_called_tools_are_damped() -> None:
 def reference(
     table: StepTable, assigned: list[tuple[int, ...]], options: GraphOptions, position, history: list[int]
 ) -> np.ndarray:
-    """The interpolation as METHODS-style recursion over dense counts, with no shortcut."""
+    """The interpolation as the recursion over dense counts, with no shortcut."""
     n_labels = len(table.labels)
     counts: defaultdict = defaultdict(lambda: np.zeros(n_labels))
     for row, label, share in zip(table.target_row, table.target_label, table.target_share, strict=True):
@@ -121,7 +121,7 @@ def test_any_history_gives_a_distribution(history: list[int]) -> None:
 
 
 def test_end_does_not_win_the_first_step() -> None:
-    # PITFALL: counted without padding, `<end>` is the commonest label of all.
+    # Counted without padding, `<end>` is the commonest label of all.
     plans = [demonstration(t) for t in "abcabc"]
     graph = fit_graph(build_table(plans, [Tool(n, n) for n in "abc"]), vectors(6), 2, 3, 0).graph(GraphOptions())
     assert graph.labels[int(graph.distribution(graph.locate(vectors(1, 9)[0]), []).argmax())] != END

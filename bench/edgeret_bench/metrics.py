@@ -1,4 +1,4 @@
-"""Ranking metrics (papers/002, appendix D). Rankings come as position arrays, best first; ties are the caller's."""
+"""Ranking metrics (the DTDR paper, appendix D). Rankings come as position arrays, best first; ties are the caller's."""
 
 from __future__ import annotations
 
