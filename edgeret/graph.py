@@ -46,7 +46,7 @@ class GraphOptions:
     """
 
     order: int = 3
-    nearest: int = 16
+    nearest: int = 12
     temperature: float = 0.04
     cluster_prior: float = 2.0
     global_prior: float = 1.0

@@ -26,6 +26,8 @@ from edgeret_export.progress import track
 STAGES = ("tokenize", "encode", "search", "graph", "head", "decide", "first_select", "next_select")
 WARMUP = 20
 COLD_RUNS = 5
+BLOCK = 64
+"""Queries that we and a peer encode in turn. One by one, the threads that each leaves spinning would slow the other."""
 _COLD = """
 import json, sys
 from time import perf_counter as now
@@ -50,7 +52,8 @@ def run(
     """The contract's `latency` result.
 
     Every query is tokenised and encoded bare, then decided by a fresh task, so that both sides of a ratio see the
-    same noise. `compare` adds a peer's encoding of the same queries, in turn with ours; `samples` keeps raw values.
+    same noise. `compare` adds a peer's encoding of the same queries, block by block in turn with ours; `samples` keeps
+    raw values.
     """
     peer = _peer(compare) if compare else None
     stages: dict[str, list[float]] = {name: [] for name in STAGES}
@@ -59,10 +62,11 @@ def run(
         runtime.task(queries[i % len(queries)]).next()
         if peer is not None:
             peer(queries[i % len(queries)])
-    for i in track(range(min_queries), "queries", min_queries):
-        query = queries[i % len(queries)]
-        _measure(runtime, query, stages)
-        if peer is not None:
+    for start in track(range(0, min_queries, BLOCK), "queries", -(-min_queries // BLOCK)):
+        block = [queries[i % len(queries)] for i in range(start, min(start + BLOCK, min_queries))]
+        for query in block:
+            _measure(runtime, query, stages)
+        for query in block if peer is not None else ():
             started = perf_counter()
             peer(query)
             peer_ms.append((perf_counter() - started) * 1e3)

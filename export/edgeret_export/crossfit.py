@@ -23,7 +23,10 @@ from edgeret_export.steps import StepTable
 from edgeret_export.train_head import HeadOptions, Queries, fit_factored
 
 FOLDS = 5
-PLANS_PER_CLUSTER = (5, 10)
+PLANS_PER_CLUSTER = 10
+"""The paper's; half as many plans a cluster predict no better once two clusterings are read together."""
+MIN_CLUSTERS = 50
+"""Clusters that a small set may have with half as many plans each: requests of different kinds must not share one."""
 CLUSTER_PRIORS = (1.0, 2.0, 3.0)
 CLUSTER_SHARES = (0.5, 0.75)
 HIDDEN_SHARE = 0.1
@@ -39,6 +42,11 @@ class Fitted:
     n_clusters: int
     policy: PolicyParameters
     report: dict[str, Any]
+
+
+def clusters_for(n_plans: int) -> int:
+    """How many clusters a k-means run makes of so many plans; few plans are divided more finely."""
+    return max(1, n_plans // PLANS_PER_CLUSTER, min(2 * n_plans // PLANS_PER_CLUSTER, MIN_CLUSTERS))
 
 
 def plain(query: str) -> str:
@@ -64,22 +72,21 @@ def crossfit(
             "plans": n_plans,
             "note": f"fewer than {MIN_PLANS} different queries: nothing was fitted on held-out ones",
         }
-        return Fitted(options, max(1, n_plans // PLANS_PER_CLUSTER[0]), PolicyParameters(), report)
+        return Fitted(options, clusters_for(n_plans), PolicyParameters(), report)
     folds = assign_folds(texts, seed)
     cosines = queries.cosines()
     head = np.zeros((len(table), len(table.labels)), np.float32)
-    tables: dict[tuple[int, int], GraphTables] = {}
+    tables: list[GraphTables] = []
     for fold in track(range(FOLDS), "cross-fitting head and graph", FOLDS):
         train = table.select(folds[table.plan] != fold)
         rows = np.flatnonzero((folds[table.plan] == fold) & table.written)
         head[rows] = predict_head(train, table, queries, rows, head_options)
-        for per_cluster in PLANS_PER_CLUSTER:
-            n_clusters = max(1, len(np.unique(train.plan)) // per_cluster)
-            tables[fold, per_cluster] = fit_graph(train, queries.vectors, n_clusters, order, seed)
+        n_clusters = clusters_for(len(np.unique(train.plan)))
+        tables.append(fit_graph(train, queries.vectors, n_clusters, order, seed))
     written = np.flatnonzero(table.written)
     row_fold = folds[table.plan[written]]
     acceptable = table.acceptable()[written]
-    options, per_cluster, graph, familiar = _choose_graph(table, queries, tables, written, row_fold, acceptable, order)
+    options, graph, familiar = _choose_graph(table, queries, tables, written, row_fold, acceptable, order)
     outcomes = Outcomes(
         head[written],
         graph,
@@ -89,7 +96,7 @@ def crossfit(
         called_mask(table, written),
     )
     weights = calibrate.fit_fusion(outcomes)
-    novel = _fit_novel(table, queries, folds, options, per_cluster, head_options, weights, seed)
+    novel = _fit_novel(table, queries, folds, options, head_options, weights, seed)
     novel = (novel[0], calibrate.fit_novel_bias(outcomes, weights, novel), novel[2])
     fused = outcomes.fused_logits(weights)
     fused = np.exp(fused - fused.max(axis=1, keepdims=True))
@@ -121,7 +128,7 @@ def crossfit(
         "ece_calibrated": round(calibrate.cross_fitted_ece(confidence, correct, row_fold), 5),
         "refusal_curve": calibrate.refusal_curve(confidence, correct),
     }
-    return Fitted(options, max(1, n_plans // per_cluster), policy, report)
+    return Fitted(options, clusters_for(n_plans), policy, report)
 
 
 def predict_head(
@@ -160,32 +167,30 @@ def called_mask(table: StepTable, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
 def _choose_graph(
     table: StepTable,
     queries: Queries,
-    tables: dict[tuple[int, int], GraphTables],
+    tables: Sequence[GraphTables],
     written: NDArray[np.intp],
     row_fold: NDArray[np.intp],
     acceptable: NDArray[np.bool_],
     order: int,
-) -> tuple[GraphOptions, int, NDArray[np.float32], NDArray[np.float32]]:
-    """The clusters and smoothing with the lowest held-out cross-entropy, with their predictions and the cosines of
+) -> tuple[GraphOptions, NDArray[np.float32], NDArray[np.float32]]:
+    """The smoothing with the lowest held-out cross-entropy, with their predictions and the cosines of
     every first step's query to its nearest centroid."""
     target = acceptable / acceptable.sum(axis=1, keepdims=True)
-    best = (np.inf, GraphOptions(order=order), PLANS_PER_CLUSTER[0], np.empty(0), np.empty(0))
-    grid = list(product(PLANS_PER_CLUSTER, CLUSTER_PRIORS, CLUSTER_SHARES))
-    for per_cluster, prior, share in track(grid, "choosing the graph's smoothing", len(grid)):
+    best = (np.inf, GraphOptions(order=order), np.empty(0), np.empty(0))
+    grid = list(product(CLUSTER_PRIORS, CLUSTER_SHARES))
+    for prior, share in track(grid, "choosing the graph's smoothing", len(grid)):
         options = GraphOptions(order=order, cluster_prior=prior, cluster_share=share)
         scores = np.zeros(acceptable.shape, np.float32)
         nearest = np.zeros(len(written), np.float32)
         for fold in range(FOLDS):
             part = row_fold == fold
             if part.any():
-                scores[part], nearest[part] = predict_graph(
-                    tables[fold, per_cluster].graph(options), table, queries, written[part]
-                )
+                scores[part], nearest[part] = predict_graph(tables[fold].graph(options), table, queries, written[part])
         loss = calibrate.nll(np.log(scores + 1e-12), target)
         if loss < best[0]:
-            best = (loss, options, per_cluster, scores, nearest)
-    _, options, per_cluster, scores, nearest = best
-    return options, per_cluster, scores, nearest[table.first()[written]]
+            best = (loss, options, scores, nearest)
+    _, options, scores, nearest = best
+    return options, scores, nearest[table.first()[written]]
 
 
 def _seen(table: StepTable, folds: NDArray[np.intp]) -> NDArray[np.bool_]:
@@ -201,7 +206,6 @@ def _fit_novel(
     queries: Queries,
     folds: NDArray[np.intp],
     options: GraphOptions,
-    per_cluster: int,
     head_options: HeadOptions,
     weights: tuple[float, float],
     seed: int,
@@ -219,9 +223,7 @@ def _fit_novel(
         rows = np.flatnonzero((folds[table.plan] == fold) & table.written)
         if not len(train) or not len(rows):
             continue
-        graph = fit_graph(
-            train, queries.vectors, max(1, len(np.unique(train.plan)) // per_cluster), options.order, seed
-        )
+        graph = fit_graph(train, queries.vectors, clusters_for(len(np.unique(train.plan))), options.order, seed)
         seen = np.zeros(tools + 1, bool)
         seen[train.target_label] = True
         parts.append(
