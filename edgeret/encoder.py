@@ -7,7 +7,7 @@ quantisation scales activations over the whole batch, so a text's vector would d
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -165,12 +165,8 @@ class Encoder:
 
     def encode_tools(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Unit vectors of tool texts, float32 (len(texts), dimension)."""
-        return self.stack(self.embed(self.tokenize(self.spec.tool_prefix + text)) for text in texts)
-
-    def stack(self, vectors: Iterable[NDArray[np.float32]]) -> NDArray[np.float32]:
-        """Vectors as rows, float32 (n, dimension), n may be 0."""
-        rows = list(vectors)
-        return np.stack(rows).astype(np.float32) if rows else np.zeros((0, self.spec.dimension), np.float32)
+        rows = [self.embed(self.tokenize(self.spec.tool_prefix + text)) for text in texts]
+        return np.stack(rows) if rows else np.zeros((0, self.spec.dimension), np.float32)
 
 
 def segment_means(tokens: NDArray[np.float32]) -> NDArray[np.float32]:

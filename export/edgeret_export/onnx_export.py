@@ -8,7 +8,7 @@ import logging
 import os
 import tempfile
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -65,4 +65,15 @@ def strip_names(model: Any) -> Any:
     for node in model.graph.node:
         node.doc_string = ""
         del node.metadata_props[:]
+    return model
+
+
+def with_nodes(model: Any, nodes: Sequence[Any]) -> Any:
+    """The model with these nodes in place of its own, and without the weights that none of them reads."""
+    graph = model.graph
+    used = {name for node in nodes for name in node.input}
+    kept = [i for i in graph.initializer if i.name in used]
+    del graph.initializer[:], graph.node[:]
+    graph.initializer.extend(kept)
+    graph.node.extend(nodes)
     return model

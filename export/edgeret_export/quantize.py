@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from edgeret.errors import InputError
-from edgeret_export.onnx_export import quiet, strip_names
+from edgeret_export.onnx_export import quiet, strip_names, with_nodes
 from edgeret_export.smooth import smooth
 
 PRECISIONS = ("fp32", "fp16", "int8")
@@ -97,9 +97,4 @@ def quantize_lookups(model: Any) -> Any:
             helper.make_node("Gather", [f"{name}_scales", ids], [f"{output}_scale"], axis=0),
             helper.make_node("Mul", [f"{output}_wide", f"{output}_scale"], [output]),
         )
-    used = {name for node in nodes for name in node.input}
-    kept = [i for i in graph.initializer if i.name in used]
-    del graph.initializer[:], graph.node[:]
-    graph.initializer.extend(kept)
-    graph.node.extend(nodes)
-    return result
+    return with_nodes(result, nodes)

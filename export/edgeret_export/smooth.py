@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeret_export.onnx_export import with_nodes
+
 ALPHA = 0.7
 """Share of the difficulty that moves into the weights; 0.5, the original paper's, and 0.85 keep less precision here."""
 MAX_RATIO = 100.0
@@ -63,12 +65,7 @@ def smooth(model: Any, tokenizer: bytes, max_tokens: int) -> Any:
             grown = f"{name}_{node.input[1]}_grown"  # one matrix may serve two activations, each with its own scale
             graph.initializer.append(numpy_helper.from_array(matrix * scale[:, None], grown))
             node.input[0], node.input[1] = f"{name}_shrunk", grown
-    used = {name for node in nodes for name in node.input}
-    kept = [i for i in graph.initializer if i.name in used]
-    del graph.initializer[:], graph.node[:]
-    graph.initializer.extend(kept)
-    graph.node.extend(nodes)
-    return smoothed
+    return with_nodes(smoothed, nodes)
 
 
 def _scale(peaks: NDArray[np.float32], weights: NDArray[np.float32]) -> NDArray[np.float32]:
