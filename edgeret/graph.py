@@ -7,10 +7,9 @@ is linear, the whole cascade collapses into one weighted sum of a few sparse row
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from math import exp
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,8 +29,8 @@ UNUSED = -2
 """Fills the stored context of an order that is shorter than the graph's."""
 
 
-NARROW = 32
-"""Labels up to which plain Python beats an array of all labels."""
+WIDE = 4096
+"""Counts from which on a context's clusters are looked up, and not read through."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +59,26 @@ class GraphOptions:
 
 @dataclass(frozen=True, slots=True)
 class GraphPosition:
-    """A query's place in the graph: its clusters with their shares (summing to 1), the cosine to the
-    nearest centroid, and what those clusters predict without any context, float32 (labels,), which all steps back
+    """A query's place in the graph: the `clusters` it is read from, ascending (m,); every cluster's share of the
+    answer, float32 (clusters + 1,), 0 for those not read and, in the last place, for GLOBAL; the cosine to the
+    nearest centroid; and what those clusters predict without any context, float32 (labels,), which all steps back
     off to."""
 
-    shares: Mapping[int, float]
+    clusters: NDArray[np.intp]
+    shares: NDArray[np.float32]
     similarity: float
     unconditional: NDArray[np.float32]
+
+
+class _Context(NamedTuple):
+    """Where a context's rows and counts lie: those of all demonstrations first, then cluster by cluster."""
+
+    row: int
+    row_stop: int
+    start: int
+    clusters_start: int
+    stop: int
+    total: float  # observations among all demonstrations
 
 
 class Graph:
@@ -90,50 +102,53 @@ class Graph:
         self.labels = tuple(labels)
         self.centroids = centroids
         self.options = options
-        # A step reads some tens of numbers from rows of two or three: plain lists beat arrays there. Rows of one
-        # context lie side by side, the one of all demonstrations first (GLOBAL sorts before every cluster).
+        # Rows of one context lie side by side, so that a step reads two or three stretches of memory and no more;
+        # after an encoding all of it comes from main memory. GLOBAL sorts before every cluster.
         order = np.lexsort((keys[:, 0], *keys[:, :0:-1].T))
         keys, sizes = keys[order], np.diff(starts)[order]
-        gather = np.repeat(starts[:-1][order] - np.cumsum(sizes) + sizes, sizes) + np.arange(len(targets))
-        targets, counts = targets[gather], counts[gather]
         stops = np.cumsum(sizes)
-        same: dict[float, float] = {}  # most counts are equal; one object for each value saves memory
-        self._targets: list[int] = targets.tolist()
-        self._counts = [same.setdefault(count, count) for count in counts.tolist()]
-        self._clusters: list[int] = keys[:, 0].tolist()
-        self._stops: list[int] = [0, *stops.tolist()]
-        self._totals: list[float] = np.add.reduceat(counts, stops - sizes).tolist()
+        gather = np.repeat(starts[:-1][order] - stops + sizes, sizes) + np.arange(len(targets))
+        # Index arrays in numpy's own index type: a narrower one would be widened at every step.
+        self._targets = targets[gather].astype(np.intp)
+        self._counts = counts[gather]
+        self._row_clusters = keys[:, 0].astype(np.intp)
+        self._clusters = np.repeat(self._row_clusters, sizes)
+        self._stops = np.concatenate(([0], stops))
         first = np.flatnonzero(np.append(True, (keys[1:, 1:] != keys[:-1, 1:]).any(axis=1)))
-        self._contexts: dict[tuple[int, ...], range] = {}
-        self._by_cluster: dict[tuple[int, ...], dict[int, int]] = {}
-        for (n, *tools), start, stop in zip(
-            keys[first, 1:].tolist(), first.tolist(), [*first[1:].tolist(), len(keys)], strict=True
-        ):
-            context = tuple(tools[:n])
-            self._contexts[context] = range(start, stop)
-            if stop - start > NARROW:
-                self._by_cluster[context] = {self._clusters[row]: row for row in range(start + 1, stop)}
-        self._everywhere: dict[tuple[int, ...], NDArray[np.float32]] = {}
-        self._unconditional = np.zeros((len(centroids), len(self.labels)), np.float32)
-        for row in self._contexts[()][1:]:
-            _scatter(self._unconditional[self._clusters[row]], dict(self._pairs(row)))
+        last = np.append(first[1:], len(keys))
+        totals = np.add.reduceat(self._counts, self._stops[:-1])[first]
+        places = (first, last, self._stops[first], stops[first], self._stops[last], totals)
+        self._contexts = {
+            tuple(tools[:n]): place
+            for (n, *tools), place in zip(
+                keys[first, 1:].tolist(), map(_Context, *(column.tolist() for column in places)), strict=True
+            )
+        }
+        nothing = self._contexts[()]
+        self._anywhere = np.full(len(self.labels), options.global_prior / len(self.labels), np.float32)
+        np.add.at(self._anywhere, *self._counted(nothing))
+        self._anywhere /= nothing.total + options.global_prior
 
     def locate(self, vector: NDArray[np.float32]) -> GraphPosition:
         """The clusters that a unit query vector (dimension,) is read from."""
         options = self.options
         cosines = self.centroids @ vector
         m = min(options.nearest, len(cosines))
-        best = np.argpartition(cosines, len(cosines) - m)[len(cosines) - m :]
-        clusters, values = best.tolist(), cosines[best].tolist()
-        # A dozen numbers: plain arithmetic is faster than arrays.
-        top = max(values)
-        weights = [exp((value - top) / options.temperature) for value in values]
-        total = sum(weights)
-        shares = {cluster: weight / total for cluster, weight in zip(clusters, weights, strict=True)}
-        pooled = np.array(list(shares.values()), np.float32) @ self._unconditional[best]
-        pooled += self._anywhere(()) * options.cluster_prior
+        clusters = cosines.argpartition(len(cosines) - m)[len(cosines) - m :]
+        clusters.sort()
+        values = cosines[clusters]
+        similarity = values.max().item()
+        values -= similarity
+        values /= options.temperature
+        np.exp(values, out=values)
+        values /= values.sum()
+        shares = np.zeros(len(cosines) + 1, np.float32)
+        shares[clusters] = values
+        pooled = self._anywhere * options.cluster_prior
+        place = self._place(self._contexts[()], clusters)
+        np.add.at(pooled, self._targets[place], shares[self._clusters[place]] * self._counts[place])
         pooled /= pooled.sum()
-        return GraphPosition(shares, top, pooled)
+        return GraphPosition(clusters, shares, similarity, pooled)
 
     def distribution(
         self, position: GraphPosition, history: Sequence[int], normalise: bool = True
@@ -145,47 +160,40 @@ class Graph:
         options = self.options
         prior, beyond = options.cluster_prior, options.global_prior
         padded = (*([PADDING] * options.order), *history)
-        pooled: dict[int, float] = {}
-        wide: list[tuple[float, NDArray[np.float32]]] = []
+        found: list[tuple[slice | NDArray[np.intp], NDArray[np.float32]]] = []
         in_clusters, everywhere = 1.0, 0.0  # how much of the result still rests on contexts of at most n tools
         n = options.order
         while n:
             # Contexts that reach back before the first call all say the same, so they are looked up once.
             last = min(n, len(history) + 1)
-            context = padded[len(padded) - last :]
-            rows = self._contexts.get(context)
-            if rows is None:
+            context = self._contexts.get(padded[len(padded) - last :])
+            if context is None:
                 # No demonstration went this way: the shorter context answers for both.
                 everywhere += in_clusters * (1 - options.cluster_share)
                 in_clusters *= options.cluster_share
                 n -= 1
                 continue
-            found = self._found(context, rows, position.shares)
-            total = sum(weight * self._totals[row] for weight, row in found)
-            row_everywhere = rows.start
-            total_everywhere = self._totals[row_everywhere] + beyond
-            narrow = self._stops[row_everywhere + 1] - self._stops[row_everywhere] <= NARROW
+            place = self._place(context, position.clusters)
+            counts = self._counts[place]
+            weights = position.shares[self._clusters[place]]
+            total = weights.dot(counts).item()
             scale = scale_everywhere = 0.0
             while n >= last:
                 scale += in_clusters / (total + prior)
                 everywhere += in_clusters * prior / (total + prior) * (1 - options.cluster_share)
                 in_clusters *= prior / (total + prior) * options.cluster_share
-                if narrow:
-                    scale_everywhere += everywhere / total_everywhere
-                    everywhere *= beyond / total_everywhere
-                else:
-                    wide.append((everywhere, self._anywhere(padded[len(padded) - n :])))
-                    everywhere = 0.0
+                scale_everywhere += everywhere / (context.total + beyond)
+                everywhere *= beyond / (context.total + beyond)
                 n -= 1
-            self._pool(found, scale, pooled)
-            if scale_everywhere:
-                self._pool([(1.0, row_everywhere)], scale_everywhere, pooled)
-        result = position.unconditional * in_clusters
-        wide.append((everywhere, self._anywhere(())))
-        for share, estimate in wide:
-            if share:
-                result += estimate * share
-        _scatter(result, pooled)
+            # The counts of all demonstrations come first and have no share yet; this is theirs.
+            weights *= scale
+            weights[: context.clusters_start - context.start] = scale_everywhere
+            weights *= counts
+            found.append((place, weights))
+        result = position.unconditional * np.float32(in_clusters)
+        result += self._anywhere * np.float32(everywhere)
+        for place, weights in found:
+            np.add.at(result, self._targets[place], weights)
         for label in set(history):
             if label >= 0:
                 result[label] *= options.repeat_factor
@@ -195,56 +203,29 @@ class Graph:
 
     def markov(self, last: int) -> NDArray[np.float32]:
         """The static dependency retriever (ToolNet), a baseline: what followed `last` anywhere; float32 (labels,)."""
-        rows = self._contexts.get((last,))
-        if rows is None:
+        context = self._contexts.get((last,))
+        if context is None:
             return np.full(len(self.labels), 1 / len(self.labels), np.float32)
+        targets, counts = self._counted(context)
         result = np.zeros(len(self.labels), np.float32)
-        _scatter(result, {label: count / self._totals[rows.start] for label, count in self._pairs(rows.start)})
+        result[targets] = counts / np.float32(context.total)
         return result
 
-    def _found(self, context: tuple[int, ...], rows: range, shares: Mapping[int, float]) -> list[tuple[float, int]]:
-        """The rows of a context in the clusters of `shares`, behind their weights."""
-        by_cluster = self._by_cluster.get(context)
-        if by_cluster is not None:
-            return [(weight, by_cluster[cluster]) for cluster, weight in shares.items() if cluster in by_cluster]
-        clusters = self._clusters
-        return [(shares[clusters[row]], row) for row in rows if clusters[row] in shares]
+    def _counted(self, context: _Context) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
+        """What followed a context among all demonstrations: labels and their counts."""
+        place = slice(context.start, context.clusters_start)
+        return self._targets[place], self._counts[place]
 
-    def _pairs(self, row: int) -> Iterator[tuple[int, float]]:
-        """What a row counts: (label, count)."""
-        start, stop = self._stops[row], self._stops[row + 1]
-        return zip(self._targets[start:stop], self._counts[start:stop], strict=True)
-
-    def _pool(self, rows: Sequence[tuple[float, int]], scale: float, into: dict[int, float]) -> None:
-        """Adds the rows' counts to `into`, each times its weight and `scale`."""
-        targets, counts, stops = self._targets, self._counts, self._stops
-        for weight, row in rows:
-            factor = weight * scale
-            for i in range(stops[row], stops[row + 1]):
-                label = targets[i]
-                into[label] = into.get(label, 0.0) + factor * counts[i]
-
-    def _anywhere(self, context: tuple[int, ...]) -> NDArray[np.float32]:
-        """What followed a context among all demonstrations, backed off to shorter ones; kept once computed."""
-        estimate = self._everywhere.get(context)
-        if estimate is None:
-            prior = self.options.global_prior
-            shorter = self._anywhere(context[1:]) if context else np.full(len(self.labels), 1 / len(self.labels))
-            row = self._contexts[context].start
-            total = self._totals[row]
-            estimate = (shorter * (prior / (total + prior))).astype(np.float32)
-            _scatter(estimate, {label: count / (total + prior) for label, count in self._pairs(row)})
-            self._everywhere[context] = estimate  # two threads may both get here, and write the same
-        return estimate
-
-
-def _scatter(result: NDArray[np.float32], pooled: Mapping[int, float]) -> None:
-    """Adds numbers by label to an array over labels."""
-    if len(pooled) <= NARROW:
-        for label, value in pooled.items():
-            result[label] += value
-    else:
-        result[list(pooled)] += np.array(list(pooled.values()), np.float32)
+    def _place(self, context: _Context, clusters: NDArray[np.intp]) -> slice | NDArray[np.intp]:
+        """Where a context's counts lie, for all demonstrations and then for at least these clusters."""
+        if context.stop - context.start <= WIDE:
+            return slice(context.start, context.stop)
+        rows = self._row_clusters[context.row : context.row_stop]
+        wanted = np.append(GLOBAL, clusters)
+        at = np.searchsorted(rows, wanted)
+        at = at[rows.take(at, mode="clip") == wanted] + context.row
+        ranges = zip(self._stops[at].tolist(), self._stops[at + 1].tolist(), strict=True)
+        return np.concatenate([np.arange(start, stop) for start, stop in ranges])
 
 
 def load_graph(bundle: Bundle) -> Graph:

@@ -66,6 +66,8 @@ class Policy:
     def __init__(self, parameters: PolicyParameters) -> None:
         self.parameters = parameters
         self._x = [x for x, _ in parameters.knots]
+        self._head_weight = np.float32(parameters.head_weight)
+        self._graph_weight = np.float32(parameters.graph_weight)
 
     def novel_weights(self, cosines: NDArray[np.float32]) -> NDArray[np.float32]:
         """What tools without demonstrations weigh beside all labels together, from their cosines: both (novel,)."""
@@ -88,10 +90,10 @@ class Policy:
         """
         p = self.parameters
         np.log(graph, out=graph)
-        graph *= p.graph_weight
-        head *= p.head_weight
+        graph *= self._graph_weight
+        head *= self._head_weight
         head += graph
-        head -= head.max()
+        head -= head[head.argmax()]
         np.exp(head, out=head)
         if novel is None or not len(novel):
             return self.calibrate(head)
@@ -104,21 +106,21 @@ class Policy:
 
         The ranking stays as it is: the largest never falls below the runner-up.
         """
-        top = int(scores.argmax())
-        largest = float(scores[top])
+        top = scores.argmax().item()
+        largest = scores.item(top)
         if len(scores) == 1:
             scores[top] = 1.0
             return scores
         scores[top] = 0.0
         # Summed, and not 1 - confidence: near certainty that difference has no digits left.
-        rest = float(scores.sum(dtype=np.float64))
+        rest = scores.sum().item()
         target = self._calibrated(largest / (largest + rest))
         if rest < 1e-30:
             scores += np.float32(1e-30)
             scores[top] = 0.0
             rest = 1e-30 * (len(scores) - 1)
         if target < 0.5:
-            runner_up = float(scores.max()) / rest
+            runner_up = scores.item(scores.argmax()) / rest
             target = max(target, runner_up / (1.0 + runner_up) + 1e-6)  # where both would be equal
         scores *= (1.0 - target) / rest
         scores[top] = target

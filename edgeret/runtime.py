@@ -29,6 +29,8 @@ from edgeret.providers import choose
 from edgeret.tools import check_tools, parse_tool
 from edgeret.types import END, Call, Candidate, Decision, Hit, Plan, Source, Tool
 
+CROWD = 32
+"""Candidates for each one listed from which on selecting those listed is faster than sorting all."""
 NOVEL_HITS = 64
 """Tools without demonstrations that a query competes with, when an HNSW graph finds them."""
 
@@ -75,6 +77,7 @@ class Runtime:
         self._novel_positions = np.array([i for n, i in position.items() if n not in self.label_number], np.intp)
         self.label_vectors = self.index.vectors[self._label_positions]
         self._novel_vectors = self.index.vectors[self._novel_positions] if self.index.kind == "exact" else None
+        self._candidate_names = (*self.labels, *(self.index.names[i] for i in self._novel_positions.tolist()))
 
     def task(self, query: str) -> Task:
         """Opens a task: encodes the query, once. Raises InputError for a query that is blank or too long."""
@@ -116,15 +119,15 @@ class Runtime:
         """Runs one decision, so that the first user does not pay for page faults and lazy allocations."""
         self.task("warm up").next()
 
-    def novel_similarities(self, vector: NDArray[np.float32]) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
-        """Index positions of the tools without demonstrations and their cosines to a query vector: all of them, or
-        the nearest ones where an HNSW graph searches.
+    def novel_similarities(self, vector: NDArray[np.float32]) -> tuple[tuple[str, ...], NDArray[np.float32]]:
+        """What a query decides between: the labels and, behind them, tools without demonstrations, all of them or
+        the nearest ones where an HNSW graph searches; and the cosines of the latter to the query's vector.
         """
         if self._novel_vectors is not None:
-            return self._novel_positions, self._novel_vectors @ vector
+            return self._candidate_names, self._novel_vectors @ vector
         positions, cosines = self.index.search(vector, NOVEL_HITS)
         keep = np.isin(positions, self._novel_positions)
-        return positions[keep], cosines[keep]
+        return (*self.labels, *(self.index.names[i] for i in positions[keep].tolist())), cosines[keep]
 
     def _check_parts(self) -> None:
         dimension = self.encoder.spec.dimension
@@ -141,7 +144,11 @@ class Task:
     """One request of a user: its query, encoded once, and the calls so far. Not shared between threads."""
 
     def __init__(self, runtime: Runtime, query: str) -> None:
-        """Use `Runtime.task`."""
+        """Use `Runtime.task`.
+
+        `candidate_names` are the names that `probabilities` speaks of: labels (tools, then `<end>`), then tools
+        without demonstrations.
+        """
         self._runtime = runtime
         self.query = query
         self._calls: list[Call] = []
@@ -155,7 +162,7 @@ class Task:
         # One pass over the tools' vectors serves the query itself and the head's mixtures of it and its parts.
         described = runtime.head.directions(vectors) @ runtime.label_vectors.T
         self._similarities = described[0]
-        self._novel_positions, self._novel = runtime.novel_similarities(self.vector)
+        self.candidate_names, self._novel = runtime.novel_similarities(self.vector)
         self._novel_weights = runtime.policy.novel_weights(self._novel) if len(self._novel) else self._novel
         searched = perf_counter()
         self._position = runtime.graph.locate(self.vector)
@@ -178,12 +185,6 @@ class Task:
     def familiar(self) -> bool:
         """Whether the query resembles the demonstrations."""
         return self._runtime.policy.familiar(self._position.similarity)
-
-    @property
-    def candidate_names(self) -> tuple[str, ...]:
-        """The names that `probabilities` speaks of: labels (tools, then `<end>`), then tools without demonstrations."""
-        names = self._runtime.index.names
-        return (*self._runtime.labels, *(names[i] for i in self._novel_positions.tolist()))
 
     def call(self, tool: str, arguments: Mapping[str, Any] | None = None) -> None:
         """Adds a call to the history; nothing is encoded again. Raises InputError for an unknown tool."""
@@ -239,19 +240,19 @@ class Task:
             return runtime.policy.fuse(head, graph)
         called = None
         if UNKNOWN in self._numbers:
-            names = runtime.index.names
             history = {call.tool for call in self._calls}
-            called = np.array([names[i] in history for i in self._novel_positions.tolist()])
+            called = np.array([name in history for name in self.candidate_names[len(runtime.labels) :]])
         return runtime.policy.fuse(head, graph, self._novel_weights, called)
 
     def _ranked(self, probabilities: NDArray[np.float32], k: int | None) -> tuple[Candidate, ...]:
-        order = np.argsort(-probabilities)[:k]
-        labels, names = self._runtime.labels, self._runtime.index.names
-        n_labels = len(labels)
-        return tuple(
-            Candidate(labels[i] if i < n_labels else names[self._novel_positions[i - n_labels]], p)
-            for i, p in zip(order.tolist(), probabilities[order].tolist(), strict=True)
-        )
+        n = len(probabilities)
+        if k is not None and k * CROWD < n:
+            listed = probabilities.argpartition(n - k)[n - k :]
+            order = listed[probabilities[listed].argsort()[::-1]]
+        else:
+            order = probabilities.argsort()[::-1][:k]
+        names = map(self.candidate_names.__getitem__, order.tolist())
+        return tuple(map(Candidate._make, zip(names, probabilities[order].tolist(), strict=True)))
 
     def _decide_by_search(
         self, k: int | None, min_probability: float | None, timings: dict[str, float], started: float
