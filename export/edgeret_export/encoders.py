@@ -19,7 +19,7 @@ from edgeret_export.onnx_export import export_onnx
 from edgeret_export.progress import say
 from edgeret_export.quantize import PRECISIONS, convert
 
-EXPORT_RECIPE = 1
+EXPORT_RECIPE = 2
 """Raised with any change to how a model is exported, so that the cache does not answer with the old way."""
 TOOLCHAIN = ("torch", "transformers", "optimum-onnx", "onnx", "onnxruntime")
 

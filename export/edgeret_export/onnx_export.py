@@ -39,17 +39,20 @@ def export_onnx(model_folder: Path) -> Any:
     os.environ.setdefault("HF_HUB_OFFLINE", "1")  # the files are here; a look at the hub would only wait for a time-out
     try:
         import onnx
-        from optimum.exporters.onnx import main_export
+        from optimum.exporters.onnx import onnx_export_from_model
+        from optimum.exporters.tasks import TasksManager
     except ImportError:
         raise MissingExtraError("export", "exporting an encoder to ONNX") from None
     with tempfile.TemporaryDirectory() as folder, quiet():
-        main_export(
+        original = TasksManager.get_model_from_task(
+            "feature-extraction",
             str(model_folder),
-            output=folder,
-            task="feature-extraction",
             library_name="sentence_transformers",
-            do_validation=False,  # our own parity gate compares on real queries
+            framework="pt",
+            attn_implementation="eager",  # written out, in the pattern that `fuse` knows
         )
+        # Our own parity gate compares on real queries; optimum's would on random ids.
+        onnx_export_from_model(original, output=Path(folder), task="feature-extraction", do_validation=False)
         model = onnx.load(str(Path(folder) / "model.onnx"))
     keep = [o for o in model.graph.output if o.name in (OUTPUT, TOKENS_OUTPUT)]
     del model.graph.output[:]

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from edgeret.errors import InputError
+from edgeret_export.fuse import fuse_attention
 from edgeret_export.onnx_export import quiet, strip_names, with_nodes
 from edgeret_export.smooth import smooth
 
@@ -37,7 +38,7 @@ def convert(model: Any, precision: str, instruction_set: str, tokenizer: bytes, 
     if precision != "int8":
         raise InputError(f"unknown precision '{precision}'; choose one of {', '.join(PRECISIONS)}")
     with quiet():
-        return _int8(smooth(model, tokenizer, max_tokens), instruction_set, keep)
+        return _int8(smooth(fuse_attention(model), tokenizer, max_tokens), instruction_set, keep)
 
 
 def _int8(model: Any, instruction_set: str, keep: str) -> bytes:
@@ -51,11 +52,13 @@ def _int8(model: Any, instruction_set: str, keep: str) -> bytes:
         quantize_dynamic(
             source,
             small,
-            op_types_to_quantize=["MatMul"],
+            op_types_to_quantize=["MatMul", "Attention"],
             nodes_to_exclude=[n.name for n in model.graph.node if keep and re.search(keep, n.name)],
             per_channel=True,
             reduce_range=instruction_set in REDUCED_RANGE,
             weight_type=QuantType.QInt8,
+            # Shapes behind a fused operator are not inferred, nor are types; all values between products are floats.
+            extra_options={"DefaultTensorType": onnx.TensorProto.FLOAT},
         )
         options = ort.SessionOptions()
         options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_EXTENDED
