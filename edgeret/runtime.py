@@ -212,6 +212,8 @@ class Task:
         """
         if policy not in POLICIES:
             raise InputError(f"unknown policy '{policy}'; choose one of {', '.join(POLICIES)}")
+        if k is not None and k < 1:
+            raise InputError(f"k must be at least 1, found {k}")
         if policy == "planner":
             raise InputError("this bundle has no planner; choose policy 'auto' or 'heads'")
         started = perf_counter()

@@ -176,3 +176,16 @@ def test_a_call_without_label_is_no_empty_history(runtime: Runtime) -> None:
     task = runtime.task("call a phone")
     task.call("phone_call")
     assert task.probabilities()[-1] < runtime.task("call a phone").probabilities()[-1]
+
+
+@pytest.mark.parametrize("crowd", [1, 1000])
+def test_the_few_best_are_those_of_the_whole_ranking(
+    runtime: Runtime, monkeypatch: pytest.MonkeyPatch, crowd: int
+) -> None:
+    monkeypatch.setattr("edgeret.runtime.CROWD", crowd)
+    task = runtime.task("write a note and call a phone")
+    whole = task.candidates()
+    assert [c.probability for c in whole] == sorted((c.probability for c in whole), reverse=True)
+    assert task.candidates(3) == whole[:3]
+    with pytest.raises(InputError, match="k must be at least 1"):
+        task.next(k=0)
