@@ -15,16 +15,20 @@ from edgeret.errors import (
     EdgeretError,
     InputError,
     MissingExtraError,
+    PlannerError,
     ProviderError,
 )
-from edgeret.runtime import Runtime, Task, load
-from edgeret.types import END, Candidate, Decision, Hit, Plan, Tool
+from edgeret.prompt import Prompt
+from edgeret.runtime import Runtime, load
+from edgeret.task import Task
+from edgeret.types import END, Call, Candidate, Decision, Hit, Plan, PlanStep, Tool
 
 __version__ = "0.1.0"
 
 __all__ = [
     "END",
     "BundleError",
+    "Call",
     "Candidate",
     "CheckFailedError",
     "Decision",
@@ -33,6 +37,9 @@ __all__ = [
     "InputError",
     "MissingExtraError",
     "Plan",
+    "PlanStep",
+    "PlannerError",
+    "Prompt",
     "ProviderError",
     "Runtime",
     "Task",

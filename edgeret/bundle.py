@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import msgpack
 
@@ -28,6 +28,9 @@ FORMAT_VERSION = 1
 MANIFEST = "manifest"
 MAX_MANIFEST_BYTES = 16 << 20
 MAX_FILE_BYTES = 16 << 30
+MAPPED_ROLES = frozenset({"planner"})
+"""Files that stay on disk, since their reader maps them into memory itself; their hash is proved all the same."""
+_BLOCK = 1 << 20
 _OPEN_FLAGS = ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY")  # a pipe in a file's place must not make us wait
 REBUILD = "copy the bundle again or build it again with: edgeret-export build"
 
@@ -60,7 +63,8 @@ class Manifest:
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """A bundle whose every byte has been verified; `contents` maps a file's name to those very bytes."""
+    """A bundle whose every byte has been verified; `contents` maps a file's name to those very bytes, without the
+    files of MAPPED_ROLES."""
 
     path: Path
     manifest: Manifest
@@ -77,6 +81,13 @@ class Bundle:
         if entry is None:
             raise BundleError(f'{self.path}: no file with the role "{role}"; {REBUILD}')
         return self.contents[entry.name]
+
+    def file(self, role: str) -> Path:
+        """Where a file of MAPPED_ROLES lies. Raises BundleError if the bundle has none."""
+        entry = self.manifest.file(role)
+        if entry is None:
+            raise BundleError(f'{self.path}: no file with the role "{role}"; {REBUILD}')
+        return self.path / entry.name
 
     def map(self, role: str) -> dict[str, Any]:
         """The msgpack map of the file that plays `role`."""
@@ -107,7 +118,13 @@ def open_bundle(path: str | Path) -> Bundle:
     """Reads and verifies a whole bundle. Raises BundleError at the first thing that is not as it was written."""
     path = Path(path)
     manifest = read_manifest(path)
-    return Bundle(path, manifest, {f.name: _read_verified(path, f) for f in manifest.files})
+    contents: dict[str, bytes] = {}
+    for entry in manifest.files:
+        if entry.role in MAPPED_ROLES:
+            _verify_mapped(path, entry)
+        else:
+            contents[entry.name] = _read_verified(path, entry)
+    return Bundle(path, manifest, contents)
 
 
 def read_manifest(path: Path) -> Manifest:
@@ -194,6 +211,20 @@ class BundleWriter:
         self.entries.append(entry)
         return entry
 
+    def add_file(self, name: str, role: str, file: Path, licence: str, source: str) -> FileEntry:
+        """Copies a file that is too large to hold in memory, and flushes the copy to disk."""
+        _check_name(name, str(self.folder))
+        digest, size = hashlib.sha256(), 0
+        with file.open("rb") as stream, (self.folder / name).open("xb") as copy:
+            while block := stream.read(_BLOCK):
+                digest.update(block)
+                size += copy.write(block)
+            copy.flush()
+            os.fsync(copy.fileno())
+        entry = FileEntry(name, role, size, digest.hexdigest(), licence, source)
+        self.entries.append(entry)
+        return entry
+
     def finish(self, info: Mapping[str, Any]) -> str:
         """Writes the manifest and returns the bundle's content hash (hex)."""
         body = pack({"files": [asdict(e) for e in sorted(self.entries, key=lambda e: e.name)], "info": info})
@@ -229,6 +260,12 @@ def _check_name(name: str, where: str) -> None:
 
 def _read_regular(file: Path, limit: int) -> bytes:
     """The bytes of a regular file; links are refused, since they lead out of the bundle."""
+    with _open_regular(file, limit) as stream:
+        return stream.read(limit + 1)
+
+
+@contextmanager
+def _open_regular(file: Path, limit: int) -> Iterator[BinaryIO]:
     try:
         descriptor = os.open(file, os.O_RDONLY | sum(getattr(os, flag, 0) for flag in _OPEN_FLAGS))
     except FileNotFoundError:
@@ -242,18 +279,29 @@ def _read_regular(file: Path, limit: int) -> bytes:
             raise BundleError(f"{file}: not a regular file; {REBUILD}")
         if status.st_size > limit:
             raise BundleError(f"{file}: expected {limit} bytes at most, found {status.st_size}; {REBUILD}")
-        return stream.read(limit + 1)
+        yield stream
 
 
 def _read_verified(folder: Path, entry: FileEntry) -> bytes:
-    file = folder / entry.name
-    data = _read_regular(file, entry.size)
-    if len(data) != entry.size:
-        raise BundleError(f"{file}: expected {entry.size} bytes, found {len(data)}; {REBUILD}")
-    found = hashlib.sha256(data).hexdigest()
-    if found != entry.sha256:
-        raise BundleError(f"{file}: altered (expected sha256 {entry.sha256[:16]}…, found {found[:16]}…); {REBUILD}")
+    data = _read_regular(folder / entry.name, entry.size)
+    _check(folder / entry.name, entry, len(data), hashlib.sha256(data).hexdigest())
     return data
+
+
+def _verify_mapped(folder: Path, entry: FileEntry) -> None:
+    with _open_regular(folder / entry.name, entry.size) as stream:
+        digest, size = hashlib.sha256(), 0
+        while block := stream.read(_BLOCK):
+            digest.update(block)
+            size += len(block)
+    _check(folder / entry.name, entry, size, digest.hexdigest())
+
+
+def _check(file: Path, entry: FileEntry, size: int, sha256: str) -> None:
+    if size != entry.size:
+        raise BundleError(f"{file}: expected {entry.size} bytes, found {size}; {REBUILD}")
+    if sha256 != entry.sha256:
+        raise BundleError(f"{file}: altered (expected sha256 {entry.sha256[:16]}…, found {sha256[:16]}…); {REBUILD}")
 
 
 def _write_flushed(file: Path, data: bytes) -> None:

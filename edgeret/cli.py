@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from edgeret import __version__
-from edgeret.bundle import open_bundle
+from edgeret.bundle import Bundle, open_bundle
 from edgeret.console import Parser, add_command, run, table
 from edgeret.demonstrations import check_query
 from edgeret.doctor import examine, stray_files, versions
 from edgeret.errors import BundleError, EdgeretError, InputError
 from edgeret.index import ROLE as INDEX_ROLE
+from edgeret.planner import LICENCE_ROLE
+from edgeret.planner import ROLE as PLANNER_ROLE
 from edgeret.policy import POLICIES
+from edgeret.prompt import MASKINGS, Masking
 from edgeret.providers import NAMES
 from edgeret.runtime import Runtime, load
+from edgeret.task import COVERAGE, Task
+from edgeret.types import PlanStep
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -38,15 +44,32 @@ def make_parser() -> argparse.ArgumentParser:
     )
     select.add_argument("-k", type=int, default=10, metavar="N", help="candidates to list (default: %(default)s)")
     _add_policy(select)
+    _add_masking(select, default="hard")
+
+    prompt = add_command(
+        commands,
+        "prompt",
+        "Write the prompt that asks a language model which function comes next.",
+        _prompt,
+        _print_prompt,
+        bundle=True,
+    )
+    prompt.add_argument("query", metavar="QUERY")
+    prompt.add_argument(
+        "--history", default="", metavar="a,b,c", help="tools called so far, in order (or a JSON array)"
+    )
+    _add_masking(prompt, default="hard")
 
     plan = add_command(commands, "plan", "Decide step by step until <end>.", _plan, _print_plan, bundle=True)
     plan.add_argument("query", metavar="QUERY")
     plan.add_argument(
         "--max-steps", type=int, default=16, metavar="N", help="bound on the calls (default: %(default)s)"
     )
+    plan.add_argument("--no-arguments", action="store_true", help="do not have the planner fill in arguments")
+    plan.add_argument("--stream", action="store_true", help="show each step on stderr as it is decided")
     _add_policy(plan, floor=False)
 
-    for command in (search, select, plan):
+    for command in (search, select, prompt, plan):
         add_runtime_options(command)
     add_command(commands, "inspect", "Show what a bundle holds.", _inspect, _print_inspect, bundle=True)
     add_command(commands, "verify", "Check every byte of a bundle.", _verify, _print_checks, bundle=True)
@@ -64,6 +87,12 @@ def add_runtime_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--allow-fallback", action="store_true", help="run on the CPU where the provider cannot be had")
     parser.add_argument("--threads", type=int, metavar="N", help="CPU threads (default: what this process may use)")
+    parser.add_argument(
+        "--gpu-layers", type=int, default=0, metavar="N", help="planner layers on a GPU (default: 0; -1: all)"
+    )
+    parser.add_argument(
+        "--state-folder", metavar="FOLDER", help="where the planner's cache for its constant prompt is kept"
+    )
 
 
 def load_runtime(arguments: argparse.Namespace) -> Runtime:
@@ -75,6 +104,8 @@ def load_runtime(arguments: argparse.Namespace) -> Runtime:
         providers=arguments.provider or ("cpu",),
         allow_fallback=arguments.allow_fallback,
         threads=arguments.threads,
+        gpu_layers=arguments.gpu_layers,
+        state_folder=arguments.state_folder,
     )
 
 
@@ -104,6 +135,25 @@ def _add_policy(parser: argparse.ArgumentParser, floor: bool = True) -> None:
         )
 
 
+def _add_masking(parser: argparse.ArgumentParser, default: Masking) -> None:
+    parser.add_argument(
+        "--masking", choices=MASKINGS, default=default, help="what a planner's prompt shows (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--weighted",
+        choices=("auto", "yes", "no"),
+        default="auto",
+        help="whether a prompt shows probabilities (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--coverage",
+        type=float,
+        default=COVERAGE,
+        metavar="C",
+        help="how often the mask should hold what is right (default: %(default)s)",
+    )
+
+
 def _search(arguments: argparse.Namespace) -> Mapping[str, Any]:
     check_query(arguments.query)
     runtime = load_runtime(arguments)
@@ -119,12 +169,15 @@ def _select(arguments: argparse.Namespace) -> Mapping[str, Any]:
     check_query(arguments.query)
     if arguments.k < 1:
         raise InputError(f"-k must be at least 1, found {arguments.k}")
-    history = parse_history(arguments.history)
-    runtime = load_runtime(arguments)
-    task = runtime.task(arguments.query)
-    for tool in history:
-        task.call(tool)
-    return task.next(policy=arguments.policy, k=arguments.k, min_probability=arguments.min_probability).to_dict()
+    _, task = _task(arguments)
+    return task.next(
+        policy=arguments.policy,
+        k=arguments.k,
+        min_probability=arguments.min_probability,
+        coverage=arguments.coverage,
+        masking=arguments.masking,
+        weighted=arguments.weighted,
+    ).to_dict()
 
 
 def _print_select(result: Mapping[str, Any]) -> str:
@@ -139,20 +192,80 @@ def _print_select(result: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
+def _task(arguments: argparse.Namespace) -> tuple[Runtime, Task]:
+    """The runtime, and a task of the query with the history's calls made."""
+    history = parse_history(arguments.history)
+    runtime = load_runtime(arguments)
+    task = runtime.task(arguments.query)
+    for tool in history:
+        task.call(tool)
+    return runtime, task
+
+
+def _prompt(arguments: argparse.Namespace) -> Mapping[str, Any]:
+    check_query(arguments.query)
+    runtime, task = _task(arguments)
+    prompt = task.prompt(masking=arguments.masking, weighted=arguments.weighted, coverage=arguments.coverage)
+    tokens = None
+    if runtime.advisor.has_planner:
+        constant, variable = runtime.advisor.planner.count(prompt)
+        tokens = {"constant": constant, "variable": variable}
+    return {
+        "masking": arguments.masking,
+        "weighted": arguments.weighted,
+        "messages": prompt.messages,
+        "constant_turns": len(prompt.constant),
+        "tokens": tokens,
+    }
+
+
+def _print_prompt(result: Mapping[str, Any]) -> str:
+    text = "\n\n".join(f"[{message['role']}]\n{message['content']}" for message in result["messages"])
+    if result["tokens"] is None:
+        return text
+    return text + f"\n\n(tokens: {result['tokens']['constant']} constant, {result['tokens']['variable']} variable)"
+
+
 def _plan(arguments: argparse.Namespace) -> Mapping[str, Any]:
     check_query(arguments.query)
     if arguments.max_steps < 1:
         raise InputError(f"--max-steps must be at least 1, found {arguments.max_steps}")
     runtime = load_runtime(arguments)
-    return runtime.plan(arguments.query, policy=arguments.policy, max_steps=arguments.max_steps).to_dict()
+    plan = runtime.plan(
+        arguments.query,
+        policy=arguments.policy,
+        max_steps=arguments.max_steps,
+        arguments=not arguments.no_arguments,
+        decided=_show_step if arguments.stream else None,
+    )
+    return plan.to_dict()
+
+
+def _show_step(step: PlanStep) -> None:
+    what = step.decision.tool or "(abstained)"
+    told = f"{what} {json.dumps(step.call.arguments, ensure_ascii=False)}" if step.call else what
+    sys.stderr.write(told + "\n")
 
 
 def _print_plan(result: Mapping[str, Any]) -> str:
     rows = [
-        [i, step["tool"] or f"(abstained: {step['reason']})", step["probability"], step["source"]]
+        [
+            i,
+            step["tool"] or f"(abstained: {step['reason']})",
+            step["probability"],
+            step["source"],
+            _written(step),
+        ]
         for i, step in enumerate(result["steps"], 1)
     ]
-    return table(rows, ("step", "tool", "probability", "by")) + f"\n\n{result['outcome']}"
+    return table(rows, ("step", "tool", "probability", "by", "arguments")) + f"\n\n{result['outcome']}"
+
+
+def _written(step: Mapping[str, Any]) -> str:
+    """A step's arguments, and the names of those that are missing."""
+    given = json.dumps(step["arguments"], ensure_ascii=False) if step["arguments"] else ""
+    missing = f"missing: {', '.join(step['missing'])}" if step["missing"] else ""
+    return "  ".join(part for part in (given, missing) if part)
 
 
 def _inspect(arguments: argparse.Namespace) -> Mapping[str, Any]:
@@ -167,7 +280,7 @@ def _inspect(arguments: argparse.Namespace) -> Mapping[str, Any]:
         "built_with": info.get("edgeret"),
         "size_mb": round(bundle.size / 1e6, 3),
         "encoder": encoder,
-        "planner": None,
+        "planner": _planner_info(bundle),
         "tools": names,
         "counts": info.get("counts"),
         "recipe": info.get("recipe"),
@@ -175,6 +288,14 @@ def _inspect(arguments: argparse.Namespace) -> Mapping[str, Any]:
         "toolchain": info.get("toolchain"),
         "files": [asdict(entry) for entry in bundle.manifest.files],
     }
+
+
+def _planner_info(bundle: Bundle) -> Mapping[str, Any] | None:
+    entry = bundle.manifest.file(PLANNER_ROLE)
+    if entry is None:
+        return None
+    texts = [f.name for f in bundle.manifest.files if f.role.startswith(LICENCE_ROLE)]
+    return {**bundle.manifest.info["planner"], "licence": entry.licence, "licence_files": texts}
 
 
 def _print_inspect(result: Mapping[str, Any]) -> str:
@@ -187,6 +308,11 @@ def _print_inspect(result: Mapping[str, Any]) -> str:
         f"tools    {counts['tools']}, demonstrations {counts['demonstrations']}, clusters {counts['clusters']}; "
         f"without demonstration: {len(counts['without_demonstration'])}",
     ]
+    if planner := result["planner"]:
+        worth = planner["parameters"]["weight"]
+        texts = ", ".join(planner["licence_files"]) or "no text"
+        advice = f"its advice weighs {worth:g}" if worth else "its advice did not help and is not asked for"
+        lines.append(f"planner  {planner['card']}, licence {planner['licence']} ({texts}); {advice}")
     held_out = report["held_out"]
     if "top1" in held_out:
         top1 = ", ".join(f"{name} {value:.3f}" for name, value in held_out["top1"].items())

@@ -34,3 +34,7 @@ class CheckFailedError(EdgeretError):
     """A gate or a self-test that did not hold (parity at export, golden vectors on the device)."""
 
     exit_code = 1
+
+
+class PlannerError(EdgeretError):
+    """The planner cannot be loaded or cannot answer; the heads still can."""

@@ -6,7 +6,7 @@ Heads rank; whether anything fits at all is asked separately, since the best of 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from edgeret.codec import get, get_array
 from edgeret.errors import BundleError
-from edgeret.types import END
+from edgeret.types import END, Candidate
 
 PolicyName = Literal["auto", "heads", "planner"]
 POLICIES: tuple[PolicyName, ...] = ("auto", "heads", "planner")
@@ -29,7 +29,9 @@ class PolicyParameters:
     gets `novel_slope`·cos + `novel_bias` − `novel_called`·[called already] instead. `knots` (n, 2) map the fused
     confidence to the calibrated one. A query whose cosine to the nearest cluster is below `familiar_cosine` is unlike
     anything demonstrated; description search then decides, right with probability
-    sigmoid(`search_slope`·cos + `search_bias`). Below `min_probability` edgeret abstains.
+    sigmoid(`search_slope`·cos + `search_bias`). Below `min_probability` edgeret abstains. `right_probabilities` are
+    evenly spaced quantiles, the least first, of the calibrated probability that held-out decisions gave to what was
+    right: the threshold of a conformal set.
     """
 
     head_weight: float = 0.8
@@ -42,22 +44,38 @@ class PolicyParameters:
     search_bias: float = -5.0
     min_probability: float = 0.2
     knots: tuple[tuple[float, float], ...] = ((0.0, 0.0), (1.0, 1.0))
+    right_probabilities: tuple[float, ...] = (0.0, 1.0)
 
     def to_dict(self) -> dict[str, Any]:
-        """The parameters as plain data for the manifest; `knots` as an array."""
-        return {**asdict(self), "knots": np.array(self.knots, np.float32)}
+        """The parameters as plain data for the manifest; `knots` and `right_probabilities` as arrays."""
+        arrays = {name: np.array(getattr(self, name), np.float32) for name in _ARRAYS}
+        return {**asdict(self), **arrays}
 
     @staticmethod
     def from_dict(value: Mapping[str, Any], where: str) -> PolicyParameters:
         """Reads them back. Raises BundleError when one is missing or of another type."""
         numbers = {
-            name: float(get(value, name, (int, float), where)) for name in PolicyParameters.__slots__ if name != "knots"
+            name: float(get(value, name, (int, float), where))
+            for name in PolicyParameters.__slots__
+            if name not in _ARRAYS
         }
         knots = get_array(value, "knots", "<f4", (None, 2), where)
         rising = len(knots) >= 2 and bool((np.diff(knots[:, 0]) > 0).all() and (np.diff(knots[:, 1]) >= 0).all())
         if not rising or knots.min() < 0 or knots.max() > 1:
             raise BundleError(f"{where}: the calibration map does not rise from 0 to 1; build the bundle again")
-        return PolicyParameters(**numbers, knots=tuple((float(x), float(y)) for x, y in knots))
+        quantiles = get_array(value, "right_probabilities", "<f4", (None,), where)
+        if len(quantiles) < 2 or quantiles.min() < 0 or quantiles.max() > 1 or (np.diff(quantiles) < 0).any():
+            raise BundleError(
+                f"{where}: the quantiles of right answers do not rise from 0 to 1; build the bundle again"
+            )
+        return PolicyParameters(
+            **numbers,
+            knots=tuple((float(x), float(y)) for x, y in knots),
+            right_probabilities=tuple(quantiles.tolist()),
+        )
+
+
+_ARRAYS = frozenset({"knots", "right_probabilities"})
 
 
 class Policy:
@@ -134,6 +152,21 @@ class Policy:
             return knots[max(0, right - 1)][1]
         (x0, y0), (x1, y1) = knots[right - 1], knots[right]
         return y0 + (y1 - y0) * (confidence - x0) / (x1 - x0)
+
+    def threshold(self, coverage: float) -> float:
+        """The probability from which on candidates belong to the conformal set of this coverage, in (0, 1).
+
+        Split conformal prediction on held-out decisions: at least `coverage` of them gave that much to what was right.
+        """
+        quantiles = self.parameters.right_probabilities
+        return quantiles[int((1 - coverage) * (len(quantiles) - 1))]
+
+    def candidate_set(self, candidates: Sequence[Candidate], coverage: float) -> Sequence[Candidate]:
+        """The candidates (most probable first) that are needed to hold what is right as often as `coverage`; never
+        none."""
+        threshold = self.threshold(coverage)
+        size = next((i for i, c in enumerate(candidates) if c.probability < threshold), len(candidates))
+        return candidates[: max(1, size)]
 
     def familiar(self, similarity: float) -> bool:
         """Whether a query with this cosine to its nearest cluster resembles the demonstrations."""

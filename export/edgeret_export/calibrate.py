@@ -18,6 +18,7 @@ FAMILIAR_QUANTILE = 0.02
 """Share of held-out demonstrations that the "unlike anything demonstrated" threshold gives up."""
 ECE_BINS = 15
 CALIBRATION_BINS = 25
+CONFORMAL_QUANTILES = 401
 MIN_ROWS = 200
 """Held-out decisions below which a confidence map would follow noise; probabilities then stay as fused."""
 
@@ -124,6 +125,13 @@ def fit_confidence_map(confidence: NDArray[np.floating], correct: NDArray[np.boo
         if knots[-1][0] < a < 1:
             knots.append((a, b))
     return (*knots, (1.0, float(round(y[-1], 5))))
+
+
+def right_quantiles(probabilities: NDArray[np.floating], acceptable: NDArray[np.bool_]) -> tuple[float, ...]:
+    """Evenly spaced quantiles, least first, of the probability that each row gave to its most probable right answer:
+    what `Policy.threshold` reads. Both inputs (rows, labels)."""
+    right = np.where(acceptable, probabilities, 0).max(axis=1)
+    return tuple(np.quantile(right, np.linspace(0, 1, CONFORMAL_QUANTILES), method="lower").tolist())
 
 
 def expected_calibration_error(confidence: NDArray[np.floating], correct: NDArray[np.bool_]) -> float:

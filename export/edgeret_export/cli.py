@@ -10,7 +10,6 @@ from typing import Any
 from edgeret import __version__
 from edgeret.console import Parser, add_command, run, table
 from edgeret.demonstrations import read_demonstrations
-from edgeret.errors import InputError
 from edgeret.tools import read_tools
 from edgeret_export.cards import DEFAULT_ENCODER, all_cards, check_licence, find_card
 from edgeret_export.quantize import PRECISIONS
@@ -36,6 +35,9 @@ def make_parser() -> argparse.ArgumentParser:
     build.add_argument("--recipe", metavar="FILE.toml", help="settings of the build; see docs/recipe.md")
     build.add_argument("--seed", type=int, metavar="N", help="seed of everything drawn (default: 0)")
     build.add_argument("--force", action="store_true", help="replace a bundle that stands there already")
+    build.add_argument(
+        "--allow-unpinned", action="store_true", help="take a model whose card names no hash for its files"
+    )
     build.add_argument("--offline", action="store_true", help="use cached model files only")
     build.add_argument(
         "--accept-licence",
@@ -54,13 +56,14 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _build(arguments: argparse.Namespace) -> Mapping[str, Any]:
-    if arguments.planner != "none":
-        raise InputError(f"no planner card '{arguments.planner}'; this release builds bundles with --planner none")
     recipe = read_recipe(arguments.recipe, precision=arguments.precision, seed=arguments.seed)
     tools = read_tools(arguments.tools)
     demonstrations = read_demonstrations(arguments.demos, [tool.name for tool in tools])
     card = find_card(arguments.encoder)
-    check_licence(card, frozenset(arguments.accept_licence))
+    planner = None if arguments.planner == "none" else find_card(arguments.planner)
+    for model in (card, planner):
+        if model is not None:
+            check_licence(model, frozenset(arguments.accept_licence))
     from edgeret_export.build import build_bundle
 
     built = build_bundle(
@@ -69,8 +72,10 @@ def _build(arguments: argparse.Namespace) -> Mapping[str, Any]:
         Path(arguments.output),
         card,
         recipe,
+        planner=planner,
         overwrite=arguments.force,
         offline=arguments.offline,
+        allow_unpinned=arguments.allow_unpinned,
     )
     return {"bundle": str(built.path), "content_hash": built.content_hash, **built.report}
 
@@ -88,12 +93,29 @@ def _print_build(result: Mapping[str, Any]) -> str:
     top1 = ", ".join(f"{name} {value:.3f}" for name, value in held_out["top1"].items())
     lines.append(f"held out    top-1 over {held_out['decisions']} decisions: {top1}")
     lines.append(f"calibration ECE {held_out['ece_calibrated']:.4f} ({held_out['ece_fused']:.4f} before)")
+    if advice := result.get("planner"):
+        worth = f"weight {advice['weight']:g}" if advice["weight"] else "not asked by itself"
+        lines.append(f"planner     {worth} after {advice['questions']} questions" + _advice(advice))
     return "\n".join([*lines, f'next        edgeret select {result["bundle"]} "…"'])
+
+
+def _advice(report: Mapping[str, Any]) -> str:
+    if "top1_planner" not in report:
+        return f"; {report['note']}"
+    top1 = ", ".join(f"{name} {report[f'top1_{name}']:.3f}" for name in ("heads", "planner", "together"))
+    return f": top-1 {top1}"
 
 
 def _cards(_: argparse.Namespace) -> Mapping[str, Any]:
     cards = [
-        {"name": c.name, "kind": c.kind, "licence": c.licence, "sources": list(c.sources), "summary": c.summary}
+        {
+            "name": c.name,
+            "kind": c.kind,
+            "licence": c.licence,
+            "pinned": c.pinned,
+            "sources": list(c.sources),
+            "summary": c.summary,
+        }
         for c in all_cards()
     ]
     return {"cards": cards}
@@ -101,6 +123,6 @@ def _cards(_: argparse.Namespace) -> Mapping[str, Any]:
 
 def _print_cards(result: Mapping[str, Any]) -> str:
     return table(
-        [[c["name"], c["kind"], c["licence"], c["summary"]] for c in result["cards"]],
-        ("name", "kind", "licence", "summary"),
+        [[c["name"], c["kind"], c["licence"], "yes" if c["pinned"] else "no", c["summary"]] for c in result["cards"]],
+        ("name", "kind", "licence", "pinned", "summary"),
     )

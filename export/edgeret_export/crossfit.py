@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.graph import Graph, GraphOptions
-from edgeret.policy import PolicyParameters
+from edgeret.policy import Policy, PolicyParameters
 from edgeret_export import calibrate
+from edgeret_export.advice import HeldOut
 from edgeret_export.calibrate import Outcomes
 from edgeret_export.clusters import GraphTables, fit_graph
 from edgeret_export.progress import track
@@ -36,12 +37,14 @@ MIN_PLANS = 25
 
 @dataclass(frozen=True, slots=True)
 class Fitted:
-    """What cross-fitting chose and measured. `report` goes into the manifest."""
+    """What cross-fitting chose and measured. `report` goes into the manifest; `held_out` are the calibrated predictions
+    that it rests on."""
 
     graph_options: GraphOptions
     n_clusters: int
     policy: PolicyParameters
     report: dict[str, Any]
+    held_out: HeldOut | None = None
 
 
 def clusters_for(n_plans: int) -> int:
@@ -115,7 +118,11 @@ def crossfit(
         search_bias=bias,
         knots=calibrate.fit_confidence_map(confidence, correct),
     )
-    policy = replace(policy, **{k: round(getattr(policy, k), 6) for k in PolicyParameters.__slots__ if k != "knots"})
+    numbers = {k: v for k in PolicyParameters.__slots__ if isinstance(v := getattr(policy, k), float)}
+    policy = replace(policy, **{k: round(v, 6) for k, v in numbers.items()})
+    judge = Policy(policy)
+    calibrated = np.stack([judge.calibrate(row) for row in fused.astype(np.float32)])
+    policy = replace(policy, right_probabilities=calibrate.right_quantiles(calibrated, acceptable))
     report = {
         "plans": n_plans,
         "decisions": len(written),
@@ -128,7 +135,7 @@ def crossfit(
         "ece_calibrated": round(calibrate.cross_fitted_ece(confidence, correct, row_fold), 5),
         "refusal_curve": calibrate.refusal_curve(confidence, correct),
     }
-    return Fitted(options, clusters_for(n_plans), policy, report)
+    return Fitted(options, clusters_for(n_plans), policy, report, HeldOut(written, calibrated))
 
 
 def predict_head(

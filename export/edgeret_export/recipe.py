@@ -20,6 +20,7 @@ class Recipe:
     `order`: longest context of the graph. `inverse_regularisation`, `history_scale`, `label_smoothing`: see
     `HeadOptions`. `tool_text`: what stands for a tool (see `edgeret.texts`). `hnsw_from`: tools from which an HNSW
     graph is built. `baselines`: whether the heads of the papers travel along, for the benchmarks.
+    `planner_questions`: held-out decisions that a planner is asked about, to find what its advice is worth.
     """
 
     precision: str = "int8"
@@ -31,6 +32,7 @@ class Recipe:
     tool_text: str = "name+description"
     hnsw_from: int = CROSSOVER
     baselines: bool = True
+    planner_questions: int = 200
 
 
 def read_recipe(path: str | Path | None, **overrides: Any) -> Recipe:
@@ -65,6 +67,7 @@ def _override(recipe: Recipe, value: dict[str, Any], where: str) -> Recipe:
         "history_scale": (0 < recipe.history_scale < 1e3, "above 0 and below 1000"),
         "label_smoothing": (0 <= recipe.label_smoothing < 1, "at least 0 and below 1"),
         "hnsw_from": (recipe.hnsw_from > 0, "above 0"),
+        "planner_questions": (0 <= recipe.planner_questions <= 100_000, "between 0 and 100000"),
     }
     for key, (fine, allowed) in problems.items():
         if not fine:

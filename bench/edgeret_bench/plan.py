@@ -1,0 +1,413 @@
+"""Decisions with a planner in the loop: teacher-forced steps, conformal sets, prompts, reuse, and whole plans.
+
+Everything is measured on the same sample of plans, walked in the order of their calls, one plan after the other, since
+a planner's cache helps from step to step. Knows nothing of how a decision is made.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from edgeret.arguments import UnsupportedSchemaError, validates
+from edgeret.demonstrations import Demonstration, Step
+from edgeret.doctor import device, versions
+from edgeret.errors import InputError, MissingExtraError, PlannerError
+from edgeret.policy import POLICIES, PolicyName
+from edgeret.prompt import MASKINGS, Masking
+from edgeret.runtime import Runtime
+from edgeret.task import COVERAGE, MAX_ASKED, Task, Weighted
+from edgeret.types import Call, Candidate, Usage, references
+from edgeret_bench.metrics import mean, quantiles
+from edgeret_export.progress import track
+
+NOMINAL = (0.8, 0.9, 0.95, 0.99)
+REUSE_STEPS = 20
+LONGEST_PLAN, LONGEST_HISTORY = 6, 4
+"""The tables' last rows: so many calls and more."""
+FREE_RUNNING: tuple[PolicyName, ...] = ("heads", "auto")
+HEADS_ORDER = "the scale fitted for the planner's word alone is 0, so policy planner keeps the mask in the heads' order"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What to measure. `policies` empty: all that the bundle can serve; a policy that is named must be served.
+
+    `steps` bounds the teacher-forced steps (0: all), `plans` the free-running plans (0: none); `weighted` and
+    `coverage` are those of `Task.next`.
+    """
+
+    policies: Sequence[str] = ()
+    maskings: Sequence[str] = MASKINGS
+    weighted: Weighted = "auto"
+    coverage: float = COVERAGE
+    steps: int = 300
+    plans: int = 40
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One teacher-forced step as it was decided.
+
+    `fits`: any tool fits the request. `outside`: the answer was not in the mask, None where a planner has no say.
+    `ms` holds the task's opening, and so the encoding, at its first step.
+    """
+
+    plan_length: int
+    history: int
+    right: bool
+    abstained: bool
+    fits: bool
+    outside: bool | None
+    usage: Usage | None
+    ms: float
+
+
+def run(runtime: Runtime, demonstrations: Sequence[Demonstration], options: Options | None = None) -> dict[str, Any]:
+    """The contract's `plan` result.
+
+    What cannot be measured (a planner that the bundle lacks, a prompt longer than its context) is listed under
+    `unavailable` with the reason. Raises InputError for options that make no sense, and what `Advisor.planner` raises
+    if policy "planner" was named and there is none to ask.
+    """
+    options = options or Options()
+    check(options)
+    policies, advisor = options.policies or POLICIES, runtime.advisor
+    missing = _why_no_planner(runtime, "planner" in options.policies)
+    unavailable = {} if missing is None else {"planner": missing}
+    order = [demonstrations[i] for i in np.random.default_rng(options.seed).permutation(len(demonstrations))]
+    sample = sampled(order, options.steps)
+    has_arguments = any(call.arguments for demonstration in demonstrations for call in demonstration.calls)
+    runtime.warmup()
+    answers: dict[str, list[Answer]] = {}
+    for policy, masking in _methods(policies, options.maskings, missing is None):
+        name = f"{policy}/{masking}" if policy == "planner" else policy
+        try:
+            answers[name] = walk(runtime, sample, policy, masking, options)
+        except PlannerError as error:
+            unavailable[name] = str(error)
+    tokens: dict[str, Any] = {"prompts": {}, "reuse": {}}
+    for part, measure in (("prompts", lengths), ("reuse", reuse)):
+        try:
+            tokens[part] = measure(runtime, sample, options) if missing is None else {"unavailable": missing}
+        except PlannerError as error:
+            tokens[part] = {"unavailable": str(error)}
+    return {
+        "n_plans": len(sample),
+        "n_steps": sum(len(d.calls) + 1 for d in sample),
+        "dag": any(d.links is not None for d in sample),
+        "seed": options.seed,
+        "coverage": options.coverage,
+        "weighted": options.weighted,
+        "planner": {**advisor.spec.to_dict(), **advisor.parameters.to_dict()} if advisor.has_planner else None,
+        "unavailable": unavailable,
+        "notes": [HEADS_ORDER] if advisor.has_planner and not advisor.parameters.scale else [],
+        "methods": {name: summary(rows) for name, rows in answers.items()},
+        "by_plan_length": {name: _by(rows, "plan_length", LONGEST_PLAN) for name, rows in answers.items()},
+        "by_history": {name: _by(rows, "history", LONGEST_HISTORY) for name, rows in answers.items()},
+        "conformal": conformal(runtime, sample),
+        **tokens,
+        "plans": {
+            policy: whole_plans(runtime, order[: options.plans], policy, missing, has_arguments)
+            for policy in FREE_RUNNING
+            if options.plans and policy in policies
+        },
+        "threads": runtime.encoder.threads,
+        "device": device(runtime),
+        "versions": versions(),
+    }
+
+
+def check(options: Options) -> None:
+    """Raises InputError for options that make no sense."""
+    for kind, given, known in (("policy", options.policies, POLICIES), ("masking", options.maskings, MASKINGS)):
+        for name in given:
+            if name not in known:
+                raise InputError(f"unknown {kind} '{name}'; choose among: {', '.join(known)}")
+    if not 0 < options.coverage < 1:
+        raise InputError(f"coverage must lie between 0 and 1, found {options.coverage}")
+    for kind, number in (("steps", options.steps), ("plans", options.plans)):
+        if number < 0:
+            raise InputError(f"{kind} must be 0 or more, found {number}")
+
+
+def sampled(order: Sequence[Demonstration], steps: int) -> list[Demonstration]:
+    """Whole plans from the front until they have at least so many steps, `<end>` counted; 0: all of them."""
+    chosen: list[Demonstration] = []
+    count = 0
+    for demonstration in order:
+        if steps and count >= steps:
+            break
+        chosen.append(demonstration)
+        count += len(demonstration.calls) + 1
+    return chosen
+
+
+def forced(runtime: Runtime, demonstration: Demonstration) -> Iterator[tuple[Task, Step]]:
+    """The plan's steps, each with a task whose history are the plan's own calls before it."""
+    task = runtime.task(demonstration.query)
+    for step, call in zip(demonstration.steps(), [*demonstration.calls, None], strict=True):
+        yield task, step
+        if call is not None:
+            task.call(call.tool, call.arguments)
+
+
+def walk(
+    runtime: Runtime, sample: Sequence[Demonstration], policy: PolicyName, masking: Masking, options: Options
+) -> list[Answer]:
+    """Every step of the sample decided by one policy; `masking` is the planner's alone.
+
+    The planner begins with an empty cache and keeps it from plan to plan. An abstention counts as wrong, even where
+    nothing was to be called. Raises PlannerError for policy "planner".
+    """
+    with contextlib.suppress(InputError, PlannerError, MissingExtraError):  # no planner, no cache
+        runtime.advisor.planner.clear()
+    answers: list[Answer] = []
+    for demonstration in track(sample, f"{policy}/{masking}" if policy == "planner" else policy, len(sample)):
+        started = perf_counter()
+        for task, step in forced(runtime, demonstration):
+            decision = task.next(policy=policy, masking=masking, weighted=options.weighted, coverage=options.coverage)
+            ms = (perf_counter() - started) * 1e3
+            outside = None
+            if policy == "planner" or decision.usage is not None:
+                hard = policy == "auto" or masking == "hard"
+                shown = asked_about(runtime, task, options.coverage) if hard else task.candidates()
+                outside = decision.tool is not None and decision.tool not in {candidate.tool for candidate in shown}
+            right, fits = decision.tool in step.acceptable, bool(demonstration.calls)
+            place = len(demonstration.calls), len(step.history)
+            answers.append(Answer(*place, right, decision.abstained, fits, outside, decision.usage, ms))
+            started = perf_counter()
+    return answers
+
+
+def asked_about(runtime: Runtime, task: Task, coverage: float) -> Sequence[Candidate]:
+    """The mask at this step: the conformal set, cut to what a planner is asked about at most."""
+    return runtime.policy.candidate_set(task.candidates()[:MAX_ASKED], coverage)
+
+
+def summary(answers: Sequence[Answer]) -> dict[str, Any]:
+    """One method's row. Tokens are means over the planner's calls; None where it was never asked.
+
+    `declined_rightly` is the share of steps that were abstentions with no tool to call: wrong by `fsa`, since `<end>`
+    was not selected, and yet nothing was done. `reuse_from_second_step` is the share of the prompts' tokens that were
+    in the cache already, over calls with a history. `outside_mask` counts answers.
+    """
+    usages = [answer.usage for answer in answers if answer.usage is not None]
+    later = [a.usage for a in answers if a.usage is not None and a.history]
+    later_tokens = sum(u.constant_tokens + u.variable_tokens for u in later)
+    tokens = ("constant_tokens", "variable_tokens", "tokens_evaluated", "tokens_reused")
+    masked = [answer.outside for answer in answers if answer.outside is not None]
+    return {
+        "n_steps": len(answers),
+        "fsa": _share([a.right for a in answers]),
+        "abstained": _share([a.abstained for a in answers]),
+        "declined_rightly": _share([a.abstained and not a.fits for a in answers]),
+        "planner_calls": len(usages),
+        "planner_calls_per_step": len(usages) / len(answers),
+        **{name: float(np.mean([getattr(u, name) for u in usages])) if usages else None for name in tokens},
+        "n_from_second_step": len(later),
+        "reuse_from_second_step": sum(u.tokens_reused for u in later) / later_tokens if later_tokens else None,
+        "ms_per_step": quantiles([a.ms for a in answers]),
+        "ms_per_planner_call": quantiles([u.ms for u in usages]) if usages else None,
+        "outside_mask": sum(masked) if masked else None,
+    }
+
+
+def conformal(runtime: Runtime, sample: Sequence[Demonstration]) -> list[dict[str, float]]:
+    """For each nominal coverage, how often the conformal set held an acceptable function, whole and cut to what a
+    planner is asked about at most, and the whole set's mean size."""
+    rows: dict[float, list[Mapping[str, float]]] = {nominal: [] for nominal in NOMINAL}
+    for demonstration in track(sample, "conformal sets", len(sample)):
+        for task, step in forced(runtime, demonstration):
+            candidates = task.candidates()
+            for nominal in NOMINAL:
+                names = [c.tool for c in runtime.policy.candidate_set(candidates, nominal)]
+                held, held_asked = (not step.acceptable.isdisjoint(n) for n in (names, names[:MAX_ASKED]))
+                rows[nominal].append({"covered": held, "covered_asked": held_asked, "mean_size": len(names)})
+    return [{"nominal": nominal, **mean(values)} for nominal, values in rows.items()]
+
+
+def lengths(runtime: Runtime, sample: Sequence[Demonstration], options: Options) -> dict[str, Any]:
+    """Mean tokens of the prompts of every masking, and what "hard" saves of "none"'s; the model is not run."""
+    planner = runtime.advisor.planner
+    rows: dict[str, list[dict[str, float]]] = {masking: [] for masking in options.maskings}
+    for demonstration in track(sample, "prompts", len(sample)):
+        for task, _ in forced(runtime, demonstration):
+            for masking in MASKINGS:
+                if masking in rows:
+                    prompt = task.prompt(masking=masking, weighted=options.weighted, coverage=options.coverage)
+                    constant, variable = planner.count(prompt)
+                    rows[masking].append({"constant": constant, "variable": variable, "total": constant + variable})
+    means = {masking: mean(values) for masking, values in rows.items()}
+    both = "none" in means and "hard" in means
+    return {"maskings": means, "hard_saves": 1 - means["hard"]["total"] / means["none"]["total"] if both else None}
+
+
+def reuse(runtime: Runtime, sample: Sequence[Demonstration], options: Options) -> dict[str, Any]:
+    """What a second or later decision by planner and hard mask costs right after the one before it (warm), and with
+    nothing in the cache (cold): ms, tokens read, and the ratio of the medians.
+
+    Both are measured in turn, each first every other time, at seeded steps where the planner is asked both here and
+    at the step before.
+    """
+    planner = runtime.advisor.planner
+    shared: dict[str, Any] = {"policy": "planner", "weighted": options.weighted, "coverage": options.coverage}
+    places = [(demonstration, i) for demonstration in sample for i in range(1, len(demonstration.calls) + 1)]
+    order = np.random.default_rng(options.seed).permutation(len(places))
+    ms: dict[str, list[float]] = {"warm": [], "cold": []}
+    read: dict[str, list[float]] = {"warm": [], "cold": []}
+    for demonstration, i in track((places[k] for k in order), "reuse", len(places)):
+        before, after = (_after(runtime, demonstration, n) for n in (i - 1, i))
+        if min(len(asked_about(runtime, task, options.coverage)) for task in (before, after)) < 2:
+            continue
+        for leg in ("warm", "cold") if len(ms["warm"]) % 2 else ("cold", "warm"):
+            planner.clear()
+            if leg == "warm":
+                before.next(**shared)
+            started = perf_counter()
+            usage = after.next(**shared).usage
+            ms[leg].append((perf_counter() - started) * 1e3)
+            read[leg].append(usage.tokens_evaluated if usage else 0)
+        if len(ms["warm"]) == REUSE_STEPS:
+            break
+    if not ms["warm"]:
+        return {"unavailable": "no two steps in a row of the sample leave the planner a choice; raise --steps"}
+    measured = {f"{leg}_ms": quantiles(values) for leg, values in ms.items()}
+    tokens = {f"{leg}_tokens_evaluated": float(np.mean(values)) for leg, values in read.items()}
+    ratio = float(np.median(ms["warm"]) / np.median(ms["cold"]))
+    return {"n_steps": len(ms["warm"]), **measured, **tokens, "warm_over_cold": ratio}
+
+
+def whole_plans(
+    runtime: Runtime, sample: Sequence[Demonstration], policy: PolicyName, missing: str | None, has_arguments: bool
+) -> dict[str, Any]:
+    """Plans that run freely against the truth; `missing` says why no planner fills in arguments (None: one does).
+
+    `sr` and `plan_fsa` are the shares of plans that are `isomorphic` to the truth with and without arguments, however
+    they ended (`outcomes`); `valid_arguments` is the share of calls whose arguments validate (calls of functions whose
+    schema cannot be checked left out). A plan at which the planner failed is wrong and counted in `failed`.
+    """
+    ms, same, exact, valid, fillings = [], [], [], [], []
+    outcomes: Counter[str] = Counter()
+    for demonstration in track(sample, f"whole plans, {policy}", len(sample)):
+        started = perf_counter()
+        try:
+            plan = runtime.plan(demonstration.query, policy=policy, arguments=missing is None)
+        except PlannerError:
+            same, exact = [*same, False], [*exact, False]
+            outcomes["failed"] += 1
+            continue
+        ms.append((perf_counter() - started) * 1e3)
+        outcomes[plan.outcome] += 1
+        same.append(isomorphic(plan.calls, demonstration, arguments=False))
+        exact.append(isomorphic(plan.calls, demonstration))
+        fillings += [step.filling.ms for step in plan.steps if step.filling is not None]
+        for n_outputs, call in enumerate(plan.calls if missing is None else ()):
+            with contextlib.suppress(UnsupportedSchemaError):
+                valid.append(validates(call.arguments, runtime.tools[call.tool].parameters, n_outputs))
+    reason = f"nothing fills in arguments: {missing}" if missing else None
+    reason = reason if has_arguments else "no demonstration has arguments to compare with"
+    return {
+        "n_plans": len(sample),
+        "sr": None if reason else _share(exact),
+        **({"sr_unavailable": reason} if reason else {}),
+        "plan_fsa": _share(same),
+        "valid_arguments": _share(valid) if valid else None,
+        "n_valid_or_not": len(valid),
+        "outcomes": dict(outcomes),
+        "ms_per_plan": float(np.mean(ms)) if ms else None,
+        "ms_per_filling": quantiles(fillings) if fillings else None,
+    }
+
+
+def isomorphic(calls: Sequence[Call], truth: Demonstration, arguments: bool = True) -> bool:
+    """Whether calls, in the order they were made, are the truth's up to an order that its links allow (the order as
+    written if it has none): a one-to-one map between both keeps functions, links and, with `arguments`, arguments.
+
+    Arguments are compared as JSON (true is not 1, but 30 is 30.0; absent is not null), strings without regard to case
+    and to how much white space separates words. A reference "$out_k" is to the call that the map takes call k to.
+    """
+    if sorted(call.tool for call in calls) != sorted(call.tool for call in truth.calls):
+        return False
+    wanted = [_comparable(call.arguments, range(len(truth.calls))) for call in truth.calls]
+    referred = sorted({k - 1 for call in calls for k in references(call.arguments)}) if arguments else []
+    hopeless: set[tuple[frozenset[int], tuple[int, ...]]] = set()
+
+    def extend(chosen: tuple[int, ...]) -> bool:
+        """Whether the map that takes call k to `chosen[k]` can be completed."""
+        if len(chosen) == len(calls):
+            return True
+        # All that the rest depends on: many calls alike must not be tried in all their orders.
+        state = (frozenset(chosen), tuple(chosen[k] for k in referred if k < len(chosen)))
+        if state in hopeless:
+            return False
+        call = calls[len(chosen)]
+        found = _comparable(call.arguments, chosen)
+        for j in truth.ready(chosen):
+            fits = truth.calls[j].tool == call.tool and (not arguments or found == wanted[j])
+            if fits and extend((*chosen, j)):
+                return True
+        hopeless.add(state)
+        return False
+
+    return extend(())
+
+
+def _comparable(value: Any, outputs: Sequence[int]) -> Any:
+    """A form of JSON for ==; `outputs[k - 1]` is what "$out_k" stands for."""
+    if isinstance(value, str):
+        if found := references(value):
+            return ("output", outputs[found[0] - 1] if found[0] <= len(outputs) else None)
+        return ("text", " ".join(value.split()).casefold())
+    if isinstance(value, Mapping):
+        return {key: _comparable(inner, outputs) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_comparable(inner, outputs) for inner in value]
+    return ("truth", value) if isinstance(value, bool) else value
+
+
+def _methods(policies: Sequence[str], maskings: Sequence[str], planner: bool) -> Iterator[tuple[PolicyName, Masking]]:
+    """Policy and masking of each row; the planner alone has one a masking."""
+    for policy in POLICIES:
+        if policy in policies and policy != "planner":
+            yield policy, "hard"
+        elif policy in policies and planner:
+            yield from ((policy, masking) for masking in MASKINGS if masking in maskings)
+
+
+def _why_no_planner(runtime: Runtime, wanted: bool) -> str | None:
+    """Loads the planner: None, or why there is none to ask; raised instead if one is `wanted`."""
+    try:
+        _ = runtime.advisor.planner
+    except (InputError, PlannerError, MissingExtraError) as error:
+        if wanted:
+            raise
+        return str(error)
+    return None
+
+
+def _after(runtime: Runtime, demonstration: Demonstration, n: int) -> Task:
+    """A task at which the plan's first `n` calls have been made."""
+    task = runtime.task(demonstration.query)
+    for call in demonstration.calls[:n]:
+        task.call(call.tool, call.arguments)
+    return task
+
+
+def _by(answers: Sequence[Answer], key: str, last: int) -> dict[str, dict[str, float]]:
+    """FSA by a number that answers have, as text, `last` and more in one row; only rows that occur."""
+    groups: dict[int, list[bool]] = {}
+    for answer in answers:
+        groups.setdefault(min(getattr(answer, key), last), []).append(answer.right)
+    return {f"{n}+" if n == last else str(n): {"n": len(g), "fsa": _share(g)} for n, g in sorted(groups.items())}
+
+
+def _share(values: Sequence[bool]) -> float:
+    return float(np.mean(values))

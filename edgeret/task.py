@@ -1,0 +1,300 @@
+"""One request of a user, step by step: from its words and the calls so far to decisions, prompts and arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from time import perf_counter
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeret.arguments import Filled
+from edgeret.errors import InputError, MissingExtraError, PlannerError
+from edgeret.graph import UNKNOWN
+from edgeret.parts import Parts
+from edgeret.policy import POLICIES, PolicyName
+from edgeret.prompt import MASKINGS, Masking, Prompt, selection_prompt, wants_weights
+from edgeret.types import END, Call, Candidate, Decision, Source, Usage
+
+CROWD = 32
+"""Candidates for each one listed from which on selecting those listed is faster than sorting all."""
+COVERAGE = 0.95
+MAX_ASKED = 16
+"""Candidates that the planner is asked about at most; more cost a second and help no planner."""
+Weighted = Literal["auto", "yes", "no"]
+HEADS: Source = "heads"
+BY_HEADS = "most probable candidate of graph, head and description similarity"
+
+
+class Task:
+    """One request of a user: its query, encoded once, and the calls so far. Not shared between threads."""
+
+    def __init__(self, runtime: Parts, query: str) -> None:
+        """Use `Runtime.task`.
+
+        `candidate_names` are the names that `probabilities` speaks of: labels (tools, then `<end>`), then tools
+        without demonstrations.
+        """
+        self._runtime = runtime
+        self.query = query
+        self._calls: list[Call] = []
+        self._numbers: list[int] = []
+        started = perf_counter()
+        ids = runtime.encoder.tokenize(runtime.encoder.spec.query_prefix + query)
+        tokenized = perf_counter()
+        vectors = runtime.encoder.embed_segments(ids)
+        self.vector = vectors[0]
+        encoded = perf_counter()
+        # One pass over the tools' vectors serves the query itself and the head's mixtures of it and its parts.
+        described = runtime.head.directions(vectors) @ runtime.label_vectors.T
+        self._similarities = described[0]
+        self.candidate_names, self._novel = runtime.novel_similarities(self.vector)
+        self._novel_weights = runtime.policy.novel_weights(self._novel) if len(self._novel) else self._novel
+        searched = perf_counter()
+        self._position = runtime.graph.locate(self.vector)
+        located = perf_counter()
+        self.query_logits = runtime.head.query_logits(self.vector, described[1:])
+        self._pending = {
+            "tokenize": (tokenized - started) * 1e3,
+            "encode": (encoded - tokenized) * 1e3,
+            "search": (searched - encoded) * 1e3,
+            "graph": (located - searched) * 1e3,
+            "head": (perf_counter() - located) * 1e3,
+        }
+
+    @property
+    def calls(self) -> tuple[Call, ...]:
+        """The calls so far, in order, with their arguments."""
+        return tuple(self._calls)
+
+    @property
+    def familiar(self) -> bool:
+        """Whether the query resembles the demonstrations."""
+        return self._runtime.policy.familiar(self._position.similarity)
+
+    def call(self, tool: str, arguments: Mapping[str, Any] | None = None) -> None:
+        """Adds a call to the history; nothing is encoded again. Raises InputError for an unknown tool."""
+        if tool not in self._runtime.tools:
+            raise InputError(f'unknown tool "{tool}" in the history; list the bundle\'s tools with: edgeret inspect')
+        self._calls.append(Call(tool, arguments or {}))
+        self._numbers.append(self._runtime.label_number.get(tool, UNKNOWN))
+
+    def probabilities(self) -> NDArray[np.float32]:
+        """Calibrated probabilities of `candidate_names`, float32, summing to 1."""
+        return self._distribution({})
+
+    def candidates(self, k: int | None = None) -> list[Candidate]:
+        """The `k` most probable candidates (None: all), most probable first."""
+        return list(self._ranked(self.probabilities(), k))
+
+    def next(
+        self,
+        *,
+        policy: PolicyName = "auto",
+        k: int | None = 10,
+        min_probability: float | None = None,
+        coverage: float = COVERAGE,
+        masking: Masking = "hard",
+        weighted: Weighted = "auto",
+    ) -> Decision:
+        """Decides what comes next.
+
+        Policy "heads" always takes the heads' best candidate. "auto" abstains where nothing fits, lets description
+        search decide a query that is unlike the demonstrations, and asks a planner whose advice was found to help,
+        where the heads are unsure, about the candidates of the conformal set with this `coverage`. "planner" goes by
+        the planner's word alone wherever that set leaves a choice; `masking` and `weighted` shape its prompt, and
+        with a masking other than "hard" it chooses among all tools. `k` bounds the candidates listed,
+        `min_probability` overrides the bundle's floor.
+
+        Raises InputError for "planner" if the bundle has none; PlannerError or MissingExtraError for "planner" if it
+        cannot be asked (under "auto" the heads then decide).
+        """
+        if policy not in POLICIES:
+            raise InputError(f"unknown policy '{policy}'; choose one of {', '.join(POLICIES)}")
+        if k is not None and k < 1:
+            raise InputError(f"k must be at least 1, found {k}")
+        advisor = self._runtime.advisor
+        if policy == "planner":
+            return self._decide_by_planner(k, coverage, masking, weighted)
+        started = perf_counter()
+        timings, self._pending = self._pending, {}
+        first = not self._calls
+        if policy == "auto" and first and not self.familiar:
+            return self._decide_by_search(k, min_probability, timings, started)
+        probabilities = self._distribution(timings)
+        fused = perf_counter()
+        candidates = self._ranked(probabilities, k)
+        best = candidates[0]
+        if policy == "auto":
+            reason, usage, source = None, None, HEADS
+            if advisor.helps and best.probability < advisor.parameters.ask_below:
+                asked = self._mask(coverage)
+                if len(asked) > 1:
+                    candidates, usage, reason = self._advised(asked, candidates, coverage, weighted)
+                    best = candidates[0]
+                    source = "planner" if usage else HEADS
+                    timings["planner"] = usage.ms if usage else 0.0
+            refusal = self._runtime.policy.refusal(best.tool, best.probability, first, min_probability)
+            return self._decision(source, best, candidates, refusal, timings, started, fused, reason or BY_HEADS, usage)
+        return self._decision(HEADS, best, candidates, None, timings, started, fused)
+
+    def prompt(
+        self,
+        *,
+        masking: Masking = "hard",
+        weighted: Weighted = "auto",
+        coverage: float = COVERAGE,
+        candidates: Sequence[Candidate] | None = None,
+    ) -> Prompt:
+        """A prompt that asks a language model which function comes next, for whoever brings one of their own.
+
+        The mask are `candidates`, or the conformal set with this `coverage`; "none" and "demos" show all tools.
+        `weighted` "auto" shows probabilities where they can be trusted to help. Raises InputError.
+        """
+        if masking not in MASKINGS:
+            raise InputError(f"unknown masking '{masking}'; choose one of {', '.join(MASKINGS)}")
+        if weighted not in ("auto", "yes", "no"):
+            raise InputError(f"weighted must be 'auto', 'yes' or 'no', found '{weighted}'")
+        mask = self._mask(coverage) if candidates is None else candidates
+        advisor = self._runtime.advisor
+        return selection_prompt(
+            tuple(self._runtime.tools.values()),
+            self.query,
+            self._calls,
+            mask,
+            masking=masking,
+            weighted=weighted == "yes" or (weighted == "auto" and wants_weights(mask)),
+            worked=advisor.worked,
+            demonstrations=advisor.demonstrations(mask) if masking == "demos" else (),
+        )
+
+    def fill(self, tool: str) -> tuple[Filled, Usage | None]:
+        """The arguments of a call of `tool` as the next one, by the planner: what the query and earlier outputs give,
+        and which required ones are missing; with what asking cost. Raises InputError for an unknown tool or without
+        a planner, PlannerError, MissingExtraError.
+        """
+        if tool not in self._runtime.tools:
+            raise InputError(f'unknown tool "{tool}"; list the bundle\'s tools with: edgeret inspect')
+        return self._runtime.advisor.fill(self._runtime.tools[tool], self.query, self._calls)
+
+    def _mask(self, coverage: float) -> tuple[Candidate, ...]:
+        """The conformal set at this step, at most MAX_ASKED candidates."""
+        if not 0 < coverage < 1:
+            raise InputError(f"coverage must lie between 0 and 1, found {coverage}")
+        return tuple(self._runtime.policy.candidate_set(self._ranked(self.probabilities(), MAX_ASKED), coverage))
+
+    def _decide_by_planner(self, k: int | None, coverage: float, masking: Masking, weighted: Weighted) -> Decision:
+        """The planner's word alone, among the mask (hard) or all candidates."""
+        runtime = self._runtime
+        _ = runtime.advisor.planner  # raises before anything is used up
+        started = perf_counter()
+        timings, self._pending = self._pending, {}
+        ranked = self._ranked(self._distribution(timings), None)
+        asked = runtime.policy.candidate_set(ranked[:MAX_ASKED], coverage)
+        prompt = self.prompt(masking=masking, weighted=weighted, coverage=coverage, candidates=asked)
+        if masking != "hard":
+            asked = ranked
+        fused = perf_counter()
+        if len(asked) == 1:
+            reason = f"the only candidate needed for a coverage of {coverage:.0%}, so the planner was not asked"
+            return self._decision(HEADS, asked[0], ranked[:k], None, timings, started, fused, reason)
+        advised, usage = runtime.advisor.ask(prompt, asked, alone=True)
+        timings["planner"] = usage.ms
+        names = {candidate.tool for candidate in asked}
+        candidates = (*advised, *(c for c in ranked if c.tool not in names))[:k]
+        reason = f"the planner's choice among {len(asked)} candidates (masking {masking})"
+        return self._decision("planner", advised[0], candidates, None, timings, started, fused, reason, usage)
+
+    def _advised(
+        self, asked: Sequence[Candidate], candidates: tuple[Candidate, ...], coverage: float, weighted: Weighted
+    ) -> tuple[tuple[Candidate, ...], Usage | None, str]:
+        """The candidates after the planner's advice, what it cost, and why; the same ones if it cannot be asked."""
+        advisor = self._runtime.advisor
+        try:
+            prompt = self.prompt(weighted=weighted, candidates=asked)
+            advised, usage = advisor.ask(prompt, asked, alone=False)
+        except (PlannerError, MissingExtraError) as error:
+            return candidates, None, f"{BY_HEADS}; the planner could not be asked: {error}"
+        names = {candidate.tool for candidate in asked}
+        after = (*advised, *(c for c in candidates if c.tool not in names))[: len(candidates)]
+        reason = (
+            f"heads and planner together (weight {advisor.parameters.weight:g}) among the {len(asked)} candidates "
+            f"that a coverage of {coverage:.0%} needs"
+        )
+        return after, usage, reason
+
+    def _distribution(self, timings: dict[str, float]) -> NDArray[np.float32]:
+        runtime = self._runtime
+        started = perf_counter()
+        graph = runtime.graph.distribution(self._position, self._numbers, normalise=False)
+        walked = perf_counter()
+        head = runtime.head.logits(self.query_logits, self._numbers)
+        timings["graph"] = timings.get("graph", 0.0) + (walked - started) * 1e3
+        timings["head"] = timings.get("head", 0.0) + (perf_counter() - walked) * 1e3
+        if not len(self._novel):
+            return runtime.policy.fuse(head, graph)
+        called = None
+        if UNKNOWN in self._numbers:
+            history = {call.tool for call in self._calls}
+            called = np.array([name in history for name in self.candidate_names[len(runtime.labels) :]])
+        return runtime.policy.fuse(head, graph, self._novel_weights, called)
+
+    def _ranked(self, probabilities: NDArray[np.float32], k: int | None) -> tuple[Candidate, ...]:
+        n = len(probabilities)
+        if k is not None and k * CROWD < n:
+            listed = probabilities.argpartition(n - k)[n - k :]
+            order = listed[probabilities[listed].argsort()[::-1]]
+        else:
+            order = probabilities.argsort()[::-1][:k]
+        names = map(self.candidate_names.__getitem__, order.tolist())
+        return tuple(map(Candidate._make, zip(names, probabilities[order].tolist(), strict=True)))
+
+    def _decide_by_search(
+        self, k: int | None, min_probability: float | None, timings: dict[str, float], started: float
+    ) -> Decision:
+        policy = self._runtime.policy
+        similarities = np.concatenate((self._similarities, self._novel))
+        names = [name for name in self.candidate_names if name != END]
+        order = np.lexsort((np.arange(len(names)), -similarities))[: k or len(names)].tolist()
+        # Each candidate's own chance of being right: they are judged one by one, so they need not sum to 1.
+        candidates = tuple(Candidate(names[i], policy.search_confidence(float(similarities[i]))) for i in order)
+        found = perf_counter()
+        floor = policy.parameters.min_probability if min_probability is None else min_probability
+        reason = (
+            f"unlike the demonstrations (cosine {self._position.similarity:.2f}, "
+            f"familiar from {policy.parameters.familiar_cosine:.2f}) and "
+        )
+        best = candidates[0]
+        # Without demonstrations to lean on, a tool must be more likely right than wrong.
+        if best.probability < max(floor, 0.5):
+            reason += f"no description fits: {best.tool} has probability {best.probability:.3f}"
+            return self._decision("search", best, candidates, reason, timings, started, found)
+        decision_reason = reason + f"found by description: {best.tool}"
+        return self._decision("search", best, candidates, None, timings, started, found, decision_reason)
+
+    def _decision(
+        self,
+        source: Source,
+        best: Candidate,
+        candidates: tuple[Candidate, ...],
+        refusal: str | None,
+        timings: dict[str, float],
+        started: float,
+        fused: float,
+        reason: str = BY_HEADS,
+        usage: Usage | None = None,
+    ) -> Decision:
+        now = perf_counter()
+        timings["decide"] = (now - fused) * 1e3
+        timings["total"] = sum(timings.get(s, 0.0) for s in ("tokenize", "encode", "search")) + (now - started) * 1e3
+        return Decision(
+            tool=None if refusal else best.tool,
+            probability=best.probability,
+            source=source,
+            abstained=refusal is not None,
+            reason=refusal or reason,
+            candidates=candidates,
+            timings_ms=timings,
+            usage=usage,
+        )

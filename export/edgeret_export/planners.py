@@ -1,0 +1,85 @@
+"""A planner from its card into the bundle, its licence beside it and its worth in the manifest."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from edgeret.advisor import AdviceParameters
+from edgeret.bundle import BundleWriter
+from edgeret.demonstrations import Demonstration
+from edgeret.errors import InputError
+from edgeret.planner import LICENCE_ROLE, ROLE, PlannerSpec
+from edgeret.prompt import CHAT_FORMATS, Example
+from edgeret.types import Call, Tool
+from edgeret_export.advice import fit_advice
+from edgeret_export.cards import Card, PlannerCard
+from edgeret_export.crossfit import Fitted
+from edgeret_export.examples import pack_examples
+from edgeret_export.fetch import fetch
+from edgeret_export.progress import say
+from edgeret_export.recipe import Recipe
+from edgeret_export.steps import StepTable
+
+
+@dataclass(frozen=True, slots=True)
+class PlannerModel:
+    """A planner's card and the folder that its files were fetched to."""
+
+    card: Card
+    planner: PlannerCard
+    folder: Path
+
+
+def fetch_planner(card: Card, offline: bool = False, allow_unpinned: bool = False) -> PlannerModel:
+    """The card's files. Raises InputError for a card of another kind, or when no source delivers."""
+    if card.planner is None:
+        raise InputError(f"model card '{card.name}' is an {card.kind}, a planner is needed; see: edgeret-export cards")
+    return PlannerModel(card, card.planner, fetch(card, offline, allow_unpinned))
+
+
+def add_planner(
+    writer: BundleWriter,
+    model: PlannerModel,
+    fitted: Fitted,
+    table: StepTable,
+    demonstrations: Sequence[Demonstration],
+    tools: Sequence[Tool],
+    recipe: Recipe,
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Writes the model and its licence; what the manifest says of the planner, and the report on its advice.
+
+    Raises PlannerError for a model that llama.cpp refuses, MissingExtraError without llama-cpp-python.
+    """
+    card, planner = model.card, model.planner
+    source = f"{card.name}: {card.sources[0]}"
+    say(f"{card.name} comes under the licence {card.licence}, whose text goes into the bundle")
+    for number, name in enumerate(planner.licence_files):
+        role = LICENCE_ROLE if not number else f"{LICENCE_ROLE}-{number + 1}"
+        data = (model.folder / name).read_bytes()
+        writer.add(f"planner-{Path(name).name}", role, data, card.licence, source)
+    writer.add_file("planner.gguf", ROLE, model.folder / planner.file, card.licence, source)
+    chat = next(chat for chat in CHAT_FORMATS if chat == planner.chat)
+    spec = PlannerSpec(chat, planner.context)
+    parameters, report = AdviceParameters(), {"questions": 0, "weight": 0.0, "note": "nobody asked what it is worth"}
+    if fitted.held_out is not None and recipe.planner_questions:
+        worked = [
+            Example(e["query"], tuple(Call(c["tool"], c["arguments"]) for c in e["calls"]))
+            for e in json.loads(pack_examples(demonstrations))[:2]
+        ]
+        parameters, report = fit_advice(
+            model.folder / planner.file,
+            spec,
+            fitted.held_out,
+            table,
+            demonstrations,
+            tools,
+            worked,
+            fitted.policy,
+            recipe.planner_questions,
+            recipe.seed,
+        )
+    return {"card": card.name, "spec": spec.to_dict(), "parameters": parameters.to_dict()}, report
