@@ -26,6 +26,8 @@ from edgeret.planner import EXAMPLES_ROLE, ROLE, Planner, PlannerSpec
 from edgeret.prompt import MAX_DEMONSTRATIONS, Example, Prompt, filling_prompt
 from edgeret.types import Call, Candidate, Tool, Usage
 
+USES_SHOWN = 3
+"""Demonstrations of a function that stand before the question for its arguments."""
 _STATE_MAGIC = b"edgeret-prefix-1"
 _ANY_OBJECT = r"""
 root ::= object
@@ -143,6 +145,17 @@ class Advisor:
         ranked = sorted(self.examples[2:], key=use, reverse=True)[:MAX_DEMONSTRATIONS]
         return [example for example in ranked if use(example) > 0]
 
+    def uses(self, tool: str, query: str) -> list[Example]:
+        """Examples that call `tool`, those with the most words of the query last: a model heeds the latest most."""
+        words = set(query.lower().split())
+
+        def likeness(example: Example) -> float:
+            theirs = set(example.query.lower().split())
+            return len(words & theirs) / len(words | theirs)
+
+        using = [e for e in self.examples if any(c.tool == tool and c.arguments for c in e.calls)]
+        return sorted(sorted(using, key=likeness, reverse=True)[:USES_SHOWN], key=likeness)
+
     def ask(self, prompt: Prompt, candidates: Sequence[Candidate], alone: bool) -> tuple[list[Candidate], Usage]:
         """The candidates with their probabilities after the planner was asked, most probable first, and what that
         cost. `alone`: by the planner's word only. Raises PlannerError, InputError or MissingExtraError.
@@ -168,23 +181,22 @@ class Advisor:
         """
         if not tool.parameters.get("properties"):
             return settle({}, tool.parameters, len(calls)), None
-        prompt = filling_prompt(tool, query, calls)
+        shown = self.uses(tool.name, query)
         try:
             gbnf = grammar(tool.parameters, query, len(calls))
         except UnsupportedSchemaError:
-            return self._fill_freely(tool, prompt, query, calls)
-        text, _, usage = self.planner.write(prompt, gbnf)
+            return self._fill_freely(tool, query, calls, shown)
+        text, _, usage = self.planner.write(filling_prompt(tool, query, calls, shown), gbnf)
         return settle(_parse(text), tool.parameters, len(calls)), usage
 
     def _fill_freely(
-        self, tool: Tool, prompt: Prompt, query: str, calls: Sequence[Call]
+        self, tool: Tool, query: str, calls: Sequence[Call], shown: Sequence[Example]
     ) -> tuple[Filled, Usage | None]:
         filled, usage = Filled({}, required(tool.parameters), ()), None
         wrong: tuple[str, ...] = ()
         for _ in range(2):
-            text, _, usage = self.planner.write(
-                filling_prompt(tool, query, calls, wrong) if wrong else prompt, _ANY_OBJECT
-            )
+            prompt = filling_prompt(tool, query, calls, shown, wrong)
+            text, _, usage = self.planner.write(prompt, _ANY_OBJECT)
             try:
                 filled = settle(_parse(text), tool.parameters, len(calls))
             except UnsupportedSchemaError as error:

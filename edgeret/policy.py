@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.codec import get, get_array
-from edgeret.errors import BundleError
+from edgeret.errors import BundleError, InputError
 from edgeret.types import END, Candidate
 
 PolicyName = Literal["auto", "heads", "planner"]
@@ -157,7 +157,10 @@ class Policy:
         """The probability from which on candidates belong to the conformal set of this coverage, in (0, 1).
 
         Split conformal prediction on held-out decisions: at least `coverage` of them gave that much to what was right.
+        Raises InputError for another coverage.
         """
+        if not 0 < coverage < 1:
+            raise InputError(f"coverage must lie between 0 and 1, found {coverage}")
         quantiles = self.parameters.right_probabilities
         return quantiles[int((1 - coverage) * (len(quantiles) - 1))]
 

@@ -103,20 +103,29 @@ def selection_prompt(
     return Prompt(tuple(constant), Turn("user", "\n".join(parts)))
 
 
-def filling_prompt(tool: Tool, query: str, calls: Sequence[Call], refused: Sequence[str] = ()) -> Prompt:
+def filling_prompt(
+    tool: Tool,
+    query: str,
+    calls: Sequence[Call],
+    shown: Sequence[Example] = (),
+    refused: Sequence[str] = (),
+) -> Prompt:
     """Asks for the arguments of `tool` (the paper's second prompt): its parameters with type, whether they are
-    required and what they mean, and the calls so far with the names of their outputs. `refused` is an earlier answer,
-    followed by what was wrong with it."""
-    done = [f'"$out_{i}" = {call.tool}({_arguments(call.arguments)})' for i, call in enumerate(calls, 1)]
-    parts = [
-        f"Function: {tool.name}: {tool.description}",
-        *_parameters(tool.parameters),
-        f"Request: {query}",
-        "Calls so far: " + ("; ".join(done) or "none"),
-    ]
+    required and what they mean, and the calls so far with the names of their outputs. `shown` are demonstrations that
+    call this function, each shown with the right answer; `refused` is an earlier answer, followed by what was wrong.
+    """
+    described = "\n".join((f"Function: {tool.name}: {tool.description}", *_parameters(tool.parameters)))
+    constant = [Turn("system", f"{_FILLING}\n\n{described}")]
+    for example in shown:
+        place = next(i for i, call in enumerate(example.calls) if call.tool == tool.name)
+        constant += [
+            Turn("user", _situation(example.query, example.calls[:place])),
+            Turn("assistant", _answer(tool, example.calls[place].arguments)),
+        ]
+    text = _situation(query, calls)
     if refused:
-        parts.append(f"Not this: {refused[0]}" + "".join(f"\n- {problem}" for problem in refused[1:]))
-    return Prompt((Turn("system", _FILLING),), Turn("user", "\n".join(parts)))
+        text += f"\nNot this: {refused[0]}" + "".join(f"\n- {problem}" for problem in refused[1:])
+    return Prompt(tuple(constant), Turn("user", text))
 
 
 def wants_weights(candidates: Sequence[Candidate]) -> bool:
@@ -202,6 +211,17 @@ def _worked_turns(example: Example, finished: bool, tools: Mapping[str, Tool], m
         parts.append(_functions([tool for name, tool in tools.items() if name in names]))
     parts.append(f"Calls so far: {_names(done)}")
     return [Turn("user", "\n".join(parts)), Turn("assistant", END if finished else example.calls[-1].tool)]
+
+
+def _situation(query: str, calls: Sequence[Call]) -> str:
+    done = [f'"$out_{i}" = {call.tool}({_arguments(call.arguments)})' for i, call in enumerate(calls, 1)]
+    return f"Request: {query}\nCalls so far: " + ("; ".join(done) or "none")
+
+
+def _answer(tool: Tool, arguments: Mapping[str, Any]) -> str:
+    """A call's arguments in the form that a grammar makes a model write: every parameter, null where it has none."""
+    names = tool.parameters.get("properties", {})
+    return json.dumps({name: arguments.get(name) for name in names}, ensure_ascii=False, separators=(",", ":"))
 
 
 def _names(calls: Sequence[Call], finished: bool = False) -> str:

@@ -180,8 +180,6 @@ class Task:
 
     def _mask(self, coverage: float) -> tuple[Candidate, ...]:
         """The conformal set at this step, at most MAX_ASKED candidates."""
-        if not 0 < coverage < 1:
-            raise InputError(f"coverage must lie between 0 and 1, found {coverage}")
         return tuple(self._runtime.policy.candidate_set(self._ranked(self.probabilities(), MAX_ASKED), coverage))
 
     def _decide_by_planner(self, k: int | None, coverage: float, masking: Masking, weighted: Weighted) -> Decision:

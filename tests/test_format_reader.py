@@ -49,7 +49,7 @@ class Reader:
     """Sections 1 to 9; everything in float64, where the reference has float32."""
 
     def __init__(self, folder: Path) -> None:
-        """Section 10: proves every byte, then parses."""
+        """Section 11: proves every byte, then parses."""
         self.manifest = (folder / "manifest").read_bytes()
         magic, version, _, body = msgpack.unpackb(self.manifest)
         assert (magic, version, self.manifest) == ("edgeret-bundle", 1, wrap(1, body))
@@ -149,6 +149,12 @@ class Reader:
         target = max(target, runner_up / (1 + runner_up) + 1e-6)
         return fused, np.where(np.arange(len(fused)) == top, target, fused * (1 - target) / rest.sum())
 
+    def conformal_set(self, calibrated: Array, coverage: float) -> set[int]:
+        """Section 9: which candidates a set of this coverage holds."""
+        quantiles = array(self.info["policy"]["parameters"]["right_probabilities"])
+        threshold = quantiles[int((1 - coverage) * (len(quantiles) - 1))]
+        return {int(calibrated.argmax()), *np.flatnonzero(calibrated >= threshold).tolist()}
+
 
 def test_packing_the_manifest_again_gives_its_bytes(tiny_original: Path) -> None:
     reader = Reader(tiny_original)
@@ -189,6 +195,16 @@ def test_second_reader_agrees(tiny: Path, knots: list[tuple[float, float]] | Non
         fused, calibrated = reader.decide(query, history)
         assert fused.sum() == pytest.approx(1)
         np.testing.assert_allclose(calibrated, task.probabilities(), rtol=0, atol=1e-5)
+        for coverage in (0.5, 0.9, 0.99):
+            mask = runtime.policy.candidate_set(task.candidates(), coverage)
+            names = [task.candidate_names[i] for i in reader.conformal_set(task.probabilities(), coverage)]
+            assert {candidate.tool for candidate in mask} == set(names)
+
+
+def test_examples_are_as_specified(tiny_original: Path) -> None:
+    examples = json.loads(Reader(tiny_original).files["examples"])
+    assert all({"query", "calls"} == set(example) for example in examples)
+    assert all({"tool", "arguments"} == set(call) for example in examples for call in example["calls"])
 
 
 @pytest.mark.parametrize("name", ["manifest", "graph.msgpack"])

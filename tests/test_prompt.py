@@ -130,14 +130,23 @@ def test_filling_names_types_needs_and_outputs() -> None:
         "required": ["to"],
     }
     prompt = filling_prompt(Tool("send", "Sends", schema), "send it", [Call("find", {"what": "é"})])
-    assert prompt.variable.text == (
-        "Function: send: Sends\n"
+    assert prompt.constant[0].text.endswith(
+        "\n\nFunction: send: Sends\n"
         "- to (array, required): Who gets it\n"
         '- mode (one of "fast", 2, optional)\n'
-        "- note (string/null, optional)\n"
-        "Request: send it\n"
-        'Calls so far: "$out_1" = find(what="é")'
+        "- note (string/null, optional)"
     )
+    assert prompt.variable.text == 'Request: send it\nCalls so far: "$out_1" = find(what="é")'
+
+
+def test_filling_shows_how_the_function_was_called_before() -> None:
+    tool = Tool("send", "Sends", {"properties": {"to": {"type": "string"}, "cc": {"type": "string"}}})
+    shown = Example("find and send", (Call("find"), Call("send", {"to": "$out_1"})))
+    _, question, answer = filling_prompt(tool, "send it", [], [shown]).constant
+    assert question.text == 'Request: find and send\nCalls so far: "$out_1" = find()'
+    assert answer == Turn("assistant", '{"to":"$out_1","cc":null}')
+    again = filling_prompt(tool, "send it", [], [shown], ("{}", "to is missing")).variable.text
+    assert again.endswith("Not this: {}\n- to is missing")
 
 
 def test_weights_are_shown_where_the_heads_are_sure() -> None:

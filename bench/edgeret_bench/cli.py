@@ -163,9 +163,9 @@ def _print_plan(result: Mapping[str, Any]) -> str:
         ]
         parts.append(table(prompts, ("masking", "constant tokens", "variable tokens", "total")))
     if result["plans"]:
-        header = ("whole plans", "sr", "functions", "valid arguments", "ms")
-        keys = ("sr", "plan_fsa", "valid_arguments", "ms_per_plan")
-        parts.append(table([[name, *(_cell(p[k]) for k in keys)] for name, p in result["plans"].items()], header))
+        figures = ("sr", "plan_fsa", "valid_arguments", "ms_per_plan")
+        plans = [[name, *(_cell(p[key]) for key in figures)] for name, p in result["plans"].items()]
+        parts.append(table(plans, ("whole plans", "sr", "functions", "valid arguments", "ms")))
     lines = [f"{result['n_steps']} decisions of {result['n_plans']} plans, seed {result['seed']}"]
     if result["prompts"].get("hard_saves") is not None:
         lines.append(f"masking hard saves {result['prompts']['hard_saves']:.1%} of masking none's tokens")

@@ -15,10 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from edgeret.arguments import UnsupportedSchemaError, validates
+from edgeret.arguments import validates
 from edgeret.demonstrations import Demonstration, Step
 from edgeret.doctor import device, versions
 from edgeret.errors import InputError, MissingExtraError, PlannerError
+from edgeret.grammar import UnsupportedSchemaError
 from edgeret.policy import POLICIES, PolicyName
 from edgeret.prompt import MASKINGS, Masking
 from edgeret.runtime import Runtime
@@ -87,18 +88,19 @@ def run(runtime: Runtime, demonstrations: Sequence[Demonstration], options: Opti
     has_arguments = any(call.arguments for demonstration in demonstrations for call in demonstration.calls)
     runtime.warmup()
     answers: dict[str, list[Answer]] = {}
-    for policy, masking in _methods(policies, options.maskings, missing is None):
+    maskings = [masking for masking in MASKINGS if masking in options.maskings and missing is None]
+    methods = [(p, m) for p in POLICIES if p in policies for m in (maskings if p == "planner" else MASKINGS[:1])]
+    for policy, masking in methods:
         name = f"{policy}/{masking}" if policy == "planner" else policy
         try:
             answers[name] = walk(runtime, sample, policy, masking, options)
         except PlannerError as error:
             unavailable[name] = str(error)
-    tokens: dict[str, Any] = {"prompts": {}, "reuse": {}}
-    for part, measure in (("prompts", lengths), ("reuse", reuse)):
-        try:
-            tokens[part] = measure(runtime, sample, options) if missing is None else {"unavailable": missing}
-        except PlannerError as error:
-            tokens[part] = {"unavailable": str(error)}
+    idle = missing if "planner" in policies else "policy planner was not among those to measure"
+    try:
+        reused = {"unavailable": idle} if idle else reuse(runtime, sample, options)
+    except PlannerError as error:
+        reused = {"unavailable": str(error)}
     return {
         "n_plans": len(sample),
         "n_steps": sum(len(d.calls) + 1 for d in sample),
@@ -113,7 +115,8 @@ def run(runtime: Runtime, demonstrations: Sequence[Demonstration], options: Opti
         "by_plan_length": {name: _by(rows, "plan_length", LONGEST_PLAN) for name, rows in answers.items()},
         "by_history": {name: _by(rows, "history", LONGEST_HISTORY) for name, rows in answers.items()},
         "conformal": conformal(runtime, sample),
-        **tokens,
+        "prompts": {"unavailable": missing} if missing else lengths(runtime, sample, options),
+        "reuse": reused,
         "plans": {
             policy: whole_plans(runtime, order[: options.plans], policy, missing, has_arguments)
             for policy in FREE_RUNNING
@@ -133,21 +136,14 @@ def check(options: Options) -> None:
                 raise InputError(f"unknown {kind} '{name}'; choose among: {', '.join(known)}")
     if not 0 < options.coverage < 1:
         raise InputError(f"coverage must lie between 0 and 1, found {options.coverage}")
-    for kind, number in (("steps", options.steps), ("plans", options.plans)):
-        if number < 0:
-            raise InputError(f"{kind} must be 0 or more, found {number}")
+    if min(options.steps, options.plans) < 0:
+        raise InputError(f"steps and plans must be 0 or more, found {options.steps} and {options.plans}")
 
 
 def sampled(order: Sequence[Demonstration], steps: int) -> list[Demonstration]:
     """Whole plans from the front until they have at least so many steps, `<end>` counted; 0: all of them."""
-    chosen: list[Demonstration] = []
-    count = 0
-    for demonstration in order:
-        if steps and count >= steps:
-            break
-        chosen.append(demonstration)
-        count += len(demonstration.calls) + 1
-    return chosen
+    before = np.cumsum([0, *(len(demonstration.calls) + 1 for demonstration in order)])
+    return [d for d, count in zip(order, before, strict=False) if not steps or count < steps]
 
 
 def forced(runtime: Runtime, demonstration: Demonstration) -> Iterator[tuple[Task, Step]]:
@@ -237,15 +233,14 @@ def conformal(runtime: Runtime, sample: Sequence[Demonstration]) -> list[dict[st
 def lengths(runtime: Runtime, sample: Sequence[Demonstration], options: Options) -> dict[str, Any]:
     """Mean tokens of the prompts of every masking, and what "hard" saves of "none"'s; the model is not run."""
     planner = runtime.advisor.planner
-    rows: dict[str, list[dict[str, float]]] = {masking: [] for masking in options.maskings}
+    rows: dict[Masking, list[dict[str, float]]] = {m: [] for m in MASKINGS if m in options.maskings}
     for demonstration in track(sample, "prompts", len(sample)):
         for task, _ in forced(runtime, demonstration):
-            for masking in MASKINGS:
-                if masking in rows:
-                    prompt = task.prompt(masking=masking, weighted=options.weighted, coverage=options.coverage)
-                    constant, variable = planner.count(prompt)
-                    rows[masking].append({"constant": constant, "variable": variable, "total": constant + variable})
-    means = {masking: mean(values) for masking, values in rows.items()}
+            for masking, counts in rows.items():
+                prompt = task.prompt(masking=masking, weighted=options.weighted, coverage=options.coverage)
+                constant, variable = planner.count(prompt)
+                counts.append({"constant": constant, "variable": variable, "total": constant + variable})
+    means: dict[str, dict[str, float]] = {masking: mean(counts) for masking, counts in rows.items()}
     both = "none" in means and "hard" in means
     return {"maskings": means, "hard_saves": 1 - means["hard"]["total"] / means["none"]["total"] if both else None}
 
@@ -281,7 +276,7 @@ def reuse(runtime: Runtime, sample: Sequence[Demonstration], options: Options) -
         return {"unavailable": "no two steps in a row of the sample leave the planner a choice; raise --steps"}
     measured = {f"{leg}_ms": quantiles(values) for leg, values in ms.items()}
     tokens = {f"{leg}_tokens_evaluated": float(np.mean(values)) for leg, values in read.items()}
-    ratio = float(np.median(ms["warm"]) / np.median(ms["cold"]))
+    ratio = measured["warm_ms"]["p50"] / measured["cold_ms"]["p50"]
     return {"n_steps": len(ms["warm"]), **measured, **tokens, "warm_over_cold": ratio}
 
 
@@ -291,8 +286,8 @@ def whole_plans(
     """Plans that run freely against the truth; `missing` says why no planner fills in arguments (None: one does).
 
     `sr` and `plan_fsa` are the shares of plans that are `isomorphic` to the truth with and without arguments, however
-    they ended (`outcomes`); `valid_arguments` is the share of calls whose arguments validate (calls of functions whose
-    schema cannot be checked left out). A plan at which the planner failed is wrong and counted in `failed`.
+    they ended (`outcomes`); `valid_arguments` is the share of calls whose arguments validate, of the `n_validated`
+    whose schema can be checked. A plan at which the planner failed is wrong, its outcome "failed".
     """
     ms, same, exact, valid, fillings = [], [], [], [], []
     outcomes: Counter[str] = Counter()
@@ -301,8 +296,9 @@ def whole_plans(
         try:
             plan = runtime.plan(demonstration.query, policy=policy, arguments=missing is None)
         except PlannerError:
-            same, exact = [*same, False], [*exact, False]
             outcomes["failed"] += 1
+            for judged in (same, exact):
+                judged.append(False)
             continue
         ms.append((perf_counter() - started) * 1e3)
         outcomes[plan.outcome] += 1
@@ -312,7 +308,7 @@ def whole_plans(
         for n_outputs, call in enumerate(plan.calls if missing is None else ()):
             with contextlib.suppress(UnsupportedSchemaError):
                 valid.append(validates(call.arguments, runtime.tools[call.tool].parameters, n_outputs))
-    reason = f"nothing fills in arguments: {missing}" if missing else None
+    reason = missing and f"nothing fills in arguments: {missing}"
     reason = reason if has_arguments else "no demonstration has arguments to compare with"
     return {
         "n_plans": len(sample),
@@ -320,7 +316,7 @@ def whole_plans(
         **({"sr_unavailable": reason} if reason else {}),
         "plan_fsa": _share(same),
         "valid_arguments": _share(valid) if valid else None,
-        "n_valid_or_not": len(valid),
+        "n_validated": len(valid),
         "outcomes": dict(outcomes),
         "ms_per_plan": float(np.mean(ms)) if ms else None,
         "ms_per_filling": quantiles(fillings) if fillings else None,
@@ -364,22 +360,13 @@ def _comparable(value: Any, outputs: Sequence[int]) -> Any:
     """A form of JSON for ==; `outputs[k - 1]` is what "$out_k" stands for."""
     if isinstance(value, str):
         if found := references(value):
-            return ("output", outputs[found[0] - 1] if found[0] <= len(outputs) else None)
+            return ("output", outputs[found[0] - 1] if found[0] <= len(outputs) else -found[0])
         return ("text", " ".join(value.split()).casefold())
     if isinstance(value, Mapping):
         return {key: _comparable(inner, outputs) for key, inner in value.items()}
     if isinstance(value, list | tuple):
         return [_comparable(inner, outputs) for inner in value]
     return ("truth", value) if isinstance(value, bool) else value
-
-
-def _methods(policies: Sequence[str], maskings: Sequence[str], planner: bool) -> Iterator[tuple[PolicyName, Masking]]:
-    """Policy and masking of each row; the planner alone has one a masking."""
-    for policy in POLICIES:
-        if policy in policies and policy != "planner":
-            yield policy, "hard"
-        elif policy in policies and planner:
-            yield from ((policy, masking) for masking in MASKINGS if masking in maskings)
 
 
 def _why_no_planner(runtime: Runtime, wanted: bool) -> str | None:

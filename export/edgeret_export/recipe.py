@@ -32,7 +32,7 @@ class Recipe:
     tool_text: str = "name+description"
     hnsw_from: int = CROSSOVER
     baselines: bool = True
-    planner_questions: int = 200
+    planner_questions: int = 120
 
 
 def read_recipe(path: str | Path | None, **overrides: Any) -> Recipe:
