@@ -147,6 +147,10 @@ class Engine:
         """Removes a sequence's tokens from position `start` on; False if the model cannot forget a part."""
         return bool(self._llama.llama_memory_seq_rm(self._memory, sequence, start, -1))
 
+    def clear(self) -> None:
+        """Empties the cache of all sequences."""
+        self._llama.llama_memory_clear(self._memory, True)
+
     def share(self, source: int, target: int) -> None:
         """Lets `target` begin with all that `source` holds; nothing is read or copied."""
         self._llama.llama_memory_seq_cp(self._memory, source, target, 0, -1)

@@ -117,7 +117,7 @@ class Planner:
                     break
                 entry = Entry(token, len(tokens) + len(reply), (FILL,), True)
                 reply.append(token)
-                logits = self._engine.decode([entry])[0]
+                logits = self._decode([entry])[0]
             self._forget(FILL, len(tokens))
             text = self._engine.text(reply)
         return text, finished, self._usage(constant, variable, read, read + len(reply), started)
@@ -180,14 +180,21 @@ class Planner:
         # The last token is always read again, since its logits are wanted.
         limit = min(len(kept), len(tokens) - 1)
         common = next((i for i in range(limit) if kept[i] != tokens[i]), limit)
-        if common < len(kept):
-            common = self._forget(sequence, common)
+        common = self._forget(sequence, common)
         last = len(tokens) - 1
         entries = [Entry(token, i, (sequence,), i == last) for i, token in enumerate(tokens[common:], common)]
-        self._kept[sequence] = []  # should reading fail, nothing is known of what the cache holds
-        logits = self._engine.decode(entries)[-1]
+        logits = self._decode(entries)[-1]
         self._kept[sequence] = tokens
         return logits, len(entries)
+
+    def _decode(self, entries: Sequence[Entry]) -> list[NDArray[np.float32]]:
+        """Reads tokens; should that fail, nothing is known of what the cache holds, and it is emptied."""
+        try:
+            return self._engine.decode(entries)
+        except PlannerError:
+            self._engine.clear()
+            self._kept = {SELECT: [], FILL: []}
+            raise
 
     def _forget(self, sequence: int, start: int) -> int:
         """Cuts a sequence to `start` tokens; a model that cannot cut forgets it all. The tokens that are left."""
@@ -211,7 +218,7 @@ class Planner:
             self._engine.share(SELECT, _FIRST_ANSWER + i)
         prefixes = sorted(members, key=len)
         entries = [Entry(p[-1], start + len(p) - 1, tuple(members[p]), True) for p in prefixes]
-        behind = dict(zip(prefixes, self._engine.decode(entries), strict=True)) | {(): last}
+        behind = dict(zip(prefixes, self._decode(entries), strict=True)) | {(): last}
         for i in range(len(replies)):
             self._engine.forget(_FIRST_ANSWER + i)
         following: dict[tuple[int, ...], set[int]] = {}

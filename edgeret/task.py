@@ -61,6 +61,7 @@ class Task:
             "search": (searched - encoded) * 1e3,
             "graph": (located - searched) * 1e3,
             "head": (perf_counter() - located) * 1e3,
+            "total": (perf_counter() - started) * 1e3,
         }
 
     @property
@@ -285,7 +286,7 @@ class Task:
     ) -> Decision:
         now = perf_counter()
         timings["decide"] = (now - fused) * 1e3
-        timings["total"] = sum(timings.get(s, 0.0) for s in ("tokenize", "encode", "search")) + (now - started) * 1e3
+        timings["total"] = timings.get("total", 0.0) + (now - started) * 1e3
         return Decision(
             tool=None if refusal else best.tool,
             probability=best.probability,

@@ -50,7 +50,10 @@ def make_parser() -> argparse.ArgumentParser:
     plan.add_argument("--demos", required=True, metavar="D", help="demonstrations: JSONL; not those of the build")
     plan.add_argument("--policy", metavar="a,b", help=f"default: {','.join(POLICIES)}, as far as the bundle can")
     plan.add_argument(
-        "--masking", default=",".join(MASKINGS), metavar="a,b", help="of policy planner (default: %(default)s)"
+        "--masking",
+        default="hard",
+        metavar="a,b",
+        help=f"of policy planner, among {', '.join(MASKINGS)}; all but hard read long prompts (default: %(default)s)",
     )
     plan.add_argument(
         "--weighted",
@@ -171,7 +174,7 @@ def _print_plan(result: Mapping[str, Any]) -> str:
         lines.append(f"masking hard saves {result['prompts']['hard_saves']:.1%} of masking none's tokens")
     if "warm_over_cold" in result["reuse"]:
         lines.append(f"time with a warm cache / with an empty one {result['reuse']['warm_over_cold']:.3f}")
-    lines += [*result["notes"], *(f"no {name}: {reason}" for name, reason in result["unavailable"].items())]
+    lines += [f"no {name}: {reason}" for name, reason in result["unavailable"].items()]
     return "\n\n".join([*parts, "\n".join(lines)])
 
 

@@ -33,7 +33,6 @@ REUSE_STEPS = 20
 LONGEST_PLAN, LONGEST_HISTORY = 6, 4
 """The tables' last rows: so many calls and more."""
 FREE_RUNNING: tuple[PolicyName, ...] = ("heads", "auto")
-HEADS_ORDER = "the scale fitted for the planner's word alone is 0, so policy planner keeps the mask in the heads' order"
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +109,6 @@ def run(runtime: Runtime, demonstrations: Sequence[Demonstration], options: Opti
         "weighted": options.weighted,
         "planner": {**advisor.spec.to_dict(), **advisor.parameters.to_dict()} if advisor.has_planner else None,
         "unavailable": unavailable,
-        "notes": [HEADS_ORDER] if advisor.has_planner and not advisor.parameters.scale else [],
         "methods": {name: summary(rows) for name, rows in answers.items()},
         "by_plan_length": {name: _by(rows, "plan_length", LONGEST_PLAN) for name, rows in answers.items()},
         "by_history": {name: _by(rows, "history", LONGEST_HISTORY) for name, rows in answers.items()},
@@ -160,8 +158,8 @@ def walk(
 ) -> list[Answer]:
     """Every step of the sample decided by one policy; `masking` is the planner's alone.
 
-    The planner begins with an empty cache and keeps it from plan to plan. An abstention counts as wrong, even where
-    nothing was to be called. Raises PlannerError for policy "planner".
+    The planner begins with an empty cache and keeps it from plan to plan. An abstention counts as wrong unless no tool
+    fits the request, where calling nothing is what was asked. Raises PlannerError for policy "planner".
     """
     with contextlib.suppress(InputError, PlannerError, MissingExtraError):  # no planner, no cache
         runtime.advisor.planner.clear()
@@ -176,7 +174,8 @@ def walk(
                 hard = policy == "auto" or masking == "hard"
                 shown = asked_about(runtime, task, options.coverage) if hard else task.candidates()
                 outside = decision.tool is not None and decision.tool not in {candidate.tool for candidate in shown}
-            right, fits = decision.tool in step.acceptable, bool(demonstration.calls)
+            fits = bool(demonstration.calls)
+            right = decision.tool in step.acceptable or (decision.abstained and not fits)
             place = len(demonstration.calls), len(step.history)
             answers.append(Answer(*place, right, decision.abstained, fits, outside, decision.usage, ms))
             started = perf_counter()
@@ -191,9 +190,8 @@ def asked_about(runtime: Runtime, task: Task, coverage: float) -> Sequence[Candi
 def summary(answers: Sequence[Answer]) -> dict[str, Any]:
     """One method's row. Tokens are means over the planner's calls; None where it was never asked.
 
-    `declined_rightly` is the share of steps that were abstentions with no tool to call: wrong by `fsa`, since `<end>`
-    was not selected, and yet nothing was done. `reuse_from_second_step` is the share of the prompts' tokens that were
-    in the cache already, over calls with a history. `outside_mask` counts answers.
+    `declined_rightly`: steps that were abstentions with no tool to call, a share. `reuse_from_second_step`: share of
+    the prompts' tokens that were in the cache already, over calls with a history. `outside_mask` counts answers.
     """
     usages = [answer.usage for answer in answers if answer.usage is not None]
     later = [a.usage for a in answers if a.usage is not None and a.history]

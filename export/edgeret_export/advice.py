@@ -24,7 +24,8 @@ from edgeret_export.steps import StepTable
 
 ASKED_SHARE = 0.3
 """Share of the decisions, the least sure ones, that a planner may be asked about."""
-MAX_WEIGHT, MAX_SCALE = 3.0, 10.0
+MAX_WEIGHT, MIN_SCALE, MAX_SCALE = 3.0, 0.05, 10.0
+"""A scale of 0 would leave the order to the heads even where the planner's word alone is asked for."""
 _STANDARD_ERRORS = 1.0
 
 
@@ -112,7 +113,9 @@ def weigh(asked: Sequence[Question], ask_below: float) -> tuple[AdviceParameters
     )
     error = float(gains.std(ddof=1) / len(gains) ** 0.5)
     weight = _fit(useful) if gains.mean() > _STANDARD_ERRORS * error else 0.0
-    scale = float(minimize_scalar(lambda s: _losses(useful, s, 0.0).mean(), bounds=(0, MAX_SCALE), method="bounded").x)
+    scale = float(
+        minimize_scalar(lambda s: _losses(useful, s, 0.0).mean(), bounds=(MIN_SCALE, MAX_SCALE), method="bounded").x
+    )
     parameters = AdviceParameters(round(weight, 4), round(scale, 4), ask_below)
     report = {
         "questions": len(asked),
