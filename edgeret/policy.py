@@ -42,7 +42,7 @@ class PolicyParameters:
     familiar_cosine: float = -1.0
     search_slope: float = 10.0
     search_bias: float = -5.0
-    min_probability: float = 0.2
+    min_probability: float = 0.1
     knots: tuple[tuple[float, float], ...] = ((0.0, 0.0), (1.0, 1.0))
     right_probabilities: tuple[float, ...] = (0.0, 1.0)
 

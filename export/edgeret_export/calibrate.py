@@ -14,7 +14,7 @@ from scipy.special import log_softmax, logsumexp
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 
-FAMILIAR_QUANTILE = 0.02
+FAMILIAR_QUANTILE = 0.01
 """Share of held-out demonstrations that the "unlike anything demonstrated" threshold gives up."""
 ECE_BINS = 15
 CALIBRATION_BINS = 25
