@@ -53,10 +53,11 @@ def show(runtime: Runtime, query: str) -> None:
     """Prints the plan for one request, with probability, source and the time of every stage."""
     print(f"» {query}")
     rows = []
-    for number, step in enumerate(runtime.plan(query).steps, 1):
-        stages = ", ".join(f"{stage} {ms:.2f}" for stage, ms in step.timings_ms.items() if stage != "total")
-        what = step.tool or f"none of these ({step.candidates[0].tool})"
-        rows.append([number, what, step.probability, step.source, f"{step.timings_ms['total']:.2f}", stages])
+    for number, decision in enumerate((step.decision for step in runtime.plan(query).steps), 1):
+        stages = ", ".join(f"{stage} {ms:.2f}" for stage, ms in decision.timings_ms.items() if stage != "total")
+        what = decision.tool or f"none of these ({decision.candidates[0].tool})"
+        total = f"{decision.timings_ms['total']:.2f}"
+        rows.append([number, what, decision.probability, decision.source, total, stages])
     print(table(rows, ("step", "function", "probability", "by", "ms", "of which")), end="\n\n")
 
 
