@@ -92,9 +92,13 @@ class Advisor:
         return self._path is not None
 
     @property
-    def helps(self) -> bool:
-        """Whether the planner's advice was found to be worth anything, and it could be had so far."""
-        return self.has_planner and self.parameters.weight > 0 and self._problem is None
+    def unasked(self) -> str | None:
+        """Why the planner is not asked for advice, in words; None if it is."""
+        if self._problem is not None:
+            return str(self._problem)
+        if not self.has_planner:
+            return "there is none"
+        return None if self.parameters.weight > 0 else "its advice did not help on held-out decisions"
 
     @property
     def planner(self) -> Planner:

@@ -12,11 +12,22 @@ import numpy as np
 from edgeret.bundle import unlisted
 from edgeret.codec import get, get_array, get_strings
 from edgeret.device import available_cpus, instruction_set
+from edgeret.errors import EdgeretError
 from edgeret.index import HNSW_ROLE, hnsw_available
 from edgeret.runtime import Runtime
 
 MIN_GOLDEN_COSINE: Mapping[str, float] = {"fp32": 0.9999, "fp16": 0.999, "int8": 0.98}
-_DISTRIBUTIONS = ("edgeret", "numpy", "onnxruntime", "onnxruntime-gpu", "tokenizers", "msgpack", "hnswlib")
+_DISTRIBUTIONS = (
+    "edgeret",
+    "numpy",
+    "onnxruntime",
+    "onnxruntime-gpu",
+    "tokenizers",
+    "msgpack",
+    "hnswlib",
+    "llama-cpp-python",
+    "jsonschema",
+)
 
 
 def examine(runtime: Runtime) -> dict[str, Any]:
@@ -30,6 +41,7 @@ def examine(runtime: Runtime) -> dict[str, Any]:
         _distributions(),
         _index(runtime),
         _decision(runtime),
+        *([_planner(runtime)] if runtime.advisor.has_planner else []),
     ]
     return {
         "ok": all(check["ok"] for check in checks),
@@ -121,3 +133,13 @@ def _decision(runtime: Runtime) -> dict[str, Any]:
     total = sum(c.probability for c in runtime.task(query).candidates())
     detail = f"{decision.tool} with probability {decision.probability:.3f}; probabilities sum to {total:.5f}"
     return _check("a decision", abs(total - 1) < 1e-3, detail)
+
+
+def _planner(runtime: Runtime) -> dict[str, Any]:
+    """Whether the planner can be loaded and asked; the heads decide without it, but the bundle promised one."""
+    task = runtime.task("find a file and send it")
+    try:
+        usage = runtime.advisor.ask(task.prompt(), task.candidates(4), alone=True)[1]
+    except EdgeretError as error:
+        return _check("planner", False, str(error))
+    return _check("planner", True, f"answered in {usage.ms:.0f} ms, {usage.tokens_evaluated} tokens read")

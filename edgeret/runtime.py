@@ -131,7 +131,7 @@ class Runtime(Parts):
         planner whose advice is used read what all its prompts begin with."""
         task = self.task("warm up")
         task.next()
-        if self.advisor.helps:
+        if self.advisor.unasked is None:
             self.advisor.warm(task.prompt())
 
 

@@ -128,16 +128,19 @@ class Task:
         candidates = self._ranked(probabilities, k)
         best = candidates[0]
         if policy == "auto":
-            reason, usage, source = None, None, HEADS
-            if advisor.helps and best.probability < advisor.parameters.ask_below:
-                asked = self._mask(coverage)
-                if len(asked) > 1:
-                    candidates, usage, reason = self._advised(asked, candidates, coverage, weighted)
-                    best = candidates[0]
-                    source = "planner" if usage else HEADS
-                    timings["planner"] = usage.ms if usage else 0.0
+            reason, usage, source = BY_HEADS, None, HEADS
+            unasked = advisor.unasked
+            if unasked is None and best.probability >= advisor.parameters.ask_below:
+                unasked = "the heads are sure enough"
+            if unasked is None and len(asked := self._mask(coverage)) > 1:
+                candidates, usage, reason = self._advised(asked, candidates, coverage, weighted)
+                best = candidates[0]
+                source = "planner" if usage else HEADS
+                timings["planner"] = usage.ms if usage else 0.0
+            elif advisor.has_planner:
+                reason += f"; the planner was not asked: {unasked or 'only one candidate is left'}"
             refusal = self._runtime.policy.refusal(best.tool, best.probability, first, min_probability)
-            return self._decision(source, best, candidates, refusal, timings, started, fused, reason or BY_HEADS, usage)
+            return self._decision(source, best, candidates, refusal, timings, started, fused, reason, usage)
         return self._decision(HEADS, best, candidates, None, timings, started, fused)
 
     def prompt(

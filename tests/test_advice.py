@@ -18,12 +18,14 @@ from hypothesis import strategies as st
 
 import edgeret
 from edgeret.advisor import AdviceParameters
+from edgeret.doctor import examine
 from edgeret.errors import InputError, PlannerError
 from edgeret.planner import PlannerSpec, Scores
 from edgeret.policy import Policy, PolicyParameters
 from edgeret.prompt import Prompt
 from edgeret.runtime import Runtime
 from edgeret.types import END, Call, Candidate, Usage
+from edgeret_bench.latency import planner_cost
 from edgeret_export.advice import Question, weigh
 from edgeret_export.examples import pack_examples
 
@@ -95,15 +97,17 @@ def test_advice_is_fused_and_named(tiny_original: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "parameters", [AdviceParameters(0.0, 1.0, 1.1), AdviceParameters(1.0, 1.0, 0.0)], ids=["worthless", "sure"]
+    ("parameters", "why"),
+    [(AdviceParameters(0.0, 1.0, 1.1), "did not help"), (AdviceParameters(1.0, 1.0, 0.0), "sure enough")],
 )
-def test_a_planner_is_not_asked_without_need(tiny_original: Path, parameters: AdviceParameters) -> None:
+def test_a_planner_is_not_asked_without_need(tiny_original: Path, parameters: AdviceParameters, why: str) -> None:
     planner = FakePlanner()
     runtime = with_planner(tiny_original, planner, parameters)
     decision = runtime.task(QUERY).next(coverage=0.95)
     assert not planner.asked
     assert decision.source == "heads"
     assert "usage" not in decision.to_dict()
+    assert why in decision.reason
     runtime.task(QUERY).next(policy="heads")
     assert not planner.asked
 
@@ -283,3 +287,17 @@ def test_the_state_of_the_constant_prompt_is_kept_and_proved(tiny_original: Path
     (tmp_path / "file").write_text("in the way")
     blocked = with_planner(tiny_original, planner, folder=tmp_path / "file")
     assert not blocked.advisor.warm(prompt)
+
+
+def test_doctor_and_latency_speak_of_the_planner(tiny_original: Path) -> None:
+    runtime = with_planner(tiny_original, FakePlanner())
+    check = examine(runtime)["checks"][-1]
+    assert (check["name"], check["ok"]) == ("planner", True)
+    cost = planner_cost(runtime, [QUERY, "play my song"])
+    assert cost["first"]["tokens_reused"] == 10
+    assert cost["first"]["ms"]["n"] >= 1
+    broken = with_planner(tiny_original, FakePlanner(problem="the model is broken"))
+    found = examine(broken)
+    assert not found["ok"]
+    assert found["checks"][-1]["detail"] == "the model is broken"
+    assert planner_cost(broken, [QUERY]) == {"unavailable": "the model is broken"}

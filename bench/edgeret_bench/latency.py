@@ -14,9 +14,9 @@ import numpy as np
 
 from edgeret.device import resident_mb
 from edgeret.doctor import device, versions
-from edgeret.errors import CheckFailedError, MissingExtraError
+from edgeret.errors import CheckFailedError, MissingExtraError, PlannerError
 from edgeret.runtime import Runtime
-from edgeret.types import END
+from edgeret.types import END, Usage
 from edgeret_bench.metrics import quantiles
 from edgeret_export.cards import find_card
 from edgeret_export.fetch import fetch
@@ -25,6 +25,7 @@ from edgeret_export.progress import track
 
 STAGES = ("tokenize", "encode", "search", "graph", "head", "decide", "first_select", "next_select")
 WARMUP = 20
+PLANNER_QUERIES = 16
 COLD_RUNS = 5
 BLOCK = 64
 """Queries that we and a peer encode in turn. One by one, the threads that each leaves spinning would slow the other."""
@@ -87,12 +88,39 @@ def run(
         "bundle_hash": runtime.manifest.content_hash,
         "process_rss_mb": resident_mb(),
     }
+    if runtime.advisor.has_planner:
+        result["planner"] = planner_cost(runtime, queries[:PLANNER_QUERIES])
     if peer is not None:
         ours = float(np.median(stages["first_select"]))
         result["peers"] = {compare: {**quantiles(peer_ms), "times_first_select": float(np.median(peer_ms)) / ours}}
     if samples:
         result["samples_ms"] = stages
     return result
+
+
+def planner_cost(runtime: Runtime, queries: Sequence[str]) -> dict[str, Any]:
+    """What asking the planner costs at the first and the second step of tasks: ms, and means of the tokens read and
+    of those that were in its cache. Says why if it cannot be asked."""
+    usages: dict[str, list[Usage]] = {"first": [], "next": []}
+    try:
+        for query in track(queries, "planner", len(queries)):
+            task = runtime.task(query)
+            for step in usages:
+                decision = task.next(policy="planner")
+                if decision.usage is not None:
+                    usages[step].append(decision.usage)
+                task.call(next(c.tool for c in decision.candidates if c.tool != END))
+    except (PlannerError, MissingExtraError) as error:
+        return {"unavailable": str(error)}
+    return {
+        step: {
+            "ms": quantiles([usage.ms for usage in found]),
+            "tokens_evaluated": float(np.mean([usage.tokens_evaluated for usage in found])),
+            "tokens_reused": float(np.mean([usage.tokens_reused for usage in found])),
+        }
+        for step, found in usages.items()
+        if found
+    }
 
 
 def cold_start(runtime: Runtime, query: str, providers: Sequence[str]) -> dict[str, dict[str, float]]:
