@@ -19,7 +19,7 @@ from edgeret.index import ROLE as INDEX_ROLE
 from edgeret.planner import LICENCE_ROLE
 from edgeret.planner import ROLE as PLANNER_ROLE
 from edgeret.policy import POLICIES
-from edgeret.prompt import MASKINGS, Masking
+from edgeret.prompt import MASKINGS
 from edgeret.providers import NAMES
 from edgeret.runtime import Runtime, load
 from edgeret.task import COVERAGE, Task
@@ -44,7 +44,7 @@ def make_parser() -> argparse.ArgumentParser:
     )
     select.add_argument("-k", type=int, default=10, metavar="N", help="candidates to list (default: %(default)s)")
     _add_policy(select)
-    _add_masking(select, default="hard")
+    _add_masking(select)
 
     prompt = add_command(
         commands,
@@ -58,7 +58,7 @@ def make_parser() -> argparse.ArgumentParser:
     prompt.add_argument(
         "--history", default="", metavar="a,b,c", help="tools called so far, in order (or a JSON array)"
     )
-    _add_masking(prompt, default="hard")
+    _add_masking(prompt)
 
     plan = add_command(commands, "plan", "Decide step by step until <end>.", _plan, _print_plan, bundle=True)
     plan.add_argument("query", metavar="QUERY")
@@ -135,15 +135,13 @@ def _add_policy(parser: argparse.ArgumentParser, floor: bool = True) -> None:
         )
 
 
-def _add_masking(parser: argparse.ArgumentParser, default: Masking) -> None:
-    parser.add_argument(
-        "--masking", choices=MASKINGS, default=default, help="what a planner's prompt shows (default: %(default)s)"
-    )
+def add_mask_options(parser: argparse.ArgumentParser) -> None:
+    """Adds what shapes a planner's mask and prompt, whatever the masking."""
     parser.add_argument(
         "--weighted",
         choices=("auto", "yes", "no"),
         default="auto",
-        help="whether a prompt shows probabilities (default: %(default)s)",
+        help="whether prompts show probabilities (default: %(default)s)",
     )
     parser.add_argument(
         "--coverage",
@@ -152,6 +150,13 @@ def _add_masking(parser: argparse.ArgumentParser, default: Masking) -> None:
         metavar="C",
         help="how often the mask should hold what is right (default: %(default)s)",
     )
+
+
+def _add_masking(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--masking", choices=MASKINGS, default="hard", help="what a planner's prompt shows (default: %(default)s)"
+    )
+    add_mask_options(parser)
 
 
 def _search(arguments: argparse.Namespace) -> Mapping[str, Any]:

@@ -7,13 +7,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from edgeret import __version__
-from edgeret.cli import add_runtime_options, load_runtime
+from edgeret.cli import add_mask_options, add_runtime_options, load_runtime
 from edgeret.console import Parser, add_command, run, table
 from edgeret.demonstrations import read_demonstrations, read_queries
 from edgeret.errors import InputError
 from edgeret.policy import POLICIES
 from edgeret.prompt import MASKINGS
-from edgeret.task import COVERAGE
 from edgeret.texts import FORMS
 from edgeret.tools import read_tools
 from edgeret_bench import NEXT_TOOL_METHODS, RETRIEVAL_METHODS
@@ -55,19 +54,7 @@ def make_parser() -> argparse.ArgumentParser:
         metavar="a,b",
         help=f"of policy planner, among {', '.join(MASKINGS)}; all but hard read long prompts (default: %(default)s)",
     )
-    plan.add_argument(
-        "--weighted",
-        choices=("auto", "yes", "no"),
-        default="auto",
-        help="whether prompts show probabilities (default: %(default)s)",
-    )
-    plan.add_argument(
-        "--coverage",
-        type=float,
-        default=COVERAGE,
-        metavar="C",
-        help="how often the mask should hold what is right (default: %(default)s)",
-    )
+    add_mask_options(plan)
     plan.add_argument(
         "--steps", type=int, default=300, metavar="N", help="teacher-forced steps; 0: all (default: %(default)s)"
     )
