@@ -8,6 +8,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from math import exp
 from typing import Any, Literal
 
 import numpy as np
@@ -178,7 +179,7 @@ class Policy:
     def search_confidence(self, similarity: float) -> float:
         """Probability that the tool found by its description, at this cosine, is the right one."""
         p = self.parameters
-        return float(1.0 / (1.0 + np.exp(-(p.search_slope * similarity + p.search_bias))))
+        return 1.0 / (1.0 + exp(min(700.0, -(p.search_slope * similarity + p.search_bias))))
 
     def refusal(self, best: str, probability: float, first_step: bool, min_probability: float | None) -> str | None:
         """Why edgeret abstains from `best`, or None if it does not."""

@@ -15,7 +15,7 @@ from edgeret.graph import UNKNOWN
 from edgeret.parts import Parts
 from edgeret.policy import POLICIES, PolicyName
 from edgeret.prompt import MASKINGS, Masking, Prompt, selection_prompt, wants_weights
-from edgeret.types import END, Call, Candidate, Decision, Source, Usage
+from edgeret.types import Call, Candidate, Decision, Source, Usage
 
 CROWD = 32
 """Candidates for each one listed from which on selecting those listed is faster than sorting all."""
@@ -257,10 +257,13 @@ class Task:
     ) -> Decision:
         policy = self._runtime.policy
         similarities = np.concatenate((self._similarities, self._novel))
-        names = [name for name in self.candidate_names if name != END]
-        order = np.lexsort((np.arange(len(names)), -similarities))[: k or len(names)].tolist()
+        order = (-similarities).argsort(kind="stable")[:k]
+        names, end = self.candidate_names, len(self._similarities)  # `<end>` has no description and stands there
         # Each candidate's own chance of being right: they are judged one by one, so they need not sum to 1.
-        candidates = tuple(Candidate(names[i], policy.search_confidence(float(similarities[i]))) for i in order)
+        candidates = tuple(
+            Candidate(names[i + (i >= end)], policy.search_confidence(cosine))
+            for i, cosine in zip(order.tolist(), similarities[order].tolist(), strict=True)
+        )
         found = perf_counter()
         floor = policy.parameters.min_probability if min_probability is None else min_probability
         reason = (
