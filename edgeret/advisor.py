@@ -26,6 +26,8 @@ from edgeret.planner import EXAMPLES_ROLE, ROLE, Planner, PlannerSpec
 from edgeret.prompt import MAX_DEMONSTRATIONS, Example, Prompt, filling_prompt
 from edgeret.types import Call, Candidate, Tool, Usage
 
+WORKED = 2
+"""Examples at the front of a bundle's list that stand in every selection prompt."""
 USES_SHOWN = 3
 """Demonstrations of a function that stand before the question for its arguments."""
 _STATE_MAGIC = b"edgeret-prefix-1"
@@ -124,19 +126,13 @@ class Advisor:
     def examples(self) -> tuple[Example, ...]:
         """Demonstrations that prompts may show; the first two are the worked examples. Raises BundleError."""
         if self._parsed is None:
-            try:
-                self._parsed = tuple(
-                    Example(e["query"], tuple(Call(c["tool"], c.get("arguments", {})) for c in e["calls"]))
-                    for e in json.loads(self._examples)
-                )
-            except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-                raise BundleError(f"{self._where}: not a list of examples ({error}); build the bundle again") from None
+            self._parsed = parse_examples(self._examples, self._where)
         return self._parsed
 
     @property
     def worked(self) -> tuple[Example, ...]:
         """The examples that every prompt carries."""
-        return self.examples[:2]
+        return self.examples[:WORKED]
 
     def demonstrations(self, candidates: Sequence[Candidate]) -> list[Example]:
         """Examples whose plans use the candidates, those that use the most probable ones first."""
@@ -146,7 +142,7 @@ class Advisor:
             tools = {call.tool for call in example.calls}
             return sum(weight.get(tool, 0.0) for tool in tools) / float(max(1, len(tools)) ** 0.5)
 
-        ranked = sorted(self.examples[2:], key=use, reverse=True)[:MAX_DEMONSTRATIONS]
+        ranked = sorted(self.examples[WORKED:], key=use, reverse=True)[:MAX_DEMONSTRATIONS]
         return [example for example in ranked if use(example) > 0]
 
     def uses(self, tool: str, query: str) -> list[Example]:
@@ -238,6 +234,17 @@ class Advisor:
             except OSError:
                 pass  # a read-only folder or a full disk costs time at the next start, and nothing else
         return False
+
+
+def parse_examples(data: bytes, where: str) -> tuple[Example, ...]:
+    """The demonstrations of a file with the role `examples`. Raises BundleError."""
+    try:
+        return tuple(
+            Example(e["query"], tuple(Call(c["tool"], c.get("arguments", {})) for c in e["calls"]))
+            for e in json.loads(data)
+        )
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise BundleError(f"{where}: not a list of examples ({error}); build the bundle again") from None
 
 
 def required(schema: Mapping[str, Any]) -> tuple[str, ...]:

@@ -148,13 +148,13 @@ def render(prompt: Prompt, chat: ChatFormat) -> tuple[list[Piece], list[Piece]]:
     """
     constant = [piece for turn in prompt.constant for piece in _said(turn, chat)]
     variable = _said(prompt.variable, chat)
-    if chat == "gemma":
+    if chat == "gemma" and prompt.constant and prompt.constant[0].role == "system":
         # This family has no system turn: the guidelines open the first turn of the user.
-        opened = next((i for i, turn in enumerate(prompt.constant) if turn.role == "system"), None)
-        if opened is not None:
-            following = constant if len(prompt.constant) > 1 else variable
-            constant[2] = Piece("\n\n", True)
-            del following[3 if following is constant else 0]
+        constant[2] = Piece("\n\n", True)
+        if len(prompt.constant) > 1:
+            del constant[3]
+        else:
+            del variable[0]
     return constant, [*variable, Piece(_CUES[chat], True)]
 
 

@@ -21,6 +21,7 @@ from edgeret_export.build import Encoded, assemble, build_bundle
 from edgeret_export.cards import DEFAULT_ENCODER, Card, EncoderCard, find_card
 from edgeret_export.encoders import ExportedEncoder
 from edgeret_export.parity import Parity
+from edgeret_export.planners import PlannerModel
 from edgeret_export.recipe import Recipe
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "desktop"
@@ -109,7 +110,13 @@ def tiny_card() -> Card:
     )
 
 
-def build_tiny(target: Path, seed: int = 0, recipe: Recipe | None = None, tools: Sequence[Tool] = TOOLS) -> Path:
+def build_tiny(
+    target: Path,
+    seed: int = 0,
+    recipe: Recipe | None = None,
+    tools: Sequence[Tool] = TOOLS,
+    model: PlannerModel | None = None,
+) -> Path:
     """Writes a bundle around the made-up encoder by the code that writes real ones."""
     recipe = recipe or Recipe(precision="fp32")
     demonstrations = make_demonstrations()
@@ -125,7 +132,7 @@ def build_tiny(target: Path, seed: int = 0, recipe: Recipe | None = None, tools:
         Parity(0, 1.0, 1.0, 1.0, 1.0),
     )
     with writing(target) as writer:
-        assemble(writer, tiny_card(), part, tools, demonstrations, recipe)
+        assemble(writer, tiny_card(), part, tools, demonstrations, recipe, model)
     return target
 
 

@@ -8,14 +8,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import build_tiny
 
-from edgeret.errors import PlannerError
+import edgeret
+from edgeret.doctor import examine
+from edgeret.errors import BundleError, PlannerError
 from edgeret.llama import Engine, Entry, log_probabilities
 from edgeret.planner import Planner, PlannerSpec
 from edgeret.prompt import Prompt, Turn, selection_prompt
 from edgeret.types import END, Call, Candidate, Tool
 from edgeret_export.cards import find_card
 from edgeret_export.fetch import fetch
+from edgeret_export.planners import fetch_planner
+from edgeret_export.recipe import Recipe
 
 pytest.importorskip("llama_cpp", reason="the extra 'planner' is not installed")
 pytestmark = pytest.mark.real
@@ -157,3 +162,28 @@ def test_a_model_that_cannot_be_loaded_is_one_clear_error(weights: Path, tmp_pat
     file.write_bytes(broken)
     with pytest.raises(PlannerError, match=r"planner\.gguf: llama\.cpp cannot load this planner \(.+\); build"):
         Planner(file, SPEC, 2)
+
+
+def test_a_bundle_with_a_planner_is_built_loaded_and_asked(tmp_path: Path) -> None:
+    model = fetch_planner(find_card("smollm2-135m-instruct"))
+    bundle = build_tiny(tmp_path / "bundle", recipe=Recipe(precision="fp32", planner_questions=6), model=model)
+    runtime = edgeret.load(bundle)
+    roles = {entry.role: entry for entry in runtime.manifest.files}
+    assert roles["planner"].licence == roles["planner-licence"].licence == "Apache-2.0"
+    assert "Apache License" in (bundle / roles["planner-licence"].name).read_text()
+    assert runtime.manifest.info["planner"]["spec"] == {"chat": "chatml", "context": 8192}
+    assert runtime.manifest.info["report"]["planner"]["weight"] == runtime.advisor.parameters.weight
+    task = runtime.task("find my file and send it")
+    decision = task.next(policy="planner", masking="none")
+    assert decision.source == "planner"
+    assert decision.tool in task.candidate_names
+    filled, usage = task.fill("find_file")
+    assert usage is not None
+    assert not filled.missing
+    assert set(filled.arguments) <= {"name"}
+    assert examine(runtime)["checks"][-1]["ok"]
+    data = bytearray((bundle / "planner.gguf").read_bytes())
+    data[len(data) // 2] ^= 1
+    (bundle / "planner.gguf").write_bytes(data)
+    with pytest.raises(BundleError, match=r"planner\.gguf: altered"):
+        edgeret.load(bundle)

@@ -107,7 +107,9 @@ def assemble(
     report = {"parity": part.parity.to_dict(), "held_out": fitted.report}
     planner_info = None
     if model is not None:
-        planner_info, report["planner"] = add_planner(writer, model, fitted, table, demonstrations, tools, recipe)
+        planner_info, report["planner"] = add_planner(
+            writer, model, fitted, table, demonstrations, tools, recipe, examples
+        )
     toolchain = {**part.exported.toolchain, "scikit-learn": version("scikit-learn"), "numpy": version("numpy")}
     content_hash = writer.finish(
         {

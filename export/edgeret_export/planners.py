@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from edgeret.advisor import AdviceParameters
+from edgeret.advisor import WORKED, AdviceParameters, parse_examples
 from edgeret.bundle import BundleWriter
 from edgeret.demonstrations import Demonstration
 from edgeret.errors import InputError
 from edgeret.planner import LICENCE_ROLE, ROLE, PlannerSpec
-from edgeret.prompt import CHAT_FORMATS, Example
-from edgeret.types import Call, Tool
+from edgeret.prompt import CHAT_FORMATS
+from edgeret.types import Tool
 from edgeret_export.advice import fit_advice
 from edgeret_export.cards import Card, PlannerCard
 from edgeret_export.crossfit import Fitted
-from edgeret_export.examples import pack_examples
 from edgeret_export.fetch import fetch
 from edgeret_export.progress import say
 from edgeret_export.recipe import Recipe
@@ -49,8 +47,10 @@ def add_planner(
     demonstrations: Sequence[Demonstration],
     tools: Sequence[Tool],
     recipe: Recipe,
+    examples: bytes,
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Writes the model and its licence; what the manifest says of the planner, and the report on its advice.
+    `examples` are the bundle's, as written.
 
     Raises PlannerError for a model that llama.cpp refuses, MissingExtraError without llama-cpp-python.
     """
@@ -66,10 +66,7 @@ def add_planner(
     spec = PlannerSpec(chat, planner.context)
     parameters, report = AdviceParameters(), {"questions": 0, "weight": 0.0, "note": "nobody asked what it is worth"}
     if fitted.held_out is not None and recipe.planner_questions:
-        worked = [
-            Example(e["query"], tuple(Call(c["tool"], c["arguments"]) for c in e["calls"]))
-            for e in json.loads(pack_examples(demonstrations))[:2]
-        ]
+        worked = parse_examples(examples, "examples")[:WORKED]
         parameters, report = fit_advice(
             model.folder / planner.file,
             spec,
