@@ -50,6 +50,11 @@ class FactoredHead:
         described = np.full((len(segment_weights), 1), description_weight)
         mixture = np.vstack((np.eye(1, 1 + SEGMENTS), np.hstack((described, segment_weights))))
         self._mixture: NDArray[np.float32] = mixture.astype(np.float32)
+        # What does not depend on the query is added up here, so that a step adds as few rows as can be.
+        self._latest = called + last
+        numbers = np.arange(max(len(count), len(segment_weights)))
+        self._stages = np.minimum(numbers, len(segment_weights) - 1)
+        self._by_calls = bias + count[np.minimum(numbers, len(count) - 1)]
 
     def directions(self, query: NDArray[np.float32]) -> NDArray[np.float32]:
         """The query's unit vector, then r_s of every stage: float32 (1 + stages, dimension), from the unit vectors of
@@ -57,14 +62,14 @@ class FactoredHead:
         return self._mixture @ query
 
     def query_logits(self, vector: NDArray[np.float32], described: NDArray[np.float32]) -> NDArray[np.float32]:
-        """The part that a task computes once, float32 (stages, labels).
+        """The part that a task computes once, float32 (numbers of calls, labels); its last row serves all longer
+        histories too.
 
         `described` (stages, labels - 1) are the products of the stages' `directions` with the vectors of the labels'
         tools; `<end>`, the last label, has no description.
         """
-        logits = np.empty((len(described), len(self.labels)), np.float32)
-        logits[:] = self.weights @ vector + self.bias
-        logits[:, :-1] += described
+        logits: NDArray[np.float32] = self._by_calls + self.weights @ vector
+        logits[:, :-1] += described[self._stages]
         return logits
 
     def log_probabilities(self, query_logits: NDArray[np.float32], history: Sequence[int]) -> NDArray[np.float32]:
@@ -73,15 +78,14 @@ class FactoredHead:
 
     def logits(self, query_logits: NDArray[np.float32], history: Sequence[int]) -> NDArray[np.float32]:
         """The same before normalisation, which fusion does anyway: float32 (labels,), a fresh array."""
-        called = len(history)
-        logits: NDArray[np.float32] = (
-            query_logits[min(called, len(query_logits) - 1)] + self.count[min(called, len(self.count) - 1)]
-        )
-        known = {t for t in history if t >= 0}
-        for tool in known:
-            logits += self.called[tool]
-        if history and history[-1] >= 0:
-            logits += self.last[history[-1]]
+        logits: NDArray[np.float32] = query_logits[min(len(history), len(query_logits) - 1)].copy()
+        if history:
+            latest = history[-1]
+            if latest >= 0:
+                logits += self._latest[latest]
+            for tool in set(history[:-1]):
+                if tool >= 0 and tool != latest:
+                    logits += self.called[tool]
         return logits
 
 

@@ -22,6 +22,8 @@ CROWD = 32
 COVERAGE = 0.95
 MAX_ASKED = 16
 """Candidates that the planner is asked about at most; more cost a second and help no planner."""
+NO_DESCRIPTION = np.full(1, -np.inf, np.float32)
+"""The cosine of `<end>` to any query, where candidates are ranked by description."""
 Weighted = Literal["auto", "yes", "no"]
 HEADS: Source = "heads"
 BY_HEADS = "most probable candidate of graph, head and description similarity"
@@ -243,6 +245,7 @@ class Task:
         return runtime.policy.fuse(head, graph, self._novel_weights, called)
 
     def _ranked(self, probabilities: NDArray[np.float32], k: int | None) -> tuple[Candidate, ...]:
+        """The first `k` of `candidate_names` by `probabilities`, or by any other measure of how well they fit."""
         n = len(probabilities)
         if k is not None and k * CROWD < n:
             listed = probabilities.argpartition(n - k)[n - k :]
@@ -256,14 +259,11 @@ class Task:
         self, k: int | None, min_probability: float | None, timings: dict[str, float], started: float
     ) -> Decision:
         policy = self._runtime.policy
-        similarities = np.concatenate((self._similarities, self._novel))
-        order = (-similarities).argsort(kind="stable")[:k]
-        names, end = self.candidate_names, len(self._similarities)  # `<end>` has no description and stands there
+        # `<end>` has no description; it stands between labels and novel tools, and comes last of all.
+        similarities = np.concatenate((self._similarities, NO_DESCRIPTION, self._novel))
+        ranked = self._ranked(similarities, k)[: len(similarities) - 1]
         # Each candidate's own chance of being right: they are judged one by one, so they need not sum to 1.
-        candidates = tuple(
-            Candidate(names[i + (i >= end)], policy.search_confidence(cosine))
-            for i, cosine in zip(order.tolist(), similarities[order].tolist(), strict=True)
-        )
+        candidates = tuple(Candidate(name, policy.search_confidence(cosine)) for name, cosine in ranked)
         found = perf_counter()
         floor = policy.parameters.min_probability if min_probability is None else min_probability
         reason = (
