@@ -17,7 +17,7 @@ from edgeret.policy import POLICIES, PolicyName
 from edgeret.prompt import MASKINGS, Masking, Prompt, selection_prompt, wants_weights
 from edgeret.types import Call, Candidate, Decision, Source, Usage
 
-CROWD = 32
+CROWD = 16
 """Candidates for each one listed from which on selecting those listed is faster than sorting all."""
 COVERAGE = 0.95
 MAX_ASKED = 16
