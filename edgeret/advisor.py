@@ -168,7 +168,9 @@ class Advisor:
         else:
             logits = np.log(np.maximum(before, 1e-12)) + self.parameters.weight * advice
         shares = np.exp(logits - logits.max())
-        shares *= before.sum() / shares.sum()  # what lies outside the mask was not asked about and stays
+        # What lies outside the mask was not asked about and stays. Candidates found by description are judged one by
+        # one and may have more than 1 between them; weighed against each other, they share it.
+        shares *= min(1.0, before.sum()) / shares.sum()
         order = np.argsort(-shares, kind="stable")
         return [Candidate(candidates[i].tool, float(shares[i])) for i in order], scores.usage
 

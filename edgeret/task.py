@@ -26,6 +26,7 @@ NO_DESCRIPTION = np.full(1, -np.inf, np.float32)
 """The cosine of `<end>` to any query, where candidates are ranked by description."""
 Weighted = Literal["auto", "yes", "no"]
 HEADS: Source = "heads"
+SEARCH: Source = "search"
 BY_HEADS = "most probable candidate of graph, head and description similarity"
 
 
@@ -124,7 +125,7 @@ class Task:
         timings, self._pending = self._pending, {}
         first = not self._calls
         if policy == "auto" and first and not self.familiar:
-            return self._decide_by_search(k, min_probability, timings, started)
+            return self._decide_by_search(k, min_probability, weighted, timings, started)
         probabilities = self._distribution(timings)
         fused = perf_counter()
         candidates = self._ranked(probabilities, k)
@@ -135,7 +136,8 @@ class Task:
             if unasked is None and best.probability >= advisor.parameters.ask_below:
                 unasked = "the heads are sure enough"
             if unasked is None and len(asked := self._mask(coverage)) > 1:
-                candidates, usage, reason = self._advised(asked, candidates, coverage, weighted)
+                needed = f"candidates that a coverage of {coverage:.0%} needs"
+                candidates, usage, reason = self._advised(asked, candidates, weighted, BY_HEADS, needed)
                 best = candidates[0]
                 source = "planner" if usage else HEADS
                 timings["planner"] = usage.ms if usage else 0.0
@@ -144,6 +146,16 @@ class Task:
             refusal = self._runtime.policy.refusal(best.tool, best.probability, first, min_probability)
             return self._decision(source, best, candidates, refusal, timings, started, fused, reason, usage)
         return self._decision(HEADS, best, candidates, None, timings, started, fused)
+
+    def described(self, k: int | None = None) -> tuple[Candidate, ...]:
+        """The `k` tools (None: all) whose descriptions are nearest to the query, nearest first, whatever was
+        demonstrated. Each has its own probability of being right, so they need not sum to 1.
+        """
+        # `<end>` has no description; it stands between labels and novel tools, and comes last of all.
+        similarities = np.concatenate((self._similarities, NO_DESCRIPTION, self._novel))
+        nearest = self._ranked(similarities, k)[: len(similarities) - 1]
+        confidence = self._runtime.policy.search_confidence
+        return tuple(Candidate(name, confidence(cosine)) for name, cosine in nearest)
 
     def prompt(
         self,
@@ -211,22 +223,20 @@ class Task:
         return self._decision("planner", advised[0], candidates, None, timings, started, fused, reason, usage)
 
     def _advised(
-        self, asked: Sequence[Candidate], candidates: tuple[Candidate, ...], coverage: float, weighted: Weighted
+        self, asked: Sequence[Candidate], candidates: tuple[Candidate, ...], weighted: Weighted, by: str, among: str
     ) -> tuple[tuple[Candidate, ...], Usage | None, str]:
-        """The candidates after the planner's advice, what it cost, and why; the same ones if it cannot be asked."""
+        """The candidates after the planner's advice, what it cost, and why; the same ones, and still `by` what found
+        them, if it cannot be asked. `among` says in words which ones it is asked about."""
         advisor = self._runtime.advisor
         try:
             prompt = self.prompt(weighted=weighted, candidates=asked)
             advised, usage = advisor.ask(prompt, asked, alone=False)
         except (PlannerError, MissingExtraError) as error:
-            return candidates, None, f"{BY_HEADS}; the planner could not be asked: {error}"
+            return candidates, None, f"{by}; the planner could not be asked: {error}"
         names = {candidate.tool for candidate in asked}
         after = (*advised, *(c for c in candidates if c.tool not in names))[: len(candidates)]
-        reason = (
-            f"heads and planner together (weight {advisor.parameters.weight:g}) among the {len(asked)} candidates "
-            f"that a coverage of {coverage:.0%} needs"
-        )
-        return after, usage, reason
+        weight = f"weight {advisor.parameters.weight:g}"
+        return after, usage, f"{by}, and the planner's advice ({weight}) on the {len(asked)} {among}"
 
     def _distribution(self, timings: dict[str, float]) -> NDArray[np.float32]:
         runtime = self._runtime
@@ -256,27 +266,33 @@ class Task:
         return tuple(map(Candidate._make, zip(names, probabilities[order].tolist(), strict=True)))
 
     def _decide_by_search(
-        self, k: int | None, min_probability: float | None, timings: dict[str, float], started: float
+        self,
+        k: int | None,
+        min_probability: float | None,
+        weighted: Weighted,
+        timings: dict[str, float],
+        started: float,
     ) -> Decision:
-        policy = self._runtime.policy
-        # `<end>` has no description; it stands between labels and novel tools, and comes last of all.
-        similarities = np.concatenate((self._similarities, NO_DESCRIPTION, self._novel))
-        ranked = self._ranked(similarities, k)[: len(similarities) - 1]
-        # Each candidate's own chance of being right: they are judged one by one, so they need not sum to 1.
-        candidates = tuple(Candidate(name, policy.search_confidence(cosine)) for name, cosine in ranked)
+        advisor, parameters = self._runtime.advisor, self._runtime.policy.parameters
+        candidates = self.described(k)
         found = perf_counter()
-        floor = policy.parameters.min_probability if min_probability is None else min_probability
         reason = (
             f"unlike the demonstrations (cosine {self._position.similarity:.2f}, "
-            f"familiar from {policy.parameters.familiar_cosine:.2f}) and "
+            f"familiar from {parameters.familiar_cosine:.2f})"
         )
-        best = candidates[0]
+        usage, source = None, SEARCH
+        if advisor.unasked is None and candidates[0].probability < advisor.parameters.ask_below:
+            asked = self.described(MAX_ASKED)
+            candidates, usage, reason = self._advised(asked, candidates, weighted, reason, "nearest by description")
+            timings["planner"] = usage.ms if usage else 0.0
+            source = "planner" if usage else SEARCH
+        best, refusal = candidates[0], None
         # Without demonstrations to lean on, a tool must be more likely right than wrong.
+        floor = parameters.min_probability if min_probability is None else min_probability
         if best.probability < max(floor, 0.5):
-            reason += f"no description fits: {best.tool} has probability {best.probability:.3f}"
-            return self._decision("search", best, candidates, reason, timings, started, found)
-        decision_reason = reason + f"found by description: {best.tool}"
-        return self._decision("search", best, candidates, None, timings, started, found, decision_reason)
+            refusal = f"{reason} and no description fits: {best.tool} has probability {best.probability:.3f}"
+        reason += f" and found by description: {best.tool}"
+        return self._decision(source, best, candidates, refusal, timings, started, found, reason, usage)
 
     def _decision(
         self,

@@ -112,6 +112,22 @@ def test_a_planner_is_not_asked_without_need(tiny_original: Path, parameters: Ad
     assert not planner.asked
 
 
+def test_a_planner_advises_where_only_descriptions_are_left(tiny_original: Path) -> None:
+    planner = FakePlanner()
+    runtime = with_planner(tiny_original, planner)
+    runtime.policy = Policy(replace(runtime.policy.parameters, familiar_cosine=1.1))
+    near = runtime.task(QUERY).described(2)
+    planner.favourite = near[1].tool
+    decision = runtime.task(QUERY).next(min_probability=0)
+    assert (decision.source, decision.candidates[0].tool) == ("planner", planner.favourite)
+    assert "unlike the demonstrations" in decision.reason
+    assert "planner's advice (weight 1)" in decision.reason
+    assert END not in planner.asked[0][1]
+    assert 0 <= decision.probability <= 1
+    runtime.advisor.parameters = replace(ALWAYS, weight=0.0)
+    assert runtime.task(QUERY).next(min_probability=0).source == "search"
+
+
 def test_heads_go_on_when_the_planner_cannot_answer(tiny_original: Path) -> None:
     runtime = with_planner(tiny_original, FakePlanner(problem="the model is broken"))
     plain = edgeret.load(tiny_original).task(QUERY).next()

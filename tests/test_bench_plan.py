@@ -24,7 +24,8 @@ from edgeret.runtime import Runtime
 from edgeret.types import Call, Candidate, Usage
 from edgeret_bench import plan
 from edgeret_bench.cli import main, make_parser
-from edgeret_bench.plan import Options, isomorphic
+from edgeret_bench.plan import Options
+from edgeret_bench.whole_plans import isomorphic
 
 _KEYS = """n_plans n_steps dag seed coverage weighted planner unavailable methods by_plan_length by_history
 conformal prompts reuse plans threads device versions"""

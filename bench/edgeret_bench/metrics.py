@@ -54,6 +54,11 @@ def mean(rows: Sequence[Mapping[str, float]]) -> dict[str, float]:
     return {key: float(np.mean([row[key] for row in rows])) for key in rows[0]}
 
 
+def share(values: Sequence[bool]) -> float:
+    """How many of the values are true, a share."""
+    return float(np.mean(values))
+
+
 def quantiles(samples_ms: Sequence[float]) -> dict[str, float]:
     """p50, p90, p99 and max of latencies in ms, and how many there were."""
     values = np.asarray(samples_ms)
