@@ -1,11 +1,17 @@
-"""Latency of one request at a time, stage by stage, warm and cold, with memory. Histories come from real decisions."""
+"""Latency of one request at a time, stage by stage, warm and cold, with memory. Histories come from real decisions.
+
+A single stream as MLPerf's: the next query comes when the last is answered, for at least so many queries and at least
+so long. A fixed reference workload runs between the blocks, so that two results can be compared although the machine
+was busier during one of them.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -17,7 +23,10 @@ from edgeret.doctor import device, versions
 from edgeret.errors import CheckFailedError, MissingExtraError, PlannerError
 from edgeret.runtime import Runtime
 from edgeret.types import END, Usage
+from edgeret_bench.compare import BLOCK
+from edgeret_bench.energy import page_faults
 from edgeret_bench.metrics import quantiles
+from edgeret_bench.reference import EVERY, REFERENCE_OF, Reference
 from edgeret_export.cards import find_card
 from edgeret_export.fetch import fetch
 from edgeret_export.onnx_export import quiet
@@ -27,8 +36,6 @@ STAGES = ("tokenize", "encode", "search", "graph", "head", "decide", "first_sele
 WARMUP = 20
 PLANNER_QUERIES = 16
 COLD_RUNS = 5
-BLOCK = 64
-"""Queries that we and a peer encode in turn. One by one, the threads that each leaves spinning would slow the other."""
 _COLD = """
 import json, sys
 from time import perf_counter as now
@@ -46,15 +53,16 @@ def run(
     queries: Sequence[str],
     *,
     min_queries: int = 1024,
+    min_seconds: float = 0.0,
     requested: Sequence[str] = ("cpu",),
     compare: str | None = None,
-    samples: bool = False,
+    samples: bool = True,
 ) -> dict[str, Any]:
-    """The contract's `latency` result.
+    """The contract's `latency` result: at least `min_queries` queries, and at least `min_seconds` of them.
 
     Every query is tokenised and encoded bare, then decided by a fresh task, so that both sides of a ratio see the
     same noise. `compare` adds a peer's encoding of the same queries, block by block in turn with ours; `samples` keeps
-    raw values.
+    every value.
     """
     peer = _peer(compare) if compare else None
     stages: dict[str, list[float]] = {name: [] for name in STAGES}
@@ -63,17 +71,29 @@ def run(
         runtime.task(queries[i % len(queries)]).next()
         if peer is not None:
             peer(queries[i % len(queries)])
-    for start in track(range(0, min_queries, BLOCK), "queries", -(-min_queries // BLOCK)):
-        block = [queries[i % len(queries)] for i in range(start, min(start + BLOCK, min_queries))]
-        for query in block:
+    reference = Reference(runtime.encoder.threads)
+    reference_ms: dict[str, list[float]] = {name: [] for name in reference.measure()}
+    faults, seconds = np.zeros(2), 0.0
+    for start in track(_starts(min_queries, min_seconds), "queries", -(-min_queries // BLOCK)):
+        size = BLOCK if start >= min_queries else min(BLOCK, min_queries - start)
+        block = [queries[i % len(queries)] for i in range(start, start + size)]
+        began, before = perf_counter(), page_faults()
+        for i, query in enumerate(block):
             _measure(runtime, query, stages)
+            if i % EVERY == EVERY - 1:
+                for name, ms in reference.measure().items():
+                    reference_ms[name].append(ms)
+        seconds += perf_counter() - began
+        faults += np.subtract(page_faults(), before)
         for query in block if peer is not None else ():
             started = perf_counter()
             peer(query)
             peer_ms.append((perf_counter() - started) * 1e3)
+    n_queries = len(stages["first_select"])
     cold = cold_start(runtime, queries[0], requested)
     result: dict[str, Any] = {
-        "n_queries": min_queries,
+        "n_queries": n_queries,
+        "seconds": seconds,
         "stages": {name: quantiles(values) for name, values in stages.items()},
         "overhead": _overhead(stages),
         "cold_start": {k: v for k, v in cold.items() if k.endswith("_ms")},
@@ -87,6 +107,8 @@ def run(
         "versions": versions(),
         "bundle_hash": runtime.manifest.content_hash,
         "process_rss_mb": resident_mb(),
+        "page_faults_per_query": {"minor": faults[0] / n_queries, "major": faults[1] / n_queries},
+        "reference": {name: quantiles(values) for name, values in reference_ms.items() if values},
     }
     if runtime.advisor.has_planner:
         result["planner"] = planner_cost(runtime, queries[:PLANNER_QUERIES])
@@ -94,8 +116,28 @@ def run(
         ours = float(np.median(stages["first_select"]))
         result["peers"] = {compare: {**quantiles(peer_ms), "times_first_select": float(np.median(peer_ms)) / ours}}
     if samples:
-        result["samples_ms"] = stages
+        result["samples"] = {
+            "unit": "ms",
+            "order": hashlib.sha256("\0".join(queries).encode()).hexdigest()[:16],
+            "series": _rounded(stages),
+            "reference": _rounded(reference_ms),
+            "reference_every": EVERY,
+            "reference_of": {name: REFERENCE_OF.get(name, "serial") for name in stages},
+        }
     return result
+
+
+def _starts(min_queries: int, min_seconds: float) -> Iterator[int]:
+    """Where blocks start, until both bounds are reached."""
+    began, start = perf_counter(), 0
+    while start < min_queries or perf_counter() - began < min_seconds:
+        yield start
+        start += BLOCK
+
+
+def _rounded(series: Mapping[str, Sequence[float]]) -> dict[str, list[float]]:
+    """To 10 ns, which is all that the clock is good for."""
+    return {name: [round(value, 5) for value in values] for name, values in series.items()}
 
 
 def planner_cost(runtime: Runtime, queries: Sequence[str]) -> dict[str, Any]:

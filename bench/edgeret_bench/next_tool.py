@@ -2,86 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import hashlib
+from collections.abc import Mapping, Sequence
+from time import perf_counter
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeret.bundle import open_bundle
-from edgeret.demonstrations import Demonstration, Step
-from edgeret.errors import BundleError, InputError
-from edgeret.graph import PADDING, UNKNOWN
-from edgeret.head import PAPER_ROLE, STATIC_ROLE, PlainHead, history_text, load_plain_head
-from edgeret.runtime import Runtime, Task
+from edgeret.demonstrations import Demonstration
+from edgeret.runtime import Runtime
 from edgeret.types import END
-from edgeret_bench import NEXT_TOOL_METHODS
-from edgeret_bench.metrics import mean, next_tool_metrics, rank
+from edgeret_bench.baselines import Methods
+from edgeret_bench.metrics import mean, next_tool_metrics, quantiles, rank
 from edgeret_export.calibrate import expected_calibration_error, refusal_curve
 from edgeret_export.progress import track
 
-Scorer = Callable[[Task, Step], NDArray[np.floating]]
-"""Scores of all candidates (`Task.candidate_names`) at one step; higher is better."""
-
-
-class Methods:
-    """The scorers of a bundle, by name."""
-
-    def __init__(self, runtime: Runtime, seed: int) -> None:
-        self._runtime = runtime
-        self._rng = np.random.default_rng(seed)
-        self._plain: dict[str, PlainHead] = {}
-        self._by_name: Mapping[str, Scorer] = {
-            "random": self._random,
-            "dr": self._static_graph,
-            "lr": self._static_head,
-            "dtdr-c": self._graph,
-            "dtdr-l": self._paper_head,
-            "dtdr-l-factored": self._factored_head,
-            "fused": lambda task, step: task.probabilities(),
-        }
-
-    def get(self, name: str) -> Scorer:
-        """The scorer. Raises InputError for an unknown name, BundleError if the bundle lacks the baseline's head."""
-        if name not in self._by_name:
-            raise InputError(f"unknown method '{name}'; choose among: {', '.join(NEXT_TOOL_METHODS)}")
-        role = {"lr": STATIC_ROLE, "dtdr-l": PAPER_ROLE}.get(name)
-        if role is not None and role not in self._plain:
-            try:
-                self._plain[role] = load_plain_head(open_bundle(self._runtime.path), role)
-            except BundleError as error:
-                raise BundleError(f"{error}; method '{name}' needs a bundle built with `baselines = true`") from None
-        return self._by_name[name]
-
-    def _random(self, task: Task, step: Step) -> NDArray[np.floating]:
-        return self._rng.random(len(task.candidate_names))
-
-    def _static_graph(self, task: Task, step: Step) -> NDArray[np.floating]:
-        last = self._runtime.label_number.get(step.history[-1], UNKNOWN) if step.history else PADDING
-        return self._all(task, self._runtime.graph.markov(last))
-
-    def _graph(self, task: Task, step: Step) -> NDArray[np.floating]:
-        graph = self._runtime.graph
-        return self._all(task, graph.distribution(graph.locate(task.vector), self._numbers(step)))
-
-    def _static_head(self, task: Task, step: Step) -> NDArray[np.floating]:
-        return self._all(task, np.exp(self._plain[STATIC_ROLE].log_probabilities(task.vector)))
-
-    def _paper_head(self, task: Task, step: Step) -> NDArray[np.floating]:
-        vector = task.vector
-        if step.history:
-            vector = self._runtime.encoder.encode(history_text(task.query, step.history))
-        return self._all(task, np.exp(self._plain[PAPER_ROLE].log_probabilities(vector)))
-
-    def _factored_head(self, task: Task, step: Step) -> NDArray[np.floating]:
-        return self._all(task, np.exp(self._runtime.head.log_probabilities(task.query_logits, self._numbers(step))))
-
-    def _numbers(self, step: Step) -> list[int]:
-        return [self._runtime.label_number.get(name, UNKNOWN) for name in step.history]
-
-    def _all(self, task: Task, scores: NDArray[np.floating]) -> NDArray[np.floating]:
-        """Scores of the labels, padded with zeros for tools that no demonstration calls."""
-        return np.concatenate((scores, np.zeros(len(task.candidate_names) - len(scores))))
+LONGEST = 6
+"""The table's last row: plans of so many calls and more."""
 
 
 def run(
@@ -94,19 +32,26 @@ def run(
     known = Methods(runtime, seed)
     scorers = {name: known.get(name) for name in methods}
     rows: dict[str, list[dict[str, float]]] = {name: [] for name in methods}
+    ms: dict[str, list[float]] = {name: [] for name in methods}
+    plans: list[int] = []
+    lengths: list[int] = []
     confidence: list[float] = []
     correct: list[bool] = []
     offered: list[bool] = []
     fits: list[bool] = []
-    for demonstration in track(demonstrations, "plans", len(demonstrations)):
+    for number, demonstration in enumerate(track(demonstrations, "plans", len(demonstrations))):
         task = runtime.task(demonstration.query)
         position = {name: i for i, name in enumerate(task.candidate_names)}
         steps = demonstration.steps()
         for step in steps:
             acceptable = {position[name] for name in step.acceptable if name in position}
             for name, scorer in scorers.items():
-                ranking = rank(scorer(task, step))
-                rows[name].append(next_tool_metrics(ranking, acceptable, len(step.acceptable)))
+                started = perf_counter()
+                scores = scorer(task, step)
+                ms[name].append((perf_counter() - started) * 1e3)
+                rows[name].append(next_tool_metrics(rank(scores), acceptable, len(step.acceptable)))
+            plans.append(number)
+            lengths.append(len(demonstration.calls))
             decision = task.next(k=1)
             if not step.history:
                 offered.append(not decision.abstained)
@@ -122,12 +67,45 @@ def run(
         "dag": any(d.links is not None for d in demonstrations),
         "seed": seed,
         "methods": {name: mean(values) for name, values in rows.items()},
+        "ms_per_step": {name: quantiles(values) for name, values in ms.items()},
+        "by_plan_length": {name: by_length(values, lengths) for name, values in rows.items()},
         "calibration": {
             "ece": expected_calibration_error(np.array(confidence), np.array(correct)),
             "refusal_curve": refusal_curve(np.array(confidence), np.array(correct)),
+            "reliability": reliability(np.array(confidence), np.array(correct)),
         },
         "fitness": _fitness(np.array(offered), np.array(fits)),
+        "samples": {
+            "unit": "score",
+            "order": hashlib.sha256("\0".join(d.query for d in demonstrations).encode()).hexdigest()[:16],
+            "groups": plans,
+            "series": {
+                f"{name} {metric}": [round(row[metric], 5) for row in values]
+                for name, values in rows.items()
+                for metric in ("top1", "mrr")
+            },
+        },
     }
+
+
+def by_length(rows: Sequence[Mapping[str, float]], lengths: Sequence[int]) -> dict[str, dict[str, float]]:
+    """Top-1 by the number of calls of the plan (the DTDR paper, Table 4), LONGEST and more in one row."""
+    groups: dict[int, list[float]] = {}
+    for row, length in zip(rows, lengths, strict=True):
+        groups.setdefault(min(length, LONGEST), []).append(row["top1"])
+    return {
+        f"{n}+" if n == LONGEST else str(n): {"n": len(values), "top1": float(np.mean(values))}
+        for n, values in sorted(groups.items())
+    }
+
+
+def reliability(confidence: NDArray[np.floating], correct: NDArray[np.bool_]) -> list[dict[str, float]]:
+    """How often decisions were right, by how sure they were, in ten parts of the same number of decisions."""
+    parts = np.array_split(np.argsort(confidence, kind="stable"), min(10, len(confidence)))
+    return [
+        {"n": len(part), "confidence": float(confidence[part].mean()), "right": float(correct[part].mean())}
+        for part in parts
+    ]
 
 
 def _fitness(offered: NDArray[np.bool_], fits: NDArray[np.bool_]) -> dict[str, Any]:

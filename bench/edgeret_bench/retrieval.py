@@ -22,6 +22,26 @@ BM25_K1, BM25_B = 1.5, 0.75
 RRF_K = 60
 
 
+class Bm25:
+    """Robertson's BM25 with English stop words removed (bm25s)."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        """Indexes the texts. Raises MissingExtraError, and InputError if no text has a word to find."""
+        self._library = _import_bm25s()
+        self._count = len(texts)
+        corpus = self._library.tokenize(list(texts), stopwords="en", show_progress=False, return_ids=False)
+        if not any(corpus):
+            raise InputError("no tool has a word that is no stop word, so bm25 has nothing to search")
+        self._index = self._library.BM25(k1=BM25_K1, b=BM25_B)
+        self._index.index(corpus, show_progress=False)
+
+    def scores(self, query: str) -> NDArray[np.floating]:
+        """The score of every text (texts,); all 0 for a query of stop words."""
+        words = self._library.tokenize([query], stopwords="en", show_progress=False, return_ids=False)[0]
+        scores: NDArray[np.floating] = self._index.get_scores(words) if words else np.zeros(self._count)
+        return scores
+
+
 class Retrieval:
     """Ranks a tool set for queries by several methods that share one encoder; vectors are computed once."""
 
@@ -29,20 +49,14 @@ class Retrieval:
         self._texts = [tool_text(t, form) for t in tools]
         self._encoder = encoder
         self._vectors = encoder.encode_tools(self._texts)
-        self._bm25: Any = None
+        self._bm25: Bm25 | None = None
         self._cache: dict[str, NDArray[np.float32]] = {}
 
     def bm25(self, query: str) -> NDArray[np.intp]:
-        """Robertson's BM25 with English stop words removed (bm25s)."""
-        bm25s = _import_bm25s()
+        """By the words of query and tool."""
         if self._bm25 is None:
-            corpus = bm25s.tokenize(self._texts, stopwords="en", show_progress=False, return_ids=False)
-            if not any(corpus):
-                raise InputError("no tool has a word that is no stop word, so bm25 has nothing to search")
-            self._bm25 = bm25s.BM25(k1=BM25_K1, b=BM25_B)
-            self._bm25.index(corpus, show_progress=False)
-        words = bm25s.tokenize([query], stopwords="en", show_progress=False, return_ids=False)[0]
-        return rank(self._bm25.get_scores(words) if words else np.zeros(len(self._texts)))
+            self._bm25 = Bm25(self._texts)
+        return rank(self._bm25.scores(query))
 
     def dense(self, query: str) -> NDArray[np.intp]:
         """Cosine of query and tool text."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -63,7 +64,13 @@ def fit_graph(table: StepTable, queries: NDArray[np.float32], n_clusters: int, o
         for plan, number in zip(plans.tolist(), assigned.tolist(), strict=True):
             clusters_of[plan].append(number + sum(map(len, parts)))
         parts.append(found)
-    centroids = np.concatenate(parts)
+    return tabulate(table, clusters_of, np.concatenate(parts), order)
+
+
+def tabulate(
+    table: StepTable, clusters_of: Mapping[int, Sequence[int]], centroids: NDArray[np.float32], order: int
+) -> GraphTables:
+    """Counts what followed which context in the clusters of each plan, and among all plans."""
     followers: defaultdict[tuple[int, ...], defaultdict[int, float]] = defaultdict(lambda: defaultdict(float))
     for row, label, share in zip(
         table.target_row.tolist(), table.target_label.tolist(), table.target_share.tolist(), strict=True

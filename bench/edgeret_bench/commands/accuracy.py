@@ -1,0 +1,164 @@
+"""Accuracy: next function, whole plans, learning curves, tool search."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from typing import Any
+
+from edgeret.cli import add_mask_options, add_runtime_options, load_runtime
+from edgeret.console import table
+from edgeret.demonstrations import read_demonstrations, read_queries
+from edgeret.policy import POLICIES
+from edgeret.prompt import MASKINGS
+from edgeret.texts import FORMS
+from edgeret.tools import read_tools
+from edgeret_bench import NEXT_TOOL_METHODS, RETRIEVAL_METHODS
+from edgeret_bench.commands.common import add_benchmark, cell, names
+from edgeret_export.cards import DEFAULT_ENCODER, find_card
+from edgeret_export.quantize import PRECISIONS
+
+
+def add_commands(commands: Any) -> None:
+    """Adds next-tool, plan, learning and retrieval."""
+    step = add_benchmark(
+        commands, "next-tool", "Accuracy of the next function over plans.", _next_tool, _print_methods, bundle=True
+    )
+    step.add_argument("--demos", required=True, metavar="D", help="demonstrations: JSONL; not those of the build")
+    step.add_argument("--methods", default=",".join(NEXT_TOOL_METHODS), metavar="a,b", help="default: %(default)s")
+    step.add_argument(
+        "--seed", type=int, default=0, metavar="N", help="seed of the method random (default: %(default)s)"
+    )
+    add_runtime_options(step)
+
+    plan = add_benchmark(
+        commands,
+        "plan",
+        "Decisions and whole plans with a planner in the loop: accuracy, tokens, reuse.",
+        _plan,
+        _print_plan,
+        bundle=True,
+    )
+    plan.add_argument("--demos", required=True, metavar="D", help="demonstrations: JSONL; not those of the build")
+    plan.add_argument("--policy", metavar="a,b", help=f"default: {','.join(POLICIES)}, as far as the bundle can")
+    plan.add_argument(
+        "--masking",
+        default="hard",
+        metavar="a,b",
+        help=f"of policy planner, among {', '.join(MASKINGS)}; all but hard read long prompts (default: %(default)s)",
+    )
+    add_mask_options(plan)
+    plan.add_argument(
+        "--steps", type=int, default=300, metavar="N", help="teacher-forced steps; 0: all (default: %(default)s)"
+    )
+    plan.add_argument(
+        "--plans", type=int, default=40, metavar="N", help="plans run freely; 0: none (default: %(default)s)"
+    )
+    plan.add_argument("--seed", type=int, default=0, metavar="N", help="of the sample (default: %(default)s)")
+    add_runtime_options(plan)
+
+    search = add_benchmark(
+        commands, "retrieval", "Quality of tool search by a query's words.", _retrieval, _print_methods
+    )
+    search.add_argument("--tools", required=True, metavar="T")
+    search.add_argument("--queries", required=True, metavar="Q", help='JSONL of {"id", "query", "tools"}')
+    search.add_argument("--encoder", default=DEFAULT_ENCODER, metavar="CARD", help="default: %(default)s")
+    search.add_argument("--precision", choices=PRECISIONS, default="fp32", help="of the encoder (default: %(default)s)")
+    search.add_argument("--methods", default=",".join(RETRIEVAL_METHODS), metavar="a,b", help="default: %(default)s")
+    search.add_argument(
+        "--tool-text", choices=FORMS, default="description", help="what stands for a tool (default: %(default)s)"
+    )
+    search.add_argument("--offline", action="store_true", help="use cached model files only")
+
+
+def _next_tool(arguments: argparse.Namespace) -> Mapping[str, Any]:
+    from edgeret_bench import next_tool
+
+    runtime = load_runtime(arguments)
+    demonstrations = read_demonstrations(arguments.demos, runtime.tools)
+    result = next_tool.run(runtime, demonstrations, names(arguments.methods), arguments.seed)
+    return {"bundle_hash": runtime.manifest.content_hash, **result}
+
+
+def _plan(arguments: argparse.Namespace) -> Mapping[str, Any]:
+    from edgeret_bench import plan
+
+    options = plan.Options(
+        policies=names(arguments.policy or ""),
+        maskings=names(arguments.masking),
+        weighted=arguments.weighted,
+        coverage=arguments.coverage,
+        steps=arguments.steps,
+        plans=arguments.plans,
+        seed=arguments.seed,
+    )
+    plan.check(options)
+    runtime = load_runtime(arguments)
+    demonstrations = read_demonstrations(arguments.demos, runtime.tools)
+    return {"bundle_hash": runtime.manifest.content_hash, **plan.run(runtime, demonstrations, options)}
+
+
+def _print_plan(result: Mapping[str, Any]) -> str:
+    header = ("method", "fsa", "declined", "asked", "constant", "variable", "read", "reused", "reused 2+", "outside")
+    keys = ("fsa", "declined_rightly", "planner_calls_per_step")
+    tokens = ("constant_tokens", "variable_tokens", "tokens_evaluated", "tokens_reused", "reuse_from_second_step")
+    methods = result["methods"].items()
+    rows = [[name, *(cell(m[key]) for key in (*keys, *tokens, "outside_mask"))] for name, m in methods]
+    times = [
+        [name, m["ms_per_step"]["p50"], m["ms_per_step"]["p90"], cell(m["ms_per_planner_call"], "p50")]
+        for name, m in methods
+    ]
+    parts = [table(rows, header), table(times, ("method", "step ms p50", "step ms p90", "planner ms p50"))]
+    for key, what in (("by_plan_length", "fsa by calls of the plan"), ("by_history", "fsa by calls made")):
+        parts.append(_print_groups(result[key], what))
+    sets = [[c["nominal"], c["covered"], c["mean_size"]] for c in result["conformal"]]
+    parts.append(table(sets, ("coverage", "measured", "mean size")))
+    if "maskings" in result["prompts"]:
+        prompts = [
+            [name, m["constant"], m["variable"], m["total"]] for name, m in result["prompts"]["maskings"].items()
+        ]
+        parts.append(table(prompts, ("masking", "constant tokens", "variable tokens", "total")))
+    if result["plans"]:
+        figures = ("sr", "plan_fsa", "valid_arguments", "ms_per_plan")
+        plans = [[name, *(cell(p[key]) for key in figures)] for name, p in result["plans"].items()]
+        parts.append(table(plans, ("whole plans", "sr", "functions", "valid arguments", "ms")))
+    lines = [f"{result['n_steps']} decisions of {result['n_plans']} plans, seed {result['seed']}"]
+    if result["prompts"].get("hard_saves") is not None:
+        lines.append(f"masking hard saves {result['prompts']['hard_saves']:.1%} of masking none's tokens")
+    if "warm_over_cold" in result["reuse"]:
+        lines.append(f"time with a warm cache / with an empty one {result['reuse']['warm_over_cold']:.3f}")
+    lines += [f"no {name}: {reason}" for name, reason in result["unavailable"].items()]
+    return "\n\n".join([*parts, "\n".join(lines)])
+
+
+def _print_groups(methods: Mapping[str, Any], what: str) -> str:
+    columns = list(next(iter(methods.values()), {}))
+    rows: list[list[object]] = [[name, *(g[c]["fsa"] for c in columns)] for name, g in methods.items()]
+    rows += [["n", *(str(g[c]["n"]) for c in columns)] for g in list(methods.values())[:1]]
+    return table(rows, (what, *columns))
+
+
+def _retrieval(arguments: argparse.Namespace) -> Mapping[str, Any]:
+    from edgeret.device import available_cpus
+    from edgeret.encoder import Encoder
+    from edgeret.providers import choose
+    from edgeret_bench import retrieval
+    from edgeret_export.encoders import export_encoder
+
+    tools = read_tools(arguments.tools)
+    queries = read_queries(arguments.queries, [tool.name for tool in tools])
+    exported = export_encoder(find_card(arguments.encoder), arguments.precision, arguments.offline)
+    encoder = Encoder(exported.model, exported.tokenizer, exported.spec, choose(("cpu",), False, {}), available_cpus())
+    result = retrieval.run(tools, queries, encoder, names(arguments.methods), arguments.tool_text)
+    return {"encoder": arguments.encoder, "precision": arguments.precision, **result}
+
+
+def _print_methods(result: Mapping[str, Any]) -> str:
+    methods = result["methods"]
+    metrics = list(next(iter(methods.values())))
+    rows = [[name, *(float(values[m]) for m in metrics)] for name, values in methods.items()]
+    lines = [table(rows, ("method", *metrics)), "", f"{result.get('n_steps', result.get('n_queries'))} decisions"]
+    if "calibration" in result:
+        fitness = {k: v for k, v in result["fitness"].items() if v is not None}
+        lines.append(f"calibration error {result['calibration']['ece']:.4f}; fitness {fitness}")
+    return "\n".join(lines)

@@ -1,0 +1,48 @@
+"""What the benchmarks' commands share."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from edgeret.console import Handler, Printer, add_command
+from edgeret.errors import InputError
+from edgeret_bench.results import stamp, write_result
+
+
+def add_benchmark(
+    commands: Any, name: str, help_text: str, handler: Handler, printer: Printer, bundle: bool = False
+) -> argparse.ArgumentParser:
+    """Adds a command whose result is stamped, and written to a file with `-o`."""
+
+    def stamped(arguments: argparse.Namespace) -> Mapping[str, Any]:
+        result = stamp(name, arguments, handler(arguments))
+        if arguments.output is not None:
+            write_result(Path(arguments.output), result)
+        return result
+
+    parser = add_command(commands, name, help_text, stamped, printer, bundle)
+    parser.add_argument("-o", "--output", metavar="FILE", help="write the result there too, for report and compare")
+    return parser
+
+
+def names(text: str) -> list[str]:
+    """The names in a list with commas."""
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def numbers(text: str, kind: Callable[[str], Any], option: str) -> list[Any]:
+    """The numbers in a list with commas. Raises InputError, which names the option."""
+    try:
+        return [kind(name) for name in names(text)]
+    except ValueError:
+        raise InputError(f"{option} must be numbers with commas between them, found '{text}'") from None
+
+
+def cell(value: Any, key: str | None = None) -> object:
+    """A figure for a table; what was not measured is a dash."""
+    if value is not None and key is not None:
+        value = value[key]
+    return "-" if value is None else value

@@ -1,0 +1,163 @@
+"""Two results of the same benchmark: ratios, how sure they are, and whether the second is a regression.
+
+Times are compared in units of the run's own reference workload, which was measured between the queries: a machine that
+was slower as a whole was slower at both. Confidence comes from a bootstrap over blocks of neighbouring measurements
+(times) or over whole plans or queries (scores), since neighbours share their noise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeret.errors import InputError
+
+RESAMPLES = 2000
+CONFIDENCE = 0.95
+BLOCK = 64
+"""Neighbouring measurements that a bootstrap takes or leaves together."""
+THRESHOLDS = {"ms": 1.1, "score": 1.02}
+"""How many times worse, by unit, is called a regression."""
+Values = NDArray[np.float64]
+
+
+def compare(
+    before: Mapping[str, Any], after: Mapping[str, Any], threshold: float | None = None, seed: int = 0
+) -> dict[str, Any]:
+    """Every series that both results hold: medians or means, how many times worse the second is (`worse`, with its
+    confidence interval `low` to `high`; below 1 is better), and the verdict.
+
+    A series is a regression if it is surely worse (`low` above 1) and at least `threshold` times as bad. `ok` is
+    False if any is. Raises InputError for results that cannot be compared.
+    """
+    if before["kind"] != after["kind"]:
+        raise InputError(f"cannot compare a result of '{before['kind']}' with one of '{after['kind']}'")
+    first, second = (result.get("samples") for result in (before, after))
+    if not first or not second:
+        raise InputError(
+            "a result without its samples cannot be compared; it was made with --no-samples, or its kind "
+            f"('{before['kind']}') keeps none"
+        )
+    if threshold is not None and threshold < 1:
+        raise InputError(f"the threshold is how many times worse is too bad, at least 1; found {threshold}")
+    unit = str(first["unit"])
+    limit = THRESHOLDS[unit] if threshold is None else threshold
+    rng = np.random.default_rng(seed)
+    rows = []
+    for name in first["series"]:
+        if name in second["series"]:
+            rows.append({"name": name, **_row(name, first, second, unit, limit, rng)})
+    if not rows:
+        raise InputError("the two results have no series in common")
+    return {
+        "ok": not any(row["verdict"] == "regression" for row in rows),
+        "kind": before["kind"],
+        "unit": unit,
+        "threshold": limit,
+        "confidence": CONFIDENCE,
+        "seed": seed,
+        "warnings": _warnings(before, after, first, second),
+        "series": rows,
+    }
+
+
+def _row(
+    name: str, first: Mapping[str, Any], second: Mapping[str, Any], unit: str, limit: float, rng: np.random.Generator
+) -> dict[str, Any]:
+    if unit == "ms":
+        medians, draws = _times(name, first, second, rng)
+        worse = float(np.exp(np.median(draws[0])))
+        low, high = _interval(np.exp(draws[1]))
+    else:
+        medians, draws = _scores(name, first, second, rng)
+        worse = float(draws[0][0])
+        low, high = _interval(draws[1])
+    verdict = "regression" if low > 1 and worse >= limit else "worse" if low > 1 else "better" if high < 1 else "same"
+    a, b = medians
+    return {"before": a, "after": b, "worse": worse, "low": low, "high": high, "verdict": verdict}
+
+
+def _times(
+    name: str, first: Mapping[str, Any], second: Mapping[str, Any], rng: np.random.Generator
+) -> tuple[tuple[float, float], tuple[Values, Values]]:
+    """Medians in ms; log ratios of blocks, and medians of resampled ones."""
+    a, b = (_blocks(side, name) for side in (first, second))
+    raw = float(np.median(first["series"][name])), float(np.median(second["series"][name]))
+    if first.get("order") == second.get("order"):
+        n = min(len(a), len(b))
+        ratios = b[:n] - a[:n]  # block by block, the same queries
+        picks = rng.integers(len(ratios), size=(RESAMPLES, len(ratios)))
+        return raw, (ratios, np.median(ratios[picks], axis=1))
+    left, right = (np.median(side[rng.integers(len(side), size=(RESAMPLES, len(side)))], axis=1) for side in (a, b))
+    return raw, (np.array([np.median(b) - np.median(a)]), right - left)
+
+
+def _blocks(samples: Mapping[str, Any], name: str) -> Values:
+    """Log median of every block, in units of the reference workload's median in the same block."""
+    medians = _medians(samples["series"][name], BLOCK)
+    reference = samples.get("reference", {}).get(samples.get("reference_of", {}).get(name))
+    if not reference:
+        return medians
+    beside = _medians(reference, BLOCK // int(samples["reference_every"]))
+    return medians[: len(beside)] - beside[: len(medians)]
+
+
+def _medians(values: Sequence[float], size: int) -> Values:
+    """Log median of every `size` values; a rest of less than half a block says too little and is left out."""
+    array = np.asarray(values, np.float64)
+    starts = [s for s in range(0, len(array), size) if s == 0 or len(array) - s >= size / 2]
+    return np.log(np.maximum([np.median(array[s : s + size]) for s in starts], 1e-9))
+
+
+def _scores(
+    name: str, first: Mapping[str, Any], second: Mapping[str, Any], rng: np.random.Generator
+) -> tuple[tuple[float, float], tuple[Values, Values]]:
+    """Means; how many times larger the first mean is, and the same of resampled groups."""
+    sides = []
+    for side in (first, second):
+        values = np.asarray(side["series"][name], np.float64)
+        groups = np.unique(np.asarray(side.get("groups", range(len(values)))), return_inverse=True)[1]
+        sides.append((np.bincount(groups, values), np.bincount(groups)))
+    means = tuple(float(sums.sum() / counts.sum()) for sums, counts in sides)
+    same = first.get("order") == second.get("order") and len(sides[0][0]) == len(sides[1][0])
+    drawn, picks = [], None
+    for sums, counts in sides:
+        if picks is None or not same:
+            picks = rng.integers(len(sums), size=(RESAMPLES, len(sums)))
+        drawn.append(sums[picks].sum(axis=1) / counts[picks].sum(axis=1))
+    tiny = 1e-12
+    point = np.array([max(means[0], tiny) / max(means[1], tiny)])
+    return (means[0], means[1]), (point, np.maximum(drawn[0], tiny) / np.maximum(drawn[1], tiny))
+
+
+def _interval(draws: Values) -> tuple[float, float]:
+    tail = (1 - CONFIDENCE) / 2
+    low, high = np.quantile(draws, (tail, 1 - tail))
+    return float(low), float(high)
+
+
+def _warnings(
+    before: Mapping[str, Any], after: Mapping[str, Any], first: Mapping[str, Any], second: Mapping[str, Any]
+) -> list[str]:
+    """What differs between the two beside the thing that was measured."""
+    found = []
+    for what in ("inputs", "options"):
+        if before.get(what) != after.get(what):
+            found.append(f"the {what} differ")
+    a, b = before.get("environment", {}), after.get("environment", {})
+    found += [
+        f"{key}: {a.get(key)} before, {b.get(key)} after"
+        for key in ("cpu", "cpus", "system")
+        if a.get(key) != b.get(key)
+    ]
+    changed = {
+        k for k in {*a.get("versions", {}), *b.get("versions", {})} if a["versions"].get(k) != b["versions"].get(k)
+    }
+    if changed:
+        found.append(f"other versions of {', '.join(sorted(changed))}")
+    if first["unit"] == "ms" and not (first.get("reference") and second.get("reference")):
+        found.append("no reference workload in one of them, so a slower machine looks like a slower edgeret")
+    return found
