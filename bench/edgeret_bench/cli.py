@@ -16,6 +16,7 @@ from edgeret.prompt import MASKINGS
 from edgeret.texts import FORMS
 from edgeret.tools import read_tools
 from edgeret_bench import NEXT_TOOL_METHODS, RETRIEVAL_METHODS
+from edgeret_bench.datasets import commands as datasets
 from edgeret_export.cards import DEFAULT_ENCODER, find_card
 from edgeret_export.quantize import PRECISIONS
 
@@ -93,6 +94,7 @@ def make_parser() -> argparse.ArgumentParser:
     )
     cross.add_argument("--dimension", type=int, default=384, metavar="N", help="default: %(default)s")
     cross.add_argument("--seed", type=int, default=0, metavar="N", help="default: %(default)s")
+    datasets.add_commands(commands)
     return parser
 
 
