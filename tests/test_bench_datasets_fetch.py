@@ -174,7 +174,7 @@ def test_every_source_is_well_formed() -> None:
             assert file.sha256 is None or len(file.sha256) == 64
             assert ("==" if file.kind == "pypi" else "@") in file.place
             assert not Path(file.name).is_absolute()
-            assert file.path.endswith(file.name)
+            assert file.path == file.name if file.kind == "pypi" else file.path.endswith(file.name)
 
 
 TOOLS = (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -109,6 +110,13 @@ def test_toolret_knows_tools_by_id_and_reads_many_forms_of_documentation(tmp_pat
     assert [(q.id, set(q.tools)) for q in dataset.queries] == [("q0", {"t0"}), ("q1", {"t9"})]
     assert dataset.skipped == {"no label in it": 1, "names a tool that the dataset does not define": 1}
     survives(dataset, tmp_path / "out")
+
+
+def test_toolret_parquet_without_pyarrow_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "tools.parquet").write_bytes(b"PAR1")
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(InputError, match=r"tools\.parquet: .* needs pyarrow.*convert"):
+        toolret.read(tmp_path)
 
 
 # --- UltraTool, API-Bank, Seal-Tools ---------------------------------------------------------------------------------

