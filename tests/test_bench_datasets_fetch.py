@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
-import huggingface_hub
 import pytest
 from dataset_records import survives
-from huggingface_hub.errors import LocalEntryNotFoundError
 
 from edgeret.demonstrations import Demonstration, RetrievalQuery
 from edgeret.errors import InputError
@@ -117,23 +116,28 @@ def test_offline_is_one_line_with_file_source_and_the_way_without(
     assert "edgeret-bench fetch tiny --from FOLDER, with G1_query.json, G2_query.json in it" in err
 
 
-def test_hub_datasets_come_at_their_revision(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, upstream: Path) -> None:
-    asked: list[tuple[Any, ...]] = []
-
-    def download(repository: str, file: str, *, repo_type: str, revision: str) -> str:
-        asked.append((repository, file, repo_type, revision))
-        if file == "gone.json":
-            raise LocalEntryNotFoundError("no connection\nand more")
-        return str(upstream / "G1_query.json")
-
-    monkeypatch.setattr(huggingface_hub, "hf_hub_download", download)
-    file = File("hf", PLACE, "data/x.json", "G1.json", digest(RECORDS))
-    register(monkeypatch, file)
+def test_hub_datasets_come_at_their_revision(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_ENDPOINT", (tmp_path / "hub").as_uri())
+    folder = tmp_path / "hub/datasets/owner/name/resolve/0123abc/data"
+    folder.mkdir(parents=True)
+    (folder / "x.json").write_bytes(RECORDS)
+    register(monkeypatch, File("hf", PLACE, "data/x.json", "G1.json", digest(RECORDS)))
     assert (fetch.fetch_dataset("tiny", tmp_path / "a") / "G1.json").read_bytes() == RECORDS
-    assert asked == [("owner/name", "data/x.json", "dataset", "0123abc")]
     register(monkeypatch, File("hf", PLACE, "gone.json", "G1.json", digest(RECORDS)))
-    with pytest.raises(InputError, match=r"G1\.json could not be fetched from hf:.*\(no connection\)\. Without a conn"):
+    with pytest.raises(InputError, match=r"G1\.json could not be fetched from hf:owner/name@0123abc/gone\.json"):
         fetch.fetch_dataset("tiny", tmp_path / "b")
+
+
+def test_a_download_that_breaks_off_is_an_error(
+    upstream: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Broken(io.BytesIO):
+        headers: ClassVar[dict[str, str]] = {"Content-Length": "9"}
+
+    monkeypatch.setattr(fetch, "urlopen", lambda *_, **__: Broken(b"[]"))
+    register(monkeypatch, github(None))
+    with pytest.raises(InputError, match=r"G1_query\.json came incomplete from github:.*2 of 9 bytes"):
+        fetch.fetch_dataset("tiny", tmp_path / "kept/tiny", allow_unpinned=True)
 
 
 def test_a_copy_is_read_in_place_and_compared_with_what_is_pinned(
