@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 from edgeret import __version__
 from edgeret.console import Parser, run
-from edgeret_bench.commands import accuracy, speed
+from edgeret_bench.commands import accuracy, reports, speed
+from edgeret_bench.datasets import commands as datasets
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -15,7 +16,7 @@ def make_parser() -> argparse.ArgumentParser:
     parser = Parser(prog="edgeret-bench", description="Measures edgeret bundles.")
     parser.add_argument("--version", action="version", version=f"edgeret {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for family in (accuracy, speed):
+    for family in (accuracy, speed, reports, datasets):
         family.add_commands(commands)
     return parser
 

@@ -25,7 +25,11 @@ Values = NDArray[np.float64]
 
 
 def compare(
-    before: Mapping[str, Any], after: Mapping[str, Any], threshold: float | None = None, seed: int = 0
+    before: Mapping[str, Any],
+    after: Mapping[str, Any],
+    threshold: float | None = None,
+    seed: int = 0,
+    only: str | None = None,
 ) -> dict[str, Any]:
     """Every series that both results hold: medians or means, how many times worse the second is (`worse`, with its
     confidence interval `low` to `high`; below 1 is better), and the verdict.
@@ -48,10 +52,11 @@ def compare(
     rng = np.random.default_rng(seed)
     rows = []
     for name in first["series"]:
-        if name in second["series"]:
+        if name in second["series"] and only in (None, name):
             rows.append({"name": name, **_row(name, first, second, unit, limit, rng)})
     if not rows:
-        raise InputError("the two results have no series in common")
+        known = ", ".join(first["series"])
+        raise InputError(f"the two results have no series '{only}' in common; the first has: {known}")
     return {
         "ok": not any(row["verdict"] == "regression" for row in rows),
         "kind": before["kind"],

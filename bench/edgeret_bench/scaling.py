@@ -60,11 +60,10 @@ def run(
         synthetic_graph(DEFAULT_LABELS, DEFAULT_CLUSTERS, dimension, seed),
         synthetic_head(DEFAULT_LABELS, dimension, seed),
     )
-    rng = np.random.default_rng(seed)
+    rng, logits = np.random.default_rng(seed), np.zeros((STAGES, DEFAULT_LABELS), np.float32)
     for length in track(HISTORIES, "histories", len(HISTORIES)):
         histories = rng.integers(DEFAULT_LABELS - 1, size=(QUERIES, length)).tolist()
         steps = [(graph.locate(query), history) for query, history in zip(queries, histories, strict=True)]
-        logits = np.zeros((STAGES, DEFAULT_LABELS), np.float32)
         by_history.append(
             {
                 "history": length,

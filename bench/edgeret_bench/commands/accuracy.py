@@ -13,8 +13,8 @@ from edgeret.policy import POLICIES
 from edgeret.prompt import MASKINGS
 from edgeret.texts import FORMS
 from edgeret.tools import read_tools
-from edgeret_bench import NEXT_TOOL_METHODS, RETRIEVAL_METHODS
-from edgeret_bench.commands.common import add_benchmark, cell, names
+from edgeret_bench import NEXT_TOOL_METHODS, OTHER_METHODS, RETRIEVAL_METHODS
+from edgeret_bench.commands.common import add_benchmark, cell, names, numbers
 from edgeret_export.cards import DEFAULT_ENCODER, find_card
 from edgeret_export.quantize import PRECISIONS
 
@@ -25,7 +25,12 @@ def add_commands(commands: Any) -> None:
         commands, "next-tool", "Accuracy of the next function over plans.", _next_tool, _print_methods, bundle=True
     )
     step.add_argument("--demos", required=True, metavar="D", help="demonstrations: JSONL; not those of the build")
-    step.add_argument("--methods", default=",".join(NEXT_TOOL_METHODS), metavar="a,b", help="default: %(default)s")
+    step.add_argument(
+        "--methods",
+        default=",".join(NEXT_TOOL_METHODS),
+        metavar="a,b",
+        help=f"default: %(default)s; also {', '.join(OTHER_METHODS)}",
+    )
     step.add_argument(
         "--seed", type=int, default=0, metavar="N", help="seed of the method random (default: %(default)s)"
     )
@@ -56,6 +61,21 @@ def add_commands(commands: Any) -> None:
     )
     plan.add_argument("--seed", type=int, default=0, metavar="N", help="of the sample (default: %(default)s)")
     add_runtime_options(plan)
+
+    curve = add_benchmark(
+        commands,
+        "learning",
+        "Accuracy by the number of demonstrations and of clusters, heads fitted anew for each.",
+        _learning,
+        _print_learning,
+        bundle=True,
+    )
+    curve.add_argument("--train", required=True, metavar="D", help="demonstrations to learn from: JSONL")
+    curve.add_argument("--demos", required=True, metavar="D", help="demonstrations to test on: JSONL")
+    curve.add_argument("--shares", metavar="a,b", help="of the training plans (default: 0.05,0.1,0.25,0.5,1)")
+    curve.add_argument("--clusters", metavar="a,b", help="of a k-means run (default: 1,5,20,50,100,250)")
+    curve.add_argument("--seed", type=int, default=0, metavar="N", help="of the samples (default: %(default)s)")
+    add_runtime_options(curve)
 
     search = add_benchmark(
         commands, "retrieval", "Quality of tool search by a query's words.", _retrieval, _print_methods
@@ -96,6 +116,25 @@ def _plan(arguments: argparse.Namespace) -> Mapping[str, Any]:
     runtime = load_runtime(arguments)
     demonstrations = read_demonstrations(arguments.demos, runtime.tools)
     return {"bundle_hash": runtime.manifest.content_hash, **plan.run(runtime, demonstrations, options)}
+
+
+def _learning(arguments: argparse.Namespace) -> Mapping[str, Any]:
+    from edgeret_bench import learning
+
+    shares = numbers(arguments.shares, float, "--shares") if arguments.shares else learning.SHARES
+    clusters = numbers(arguments.clusters, int, "--clusters") if arguments.clusters else learning.CLUSTERS
+    runtime = load_runtime(arguments)
+    train, test = (read_demonstrations(path, runtime.tools) for path in (arguments.train, arguments.demos))
+    result = learning.run(runtime, train, test, shares, clusters, arguments.seed)
+    return {"bundle_hash": runtime.manifest.content_hash, **result}
+
+
+def _print_learning(result: Mapping[str, Any]) -> str:
+    tables = [
+        table([list(row.values()) for row in result[key]], list(result[key][0]))
+        for key in ("by_demonstrations", "by_clusters")
+    ]
+    return "\n\n".join([*tables, f"{result['n_steps']} decisions of {result['n_plans']} plans"])
 
 
 def _print_plan(result: Mapping[str, Any]) -> str:

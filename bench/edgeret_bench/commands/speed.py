@@ -1,4 +1,4 @@
-"""Speed: latency, and from how many tools an approximate index pays."""
+"""Speed: latency, what costs grow with, and from how many tools an approximate index pays."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from typing import Any
 from edgeret.cli import add_runtime_options, load_runtime
 from edgeret.console import table
 from edgeret.demonstrations import read_queries
+from edgeret.device import available_cpus
 from edgeret.errors import InputError
-from edgeret_bench.commands.common import add_benchmark
+from edgeret_bench.commands.common import add_benchmark, names, numbers
 
 PEERS = ("sentence-transformers",)
 
 
 def add_commands(commands: Any) -> None:
-    """Adds latency and crossover."""
+    """Adds latency, scaling and crossover."""
     speed = add_benchmark(
         commands, "latency", "Time of every stage, warm and cold, and memory.", _latency, _print_latency, bundle=True
     )
@@ -25,8 +26,35 @@ def add_commands(commands: Any) -> None:
         "--min-queries", type=int, default=1024, metavar="N", help="queries to run (default: %(default)s)"
     )
     speed.add_argument("--compare", choices=PEERS, help="encode the same queries with a peer, in the same run")
-    speed.add_argument("--samples", action="store_true", help="keep every measured value in the result")
+    speed.add_argument(
+        "--min-seconds", type=float, default=10.0, metavar="S", help="run queries for at least so long (default: 10)"
+    )
+    speed.add_argument(
+        "--samples",
+        action=argparse.BooleanOptionalAction,
+        default=True,
+        help="keep every measured value in the result, which compare needs",
+    )
+    speed.add_argument("--sweep-threads", action="store_true", help="also with 1 CPU thread up to --threads")
+    speed.add_argument("--batches", metavar="a,b", help="also encode in batches of these sizes, e.g. 1,4,16")
+    speed.add_argument(
+        "--sweep-providers", metavar="a,b", help="also with each of these providers, or why it cannot be had"
+    )
+    speed.add_argument(
+        "--sustained", type=float, metavar="S", help="also without a pause for so many seconds, with energy if counted"
+    )
     add_runtime_options(speed)
+
+    scale = add_benchmark(
+        commands,
+        "scaling",
+        "What a decision costs as tools, labels, clusters and histories grow, on a synthetic library.",
+        _scaling,
+        _print_scaling,
+    )
+    scale.add_argument("--dimension", type=int, default=384, metavar="N", help="default: %(default)s")
+    scale.add_argument("--sizes", metavar="a,b", help="numbers of tools (default: 200,2000,20000,44000)")
+    scale.add_argument("--seed", type=int, default=0, metavar="N", help="default: %(default)s")
 
     cross = add_benchmark(
         commands, "crossover", "From how many tools HNSW is faster than exact search.", _crossover, _print_crossover
@@ -36,20 +64,38 @@ def add_commands(commands: Any) -> None:
 
 
 def _latency(arguments: argparse.Namespace) -> Mapping[str, Any]:
-    from edgeret_bench import latency
+    from edgeret_bench import latency, sweeps
 
     if arguments.min_queries < 2:
         raise InputError(f"--min-queries must be at least 2, found {arguments.min_queries}")
+    for option in ("min_seconds", "sustained"):
+        seconds = getattr(arguments, option)
+        if seconds is not None and not 0 <= seconds < 1e6:
+            raise InputError(f"--{option.replace('_', '-')} must be seconds, 0 or more, found {seconds}")
+    sizes = numbers(arguments.batches or "", int, "--batches")
+    if any(not 1 <= size <= 4096 for size in sizes):
+        raise InputError(f"--batches must be between 1 and 4096, found {arguments.batches}")
     runtime = load_runtime(arguments)
     queries = [q.query for q in read_queries(arguments.queries)]
-    return latency.run(
+    result = latency.run(
         runtime,
         queries,
         min_queries=arguments.min_queries,
+        min_seconds=arguments.min_seconds,
         requested=arguments.provider or ("cpu",),
         compare=arguments.compare,
         samples=arguments.samples,
     )
+    if arguments.sweep_threads:
+        counts = range(1, (arguments.threads or available_cpus()) + 1)
+        result["threads_sweep"] = sweeps.threads(arguments.bundle, queries, counts)
+    if sizes:
+        result["batches"] = sweeps.batches(runtime, queries, sizes)
+    if arguments.sweep_providers:
+        result["providers_sweep"] = sweeps.providers(arguments.bundle, queries, names(arguments.sweep_providers))
+    if arguments.sustained:
+        result["sustained"] = sweeps.sustained(runtime, queries, arguments.sustained)
+    return result
 
 
 def _print_latency(result: Mapping[str, Any]) -> str:
@@ -61,9 +107,35 @@ def _print_latency(result: Mapping[str, Any]) -> str:
     lines = [table(rows, ("ms", *keys)), "", f"first_select / (tokenize + encode) {ratio:.3f}"]
     for name, peer in result.get("peers", {}).items():
         lines.append(f"{name} / first_select {peer['times_first_select']:.2f}")
+    for key, what in (("threads_sweep", "threads"), ("batches", "batch"), ("providers_sweep", "provider")):
+        found = [(name, row) for name, row in result.get(key, {}).items() if "p50" in row]
+        if found:
+            lines += ["", table([[name, *(row[k] for k in keys)] for name, row in found], (what, *keys))]
+        lines += [f"no {name}: {row['unavailable']}" for name, row in result.get(key, {}).items() if "p50" not in row]
+    if "sustained" in result:
+        sustained = result["sustained"]
+        lines.append(f"after {len(sustained['slices'])} s on end {sustained['last_over_first']:.2f} of the first times")
+        lines += [f"{k}: {v:.4f} J a query" for k, v in sustained["energy"]["joules_per_query"].items()]
+        lines += [f"no energy from {k}: {v}" for k, v in sustained["energy"]["unavailable"].items()]
     lines.append(f"memory after load {result['rss_mb']:.0f} MB, bundle {result['bundle_mb']:.1f} MB")
     lines.append(f"{result['threads']} threads on {', '.join(result['providers']['actual'])}")
     return "\n".join(lines)
+
+
+def _scaling(arguments: argparse.Namespace) -> Mapping[str, Any]:
+    from edgeret_bench import scaling
+
+    sizes = numbers(arguments.sizes, int, "--sizes") if arguments.sizes else scaling.TOOLS
+    return scaling.run(arguments.dimension, arguments.seed, sizes)
+
+
+def _print_scaling(result: Mapping[str, Any]) -> str:
+    parts = []
+    for key in ("tools", "labels", "clusters", "history"):
+        columns = list(result[key][0])
+        rows = [[value["p50"] if isinstance(value, dict) else value for value in row.values()] for row in result[key]]
+        parts.append(table(rows, columns))
+    return "\n\n".join(parts)
 
 
 def _crossover(arguments: argparse.Namespace) -> Mapping[str, Any]:

@@ -1,0 +1,161 @@
+"""What a reader gathers, checked as edgeret's own readers will check it. What does not fit is counted by its reason."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from edgeret.demonstrations import Demonstration, RetrievalQuery, check_query
+from edgeret.errors import InputError
+from edgeret.jsonl import is_text
+from edgeret.tools import MAX_DESCRIPTION_CHARS, check_tools, is_hidden
+from edgeret.types import Call, Tool
+
+UNKNOWN_TOOL = "calls a tool that the dataset does not define"
+NO_CALL = "no call in it"
+UNREADABLE = "a call that cannot be parsed"
+
+
+@dataclass(frozen=True, slots=True)
+class Dataset:
+    """An original in edgeret's formats. `skipped` counts, by reason, what was left out or mended on the way."""
+
+    name: str
+    tools: tuple[Tool, ...]
+    demonstrations: tuple[Demonstration, ...]
+    queries: tuple[RetrievalQuery, ...]
+    skipped: Mapping[str, int]
+
+
+class DirtyError(Exception):
+    """A record that does not fit; its text is the reason under which it is counted."""
+
+
+class Collector:
+    """Takes tools, plans and queries one by one; gives the dataset. Plans may call only tools that came before."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.tools: dict[str, Tool] = {}
+        self._demonstrations: list[Demonstration] = []
+        self._queries: list[RetrievalQuery] = []
+        self._skipped: Counter[str] = Counter()
+
+    def skip(self, reason: str) -> None:
+        """Counts one more of them."""
+        self._skipped[reason] += 1
+
+    @contextmanager
+    def record(self) -> Iterator[None]:
+        """Around the reading of one record: a DirtyError skips and counts it."""
+        try:
+            yield
+        except DirtyError as error:
+            self.skip(str(error))
+
+    def tool(self, name: str, description: str, parameters: Mapping[str, Any]) -> None:
+        """Adds a tool. A second definition of a name is left out, a blank description gives way to the name's words."""
+        name = name.strip()
+        visible = "".join(c for c in description if is_text(c) and not is_hidden(c))
+        if visible != description:
+            self.skip("mended: invisible characters in a tool's description were dropped")
+        if not visible.strip():
+            self.skip("mended: a tool without a description is described by its name")
+            visible = name
+        if len(visible) > MAX_DESCRIPTION_CHARS:
+            self.skip("mended: a tool's description was cut to the length allowed")
+            visible = visible[:MAX_DESCRIPTION_CHARS]
+        tool = Tool(name, visible.strip(), parameters)
+        if name in self.tools:
+            if self.tools[name] != tool:
+                self.skip("another definition of a tool's name; the first one is kept")
+            return
+        try:
+            if not name or not is_text(name):
+                raise InputError("no name")
+            check_tools([("", tool)], "")
+            _check_json(parameters)
+        except (InputError, ValueError, RecursionError):
+            self.skip("a tool whose name or parameters edgeret cannot take")
+            return
+        self.tools[name] = tool
+
+    def plan(
+        self,
+        identity: str,
+        query: str,
+        calls: Sequence[tuple[str, Mapping[str, Any]]],
+        links: Sequence[tuple[int, int]] | None = None,
+    ) -> None:
+        """Adds a demonstration. Arguments that a tool does not have are left out. Raises DirtyError."""
+        query = self._text(query)
+        if not calls:
+            raise DirtyError(NO_CALL)
+        found: list[Call] = []
+        for name, arguments in calls:
+            if name not in self.tools:
+                raise DirtyError(UNKNOWN_TOOL)
+            known = self.tools[name].parameters.get("properties")
+            if known is not None:
+                for _ in arguments.keys() - known.keys():
+                    self.skip("mended: an argument that the tool does not have was left out")
+                arguments = {key: value for key, value in arguments.items() if key in known}
+            try:
+                _check_json(arguments)
+            except (ValueError, RecursionError, TypeError):
+                raise DirtyError("an argument that JSON cannot hold") from None
+            found.append(Call(name, arguments))
+        self._demonstrations.append(
+            Demonstration(identity, query, tuple(found), None if links is None else tuple(sorted(set(links))))
+        )
+
+    def query(self, identity: str, query: str, tools: Sequence[str]) -> None:
+        """Adds a retrieval query. Raises DirtyError."""
+        query = self._text(query)
+        if not all(name in self.tools for name in tools):
+            raise DirtyError("names a tool that the dataset does not define")
+        self._queries.append(RetrievalQuery(identity, query, frozenset(tools)))
+
+    def dataset(self) -> Dataset:
+        """What was gathered. Raises InputError when there are no tools, or neither plans nor queries."""
+        if not self.tools or not (self._demonstrations or self._queries):
+            what = "tools" if not self.tools else "plans or queries"
+            reasons = "; ".join(f"{count} × {reason}" for reason, count in self._skipped.most_common(3))
+            raise InputError(
+                f"dataset {self.name}: no {what} could be read from its files; are they of another release? "
+                f"Skipped: {reasons or 'nothing'}"
+            )
+        return Dataset(
+            self.name,
+            tuple(self.tools.values()),
+            tuple(self._demonstrations),
+            tuple(self._queries),
+            dict(self._skipped.most_common()),
+        )
+
+    @staticmethod
+    def _text(query: str) -> str:
+        try:
+            return check_query(query.strip())
+        except InputError:
+            raise DirtyError("a query that is empty, too long or no text") from None
+
+
+def field(record: Any, kind: Any, *names: str) -> Any:
+    """The first of the named fields that is there, if it is of that kind. Raises DirtyError."""
+    if isinstance(record, dict):
+        for name in names:
+            if name in record:
+                if isinstance(record[name], kind):
+                    return record[name]
+                raise DirtyError(f'"{name}" of a record is no {getattr(kind, "__name__", kind)}')
+    raise DirtyError(f'a record without "{names[0]}"')
+
+
+def _check_json(value: Any) -> None:
+    """Raises ValueError or TypeError unless the value can be written as JSON in UTF-8."""
+    json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
