@@ -16,6 +16,7 @@ from edgeret.prompt import MASKINGS
 from edgeret.texts import FORMS
 from edgeret.tools import read_tools
 from edgeret_bench import NEXT_TOOL_METHODS, RETRIEVAL_METHODS
+from edgeret_bench.peers.commands import add_commands as add_peers
 from edgeret_export.cards import DEFAULT_ENCODER, find_card
 from edgeret_export.quantize import PRECISIONS
 
@@ -87,6 +88,8 @@ def make_parser() -> argparse.ArgumentParser:
     speed.add_argument("--compare", choices=PEERS, help="encode the same queries with a peer, in the same run")
     speed.add_argument("--samples", action="store_true", help="keep every measured value in the result")
     add_runtime_options(speed)
+
+    add_peers(commands)
 
     cross = add_command(
         commands, "crossover", "From how many tools HNSW is faster than exact search.", _crossover, _print_crossover
