@@ -9,6 +9,7 @@ from edgeret import __version__
 from edgeret.console import Parser, run
 from edgeret_bench.commands import accuracy, reports, speed
 from edgeret_bench.datasets import commands as datasets
+from edgeret_bench.peers import commands as peers
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -16,7 +17,7 @@ def make_parser() -> argparse.ArgumentParser:
     parser = Parser(prog="edgeret-bench", description="Measures edgeret bundles.")
     parser.add_argument("--version", action="version", version=f"edgeret {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for family in (accuracy, speed, reports, datasets):
+    for family in (accuracy, speed, peers, reports, datasets):
         family.add_commands(commands)
     return parser
 

@@ -7,7 +7,6 @@ was busier during one of them.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import subprocess
 import sys
@@ -27,6 +26,7 @@ from edgeret_bench.compare import BLOCK
 from edgeret_bench.energy import page_faults
 from edgeret_bench.metrics import quantiles
 from edgeret_bench.reference import EVERY, REFERENCE_OF, Reference
+from edgeret_bench.results import order_of, rounded
 from edgeret_export.cards import find_card
 from edgeret_export.fetch import fetch
 from edgeret_export.onnx_export import quiet
@@ -118,9 +118,9 @@ def run(
     if samples:
         result["samples"] = {
             "unit": "ms",
-            "order": hashlib.sha256("\0".join(queries).encode()).hexdigest()[:16],
-            "series": _rounded(stages),
-            "reference": _rounded(reference_ms),
+            "order": order_of(queries),
+            "series": rounded(stages),
+            "reference": rounded(reference_ms),
             "reference_every": EVERY,
             "reference_of": {name: REFERENCE_OF.get(name, "serial") for name in stages},
         }
@@ -133,11 +133,6 @@ def _starts(min_queries: int, min_seconds: float) -> Iterator[int]:
     while start < min_queries or perf_counter() - began < min_seconds:
         yield start
         start += BLOCK
-
-
-def _rounded(series: Mapping[str, Sequence[float]]) -> dict[str, list[float]]:
-    """To 10 ns, which is all that the clock is good for."""
-    return {name: [round(value, 5) for value in values] for name, values in series.items()}
 
 
 def planner_cost(runtime: Runtime, queries: Sequence[str]) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from time import perf_counter
 from typing import Any
@@ -15,6 +14,7 @@ from edgeret.runtime import Runtime
 from edgeret.types import END
 from edgeret_bench.baselines import Methods
 from edgeret_bench.metrics import mean, next_tool_metrics, quantiles, rank
+from edgeret_bench.results import order_of, rounded
 from edgeret_export.calibrate import expected_calibration_error, refusal_curve
 from edgeret_export.progress import track
 
@@ -77,13 +77,15 @@ def run(
         "fitness": _fitness(np.array(offered), np.array(fits)),
         "samples": {
             "unit": "score",
-            "order": hashlib.sha256("\0".join(d.query for d in demonstrations).encode()).hexdigest()[:16],
+            "order": order_of([d.query for d in demonstrations]),
             "groups": plans,
-            "series": {
-                f"{name} {metric}": [round(row[metric], 5) for row in values]
-                for name, values in rows.items()
-                for metric in ("top1", "mrr")
-            },
+            "series": rounded(
+                {
+                    f"{name} {metric}": [row[metric] for row in values]
+                    for name, values in rows.items()
+                    for metric in ("top1", "mrr")
+                }
+            ),
         },
     }
 

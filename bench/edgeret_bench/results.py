@@ -8,7 +8,7 @@ import json
 import os
 import platform
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -35,7 +35,7 @@ KINDS = (
 )
 _INPUTS = ("queries", "demos", "train", "tools")
 """Arguments that name files which a result rests on."""
-_NOT_OPTIONS = frozenset({"handler", "printer", "json", "output", "bundle", *_INPUTS})
+_NOT_OPTIONS = frozenset({"handler", "printer", "json", "output", "bundle", "argv", *_INPUTS})
 
 
 def stamp(kind: str, arguments: argparse.Namespace, result: Mapping[str, Any]) -> dict[str, Any]:
@@ -45,7 +45,7 @@ def stamp(kind: str, arguments: argparse.Namespace, result: Mapping[str, Any]) -
         "schema": f"{SCHEMA}/{VERSION}",
         "kind": kind,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "command": ["edgeret-bench", *sys.argv[1:]],
+        "command": ["edgeret-bench", *getattr(arguments, "argv", sys.argv[1:])],
         "bundle": Path(arguments.bundle).name if getattr(arguments, "bundle", None) else None,
         "inputs": {name: _file(Path(value)) for name, value in given.items()},
         "options": {k: v for k, v in sorted(vars(arguments).items()) if k not in _NOT_OPTIONS},
@@ -80,6 +80,16 @@ def read_result(path: str | Path) -> dict[str, Any]:
     if version != str(VERSION):
         raise InputError(f"{path}: schema version {version}, this edgeret-bench reads {VERSION}; measure again with it")
     return dict(value)
+
+
+def order_of(queries: Sequence[str]) -> str:
+    """A name for these queries in this order; results with the same one are compared query by query."""
+    return hashlib.sha256("\0".join(queries).encode()).hexdigest()[:16]
+
+
+def rounded(series: Mapping[str, Sequence[float]]) -> dict[str, list[float]]:
+    """Samples with five decimals: to 10 ns, if they are ms, which is all that the clock is good for."""
+    return {name: [round(float(value), 5) for value in values] for name, values in series.items()}
 
 
 @cache

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from edgeret_bench.results import read_result
 
 
 def add_commands(commands: Any) -> None:
-    """Adds report and compare."""
+    """Adds report, suite and compare."""
     report = add_command(commands, "report", "One page of any results: figures and tables.", _report, _print_report)
     report.add_argument("results", nargs="+", metavar="RESULT.json", help="files that -o of other commands wrote")
     report.add_argument(
@@ -21,6 +21,24 @@ def add_commands(commands: Any) -> None:
         default="report.html",
         metavar="FILE",
         help="ends in .html, .md or .csv (default: %(default)s)",
+    )
+
+    suite = add_command(
+        commands,
+        "suite",
+        "Everything that can be measured of a bundle, and one report of it.",
+        _suite,
+        _print_suite,
+        True,
+    )
+    suite.add_argument("--demos", required=True, metavar="D", help="demonstrations: JSONL; not those of the build")
+    suite.add_argument("--train", metavar="D", help="those of the build, for learning curves")
+    suite.add_argument(
+        "-o",
+        "--output",
+        default="bench-results",
+        metavar="DIR",
+        help="folder of results and report (default: %(default)s)",
     )
 
     compare = add_command(
@@ -53,6 +71,31 @@ def _print_report(result: Mapping[str, Any]) -> str:
     return (
         f"{result['report']}: {result['figures']} figures and {result['tables']} tables of {result['results']} results"
     )
+
+
+def _suite(arguments: argparse.Namespace) -> Mapping[str, Any]:
+    from edgeret.bundle import open_bundle
+    from edgeret.demonstrations import read_demonstrations
+    from edgeret.parts import load_tools
+    from edgeret_bench import suite
+    from edgeret_bench.cli import make_parser
+
+    def benchmark(argv: Sequence[str]) -> Mapping[str, Any]:
+        parsed = make_parser().parse_args(argv)
+        parsed.argv = list(argv)
+        result: Mapping[str, Any] = parsed.handler(parsed)
+        return result
+
+    demonstrations = read_demonstrations(arguments.demos, load_tools(open_bundle(arguments.bundle)))
+    return suite.run(
+        arguments.bundle, demonstrations, arguments.demos, arguments.train, Path(arguments.output), benchmark
+    )
+
+
+def _print_suite(result: Mapping[str, Any]) -> str:
+    lines = [f"{name}: {seconds:g} s" for name, seconds in result["seconds"].items()]
+    lines += [f"no {name}: {reason}" for name, reason in result["unavailable"].items()]
+    return "\n".join([*lines, *([f"open {result['report']}"] if "report" in result else [])])
 
 
 def _compare(arguments: argparse.Namespace) -> Mapping[str, Any]:

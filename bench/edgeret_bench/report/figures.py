@@ -226,7 +226,7 @@ def _peers(result: Result) -> list[Figure]:
     metric = "ndcg@5"
     points = [
         go.Scatter(
-            x=[s["latency_ms"]["p50"]],
+            x=[s["ms"]["p50"]],
             y=[s["accuracy"][metric]],
             text=[n],
             name=n,

@@ -114,7 +114,7 @@ def _rows(key: str, title: str) -> Callable[[Result], Table]:
 def _peers(result: Result) -> list[Table]:
     metrics = list(next(iter(result["systems"].values()))["accuracy"])
     rows = [
-        [name, *s["accuracy"].values(), *(s["latency_ms"][q] for q in QUANTILES), s.get("version")]
+        [name, *s["accuracy"].values(), *(s["ms"][q] for q in QUANTILES), s.get("version")]
         for name, s in result["systems"].items()
     ]
     missing = "; ".join(f"{k}: {v}" for k, v in result.get("unavailable", {}).items())

@@ -1,0 +1,76 @@
+"""Everything that can be measured of a bundle, one benchmark after the other, and one report of it all."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+from edgeret.demonstrations import Demonstration
+from edgeret.errors import EdgeretError, InputError
+from edgeret_bench import NEXT_TOOL_METHODS
+from edgeret_bench.report import write_report
+from edgeret_bench.results import read_result
+from edgeret_export.progress import say
+
+METHODS = ",".join((*NEXT_TOOL_METHODS, "similarity", "bm25", "tool-graph"))
+SUSTAINED_SECONDS = 15
+REPORT = "report.html"
+
+
+def run(
+    bundle: str,
+    demonstrations: Sequence[Demonstration],
+    demos: str,
+    train: str | None,
+    target: Path,
+    benchmark: Callable[[Sequence[str]], Mapping[str, Any]],
+) -> dict[str, Any]:
+    """Measures the bundle on `demonstrations` (read from the file `demos`) and writes results and report into `target`.
+
+    `benchmark` runs one command of edgeret-bench. A benchmark that cannot be run here is reported with the reason, and
+    the others go on. Raises InputError if the folder cannot be written.
+    """
+    queries = target / "queries.jsonl"
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+        queries.write_text("".join(map(_query, demonstrations)), encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{target}: cannot be written ({error.strerror}); give another folder with -o") from None
+    timed = ["--queries", str(queries)]
+    plan: dict[str, list[str]] = {
+        "next-tool": [bundle, "--demos", demos, "--methods", METHODS],
+        "plan": [bundle, "--demos", demos],
+        "peers": [bundle, *timed],
+        "latency": [bundle, *timed, "--sweep-threads", "--batches", "1,4,16", "--sustained", str(SUSTAINED_SECONDS)],
+        "scaling": [],
+    }
+    if train is not None:
+        plan["learning"] = [bundle, "--train", train, "--demos", demos]
+    written, missing, seconds = [], {}, {}
+    for number, (name, options) in enumerate(plan.items(), 1):
+        say(f"{name} ({number} of {len(plan)})")
+        file, began = target / f"{name}.json", perf_counter()
+        try:
+            benchmark([name, *options, "-o", str(file)])
+        except EdgeretError as error:
+            missing[name] = str(error)
+            continue
+        seconds[name] = round(perf_counter() - began, 1)
+        written.append(file)
+    report = write_report([(file.stem, read_result(file)) for file in written], target / REPORT) if written else {}
+    return {
+        "ok": bool(written),
+        "results": [str(f) for f in written],
+        "unavailable": missing,
+        "seconds": seconds,
+        **report,
+    }
+
+
+def _query(demonstration: Demonstration) -> str:
+    """A retrieval query: the request, and the tools that solved it."""
+    tools = list(dict.fromkeys(call.tool for call in demonstration.calls))
+    return json.dumps({"id": demonstration.id, "query": demonstration.query, "tools": tools}, ensure_ascii=False) + "\n"
