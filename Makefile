@@ -5,11 +5,21 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 DEMO := build/desktop
 
-.PHONY: demo test check docs clean
+.PHONY: demo bench test check docs clean
 
 ## demo: export the desktop example into a bundle and ask it for decisions
 demo: $(VENV)/.export
 	$(BIN)/python examples/desktop/demo.py $(DEMO)
+
+## bench: measure the example's bundle, beside other people's tool search, and write one report
+BENCH := build/bench
+bench: $(VENV)/.bench $(DEMO)/manifest
+	$(BIN)/edgeret-bench suite $(DEMO) --demos examples/desktop/requests.jsonl \
+	  --train examples/desktop/demonstrations.jsonl -o $(BENCH)
+
+$(DEMO)/manifest:
+	$(BIN)/edgeret-export build --tools examples/desktop/tools.jsonl \
+	  --demos examples/desktop/demonstrations.jsonl -o $(DEMO)
 
 ## test: run all tests
 test: $(VENV)/.dev
@@ -39,6 +49,11 @@ $(VENV)/.python:
 $(VENV)/.export: $(VENV)/.python pyproject.toml constraints.txt
 	@echo "installing the build host's libraries into $(VENV) (a few minutes, once)" >&2
 	$(PIP) install --constraint constraints.txt --editable '.[cpu,export]'
+	@touch $@
+
+$(VENV)/.bench: $(VENV)/.export pyproject.toml constraints.txt
+	@echo "installing the benchmarks and their peers into $(VENV) (a few minutes, once)" >&2
+	$(PIP) install --constraint constraints.txt --editable '.[cpu,bench,peers]'
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.export pyproject.toml constraints.txt

@@ -72,18 +72,18 @@ def test_the_result_says_where_and_with_what_it_was_measured(measured: dict[str,
 
 
 def test_samples_are_kept_on_demand(measured: dict[str, Any]) -> None:
-    samples = measured["samples_ms"]
+    samples = measured["samples"]["series"]
     assert set(samples) == set(latency.STAGES)
-    assert max(samples["encode"]) == measured["stages"]["encode"]["max"]
+    assert max(samples["encode"]) == pytest.approx(measured["stages"]["encode"]["max"], abs=1e-5)
     assert len(samples["next_select"]) == 7
 
 
 def test_overhead_is_a_ratio_of_medians(measured: dict[str, Any]) -> None:
-    samples, overhead = measured["samples_ms"], measured["overhead"]
+    samples, overhead = measured["samples"]["series"], measured["overhead"]
     bare = float(np.median(np.add(samples["tokenize"], samples["encode"])))
-    assert overhead["tokenize_and_encode_p50"] == pytest.approx(bare)
-    assert overhead["first_select_ratio"] == pytest.approx(np.median(samples["first_select"]) / bare)
-    assert overhead["next_select_share"] == pytest.approx(np.median(samples["next_select"]) / bare)
+    assert overhead["tokenize_and_encode_p50"] == pytest.approx(bare, abs=1e-4)
+    assert overhead["first_select_ratio"] == pytest.approx(np.median(samples["first_select"]) / bare, rel=1e-3)
+    assert overhead["next_select_share"] == pytest.approx(np.median(samples["next_select"]) / bare, rel=1e-3)
 
 
 def test_the_result_is_plain_data(measured: dict[str, Any]) -> None:
@@ -93,8 +93,8 @@ def test_the_result_is_plain_data(measured: dict[str, Any]) -> None:
 def test_without_samples_and_peer_their_keys_are_absent(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
     cold = {key: {"p50": 1.0} for key in ("import_ms", "rss_mb", "rss_after_answer_mb", "peak_rss_mb")}
     monkeypatch.setattr(latency, "cold_start", lambda *arguments: cold)
-    found = latency.run(runtime, QUERIES[:1], min_queries=2)
-    assert "samples_ms" not in found
+    found = latency.run(runtime, QUERIES[:1], min_queries=2, samples=False)
+    assert "samples" not in found
     assert "peers" not in found
     assert found["cold_start"] == {"import_ms": {"p50": 1.0}}
 

@@ -16,7 +16,7 @@ from edgeret.demonstrations import Demonstration, Step
 from edgeret.errors import BundleError, InputError
 from edgeret.runtime import Runtime, Task
 from edgeret.types import Call
-from edgeret_bench import next_tool
+from edgeret_bench import NEXT_TOOL_METHODS, baselines, next_tool
 from edgeret_export.recipe import Recipe
 
 METRICS = {"top1", "mrr", "f1", "recall@5", "recall@10"}
@@ -42,8 +42,9 @@ def always(answer: Callable[[Step], str]) -> Any:
 
 
 def test_a_result_has_the_keys_of_the_contract(runtime: Runtime) -> None:
-    found = next_tool.run(runtime, make_demonstrations(2), next_tool.NEXT_TOOL_METHODS)
-    assert set(found) == {"n_plans", "n_steps", "dag", "seed", "methods", "calibration", "fitness"}
+    found = next_tool.run(runtime, make_demonstrations(2), NEXT_TOOL_METHODS)
+    beside = {"ms_per_step", "by_plan_length", "samples"}
+    assert set(found) == {"n_plans", "n_steps", "dag", "seed", "methods", "calibration", "fitness", *beside}
     assert tuple(found["methods"]) == ("random", "dr", "lr", "dtdr-c", "dtdr-l", "dtdr-l-factored", "fused")
     for values in found["methods"].values():
         assert set(values) == METRICS
@@ -55,7 +56,7 @@ def test_a_result_has_the_keys_of_the_contract(runtime: Runtime) -> None:
 
 
 def test_heads_that_saw_the_demonstrations_beat_random(runtime: Runtime) -> None:
-    methods = next_tool.run(runtime, make_demonstrations(), next_tool.NEXT_TOOL_METHODS)["methods"]
+    methods = next_tool.run(runtime, make_demonstrations(), NEXT_TOOL_METHODS)["methods"]
     for name in ("dtdr-c", "dtdr-l-factored", "fused"):
         assert methods[name]["top1"] > methods["random"]["top1"] + 0.5
     assert methods["dtdr-l"]["top1"] > methods["random"]["top1"]
@@ -80,13 +81,13 @@ def test_random_repeats_under_a_seed_and_changes_with_it(runtime: Runtime) -> No
 
 
 def test_a_perfect_scorer_gets_one_everywhere(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(next_tool.Methods, "get", always(lambda step: step.taken))
+    monkeypatch.setattr(baselines.Methods, "get", always(lambda step: step.taken))
     found = next_tool.run(runtime, make_demonstrations(2), ["fused"])
     assert set(found["methods"]["fused"].values()) == {1.0}
 
 
 def test_a_scorer_of_wrong_answers_gets_no_top1(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(next_tool.Methods, "get", always(lambda step: "phone_call"))
+    monkeypatch.setattr(baselines.Methods, "get", always(lambda step: "phone_call"))
     found = next_tool.run(runtime, make_demonstrations(1), ["fused"])["methods"]["fused"]
     assert found["top1"] == 0.0
     assert 0 < found["mrr"] <= 0.5
@@ -100,7 +101,7 @@ def test_either_of_two_independent_calls_counts_as_right_in_a_dag(
     def reversed_choice(step: Step) -> str:
         return "write_note" if not step.history else step.taken
 
-    monkeypatch.setattr(next_tool.Methods, "get", always(reversed_choice))
+    monkeypatch.setattr(baselines.Methods, "get", always(reversed_choice))
     dag = next_tool.run(runtime, [plan(*tools, links=[(0, 2), (1, 2)])], ["fused"])
     chain = next_tool.run(runtime, [plan(*tools)], ["fused"])
     assert (dag["dag"], chain["dag"]) == (True, False)
@@ -113,21 +114,21 @@ def test_either_of_two_independent_calls_counts_as_right_in_a_dag(
 
 
 def test_a_link_forbids_the_call_that_still_waits(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(next_tool.Methods, "get", always(lambda step: "send_mail"))
+    monkeypatch.setattr(baselines.Methods, "get", always(lambda step: "send_mail"))
     found = next_tool.run(runtime, [plan("find_file", "send_mail", links=[(0, 1)])], ["fused"])
     assert found["methods"]["fused"]["top1"] == pytest.approx(1 / 3)
 
 
 def test_a_tool_without_demonstrations_can_be_scored(runtime: Runtime) -> None:
-    found = next_tool.run(runtime, [plan("phone_call", query="call my phone")], next_tool.NEXT_TOOL_METHODS)
+    found = next_tool.run(runtime, [plan("phone_call", query="call my phone")], NEXT_TOOL_METHODS)
     assert found["n_steps"] == 2
     # Its place is behind every label for methods that know labels only.
     assert found["methods"]["dtdr-c"]["mrr"] <= 0.5 * (1 / len(runtime.labels) + 1)
 
 
 def test_an_unknown_method_is_refused_with_the_list(runtime: Runtime) -> None:
-    expected = "unknown method 'dtdr-x'; choose among: random, dr, lr, dtdr-c, dtdr-l, dtdr-l-factored, fused"
-    with pytest.raises(InputError, match=f"^{re.escape(expected)}$"):
+    expected = "unknown method 'dtdr-x'; choose among: random, dr, lr, dtdr-c, dtdr-l, dtdr-l-factored, fused, "
+    with pytest.raises(InputError, match=f"^{re.escape(expected)}similarity, bm25, tool-graph, less-is-more$"):
         next_tool.run(runtime, make_demonstrations(1), ["fused", "dtdr-x"])
 
 
@@ -144,7 +145,7 @@ def test_a_bundle_without_baselines_names_the_method_that_needs_them(bare: Runti
 
 
 def test_a_bundle_without_baselines_still_measures_the_others(bare: Runtime) -> None:
-    methods = [m for m in next_tool.NEXT_TOOL_METHODS if m not in ("lr", "dtdr-l")]
+    methods = [m for m in NEXT_TOOL_METHODS if m not in ("lr", "dtdr-l")]
     assert list(next_tool.run(bare, make_demonstrations(1), methods)["methods"]) == methods
 
 

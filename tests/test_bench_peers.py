@@ -293,7 +293,7 @@ def test_every_system_has_accuracy_times_and_samples(measured: dict[str, Any]) -
         assert list(system["accuracy"]) == ["top1", "ndcg@5", "recall@5", "mrr"]
         assert all(0 <= value <= 1 for value in system["accuracy"].values())
         assert 0 <= system["ms"]["p50"] <= system["ms"]["p90"] <= system["ms"]["p99"] <= system["ms"]["max"]
-        assert len(measured["samples_ms"][name]) == system["ms"]["n"] == 70
+        assert len(measured["samples"]["series"][name]) == system["ms"]["n"] == 70
         assert system["rss_mb"] > 0
     assert measured["systems"]["bm25s"]["build_ms"] > 0
     assert measured["systems"]["edgeret search"]["build_ms"] is None

@@ -382,7 +382,8 @@ def test_the_command_prints_json_tables_or_one_line(tiny: Path, demos: str, caps
     argv = ["plan", str(tiny), "--demos", demos, "--steps", "5", "--plans", "2", "--threads", "1"]
     assert main([*argv, "--json"]) == 0
     result = json.loads(capsys.readouterr().out)
-    assert list(result) == ["bundle_hash", *KEYS]
+    assert list(result)[-len(KEYS) - 1 :] == ["bundle_hash", *KEYS]
+    assert (result["schema"], result["kind"]) == ("edgeret-result/1", "plan")
     assert main(argv) == 0
     text = capsys.readouterr().out
     for words in ("fsa by calls of the plan", "coverage", "whole plans", "no planner: this bundle has no planner"):

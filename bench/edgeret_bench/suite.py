@@ -61,13 +61,8 @@ def run(
         seconds[name] = round(perf_counter() - began, 1)
         written.append(file)
     report = write_report([(file.stem, read_result(file)) for file in written], target / REPORT) if written else {}
-    return {
-        "ok": bool(written),
-        "results": [str(f) for f in written],
-        "unavailable": missing,
-        "seconds": seconds,
-        **report,
-    }
+    results = [str(file) for file in written]
+    return {**report, "ok": bool(written), "results": results, "unavailable": missing, "seconds": seconds}
 
 
 def _query(demonstration: Demonstration) -> str:

@@ -53,7 +53,13 @@ def _next_tool(result: Result) -> list[Figure]:
     scatter = go.Figure(
         [
             go.Scatter(
-                x=[cost[m]["p50"]], y=[v["top1"]], name=m, text=[m], mode="markers+text", textposition="top center"
+                x=[cost[m]["p50"]],
+                y=[v["top1"]],
+                name=m,
+                text=[m],
+                mode="markers+text",
+                textposition="top center",
+                cliponaxis=False,
             )
             for m, v in methods.items()
         ]
@@ -232,6 +238,7 @@ def _peers(result: Result) -> list[Figure]:
             name=n,
             mode="markers+text",
             textposition="top center",
+            cliponaxis=False,
         )
         for n, s in result["systems"].items()
     ]

@@ -52,7 +52,7 @@ function draw(id, figure) {
     font: { color: ink, family: 'system-ui, sans-serif' }, margin: { t: 16, r: 16, b: 48, l: 56 },
     legend: { orientation: 'h', y: -0.2 },
     xaxis: { ...figure.layout.xaxis, ...axis }, yaxis: { ...figure.layout.yaxis, ...axis } };
-  Plotly.react(id, figure.data, layout, { responsive: true, displaylogo: false });
+  Plotly.react(id, figure.data, layout, { responsive: true, displayModeBar: false });
 }
 const drawings = JSON.parse(document.getElementById('drawings').textContent);
 function drawAll() {
