@@ -7,6 +7,7 @@ import json
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from edgeret import __version__
@@ -71,7 +72,8 @@ def make_parser() -> argparse.ArgumentParser:
 
     for command in (search, select, prompt, plan):
         add_runtime_options(command)
-    add_command(commands, "inspect", "Show what a bundle holds.", _inspect, _print_inspect, bundle=True)
+    look = add_command(commands, "inspect", "Show what a bundle holds.", _inspect, _print_inspect, bundle=True)
+    look.add_argument("--html", metavar="FILE", help="draw it too: tools, clusters and transitions, files and licences")
     add_command(commands, "verify", "Check every byte of a bundle.", _verify, _print_checks, bundle=True)
     doctor = add_command(
         commands, "doctor", "Check that a bundle works on this device.", _doctor, _print_checks, bundle=True
@@ -278,7 +280,12 @@ def _inspect(arguments: argparse.Namespace) -> Mapping[str, Any]:
     info = bundle.manifest.info
     names = bundle.map(INDEX_ROLE).get("names", [])
     encoder = dict(info["encoder"])
+    if arguments.html is not None:
+        from edgeret.drawing import draw
+
+        draw(bundle, Path(arguments.html))
     return {
+        **({} if arguments.html is None else {"html": arguments.html}),
         "bundle": str(bundle.path),
         "format_version": bundle.manifest.version,
         "content_hash": bundle.manifest.content_hash,
@@ -322,6 +329,8 @@ def _print_inspect(result: Mapping[str, Any]) -> str:
     if "top1" in held_out:
         top1 = ", ".join(f"{name} {value:.3f}" for name, value in held_out["top1"].items())
         lines.append(f"held out top-1 {top1}; ECE {held_out['ece_calibrated']:.4f}")
+    if "html" in result:
+        lines.append(f"picture  {result['html']}")
     return "\n".join([*lines, "", table(rows, ("file", "role", "MB", "licence", "source"))])
 
 

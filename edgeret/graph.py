@@ -211,6 +211,17 @@ class Graph:
         result[targets] = counts / np.float32(context.total)
         return result
 
+    def transitions(self) -> NDArray[np.float64]:
+        """What followed which single tool, in every cluster: rows of (cluster or GLOBAL, label before or PADDING for
+        `<start>`, label after, count), float64 (transitions, 4). For whoever draws the graph."""
+        parts = [np.empty((0, 4))]
+        for tools, place in self._contexts.items():
+            if len(tools) == 1:
+                span = slice(place.start, place.stop)
+                columns = (self._clusters[span], np.full(place.stop - place.start, tools[0]), self._targets[span])
+                parts.append(np.column_stack((*columns, self._counts[span])))
+        return np.concatenate(parts)
+
     def _counted(self, context: _Context) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
         """What followed a context among all demonstrations: labels and their counts."""
         place = slice(context.start, context.clusters_start)
