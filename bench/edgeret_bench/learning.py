@@ -48,7 +48,7 @@ def run(
     if repeated:
         say(f"{repeated} test queries are among the training queries word for word; they flatter every method")
     both = [*train, *test]
-    queries, table = _encode(runtime, both)
+    queries, table = encode(runtime, both)
     rows = np.flatnonzero(table.written & (table.plan >= len(train)))
     acceptable = table.acceptable()[rows]
     order = np.random.default_rng(seed).permutation(len(train))
@@ -61,7 +61,7 @@ def run(
         chosen = table.select(np.isin(table.plan, used))
         head = predict_head(chosen, table, queries, rows, options)
         n_clusters = clusters_for(len(used))
-        graph = _graph(
+        graph = score_graph(
             runtime, fit_graph(chosen, queries.vectors, n_clusters, recipe.order, seed), table, queries, rows
         )
         figures = _top1(runtime, head, graph, acceptable)
@@ -70,7 +70,7 @@ def run(
     if max(shares) < 1:
         head = predict_head(everything, table, queries, rows, options)
     for n_clusters in track(sorted(clusters), "clusters", len(clusters)):
-        graph = _graph(
+        graph = score_graph(
             runtime, fit_graph(everything, queries.vectors, n_clusters, recipe.order, seed), table, queries, rows
         )
         figures = _top1(runtime, head, graph, acceptable)
@@ -78,7 +78,8 @@ def run(
     return {"n_plans": len(test), "n_steps": len(rows), "repeated_queries": repeated, "seed": seed, **curves}
 
 
-def _encode(runtime: Runtime, demonstrations: Sequence[Demonstration]) -> tuple[Queries, StepTable]:
+def encode(runtime: Runtime, demonstrations: Sequence[Demonstration]) -> tuple[Queries, StepTable]:
+    """What heads are fitted on, from the bundle's encoder and tool vectors: the queries, and one table of decisions."""
     encoder = runtime.encoder
     prefix, n = encoder.spec.query_prefix, len(demonstrations)
     vectors = np.stack(
@@ -90,9 +91,10 @@ def _encode(runtime: Runtime, demonstrations: Sequence[Demonstration]) -> tuple[
     return Queries(vectors[:, 0], vectors[:, 1:], label_vectors), table
 
 
-def _graph(
+def score_graph(
     runtime: Runtime, tables: GraphTables, table: StepTable, queries: Queries, rows: NDArray[np.intp]
 ) -> NDArray[np.float32]:
+    """Probabilities (rows, labels) by the runtime's graph over other tables."""
     return predict_graph(tables.graph(runtime.graph.options), table, queries, rows)[0]
 
 

@@ -20,7 +20,7 @@ from edgeret_export.quantize import PRECISIONS
 
 
 def add_commands(commands: Any) -> None:
-    """Adds next-tool, plan, learning and retrieval."""
+    """Adds next-tool, plan, learning, methods and retrieval."""
     step = add_benchmark(
         commands, "next-tool", "Accuracy of the next function over plans.", _next_tool, _print_methods, bundle=True
     )
@@ -77,6 +77,14 @@ def add_commands(commands: Any) -> None:
     curve.add_argument("--seed", type=int, default=0, metavar="N", help="of the samples (default: %(default)s)")
     add_runtime_options(curve)
 
+    compared = add_benchmark(
+        commands, "methods", "The papers' methods beside edgeret's, all fitted anew.", _methods, _print_methods, True
+    )
+    compared.add_argument("--train", required=True, metavar="D", help="demonstrations to learn from: JSONL")
+    compared.add_argument("--demos", required=True, metavar="D", help="demonstrations to test on: JSONL")
+    compared.add_argument("--seed", type=int, default=0, metavar="N", help="default: %(default)s")
+    add_runtime_options(compared)
+
     search = add_benchmark(
         commands, "retrieval", "Quality of tool search by a query's words.", _retrieval, _print_methods
     )
@@ -126,6 +134,15 @@ def _learning(arguments: argparse.Namespace) -> Mapping[str, Any]:
     runtime = load_runtime(arguments)
     train, test = (read_demonstrations(path, runtime.tools) for path in (arguments.train, arguments.demos))
     result = learning.run(runtime, train, test, shares, clusters, arguments.seed)
+    return {"bundle_hash": runtime.manifest.content_hash, **result}
+
+
+def _methods(arguments: argparse.Namespace) -> Mapping[str, Any]:
+    from edgeret_bench import methods
+
+    runtime = load_runtime(arguments)
+    train, test = (read_demonstrations(path, runtime.tools) for path in (arguments.train, arguments.demos))
+    result = methods.run(runtime, train, test, arguments.seed)
     return {"bundle_hash": runtime.manifest.content_hash, **result}
 
 

@@ -138,6 +138,7 @@ def _provenance(result: Result) -> Table:
 
 _BY_KIND: Mapping[str, Callable[[Result], list[Table]]] = {
     "next-tool": _methods,
+    "methods": _methods,
     "retrieval": _methods,
     "plan": _plan,
     "latency": _latency,
