@@ -1,4 +1,4 @@
-"""What the three command lines share: one-line errors, exit codes, and JSON on stdout. Knows no command."""
+"""What the three command lines share: one-line errors, exit codes, JSON on stdout, whole files. Knows no command."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ import math
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, NoReturn
 
-from edgeret.errors import EdgeretError, MissingExtraError
+from edgeret.errors import EdgeretError, InputError, MissingExtraError
 
 Handler = Callable[[argparse.Namespace], Mapping[str, Any]]
 """A command: takes the parsed arguments and returns its result as JSON-ready data."""
@@ -61,6 +62,19 @@ def run(parser: argparse.ArgumentParser, argv: Sequence[str] | None = None, extr
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader left; that is no error of ours
         return 0
     return 0 if result.get("ok", True) else 1
+
+
+def write_whole(target: Path, text: str, option: str) -> None:
+    """Writes a file for people or programs, whole or not at all. Raises InputError, which names the `option` that
+    chooses another place."""
+    partial = target.with_name(target.name + ".partial")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        partial.write_text(text, encoding="utf-8")
+        partial.replace(target)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        raise InputError(f"{target}: cannot be written ({error.strerror}); give another place with {option}") from None
 
 
 def finite(value: Any) -> Any:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.bundle import Bundle
-from edgeret.errors import InputError
+from edgeret.console import write_whole
 from edgeret.graph import GLOBAL, PADDING, Graph, load_graph
 from edgeret.index import Index, load_index
 from edgeret.types import END
@@ -74,13 +74,7 @@ def draw(bundle: Bundle, target: Path) -> None:
             "</body></html>",
         )
     )
-    partial = target.with_name(target.name + ".partial")
-    try:
-        partial.write_text(text, encoding="utf-8")
-        partial.replace(target)
-    except OSError as error:
-        partial.unlink(missing_ok=True)
-        raise InputError(f"{target}: cannot be written ({error.strerror}); give another place with --html") from None
+    write_whole(target, text, "--html")
 
 
 def tool_map(graph: Graph, index: Index, moves: NDArray[np.float64]) -> str:

@@ -75,8 +75,8 @@ def test_inspect_writes_it_and_says_where_it_cannot(
     assert main(["inspect", str(tiny), "--html", str(target)]) == 0
     assert target.is_file()
     assert str(target) in capsys.readouterr().out
-    assert main(["inspect", str(tiny), "--html", str(tmp_path / "no" / "such.html")]) == 2
-    assert re.search(r"such\.html: cannot be written .*--html", capsys.readouterr().err)
+    assert main(["inspect", str(tiny), "--html", str(tmp_path)]) == 2
+    assert re.search(r"cannot be written .*--html", capsys.readouterr().err)
     with pytest.raises(InputError):
         draw(open_bundle(tiny), tmp_path)
 

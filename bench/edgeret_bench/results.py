@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from edgeret import __version__
-from edgeret.console import finite
+from edgeret.console import finite, write_whole
 from edgeret.device import available_cpus, instruction_set
 from edgeret.doctor import versions
 from edgeret.errors import InputError
@@ -56,14 +56,7 @@ def stamp(kind: str, arguments: argparse.Namespace, result: Mapping[str, Any]) -
 
 def write_result(path: Path, result: Mapping[str, Any]) -> None:
     """Writes the file whole or not at all. Raises InputError if it cannot be written."""
-    partial = path.with_name(path.name + ".partial")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_text(json.dumps(finite(result), ensure_ascii=False), encoding="utf-8")
-        partial.replace(path)
-    except OSError as error:
-        partial.unlink(missing_ok=True)
-        raise InputError(f"{path}: cannot be written ({error.strerror}); give another place with -o") from None
+    write_whole(path, json.dumps(finite(result), ensure_ascii=False), "-o")
 
 
 def read_result(path: str | Path) -> dict[str, Any]:

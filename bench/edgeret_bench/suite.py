@@ -8,8 +8,9 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+from edgeret.console import write_whole
 from edgeret.demonstrations import Demonstration
-from edgeret.errors import EdgeretError, InputError
+from edgeret.errors import EdgeretError
 from edgeret_bench import NEXT_TOOL_METHODS
 from edgeret_bench.report import write_report
 from edgeret_bench.results import read_result
@@ -34,11 +35,7 @@ def run(
     the others go on. Raises InputError if the folder cannot be written.
     """
     queries = target / "queries.jsonl"
-    try:
-        target.mkdir(parents=True, exist_ok=True)
-        queries.write_text("".join(map(_query, demonstrations)), encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"{target}: cannot be written ({error.strerror}); give another folder with -o") from None
+    write_whole(queries, "".join(map(_query, demonstrations)), "-o")
     timed = ["--queries", str(queries)]
     plan: dict[str, list[str]] = {
         "next-tool": [bundle, "--demos", demos, "--methods", METHODS],

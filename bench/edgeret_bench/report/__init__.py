@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from edgeret.console import write_whole
 from edgeret.errors import InputError
 from edgeret_bench.report.page import render
 from edgeret_bench.report.tables import Table, cell_text, tables
@@ -31,13 +32,7 @@ def write_report(results: Sequence[tuple[str, Mapping[str, Any]]], target: Path)
         text = render(figures, found, results)
     else:
         text = to_markdown(found) if target.suffix == ".md" else to_csv(found)
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        partial = target.with_name(target.name + ".partial")
-        partial.write_text(text, encoding="utf-8")
-        partial.replace(target)
-    except OSError as error:
-        raise InputError(f"{target}: cannot be written ({error.strerror}); give another place with -o") from None
+    write_whole(target, text, "-o")
     return {"report": str(target), "results": len(results), "figures": len(figures), "tables": len(found)}
 
 
