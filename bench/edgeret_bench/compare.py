@@ -17,11 +17,15 @@ from edgeret.errors import InputError
 
 RESAMPLES = 2000
 CONFIDENCE = 0.95
+TINY = 1e-12
 BLOCK = 64
 """Neighbouring measurements that a bootstrap takes or leaves together."""
 THRESHOLDS = {"ms": 1.1, "score": 1.02}
 """How many times worse, by unit, is called a regression."""
 Values = NDArray[np.float64]
+MIN_GROUPS = 6
+"""Blocks or plans below which resampling them says nothing; the interval is then without end."""
+UNKNOWN: Values = np.array([-np.inf, np.inf])
 
 
 def compare(
@@ -81,6 +85,8 @@ def _row(
         worse = float(draws[0][0])
         low, high = _interval(draws[1])
     verdict = "regression" if low > 1 and worse >= limit else "worse" if low > 1 else "better" if high < 1 else "same"
+    if not np.isfinite(high):
+        verdict = "too few samples"
     a, b = medians
     return {"before": a, "after": b, "worse": worse, "low": low, "high": high, "verdict": verdict}
 
@@ -94,8 +100,12 @@ def _times(
     if first.get("order") == second.get("order"):
         n = min(len(a), len(b))
         ratios = b[:n] - a[:n]  # block by block, the same queries
+        if n < MIN_GROUPS:
+            return raw, (ratios, UNKNOWN)
         picks = rng.integers(len(ratios), size=(RESAMPLES, len(ratios)))
         return raw, (ratios, np.median(ratios[picks], axis=1))
+    if min(len(a), len(b)) < MIN_GROUPS:
+        return raw, (np.array([np.median(b) - np.median(a)]), UNKNOWN)
     left, right = (np.median(side[rng.integers(len(side), size=(RESAMPLES, len(side)))], axis=1) for side in (a, b))
     return raw, (np.array([np.median(b) - np.median(a)]), right - left)
 
@@ -128,17 +138,20 @@ def _scores(
         sides.append((np.bincount(groups, values), np.bincount(groups)))
     means = tuple(float(sums.sum() / counts.sum()) for sums, counts in sides)
     same = first.get("order") == second.get("order") and len(sides[0][0]) == len(sides[1][0])
+    point = np.array([max(means[0], TINY) / max(means[1], TINY)])
+    if min(len(sums) for sums, _ in sides) < MIN_GROUPS:
+        return (means[0], means[1]), (point, np.exp(UNKNOWN))
     drawn, picks = [], None
     for sums, counts in sides:
         if picks is None or not same:
             picks = rng.integers(len(sums), size=(RESAMPLES, len(sums)))
         drawn.append(sums[picks].sum(axis=1) / counts[picks].sum(axis=1))
-    tiny = 1e-12
-    point = np.array([max(means[0], tiny) / max(means[1], tiny)])
-    return (means[0], means[1]), (point, np.maximum(drawn[0], tiny) / np.maximum(drawn[1], tiny))
+    return (means[0], means[1]), (point, np.maximum(drawn[0], TINY) / np.maximum(drawn[1], TINY))
 
 
 def _interval(draws: Values) -> tuple[float, float]:
+    if not np.isfinite(draws).all():
+        return 0.0, float("inf")
     tail = (1 - CONFIDENCE) / 2
     low, high = np.quantile(draws, (tail, 1 - tail))
     return float(low), float(high)
