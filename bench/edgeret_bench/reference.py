@@ -50,13 +50,15 @@ def _graph() -> bytes:
     from onnx import TensorProto, helper, numpy_helper
 
     rng = np.random.default_rng(1)
-    nodes, weights, last = [], [], "x"
+    # All layers share their weights, so that the work leaves the encoder's own where they are in the caches.
+    shapes = {"up": (WIDTH, HIDDEN), "down": (HIDDEN, WIDTH)}
+    scaled = {name: rng.standard_normal(shape) / shape[0] ** 0.5 for name, shape in shapes.items()}
+    weights = [numpy_helper.from_array(value.astype(np.float32), name) for name, value in scaled.items()]
+    nodes, last = [], "x"
     for layer in range(LAYERS):
-        for name, shape in (("up", (WIDTH, HIDDEN)), ("down", (HIDDEN, WIDTH))):
-            weight, product = f"{name}{layer}", f"{name}{layer}_product"
-            scaled = rng.standard_normal(shape) / shape[0] ** 0.5
-            weights.append(numpy_helper.from_array(scaled.astype(np.float32), weight))
-            nodes.append(helper.make_node("MatMul", [last, weight], [product]))
+        for name in shapes:
+            product = f"{name}{layer}"
+            nodes.append(helper.make_node("MatMul", [last, name], [product]))
             nodes.append(helper.make_node("Tanh", [product], [f"{product}_tanh"]))
             last = f"{product}_tanh"
     shape = [ROWS, WIDTH]
