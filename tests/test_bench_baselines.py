@@ -9,17 +9,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import TOOLS, WORDS, build_tiny, make_demonstrations
+from conftest import TOOLS, make_demonstrations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import edgeret
-from edgeret.demonstrations import Demonstration, Step
+from edgeret.demonstrations import Step
 from edgeret.errors import InputError, PlannerError
 from edgeret.planner import PlannerSpec
 from edgeret.prompt import Prompt
 from edgeret.runtime import Runtime
-from edgeret.types import END, Call, Usage
+from edgeret.types import END, Usage
 from edgeret_bench import OTHER_METHODS, next_tool
 from edgeret_bench.baselines import IDEAL_GRAMMAR, Methods, convolve
 from edgeret_bench.metrics import rank
@@ -123,20 +123,6 @@ def test_tool_graph_convolves_with_what_followed_what(runtime: Runtime) -> None:
         found = dict(zip(task.candidate_names, scores.tolist(), strict=True))
         found.pop(END)
         assert found == pytest.approx(expected, abs=1e-6)
-
-
-def test_a_tool_that_all_tools_follow_alike_has_followers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    plans = [("find_file", "send_mail"), ("find_file", "find_file")]
-    demonstrations = [
-        Demonstration(f"{i}-{r}", f"find my file {word}", tuple(map(Call, plan)))
-        for r, word in enumerate(WORDS[:8])
-        for i, plan in enumerate(plans)
-    ]
-    monkeypatch.setattr("conftest.make_demonstrations", lambda: demonstrations)
-    runtime = edgeret.load(build_tiny(tmp_path / "two", tools=TOOLS[:2]), threads=1)
-    names = list(runtime.index.names)
-    follows = Methods(runtime, 0)._followers()
-    assert follows[names.index("find_file"), names.index("send_mail")]
 
 
 def test_convolution_worked_by_hand() -> None:

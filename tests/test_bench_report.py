@@ -183,7 +183,7 @@ def browse(file: Path, profile: Path) -> dict[str, str]:
         pytest.skip("neither chromium nor google-chrome is on the PATH")
     options = ["--headless=new", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=8000", "--dump-dom"]
     command = [CHROMIUM, *options, f"--user-data-dir={profile}", file.as_uri()]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
     root = re.search(r"<html[^>]*>", done.stdout)
     assert root is not None, done.stderr
     return {str(name): str(value) for name, value in re.findall(r'data-(\w+)="([^"]*)"', root.group())}

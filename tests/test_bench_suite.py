@@ -21,13 +21,23 @@ from edgeret_bench.results import read_result
 from edgeret_export.recipe import Recipe
 
 ALL = ["next-tool", "plan", "peers", "latency", "scaling", "learning"]
+COLD = ("load_ms", "rss_mb", "rss_after_answer_mb", "peak_rss_mb")
+
+
+def absent(name: str, threads: int) -> None:
+    raise MissingExtraError(f"peer-{name}", f"the peer {name}")
 
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """The suite's benchmarks with next to nothing to do, and with one peer, which is not installed."""
     for module, name, value in (
-        *((latency, name, 1) for name in ("COLD_RUNS", "WARMUP")),
+        (latency, "WARMUP", 1),
+        (
+            latency,
+            "cold_start",
+            lambda *_: {key: {"p50": 1.0, "p90": 1.0, "p99": 1.0, "max": 1.0, "n": 1} for key in COLD},
+        ),
         (latency, "run", bounded(latency.run, min_queries=8, min_seconds=0)),
         *((sweeps, name, 8) for name in ("QUERIES", "BLOCK")),
         (sweeps, "SLICE_SECONDS", 0.02),
@@ -39,8 +49,8 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
         (learning, "SHARES", (0.5, 1.0)),
         (learning, "CLUSTERS", (2,)),
         (measure, "run", bounded(measure.run, min_queries=8)),
-        (measure, "PEERS", ("semantic-router",)),
-        (measure, "_model", Path),
+        (measure, "PEERS", ("graph-tool-call",)),
+        (measure, "PeerProcess", absent),
     ):
         monkeypatch.setattr(module, name, value)
 
@@ -85,22 +95,20 @@ def test_everything_is_measured_and_reported(
     assert list(results["next-tool"]["methods"]) == suite.METHODS.split(",")
     assert {"threads_sweep", "batches", "sustained", "samples"} <= set(results["latency"])
     # A peer that is not installed is a reason in a result, and no reason to stop.
-    assert list(results["peers"]["unavailable"]) == ["semantic-router"]
+    assert list(results["peers"]["unavailable"]) == ["graph-tool-call"]
     assert list(results["peers"]["systems"]) == ["edgeret search", "edgeret select"]
     page = (target / "report.html").read_text(encoding="utf-8")
     assert found["report"] == str(target / "report.html")
     assert page.count('<div class="plot"') == found["figures"] > 10
-    assert "semantic-router: " in page
+    assert "graph-tool-call: " in page
     for name in ALL:
         assert f"{name}: where and how" in page
 
 
 @pytest.mark.usefixtures("small")
 def test_what_a_bundle_cannot_do_is_reported_and_the_rest_measured(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    cold = {key: {"p50": 1.0} for key in ("rss_mb", "rss_after_answer_mb", "peak_rss_mb")}
-    monkeypatch.setattr(latency, "cold_start", lambda *_: cold)
     bundle = build_tiny(tmp_path / "bare", recipe=Recipe(precision="fp32", baselines=False))
     no_tools = write_demonstrations(tmp_path / "none.jsonl", [d for d in make_demonstrations(2) if not d.calls])
     target = tmp_path / "results"
