@@ -1,0 +1,58 @@
+"""What tests of `edgeret-bench` commands share: running one, and the files it reads."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from edgeret.demonstrations import Demonstration
+from edgeret_bench.cli import main
+
+
+def run(*arguments: object, code: int = 0) -> None:
+    """Runs a command and checks its exit code."""
+    assert main([str(a) for a in arguments]) == code
+
+
+def printed(capsys: pytest.CaptureFixture[str], *arguments: object, code: int = 0) -> dict[str, Any]:
+    """The JSON object that a command prints."""
+    capsys.readouterr()
+    run(*arguments, "--json", code=code)
+    value = json.loads(capsys.readouterr().out)
+    assert isinstance(value, dict)
+    return value
+
+
+def refused(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
+    """The one line with which a command refuses its input."""
+    capsys.readouterr()
+    try:
+        code: Any = main([str(a) for a in arguments])
+    except SystemExit as stop:
+        code = stop.code
+    out, err = capsys.readouterr()
+    assert (code, out) == (2, "")
+    assert "Traceback" not in err
+    assert len(err.strip().splitlines()) == 1
+    return err
+
+
+def write_demonstrations(path: Path, demonstrations: Sequence[Demonstration]) -> Path:
+    """Demonstrations as JSONL."""
+    rows = [
+        {"id": d.id, "query": d.query, "calls": [{"tool": c.tool, "arguments": dict(c.arguments)} for c in d.calls]}
+        for d in demonstrations
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def write_queries(path: Path, queries: Sequence[str]) -> Path:
+    """Retrieval queries as JSONL; the tools named are not looked at by those who time."""
+    rows = [{"id": str(i), "query": query, "tools": ["find_file"]} for i, query in enumerate(queries)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
