@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import math
 import os
@@ -45,6 +46,7 @@ def run(parser: argparse.ArgumentParser, argv: Sequence[str] | None = None, extr
     A library that is not installed is reported as the missing `extra` that brings it.
     """
     arguments = parser.parse_args(argv)
+    arguments.argv = list(sys.argv[1:] if argv is None else argv)
     try:
         try:
             result = arguments.handler(arguments)
@@ -67,14 +69,22 @@ def run(parser: argparse.ArgumentParser, argv: Sequence[str] | None = None, extr
 def write_whole(target: Path, text: str, option: str) -> None:
     """Writes a file for people or programs, whole or not at all. Raises InputError, which names the `option` that
     chooses another place."""
+    check_place(target, option)
     partial = target.with_name(target.name + ".partial")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_text(text, encoding="utf-8")
+        partial.write_bytes(text.encode("utf-8", "backslashreplace"))
         partial.replace(target)
     except OSError as error:
-        partial.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            partial.unlink(missing_ok=True)
         raise InputError(f"{target}: cannot be written ({error.strerror}); give another place with {option}") from None
+
+
+def check_place(target: Path, option: str) -> None:
+    """Raises InputError for a place where no file can be; better said before hours of work than after."""
+    if not target.name or target.is_dir():
+        raise InputError(f"{target}: cannot be written (it is no file's name); give another place with {option}")
 
 
 def finite(value: Any) -> Any:

@@ -225,7 +225,8 @@ def test_the_command_stats_reads_what_fetch_wrote(tmp_path: Path, capsys: pytest
     tools, plans, _ = (str(path) for path in convert.write(DATASET, tmp_path))
     code, result, _ = run(capsys, "stats", "--tools", tools, "--demos", plans)
     assert code == 0
-    assert result == statistics(TOOLS, PLANS)
+    assert statistics(TOOLS, PLANS).items() <= result.items()
+    assert (result["kind"], result["inputs"]["demos"]["name"]) == ("stats", "demonstrations.jsonl")
     assert main(["stats", "--tools", tools, "--demos", plans]) == 0
     assert "1.8 ± 0.8" in capsys.readouterr().out
 

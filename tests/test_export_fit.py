@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from conftest import TOOLS, build_tiny
 from scipy.optimize import check_grad
 from sklearn.linear_model import LogisticRegression
@@ -334,8 +335,15 @@ def test_the_command_line_overrides_the_file_and_the_file_the_defaults(tmp_path:
         read_recipe(tmp_path / "gone.toml")
 
 
-def test_the_same_inputs_give_the_same_bytes_of_every_file(tiny_original: Path, tmp_path: Path) -> None:
-    again = build_tiny(tmp_path / "again")
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_the_same_inputs_give_the_same_bytes_of_every_file(tiny_original: Path, tmp_path: Path, threads: int) -> None:
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        again = build_tiny(tmp_path / "again")
+        assert torch.get_num_threads() == threads
+    finally:
+        torch.set_num_threads(before)
     first, second = ({f.name: f.read_bytes() for f in b.iterdir()} for b in (tiny_original, again))
     assert first.keys() == second.keys()
     assert [name for name in first if first[name] != second[name]] == []

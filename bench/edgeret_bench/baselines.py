@@ -149,7 +149,7 @@ class Methods:
         order = [position[name] for name in self._runtime.labels[:-1]]
         for name, label in number.items():
             row = self._runtime.graph.markov(label)[:-1]
-            if row.max(initial=0) > row.min(initial=0):  # a tool that nothing follows has a flat row
+            if row.size and row.max() > row.min():  # a tool that nothing follows has a flat row
                 follows[position[name], order] = row > 0
         np.fill_diagonal(follows, False)
         return follows

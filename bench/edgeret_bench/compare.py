@@ -43,13 +43,13 @@ def compare(
     """
     if before["kind"] != after["kind"]:
         raise InputError(f"cannot compare a result of '{before['kind']}' with one of '{after['kind']}'")
-    first, second = (result.get("samples") for result in (before, after))
+    first, second = (_samples(result) for result in (before, after))
     if not first or not second:
         raise InputError(
             "a result without its samples cannot be compared; it was made with --no-samples, or its kind "
             f"('{before['kind']}') keeps none"
         )
-    if threshold is not None and threshold < 1:
+    if threshold is not None and not threshold >= 1:
         raise InputError(f"the threshold is how many times worse is too bad, at least 1; found {threshold}")
     unit = str(first["unit"])
     limit = THRESHOLDS[unit] if threshold is None else threshold
@@ -60,7 +60,8 @@ def compare(
             rows.append({"name": name, **_row(name, first, second, unit, limit, rng)})
     if not rows:
         known = ", ".join(first["series"])
-        raise InputError(f"the two results have no series '{only}' in common; the first has: {known}")
+        what = "series" if only is None else f"series '{only}'"
+        raise InputError(f"the two results have no {what} in common; the first has: {known}")
     return {
         "ok": not any(row["verdict"] == "regression" for row in rows),
         "kind": before["kind"],
@@ -71,6 +72,21 @@ def compare(
         "warnings": _warnings(before, after, first, second),
         "series": rows,
     }
+
+
+def _samples(result: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """A result's samples, None if it keeps none. Raises InputError for samples that make no sense."""
+    samples = result.get("samples")
+    if not samples:
+        return None
+    series = samples.get("series") if isinstance(samples, Mapping) else None
+    sound = isinstance(series, Mapping) and series and all(isinstance(v, list) and v for v in series.values())
+    if not sound or samples.get("unit") not in THRESHOLDS:
+        raise InputError(
+            f"the samples of a result of '{result['kind']}' make no sense: expected a unit (ms or score) and series of "
+            "numbers; measure again"
+        )
+    return dict(samples)
 
 
 def _row(
@@ -95,7 +111,8 @@ def _times(
     name: str, first: Mapping[str, Any], second: Mapping[str, Any], rng: np.random.Generator
 ) -> tuple[tuple[float, float], tuple[Values, Values]]:
     """Medians in ms; log ratios of blocks, and medians of resampled ones."""
-    a, b = (_blocks(side, name) for side in (first, second))
+    both = all(side.get("reference", {}).get(_reference_of(side, name)) for side in (first, second))
+    a, b = (_blocks(side, name, both) for side in (first, second))
     raw = float(np.median(first["series"][name])), float(np.median(second["series"][name]))
     if first.get("order") == second.get("order"):
         n = min(len(a), len(b))
@@ -110,13 +127,17 @@ def _times(
     return raw, (np.array([np.median(b) - np.median(a)]), right - left)
 
 
-def _blocks(samples: Mapping[str, Any], name: str) -> Values:
-    """Log median of every block, in units of the reference workload's median in the same block."""
+def _reference_of(samples: Mapping[str, Any], name: str) -> str | None:
+    found: str | None = samples.get("reference_of", {}).get(name)
+    return found
+
+
+def _blocks(samples: Mapping[str, Any], name: str, in_references: bool) -> Values:
+    """Log median of every block, in ms or in units of the reference workload's median in the same block."""
     medians = _medians(samples["series"][name], BLOCK)
-    reference = samples.get("reference", {}).get(samples.get("reference_of", {}).get(name))
-    if not reference:
+    if not in_references:
         return medians
-    beside = _medians(reference, BLOCK // int(samples["reference_every"]))
+    beside = _medians(samples["reference"][_reference_of(samples, name)], BLOCK // int(samples["reference_every"]))
     return medians[: len(beside)] - beside[: len(medians)]
 
 
@@ -176,6 +197,6 @@ def _warnings(
     }
     if changed:
         found.append(f"other versions of {', '.join(sorted(changed))}")
-    if first["unit"] == "ms" and not (first.get("reference") and second.get("reference")):
+    if first["unit"] == "ms" and not all(any(side.get("reference", {}).values()) for side in (first, second)):
         found.append("no reference workload in one of them, so a slower machine looks like a slower edgeret")
     return found

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeret.errors import MissingExtraError
+from edgeret.errors import InputError, MissingExtraError
 from edgeret.index import Index, build_hnsw, hnsw_available, open_hnsw
 from edgeret_export.progress import track
 
@@ -18,6 +18,8 @@ QUERIES, K, TOPICS = 400, 10, 64
 
 def run(dimension: int, seed: int) -> dict[str, Any]:
     """Medians of both searches on seeded synthetic libraries, and the first size at which HNSW wins from there on."""
+    if dimension < 1:
+        raise InputError(f"the dimension must be at least 1, found {dimension}")
     if not hnsw_available():
         raise MissingExtraError("hnsw", "measuring HNSW")
     rows = []

@@ -75,7 +75,7 @@ def run(
     reference_ms: dict[str, list[float]] = {name: [] for name in reference.measure()}
     faults, seconds = np.zeros(2), 0.0
     for start in track(_starts(min_queries, min_seconds), "queries", -(-min_queries // BLOCK)):
-        size = BLOCK if start >= min_queries else min(BLOCK, min_queries - start)
+        size = BLOCK if min_seconds else min(BLOCK, min_queries - start)  # the same blocks in every run
         block = [queries[i % len(queries)] for i in range(start, start + size)]
         began, before = perf_counter(), page_faults()
         for i, query in enumerate(block):

@@ -41,7 +41,8 @@ def run(
     Tools that a sample never calls are ranked by their descriptions alone, as the head does. Raises InputError for
     shares, numbers of clusters or plans that make no sense.
     """
-    if not train or not test or min(shares, default=0) <= 0 or max(shares) > 1 or min(clusters, default=0) < 1:
+    sound = shares and clusters and all(0 < share <= 1 for share in shares) and min(clusters) >= 1
+    if not train or not test or not sound:
         raise InputError("learning curves need plans to train and to test on, shares above 0 up to 1, clusters from 1")
     known = {plain(d.query) for d in train}
     repeated = sum(plain(d.query) in known for d in test)

@@ -7,7 +7,6 @@ import hashlib
 import json
 import os
 import platform
-import sys
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
@@ -45,7 +44,7 @@ def stamp(kind: str, arguments: argparse.Namespace, result: Mapping[str, Any]) -
         "schema": f"{SCHEMA}/{VERSION}",
         "kind": kind,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "command": ["edgeret-bench", *getattr(arguments, "argv", sys.argv[1:])],
+        "command": ["edgeret-bench", *arguments.argv],
         "bundle": Path(arguments.bundle).name if getattr(arguments, "bundle", None) else None,
         "inputs": {name: _file(Path(value)) for name, value in given.items()},
         "options": {k: v for k, v in sorted(vars(arguments).items()) if k not in _NOT_OPTIONS},

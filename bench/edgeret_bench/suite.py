@@ -52,7 +52,7 @@ def run(
         file, began = target / f"{name}.json", perf_counter()
         try:
             benchmark([name, *options, "-o", str(file)])
-        except EdgeretError as error:
+        except (EdgeretError, ModuleNotFoundError) as error:
             missing[name] = str(error)
             continue
         seconds[name] = round(perf_counter() - began, 1)

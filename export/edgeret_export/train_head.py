@@ -158,6 +158,10 @@ def fit_plain(
     """
     import torch
 
+    # Several threads add floats in another order; one gives the same weights whatever the machine, or the process
+    # before, made of them.
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
     torch.manual_seed(seed)
     target = torch.zeros(len(table), len(table.labels))
     target[table.target_row, table.target_label] = torch.from_numpy(table.target_share)
@@ -172,6 +176,7 @@ def fit_plain(
             (losses * weight[rows]).mean().backward()
             optimiser.step()
         schedule.step()
+    torch.set_num_threads(threads)
     return PlainHead(table.labels, layer.weight.detach().numpy().copy(), layer.bias.detach().numpy().copy())
 
 

@@ -14,7 +14,7 @@ from edgeret.prompt import MASKINGS
 from edgeret.texts import FORMS
 from edgeret.tools import read_tools
 from edgeret_bench import NEXT_TOOL_METHODS, OTHER_METHODS, RETRIEVAL_METHODS
-from edgeret_bench.commands.common import add_benchmark, cell, names, numbers
+from edgeret_bench.commands.common import add_benchmark, cell, names, numbers, seed, some
 from edgeret_export.cards import DEFAULT_ENCODER, find_card
 from edgeret_export.quantize import PRECISIONS
 
@@ -32,7 +32,7 @@ def add_commands(commands: Any) -> None:
         help=f"default: %(default)s; also {', '.join(OTHER_METHODS)}",
     )
     step.add_argument(
-        "--seed", type=int, default=0, metavar="N", help="seed of the method random (default: %(default)s)"
+        "--seed", type=seed, default=0, metavar="N", help="seed of the method random (default: %(default)s)"
     )
     add_runtime_options(step)
 
@@ -59,7 +59,7 @@ def add_commands(commands: Any) -> None:
     plan.add_argument(
         "--plans", type=int, default=40, metavar="N", help="plans run freely; 0: none (default: %(default)s)"
     )
-    plan.add_argument("--seed", type=int, default=0, metavar="N", help="of the sample (default: %(default)s)")
+    plan.add_argument("--seed", type=seed, default=0, metavar="N", help="of the sample (default: %(default)s)")
     add_runtime_options(plan)
 
     curve = add_benchmark(
@@ -74,7 +74,7 @@ def add_commands(commands: Any) -> None:
     curve.add_argument("--demos", required=True, metavar="D", help="demonstrations to test on: JSONL")
     curve.add_argument("--shares", metavar="a,b", help="of the training plans (default: 0.05,0.1,0.25,0.5,1)")
     curve.add_argument("--clusters", metavar="a,b", help="of a k-means run (default: 1,5,20,50,100,250)")
-    curve.add_argument("--seed", type=int, default=0, metavar="N", help="of the samples (default: %(default)s)")
+    curve.add_argument("--seed", type=seed, default=0, metavar="N", help="of the samples (default: %(default)s)")
     add_runtime_options(curve)
 
     compared = add_benchmark(
@@ -82,7 +82,7 @@ def add_commands(commands: Any) -> None:
     )
     compared.add_argument("--train", required=True, metavar="D", help="demonstrations to learn from: JSONL")
     compared.add_argument("--demos", required=True, metavar="D", help="demonstrations to test on: JSONL")
-    compared.add_argument("--seed", type=int, default=0, metavar="N", help="default: %(default)s")
+    compared.add_argument("--seed", type=seed, default=0, metavar="N", help="default: %(default)s")
     add_runtime_options(compared)
 
     search = add_benchmark(
@@ -104,7 +104,7 @@ def _next_tool(arguments: argparse.Namespace) -> Mapping[str, Any]:
 
     runtime = load_runtime(arguments)
     demonstrations = read_demonstrations(arguments.demos, runtime.tools)
-    result = next_tool.run(runtime, demonstrations, names(arguments.methods), arguments.seed)
+    result = next_tool.run(runtime, demonstrations, some(arguments.methods, "--methods"), arguments.seed)
     return {"bundle_hash": runtime.manifest.content_hash, **result}
 
 
@@ -205,7 +205,7 @@ def _retrieval(arguments: argparse.Namespace) -> Mapping[str, Any]:
     queries = read_queries(arguments.queries, [tool.name for tool in tools])
     exported = export_encoder(find_card(arguments.encoder), arguments.precision, arguments.offline)
     encoder = Encoder(exported.model, exported.tokenizer, exported.spec, choose(("cpu",), False, {}), available_cpus())
-    result = retrieval.run(tools, queries, encoder, names(arguments.methods), arguments.tool_text)
+    result = retrieval.run(tools, queries, encoder, some(arguments.methods, "--methods"), arguments.tool_text)
     return {"encoder": arguments.encoder, "precision": arguments.precision, **result}
 
 

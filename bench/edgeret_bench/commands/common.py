@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from edgeret.console import Handler, Printer, add_command
+from edgeret.console import Handler, Printer, add_command, check_place
 from edgeret.errors import InputError
 from edgeret_bench.results import stamp, write_result
 
@@ -18,6 +18,8 @@ def add_benchmark(
     """Adds a command whose result is stamped, and written to a file with `-o`."""
 
     def stamped(arguments: argparse.Namespace) -> Mapping[str, Any]:
+        if arguments.output is not None:
+            check_place(Path(arguments.output), "-o")
         result = stamp(name, arguments, handler(arguments))
         if arguments.output is not None:
             write_result(Path(arguments.output), result)
@@ -31,6 +33,22 @@ def add_benchmark(
 def names(text: str) -> list[str]:
     """The names in a list with commas."""
     return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def some(text: str, option: str) -> list[str]:
+    """The same, at least one. Raises InputError, which names the option."""
+    found = names(text)
+    if not found:
+        raise InputError(f"{option} must name at least one, found '{text}'")
+    return found
+
+
+def seed(text: str) -> int:
+    """A seed, for argparse: a whole number from 0."""
+    value = int(text)
+    if value < 0:
+        raise argparse.ArgumentTypeError(f"must be 0 or more, found {value}")
+    return value
 
 
 def numbers(text: str, kind: Callable[[str], Any], option: str) -> list[Any]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from edgeret.console import add_command, table
+from edgeret_bench.commands.common import seed
 from edgeret_bench.results import read_result
 
 
@@ -57,7 +58,7 @@ def add_commands(commands: Any) -> None:
         help="how many times worse is too bad (default: 1.1 for times, 1.02 for scores)",
     )
     compare.add_argument("--series", metavar="NAME", help="compare this series only, for example first_select")
-    compare.add_argument("--seed", type=int, default=0, metavar="N", help="of the bootstrap (default: %(default)s)")
+    compare.add_argument("--seed", type=seed, default=0, metavar="N", help="of the bootstrap (default: %(default)s)")
 
 
 def _report(arguments: argparse.Namespace) -> Mapping[str, Any]:
@@ -86,7 +87,10 @@ def _suite(arguments: argparse.Namespace) -> Mapping[str, Any]:
         result: Mapping[str, Any] = parsed.handler(parsed)
         return result
 
-    demonstrations = read_demonstrations(arguments.demos, load_tools(open_bundle(arguments.bundle)))
+    tools = load_tools(open_bundle(arguments.bundle))
+    demonstrations = read_demonstrations(arguments.demos, tools)
+    if arguments.train is not None:
+        read_demonstrations(arguments.train, tools)  # better refused now than after the other benchmarks
     return suite.run(
         arguments.bundle, demonstrations, arguments.demos, arguments.train, Path(arguments.output), benchmark
     )

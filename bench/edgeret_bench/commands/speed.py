@@ -11,7 +11,7 @@ from edgeret.console import table
 from edgeret.demonstrations import read_queries
 from edgeret.device import available_cpus
 from edgeret.errors import InputError
-from edgeret_bench.commands.common import add_benchmark, names, numbers
+from edgeret_bench.commands.common import add_benchmark, names, numbers, seed
 
 PEERS = ("sentence-transformers",)
 
@@ -54,13 +54,13 @@ def add_commands(commands: Any) -> None:
     )
     scale.add_argument("--dimension", type=int, default=384, metavar="N", help="default: %(default)s")
     scale.add_argument("--sizes", metavar="a,b", help="numbers of tools (default: 200,2000,20000,44000)")
-    scale.add_argument("--seed", type=int, default=0, metavar="N", help="default: %(default)s")
+    scale.add_argument("--seed", type=seed, default=0, metavar="N", help="default: %(default)s")
 
     cross = add_benchmark(
         commands, "crossover", "From how many tools HNSW is faster than exact search.", _crossover, _print_crossover
     )
     cross.add_argument("--dimension", type=int, default=384, metavar="N", help="default: %(default)s")
-    cross.add_argument("--seed", type=int, default=0, metavar="N", help="default: %(default)s")
+    cross.add_argument("--seed", type=seed, default=0, metavar="N", help="default: %(default)s")
 
 
 def _latency(arguments: argparse.Namespace) -> Mapping[str, Any]:

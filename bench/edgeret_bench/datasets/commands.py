@@ -11,6 +11,7 @@ from edgeret.console import add_command, table
 from edgeret.demonstrations import read_demonstrations
 from edgeret.errors import InputError
 from edgeret.tools import read_tools
+from edgeret_bench.commands.common import add_benchmark
 
 
 def add_commands(commands: Any) -> None:
@@ -24,7 +25,7 @@ def add_commands(commands: Any) -> None:
     fetch.add_argument(
         "--allow-unpinned", action="store_true", help="take files of which no hash is known; theirs is printed and kept"
     )
-    stats = add_command(commands, "stats", "Figures of a set of plans.", _stats, _print_stats)
+    stats = add_benchmark(commands, "stats", "Figures of a set of plans.", _stats, _print_stats)
     stats.add_argument("--tools", required=True, metavar="T")
     stats.add_argument("--demos", required=True, metavar="D", help="demonstrations: JSONL")
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from edgeret.console import write_whole
+from edgeret.console import check_place, write_whole
 from edgeret.errors import InputError
 from edgeret_bench.report.page import render
 from edgeret_bench.report.tables import Table, cell_text, tables
@@ -23,12 +23,21 @@ def write_report(results: Sequence[tuple[str, Mapping[str, Any]]], target: Path)
     """
     if target.suffix not in FORMATS:
         raise InputError(f"{target}: a report ends in one of {', '.join(FORMATS)}, found '{target.suffix}'")
+    check_place(target, "-o")
     figures: list[Any] = []
-    found = [table for name, result in results for table in tables(name, result)]
-    if target.suffix == ".html":
-        from edgeret_bench.report.figures import figures as draw
+    found: list[Table] = []
+    for name, result in results:
+        try:
+            found += tables(name, result)
+            if target.suffix == ".html":
+                from edgeret_bench.report.figures import figures as draw
 
-        figures = [figure for name, result in results for figure in draw(name, result)]
+                figures += draw(name, result)
+        except (KeyError, TypeError, ValueError, IndexError, AttributeError, StopIteration) as error:
+            raise InputError(
+                f"{name}: not a whole result of '{result['kind']}' ({type(error).__name__}: {error}); measure it again"
+            ) from None
+    if target.suffix == ".html":
         text = render(figures, found, results)
     else:
         text = to_markdown(found) if target.suffix == ".md" else to_csv(found)
@@ -44,7 +53,7 @@ def to_markdown(found: Sequence[Table]) -> str:
         if table.note:
             lines += [table.note, ""]
         rows = [table.header, ["---"] * len(table.header), *(map(cell_text, row) for row in table.rows)]
-        lines += ["| " + " | ".join(str(c).replace("|", "\\|") for c in row) + " |" for row in rows]
+        lines += ["| " + " | ".join(" ".join(str(c).split()).replace("|", "\\|") for c in row) + " |" for row in rows]
         lines.append("")
     return "\n".join(lines)
 

@@ -99,7 +99,7 @@ def render(figures: Sequence[Any], found: Sequence[Table], results: Sequence[tup
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
             f"<title>edgeret: measured</title><style>{_STYLE}</style></head><body>",
             f"<h1>edgeret: measured</h1><p>{escape(intro)}</p>",
-            '<nav><a href="#f0">Figures</a><a href="#t0">Tables</a></nav>',
+            *(['<nav><a href="#f0">Figures</a><a href="#t0">Tables</a></nav>'] if figures else []),
             *sections,
             f'<script type="application/json" id="drawings">{_inside_script(drawings)}</script>',
             f"<script>{_inside_script(get_plotlyjs(), code=True)}</script>",
