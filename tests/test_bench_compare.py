@@ -361,3 +361,17 @@ def test_samples_that_make_no_sense_are_refused(
 ) -> None:
     (file,) = saved(tmp_path, {**noisy(0, n=64), "samples": samples})
     refused(capsys, "compare", file, file)
+
+
+def test_what_two_runs_differ_by_widens_the_interval() -> None:
+    plain = row(compare(noisy(0), noisy(1, slower=1.2)), "work")
+    sides = noisy(0), noisy(1, slower=1.2)
+    for side in sides:
+        side["samples"]["run_to_run"] = {"work": 0.03}
+    wide = row(compare(*sides), "work")
+    assert wide["worse"] == plain["worse"]
+    assert wide["verdict"] == "regression"
+    for bound in ("low", "high"):
+        expected = np.hypot(np.log(plain[bound] / plain["worse"]), 1.96 * 0.03)
+        assert abs(np.log(wide[bound] / wide["worse"])) == pytest.approx(expected)
+    assert row(compare(sides[0], sides[0]), "work")["verdict"] == "same"

@@ -2,7 +2,8 @@
 
 Times are compared in units of the run's own reference workload, which was measured between the queries: a machine that
 was slower as a whole was slower at both. Confidence comes from a bootstrap over blocks of neighbouring measurements
-(times) or over whole plans or queries (scores), since neighbours share their noise.
+(times) or over whole plans or queries (scores), since neighbours share their noise; to times is added what two runs on
+one bundle were found to differ by.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from edgeret.errors import InputError
 RESAMPLES = 2000
 CONFIDENCE = 0.95
 TINY = 1e-12
+NORMAL = 1.96
+"""Standard deviations on either side that hold CONFIDENCE of a normal distribution."""
 BLOCK = 64
 """Neighbouring measurements that a bootstrap takes or leaves together."""
 THRESHOLDS = {"ms": 1.1, "score": 1.02}
@@ -95,7 +98,7 @@ def _row(
     if unit == "ms":
         medians, draws = _times(name, first, second, rng)
         worse = float(np.exp(np.median(draws[0])))
-        low, high = _interval(np.exp(draws[1]))
+        low, high = _widened(worse, _interval(np.exp(draws[1])), max(_run_to_run(s, name) for s in (first, second)))
     else:
         medians, draws = _scores(name, first, second, rng)
         worse = float(draws[0][0])
@@ -168,6 +171,21 @@ def _scores(
             picks = rng.integers(len(sums), size=(RESAMPLES, len(sums)))
         drawn.append(sums[picks].sum(axis=1) / counts[picks].sum(axis=1))
     return (means[0], means[1]), (point, np.maximum(drawn[0], TINY) / np.maximum(drawn[1], TINY))
+
+
+def _run_to_run(samples: Mapping[str, Any], name: str) -> float:
+    return float(samples.get("run_to_run", {}).get(name, 0.0))
+
+
+def _widened(worse: float, interval: tuple[float, float], deviation: float) -> tuple[float, float]:
+    """The interval of a ratio with what differs between two runs added to what differs within them; `deviation` is
+    the standard deviation of the ratio's logarithm."""
+    low, high = interval
+    if not np.isfinite(high):
+        return interval
+    reach = NORMAL * deviation
+    down, up = np.hypot(np.log(worse / low), reach), np.hypot(np.log(high / worse), reach)
+    return float(worse * np.exp(-down)), float(worse * np.exp(up))
 
 
 def _interval(draws: Values) -> tuple[float, float]:

@@ -25,7 +25,7 @@ from edgeret.types import END, Usage
 from edgeret_bench.compare import BLOCK
 from edgeret_bench.energy import page_faults
 from edgeret_bench.metrics import quantiles
-from edgeret_bench.reference import EVERY, REFERENCE_OF, Reference
+from edgeret_bench.reference import EVERY, REFERENCE_OF, RUN_TO_RUN, SHORT, Reference
 from edgeret_bench.results import order_of, rounded
 from edgeret_export.cards import find_card
 from edgeret_export.fetch import fetch
@@ -122,7 +122,8 @@ def run(
             "series": rounded(stages),
             "reference": rounded(reference_ms),
             "reference_every": EVERY,
-            "reference_of": {name: REFERENCE_OF.get(name, "serial") for name in stages},
+            "reference_of": {name: REFERENCE_OF.get(name, "parallel") for name in stages},
+            "run_to_run": {name: RUN_TO_RUN.get(name, SHORT) for name in stages},
         }
     return result
 

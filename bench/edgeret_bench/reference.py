@@ -16,8 +16,12 @@ from edgeret.providers import import_onnxruntime
 
 EVERY = 4
 """Queries between two rounds of the work."""
-REFERENCE_OF = {"encode": "parallel", "first_select": "parallel"}
-"""Which piece a stage is measured in; "serial" for all others."""
+REFERENCE_OF = {"decide": "serial", "next_select": "serial"}
+"""Which piece a stage is measured in; "parallel" for all others, which read a model's weights or tables from memory."""
+RUN_TO_RUN = {"encode": 0.03, "first_select": 0.03, "next_select": 0.03}
+"""Standard deviation of the log ratio of two runs on one bundle, in units of the reference; SHORT for the other stages,
+a few dozen microseconds right after an encoding. No resampling of a single run shows it (docs/DESIGN.md, decisions)."""
+SHORT = 0.06
 ROWS, WIDTH, HIDDEN, LAYERS = 24, 384, 1536, 3
 
 
@@ -50,15 +54,14 @@ def _graph() -> bytes:
     from onnx import TensorProto, helper, numpy_helper
 
     rng = np.random.default_rng(1)
-    # All layers share their weights, so that the work leaves the encoder's own where they are in the caches.
-    shapes = {"up": (WIDTH, HIDDEN), "down": (HIDDEN, WIDTH)}
-    scaled = {name: rng.standard_normal(shape) / shape[0] ** 0.5 for name, shape in shapes.items()}
-    weights = [numpy_helper.from_array(value.astype(np.float32), name) for name, value in scaled.items()]
-    nodes, last = [], "x"
+    # Weights of every layer are its own: an encoder's come from memory, which neighbours slow down too.
+    nodes, weights, last = [], [], "x"
     for layer in range(LAYERS):
-        for name in shapes:
-            product = f"{name}{layer}"
-            nodes.append(helper.make_node("MatMul", [last, name], [product]))
+        for name, shape in (("up", (WIDTH, HIDDEN)), ("down", (HIDDEN, WIDTH))):
+            weight, product = f"{name}{layer}", f"{name}{layer}_product"
+            scaled = rng.standard_normal(shape) / shape[0] ** 0.5
+            weights.append(numpy_helper.from_array(scaled.astype(np.float32), weight))
+            nodes.append(helper.make_node("MatMul", [last, weight], [product]))
             nodes.append(helper.make_node("Tanh", [product], [f"{product}_tanh"]))
             last = f"{product}_tanh"
     shape = [ROWS, WIDTH]
