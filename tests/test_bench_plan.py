@@ -369,10 +369,8 @@ def test_options_that_make_no_sense_are_refused(bare: Runtime) -> None:
 
 @pytest.fixture
 def demos(tmp_path: Path) -> str:
-    lines = (
-        {"query": d.query, "calls": [{"tool": c.tool, "arguments": {}} for c in d.calls]}
-        for d in make_demonstrations(1)
-    )
+    plans = make_demonstrations(1)
+    lines = ({"query": d.query, "calls": [{"tool": c.tool, "arguments": {}} for c in d.calls]} for d in plans)
     path = tmp_path / "demos.jsonl"
     path.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
     return str(path)
@@ -382,8 +380,7 @@ def test_the_command_prints_json_tables_or_one_line(tiny: Path, demos: str, caps
     argv = ["plan", str(tiny), "--demos", demos, "--steps", "5", "--plans", "2", "--threads", "1"]
     assert main([*argv, "--json"]) == 0
     result = json.loads(capsys.readouterr().out)
-    assert list(result)[-len(KEYS) - 1 :] == ["bundle_hash", *KEYS]
-    assert (result["schema"], result["kind"]) == ("edgeret-result/1", "plan")
+    assert (list(result)[-len(KEYS) - 1 :], result["kind"]) == (["bundle_hash", *KEYS], "plan")
     assert main(argv) == 0
     text = capsys.readouterr().out
     for words in ("fsa by calls of the plan", "coverage", "whole plans", "no planner: this bundle has no planner"):
