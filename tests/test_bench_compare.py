@@ -360,7 +360,7 @@ def test_samples_that_make_no_sense_are_refused(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, samples: dict[str, Any]
 ) -> None:
     (file,) = saved(tmp_path, {**noisy(0, n=64), "samples": samples})
-    refused(capsys, "compare", file, file)
+    assert "make no sense" in refused(capsys, "compare", file, file)
 
 
 def test_what_two_runs_differ_by_widens_the_interval() -> None:

@@ -138,12 +138,12 @@ def test_accuracy_refuses(
 
 def test_crossover_refuses_a_negative_seed(capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("hnswlib")
-    refused(capsys, "crossover", "--seed=-1")
+    assert "must be 0 or more, found -1" in refused(capsys, "crossover", "--seed=-1")
 
 
 def test_crossover_refuses_a_dimension_below_one(capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("hnswlib")
-    refused(capsys, "crossover", "--dimension", 0)
+    assert "at least 1, found 0" in refused(capsys, "crossover", "--dimension", 0)
 
 
 @pytest.mark.parametrize("wrong", [["--batches", "1"], ["--shares", "1"], ["--nonsense"]])

@@ -330,4 +330,5 @@ def test_a_result_that_lacks_its_figures_is_refused(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, kind: str, ending: str
 ) -> None:
     (tmp_path / "r.json").write_text(json.dumps({"schema": "edgeret-result/1", "kind": kind}))
-    refused(capsys, "report", tmp_path / "r.json", "-o", tmp_path / f"r{ending}")
+    error = refused(capsys, "report", tmp_path / "r.json", "-o", tmp_path / f"r{ending}")
+    assert "measure it again" in error

@@ -184,7 +184,8 @@ def test_a_place_without_a_name_is_reported(
     capsys: pytest.CaptureFixture[str], tiny_original: Path, tmp_path: Path, place: str
 ) -> None:
     demos = write_demonstrations(tmp_path / "demos.jsonl", make_demonstrations(1))
-    refused(capsys, "next-tool", tiny_original, "--demos", demos, "--methods", "dr", "-o", place)
+    error = refused(capsys, "next-tool", tiny_original, "--demos", demos, "--methods", "dr", "-o", place)
+    assert "it is no file's name" in error
 
 
 def test_text_that_utf_8_cannot_hold_is_written_or_refused(tmp_path: Path) -> None:
