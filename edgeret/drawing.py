@@ -46,7 +46,7 @@ def draw(bundle: Bundle, target: Path) -> None:
     """Writes the picture. Raises BundleError for a bundle that does not hang together, InputError if `target` cannot
     be written."""
     graph, index = load_graph(bundle), load_index(bundle)
-    moves = graph.transitions()
+    moves, name = graph.transitions(), bundle.path.resolve().name
     counts = bundle.manifest.info.get("counts", {})
     facts = (
         f"{len(index.names)} tools, {counts.get('demonstrations')} demonstrations, {len(graph.centroids)} clusters, "
@@ -57,8 +57,8 @@ def draw(bundle: Bundle, target: Path) -> None:
             "<!doctype html>",
             '<html lang="en"><head><meta charset="utf-8">',
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            f"<title>{escape(bundle.path.name)}</title><style>{_STYLE}</style></head><body>",
-            f"<h1>{escape(bundle.path.name)}</h1><p>{escape(facts)}<br><code>{bundle.manifest.content_hash}</code></p>",
+            f"<title>{escape(name)}</title><style>{_STYLE}</style></head><body>",
+            f"<h1>{escape(name)}</h1><p>{escape(facts)}<br><code>{bundle.manifest.content_hash}</code></p>",
             "<h2>Tools</h2><p>Near tools have like descriptions (first two principal components of their vectors). "
             f"Lines are the {STRONGEST} transitions seen most among all demonstrations; rings are tools that none of "
             "them calls.</p>",
