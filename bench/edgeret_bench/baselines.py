@@ -54,6 +54,8 @@ class Methods:
             "tool-graph": self._tool_graph,
             "less-is-more": self._less_is_more,
         }
+        self._position = {name: i for i, name in enumerate(runtime.index.names)}
+        self._places: tuple[tuple[str, ...], NDArray[np.intp]] = (), np.empty(0, np.intp)
         self._once: dict[str, tuple[Task, NDArray[np.floating]]] = {}
         self._bm25: Bm25 | None = None
         self._convolved: NDArray[np.float32] | None = None
@@ -145,7 +147,7 @@ class Methods:
         """What ever followed what in the demonstrations, over tools in index order (tools, tools)."""
         number, names = self._runtime.label_number, self._runtime.index.names
         follows = np.zeros((len(names), len(names)), bool)
-        position = {name: i for i, name in enumerate(names)}
+        position = self._position
         order = [position[name] for name in self._runtime.labels[:-1]]
         for name, label in number.items():
             row = self._runtime.graph.markov(label)[:-1]
@@ -155,10 +157,11 @@ class Methods:
         return follows
 
     def _by_tool(self, task: Task, scores: NDArray[np.floating]) -> NDArray[np.floating]:
-        """Scores of the tools in index order as scores of the task's candidates."""
-        position = {name: i for i, name in enumerate(self._runtime.index.names)}
-        lowest = float(scores.min(initial=0)) - 1
-        return np.array([scores[position[n]] if n in position else lowest for n in task.candidate_names])
+        """Scores of the tools in index order as scores of the task's candidates; `<end>` gets the lowest."""
+        names = task.candidate_names
+        if self._places[0] is not names:  # the same for every task, unless an HNSW graph finds other novel tools
+            self._places = names, np.array([self._position.get(name, len(scores)) for name in names], np.intp)
+        return np.append(scores, scores.min(initial=0) - 1)[self._places[1]]
 
 
 def convolve(vectors: NDArray[np.float32], follows: NDArray[np.bool_]) -> NDArray[np.float32]:

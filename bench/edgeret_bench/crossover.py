@@ -27,14 +27,17 @@ def run(dimension: int, seed: int) -> dict[str, Any]:
         vectors, queries = synthetic(size, dimension, seed), synthetic(QUERIES, dimension, seed + 1)
         names = [f"tool_{i}" for i in range(size)]
         exact, hnsw = Index(names, vectors), Index(names, vectors, open_hnsw(build_hnsw(vectors, seed), vectors))
-        found = [(set(exact.search(q, K)[0].tolist()), set(hnsw.search(q, K)[0].tolist())) for q in queries]
-        recall = float(np.mean([len(a & b) / K for a, b in found]))
-        rows.append(
-            {"tools": size, "exact_ms": _median(exact, queries), "hnsw_ms": _median(hnsw, queries), "recall@10": recall}
-        )
+        ms = {"exact_ms": _median(exact, queries), "hnsw_ms": _median(hnsw, queries)}
+        rows.append({"tools": size, **ms, "recall@10": recall(exact, hnsw, queries)})
     wins = [row["hnsw_ms"] < row["exact_ms"] for row in rows]
     first = next((row["tools"] for i, row in enumerate(rows) if all(wins[i:])), None)
     return {"dimension": dimension, "seed": seed, "sizes": rows, "crossover": first}
+
+
+def recall(exact: Index, hnsw: Index, queries: NDArray[np.float32]) -> float:
+    """Share of the K nearest tools that the HNSW graph finds, the mean over the queries."""
+    found = [(set(exact.search(q, K)[0].tolist()), set(hnsw.search(q, K)[0].tolist())) for q in queries]
+    return float(np.mean([len(a & b) / K for a, b in found]))
 
 
 def synthetic(n: int, dimension: int, seed: int) -> NDArray[np.float32]:

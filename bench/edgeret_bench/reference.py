@@ -18,7 +18,7 @@ EVERY = 4
 """Queries between two rounds of the work."""
 REFERENCE_OF = {"decide": "serial", "next_select": "serial"}
 """Which piece a stage is measured in; "parallel" for all others, which read a model's weights or tables from memory."""
-RUN_TO_RUN = {"encode": 0.05, "first_select": 0.06, "next_select": 0.04, "decide": 0.15}
+RUN_TO_RUN = {"encode": 0.03, "first_select": 0.04, "next_select": 0.04, "decide": 0.15}
 """Standard deviation of the log ratio of two runs on one bundle, in units of the reference; SHORT for the other stages,
 a few dozen microseconds right after an encoding. No resampling of a single run shows it (docs/DESIGN.md, decisions)."""
 SHORT = 0.12

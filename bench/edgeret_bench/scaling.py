@@ -18,7 +18,7 @@ from edgeret.graph import Graph, GraphOptions
 from edgeret.head import FactoredHead
 from edgeret.index import Index, build_hnsw, hnsw_available, open_hnsw
 from edgeret.types import END, SEGMENTS, Call, Tool
-from edgeret_bench.crossover import K, synthetic
+from edgeret_bench.crossover import K, recall, synthetic
 from edgeret_bench.metrics import quantiles
 from edgeret_export.clusters import tabulate
 from edgeret_export.progress import say, track
@@ -137,8 +137,7 @@ def _by_tools(sizes: Sequence[int], queries: NDArray[np.float32], seed: int) -> 
             row["hnsw_build_s"] = perf_counter() - began
             hnsw = Index(names, vectors, open_hnsw(data, vectors))
             row["hnsw_ms"] = _cost(lambda q, i=hnsw: i.search(q, K), queries)
-            found = [(set(exact.search(q, K)[0].tolist()), set(hnsw.search(q, K)[0].tolist())) for q in queries]
-            row["recall@10"] = float(np.mean([len(a & b) / K for a, b in found]))
+            row["recall@10"] = recall(exact, hnsw, queries)
             row["hnsw_mb"] = len(data) / 1e6
         rows.append({**row, "vectors_mb": vectors.nbytes / 1e6})
     return rows

@@ -106,7 +106,7 @@ def find_mismatch(folder: Path, hashes: Mapping[str, str]) -> str | None:
         file = folder / name
         if not file.is_file():
             return f"{name} is missing"
-        found = _sha256(file)
+        found = sha256_of(file)
         if found != expected:
             return f"{name}: expected sha256 {expected}, found {found}"
     return None
@@ -214,7 +214,7 @@ def _record(card: Card, folder: Path) -> None:
     """Prints and writes down the hashes of the unpinned files."""
     if card.pinned:
         return
-    found = {name: _sha256(folder / name) for name, digest in card.files.items() if digest == UNPINNED}
+    found = {name: sha256_of(folder / name) for name, digest in card.files.items() if digest == UNPINNED}
     (folder / RECORD).write_text(json.dumps(found, indent=1), encoding="utf-8")
     for name, digest in found.items():
         say(f'{card.name}: to pin what was fetched, write in a card of your own: "{name}" = "{digest}"')
@@ -232,7 +232,8 @@ def _find_wrong(card: Card, folder: Path) -> str | None:
     return find_mismatch(folder, hashes)
 
 
-def _sha256(file: Path) -> str:
+def sha256_of(file: Path) -> str:
+    """The sha256 of a file's bytes, in hexadecimal."""
     with file.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 

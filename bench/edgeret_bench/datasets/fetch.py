@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import http.client
 import json
 import os
@@ -15,7 +14,7 @@ from urllib.request import pathname2url, urlopen
 from edgeret.errors import InputError
 from edgeret_bench.datasets.registry import File, Source, find_source
 from edgeret_export.cards import Card
-from edgeret_export.fetch import RECORD, SourceError, cache_folder, find_mismatch, from_pypi
+from edgeret_export.fetch import RECORD, SourceError, cache_folder, find_mismatch, from_pypi, sha256_of
 from edgeret_export.progress import say
 
 _GITHUB = "https://raw.githubusercontent.com"
@@ -138,7 +137,7 @@ _FETCHERS: Mapping[str, Callable[[str, Sequence[File], Path], None]] = {
 
 def _record(source: Source, folder: Path) -> None:
     """Writes down and says the hashes of files that have none in the registry."""
-    found = {file.name: _sha256(folder / file.name) for file in source.files if file.sha256 is None}
+    found = {file.name: sha256_of(folder / file.name) for file in source.files if file.sha256 is None}
     if found:
         (folder / RECORD).write_text(json.dumps(found, indent=1), encoding="utf-8")
     for name, digest in found.items():
@@ -153,8 +152,3 @@ def _find_wrong(source: Source, folder: Path) -> str | None:
     except (OSError, ValueError, KeyError, TypeError):
         return f"{RECORD}, with the hashes of its unpinned files, is missing or damaged"
     return find_mismatch(folder, hashes)
-
-
-def _sha256(file: Path) -> str:
-    with file.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
