@@ -83,8 +83,16 @@ def write_whole(target: Path, text: str, option: str) -> None:
 
 def check_place(target: Path, option: str) -> None:
     """Raises InputError for a place where no file can be; better said before hours of work than after."""
+    folder = next((f for f in target.parents if f.exists()), Path())
     if not target.name or target.is_dir():
-        raise InputError(f"{target}: cannot be written (it is no file's name); give another place with {option}")
+        why = "it is no file's name"
+    elif not folder.is_dir():
+        why = f"{folder} is no folder"
+    elif not os.access(folder, os.W_OK):
+        why = f"no permission to write in {folder}"
+    else:
+        return
+    raise InputError(f"{target}: cannot be written ({why}); give another place with {option}")
 
 
 def finite(value: Any) -> Any:

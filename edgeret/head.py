@@ -18,6 +18,9 @@ from edgeret.errors import BundleError
 from edgeret.types import SEGMENTS
 
 ROLE, PAPER_ROLE, STATIC_ROLE = "head", "head-paper", "head-static"
+PIECE = 400_000
+"""Multiplications in one matrix product. Above some 500,000 OpenBLAS packs its operands and wakes its threads, for four
+rows: 1,000 tools took 180 us at once and 49 us in pieces (`edgeret-bench scaling` has the pieces)."""
 
 
 class FactoredHead:
@@ -56,17 +59,26 @@ class FactoredHead:
         self._stages = np.minimum(numbers, len(segment_weights) - 1)
         self._by_calls = bias + count[np.minimum(numbers, len(count) - 1)]
 
-    def directions(self, query: NDArray[np.float32]) -> NDArray[np.float32]:
-        """The query's unit vector, then r_s of every stage: float32 (1 + stages, dimension), from the unit vectors of
-        the query and its parts (1 + SEGMENTS, dimension)."""
-        return self._mixture @ query
+    def pieces(self, tools: NDArray[np.float32]) -> tuple[NDArray[np.float32], ...]:
+        """The vectors of the labels' tools (labels - 1, dimension) as `described` takes them: transposed, and cut so
+        that every product stays small."""
+        step = max(1, PIECE // (len(self._mixture) * tools.shape[1]))
+        return tuple(tools[start : start + step].T for start in range(0, len(tools), step)) or (tools.T,)
+
+    def described(self, query: NDArray[np.float32], pieces: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
+        """Cosines of the query to the tools, then T·r_s of every stage: float32 (1 + stages, labels - 1), in one pass
+        over the tools' vectors, from the unit vectors of the query and its parts (1 + SEGMENTS, dimension)."""
+        directions: NDArray[np.float32] = self._mixture @ query
+        if len(pieces) == 1:
+            return directions @ pieces[0]
+        return np.concatenate([directions @ piece for piece in pieces], axis=1)
 
     def query_logits(self, vector: NDArray[np.float32], described: NDArray[np.float32]) -> NDArray[np.float32]:
         """The part that a task computes once, float32 (numbers of calls, labels); its last row serves all longer
         histories too.
 
-        `described` (stages, labels - 1) are the products of the stages' `directions` with the vectors of the labels'
-        tools; `<end>`, the last label, has no description.
+        `described` (stages, labels - 1) are the method's rows from the second on; `<end>`, the last label, has no
+        description.
         """
         logits: NDArray[np.float32] = self._by_calls + self.weights @ vector
         logits[:, :-1] += described[self._stages]

@@ -45,7 +45,7 @@ class Parts:
         position = {name: i for i, name in enumerate(self.index.names)}
         label_positions = np.array([position[name] for name in self.labels[:-1]], np.intp)
         self._novel_positions = np.array([i for n, i in position.items() if n not in self.label_number], np.intp)
-        self.label_vectors = self.index.vectors[label_positions]
+        self.label_pieces = self.head.pieces(self.index.vectors[label_positions])
         self._novel_vectors = self.index.vectors[self._novel_positions] if self.index.kind == "exact" else None
         self._candidate_names = (*self.labels, *(self.index.names[i] for i in self._novel_positions.tolist()))
 

@@ -50,7 +50,7 @@ class Task:
         self.vector = vectors[0]
         encoded = perf_counter()
         # One pass over the tools' vectors serves the query itself and the head's mixtures of it and its parts.
-        described = runtime.head.directions(vectors) @ runtime.label_vectors.T
+        described = runtime.head.described(vectors, runtime.label_pieces)
         self._similarities = described[0]
         self.candidate_names, self._novel = runtime.novel_similarities(self.vector)
         self._novel_weights = runtime.policy.novel_weights(self._novel) if len(self._novel) else self._novel

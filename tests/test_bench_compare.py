@@ -135,7 +135,7 @@ def test_a_reference_in_only_one_of_them_is_not_used(first: bool) -> None:
 
 
 def test_an_empty_reference_is_warned_of() -> None:
-    # What `latency --min-queries 3` writes: the reference runs after every fourth query.
+    # What a run too short for one round of the reference writes.
     short = times({"a": [1.0, 2.0, 3.0]}, [])
     assert any("no reference workload" in warning for warning in compare(short, short)["warnings"])
 
@@ -174,6 +174,14 @@ def test_what_differs_beside_the_thing_measured_is_said() -> None:
         "cpu: one before, two after",
         "other versions of numpy, onnx",
     ]
+
+
+def test_a_machine_busy_with_something_else_is_said() -> None:
+    busy, idle, unknown = ({"other_load": {"others": share, "stolen": share}} for share in (0.34, 0.05, None))
+    work = {"a": [1.0] * 512}
+    warnings = compare(times(work, [1.0] * 128, **idle), times(work, [1.0] * 128, **busy))["warnings"]
+    assert warnings == ["other programs took 34% of the CPU during the second run; measure when it is idle"]
+    assert compare(times(work, [1.0] * 128, **unknown), times(work, [1.0] * 128, **idle))["warnings"] == []
 
 
 def test_scores_are_paired_by_plan() -> None:

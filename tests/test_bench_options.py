@@ -9,7 +9,9 @@ import pytest
 from bench_cli import printed, refused, write_demonstrations, write_queries
 from conftest import make_demonstrations
 
+import edgeret
 from edgeret_bench import latency, learning, scaling, sweeps
+from edgeret_bench.commands import speed
 
 
 @pytest.fixture
@@ -58,6 +60,15 @@ def test_latency_refuses(
 ) -> None:
     monkeypatch.setattr(latency, "run", never)
     assert expected in refused(capsys, "latency", tiny_original, "--queries", queries, f"{option}={value}")
+
+
+def test_batches_are_refused_for_static_shapes_before_anything_is_measured(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tiny_original: Path, queries: Path
+) -> None:
+    monkeypatch.setattr(latency, "run", never)
+    monkeypatch.setattr(speed, "load_runtime", lambda _: edgeret.load(tiny_original, static_tokens=16))
+    error = refused(capsys, "latency", tiny_original, "--queries", queries, "--batches", "1")
+    assert "one text at a time" in error
 
 
 @pytest.mark.parametrize(
@@ -164,4 +175,4 @@ def test_good_options_reach_their_benchmarks(
     assert list(found["threads_sweep"]) == ["1"]
     assert not {"sustained", "samples", "providers_sweep"} & set(found)
     assert (found["n_queries"], found["options"]["min_queries"]) == (4, 4)
-    assert found["reference"]["serial"]["n"] == 1
+    assert found["reference"]["serial"]["n"] == 2

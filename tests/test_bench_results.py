@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import os
 from argparse import Namespace
 from datetime import datetime
 from pathlib import Path
@@ -17,6 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgeret import __version__
+from edgeret.console import check_place
 from edgeret.errors import InputError
 from edgeret_bench.results import KINDS, SCHEMA, VERSION, environment, order_of, read_result, rounded, stamp
 from edgeret_bench.results import write_result as write
@@ -177,6 +179,20 @@ def test_a_file_where_a_folder_should_be_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     with pytest.raises(InputError, match="cannot be written"):
         write(tmp_path / "file" / "r.json", RESULT)
+
+
+@pytest.mark.parametrize("under", ["r.json", "new/r.json"])
+def test_a_place_that_cannot_hold_a_file_is_refused_before_the_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, under: str
+) -> None:
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(InputError, match=r"file is no folder\); give another place with -o$"):
+        check_place(tmp_path / "file" / under, "-o")
+    check_place(tmp_path / under, "-o")
+    monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != tmp_path or mode != os.W_OK)
+    with pytest.raises(InputError, match=f"no permission to write in {tmp_path}"):
+        check_place(tmp_path / under, "-o")
+    assert not (tmp_path / "new").exists()
 
 
 @pytest.mark.parametrize("place", [".", "", "/"])

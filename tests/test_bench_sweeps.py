@@ -194,7 +194,7 @@ def test_the_reference_is_the_same_work_every_time() -> None:
 def test_the_reference_computes_finite_numbers() -> None:
     work = Reference(1)
     (out,) = work._session.run(None, work._input)
-    assert out.shape == (reference.ROWS, reference.WIDTH)
+    assert out.shape == (1, reference.TOKENS, reference.WIDTH)
     assert 0.01 < np.abs(out).mean() < 1
 
 

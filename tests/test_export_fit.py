@@ -128,7 +128,9 @@ def queries_of(vectors: np.ndarray, n_tools: int) -> Queries:
 
 def query_logits(head: FactoredHead, queries: Queries, vector: np.ndarray, segments: np.ndarray) -> np.ndarray:
     """What a task computes once, as the runtime does."""
-    return head.query_logits(vector, (head.directions(np.vstack((vector, segments))) @ queries.label_vectors.T)[1:])
+    return head.query_logits(
+        vector, head.described(np.vstack((vector, segments)), head.pieces(queries.label_vectors))[1:]
+    )
 
 
 def test_the_factored_head_separates_an_easy_problem() -> None:

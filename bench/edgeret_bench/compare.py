@@ -26,6 +26,8 @@ BLOCK = 64
 THRESHOLDS = {"ms": 1.1, "score": 1.02}
 """How many times worse, by unit, is called a regression."""
 Values = NDArray[np.float64]
+BUSY = 0.1
+"""Share of the CPU that other programs may take without a word; a program that keeps a core is not divided out."""
 MIN_GROUPS = 6
 """Blocks or plans below which resampling them says nothing; the interval is then without end."""
 UNKNOWN: Values = np.array([-np.inf, np.inf])
@@ -113,16 +115,16 @@ def _row(
 def _times(
     name: str, first: Mapping[str, Any], second: Mapping[str, Any], rng: np.random.Generator
 ) -> tuple[tuple[float, float], tuple[Values, Values]]:
-    """Medians in ms; log ratios of blocks, and medians of resampled ones."""
-    both = all(side.get("reference", {}).get(_reference_of(side, name)) for side in (first, second))
-    a, b = (_blocks(side, name, both) for side in (first, second))
+    """Medians in ms; log ratios of blocks, and medians of resampled blocks."""
+    piece = _common_piece(name, first, second)
     raw = float(np.median(first["series"][name])), float(np.median(second["series"][name]))
+    a, b = (_blocks(side, name, piece) for side in (first, second))
     if first.get("order") == second.get("order"):
         n = min(len(a), len(b))
         ratios = b[:n] - a[:n]  # block by block, the same queries
         if n < MIN_GROUPS:
             return raw, (ratios, UNKNOWN)
-        picks = rng.integers(len(ratios), size=(RESAMPLES, len(ratios)))
+        picks = rng.integers(n, size=(RESAMPLES, n))
         return raw, (ratios, np.median(ratios[picks], axis=1))
     if min(len(a), len(b)) < MIN_GROUPS:
         return raw, (np.array([np.median(b) - np.median(a)]), UNKNOWN)
@@ -130,17 +132,18 @@ def _times(
     return raw, (np.array([np.median(b) - np.median(a)]), right - left)
 
 
-def _reference_of(samples: Mapping[str, Any], name: str) -> str | None:
-    found: str | None = samples.get("reference_of", {}).get(name)
-    return found
+def _common_piece(name: str, first: Mapping[str, Any], second: Mapping[str, Any]) -> str | None:
+    """The piece of reference work that the first run measures a series in, if both ran it."""
+    piece: str | None = first.get("reference_of", {}).get(name)
+    return piece if all(side.get("reference", {}).get(piece) for side in (first, second)) else None
 
 
-def _blocks(samples: Mapping[str, Any], name: str, in_references: bool) -> Values:
-    """Log median of every block, in ms or in units of the reference workload's median in the same block."""
+def _blocks(samples: Mapping[str, Any], name: str, piece: str | None) -> Values:
+    """Log median of every block, in ms or in units of the reference work's median in the same block."""
     medians = _medians(samples["series"][name], BLOCK)
-    if not in_references:
+    if piece is None:
         return medians
-    beside = _medians(samples["reference"][_reference_of(samples, name)], BLOCK // int(samples["reference_every"]))
+    beside = _medians(samples["reference"][piece], BLOCK // int(samples["reference_every"]))
     return medians[: len(beside)] - beside[: len(medians)]
 
 
@@ -215,6 +218,10 @@ def _warnings(
     }
     if changed:
         found.append(f"other versions of {', '.join(sorted(changed))}")
+    for which, run in (("first", before), ("second", after)):
+        taken = (run.get("other_load") or {}).get("others") or 0.0
+        if taken > BUSY:
+            found.append(f"other programs took {taken:.0%} of the CPU during the {which} run; measure when it is idle")
     if first["unit"] == "ms" and not all(any(side.get("reference", {}).values()) for side in (first, second)):
         found.append("no reference workload in one of them, so a slower machine looks like a slower edgeret")
     return found

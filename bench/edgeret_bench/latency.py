@@ -22,6 +22,7 @@ from edgeret.doctor import device, versions
 from edgeret.errors import CheckFailedError, MissingExtraError, PlannerError
 from edgeret.runtime import Runtime
 from edgeret.types import END, Usage
+from edgeret_bench.bystanders import Bystanders
 from edgeret_bench.compare import BLOCK
 from edgeret_bench.energy import page_faults
 from edgeret_bench.metrics import quantiles
@@ -73,7 +74,7 @@ def run(
             peer(queries[i % len(queries)])
     reference = Reference(runtime.encoder.threads)
     reference_ms: dict[str, list[float]] = {name: [] for name in reference.measure()}
-    faults, seconds = np.zeros(2), 0.0
+    faults, seconds, bystanders = np.zeros(2), 0.0, Bystanders()
     for start in track(_starts(min_queries, min_seconds), "queries", -(-min_queries // BLOCK)):
         size = BLOCK if min_seconds else min(BLOCK, min_queries - start)  # the same blocks in every run
         block = [queries[i % len(queries)] for i in range(start, start + size)]
@@ -89,7 +90,7 @@ def run(
             started = perf_counter()
             peer(query)
             peer_ms.append((perf_counter() - started) * 1e3)
-    n_queries = len(stages["first_select"])
+    n_queries, other_load = len(stages["first_select"]), bystanders.shares()
     cold = cold_start(runtime, queries[0], requested)
     result: dict[str, Any] = {
         "n_queries": n_queries,
@@ -106,6 +107,7 @@ def run(
         "device": device(runtime),
         "versions": versions(),
         "bundle_hash": runtime.manifest.content_hash,
+        "other_load": other_load,
         "process_rss_mb": resident_mb(),
         "page_faults_per_query": {"minor": faults[0] / n_queries, "major": faults[1] / n_queries},
         "reference": {name: quantiles(values) for name, values in reference_ms.items() if values},

@@ -44,10 +44,7 @@ def run(
     sound = shares and clusters and all(0 < share <= 1 for share in shares) and min(clusters) >= 1
     if not train or not test or not sound:
         raise InputError("learning curves need plans to train and to test on, shares above 0 up to 1, clusters from 1")
-    known = {plain(d.query) for d in train}
-    repeated = sum(plain(d.query) in known for d in test)
-    if repeated:
-        say(f"{repeated} test queries are among the training queries word for word; they flatter every method")
+    repeated = repeated_queries(train, test)
     both = [*train, *test]
     queries, table = encode(runtime, both)
     rows = np.flatnonzero(table.written & (table.plan >= len(train)))
@@ -77,6 +74,15 @@ def run(
         figures = _top1(runtime, head, graph, acceptable)
         curves["by_clusters"].append({"demonstrations": len(train), "clusters": n_clusters, **figures})
     return {"n_plans": len(test), "n_steps": len(rows), "repeated_queries": repeated, "seed": seed, **curves}
+
+
+def repeated_queries(train: Sequence[Demonstration], test: Sequence[Demonstration]) -> int:
+    """How many test queries are among the training queries word for word; says so, since they flatter every method."""
+    known = {plain(d.query) for d in train}
+    repeated = sum(plain(d.query) in known for d in test)
+    if repeated:
+        say(f"{repeated} test queries are among the training queries word for word; they flatter every method")
+    return repeated
 
 
 def encode(runtime: Runtime, demonstrations: Sequence[Demonstration]) -> tuple[Queries, StepTable]:

@@ -11,15 +11,17 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.cluster import KMeans
+from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
 
 from edgeret.demonstrations import Demonstration
 from edgeret.errors import InputError
 from edgeret.head import history_text
 from edgeret.runtime import Runtime
-from edgeret_bench.learning import encode, score_graph
+from edgeret_bench.learning import encode, repeated_queries, score_graph
 from edgeret_bench.metrics import mean, next_tool_metrics, rank
 from edgeret_bench.results import order_of, rounded
 from edgeret_export.clusters import fit_graph
@@ -27,9 +29,11 @@ from edgeret_export.crossfit import clusters_for, predict_head
 from edgeret_export.progress import say, track
 from edgeret_export.recipe import Recipe
 from edgeret_export.steps import StepTable
-from edgeret_export.train_head import HeadOptions, Queries, fit_plain
+from edgeret_export.train_head import HeadOptions, Queries, fit_plain, history_features
 
 PAPER_ORDER, PAPER_CLUSTERS = 3, 100
+PAPER_RATE, PAPER_EPOCHS = 1e-3, 10
+LOGISTIC_C, LOGISTIC_SCALE, LOGISTIC_ITERATIONS = 10.0, 0.5, 300
 Scores = NDArray[np.floating]
 
 
@@ -40,10 +44,14 @@ def run(
 
     static-dr (ToolNet: what followed the last tool anywhere), static-lr (TinyAgent: the query alone), dtdr-c-paper
     (100 clusters of queries, three tools of context, no back-off), dtdr-l-paper (a linear layer on query and names of
-    the history), dtdr-c, dtdr-l-factored and fused as edgeret builds them. Raises InputError without plans.
+    the history, the paper's rate and epochs), dtdr-l-converged (the same with a rate and epochs that converge),
+    dtdr-l-logistic (logistic regression on the query's vector beside features of the history, nothing else); dtdr-c,
+    dtdr-l-factored and fused as edgeret builds them. `calls` has top1 and mrr of the steps that are not `<end>`.
+    Raises InputError without plans.
     """
     if not train or not test:
         raise InputError("methods need plans to train on (--train) and to test on (--demos); one of the files has none")
+    repeated = repeated_queries(train, test)
     recipe = Recipe(**runtime.manifest.info["recipe"])
     queries, table = encode(runtime, [*train, *test])
     rows = np.flatnonzero(table.written & (table.plan >= len(train)))
@@ -53,8 +61,10 @@ def run(
     static = fit_plain(written, queries.vectors[written.plan], seed)
     graph = fit_graph(known, queries.vectors, clusters_for(len(train)), recipe.order, seed)
     names = _history_vectors(runtime, [*train, *test], queries, table)
-    paper = fit_plain(written, names[np.flatnonzero((table.plan < len(train)) & table.written)], seed)
-    say("fitting the factored head")
+    taught = names[np.flatnonzero((table.plan < len(train)) & table.written)]
+    paper = fit_plain(written, taught, seed, rate=PAPER_RATE, epochs=PAPER_EPOCHS)
+    converged = fit_plain(written, taught, seed)
+    say("fitting the factored heads")
     options = HeadOptions(recipe.inverse_regularisation, recipe.history_scale, recipe.label_smoothing)
     head = predict_head(known, table, queries, rows, options)
     walked = score_graph(runtime, graph, table, queries, rows)
@@ -64,21 +74,32 @@ def run(
         "static-lr": np.stack([static.log_probabilities(queries.vectors[plan]) for plan in table.plan[rows]]),
         "dtdr-c-paper": _counted(table, known, rows, _query_clusters(queries, len(train), seed), PAPER_ORDER),
         "dtdr-l-paper": np.stack([paper.log_probabilities(names[row]) for row in rows]),
+        "dtdr-l-converged": np.stack([converged.log_probabilities(names[row]) for row in rows]),
+        "dtdr-l-logistic": _logistic(written, table, queries, rows),
         "dtdr-c": walked,
         "dtdr-l-factored": head,
         "fused": np.stack([runtime.policy.fuse(h.copy(), g.copy()) for h, g in zip(head, walked, strict=True)]),
     }
     acceptable = [np.flatnonzero(row) for row in table.acceptable()[rows]]
+    calls = [i for i, a in enumerate(acceptable) if len(table.labels) - 1 not in a]
+    # Equal scores, above all the zeros of what was never seen, are ranked by how common a label is.
+    common = np.argsort(-np.bincount(known.target_label, known.target_share, len(table.labels)), kind="stable")
     measured = {
-        name: [next_tool_metrics(rank(s), a.tolist()) for s, a in zip(found, acceptable, strict=True)]
+        name: [next_tool_metrics(common[rank(s[common])], a.tolist()) for s, a in zip(found, acceptable, strict=True)]
         for name, found in scores.items()
     }
     return {
         "n_train": len(train),
         "n_plans": len(test),
         "n_steps": len(rows),
+        "repeated_queries": repeated,
         "seed": seed,
         "methods": {name: mean(values) for name, values in measured.items()},
+        "calls": {
+            name: {key: float(np.mean([values[i][key] for i in calls])) for key in ("top1", "mrr")}
+            for name, values in measured.items()
+            if calls
+        },
         "samples": {
             "unit": "score",
             "order": order_of([d.query for d in test]),
@@ -103,6 +124,22 @@ def _counted(
         context = int(clusters[table.plan[row]]), _context(table.histories[row], order)
         for label, count in counts.get(context, {}).items():
             scores[i, label] = count
+    return scores
+
+
+def _logistic(train: StepTable, table: StepTable, queries: Queries, rows: NDArray[np.intp]) -> Scores:
+    """Scores of scikit-learn's logistic regression on the query's vector beside the head's features of the history."""
+    vectors = sp.csr_matrix(queries.vectors)
+    inputs = [
+        sp.hstack((vectors[part.plan], history_features(part, LOGISTIC_SCALE)[0]), format="csr")
+        for part in (train, table)
+    ]
+    with threadpool_limits(1):
+        model = LogisticRegression(C=LOGISTIC_C, max_iter=LOGISTIC_ITERATIONS)
+        share = train.target_share * train.weight[train.target_row]
+        model.fit(inputs[0][train.target_row], train.target_label, sample_weight=share)
+        scores = np.full((len(rows), len(table.labels)), -np.inf)
+        scores[:, model.classes_] = model.decision_function(inputs[1][rows])
     return scores
 
 

@@ -144,11 +144,16 @@ def _by_tools(sizes: Sequence[int], queries: NDArray[np.float32], seed: int) -> 
 
 
 def _head_cost(head: FactoredHead, queries: NDArray[np.float32], seed: int) -> dict[str, Any]:
-    n = len(head.labels)
-    described = np.zeros((STAGES, n - 1), np.float32)
+    """`described_ms` and `query_ms` come once a task, `step_ms` with every decision."""
+    n, dimension = len(head.labels), queries.shape[1]
+    tools = synthetic(n - 1, dimension, seed)
+    parts = [np.vstack((query, synthetic(SEGMENTS, dimension, seed))) for query in queries]
+    pieces = head.pieces(tools)
+    described = head.described(parts[0], pieces)[1:]
     logits = head.query_logits(queries[0], described)
     histories = np.random.default_rng(seed).integers(n - 1, size=(len(queries), 2)).tolist()
     return {
+        "described_ms": _cost(lambda rows: head.described(rows, pieces), parts),
         "query_ms": _cost(lambda query: head.query_logits(query, described), queries),
         "step_ms": _cost(lambda history: head.logits(logits, history), histories),
     }

@@ -144,9 +144,9 @@ def predict_head(
     """Log-probabilities (len(rows), labels) of a head fitted on `train`, by the runtime's own code."""
     head = fit_factored(train, queries, options)
     plans = table.plan[rows].tolist()
-    logits = {}
+    logits, pieces = {}, head.pieces(queries.label_vectors)
     for plan in set(plans):
-        described = head.directions(queries.parts(plan)) @ queries.label_vectors.T
+        described = head.described(queries.parts(plan), pieces)
         logits[plan] = head.query_logits(queries.vectors[plan], described[1:])
     return np.stack(
         [head.log_probabilities(logits[plan], table.histories[row]) for plan, row in zip(plans, rows, strict=True)]

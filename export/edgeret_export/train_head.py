@@ -71,7 +71,7 @@ def fit_factored(table: StepTable, queries: Queries, options: HeadOptions, max_i
     gather = [
         sp.csr_matrix((np.ones(len(rows), np.float32), (plan[rows], rows)), shape=(len(used), n)) for rows in staged
     ]
-    history, called = _history_features(table, options.history_scale)
+    history, called = history_features(table, options.history_scale)
     history_t = history.T.tocsr()
     target = sp.csr_matrix((table.target_share, (table.target_row, table.target_label)), shape=(n, n_labels))
     target = np.asarray(target.todense(), np.float32)
@@ -200,10 +200,9 @@ def plain_to_dict(head: PlainHead, fingerprint: str) -> dict[str, Any]:
     return {"encoder": fingerprint, "labels": list(head.labels), "weights": head.weights, "bias": head.bias}
 
 
-def _history_features(
-    table: StepTable, scale: float
-) -> tuple[sp.csr_matrix, tuple[NDArray[np.intp], NDArray[np.intp]]]:
-    """Sparse features (rows, 2·labels + MAX_COUNT + 1): bag, last tool, number of calls; and the bag's positions."""
+def history_features(table: StepTable, scale: float) -> tuple[sp.csr_matrix, tuple[NDArray[np.intp], NDArray[np.intp]]]:
+    """Sparse features of histories, each `scale` (rows, 2·labels + MAX_COUNT + 1): bag of tools called, last tool,
+    number of calls; and the bag's positions."""
     n_labels = len(table.labels)
     bag = [(row, tool) for row, h in enumerate(table.histories) for tool in sorted(set(h))]
     last = [(row, n_labels + h[-1]) for row, h in enumerate(table.histories) if h]

@@ -213,6 +213,9 @@ def _print_methods(result: Mapping[str, Any]) -> str:
     methods = result["methods"]
     metrics = list(next(iter(methods.values())))
     rows = [[name, *(float(values[m]) for m in metrics)] for name, values in methods.items()]
+    if result.get("calls"):
+        metrics.append("calls top1")
+        rows = [[*row, float(result["calls"][row[0]]["top1"])] for row in rows]
     lines = [table(rows, ("method", *metrics)), "", f"{result.get('n_steps', result.get('n_queries'))} decisions"]
     if "calibration" in result:
         fitness = {k: v for k, v in result["fitness"].items() if v is not None}

@@ -27,7 +27,7 @@ def add_commands(commands: Any) -> None:
     )
     speed.add_argument("--compare", choices=PEERS, help="encode the same queries with a peer, in the same run")
     speed.add_argument(
-        "--min-seconds", type=float, default=10.0, metavar="S", help="run queries for at least so long (default: 10)"
+        "--min-seconds", type=float, default=20.0, metavar="S", help="run queries for at least so long (default: 20)"
     )
     speed.add_argument(
         "--samples",
@@ -77,6 +77,8 @@ def _latency(arguments: argparse.Namespace) -> Mapping[str, Any]:
         raise InputError(f"--batches must be between 1 and 4096, found {arguments.batches}")
     runtime = load_runtime(arguments)
     queries = [q.query for q in read_queries(arguments.queries)]
+    if sizes:
+        runtime.encoder.embed_batch(())  # refuses static shapes now, and not after the long part
     result = latency.run(
         runtime,
         queries,
@@ -117,6 +119,9 @@ def _print_latency(result: Mapping[str, Any]) -> str:
         lines.append(f"after {len(sustained['slices'])} s on end {sustained['last_over_first']:.2f} of the first times")
         lines += [f"{k}: {v:.4f} J a query" for k, v in sustained["energy"]["joules_per_query"].items()]
         lines += [f"no energy from {k}: {v}" for k, v in sustained["energy"]["unavailable"].items()]
+    load = result["other_load"]
+    if load["others"] is not None:
+        lines.append(f"other programs took {load['others']:.0%} of the CPU, the host {load['stolen']:.0%}")
     lines.append(f"memory after load {result['rss_mb']:.0f} MB, bundle {result['bundle_mb']:.1f} MB")
     lines.append(f"{result['threads']} threads on {', '.join(result['providers']['actual'])}")
     return "\n".join(lines)
