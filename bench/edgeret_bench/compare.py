@@ -39,30 +39,29 @@ def compare(
     threshold: float | None = None,
     seed: int = 0,
     only: str | None = None,
+    again: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]] = (),
 ) -> dict[str, Any]:
     """Every series that both results hold: medians or means, how many times worse the second is (`worse`, with its
     confidence interval `low` to `high`; below 1 is better), and the verdict.
 
     A series is a regression if it is surely worse (`low` above 1) and at least `threshold` times as bad. `ok` is
-    False if any is. Raises InputError for results that cannot be compared.
+    False if any is. `again` are more pairs of runs, of times only: what differs from run to run shrinks with the root
+    of their number. Raises InputError for results that cannot be compared.
     """
-    if before["kind"] != after["kind"]:
-        raise InputError(f"cannot compare a result of '{before['kind']}' with one of '{after['kind']}'")
-    first, second = (_samples(result) for result in (before, after))
-    if not first or not second:
-        raise InputError(
-            "a result without its samples cannot be compared; it was made with --no-samples, or its kind "
-            f"('{before['kind']}') keeps none"
-        )
+    runs = [(before, after), *again]
+    pairs = [_pair(*run, before["kind"]) for run in runs]
     if threshold is not None and not threshold >= 1:
         raise InputError(f"the threshold is how many times worse is too bad, at least 1; found {threshold}")
+    first = pairs[0][0]
     unit = str(first["unit"])
+    if again and unit != "ms":
+        raise InputError("scores do not change from run to run; --again is for times")
     limit = THRESHOLDS[unit] if threshold is None else threshold
     rng = np.random.default_rng(seed)
     rows = []
     for name in first["series"]:
-        if name in second["series"] and only in (None, name):
-            rows.append({"name": name, **_row(name, first, second, unit, limit, rng)})
+        if only in (None, name) and all(name in side["series"] for pair in pairs for side in pair):
+            rows.append({"name": name, **_row(name, pairs, unit, limit, rng)})
     if not rows:
         known = ", ".join(first["series"])
         what = "series" if only is None else f"series '{only}'"
@@ -71,12 +70,31 @@ def compare(
         "ok": not any(row["verdict"] == "regression" for row in rows),
         "kind": before["kind"],
         "unit": unit,
+        "pairs": len(pairs),
         "threshold": limit,
         "confidence": CONFIDENCE,
         "seed": seed,
-        "warnings": _warnings(before, after, first, second),
+        "warnings": list(
+            dict.fromkeys(w for run, pair in zip(runs, pairs, strict=True) for w in _warnings(*run, *pair))
+        ),
         "series": rows,
     }
+
+
+def _pair(
+    before: Mapping[str, Any], after: Mapping[str, Any], kind: str
+) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    """The samples of two results of that kind. Raises InputError."""
+    for result in (before, after):
+        if result["kind"] != kind:
+            raise InputError(f"cannot compare a result of '{kind}' with one of '{result['kind']}'")
+    first, second = _samples(before), _samples(after)
+    if not first or not second:
+        raise InputError(
+            "a result without its samples cannot be compared; it was made with --no-samples, or its kind "
+            f"('{kind}') keeps none"
+        )
+    return first, second
 
 
 def _samples(result: Mapping[str, Any]) -> Mapping[str, Any] | None:
@@ -95,16 +113,25 @@ def _samples(result: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 
 def _row(
-    name: str, first: Mapping[str, Any], second: Mapping[str, Any], unit: str, limit: float, rng: np.random.Generator
+    name: str,
+    pairs: Sequence[tuple[Mapping[str, Any], Mapping[str, Any]]],
+    unit: str,
+    limit: float,
+    rng: np.random.Generator,
 ) -> dict[str, Any]:
     if unit == "ms":
-        medians, draws = _times(name, first, second, rng)
-        worse = float(np.exp(np.median(draws[0])))
-        low, high = _widened(worse, _interval(np.exp(draws[1])), max(_run_to_run(s, name) for s in (first, second)))
+        found = [_times(name, *pair, rng) for pair in pairs]
+        medians = float(np.median([m[0] for m, _ in found])), float(np.median([m[1] for m, _ in found]))
+        worse = float(np.exp(np.mean([np.median(ratios) for _, (ratios, _) in found])))
+        resampled = [draws for _, (_, draws) in found]
+        sure = all(np.isfinite(draws).all() for draws in resampled)
+        draws = np.mean(resampled, axis=0) if sure else UNKNOWN
+        deviation = max(_run_to_run(side, name) for pair in pairs for side in pair) / len(pairs) ** 0.5
+        low, high = _widened(worse, _interval(np.exp(draws)), deviation)
     else:
-        medians, draws = _scores(name, first, second, rng)
-        worse = float(draws[0][0])
-        low, high = _interval(draws[1])
+        medians, (point, draws) = _scores(name, *pairs[0], rng)
+        worse = float(point[0])
+        low, high = _interval(draws)
     verdict = "regression" if low > 1 and worse >= limit else "worse" if low > 1 else "better" if high < 1 else "same"
     if not np.isfinite(high):
         verdict = "too few samples"

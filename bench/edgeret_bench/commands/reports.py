@@ -57,6 +57,14 @@ def add_commands(commands: Any) -> None:
         metavar="X",
         help="how many times worse is too bad (default: 1.1 for times, 1.02 for scores)",
     )
+    compare.add_argument(
+        "--again",
+        nargs=2,
+        action="append",
+        default=[],
+        metavar=("BEFORE.json", "AFTER.json"),
+        help="one more pair of runs, measured in turn with the others; narrows the intervals of times",
+    )
     compare.add_argument("--series", metavar="NAME", help="compare this series only, for example first_select")
     compare.add_argument("--seed", type=seed, default=0, metavar="N", help="of the bootstrap (default: %(default)s)")
 
@@ -106,7 +114,8 @@ def _compare(arguments: argparse.Namespace) -> Mapping[str, Any]:
     from edgeret_bench.compare import compare
 
     before, after = read_result(arguments.before), read_result(arguments.after)
-    return compare(before, after, arguments.threshold, arguments.seed, arguments.series)
+    again = [(read_result(first), read_result(second)) for first, second in arguments.again]
+    return compare(before, after, arguments.threshold, arguments.seed, arguments.series, again)
 
 
 def _print_compare(result: Mapping[str, Any]) -> str:
