@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from edgeret_bench import bystanders
-from edgeret_bench.bystanders import Bystanders
+from edgeret_bench.bystanders import Bystanders, others_share
 
 TICK = 1 / os.sysconf("SC_CLK_TCK")
 
@@ -66,6 +67,19 @@ def test_a_machine_that_does_not_tell_is_unknown(stat: Path, clock: dict[str, fl
 def test_no_time_is_unknown(stat: Path, clock: dict[str, float]) -> None:
     write(stat)
     assert Bystanders().shares() == {"others": None, "stolen": None}
+
+
+@pytest.mark.parametrize(
+    ("result", "share"),
+    [
+        ({"other_load": {"others": 0.25}}, 0.25),
+        ({"other_load": {"others": 0}}, 0),
+        *(({"other_load": strange}, None) for strange in (None, {}, 3, {"others": None}, {"others": "much"})),
+        ({}, None),
+    ],
+)
+def test_a_result_says_what_others_took_or_nothing(result: dict[str, Any], share: float | None) -> None:
+    assert others_share(result) == share
 
 
 @pytest.mark.skipif(not Path("/proc/stat").exists(), reason="this system counts no such thing")

@@ -19,7 +19,7 @@ from edgeret.errors import InputError
 from edgeret_bench import latency, scaling, sweeps
 from edgeret_bench.report import to_csv, to_markdown, write_report
 from edgeret_bench.report.tables import Table, cell_text, tables
-from edgeret_bench.results import KINDS, read_result
+from edgeret_bench.results import KINDS, read_result, write_result
 
 FIGURES = {"next-tool": 4, "plan": 3, "learning": 2, "latency": 6, "scaling": 4, "crossover": 0, "peers": 1}
 MARK = "document.documentElement.dataset.pwned=1"
@@ -215,6 +215,14 @@ def test_markdown_has_every_table(measured: dict[str, Path], tmp_path: Path) -> 
     assert sum(line.startswith("|") for line in lines) == sum(2 + len(table.rows) for table in expected)
     assert any(line.startswith("| fused | ") for line in lines)
     assert lines[lines.index("## next-tool: top-1 by calls of the plan") + 2] == "| method | 0 | 1 | 2 |"
+
+
+def test_a_busy_machine_is_written_below_its_times(measured: dict[str, Path], tmp_path: Path) -> None:
+    result = read_result(measured["latency"])
+    for load, expected in (({"others": 0.34, "stolen": 0.1}, True), ({"others": None, "stolen": None}, False)):
+        write_result(tmp_path / "r.json", {**result, "other_load": load})
+        run("report", tmp_path / "r.json", "-o", tmp_path / "r.md")
+        assert ("other programs took 34% of the CPU" in (tmp_path / "r.md").read_text()) == expected
 
 
 def test_csv_has_every_figure_in_full(measured: dict[str, Path], tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.errors import InputError
+from edgeret_bench.bystanders import others_share
 
 RESAMPLES = 2000
 CONFIDENCE = 0.95
@@ -246,8 +247,8 @@ def _warnings(
     if changed:
         found.append(f"other versions of {', '.join(sorted(changed))}")
     for which, run in (("first", before), ("second", after)):
-        taken = (run.get("other_load") or {}).get("others") or 0.0
-        if taken > BUSY:
+        taken = others_share(run)
+        if taken is not None and taken > BUSY:
             found.append(f"other programs took {taken:.0%} of the CPU during the {which} run; measure when it is idle")
     if first["unit"] == "ms" and not all(any(side.get("reference", {}).values()) for side in (first, second)):
         found.append("no reference workload in one of them, so a slower machine looks like a slower edgeret")

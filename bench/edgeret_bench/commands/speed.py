@@ -119,9 +119,9 @@ def _print_latency(result: Mapping[str, Any]) -> str:
         lines.append(f"after {len(sustained['slices'])} s on end {sustained['last_over_first']:.2f} of the first times")
         lines += [f"{k}: {v:.4f} J a query" for k, v in sustained["energy"]["joules_per_query"].items()]
         lines += [f"no energy from {k}: {v}" for k, v in sustained["energy"]["unavailable"].items()]
-    load = result["other_load"]
-    if load["others"] is not None:
-        lines.append(f"other programs took {load['others']:.0%} of the CPU, the host {load['stolen']:.0%}")
+    others, stolen = result["other_load"]["others"], result["other_load"]["stolen"]
+    if others is not None:
+        lines.append(f"other programs took {others:.0%} of the CPU, the host {stolen:.0%}")
     lines.append(f"memory after load {result['rss_mb']:.0f} MB, bundle {result['bundle_mb']:.1f} MB")
     lines.append(f"{result['threads']} threads on {', '.join(result['providers']['actual'])}")
     return "\n".join(lines)

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from edgeret_bench.bystanders import others_share
+
 QUANTILES = ("p50", "p90", "p99", "max")
 Result = Mapping[str, Any]
 
@@ -78,6 +80,8 @@ def _latency(result: Result) -> list[Table]:
     def rows(stages: Mapping[str, Any]) -> list[list[Any]]:
         return [[name, *(stage[q] for q in QUANTILES)] for name, stage in stages.items() if "p50" in stage]
 
+    others = others_share(result)
+    busy = "" if others is None else f"; other programs took {others:.0%} of the CPU"
     found = [
         Table(
             "milliseconds",
@@ -88,7 +92,7 @@ def _latency(result: Result) -> list[Table]:
                 *rows({f"cold {k.removesuffix('_ms')}": v for k, v in result["cold_start"].items()}),
             ],
             f"{result['n_queries']} queries; first_select / (tokenize + encode) "
-            f"{result['overhead']['first_select_ratio']:.3f}; {result['rss_mb']:.0f} MB after load",
+            f"{result['overhead']['first_select_ratio']:.3f}; {result['rss_mb']:.0f} MB after load{busy}",
         )
     ]
     for key, title in (
