@@ -20,7 +20,7 @@ from edgeret.types import SEGMENTS
 ROLE, PAPER_ROLE, STATIC_ROLE = "head", "head-paper", "head-static"
 PIECE = 400_000
 """Multiplications in one matrix product. Above some 500,000 OpenBLAS packs its operands and wakes its threads, for four
-rows: 1,000 tools took 180 us at once and 49 us in pieces (`edgeret-bench scaling` has the pieces)."""
+rows: 1,000 tools took 160 us at once and 41 in pieces (docs/DESIGN.md, decisions)."""
 
 
 class FactoredHead:

@@ -87,6 +87,15 @@ def test_a_reference_in_only_one_of_them_is_not_used(first: bool) -> None:
     assert row(found, "a")["worse"] == pytest.approx(1)
 
 
+def test_two_runs_beside_different_work_are_not_divided_by_it() -> None:
+    work = 10 * np.random.default_rng(0).lognormal(0, 0.1, 1024)
+    before, after = times({"a": work}, [2.0] * 256), times({"a": work}, [4.0] * 256)
+    after["samples"] |= {"reference": {"other": [4.0] * 256}, "reference_of": {"a": "other"}}
+    found = compare(before, after)
+    assert row(found, "a")["worse"] == pytest.approx(1)
+    assert any("no reference workload in one of them" in warning for warning in found["warnings"])
+
+
 def test_an_empty_reference_is_warned_of() -> None:
     # What a run too short for one round of the reference writes.
     short = times({"a": [1.0, 2.0, 3.0]}, [])

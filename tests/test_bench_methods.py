@@ -62,7 +62,7 @@ def test_all_methods_are_measured_on_the_same_steps(found: dict[str, Any]) -> No
 def test_what_is_learned_is_better_than_chance(found: dict[str, Any]) -> None:
     chance = found["methods"]["random"]["top1"]
     assert all(found["methods"][name]["top1"] > chance for name in NAMES[1:] if name != "dtdr-l-paper")
-    # A hundredth of the rate for a third of the epochs: these few plans teach it next to nothing.
+    # A tenth of the rate for a third of the epochs: these few plans teach it next to nothing.
     assert found["methods"]["dtdr-l-paper"]["top1"] < found["methods"]["dtdr-l-converged"]["top1"]
 
 

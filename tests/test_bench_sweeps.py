@@ -185,7 +185,7 @@ def test_the_reference_is_the_same_work_every_time() -> None:
     assert reference._graph() == reference._graph()
     found = Reference(1)
     measured = [found.measure() for _ in range(3)]
-    assert all(set(times) == {"parallel", "serial"} for times in measured)
+    assert all(set(times) == {"encoder", "serial"} for times in measured)
     assert all(value > 0 for times in measured for value in times.values())
     assert set(REFERENCE_OF) <= set(STAGES)
     assert set(REFERENCE_OF.values()) <= set(measured[0])

@@ -31,7 +31,7 @@ BUSY = 0.1
 """Share of the CPU that other programs may take without a word; a program that keeps a core is not divided out."""
 MIN_GROUPS = 6
 """Blocks or plans below which resampling them says nothing; the interval is then without end."""
-UNKNOWN: Values = np.array([-np.inf, np.inf])
+UNKNOWN: Values = np.resize([-np.inf, np.inf], RESAMPLES)
 
 
 def compare(
@@ -122,16 +122,13 @@ def _row(
 ) -> dict[str, Any]:
     if unit == "ms":
         found = [_times(name, *pair, rng) for pair in pairs]
-        medians = float(np.median([m[0] for m, _ in found])), float(np.median([m[1] for m, _ in found]))
-        worse = float(np.exp(np.mean([np.median(ratios) for _, (ratios, _) in found])))
-        resampled = [draws for _, (_, draws) in found]
-        sure = all(np.isfinite(draws).all() for draws in resampled)
-        draws = np.mean(resampled, axis=0) if sure else UNKNOWN
+        medians = float(np.median([m[0] for m, _, _ in found])), float(np.median([m[1] for m, _, _ in found]))
+        worse = float(np.exp(np.mean([ratio for _, ratio, _ in found])))
+        draws = np.mean([drawn for _, _, drawn in found], axis=0)
         deviation = max(_run_to_run(side, name) for pair in pairs for side in pair) / len(pairs) ** 0.5
         low, high = _widened(worse, _interval(np.exp(draws)), deviation)
     else:
-        medians, (point, draws) = _scores(name, *pairs[0], rng)
-        worse = float(point[0])
+        medians, worse, draws = _scores(name, *pairs[0], rng)
         low, high = _interval(draws)
     verdict = "regression" if low > 1 and worse >= limit else "worse" if low > 1 else "better" if high < 1 else "same"
     if not np.isfinite(high):
@@ -142,22 +139,23 @@ def _row(
 
 def _times(
     name: str, first: Mapping[str, Any], second: Mapping[str, Any], rng: np.random.Generator
-) -> tuple[tuple[float, float], tuple[Values, Values]]:
-    """Medians in ms; log ratios of blocks, and medians of resampled blocks."""
+) -> tuple[tuple[float, float], float, Values]:
+    """Medians in ms; the log ratio, and the same of resampled blocks."""
     piece = _common_piece(name, first, second)
     raw = float(np.median(first["series"][name])), float(np.median(second["series"][name]))
     a, b = (_blocks(side, name, piece) for side in (first, second))
     if first.get("order") == second.get("order"):
         n = min(len(a), len(b))
         ratios = b[:n] - a[:n]  # block by block, the same queries
+        ratio = float(np.median(ratios))
         if n < MIN_GROUPS:
-            return raw, (ratios, UNKNOWN)
-        picks = rng.integers(n, size=(RESAMPLES, n))
-        return raw, (ratios, np.median(ratios[picks], axis=1))
+            return raw, ratio, UNKNOWN
+        return raw, ratio, np.median(ratios[rng.integers(n, size=(RESAMPLES, n))], axis=1)
+    ratio = float(np.median(b) - np.median(a))
     if min(len(a), len(b)) < MIN_GROUPS:
-        return raw, (np.array([np.median(b) - np.median(a)]), UNKNOWN)
+        return raw, ratio, UNKNOWN
     left, right = (np.median(side[rng.integers(len(side), size=(RESAMPLES, len(side)))], axis=1) for side in (a, b))
-    return raw, (np.array([np.median(b) - np.median(a)]), right - left)
+    return raw, ratio, right - left
 
 
 def _common_piece(name: str, first: Mapping[str, Any], second: Mapping[str, Any]) -> str | None:
@@ -184,7 +182,7 @@ def _medians(values: Sequence[float], size: int) -> Values:
 
 def _scores(
     name: str, first: Mapping[str, Any], second: Mapping[str, Any], rng: np.random.Generator
-) -> tuple[tuple[float, float], tuple[Values, Values]]:
+) -> tuple[tuple[float, float], float, Values]:
     """Means; how many times larger the first mean is, and the same of resampled groups."""
     sides = []
     for side in (first, second):
@@ -193,15 +191,15 @@ def _scores(
         sides.append((np.bincount(groups, values), np.bincount(groups)))
     means = tuple(float(sums.sum() / counts.sum()) for sums, counts in sides)
     same = first.get("order") == second.get("order") and len(sides[0][0]) == len(sides[1][0])
-    point = np.array([max(means[0], TINY) / max(means[1], TINY)])
+    ratio = max(means[0], TINY) / max(means[1], TINY)
     if min(len(sums) for sums, _ in sides) < MIN_GROUPS:
-        return (means[0], means[1]), (point, np.exp(UNKNOWN))
+        return (means[0], means[1]), ratio, UNKNOWN
     drawn, picks = [], None
     for sums, counts in sides:
         if picks is None or not same:
             picks = rng.integers(len(sums), size=(RESAMPLES, len(sums)))
         drawn.append(sums[picks].sum(axis=1) / counts[picks].sum(axis=1))
-    return (means[0], means[1]), (point, np.maximum(drawn[0], TINY) / np.maximum(drawn[1], TINY))
+    return (means[0], means[1]), ratio, np.maximum(drawn[0], TINY) / np.maximum(drawn[1], TINY)
 
 
 def _run_to_run(samples: Mapping[str, Any], name: str) -> float:
@@ -250,6 +248,6 @@ def _warnings(
         taken = others_share(run)
         if taken is not None and taken > BUSY:
             found.append(f"other programs took {taken:.0%} of the CPU during the {which} run; measure when it is idle")
-    if first["unit"] == "ms" and not all(any(side.get("reference", {}).values()) for side in (first, second)):
+    if first["unit"] == "ms" and any(_common_piece(name, first, second) is None for name in first["series"]):
         found.append("no reference workload in one of them, so a slower machine looks like a slower edgeret")
     return found

@@ -124,7 +124,7 @@ def run(
             "series": rounded(stages),
             "reference": rounded(reference_ms),
             "reference_every": EVERY,
-            "reference_of": {name: REFERENCE_OF.get(name, "parallel") for name in stages},
+            "reference_of": {name: REFERENCE_OF.get(name, "encoder") for name in stages},
             "run_to_run": {name: RUN_TO_RUN.get(name, SHORT) for name in stages},
         }
     return result

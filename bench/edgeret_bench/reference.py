@@ -1,7 +1,7 @@
 """Fixed pieces of work that times are measured in, so that results from a busier or slower machine can be compared.
 
 Two of them, since a neighbour that takes one core slows what runs on all cores far more than what runs on one: a small
-int8 encoder with random weights, on the encoder's threads and the same ONNX Runtime ("parallel"), and some array work
+int8 encoder with random weights, on the encoder's threads and the same ONNX Runtime ("encoder"), and some array work
 and Python on one ("serial"). Both run between queries, often enough to see what the queries saw.
 """
 
@@ -19,7 +19,7 @@ from edgeret.providers import import_onnxruntime
 EVERY = 2
 """Queries between two rounds of the work."""
 REFERENCE_OF = {"decide": "serial", "next_select": "serial"}
-"""Which piece a stage is measured in; "parallel" for all others, which read a model's weights or tables from memory."""
+"""Which piece a stage is measured in; "encoder" for all others, which read a model's weights or tables from memory."""
 RUN_TO_RUN = {"encode": 0.04, "first_select": 0.04, "next_select": 0.11, "decide": 0.13}
 """Standard deviation of the log ratio of two runs on one bundle, in units of the reference; SHORT for the other stages,
 a few dozen microseconds right after an encoding. No resampling of a single run shows it (docs/DESIGN.md, decisions)."""
@@ -46,12 +46,12 @@ class Reference:
         """How long each piece took, once, in ms."""
         started = perf_counter()
         self._session.run(None, self._input)
-        parallel = perf_counter()
+        encoded = perf_counter()
         product = self._work @ self._work.T
         np.exp(-np.abs(product)).sum()
         np.argsort(self._work, axis=1)
         {str(i): i for i in range(500)}
-        return {"parallel": (parallel - started) * 1e3, "serial": (perf_counter() - parallel) * 1e3}
+        return {"encoder": (encoded - started) * 1e3, "serial": (perf_counter() - encoded) * 1e3}
 
 
 def _graph() -> bytes:

@@ -147,7 +147,8 @@ def _head_cost(head: FactoredHead, queries: NDArray[np.float32], seed: int) -> d
     """`described_ms` and `query_ms` come once a task, `step_ms` with every decision."""
     n, dimension = len(head.labels), queries.shape[1]
     tools = synthetic(n - 1, dimension, seed)
-    parts = [np.vstack((query, synthetic(SEGMENTS, dimension, seed))) for query in queries]
+    segments = synthetic(SEGMENTS, dimension, seed)
+    parts = [np.vstack((query, segments)) for query in queries]
     pieces = head.pieces(tools)
     described = head.described(parts[0], pieces)[1:]
     logits = head.query_logits(queries[0], described)
