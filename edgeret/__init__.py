@@ -7,8 +7,10 @@
     decision = task.next()
 
 Importing this package loads numpy and nothing heavier; ONNX Runtime and the tokenizer come with the first bundle.
+It also forbids ONNX Runtime's telemetry, which can only be done before that is imported.
 """
 
+from edgeret import telemetry
 from edgeret.errors import (
     BundleError,
     CheckFailedError,
@@ -22,6 +24,8 @@ from edgeret.prompt import Prompt
 from edgeret.runtime import Runtime, load
 from edgeret.task import Task
 from edgeret.types import END, Call, Candidate, Decision, Hit, Plan, PlanStep, Tool
+
+telemetry.disable()
 
 __version__ = "0.1.0"
 

@@ -5,18 +5,22 @@ from __future__ import annotations
 import platform
 from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from edgeret.bundle import unlisted
+from edgeret.bundle import Manifest, unlisted
 from edgeret.codec import get, get_array, get_strings
+from edgeret.demonstrations import check_query
 from edgeret.device import available_cpus, instruction_set
-from edgeret.errors import EdgeretError
-from edgeret.index import HNSW_ROLE, hnsw_available
+from edgeret.errors import BundleError, EdgeretError
+from edgeret.index import CROSSOVER, HNSW_ROLE, hnsw_available
 from edgeret.runtime import Runtime
+from edgeret.telemetry import came_too_late
 
 MIN_GOLDEN_COSINE: Mapping[str, float] = {"fp32": 0.9999, "fp16": 0.999, "int8": 0.98}
+MAX_GOLDEN = 16
 _DISTRIBUTIONS = (
     "edgeret",
     "numpy",
@@ -39,6 +43,7 @@ def examine(runtime: Runtime) -> dict[str, Any]:
         _golden(runtime),
         _instructions(runtime),
         _distributions(),
+        _telemetry(),
         _index(runtime),
         _decision(runtime),
         *([_planner(runtime)] if runtime.advisor.has_planner else []),
@@ -75,17 +80,29 @@ def device(runtime: Runtime) -> dict[str, Any]:
 
 
 def golden_cosines(runtime: Runtime) -> list[float]:
-    """Cosines of this device's vectors to the build host's, one a golden query."""
+    """Cosines of this device's vectors to the build host's, one a golden query. Raises BundleError."""
+    queries = _golden_queries(runtime)
+    if not queries:
+        return []
     where = f"{runtime.path} (golden)"
-    golden = get(runtime.manifest.info, "golden", dict, where)
-    queries = get_strings(golden, "queries", where)
-    vectors = get_array(golden, "vectors", "<f4", (len(queries), runtime.encoder.spec.dimension), where)
+    shape = (len(queries), runtime.encoder.spec.dimension)
+    vectors = get_array(get(runtime.manifest.info, "golden", dict, where), "vectors", "<f4", shape, where)
     return [float(runtime.encoder.encode(q) @ v) for q, v in zip(queries, vectors, strict=True)]
 
 
-def stray_files(runtime_bundle: Any) -> dict[str, Any]:
-    """A check that the folder holds nothing that the manifest does not list."""
-    strays = unlisted(runtime_bundle)
+def _golden_queries(runtime: Runtime) -> tuple[str, ...]:
+    if "golden" not in runtime.manifest.info:
+        return ()
+    where = f"{runtime.path} (golden)"
+    queries = get_strings(get(runtime.manifest.info, "golden", dict, where), "queries", where)
+    if len(queries) > MAX_GOLDEN:
+        raise BundleError(f"{where}: {len(queries)} queries, at most {MAX_GOLDEN} are allowed; build the bundle again")
+    return tuple(check_query(query, where) for query in queries)
+
+
+def stray_files(folder: Path, manifest: Manifest) -> dict[str, Any]:
+    """A check that a bundle's folder holds nothing that its manifest does not list."""
+    strays = unlisted(folder, manifest)
     detail = f"not in the manifest: {', '.join(strays[:5])}; delete them" if strays else "no file beside those listed"
     return _check("no stray files", not strays, detail)
 
@@ -96,8 +113,10 @@ def _check(name: str, ok: bool, detail: str) -> dict[str, Any]:
 
 def _golden(runtime: Runtime) -> dict[str, Any]:
     cosines = golden_cosines(runtime)
+    if not cosines:
+        return _check("golden vectors", True, "none in this bundle, so there is nothing to compare with")
     floor = MIN_GOLDEN_COSINE.get(runtime.encoder.spec.precision, 0.98)
-    worst = min(cosines, default=float("nan"))
+    worst = min(cosines)
     detail = f"cosine to the build host's vectors at least {worst:.5f} over {len(cosines)} queries, {floor} needed"
     if not worst >= floor:
         detail += "; this CPU computes other vectors: build a bundle here, or with --precision fp32"
@@ -119,16 +138,25 @@ def _distributions() -> dict[str, Any]:
     return _check("one ONNX Runtime", not both, detail if both else ", ".join(f"{k} {v}" for k, v in found.items()))
 
 
+def _telemetry() -> dict[str, Any]:
+    detail = "switched off before ONNX Runtime was imported"
+    if came_too_late():
+        detail = (
+            "ONNX Runtime was imported before edgeret, with its telemetry on, and may send what it knows of this "
+            "device; import edgeret first, or start Python with ORT_DISABLE_TELEMETRY=1"
+        )
+    return _check("no telemetry", not came_too_late(), detail)
+
+
 def _index(runtime: Runtime) -> dict[str, Any]:
     detail = f"{runtime.index.kind} over {len(runtime.index.names)} tools"
-    if runtime.manifest.file(HNSW_ROLE) is not None and not hnsw_available():
+    if runtime.manifest.file(HNSW_ROLE) and len(runtime.index.names) >= CROSSOVER and not hnsw_available():
         detail += "; the bundle's HNSW graph is not used. Install it with: pip install 'edgeret[hnsw]'"
     return _check("index", True, detail)
 
 
 def _decision(runtime: Runtime) -> dict[str, Any]:
-    where = f"{runtime.path} (golden)"
-    query = next(iter(get_strings(get(runtime.manifest.info, "golden", dict, where), "queries", where)), "hello")
+    query = next(iter(_golden_queries(runtime)), "hello")
     decision = runtime.task(query).next(policy="heads")
     total = sum(c.probability for c in runtime.task(query).candidates())
     detail = f"{decision.tool} with probability {decision.probability:.3f}; probabilities sum to {total:.5f}"

@@ -1,5 +1,9 @@
 """Benchmarks of edgeret: accuracy, retrieval and latency, as commands that print what they measured."""
 
+from edgeret import telemetry
+
+telemetry.disable("HF_HUB_DISABLE_TELEMETRY", "DO_NOT_TRACK")
+
 NEXT_TOOL_METHODS = ("random", "dr", "lr", "dtdr-c", "dtdr-l", "dtdr-l-factored", "fused")
 OTHER_METHODS = ("similarity", "bm25", "tool-graph", "less-is-more")
 """Next-tool methods that look at words and tools alone; the last one asks the planner, once a query."""
