@@ -1,4 +1,5 @@
-"""THE on-disk format: names, version, checks, reading and writing. docs/FORMAT.md is its specification.
+"""THE on-disk format: names, version, checks, reading. docs/FORMAT.md is its specification, `edgeret.bundle_writer`
+its other half.
 
 A bundle is a folder. Its `manifest` lists every other file with size and sha256, and is itself hashed; nothing is
 given to a parser before its bytes are proved to be the ones that were written. What the files mean is the business of
@@ -8,30 +9,45 @@ the rooms that read them.
 from __future__ import annotations
 
 import hashlib
-import os
-import shutil
-import stat
-import tempfile
+import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import msgpack
 
 from edgeret.codec import get, pack, unpack
-from edgeret.errors import BundleError, InputError
+from edgeret.errors import BundleError
+from edgeret.folder import Folder, in_folder
+from edgeret.private_copy import private_copy
 
 MAGIC = "edgeret-bundle"
 FORMAT_VERSION = 1
 MANIFEST = "manifest"
 MAX_MANIFEST_BYTES = 16 << 20
+MAX_FILES = 256
 MAX_FILE_BYTES = 16 << 30
-MAPPED_ROLES = frozenset({"planner"})
-"""Files that stay on disk, since their reader maps them into memory itself; their hash is proved all the same."""
-_BLOCK = 1 << 20
-_OPEN_FLAGS = ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY")  # a pipe in a file's place must not make us wait
+MAX_ROLE_BYTES: Mapping[str, int] = {
+    "encoder": 2 << 30,
+    "tokenizer": 64 << 20,
+    "tools": 64 << 20,
+    "index": 1 << 30,
+    "hnsw": 2 << 30,
+    "graph": 1 << 30,
+    "head": 1 << 30,
+    "head-paper": 1 << 30,
+    "head-static": 1 << 30,
+    "examples": 4 << 20,
+    "planner": MAX_FILE_BYTES,
+}
+"""The roles that readers know, and how large their files may be; judged by the manifest before anything is read."""
+LARGE_ROLES = frozenset({"planner"})
+"""Files that stay on disk until they are needed, since they would fill the memory; they are verified all the same."""
+SPARE_ROLES = frozenset({"head-paper", "head-static"})
+"""Files that no decision needs; they are read where they are asked for by name."""
+BLOCK = 1 << 20
 REBUILD = "copy the bundle again or build it again with: edgeret-export build"
 
 
@@ -61,14 +77,49 @@ class Manifest:
         return next((f for f in self.files if f.role == role), None)
 
 
+class LargeFile:
+    """A verified file of LARGE_ROLES. It stays open, so that replacing or deleting the bundle does not exchange it."""
+
+    def __init__(self, stream: BinaryIO, entry: FileEntry, where: str) -> None:
+        """Takes over an open and verified stream."""
+        self.sha256 = entry.sha256
+        self.where = where
+        self._size = entry.size
+        self._stream = stream
+        weakref.finalize(self, stream.close)
+
+    @contextmanager
+    def private_copy(self) -> Iterator[Path]:
+        """A path to a copy that nobody can change, proved again while it is made; the path is good while the context
+        lasts, a mapping of it for longer. Raises BundleError if the file was changed since it was verified, or if
+        there is no memory for it."""
+
+        def copy(target: BinaryIO) -> None:
+            self._stream.seek(0)
+            digest, left = hashlib.sha256(), self._size
+            while block := self._stream.read(min(BLOCK, left)):
+                digest.update(block)
+                target.write(block)
+                left -= len(block)
+            if left or digest.hexdigest() != self.sha256:
+                raise BundleError(f"{self.where}: changed since the bundle was loaded; {REBUILD}")
+
+        try:
+            with private_copy(copy) as path:
+                yield path
+        except OSError as error:
+            raise BundleError(f"{self.where}: cannot be copied into memory ({error.strerror or error})") from None
+
+
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """A bundle whose every byte has been verified; `contents` maps a file's name to those very bytes, without the
-    files of MAPPED_ROLES."""
+    """A bundle whose every known file has been verified; `contents` maps a file's name to those very bytes, `large`
+    has the files of LARGE_ROLES by role."""
 
     path: Path
     manifest: Manifest
     contents: dict[str, bytes] = field(repr=False)
+    large: dict[str, LargeFile] = field(repr=False)
 
     @property
     def size(self) -> int:
@@ -82,12 +133,11 @@ class Bundle:
             raise BundleError(f'{self.path}: no file with the role "{role}"; {REBUILD}')
         return self.contents[entry.name]
 
-    def file(self, role: str) -> Path:
-        """Where a file of MAPPED_ROLES lies. Raises BundleError if the bundle has none."""
-        entry = self.manifest.file(role)
-        if entry is None:
+    def large_file(self, role: str) -> LargeFile:
+        """The file that plays one of LARGE_ROLES. Raises BundleError if the bundle has none."""
+        if role not in self.large:
             raise BundleError(f'{self.path}: no file with the role "{role}"; {REBUILD}')
-        return self.path / entry.name
+        return self.large[role]
 
     def map(self, role: str) -> dict[str, Any]:
         """The msgpack map of the file that plays `role`."""
@@ -114,226 +164,147 @@ def check_owner(value: Mapping[str, Any], fingerprint: str, where: str) -> None:
         )
 
 
-def open_bundle(path: str | Path) -> Bundle:
-    """Reads and verifies a whole bundle. Raises BundleError at the first thing that is not as it was written."""
+def open_bundle(path: str | Path, *, content_hash: str | None = None, spare: bool = False) -> Bundle:
+    """Reads and verifies a bundle. Raises BundleError at the first thing that is not as it was written.
+
+    With `content_hash` (hex) it must be that very bundle; this is checked before any other file is opened. Files of
+    SPARE_ROLES are read if `spare`. Should a writer put another bundle in its place meanwhile, that one is read.
+    """
     path = Path(path)
-    manifest = read_manifest(path)
-    contents: dict[str, bytes] = {}
-    for entry in manifest.files:
-        if entry.role in MAPPED_ROLES:
-            _verify_mapped(path, entry)
-        else:
-            contents[entry.name] = _read_verified(path, entry)
-    return Bundle(path, manifest, contents)
+
+    def read(folder: Folder) -> Bundle:
+        manifest = _manifest(folder, content_hash)
+        contents: dict[str, bytes] = {}
+        large: dict[str, LargeFile] = {}
+        for entry in manifest.files:
+            if entry.role in LARGE_ROLES:
+                large[entry.role] = LargeFile(_open_verified(folder, entry), entry, f"{path / entry.name}")
+            elif entry.role in MAX_ROLE_BYTES and (spare or entry.role not in SPARE_ROLES):
+                contents[entry.name] = _read_verified(folder, entry)
+        return Bundle(path, manifest, contents, large)
+
+    return in_folder(path, read)
 
 
-def read_manifest(path: Path) -> Manifest:
+def verify_bundle(path: str | Path, *, content_hash: str | None = None) -> Manifest:
+    """Proves every listed file, those of unknown roles too, without holding any in memory. Raises BundleError."""
+
+    def read(folder: Folder) -> Manifest:
+        manifest = _manifest(folder, content_hash)
+        for entry in manifest.files:
+            _open_verified(folder, entry).close()
+        return manifest
+
+    return in_folder(Path(path), read)
+
+
+def read_manifest(path: str | Path) -> Manifest:
     """The manifest alone, itself verified; the files it lists are not looked at. Raises BundleError."""
-    file = path / MANIFEST
-    where = str(file)
-    if not path.is_dir() or not os.path.lexists(file):
-        raise BundleError(f"{path}: not a bundle (no {MANIFEST} in it); make one with: edgeret-export build -o {path}")
-    data = _read_regular(file, MAX_MANIFEST_BYTES)
+    return in_folder(Path(path), lambda folder: _manifest(folder, None))
+
+
+def unlisted(path: Path, manifest: Manifest) -> list[str]:
+    """Names in the folder that the manifest does not list; loading ignores them, `verify` reports them."""
+    listed = {MANIFEST, *(f.name for f in manifest.files)}
+    return sorted(p.name for p in path.iterdir() if p.name not in listed)
+
+
+def wrap(version: int, body: bytes) -> bytes:
+    """The manifest's bytes around a body (docs/FORMAT.md, section 2.1)."""
+    return bytes(msgpack.packb([MAGIC, version, manifest_digest(version, body), body], use_bin_type=True))
+
+
+def manifest_digest(version: int, body: bytes) -> bytes:
+    """The 32 bytes whose hex form is the content hash."""
+    return hashlib.sha256(f"{MAGIC}/{version}\n".encode() + body).digest()
+
+
+def check_name(name: str, where: str) -> None:
+    """Raises BundleError for a name that a bundle's file may not have."""
+    plain = name.isascii() and name.replace("-", "").replace("_", "").replace(".", "").isalnum()
+    if not plain or name.startswith(".") or name == MANIFEST or len(name) > 100:
+        raise BundleError(f"{where}: {name[:120]!r} is no file name that a bundle may hold; {REBUILD}")
+
+
+def _manifest(folder: Folder, content_hash: str | None) -> Manifest:
+    where = str(folder.path / MANIFEST)
+    with folder.open_file(MANIFEST, MAX_MANIFEST_BYTES, f"it is not a bundle; {REBUILD}") as stream:
+        data = stream.read(MAX_MANIFEST_BYTES + 1)
     damaged = BundleError(f"{where}: damaged (its checksum does not match its content); {REBUILD}")
     try:
-        outer = msgpack.unpackb(data, raw=False, use_list=True)
-    except (ValueError, msgpack.exceptions.UnpackException, RecursionError):
+        outer = msgpack.unpackb(data, raw=False, use_list=True, max_array_len=4, max_map_len=0)
+    except (ValueError, msgpack.exceptions.UnpackException):
         raise damaged from None
     if not isinstance(outer, list) or len(outer) != 4 or outer[0] != MAGIC or type(outer[1]) is not int:
         raise damaged
     _, version, digest, body = outer
     # The checksum covers the version, so a flipped bit there is damage and not "a newer release".
-    if not isinstance(body, bytes) or digest != _manifest_digest(version, body) or data != _wrap(version, body):
+    if not isinstance(body, bytes) or digest != manifest_digest(version, body) or data != wrap(version, body):
         raise damaged
     if version != FORMAT_VERSION:
         raise BundleError(
             f"{where}: format version {version}, this edgeret reads {FORMAT_VERSION}; "
             + ("install a newer edgeret: pip install -U edgeret" if version > FORMAT_VERSION else REBUILD)
         )
+    if content_hash is not None and content_hash.lower() != digest.hex():
+        raise BundleError(
+            f"{folder.path}: another bundle than the one asked for (expected content hash {content_hash[:64]}, "
+            f"found {digest.hex()}); get it again from where the hash came from"
+        )
     value = unpack(body, where)
-    files = tuple(_entry(f, where) for f in get(value, "files", list, where))
-    names = [f.name for f in files]
-    if len({name.lower() for name in names}) != len(names) or len({f.role for f in files}) != len(files):
+    listed = get(value, "files", list, where)
+    if len(listed) > MAX_FILES:
+        raise BundleError(f"{where}: lists {len(listed)} files, at most {MAX_FILES} are allowed; {REBUILD}")
+    files = tuple(_entry(f, where) for f in listed)
+    names = {f.name.lower() for f in files}
+    if len(names) != len(files) or len({f.role for f in files}) != len(files):
         raise BundleError(f"{where}: lists a file or a role twice; {REBUILD}")
     return Manifest(version, digest.hex(), files, get(value, "info", dict, where))
-
-
-def unlisted(bundle: Bundle) -> list[str]:
-    """Names in the folder that the manifest does not list; loading ignores them, `verify` reports them."""
-    listed = {MANIFEST, *(f.name for f in bundle.manifest.files)}
-    return sorted(p.name for p in bundle.path.iterdir() if p.name not in listed)
-
-
-@contextmanager
-def writing(target: str | Path, overwrite: bool = False) -> Iterator[BundleWriter]:
-    """A writer whose bundle appears under `target` whole, or not at all.
-
-    Files go to a folder beside the target that is renamed once everything is written and flushed to disk. A bundle
-    that stands at the target already is refused, unless `overwrite`; it stays valid until the new one takes its place.
-    Raises InputError for a target that cannot be written, and for a disk that fills.
-    """
-    target = Path(target)
-    if os.path.lexists(target) and not (overwrite and (target / MANIFEST).is_file()):
-        hint = "choose another folder" if not (target / MANIFEST).is_file() else "give --force to replace the bundle"
-        raise InputError(f"{target}: exists already; {hint}")
-    temporary: Path | None = None
-    try:
-        if not target.parent.is_dir():
-            raise InputError(f"{target.parent}: no such folder; make it first")
-        temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}.", suffix=".partial", dir=target.parent))
-        writer = BundleWriter(temporary)
-        yield writer
-        if not (temporary / MANIFEST).is_file():
-            raise InputError(f"{target}: nothing was finished, so nothing was written")
-        _swap(temporary, target)
-    except OSError as error:
-        raise InputError(
-            f"{target}: cannot be written ({error.strerror or error}); nothing was left behind. "
-            "Make room or choose another folder, then build again"
-        ) from error
-    finally:
-        if temporary is not None:
-            shutil.rmtree(temporary, ignore_errors=True)
-
-
-class BundleWriter:
-    """Collects a bundle's files in a folder of its own; `finish` writes the manifest, last."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self.entries: list[FileEntry] = []
-
-    def add(self, name: str, role: str, data: bytes, licence: str, source: str) -> FileEntry:
-        """Writes one file and flushes it to disk."""
-        _check_name(name, str(self.folder))
-        entry = FileEntry(name, role, len(data), hashlib.sha256(data).hexdigest(), licence, source)
-        _write_flushed(self.folder / name, data)
-        self.entries.append(entry)
-        return entry
-
-    def add_file(self, name: str, role: str, file: Path, licence: str, source: str) -> FileEntry:
-        """Copies a file that is too large to hold in memory, and flushes the copy to disk."""
-        _check_name(name, str(self.folder))
-        digest, size = hashlib.sha256(), 0
-        with file.open("rb") as stream, (self.folder / name).open("xb") as copy:
-            while block := stream.read(_BLOCK):
-                digest.update(block)
-                size += copy.write(block)
-            copy.flush()
-            os.fsync(copy.fileno())
-        entry = FileEntry(name, role, size, digest.hexdigest(), licence, source)
-        self.entries.append(entry)
-        return entry
-
-    def finish(self, info: Mapping[str, Any]) -> str:
-        """Writes the manifest and returns the bundle's content hash (hex)."""
-        body = pack({"files": [asdict(e) for e in sorted(self.entries, key=lambda e: e.name)], "info": info})
-        _write_flushed(self.folder / MANIFEST, _wrap(FORMAT_VERSION, body))
-        _flush_folder(self.folder)
-        return _manifest_digest(FORMAT_VERSION, body).hex()
-
-
-def _wrap(version: int, body: bytes) -> bytes:
-    return bytes(msgpack.packb([MAGIC, version, _manifest_digest(version, body), body], use_bin_type=True))
-
-
-def _manifest_digest(version: int, body: bytes) -> bytes:
-    return hashlib.sha256(f"{MAGIC}/{version}\n".encode() + body).digest()
 
 
 def _entry(value: Any, where: str) -> FileEntry:
     if not isinstance(value, dict):
         raise BundleError(f"{where}: a file entry is not a map; {REBUILD}")
-    texts = {k: get(value, k, str, where) for k in ("name", "role", "sha256", "licence", "source")}
+    texts = {key: get(value, key, str, where) for key in _MAX_TEXT}
     size = get(value, "size", int, where)
-    _check_name(texts["name"], where)
-    if not 0 <= size <= MAX_FILE_BYTES:
-        raise BundleError(f"{where}: {texts['name']} is said to have {size} bytes; {REBUILD}")
+    check_name(texts["name"], where)
+    long = next((key for key, limit in _MAX_TEXT.items() if len(texts[key]) > limit), None)
+    if long is not None:
+        raise BundleError(f'{where}: "{long}" of {texts["name"]} has {len(texts[long])} characters; {REBUILD}')
+    if not 0 <= size <= MAX_ROLE_BYTES.get(texts["role"], MAX_FILE_BYTES):
+        raise BundleError(f"{where}: {texts['name']} ({texts['role']}) is said to have {size} bytes; {REBUILD}")
     return FileEntry(size=size, **texts)
 
 
-def _check_name(name: str, where: str) -> None:
-    plain = name.isascii() and name.replace("-", "").replace("_", "").replace(".", "").isalnum()
-    if not plain or name.startswith(".") or name == MANIFEST or len(name) > 100:
-        raise BundleError(f"{where}: {name!r} is no file name that a bundle may hold; {REBUILD}")
+_MAX_TEXT: Mapping[str, int] = {"name": 100, "role": 100, "sha256": 64, "licence": 500, "source": 2_000}
+"""Characters of an entry's texts at most."""
 
 
-def _read_regular(file: Path, limit: int) -> bytes:
-    """The bytes of a regular file; links are refused, since they lead out of the bundle."""
-    with _open_regular(file, limit) as stream:
-        return stream.read(limit + 1)
-
-
-@contextmanager
-def _open_regular(file: Path, limit: int) -> Iterator[BinaryIO]:
-    try:
-        descriptor = os.open(file, os.O_RDONLY | sum(getattr(os, flag, 0) for flag in _OPEN_FLAGS))
-    except FileNotFoundError:
-        raise BundleError(f"{file}: missing; {REBUILD}") from None
-    except OSError as error:
-        reason = "a symbolic link" if file.is_symlink() else error.strerror
-        raise BundleError(f"{file}: cannot be read ({reason}); {REBUILD}") from None
-    with os.fdopen(descriptor, "rb") as stream:
-        status = os.fstat(stream.fileno())
-        if not stat.S_ISREG(status.st_mode):
-            raise BundleError(f"{file}: not a regular file; {REBUILD}")
-        if status.st_size > limit:
-            raise BundleError(f"{file}: expected {limit} bytes at most, found {status.st_size}; {REBUILD}")
-        yield stream
-
-
-def _read_verified(folder: Path, entry: FileEntry) -> bytes:
-    data = _read_regular(folder / entry.name, entry.size)
-    _check(folder / entry.name, entry, len(data), hashlib.sha256(data).hexdigest())
+def _read_verified(folder: Folder, entry: FileEntry) -> bytes:
+    with folder.open_file(entry.name, entry.size, REBUILD) as stream:
+        data = stream.read(entry.size + 1)
+    _check(folder, entry, len(data), hashlib.sha256(data).hexdigest())
     return data
 
 
-def _verify_mapped(folder: Path, entry: FileEntry) -> None:
-    with _open_regular(folder / entry.name, entry.size) as stream:
+def _open_verified(folder: Folder, entry: FileEntry) -> BinaryIO:
+    """The file, open and proved, without having held it in memory."""
+    stream = folder.open_file(entry.name, entry.size, REBUILD)
+    try:
         digest, size = hashlib.sha256(), 0
-        while block := stream.read(_BLOCK):
+        while size <= entry.size and (block := stream.read(BLOCK)):
             digest.update(block)
             size += len(block)
-    _check(folder / entry.name, entry, size, digest.hexdigest())
+        _check(folder, entry, size, digest.hexdigest())
+    except BaseException:
+        stream.close()
+        raise
+    return stream
 
 
-def _check(file: Path, entry: FileEntry, size: int, sha256: str) -> None:
+def _check(folder: Folder, entry: FileEntry, size: int, sha256: str) -> None:
+    file = folder.path / entry.name
     if size != entry.size:
         raise BundleError(f"{file}: expected {entry.size} bytes, found {size}; {REBUILD}")
     if sha256 != entry.sha256:
         raise BundleError(f"{file}: altered (expected sha256 {entry.sha256[:16]}…, found {sha256[:16]}…); {REBUILD}")
-
-
-def _write_flushed(file: Path, data: bytes) -> None:
-    with file.open("xb") as stream:
-        stream.write(data)
-        stream.flush()
-        os.fsync(stream.fileno())
-
-
-def _flush_folder(folder: Path) -> None:
-    """Makes the names durable too; Windows has no such call and needs none."""
-    if os.name != "posix":
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
-def _swap(temporary: Path, target: Path) -> None:
-    """Puts the finished folder in place; an old one steps aside, since no folder can be renamed over a full one."""
-    temporary.chmod(0o755)
-    if not os.path.lexists(target):
-        temporary.rename(target)
-    else:
-        aside = temporary.with_suffix(".old")
-        target.rename(aside)
-        try:
-            temporary.rename(target)
-        except OSError:
-            aside.rename(target)
-            raise
-        shutil.rmtree(aside, ignore_errors=True)
-    _flush_folder(target.parent)

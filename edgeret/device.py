@@ -9,6 +9,22 @@ from pathlib import Path
 
 _CGROUP_MAX = Path("/sys/fs/cgroup/cpu.max")
 _CPUINFO = Path("/proc/cpuinfo")
+_forks = 0
+
+
+def forks() -> int:
+    """How many forks lie between this process and the one that imported edgeret. What was loaded before a fork is of
+    no use behind it: the threads of ONNX Runtime and llama.cpp are gone, and their locks may be held for ever."""
+    return _forks
+
+
+def _count_fork() -> None:
+    global _forks
+    _forks += 1
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_count_fork)
 
 
 def available_cpus() -> int:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from edgeret.bundle import Bundle
 from edgeret.console import write_whole
+from edgeret.errors import BundleError
 from edgeret.graph import GLOBAL, PADDING, Graph, load_graph
 from edgeret.index import Index, load_index
 from edgeret.types import END
@@ -45,12 +46,15 @@ td:first-child, th { white-space: nowrap } .scroll { overflow-x: auto } code { o
 def draw(bundle: Bundle, target: Path) -> None:
     """Writes the picture. Raises BundleError for a bundle that does not hang together, InputError if `target` cannot
     be written."""
-    graph, index = load_graph(bundle), load_index(bundle)
+    graph, index = load_graph(bundle), load_index(bundle, "exact")
+    if not set(graph.labels) <= {*index.names, END} or graph.centroids.shape[1] != index.vectors.shape[1]:
+        raise BundleError(f"{bundle.path}: graph and index do not belong together; build the bundle again")
     moves, name = graph.transitions(), bundle.path.resolve().name
-    counts = bundle.manifest.info.get("counts", {})
+    counts = bundle.manifest.info.get("counts")
+    shown = counts.get("demonstrations") if isinstance(counts, dict) else None
     facts = (
-        f"{len(index.names)} tools, {counts.get('demonstrations')} demonstrations, {len(graph.centroids)} clusters, "
-        f"{bundle.size / 1e6:.1f} MB"
+        f"{len(index.names)} tools, {shown if isinstance(shown, int) else 'unknown'} demonstrations, "
+        f"{len(graph.centroids)} clusters, {bundle.size / 1e6:.1f} MB"
     )
     text = "\n".join(
         (

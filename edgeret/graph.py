@@ -7,7 +7,7 @@ is linear, the whole cascade collapses into one weighted sum of a few sparse row
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.bundle import Bundle, check_owner
-from edgeret.codec import get, get_array, get_strings
+from edgeret.codec import get, get_array, get_number, get_strings
 from edgeret.errors import BundleError
 
 ROLE = "graph"
@@ -249,33 +249,56 @@ def load_graph(bundle: Bundle) -> Graph:
     options = GraphOptions(
         order=get(stored, "order", int, where),
         nearest=get(stored, "nearest", int, where),
-        **{
-            key: float(get(stored, key, (int, float), where))
-            for key in ("temperature", "cluster_prior", "global_prior", "cluster_share", "repeat_factor")
-        },
+        **{key: get_number(stored, key, low, high, where) for key, (low, high) in _RANGES.items()},
     )
+    if not 0 < options.order <= 16 or options.nearest < 1:
+        raise BundleError(f"{where}: impossible order or number of nearest clusters; build the bundle again")
     centroids = get_array(value, "centroids", "<f4", (None, None), where)
     keys = get_array(value, "keys", "<i4", (None, options.order + 2), where)
     starts = get_array(value, "starts", "<i4", (len(keys) + 1,), where)
     targets = get_array(value, "targets", "<i4", (None,), where)
     counts = get_array(value, "counts", "<f4", (len(targets),), where)
+    if not np.allclose(np.einsum("ij,ij->i", centroids, centroids), 1, atol=1e-2):
+        raise BundleError(f"{where}: its centroids are not of length 1; build the bundle again")
     sound = (
         len(centroids) > 0
-        and 0 < options.order <= 16
-        and options.nearest > 0
-        and min(options.temperature, options.cluster_prior, options.global_prior) > 0
+        and len(set(labels)) == len(labels) > 0
         and len(keys) > 0
         and starts[0] == 0
         and starts[-1] == len(targets)
         and bool((np.diff(starts) > 0).all())
         and bool((counts > 0).all())
         and bool(((targets >= 0) & (targets < len(labels))).all())
-        and bool(((keys[:, 1] >= 0) & (keys[:, 1] <= options.order)).all())
+        and bool(((keys[:, 0] >= GLOBAL) & (keys[:, 0] < len(centroids))).all())
+        and _contexts_hold(keys, len(labels))
         and _all_counted_globally(keys)
     )
     if not sound:
         raise BundleError(f"{where}: its tables contradict each other; build the bundle again")
     return Graph(labels, centroids, keys, starts, targets, counts, options)
+
+
+_RANGES: Mapping[str, tuple[float, float]] = {
+    "temperature": (1e-4, 1e3),
+    "cluster_prior": (1e-6, 1e6),
+    "global_prior": (1e-6, 1e6),
+    "cluster_share": (0.0, 1.0),
+    "repeat_factor": (1e-6, 1.0),
+}
+"""Where the options of a graph that was fitted can lie; beyond, float32 leaves no probabilities to speak of."""
+
+
+def _contexts_hold(keys: NDArray[np.int32], n_labels: int) -> bool:
+    """Whether every row's context is as long as it says, of labels or PADDING, and no row comes twice."""
+    lengths, places = keys[:, 1], np.arange(keys.shape[1] - 2)
+    used = places < lengths[:, None]
+    entries = keys[:, 2:]
+    named = (entries >= PADDING) & (entries < n_labels)
+    return (
+        bool(((lengths >= 0) & (lengths <= len(places))).all())
+        and bool(np.where(used, named, entries == UNUSED).all())
+        and len(np.unique(keys, axis=0)) == len(keys)
+    )
 
 
 def _all_counted_globally(keys: NDArray[np.int32]) -> bool:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.bundle import Bundle, check_owner
-from edgeret.codec import get, get_array, get_strings
+from edgeret.codec import get_array, get_number, get_strings
 from edgeret.errors import BundleError
 from edgeret.types import SEGMENTS
 
@@ -135,6 +135,8 @@ def load_head(bundle: Bundle) -> FactoredHead:
     n = len(labels)
     count = get_array(value, "count", "<f4", (None, n), where)
     segment_weights = get_array(value, "segment_weights", "<f4", (None, SEGMENTS), where)
+    if not n or len(set(labels)) != n:
+        raise BundleError(f"{where}: no labels in it, or one of them twice; build the bundle again")
     if not len(count) or not len(segment_weights):
         raise BundleError(f'{where}: "count" or "segment_weights" has no rows; build the bundle again')
     return FactoredHead(
@@ -144,7 +146,7 @@ def load_head(bundle: Bundle) -> FactoredHead:
         get_array(value, "called", "<f4", (n, n), where),
         get_array(value, "last", "<f4", (n, n), where),
         count,
-        float(get(value, "description_weight", (int, float), where)),
+        get_number(value, "description_weight", -1e4, 1e4, where),
         segment_weights,
     )
 

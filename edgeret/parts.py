@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -11,12 +10,13 @@ from numpy.typing import NDArray
 
 from edgeret.advisor import Advisor
 from edgeret.bundle import Bundle, Manifest, check_owner
-from edgeret.codec import get
+from edgeret.codec import get, unpack_json
+from edgeret.device import forks
 from edgeret.encoder import Encoder
 from edgeret.errors import BundleError, InputError
 from edgeret.graph import Graph, load_graph
 from edgeret.head import FactoredHead, load_head
-from edgeret.index import Index, load_index
+from edgeret.index import Index, IndexKind, load_index
 from edgeret.policy import Policy, PolicyParameters
 from edgeret.tools import check_tools, parse_tool
 from edgeret.types import END, Tool
@@ -28,13 +28,15 @@ NOVEL_HITS = 64
 class Parts:
     """Encoder, index, graph, head, policy and planner of one bundle. Immutable and thread-safe."""
 
-    def __init__(self, bundle: Bundle, encoder: Encoder, advisor: Advisor) -> None:
-        """Puts the parts of a verified bundle together. Raises BundleError if they do not belong together."""
+    def __init__(self, bundle: Bundle, encoder: Encoder, advisor: Advisor, index: IndexKind = "auto") -> None:
+        """Puts the parts of a verified bundle together; `index` says how tools are searched. Raises BundleError if
+        they do not belong together."""
+        self._forks = forks()
         self.path: Path = bundle.path
         self.manifest: Manifest = bundle.manifest
         self.encoder = encoder
         self.advisor = advisor
-        self.index: Index = load_index(bundle)
+        self.index: Index = load_index(bundle, index)
         self.graph: Graph = load_graph(bundle)
         self.head: FactoredHead = load_head(bundle)
         self.tools: Mapping[str, Tool] = load_tools(bundle)
@@ -48,6 +50,14 @@ class Parts:
         self.label_pieces = self.head.pieces(self.index.vectors[label_positions])
         self._novel_vectors = self.index.vectors[self._novel_positions] if self.index.kind == "exact" else None
         self._candidate_names = (*self.labels, *(self.index.names[i] for i in self._novel_positions.tolist()))
+
+    def check_process(self) -> None:
+        """Raises InputError in a process that was forked off after loading; there a call could wait for ever."""
+        if forks() != self._forks:
+            raise InputError(
+                f"{self.path}: loaded before this process was forked; load it again in here, with edgeret.load, or "
+                'start processes by "spawn"'
+            )
 
     def novel_similarities(self, vector: NDArray[np.float32]) -> tuple[tuple[str, ...], NDArray[np.float32]]:
         """What a query decides between: the labels and, behind them, tools without demonstrations, all of them or
@@ -73,11 +83,13 @@ class Parts:
 def load_tools(bundle: Bundle) -> dict[str, Tool]:
     """The bundle's tools by name, in index order. Raises BundleError."""
     where = f"{bundle.path} (tools)"
+    entries = unpack_json(bundle.read("tools"), where)
+    if not isinstance(entries, list):
+        raise BundleError(f"{where}: expected an array, found {type(entries).__name__}; build the bundle again")
     try:
-        entries = json.loads(bundle.read("tools"))
         tools = check_tools([(where, parse_tool(entry, where)) for entry in entries], where)
-    except (ValueError, TypeError, InputError, RecursionError) as error:
-        raise BundleError(f"{where}: {error}; build the bundle again") from None
+    except InputError as error:
+        raise BundleError(f"{error}; build the bundle again") from None
     return {tool.name: tool for tool in tools}
 
 

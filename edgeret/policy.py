@@ -8,13 +8,13 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from math import exp
+from math import exp, inf
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeret.codec import get, get_array
+from edgeret.codec import get_array, get_number
 from edgeret.errors import BundleError, InputError
 from edgeret.types import END, Candidate
 
@@ -54,12 +54,8 @@ class PolicyParameters:
 
     @staticmethod
     def from_dict(value: Mapping[str, Any], where: str) -> PolicyParameters:
-        """Reads them back. Raises BundleError when one is missing or of another type."""
-        numbers = {
-            name: float(get(value, name, (int, float), where))
-            for name in PolicyParameters.__slots__
-            if name not in _ARRAYS
-        }
+        """Reads them back. Raises BundleError when one is missing, of another type or out of range."""
+        numbers = {name: get_number(value, name, low, high, where) for name, (low, high) in _RANGES.items()}
         knots = get_array(value, "knots", "<f4", (None, 2), where)
         rising = len(knots) >= 2 and bool((np.diff(knots[:, 0]) > 0).all() and (np.diff(knots[:, 1]) >= 0).all())
         if not rising or knots.min() < 0 or knots.max() > 1:
@@ -77,6 +73,18 @@ class PolicyParameters:
 
 
 _ARRAYS = frozenset({"knots", "right_probabilities"})
+_RANGES: Mapping[str, tuple[float, float]] = {
+    "head_weight": (0.0, 100.0),
+    "graph_weight": (0.0, 100.0),
+    "novel_slope": (-1e4, 1e4),
+    "novel_bias": (-1e4, 1e4),
+    "novel_called": (0.0, 1e4),
+    "familiar_cosine": (-1.0, 1.01),
+    "search_slope": (-1e4, 1e4),
+    "search_bias": (-1e4, 1e4),
+    "min_probability": (0.0, 1.0),
+}
+"""Where fitted numbers can lie; a policy beyond them was not fitted but made up."""
 
 
 class Policy:
@@ -123,16 +131,19 @@ class Policy:
     def calibrate(self, scores: NDArray[np.float32]) -> NDArray[np.float32]:
         """Normalises scores and maps the largest through the calibration, scaling the rest to fill up to 1, in place.
 
-        The ranking stays as it is: the largest never falls below the runner-up.
+        The ranking stays as it is: the largest never falls below the runner-up. Raises BundleError for scores that are
+        not finite.
         """
         top = scores.argmax().item()
         largest = scores.item(top)
-        if len(scores) == 1:
-            scores[top] = 1.0
-            return scores
         scores[top] = 0.0
         # Summed, and not 1 - confidence: near certainty that difference has no digits left.
         rest = scores.sum().item()
+        if not 0.0 < largest + rest < inf:  # NaN fails too, wherever it came from
+            raise BundleError("graph and head give no probabilities, but NaN or infinity; build the bundle again")
+        if len(scores) == 1:
+            scores[top] = 1.0
+            return scores
         target = self._calibrated(largest / (largest + rest))
         if rest < 1e-30:
             scores += np.float32(1e-30)
@@ -186,6 +197,6 @@ class Policy:
         if first_step and best == END:
             return "no tool fits: requests like this one were solved by calling nothing"
         floor = self.parameters.min_probability if min_probability is None else min_probability
-        if probability < floor:
+        if not probability >= floor:
             return f"unsure: the best candidate, {best}, has probability {probability:.3f}, below {floor:.3f}"
         return None

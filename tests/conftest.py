@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from edgeret.bundle import writing
+from edgeret.bundle_writer import writing
 from edgeret.demonstrations import Demonstration, read_demonstrations
 from edgeret.encoder import OUTPUT, TOKENS_OUTPUT, Encoder, EncoderSpec
 from edgeret.providers import choose

@@ -71,7 +71,7 @@ class Methods:
         role = {"lr": STATIC_ROLE, "dtdr-l": PAPER_ROLE}.get(name)
         if role is not None and role not in self._plain:
             try:
-                self._plain[role] = load_plain_head(open_bundle(self._runtime.path), role)
+                self._plain[role] = load_plain_head(open_bundle(self._runtime.path, spare=True), role)
             except BundleError as error:
                 raise BundleError(f"{error}; method '{name}' needs a bundle built with `baselines = true`") from None
         return self._by_name[name]

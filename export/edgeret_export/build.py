@@ -18,7 +18,8 @@ from edgeret import graph as graphing
 from edgeret import head as heading
 from edgeret import index as indexing
 from edgeret import planner as planning
-from edgeret.bundle import BundleWriter, encoder_fingerprint, writing
+from edgeret.bundle import encoder_fingerprint
+from edgeret.bundle_writer import BundleWriter, writing
 from edgeret.codec import pack
 from edgeret.demonstrations import Demonstration
 from edgeret.device import available_cpus

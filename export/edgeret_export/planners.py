@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from edgeret.advisor import WORKED, AdviceParameters, parse_examples
-from edgeret.bundle import BundleWriter
+from edgeret.bundle_writer import BundleWriter
 from edgeret.demonstrations import Demonstration
 from edgeret.errors import InputError
 from edgeret.planner import LICENCE_ROLE, ROLE, PlannerSpec
