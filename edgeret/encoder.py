@@ -1,19 +1,22 @@
 """Text to unit vector, on ONNX Runtime. Knows nothing of tools.
 
 The graph itself pools and normalises, so one run gives the vector. Texts are encoded one at a time: dynamic int8
-quantisation scales activations over the whole batch, so a text's vector would depend on its neighbours.
+quantisation scales activations over the whole batch, so a text's vector would depend on its neighbours. Both files are
+checked before the libraries that parse them see a byte, and what comes out of the graph before anybody uses it.
 """
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeret import onnx_file, tokenizer_file
 from edgeret.bundle import Bundle, encoder_fingerprint
 from edgeret.codec import get
 from edgeret.errors import BundleError, InputError
@@ -23,7 +26,14 @@ from edgeret.types import SEGMENTS
 OUTPUT, TOKENS_OUTPUT = "sentence_embedding", "token_embeddings"
 STATIC_TOKENS = 128
 NOWHERE = f"{os.devnull}/edgeret"
+REBUILD = "build the bundle again"
 ROLE, TOKENIZER_ROLE = "encoder", "tokenizer"
+MAX_DIMENSION, MAX_TOKENS, MAX_PREFIX = 1 << 16, 8192, 1000
+POOLINGS, PRECISIONS = ("mean", "cls", "max", "lasttoken"), ("fp32", "fp16", "int8")
+UNIT_TOLERANCE = 0.01
+"""By how much the squared length of a vector may differ from 1."""
+SAMPLE, SAMPLE_CHARACTERS = "find a file and send it", 1000
+"""A text to try an encoder with, and how much of the bundle's own is used."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +60,7 @@ class EncoderSpec:
 
     @staticmethod
     def from_dict(value: dict[str, Any], where: str) -> EncoderSpec:
-        """Reads the fields back. Raises BundleError when one is missing or of another type."""
+        """Reads the fields back. Raises BundleError when one is missing, of another type or out of its range."""
         spec = EncoderSpec(
             dimension=get(value, "dimension", int, where),
             max_tokens=get(value, "max_tokens", int, where),
@@ -61,8 +71,17 @@ class EncoderSpec:
             precision=get(value, "precision", str, where),
             instruction_set=get(value, "instruction_set", str, where),
         )
-        if not 0 < spec.dimension <= 1 << 16 or not 0 < spec.max_tokens <= 1 << 16:
-            raise BundleError(f"{where}: impossible encoder sizes {spec.dimension} and {spec.max_tokens}")
+        for name, limit in (("dimension", MAX_DIMENSION), ("max_tokens", MAX_TOKENS)):
+            if not 0 < value[name] <= limit:
+                raise BundleError(
+                    f'{where}: "{name}" must be 1 to {limit}, found {value[name]}; build the bundle again'
+                )
+        for name, known in (("pooling", POOLINGS), ("precision", PRECISIONS)):
+            if value[name] not in known:
+                raise BundleError(f'{where}: "{name}" must be one of {", ".join(known)}; build the bundle again')
+        for name in ("query_prefix", "tool_prefix", "instruction_set"):
+            if len(value[name]) > MAX_PREFIX:
+                raise BundleError(f'{where}: "{name}" has more than {MAX_PREFIX} characters; build the bundle again')
         return spec
 
 
@@ -77,18 +96,24 @@ class Encoder:
         choice: ProviderChoice,
         threads: int,
         static_tokens: int | None = None,
+        where: str = "encoder",
     ) -> None:
-        """Starts an ONNX Runtime session with `threads` CPU threads.
+        """Starts an ONNX Runtime session with `threads` CPU threads; `where` is what messages call this encoder.
 
         `static_tokens` pads every text to one length (and cuts it there), as NPU compilers want; None leaves shapes
-        dynamic unless the provider needs them fixed. Raises ProviderError, and BundleError for a strange graph.
+        dynamic unless the provider needs them fixed. Raises ProviderError, and BundleError for a graph or a tokenizer
+        that is not one of an encoder, or could take too much time or memory.
         """
         from tokenizers import Tokenizer
 
         ort = import_onnxruntime()
         self.spec = spec
         self.threads = threads
+        self._where = where
         self._static = static_tokens or (STATIC_TOKENS if choice.static else None)
+        longest = min(spec.max_tokens, self._static or spec.max_tokens)
+        tokenizer_file.check(tokenizer, longest, f"{where}: tokenizer")
+        onnx_file.check(model, self._static or longest, where)
         options = ort.SessionOptions()
         options.intra_op_num_threads = threads
         options.inter_op_num_threads = 1
@@ -105,13 +130,18 @@ class Encoder:
         self._session = create_session(model, choice, options)
         self._bound = choice.bound
         self._inputs = frozenset(i.name for i in self._session.get_inputs())
-        outputs = [o.name for o in self._session.get_outputs()]
-        known = {"input_ids", "attention_mask", "token_type_ids"}
-        if not {OUTPUT, TOKENS_OUTPUT} <= set(outputs) or not self._inputs <= known:
-            raise BundleError(f"encoder: unexpected inputs {sorted(self._inputs)} or outputs {outputs}")
-        self._tokenizer: Any = Tokenizer.from_buffer(tokenizer)
-        self._tokenizer.no_padding()
-        self._tokenizer.enable_truncation(min(spec.max_tokens, self._static or spec.max_tokens))
+        outputs = {o.name: o.type for o in self._session.get_outputs()}
+        for name in (OUTPUT, TOKENS_OUTPUT):
+            if outputs.get(name) != "tensor(float)":
+                raise BundleError(f"{where}: output {name} must be tensor(float), found {outputs.get(name)}; {REBUILD}")
+        try:
+            self._tokenizer: Any = Tokenizer.from_buffer(tokenizer)
+            self._tokenizer.no_padding()
+            self._tokenizer.enable_truncation(longest)
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:  # a Rust panic is no Exception
+            raise self._failure("the tokenizers library cannot read the tokenizer", error) from None
 
     @property
     def providers(self) -> tuple[str, ...]:
@@ -119,12 +149,20 @@ class Encoder:
         return tuple(name_of(p) for p in self._session.get_providers())
 
     def tokenize(self, text: str) -> NDArray[np.int64]:
-        """Token ids of `text`, shape (tokens,), cut at the spec's `max_tokens`."""
-        return np.array(self._tokenizer.encode(text).ids, dtype=np.int64)
+        """Token ids of `text`, shape (tokens,), cut at the spec's `max_tokens`. Raises BundleError if the tokenizer
+        fails."""
+        try:
+            return np.array(self._tokenizer.encode(text).ids, dtype=np.int64)
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:  # a Rust panic is no Exception
+            raise self._failure("the tokenizers library cannot encode a text", error) from None
 
     def embed(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
-        """The unit vector of tokenised text: ids (tokens,) to float32 (dimension,)."""
+        """The unit vector of tokenised text: ids (tokens,) to float32 (dimension,). Raises BundleError, here and below,
+        if the graph fails or gives something else."""
         vector: NDArray[np.float32] = self._run([ids], [OUTPUT])[0][0]
+        self._check_unit(float(vector.dot(vector)))
         return vector
 
     def embed_segments(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
@@ -132,9 +170,14 @@ class Encoder:
         (1 + SEGMENTS, dimension). A part without a token of its own (very short texts) is a row of zeros.
         """
         whole, tokens = self._run([ids], [OUTPUT, TOKENS_OUTPUT])
+        vector, words = whole[0], tokens[0, : len(ids)]
+        self._check_unit(float(vector.dot(vector)))
+        numbers = words.reshape(-1)
+        if not math.isfinite(numbers.dot(numbers)):
+            raise BundleError(f"{self._where}: output {TOKENS_OUTPUT} holds numbers that are not finite; {REBUILD}")
         rows = np.empty((1 + SEGMENTS, whole.shape[1]), np.float32)
-        rows[0] = whole[0]
-        rows[1:] = segment_means(tokens[0, : len(ids)])
+        rows[0] = vector
+        rows[1:] = segment_means(words)
         return rows
 
     def embed_batch(self, batch: Sequence[NDArray[np.int64]]) -> NDArray[np.float32]:
@@ -147,10 +190,26 @@ class Encoder:
             raise InputError("this encoder takes one text at a time: its shapes are static")
         if not batch:
             return np.zeros((0, self.spec.dimension), np.float32)
-        return self._run(batch, [OUTPUT])[0]
+        vectors = self._run(batch, [OUTPUT])[0]
+        for squared in np.einsum("ij,ij->i", vectors, vectors).tolist():
+            self._check_unit(squared)
+        return vectors
+
+    def _failure(self, what: str, error: BaseException) -> BundleError:
+        return BundleError(f"{self._where}: {what} ({' '.join(str(error).split())[:300]}); {REBUILD}")
+
+    def _check_unit(self, squared: float) -> None:
+        # Written so that NaN, which is neither near 1 nor far from it, is refused too.
+        if not abs(squared - 1) < UNIT_TOLERANCE:
+            raise BundleError(
+                f"{self._where}: output {OUTPUT} must have length 1 (squared, within {UNIT_TOLERANCE}), "
+                f"found {squared:.3g}; {REBUILD}"
+            )
 
     def _run(self, batch: Sequence[NDArray[np.int64]], outputs: list[str]) -> list[NDArray[np.float32]]:
         shape = (len(batch), self._static or max(map(len, batch)))
+        if not shape[1]:
+            raise InputError("a text without a single token has no vector; give one with words")
         inputs = {"input_ids": np.zeros(shape, np.int64), "attention_mask": np.zeros(shape, np.int64)}
         for row, ids in enumerate(batch):
             inputs["input_ids"][row, : len(ids)] = ids
@@ -158,17 +217,26 @@ class Encoder:
         if "token_type_ids" in self._inputs:
             inputs["token_type_ids"] = np.zeros(shape, np.int64)
         result: list[NDArray[np.float32]]
-        if self._bound:
-            # ONNX Runtime then copies once each way, and not node by node.
-            binding = self._session.io_binding()
-            for name, value in inputs.items():
-                binding.bind_cpu_input(name, value)
-            for name in outputs:
-                binding.bind_output(name, "cpu")
-            self._session.run_with_iobinding(binding)
-            result = binding.copy_outputs_to_cpu()
-        else:
-            result = self._session.run(outputs, inputs)
+        try:
+            if self._bound:
+                # ONNX Runtime then copies once each way, and not node by node.
+                binding = self._session.io_binding()
+                for name, value in inputs.items():
+                    binding.bind_cpu_input(name, value)
+                for name in outputs:
+                    binding.bind_output(name, "cpu")
+                self._session.run_with_iobinding(binding)
+                result = binding.copy_outputs_to_cpu()
+            else:
+                result = self._session.run(outputs, inputs)
+        except Exception as error:  # ONNX Runtime raises a different class a cause, all outside a common root
+            raise self._failure("ONNX Runtime cannot run the graph", error) from None
+        for name, found in zip(outputs, result, strict=True):
+            expected = (shape[0], self.spec.dimension) if name == OUTPUT else (*shape, self.spec.dimension)
+            if found.shape != expected:
+                raise BundleError(
+                    f"{self._where}: output {name} must have shape {expected}, found {found.shape}; {REBUILD}"
+                )
         return result
 
     def encode(self, text: str) -> NDArray[np.float32]:
@@ -198,7 +266,7 @@ def segment_means(tokens: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def load_encoder(bundle: Bundle, choice: ProviderChoice, threads: int, static_tokens: int | None = None) -> Encoder:
-    """The bundle's encoder. Raises BundleError or ProviderError."""
+    """The bundle's encoder, tried on one text. Raises BundleError or ProviderError."""
     where = f"{bundle.path} (encoder)"
     spec = EncoderSpec.from_dict(get(get(bundle.manifest.info, "encoder", dict, where), "spec", dict, where), where)
     model, tokenizer = bundle.read(ROLE), bundle.read(TOKENIZER_ROLE)
@@ -209,4 +277,14 @@ def load_encoder(bundle: Bundle, choice: ProviderChoice, threads: int, static_to
             f"{where}: its fingerprint is {fingerprint[:12]}…, the manifest says {bundle.fingerprint()[:12]}…; "
             "weights, tokenizer or settings were exchanged: build the bundle again"
         )
-    return Encoder(model, tokenizer, spec, choice, threads, static_tokens)
+    encoder = Encoder(model, tokenizer, spec, choice, threads, static_tokens, where)
+    encoder.embed_segments(encoder.tokenize(spec.query_prefix + _sample(bundle.manifest.info)))
+    return encoder
+
+
+def _sample(info: Mapping[str, Any]) -> str:
+    """The first golden query, or a text of our own; whoever decides needs no golden queries."""
+    golden = info.get("golden")
+    queries = golden.get("queries") if isinstance(golden, dict) else None
+    first = queries[0] if isinstance(queries, list) and queries else None
+    return first[:SAMPLE_CHARACTERS] if isinstance(first, str) and first.strip() else SAMPLE

@@ -1,0 +1,251 @@
+"""The graph of an ONNX file, read from its protobuf bytes without onnx. Knows nothing of what operators do.
+
+Only what an encoder needs is let through: whatever ONNX Runtime could read in another way than this file does (unknown
+fields, fields twice, weights that do not fill their shape) is refused. Weights are skipped, not copied.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+
+FLOAT, UINT8, INT8, INT32, INT64, BOOL, FLOAT16, DOUBLE = 1, 2, 3, 6, 7, 9, 10, 11
+ITEM_BYTES: Mapping[int, int] = {FLOAT: 4, UINT8: 1, INT8: 1, INT32: 4, INT64: 8, BOOL: 1, FLOAT16: 2, DOUBLE: 8}
+"""Element types that a tensor may have, by ONNX's numbers."""
+MAX_NODES = 8192
+MAX_NUMBERS = 64
+"""Elements at most of an integer tensor that may be somebody's shape; longer ones are not looked into."""
+MAX_RANK = 8
+
+VARINT, BYTES, FIXED32 = 0, 2, 5
+Schema = Mapping[int, tuple[int, bool]]
+"""Field number to wire type, and whether the field may be repeated."""
+ONE_NUMBER, ONE_FLOAT, ONE, MANY = (VARINT, False), (FIXED32, False), (BYTES, False), (BYTES, True)
+MODEL: Schema = {1: ONE_NUMBER, 5: ONE_NUMBER, **dict.fromkeys((2, 3, 4, 6, 7), ONE), 8: MANY, 14: MANY}
+OPSET: Schema = {1: ONE, 2: ONE_NUMBER}
+GRAPH: Schema = {1: MANY, 2: ONE, 5: MANY, 10: ONE, 11: MANY, 12: MANY, 13: MANY, 14: MANY, 16: MANY}
+NODE: Schema = {1: MANY, 2: MANY, 3: ONE, 4: ONE, 5: MANY, 6: ONE, 7: ONE, 9: MANY}
+ATTRIBUTE: Schema = {
+    **{1: ONE, 2: ONE_FLOAT, 3: ONE_NUMBER, 4: ONE, 5: ONE, 8: (VARINT, True)},
+    **{7: (FIXED32, True), 9: MANY, 13: ONE, 20: ONE_NUMBER},
+}
+TENSOR: Schema = {
+    **{1: (VARINT, True), 2: ONE_NUMBER, 4: ONE, 5: ONE, 7: ONE, 8: ONE, 9: ONE, 10: ONE, 12: ONE},
+    **{14: ONE_NUMBER, 16: MANY},
+}
+VALUE: Schema = {1: ONE, 2: ONE, 3: ONE, 4: MANY}
+ATTRIBUTE_FIELDS: Mapping[int, int] = {1: 2, 2: 3, 3: 4, 4: 5, 6: 7, 7: 8, 8: 9}
+"""Attribute type to the field that holds its value."""
+REFUSED: Mapping[str, Mapping[int, str]] = {
+    "model": {20: "training information", 25: "functions"},
+    "graph": {15: "sparse initializers"},
+    "attribute": {6: "a graph", 11: "graphs", 21: "a reference", 22: "a sparse tensor", 23: "sparse tensors"},
+    "tensor": {3: "a segment", 6: "texts", 13: "external data"},
+}
+TYPED_FIELDS: Mapping[int, int] = {
+    **{FLOAT: 4, INT64: 7, DOUBLE: 10},
+    **dict.fromkeys((UINT8, INT8, INT32, BOOL, FLOAT16), 5),
+}
+"""Element type to the field that holds elements one by one, where they are not raw bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """A constant: element type, dimensions and, for few integers, their values in row-major order."""
+
+    kind: int
+    dims: tuple[int, ...]
+    numbers: tuple[int, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One operator. Names are "" where an optional input or output is left out; attributes are int, a list of int, a
+    Tensor, or None for what only the operator itself reads."""
+
+    operator: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    attributes: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """Nodes in order, constants by name, names of inputs and outputs, and the version of ONNX's own operators."""
+
+    nodes: tuple[Node, ...]
+    tensors: Mapping[str, Tensor]
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    opset: int
+
+
+def read_graph(data: bytes) -> Graph:
+    """The graph of the model in `data`. Raises ValueError saying what is there that an encoder does not need."""
+    if data[4:8] == b"ORTM":
+        raise ValueError("an ORT flatbuffer, expected an ONNX model")
+    model = _read(data, (0, len(data)), MODEL, "model")
+    if 7 not in model or 8 not in model:
+        raise ValueError("no ONNX model, it lacks a graph or the versions of its operators")
+    versions: dict[str, int] = {}
+    for span in model[8]:
+        opset = _read(data, span, OPSET, "version")
+        domain = _domain(data, opset, 1)
+        if domain in versions:
+            raise ValueError(f"gives two versions of the operators of {domain!r:.40}")
+        versions[domain] = opset.get(2, [0])[0]
+    graph = _read(data, model[7][0], GRAPH, "graph")
+    if len(graph.get(1, ())) > MAX_NODES:
+        raise ValueError(f"expected {MAX_NODES} nodes at most, found {len(graph[1])}")
+    tensors: dict[str, Tensor] = {}
+    for span in graph.get(5, ()):
+        name, tensor = _tensor(data, span)
+        if name in tensors or not name:
+            raise ValueError(f"constant {name!r:.40} is there twice")
+        tensors[name] = tensor
+    inputs, outputs = (
+        tuple(_text(data, _read(data, span, VALUE, "value"), 1) for span in graph.get(field, ())) for field in (11, 12)
+    )
+    return Graph(tuple(_node(data, span) for span in graph.get(1, ())), tensors, inputs, outputs, versions.get("", 0))
+
+
+def _node(data: bytes, span: tuple[int, int]) -> Node:
+    fields = _read(data, span, NODE, "node")
+    domain, operator = _domain(data, fields, 7), _text(data, fields, 4)
+    attributes: dict[str, Any] = {}
+    for attribute in fields.get(5, ()):
+        name, value = _attribute(data, attribute, operator)
+        if name in attributes:
+            raise ValueError(f"{operator!r:.40} has attribute {name!r:.40} twice")
+        attributes[name] = value
+    _text(data, fields, 3)  # its name stands in messages of ONNX Runtime, which must be text
+    inputs, outputs = (tuple(data[a:b].decode() for a, b in fields.get(field, ())) for field in (1, 2))
+    return Node(f"{domain}.{operator}" if domain else operator, inputs, outputs, attributes)
+
+
+def _attribute(data: bytes, span: tuple[int, int], operator: str) -> tuple[str, Any]:
+    fields = _read(data, span, ATTRIBUTE, "attribute", operator)
+    name, kind = _text(data, fields, 1), fields.get(20, [0])[0]
+    if kind not in ATTRIBUTE_FIELDS or not fields.keys() <= {1, 13, 20, ATTRIBUTE_FIELDS[kind]}:
+        raise ValueError(f"{operator!r:.40}: attribute {name!r:.40} does not hold what its type {kind} says")
+    if kind == 2:
+        return name, _signed(fields.get(3, [0])[0])
+    if kind == 7:
+        return name, [_signed(value) for value in fields.get(8, ())]
+    if kind == 4:
+        if 5 not in fields:
+            raise ValueError(f"{operator!r:.40}: attribute {name!r:.40} lacks its tensor")
+        return name, _tensor(data, fields[5][0])[1]
+    return name, None
+
+
+def _tensor(data: bytes, span: tuple[int, int]) -> tuple[str, Tensor]:
+    fields = _read(data, span, TENSOR, "tensor")
+    name, kind, dims = _text(data, fields, 8), fields.get(2, [0])[0], tuple(fields.get(1, ()))
+    if kind not in ITEM_BYTES:
+        raise ValueError(f"constant {name!r:.40} has element type {kind}, expected one of {sorted(ITEM_BYTES)}")
+    if fields.get(14, [0]) != [0]:
+        raise ValueError(f"constant {name!r:.40} holds external data")
+    held = [field for field in (4, 5, 7, 9, 10) if field in fields]
+    count = prod(dims)
+    if len(dims) > MAX_RANK or any(size > len(data) for size in dims) or len(held) > 1:
+        raise ValueError(f"constant {name!r:.40} has impossible dimensions {list(dims)!r:.40}")
+    start, stop = fields[held[0]][0] if held else (0, 0)
+    raw = held == [9]
+    if raw or not held:
+        found = (stop - start) / ITEM_BYTES[kind]
+    elif held == [TYPED_FIELDS[kind]]:
+        found = _count(data, start, stop, held[0])
+    else:
+        found = -1
+    if found != count:
+        raise ValueError(f"constant {name!r:.40} must hold {count} elements for its dimensions {list(dims)!r:.40}")
+    numbers: tuple[int, ...] | None = None
+    if kind in (INT32, INT64) and count <= MAX_NUMBERS:
+        if raw:
+            numbers = tuple(np.frombuffer(data[start:stop], f"<i{ITEM_BYTES[kind]}").tolist())
+        else:
+            numbers = tuple(_signed(value) for value in _varints(data, start, stop))
+    return name, Tensor(kind, dims, numbers)
+
+
+def _count(data: bytes, start: int, stop: int, field: int) -> float:
+    """Elements in a packed field: of fixed width, or numbers whose last byte alone is below 128."""
+    if field in (4, 10):
+        return (stop - start) / (4 if field == 4 else 8)
+    octets = np.frombuffer(data, np.uint8, stop - start, start)
+    return int((octets < 128).sum()) if octets[-1:].max(initial=0) < 128 else -1
+
+
+def _domain(data: bytes, fields: Mapping[int, list[Any]], field: int) -> str:
+    domain = _text(data, fields, field)
+    return "" if domain == "ai.onnx" else domain
+
+
+def _text(data: bytes, fields: Mapping[int, list[Any]], field: int) -> str:
+    """A name. Raises ValueError if it is not UTF-8."""
+    start, stop = fields.get(field, [(0, 0)])[0]
+    return data[start:stop].decode()
+
+
+def _signed(value: int) -> int:
+    return value - (1 << 64) if value >> 63 else value
+
+
+def _read(data: bytes, span: tuple[int, int], schema: Schema, name: str, of: str = "") -> dict[int, list[Any]]:
+    """A message's fields by number: integers as they are, everything else as the span of its bytes."""
+    found: dict[int, list[Any]] = {}
+    at, stop = span
+    while at < stop:
+        key, at = _varint(data, at, stop)
+        number, wire, start = key >> 3, key & 7, at
+        expected, repeated = schema.get(number, (-1, False))
+        packed = wire == BYTES and repeated and expected in (VARINT, FIXED32)
+        if wire != expected and not packed:
+            what = REFUSED.get(name, {}).get(number, f"field {number} of wire type {wire}, which is unknown")
+            raise ValueError(f"{f'{of!r:.40}: ' if of else ''}a {name} holds {what}")
+        if number in found and not repeated:
+            raise ValueError(f"a {name} holds field {number} twice")
+        if wire == BYTES:
+            size, start = _varint(data, at, stop)
+            at = start + size
+        elif wire == FIXED32:
+            at += 4
+        if at > stop:
+            raise ValueError("cut short")
+        values = found.setdefault(number, [])
+        if wire == VARINT:
+            value, at = _varint(data, at, stop)
+            values.append(value)
+        elif packed and expected == VARINT:
+            values += _varints(data, start, at)
+        else:
+            values.append((start, at))
+    return found
+
+
+def _varints(data: bytes, at: int, stop: int) -> list[int]:
+    values = []
+    while at < stop:
+        value, at = _varint(data, at, stop)
+        values.append(value)
+    return values
+
+
+def _varint(data: bytes, at: int, stop: int) -> tuple[int, int]:
+    """An integer of seven bits a byte, and where it ends."""
+    if at < stop and data[at] < 128:
+        return data[at], at + 1
+    value = shift = 0
+    while at < stop and shift < 70:
+        octet = data[at]
+        at += 1
+        value |= (octet & 127) << shift
+        if octet < 128:
+            return value & ((1 << 64) - 1), at
+        shift += 7
+    raise ValueError("cut short")
