@@ -7,7 +7,6 @@ demonstrations, and may be nothing.
 from __future__ import annotations
 
 import hashlib
-import json
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -17,20 +16,25 @@ from typing import Any
 import numpy as np
 
 from edgeret.arguments import Filled, settle
-from edgeret.bundle import Bundle
-from edgeret.codec import get
+from edgeret.bundle import Bundle, LargeFile
+from edgeret.codec import get, get_number
+from edgeret.demonstrations import parse_plan
 from edgeret.errors import BundleError, EdgeretError, InputError, MissingExtraError, PlannerError
 from edgeret.grammar import UnsupportedSchemaError, grammar
-from edgeret.llama import llama_version
+from edgeret.jsonl import decode
+from edgeret.llama import import_llama, llama_version
 from edgeret.planner import EXAMPLES_ROLE, ROLE, Planner, PlannerSpec
 from edgeret.prompt import MAX_DEMONSTRATIONS, Example, Prompt, filling_prompt
+from edgeret.state_file import read_state, write_state
+from edgeret.tools import check_name
 from edgeret.types import Call, Candidate, Tool, Usage
 
+MAX_EXAMPLES = 65_536
+"""In a bundle: four for each of 16,000 tools."""
 WORKED = 2
 """Examples at the front of a bundle's list that stand in every selection prompt."""
 USES_SHOWN = 3
 """Demonstrations of a function that stand before the question for its arguments."""
-_STATE_MAGIC = b"edgeret-prefix-1"
 _ANY_OBJECT = r"""
 root ::= object
 value ::= object | array | string | number | "true" | "false" | "null"
@@ -60,8 +64,11 @@ class AdviceParameters:
     @staticmethod
     def from_dict(value: Mapping[str, Any], where: str) -> AdviceParameters:
         """Reads them back. Raises BundleError."""
-        numbers = {name: float(get(value, name, (int, float), where)) for name in AdviceParameters.__slots__}
-        return AdviceParameters(**numbers)
+        return AdviceParameters(
+            weight=get_number(value, "weight", 0.0, 1e3, where),
+            scale=get_number(value, "scale", 0.0, 1e3, where),
+            ask_below=get_number(value, "ask_below", 0.0, 1.0, where),
+        )
 
 
 class Advisor:
@@ -76,14 +83,12 @@ class Advisor:
         self._planner: Planner | None = None
         self._problem: EdgeretError | None = None
         self.parameters = AdviceParameters()
-        self._path: Path | None = None
-        self._model_hash = ""
-        entry = bundle.manifest.file(ROLE)
-        if entry is not None:
+        self._file: LargeFile | None = None
+        if bundle.manifest.file(ROLE) is not None:
             value = get(bundle.manifest.info, "planner", dict, where)
             self.spec = PlannerSpec.from_dict(get(value, "spec", dict, where), where)
             self.parameters = AdviceParameters.from_dict(get(value, "parameters", dict, where), where)
-            self._path, self._model_hash = bundle.file(ROLE), entry.sha256
+            self._file = bundle.large_file(ROLE)
         self._examples = bundle.read(EXAMPLES_ROLE) if bundle.manifest.file(EXAMPLES_ROLE) else b"[]"
         self._where = f"{bundle.path} ({EXAMPLES_ROLE})"
         self._parsed: tuple[Example, ...] | None = None
@@ -91,7 +96,7 @@ class Advisor:
     @property
     def has_planner(self) -> bool:
         """Whether the bundle carries a planner; whether it works shows with the first question."""
-        return self._path is not None
+        return self._file is not None or self._planner is not None
 
     @property
     def unasked(self) -> str | None:
@@ -106,21 +111,27 @@ class Advisor:
     def planner(self) -> Planner:
         """The planner, loaded on first use. Raises InputError if the bundle has none, PlannerError or
         MissingExtraError (the same one again) if it cannot be loaded."""
-        if self._path is None:
-            raise InputError(
-                "this bundle has no planner; choose policy 'auto' or 'heads', or build one in with: "
-                "edgeret-export build --planner smollm2-135m-instruct"
-            )
         with self._lock:
             if self._problem is not None:
                 raise self._problem
             if self._planner is None:
-                try:
-                    self._planner = Planner(self._path, self.spec, self._threads, self._gpu_layers)
-                except (PlannerError, MissingExtraError) as error:
-                    self._problem = error
-                    raise
+                self._planner = self._load()
             return self._planner
+
+    def _load(self) -> Planner:
+        """The planner from the very bytes that were verified. llama.cpp maps their copy, which outlives the context."""
+        if self._file is None:
+            raise InputError(
+                "this bundle has no planner; choose policy 'auto' or 'heads', or build one in with: "
+                "edgeret-export build --planner smollm2-135m-instruct"
+            )
+        try:
+            import_llama()  # before hundreds of megabytes are copied for nothing
+            with self._file.private_copy() as path:
+                return Planner(path, self.spec, self._threads, self._gpu_layers, self._file.where)
+        except (BundleError, PlannerError, MissingExtraError) as error:
+            self._problem = PlannerError(str(error)) if isinstance(error, BundleError) else error
+            raise self._problem from None
 
     @property
     def examples(self) -> tuple[Example, ...]:
@@ -182,14 +193,14 @@ class Advisor:
         wrong; what is then not right is missing.
         """
         if not tool.parameters.get("properties"):
-            return settle({}, tool.parameters, len(calls)), None
+            return _settled("{}", tool, len(calls))[0], None
         shown = self.uses(tool.name, query)
         try:
             gbnf = grammar(tool.parameters, query, len(calls))
         except UnsupportedSchemaError:
             return self._fill_freely(tool, query, calls, shown)
         text, _, usage = self.planner.write(filling_prompt(tool, query, calls, shown), gbnf)
-        return settle(_parse(text), tool.parameters, len(calls)), usage
+        return _settled(text, tool, len(calls))[0], usage
 
     def _fill_freely(
         self, tool: Tool, query: str, calls: Sequence[Call], shown: Sequence[Example]
@@ -199,12 +210,8 @@ class Advisor:
         for _ in range(2):
             prompt = filling_prompt(tool, query, calls, shown, wrong)
             text, _, usage = self.planner.write(prompt, _ANY_OBJECT)
-            try:
-                filled = settle(_parse(text), tool.parameters, len(calls))
-            except UnsupportedSchemaError as error:
-                # Not even checkable: nothing that a model wrote can be trusted to fit.
-                return Filled({}, required(tool.parameters), (str(error),)), usage
-            if not filled.missing and not filled.problems:
+            filled, checked = _settled(text, tool, len(calls))
+            if not checked or not (filled.missing or filled.problems):
                 break
             wrong = (text, *filled.problems)
         return filled, usage
@@ -214,49 +221,58 @@ class Advisor:
 
         True if it was. Whatever cannot be kept is read again next time. Raises what `planner` raises.
         """
-        planner = self.planner
-        parts = [self._model_hash, llama_version(), self.spec.chat, *(f"{t.role}\n{t.text}" for t in prompt.constant)]
-        key = hashlib.sha256("\0".join(parts).encode()).hexdigest()
-        file = None if self._state_folder is None else self._state_folder / f"{key}.state"
-        header = _STATE_MAGIC + bytes.fromhex(key)
-        if file is not None and file.is_file() and not file.is_symlink():
-            data = file.read_bytes()
-            state, digest = data[len(header) : -32], data[-32:]
-            # llama.cpp parses the state: it sees nothing that was cut short or altered.
-            whole = data.startswith(header) and hashlib.sha256(header + state).digest() == digest
-            if whole and planner.restore(prompt, state):
-                return True
+        planner, folder = self.planner, self._state_folder
+        model = "" if self._file is None else self._file.sha256
+        parts = [model, llama_version(), self.spec.chat, *(f"{t.role}\n{t.text}" for t in prompt.constant)]
+        key = hashlib.sha256("\0".join(parts).encode(errors="surrogatepass")).hexdigest()
+        kept = None if folder is None else read_state(folder, key)
+        if kept is not None and planner.restore(prompt, kept):
+            return True
         state = planner.save(prompt)
-        if file is not None:
-            try:
-                file.parent.mkdir(exist_ok=True)
-                partial = file.with_suffix(".partial")
-                partial.write_bytes(header + state + hashlib.sha256(header + state).digest())
-                partial.replace(file)
-            except OSError:
-                pass  # a read-only folder or a full disk costs time at the next start, and nothing else
+        if folder is not None:
+            write_state(folder, key, state)
         return False
 
 
 def parse_examples(data: bytes, where: str) -> tuple[Example, ...]:
-    """The demonstrations of a file with the role `examples`. Raises BundleError."""
+    """The demonstrations of a file with the role `examples`. Raises BundleError at the first that is none."""
     try:
-        return tuple(
-            Example(e["query"], tuple(Call(c["tool"], c.get("arguments", {})) for c in e["calls"]))
-            for e in json.loads(data)
-        )
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        raise BundleError(f"{where}: not a list of examples ({error}); build the bundle again") from None
+        entries = decode(data)
+        if not isinstance(entries, list) or len(entries) > MAX_EXAMPLES:
+            raise InputError(f"expected a list of at most {MAX_EXAMPLES} examples")
+        return tuple(_example(entry, f"example {i}") for i, entry in enumerate(entries, 1))
+    except (ValueError, InputError) as error:
+        raise BundleError(f"{where}: {error}; build the bundle again") from None
+
+
+def _example(entry: Any, where: str) -> Example:
+    """Raises InputError."""
+    if not isinstance(entry, dict):
+        raise InputError(f"{where}: expected an object, found {type(entry).__name__}")
+    query, calls = parse_plan(entry, where)
+    if not calls:
+        raise InputError(f"{where}: no calls; an example shows some")
+    for call in calls:
+        check_name(call.tool, where)
+    return Example(query, calls)
 
 
 def required(schema: Mapping[str, Any]) -> tuple[str, ...]:
-    """The parameters that a function cannot do without."""
-    names = schema.get("required", ())
-    return tuple(str(name) for name in names) if isinstance(names, Sequence) else ()
+    """The parameters that a function cannot do without; none where the schema lists them in no way that counts."""
+    names = schema.get("required")
+    return tuple(name for name in names if isinstance(name, str)) if isinstance(names, list | tuple) else ()
+
+
+def _settled(text: str, tool: Tool, n_outputs: int) -> tuple[Filled, bool]:
+    """What was written, checked, and whether it could be: nothing else that a model wrote is trusted to fit."""
+    try:
+        return settle(_parse(text), tool.parameters, n_outputs), True
+    except UnsupportedSchemaError as error:
+        return Filled({}, required(tool.parameters), (str(error),)), False
 
 
 def _parse(text: str) -> Any:
     try:
-        return json.loads(text)
+        return decode(text)
     except ValueError:
         return {}

@@ -1,28 +1,39 @@
 """llama.cpp behind a few calls: text to tokens, tokens to logits, sequences in its cache, grammars. Knows no prompts.
 
 Positions of the cache are shared by sequences, so that many answers can be tried behind one prompt that was read once.
+Where llama.cpp would end the process, an error is raised before it is called.
 """
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
+import platform
+import re
 import sys
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.errors import MissingExtraError, PlannerError
+from edgeret.gguf_file import check_file
+from edgeret.gguf_vocabulary import MAX_TOKEN_BYTES
 
 BATCH = 512
 """Tokens that one call of the engine reads at most."""
 MAX_SEQUENCES = 64
 LIKELY = 256
 """Tokens that a grammar is asked about before all others."""
+MAX_CELLS = 1 << 16
+"""Tokens that the cache is ever made for; every prompt that a planner answers in a minute is far shorter."""
+PART = 8192
+"""Characters that are tokenised at once."""
+_WORD = re.compile(r"(?<=\w) (?=\w)")
 _MIN_CELLS = 1024
 _log: list[str] = []
 _log_callback: Any = None
@@ -41,18 +52,25 @@ class Entry:
 class Engine:
     """A GGUF model with its cache. Not thread-safe: `Planner` takes turns."""
 
-    def __init__(self, path: str, threads: int, gpu_layers: int = 0) -> None:
-        """Maps the model into memory. Raises PlannerError if llama.cpp refuses it, MissingExtraError without it."""
-        self._llama: Any = _import_llama()
-        self._path, self._threads = path, threads
+    def __init__(self, path: str, threads: int, gpu_layers: int = 0, name: str | None = None) -> None:
+        """Maps the model into memory, once it was checked. `name` stands for the path in messages. Raises PlannerError
+        if we or llama.cpp refuse it, MissingExtraError without llama.cpp."""
+        self._llama: Any = import_llama()
+        self._name, self._threads = name or path, threads
+        check_file(Path(path), self._name)
         parameters = self._llama.llama_model_default_params()
         parameters.n_gpu_layers = gpu_layers
+        # On x86 these repack Q4_0 and Q4_K, which few of our cards' tensors are, and bring AMX kernels, which GCC 12
+        # compiles wrongly: on a CPU with AMX every model was a SIGSEGV at its first prompt.
+        parameters.use_extra_bufts = platform.machine().lower() not in ("x86_64", "amd64")
         _log.clear()
         self._model = self._llama.llama_model_load_from_file(path.encode(), parameters)
         if not self._model:
-            raise PlannerError(f"{path}: llama.cpp cannot load this planner ({_reason()}); build the bundle again")
+            raise PlannerError(
+                f"{self._name}: llama.cpp cannot load this planner ({_reason()}); build the bundle again"
+            )
         self._vocab = self._llama.llama_model_get_vocab(self._model)
-        self._n_vocab: int = self._llama.llama_vocab_n_tokens(self._vocab)
+        self.tokens: int = self._llama.llama_vocab_n_tokens(self._vocab)
         self._context: Any = None
         self.cells = 0
 
@@ -75,6 +93,8 @@ class Engine:
         """
         if cells <= self.cells:
             return False
+        if cells > MAX_CELLS:
+            raise PlannerError(f"{self._name}: a context of {cells} tokens, at most {MAX_CELLS} are kept; ask for less")
         size = _MIN_CELLS
         while size < cells:
             size *= 2
@@ -92,23 +112,31 @@ class Engine:
         self._context = self._llama.llama_init_from_model(self._model, parameters)
         if not self._context:
             self.cells = 0
-            raise PlannerError(f"{self._path}: no memory for a planner's context of {size} tokens ({_reason()})")
+            raise PlannerError(f"{self._name}: no memory for a planner's context of {size} tokens ({_reason()})")
         self._memory = self._llama.llama_get_memory(self._context)
         self.cells = size
         return True
 
     def tokenize(self, text: str, *, markup: bool = False, first: bool = False) -> list[int]:
         """Tokens of a text; control tokens are recognised in `markup` alone, and `first` adds what opens a prompt."""
-        data = text.encode()
-        size = len(data) + 8
-        buffer = (self._llama.llama_token * size)()
-        n = self._llama.llama_tokenize(self._vocab, data, len(data), buffer, size, first, markup)
-        return list(buffer[:n])
+        tokens: list[int] = []
+        for part in _parts(text):
+            data = part.encode(errors="replace")  # half a surrogate pair is no text
+            size = len(data) + 8
+            while True:
+                buffer = (self._llama.llama_token * size)()
+                n = self._llama.llama_tokenize(self._vocab, data, len(data), buffer, size, first, markup)
+                if n >= 0:
+                    break
+                size = -n  # a vocabulary that spells a space in bytes
+            tokens += buffer[:n]
+            first = False
+        return tokens
 
     def text(self, tokens: Sequence[int]) -> str:
         """The text of tokens."""
         pieces = bytearray()
-        buffer = ctypes.create_string_buffer(512)
+        buffer = ctypes.create_string_buffer(2 * MAX_TOKEN_BYTES)
         for token in tokens:
             n = self._llama.llama_token_to_piece(self._vocab, token, buffer, len(buffer), 0, False)
             pieces += buffer.raw[: max(0, n)]
@@ -120,7 +148,7 @@ class Engine:
 
     def decode(self, entries: Sequence[Entry]) -> list[NDArray[np.float32]]:
         """Reads tokens into the cache; the logits (vocabulary,) of those wanted, in order, valid until the next call
-        for all of one batch, so that they are copied. Raises PlannerError."""
+        for all of one batch, so that they are copied. Raises PlannerError, also for logits that are no numbers."""
         found: list[NDArray[np.float32]] = []
         for start in range(0, len(entries), BATCH):
             part = entries[start : start + BATCH]
@@ -136,7 +164,7 @@ class Engine:
                 status = self._llama.llama_decode(self._context, batch)
                 if status:
                     raise PlannerError(
-                        f"{self._path}: llama.cpp could not read a prompt (status {status}: {_reason()})"
+                        f"{self._name}: llama.cpp could not read a prompt (status {status}: {_reason()})"
                     )
                 found += [self._logits(i).copy() for i, entry in enumerate(part) if entry.wanted]
             finally:
@@ -163,25 +191,29 @@ class Engine:
         return bytes(memoryview(buffer)[:written])
 
     def restore(self, sequence: int, data: bytes) -> bool:
-        """Puts what `save` gave into a sequence; False if llama.cpp refuses it."""
+        """Puts what `save` gave into a sequence; False if llama.cpp refuses it or reads only a part of it."""
         buffer = (ctypes.c_uint8 * len(data)).from_buffer_copy(data)
-        return bool(self._llama.llama_state_seq_set_data(self._context, buffer, len(data), sequence))
+        read: int = self._llama.llama_state_seq_set_data(self._context, buffer, len(data), sequence)
+        return read == len(data) > 0
 
     @contextlib.contextmanager
     def grammar(self, gbnf: str) -> Iterator[Grammar]:
         """A grammar that picks tokens. Raises PlannerError if llama.cpp cannot parse it."""
         _log.clear()
-        sampler = self._llama.llama_sampler_init_grammar(self._vocab, gbnf.encode(), b"root")
+        sampler = self._llama.llama_sampler_init_grammar(self._vocab, gbnf.encode(errors="replace"), b"root")
         if not sampler:
             raise PlannerError(f"llama.cpp cannot use the grammar of this schema ({_reason()})")
         try:
-            yield Grammar(self._llama, sampler, self._n_vocab)
+            yield Grammar(self._llama, sampler, self.tokens)
         finally:
             self._llama.llama_sampler_free(sampler)
 
     def _logits(self, i: int) -> NDArray[np.float32]:
         pointer = self._llama.llama_get_logits_ith(self._context, i)
-        return np.ctypeslib.as_array(pointer, (self._n_vocab,))
+        logits = np.ctypeslib.as_array(pointer, (self.tokens,))
+        if not np.isfinite(logits).all():
+            raise PlannerError(f"{self._name}: the planner's answer is not a number; build the bundle with another one")
+        return logits
 
 
 _TOKEN_DATA = np.dtype([("id", np.int32), ("logit", np.float32), ("p", np.float32)])
@@ -196,7 +228,8 @@ class Grammar:
         self._ids = np.arange(n_vocab, dtype=np.int32)
 
     def pick(self, logits: NDArray[np.float32]) -> int:
-        """The most likely token (vocabulary,) that the grammar allows, and goes on from it."""
+        """The most likely token (vocabulary,) that the grammar allows, and goes on from it. Raises PlannerError if the
+        model's vocabulary has none."""
         # Most of the time the model wants what the grammar allows; asking about the whole vocabulary costs
         # milliseconds, and a few hundred tokens next to nothing.
         likely = logits.argpartition(len(logits) - LIKELY)[-LIKELY:].astype(np.int32)
@@ -204,6 +237,10 @@ class Grammar:
             allowed = self._allowed(ids, logits)
             if allowed.any():
                 break
+        else:  # going on with a token that is not allowed would end the process
+            raise PlannerError(
+                "no token of the planner's vocabulary goes on with what the grammar of this schema asks for"
+            )
         best = int(ids[np.where(allowed, logits[ids], -np.inf).argmax()])
         self._llama.llama_sampler_accept(self._sampler, best)
         return best
@@ -224,12 +261,26 @@ def log_probabilities(logits: NDArray[np.float32], tokens: Collection[int]) -> N
     return logits[list(tokens)].astype(np.float64) - total
 
 
+def _parts(text: str) -> Iterator[str]:
+    """A text in parts that are tokenised one by one, cut before words, where it makes no difference.
+
+    llama.cpp looks for special tokens by walking through all that it found before: of 130,000 characters of Gemma 3's,
+    whose new line is such a token, every second one a new line, it took 74 s.
+    """
+    start = 0
+    while len(text) - start > PART:
+        end = max((match.start() for match in _WORD.finditer(text, start + PART // 2, start + PART)), default=0)
+        yield text[start : end or start + PART]
+        start = end or start + PART
+    yield text[start:]
+
+
 def llama_version() -> str:
     """The version of llama-cpp-python; states of the cache are good for one alone."""
     return version("llama-cpp-python")
 
 
-def _import_llama() -> Any:
+def import_llama() -> Any:
     """The library's C interface, its chatter kept for error messages. Raises MissingExtraError."""
     global _log_callback
     try:

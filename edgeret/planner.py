@@ -27,7 +27,11 @@ SELECT, FILL = 0, 1
 """Sequences of the cache that keep the last prompt of each kind."""
 _FIRST_ANSWER = 2
 _GROUP = MAX_SEQUENCES - _FIRST_ANSWER
+_GROUP_BYTES = 64 << 20
+"""What the logits behind a group's tokens may take: 341 tokens of SmolLM2, 64 of Gemma 3."""
 MAX_ANSWER_TOKENS = 384
+_TOKEN_BYTES = 16
+"""A prompt with more bytes for every token of the context is not even split into tokens. English has 4 to 5."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +68,21 @@ class Scores:
 class Planner:
     """A language model in the bundle's service. Threads take turns."""
 
-    def __init__(self, path: str | Path, spec: PlannerSpec, threads: int, gpu_layers: int = 0) -> None:
-        """Loads a GGUF file. Raises PlannerError, or MissingExtraError without llama-cpp-python."""
+    def __init__(
+        self, path: str | Path, spec: PlannerSpec, threads: int, gpu_layers: int = 0, name: str | None = None
+    ) -> None:
+        """Loads a GGUF file, called `name` in messages. Raises PlannerError, or MissingExtraError without
+        llama-cpp-python."""
         self.spec = spec
-        self._engine = Engine(str(path), threads, gpu_layers)
+        self._engine = Engine(str(path), threads, gpu_layers, name)
         self._lock = threading.Lock()
         self._kept: dict[int, list[int]] = {SELECT: [], FILL: []}
-        self._stop = self._engine.tokenize(STOPS[spec.chat], markup=True)[:1]
+        self._stop = self._engine.tokenize(STOPS[spec.chat], markup=True)
+        if len(self._stop) != 1:
+            raise PlannerError(
+                f"{name or path}: no single token for {STOPS[spec.chat]!r}, which ends an answer in the chat format "
+                f"{spec.chat}; build the bundle with another planner or chat format"
+            )
 
     def count(self, prompt: Prompt) -> tuple[int, int]:
         """Tokens of a prompt's constant and variable part."""
@@ -84,8 +96,8 @@ class Planner:
         it in as few batches as there is room for. Raises PlannerError if the prompt is longer than the context.
         """
         started = perf_counter()
-        replies = [(*self._engine.tokenize(answer), *self._stop) for answer in answers]
-        groups = [replies[i : i + _GROUP] for i in range(0, len(replies), _GROUP)]
+        replies = [self._reply(answer) for answer in answers]
+        groups = self._groups(replies)
         likelihood: list[float] = []
         with self._lock:
             constant, variable = self._tokens(prompt)
@@ -147,8 +159,35 @@ class Planner:
             for sequence in (SELECT, FILL) if self._engine.cells else ():
                 self._forget(sequence, 0)
 
+    def _reply(self, answer: str) -> tuple[int, ...]:
+        """An answer's tokens with the one that ends it."""
+        tokens = (*self._engine.tokenize(answer[: _TOKEN_BYTES * MAX_ANSWER_TOKENS]), *self._stop)
+        if len(tokens) > MAX_ANSWER_TOKENS:
+            raise PlannerError(
+                f"the answer {answer[:40]!r}… has more than {MAX_ANSWER_TOKENS} tokens; give the tool a shorter name"
+            )
+        return tokens
+
+    def _groups(self, replies: Sequence[tuple[int, ...]]) -> list[list[tuple[int, ...]]]:
+        """The replies in groups that there are sequences for, and memory for their logits."""
+        groups: list[list[tuple[int, ...]]] = []
+        room = 0
+        for reply in replies:
+            if not groups or len(groups[-1]) == _GROUP or len(reply) > room:
+                groups.append([])
+                room = _GROUP_BYTES // (4 * self._engine.tokens)
+            groups[-1].append(reply)
+            room -= len(reply)
+        return groups
+
     def _tokens(self, prompt: Prompt) -> tuple[list[int], list[int]]:
         constant, variable = render(prompt, self.spec.chat)
+        size = sum(len(piece.text) for piece in (*constant, *variable))
+        if size > _TOKEN_BYTES * self.spec.context:
+            raise PlannerError(
+                f"the prompt has {size} characters, far more than the planner's context of {self.spec.context} tokens; "
+                "mask hard, shorten the tools' descriptions or build with another planner"
+            )
         return self._tokenize(constant, True), self._tokenize(variable, not constant)
 
     def _tokenize(self, pieces: Sequence[Piece], first: bool) -> list[int]:
@@ -170,6 +209,8 @@ class Planner:
 
         `room` are the cells that answers will need, `longest` the positions of the longest one.
         """
+        if not tokens:
+            raise PlannerError("the planner's vocabulary has no token for anything in the prompt")
         if len(tokens) + longest > self.spec.context:
             raise PlannerError(
                 f"the prompt has {len(tokens)} tokens and its answer up to {longest}, but the planner's context is "

@@ -17,9 +17,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import edgeret
-from edgeret.advisor import AdviceParameters
+from edgeret.advisor import MAX_EXAMPLES, AdviceParameters, parse_examples
 from edgeret.doctor import examine
-from edgeret.errors import InputError, PlannerError
+from edgeret.errors import BundleError, InputError, PlannerError
 from edgeret.planner import PlannerSpec, Scores
 from edgeret.policy import Policy, PolicyParameters
 from edgeret.prompt import Prompt
@@ -67,7 +67,7 @@ def with_planner(
 ) -> Runtime:
     runtime = edgeret.load(bundle, state_folder=folder)
     advisor = runtime.advisor
-    advisor._planner, advisor._path, advisor.parameters = planner, bundle, parameters
+    advisor._planner, advisor.parameters = planner, parameters
     advisor.spec = PlannerSpec("chatml", 1000)
     # The tiny bundle is sure of everything; with these quantiles a coverage of 0.95 holds all candidates.
     runtime.policy = Policy(replace(runtime.policy.parameters, right_probabilities=(0.0, 0.5, 1.0)))
@@ -149,7 +149,7 @@ def test_policy_planner_answers_from_its_mask(tiny_original: Path, masking: Any)
     everything = {c.tool for c in runtime.task(QUERY).candidates()}
     mask = {c.tool for c in runtime.policy.candidate_set(runtime.task(QUERY).candidates(16), 0.95)}
     assert set(asked) == (mask if masking == "hard" else everything)
-    assert prompt.variable.text.startswith(f"Request: {QUERY}")
+    assert prompt.variable.text.startswith(f'Request: "{QUERY}"')
 
 
 def test_one_candidate_needs_no_question(tiny_original: Path) -> None:
@@ -265,6 +265,79 @@ def test_a_schema_without_grammar_is_asked_twice_then_missing(tiny_original: Pat
     assert len(planner.grammars) == 2
     runtime.advisor._planner = FakePlanner(answers=["not json"])  # type: ignore[assignment]
     assert runtime.task(QUERY).fill("send_mail")[0].missing == ("to",)
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"required": None},
+        {"properties": [], "required": "to"},
+        {"properties": {"to": {}}, "required": None},
+        {"properties": {"to": {"$ref": 5}}},
+        {"properties": {"to": {"type": "text"}}},
+    ],
+    ids=str,
+)
+def test_a_schema_that_cannot_be_checked_fills_nothing_and_says_why(tiny_original: Path, parameters: Any) -> None:
+    runtime = with_planner(tiny_original, FakePlanner(answers=['{"to":"my file"}']))
+    runtime.tools = {**runtime.tools, "send_mail": replace(runtime.tools["send_mail"], parameters=parameters)}
+    filled, _ = runtime.task(QUERY).fill("send_mail")
+    assert (filled.arguments, filled.missing) == ({}, ())
+    assert filled.problems[0].startswith("parameters")
+    runtime.advisor._planner = None
+    assert "send_mail" in runtime.plan(QUERY, arguments=False).tools
+
+
+def test_an_answer_of_brackets_alone_is_no_answer(tiny_original: Path) -> None:
+    runtime = with_planner(tiny_original, FakePlanner(answers=["[" * 100_000]))
+    runtime.tools = {**runtime.tools, "send_mail": with_schema(runtime.tools["send_mail"], odd={"not": {}})}
+    assert runtime.task(QUERY).fill("send_mail")[0].missing == ("to",)
+
+
+CALL = {"tool": "find_file", "arguments": {"name": "my file"}}
+
+
+@pytest.mark.parametrize(
+    ("examples", "words"),
+    [
+        ({}, "expected a list of at most 65536 examples"),
+        ([{}] * (MAX_EXAMPLES + 1), "expected a list of at most 65536 examples"),
+        (["find"], "example 1: expected an object, found str"),
+        ([{"query": "find", "calls": [CALL]}, {"query": 7, "calls": []}], 'example 2: "query" must be a string'),
+        ([{"query": " ", "calls": [CALL]}], 'example 1: "query" is empty'),
+        ([{"query": "x" * 20_001, "calls": [CALL]}], "20001 characters, at most 20000"),
+        ([{"query": "find", "calls": []}], "example 1: no calls"),
+        ([{"query": "find", "calls": {}}], '"calls" must be a list, found dict'),
+        ([{"query": "find", "calls": ["find_file"]}], "example 1: a call must be"),
+        ([{"query": "find", "calls": [CALL] * 257}], "257 calls, at most 256"),
+        ([{"query": "find", "calls": [{"tool": 7}]}], '"tool" must be a string, found int'),
+        ([{"query": "find", "calls": [{"tool": "a\nb"}]}], r"invisible character U\+000A"),
+        (
+            [{"query": "find", "calls": [{"tool": "a", "arguments": ["x"]}]}],
+            '"arguments" must be an object, found list',
+        ),
+        ([{"query": "find", "calls": [{"tool": "a", "arguments": {"x": 1e999}}]}], "not JSON|is not a number"),
+        (b"[" * 100_000, "nested too deeply"),
+        (b"\xff", "codec can't decode"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_examples_that_no_prompt_can_show_are_refused_by_place(examples: Any, words: str) -> None:
+    data = examples if isinstance(examples, bytes) else json.dumps(examples).encode()
+    with pytest.raises(BundleError, match=rf"^b \(examples\): .*({words}).*; build the bundle again$"):
+        parse_examples(data, "b (examples)")
+
+
+def test_examples_of_other_tools_are_not_shown(tiny_original: Path) -> None:
+    runtime = with_planner(tiny_original, FakePlanner(answers=['{"to":null}']))
+    strange = [{"query": "?", "calls": [{"tool": "nobody"}, {"tool": "send_mail", "arguments": {"to": "me"}}]}] * 3
+    runtime.advisor._examples, runtime.advisor._parsed = json.dumps(strange).encode(), None
+    runtime.tools = {**runtime.tools, "send_mail": with_schema(runtime.tools["send_mail"])}
+    task = runtime.task(QUERY)
+    for masking in edgeret.prompt.MASKINGS:
+        prompt = task.prompt(masking=masking)
+        assert not any("nobody" in turn.text for turn in (*prompt.constant, prompt.variable))
+    assert task.fill("send_mail")[0].missing == ("to",)
 
 
 @pytest.mark.parametrize(("answer", "outcome", "calls"), [('{"to":"file"}', "repeated", 1), ("{}", "repeated", 3)])

@@ -160,7 +160,7 @@ def test_a_model_that_cannot_be_loaded_is_one_clear_error(weights: Path, tmp_pat
     }[damage]
     file = tmp_path / "planner.gguf"
     file.write_bytes(broken)
-    with pytest.raises(PlannerError, match=r"planner\.gguf: llama\.cpp cannot load this planner \(.+\); build"):
+    with pytest.raises(PlannerError, match=r"planner\.gguf: not a planner that llama\.cpp can be given \(.+\); build"):
         Planner(file, SPEC, 2)
 
 
