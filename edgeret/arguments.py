@@ -2,32 +2,28 @@
 
 A string `"$out_k"` stands for the output of the plan's k-th call, a value that is not known yet, and so satisfies any
 schema. Knows nothing of models and never trusts one: whatever was written, what is handed on fits the schema.
-
-The formats date, time, date-time and duration accept any words: the user's own ("Thursday", "March 3rd") are passed
-on, and turning them into a timestamp is the assistant's business. email, uri, uri-reference, uuid, hostname, ipv4 and
-ipv6 are checked; other formats are not.
 """
 
 from __future__ import annotations
 
-import ipaddress
-import json
-import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
-from edgeret.errors import MissingExtraError
-from edgeret.grammar import UnsupportedSchemaError
-from edgeret.types import REFERENCE, references
+from edgeret.demonstrations import MAX_ARGUMENTS_BYTES
+from edgeret.errors import InputError
+from edgeret.jsonl import MAX_DEPTH, check_scalar, plain
+from edgeret.quoting import quoted, shortened
+from edgeret.schema_rules import measure
+from edgeret.schemas import Check
+from edgeret.types import REFERENCE
 
 Place = tuple[str | int, ...]
-MAX_DEPTH = 32
-"""Values nested deeper than this are dropped unread; they could exhaust the stack."""
+MAX_ANSWER_VALUES = 5_000
+"""Values in an answer, long texts counting for more; a planner has room for some two hundred."""
 _LIKE_REFERENCE = re.compile(r"\$out_[0-9]+")
-_MOST_CHARS = 160
+_TRIES = 16
 _DROPPED = object()
 
 
@@ -45,6 +41,17 @@ class Filled:
     problems: tuple[str, ...]
 
 
+def check_arguments(value: Any) -> dict[str, Any]:
+    """A copy of a call's arguments as plain JSON, whatever the function. Raises InputError for what is no mapping, what
+    JSON cannot hold, what holds itself, and what is nested more than MAX_DEPTH deep or has more than 1 MB as JSON."""
+    if not isinstance(value, Mapping):
+        raise InputError(f"arguments must be an object, found {type(value).__name__}; give values by name")
+    try:
+        return dict(plain(value, MAX_ARGUMENTS_BYTES))
+    except ValueError as error:
+        raise InputError(f"arguments cannot be taken ({error}); give fewer or simpler values") from None
+
+
 def settle(value: Any, schema: Mapping[str, Any], n_outputs: int) -> Filled:
     """What a model's answer is worth as arguments for `schema`, after `n_outputs` calls were made.
 
@@ -52,28 +59,33 @@ def settle(value: Any, schema: Mapping[str, Any], n_outputs: int) -> Filled:
     refuses (in the dialect that `$schema` names, else draft 2020-12), with the objects and arrays that this leaves
     empty. What is left always validates, short of what is missing: against the schema without `required` and
     `minProperties`, `oneOf` being read as `anyOf` where only those tell its alternatives apart. A required property
-    that the schema lets be null is null, not missing.
+    that the schema lets be null is null, not missing. Patterns are searched by RE2; one that it does not know is
+    ignored.
 
-    Never raises for what a model wrote. Raises UnsupportedSchemaError for a schema that cannot be checked, and
-    MissingExtraError without jsonschema.
+    Never raises for what a model wrote. Raises UnsupportedSchemaError for a schema that cannot be checked, or not with
+    MAX_WORK; and MissingExtraError without jsonschema or RE2.
     """
-    validator = _validator(schema)
+    check = Check(schema)
     problems = [] if isinstance(value, dict) else [f"expected an object, found {type(value).__name__}"]
 
     def unusable(path: Place, item: Any) -> bool:
         problem = _problem(path, item, n_outputs)
-        problems.extend([f"{_dotted(path)}: {problem}; dropped"] if problem else [])
+        problems.extend([f"{_shown(path)}: {problem}; dropped"] if problem else [])
         return bool(problem) or item is None
 
     arguments = _rebuild(value if isinstance(value, dict) else {}, unusable)
-    while refused := _refused(arguments, validator):
-        problems += (f"{_dotted(path)}: {reason}; dropped" for path, reason in refused.items())
+    if measure(arguments, {}) > MAX_ANSWER_VALUES:
+        problems.append(f"expected at most {MAX_ANSWER_VALUES} values, found more; all dropped")
+        arguments = {}
+    errors = check.errors(arguments)
+    while refused := _refused(arguments, errors, check):
+        problems += (f"{_shown(path)}: {reason}; dropped" for path, reason in refused.items())
         arguments = _without(arguments, refused)
-    for error, name in list(_needed(arguments, validator)):
-        _fill_null(arguments, error, name, validator)
-    missing = [_dotted((*error.absolute_path, name)) for error, name in _needed(arguments, validator)]
-    leaves = (leaf for error in _errors(arguments, validator) for leaf in _leaves(error))
-    problems += (_line(leaf) for leaf in leaves if leaf.validator != "required")
+        errors = check.errors(arguments)
+    errors = _fill_nulls(arguments, errors, check)
+    missing = [_dotted((*error.absolute_path, name)) for error, name in _needed(errors)]
+    leaves = (leaf for error in errors for leaf in _leaves(error))
+    problems += (f"{_shown(leaf.absolute_path)}: {_reason(leaf)}" for leaf in leaves if leaf.validator != "required")
     return Filled(arguments, tuple(dict.fromkeys(missing)), tuple(dict.fromkeys(problems)))
 
 
@@ -82,7 +94,7 @@ def validates(arguments: Any, schema: Mapping[str, Any], n_outputs: int) -> bool
 
     Raises UnsupportedSchemaError and MissingExtraError as `settle` does.
     """
-    validator = _validator(schema)
+    check = Check(schema)
     dangling = False
 
     def unusable(path: Place, item: Any) -> bool:
@@ -92,19 +104,25 @@ def validates(arguments: Any, schema: Mapping[str, Any], n_outputs: int) -> bool
         return refused
 
     _rebuild(arguments, unusable)
-    return isinstance(arguments, dict) and not dangling and not _errors(arguments, validator)
+    if not isinstance(arguments, dict) or dangling or measure(arguments, {}) > MAX_ANSWER_VALUES:
+        return False
+    return not check.errors(arguments)
 
 
 def _problem(path: Place, item: Any, n_outputs: int) -> str | None:
     """Why a value cannot be an argument whatever the schema."""
     if len(path) > MAX_DEPTH:
         return f"nested more than {MAX_DEPTH} deep"
-    if isinstance(item, float) and not math.isfinite(item):
-        return f"{item} is not a number of JSON"
+    try:
+        check_scalar(path[-1])
+        if not isinstance(item, dict | list):
+            check_scalar(item)
+    except ValueError as error:
+        return str(error)
     if isinstance(item, str) and _LIKE_REFERENCE.fullmatch(item):
         match = REFERENCE.fullmatch(item)
         if match is None or int(match[1]) > n_outputs:
-            return f"{_short(item)} refers to a call that was not made ({n_outputs} were)"
+            return f"{quoted(item)} refers to a call that was not made ({n_outputs} were)"
     return None
 
 
@@ -127,17 +145,29 @@ def _without(arguments: dict[str, Any], paths: Iterable[Place]) -> dict[str, Any
     return dict(_rebuild(arguments, lambda path, _: path in gone))
 
 
-def _refused(arguments: dict[str, Any], validator: Any) -> dict[Place, str]:
+def _refused(arguments: dict[str, Any], errors: Iterable[Any], check: Check) -> dict[Place, str]:
     """Places to be dropped with the reasons; empty once the arguments fit the schema but for what is missing."""
-    errors = [error for error in _errors(arguments, validator) if not _is_missing(error)]
-    leaves = [leaf for error in errors for leaf in _leaves(error) if not _is_missing(leaf)]
-    reasons = {place: _reason(leaf) for leaf in leaves for place in _culprits(leaf)}
-    if errors and not reasons:
-        # The object as a whole is refused: it goes without the last property whose absence mends it, or the last.
-        mending = (key for key in reversed(arguments) if _is_mended(_without(arguments, [(key,)]), validator))
-        key = next(mending, next(reversed(arguments), None))
-        return {} if key is None else {(key,): _reason(errors[0])}
+    wrong = [error for error in errors if not _is_missing(error)]
+    leaves = [leaf for error in wrong for leaf in _leaves(error) if not _is_missing(leaf)]
+    reasons = {place: _reason(leaf) for leaf in leaves for place in _culprits(leaf, check)}
+    if wrong and not reasons:
+        return {(name,): _reason(wrong[0]) for name in _superfluous(arguments, check)}
     return reasons
+
+
+def _superfluous(arguments: dict[str, Any], check: Check) -> list[str]:
+    """Properties to do without where the object as a whole is refused: the last one whose absence mends it, else the
+    last one (what is left is looked at again), or of many as many of the last ones as it takes."""
+    names = list(arguments)
+    for name in reversed(names[-_TRIES:]):
+        if _is_mended(_without(arguments, [(name,)]), check):
+            return [name]
+    count = 1
+    while len(names) > max(count, _TRIES):
+        count *= 2
+        if _is_mended(_without(arguments, ((name,) for name in names[-count:])), check):
+            break
+    return names[-count:]
 
 
 def _is_missing(error: Any) -> bool:
@@ -152,8 +182,8 @@ def _is_ambiguous(error: Any) -> bool:
     return error.validator == "oneOf" and not error.context
 
 
-def _is_mended(arguments: dict[str, Any], validator: Any) -> bool:
-    return all(map(_is_missing, _errors(arguments, validator)))
+def _is_mended(arguments: dict[str, Any], check: Check) -> bool:
+    return all(map(_is_missing, check.errors(arguments)))
 
 
 def _branches(error: Any) -> list[list[Any]]:
@@ -179,149 +209,50 @@ def _leaves(error: Any) -> Iterator[Any]:
 _KIND = ("type", "enum", "const", "additionalProperties")
 
 
-def _culprits(error: Any) -> list[Place]:
+def _culprits(error: Any, check: Check) -> list[Place]:
     path: Place = tuple(error.absolute_path)
     if error.validator == "additionalProperties":
-        known, patterns = error.schema.get("properties", {}), "|".join(error.schema.get("patternProperties", {}))
-        extra = (key for key in error.instance if key not in known)
-        return [(*path, key) for key in extra if not (patterns and re.search(patterns, key))]
+        return [(*path, name) for name in check.unexpected(error)]
     return [path] if path else []
 
 
-def _needed(arguments: dict[str, Any], validator: Any) -> Iterator[tuple[Any, str]]:
-    """Required properties that are not there, each with the error that says so."""
-    for error in _errors(arguments, validator):
+def _needed(errors: Iterable[Any]) -> Iterator[tuple[Any, str]]:
+    """Required properties that are not there, each with an error that says so."""
+    seen: set[tuple[int, int]] = set()
+    for error in errors:
         for leaf in _leaves(error):
-            if leaf.validator == "required":
+            # There is an error for every name, and each holds the names of all.
+            place = id(leaf.instance), id(leaf.validator_value)
+            if leaf.validator == "required" and place not in seen:
+                seen.add(place)
                 yield from ((leaf, name) for name in leaf.validator_value if name not in leaf.instance)
 
 
-def _fill_null(arguments: dict[str, Any], error: Any, name: str, validator: Any) -> None:
-    """Puts null where a required property may be null, but makes no object of nulls alone."""
-    part = validator.evolve(schema=error.schema.get("properties", {}).get(name, False))
-    named = not _errors(None, part) and _errors(_DROPPED, part)  # where anything goes, null is not named as a value
-    if not named or (error.absolute_path and not error.instance):
-        return
-    target: Any = arguments
-    for step in error.absolute_path:
-        target = target[step]
-    target[name] = None
-    if not _is_mended(arguments, validator):
-        del target[name]
-
-
-def _errors(arguments: Any, validator: Any) -> list[Any]:
-    from referencing.exceptions import Unresolvable
-
-    try:
-        return list(validator.iter_errors(arguments))
-    except RecursionError:
-        raise UnsupportedSchemaError("parameters", "$ref", "leads back to itself") from None
-    except Unresolvable as error:
-        raise UnsupportedSchemaError("parameters", "$ref", f"leads nowhere ({_short(str(error), False)})") from None
-
-
-def _validator(schema: Mapping[str, Any]) -> Any:
-    return _build_validator(json.dumps(schema, ensure_ascii=False, default=dict))
-
-
-@lru_cache(maxsize=1024)
-def _build_validator(text: str) -> Any:
-    try:
-        import jsonschema
-        from referencing import Registry
-    except ImportError:
-        raise MissingExtraError("planner", "checking a function's arguments") from None
-    schema = json.loads(text)
-    newest: Any = jsonschema.Draft202012Validator
-    base = jsonschema.validators.validator_for(schema, default=newest)
-    base = base if "oneOf" in base.VALIDATORS else newest
-    schema.pop("$schema", None)  # left here, it would bring the dialect's own rules back wherever "#" is referred to
-    try:
-        base.check_schema(schema, jsonschema.FormatChecker(formats=()))
-    except jsonschema.SchemaError as error:
-        place = _dotted(("parameters", *error.absolute_path))
-        raise UnsupportedSchemaError(place, str(error.validator), f"is violated ({_reason(error)})") from None
-    rules = base.VALIDATORS | {"oneOf": _one_of(base)}
-    kind = jsonschema.validators.extend(base, {key: _known(rule) for key, rule in rules.items()})
-    validator = kind(schema, format_checker=_formats(), registry=Registry())  # empty: nothing is ever fetched
-    _errors({}, validator)
-    return validator
-
-
-def _known(rule: Any) -> Any:
-    """A keyword's rule that lets references pass and survives what Python cannot compute."""
-
-    def check(validator: Any, limit: Any, instance: Any, schema: Any) -> Iterator[Any]:
-        if isinstance(instance, str) and REFERENCE.fullmatch(instance):
-            return
-        try:
-            yield from rule(validator, limit, instance, schema)
-        except re.error:
-            return  # a pattern in another dialect of regular expressions
-        except OverflowError:
-            from jsonschema import ValidationError
-
-            yield ValidationError("the number is too large")
-
-    return check
-
-
-def _one_of(base: Any) -> Any:
-    """oneOf, but anyOf for values that hold references, which fit every alternative."""
-
-    def check(validator: Any, parts: Any, instance: Any, schema: Any) -> Any:
-        unknown = references({"": instance})
-        return base.VALIDATORS["anyOf" if unknown else "oneOf"](validator, parts, instance, schema)
-
-    return check
-
-
-_EMAIL = re.compile(r"[^\s@<>()\",:;\\\[\]]+@[^\W_](?:[\w-]*[^\W_])?(?:\.[^\W_](?:[\w-]*[^\W_])?)*")
-_HOSTNAME = re.compile(r"[^\W_](?:[\w-]*[^\W_])?(?:\.[^\W_](?:[\w-]*[^\W_])?)*\.?")
-_URI_CHARS = r"[^\s<>\"{}|\\^`]"
-_URI = re.compile(
-    rf"(?:https?|ftp)://[^\s/?#<>\"{{}}|\\^`]{_URI_CHARS}*|(?!https?:|ftp:)[a-z][a-z0-9+.-]*:{_URI_CHARS}+",
-    re.IGNORECASE,
-)
-_UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
-
-
-def _formats() -> Any:
-    """A checker of the formats that this file's docstring names."""
-    from jsonschema import FormatChecker
-
-    checks: dict[str, Callable[[str], object]] = {
-        **dict.fromkeys(("date", "time", "date-time", "duration"), str.strip),
-        **dict.fromkeys(("email", "idn-email"), _EMAIL.fullmatch),
-        **dict.fromkeys(("hostname", "idn-hostname"), _HOSTNAME.fullmatch),
-        **dict.fromkeys(("uri", "iri"), _URI.fullmatch),
-        **dict.fromkeys(("uri-reference", "iri-reference"), re.compile(f"{_URI_CHARS}+").fullmatch),
-        "uuid": _UUID.fullmatch,
-        "ipv4": ipaddress.IPv4Address,
-        "ipv6": ipaddress.IPv6Address,
-    }
-    checker: Any = FormatChecker(formats=())
-    for name, check in checks.items():
-        checker.checks(name, raises=ValueError)(
-            lambda value, check=check: not isinstance(value, str) or bool(check(value))
-        )
-    return checker
-
-
-def _line(error: Any) -> str:
-    return f"{_dotted(tuple(error.absolute_path)) or 'arguments'}: {_reason(error)}"
+def _fill_nulls(arguments: dict[str, Any], errors: list[Any], check: Check) -> list[Any]:
+    """Puts null where required properties may be null, but makes no object of nulls alone. The errors that are left."""
+    filled: list[tuple[dict[str, Any], str]] = []
+    for error, name in _needed(errors):
+        part = error.schema.get("properties", {}).get(name)
+        if part is None or (error.absolute_path and not error.instance):
+            continue
+        if not check.errors(None, part) and check.errors(_DROPPED, part):  # where anything goes, null is not named
+            error.instance[name] = None
+            filled.append((error.instance, name))
+    after = check.errors(arguments) if filled else errors
+    if all(map(_is_missing, after)):
+        return after
+    for instance, name in filled:
+        del instance[name]
+    return errors
 
 
 def _reason(error: Any) -> str:
-    return _short(error.message, quote=False)
+    return shortened(error.message)
 
 
-def _dotted(path: Place) -> str:
+def _shown(path: Iterable[str | int]) -> str:
+    return shortened(_dotted(path)) or "arguments"
+
+
+def _dotted(path: Iterable[str | int]) -> str:
     return "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in path).removeprefix(".")
-
-
-def _short(text: str, quote: bool = True) -> str:
-    """One line; of a long text, both ends."""
-    text = " ".join((json.dumps(text, ensure_ascii=False) if quote else text).split())
-    return text if len(text) <= _MOST_CHARS else f"{text[: _MOST_CHARS // 2]}…{text[-_MOST_CHARS // 2 :]}"

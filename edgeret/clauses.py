@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 
+# Space before a boundary is read from its beginning only: read from each of its characters, 20,000 spaces took 11 s.
 _BOUNDARY = re.compile(
     r"""
       (?<=[.!?;:])\s+                                       # sentences
-    | \s*(?:,\s*)?\b(?:and\s+then|and\s+also|as\s+well\s+as|after\s+that|afterwards?|in\s+addition|additionally
-        |moreover|furthermore|plus|followed\s+by|along\s+with|while|then|also|and|or|but|so\s+that)\b\s*
-    | \s*[,;]\s+
+    | (?:(?<!\s)\s+)?(?:,\s*)?\b(?:and\s+then|and\s+also|as\s+well\s+as|after\s+that|afterwards?|in\s+addition
+        |additionally|moreover|furthermore|plus|followed\s+by|along\s+with|while|then|also|and|or|but|so\s+that)\b\s*
+    | (?:(?<!\s)\s+)?[,;]\s+
     """,
     re.IGNORECASE | re.VERBOSE,
 )

@@ -11,17 +11,21 @@ from pathlib import Path
 from typing import Any
 
 from edgeret import __version__
-from edgeret.bundle import Bundle, open_bundle
+from edgeret.bundle import Bundle, open_bundle, verify_bundle
+from edgeret.codec import get, get_strings
 from edgeret.console import Parser, add_command, run, table
 from edgeret.demonstrations import check_query
 from edgeret.doctor import examine, stray_files, versions
+from edgeret.encoder import EncoderSpec
 from edgeret.errors import BundleError, EdgeretError, InputError
+from edgeret.index import INDEX_KINDS
 from edgeret.index import ROLE as INDEX_ROLE
 from edgeret.planner import LICENCE_ROLE
 from edgeret.planner import ROLE as PLANNER_ROLE
 from edgeret.policy import POLICIES
 from edgeret.prompt import MASKINGS
 from edgeret.providers import NAMES
+from edgeret.quoting import visible
 from edgeret.runtime import Runtime, load
 from edgeret.task import COVERAGE, Task
 from edgeret.types import PlanStep
@@ -74,7 +78,9 @@ def make_parser() -> argparse.ArgumentParser:
         add_runtime_options(command)
     look = add_command(commands, "inspect", "Show what a bundle holds.", _inspect, _print_inspect, bundle=True)
     look.add_argument("--html", metavar="FILE", help="draw it too: tools, clusters and transitions, files and licences")
-    add_command(commands, "verify", "Check every byte of a bundle.", _verify, _print_checks, bundle=True)
+    add_content_hash(look)
+    verify = add_command(commands, "verify", "Check every byte of a bundle.", _verify, _print_checks, bundle=True)
+    add_content_hash(verify)
     doctor = add_command(
         commands, "doctor", "Check that a bundle works on this device.", _doctor, _print_checks, bundle=True
     )
@@ -87,6 +93,10 @@ def add_runtime_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--provider", action="append", metavar="NAME", help=f"execution provider: {', '.join(NAMES)} (default: cpu)"
     )
+    add_content_hash(parser)
+    parser.add_argument(
+        "--index", choices=INDEX_KINDS, default="auto", help="how tools are searched (default: %(default)s)"
+    )
     parser.add_argument("--allow-fallback", action="store_true", help="run on the CPU where the provider cannot be had")
     parser.add_argument("--threads", type=int, metavar="N", help="CPU threads (default: what this process may use)")
     parser.add_argument(
@@ -95,6 +105,11 @@ def add_runtime_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--state-folder", metavar="FOLDER", help="where the planner's cache for its constant prompt is kept"
     )
+
+
+def add_content_hash(parser: argparse.ArgumentParser) -> None:
+    """Adds the option that names the very bundle that is wanted."""
+    parser.add_argument("--content-hash", metavar="HEX", help="refuse any bundle but the one with this content hash")
 
 
 def load_runtime(arguments: argparse.Namespace) -> Runtime:
@@ -108,6 +123,8 @@ def load_runtime(arguments: argparse.Namespace) -> Runtime:
         threads=arguments.threads,
         gpu_layers=arguments.gpu_layers,
         state_folder=arguments.state_folder,
+        content_hash=arguments.content_hash,
+        index=arguments.index,
     )
 
 
@@ -121,9 +138,9 @@ def parse_history(text: str) -> list[str]:
     if text.lstrip().startswith("["):
         try:
             names = json.loads(text)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise InputError(f"--history: not a JSON array ({error})") from None
-        if not all(isinstance(name, str) for name in names):
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
             raise InputError("--history: a JSON array of tool names is needed")
         return list(names)
     return [name.strip() for name in text.split(",") if name.strip()]
@@ -251,7 +268,7 @@ def _plan(arguments: argparse.Namespace) -> Mapping[str, Any]:
 def _show_step(step: PlanStep) -> None:
     what = step.decision.tool or "(abstained)"
     told = f"{what} {json.dumps(step.call.arguments, ensure_ascii=False)}" if step.call else what
-    sys.stderr.write(told + "\n")
+    sys.stderr.write(visible(told) + "\n")
 
 
 def _print_plan(result: Mapping[str, Any]) -> str:
@@ -276,10 +293,11 @@ def _written(step: Mapping[str, Any]) -> str:
 
 
 def _inspect(arguments: argparse.Namespace) -> Mapping[str, Any]:
-    bundle = open_bundle(arguments.bundle)
-    info = bundle.manifest.info
-    names = bundle.map(INDEX_ROLE).get("names", [])
-    encoder = dict(info["encoder"])
+    bundle = open_bundle(arguments.bundle, content_hash=arguments.content_hash)
+    info, where = bundle.manifest.info, str(bundle.path)
+    encoder = get(info, "encoder", dict, where)
+    EncoderSpec.from_dict(get(encoder, "spec", dict, where), where)
+    names = get_strings(bundle.map(INDEX_ROLE), "names", where)
     if arguments.html is not None:
         from edgeret.drawing import draw
 
@@ -293,7 +311,7 @@ def _inspect(arguments: argparse.Namespace) -> Mapping[str, Any]:
         "size_mb": round(bundle.size / 1e6, 3),
         "encoder": encoder,
         "planner": _planner_info(bundle),
-        "tools": names,
+        "tools": list(names),
         "counts": info.get("counts"),
         "recipe": info.get("recipe"),
         "report": info.get("report"),
@@ -307,42 +325,61 @@ def _planner_info(bundle: Bundle) -> Mapping[str, Any] | None:
     if entry is None:
         return None
     texts = [f.name for f in bundle.manifest.files if f.role.startswith(LICENCE_ROLE)]
-    return {**bundle.manifest.info["planner"], "licence": entry.licence, "licence_files": texts}
+    planner = get(bundle.manifest.info, "planner", dict, str(bundle.path))
+    return {**planner, "licence": entry.licence, "licence_files": texts}
 
 
 def _print_inspect(result: Mapping[str, Any]) -> str:
-    counts, report, spec = result["counts"], result["report"], result["encoder"]["spec"]
+    counts, spec = _map(result, "counts"), result["encoder"]["spec"]
+    undemonstrated = counts.get("without_demonstration")
     rows = [[f["name"], f["role"], round(f["size"] / 1e6, 3), f["licence"], f["source"]] for f in result["files"]]
     lines = [
         f"bundle   {result['bundle']}, format {result['format_version']}, {result['size_mb']} MB",
         f"hash     {result['content_hash']}",
-        f"encoder  {result['encoder']['card']}, {spec['precision']} ({spec['instruction_set']})",
-        f"tools    {counts['tools']}, demonstrations {counts['demonstrations']}, clusters {counts['clusters']}; "
-        f"without demonstration: {len(counts['without_demonstration'])}",
+        f"encoder  {_told(result['encoder'].get('card'))}, {spec['precision']} ({spec['instruction_set']})",
+        f"tools    {len(result['tools'])}, demonstrations {_told(counts.get('demonstrations'))}, "
+        f"clusters {_told(counts.get('clusters'))}; without demonstration: "
+        f"{len(undemonstrated) if isinstance(undemonstrated, list) else _told(None)}",
     ]
     if planner := result["planner"]:
-        worth = planner["parameters"]["weight"]
+        worth = _map(planner, "parameters").get("weight")
         texts = ", ".join(planner["licence_files"]) or "no text"
-        advice = f"its advice weighs {worth:g}" if worth else "its advice did not help and is not asked for"
-        lines.append(f"planner  {planner['card']}, licence {planner['licence']} ({texts}); {advice}")
-    held_out = report["held_out"]
-    if "top1" in held_out:
-        top1 = ", ".join(f"{name} {value:.3f}" for name, value in held_out["top1"].items())
-        lines.append(f"held out top-1 {top1}; ECE {held_out['ece_calibrated']:.4f}")
+        advice = f"its advice weighs {_told(worth)}" if worth else "its advice did not help and is not asked for"
+        lines.append(f"planner  {_told(planner.get('card'))}, licence {planner['licence']} ({texts}); {advice}")
+    held_out = _map(_map(result, "report"), "held_out")
+    if top1 := _map(held_out, "top1"):
+        told = ", ".join(f"{name} {_told(value)}" for name, value in top1.items())
+        lines.append(f"held out top-1 {told}; ECE {_told(held_out.get('ece_calibrated'))}")
     if "html" in result:
         lines.append(f"picture  {result['html']}")
+    lines = [visible(line) for line in lines]
     return "\n".join([*lines, "", table(rows, ("file", "role", "MB", "licence", "source"))])
 
 
+def _map(value: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    """What a bundle says of itself where it need not: the map, or an empty one."""
+    found = value.get(key)
+    return found if isinstance(found, Mapping) else {}
+
+
+def _told(value: object) -> str:
+    """The same of a text or a number."""
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return str(value)[:200] if isinstance(value, str | int) else "(not told)"
+
+
 def _verify(arguments: argparse.Namespace) -> Mapping[str, Any]:
+    folder = Path(arguments.bundle)
     try:
-        bundle = open_bundle(arguments.bundle)
+        manifest = verify_bundle(folder, content_hash=arguments.content_hash)
     except BundleError as error:
         # Told as a finding: here a damaged bundle is an answer (exit 1), elsewhere an obstacle (exit 2).
         return {"ok": False, "checks": [{"name": "integrity", "ok": False, "detail": str(error)}]}
-    detail = f"{len(bundle.manifest.files)} files, {bundle.size} bytes, content hash {bundle.manifest.content_hash}"
-    checks = [{"name": "integrity", "ok": True, "detail": detail}, stray_files(bundle)]
-    return {"ok": all(c["ok"] for c in checks), "content_hash": bundle.manifest.content_hash, "checks": checks}
+    size = sum(entry.size for entry in manifest.files)
+    detail = f"{len(manifest.files)} files, {size} bytes, content hash {manifest.content_hash}"
+    checks = [{"name": "integrity", "ok": True, "detail": detail}, stray_files(folder, manifest)]
+    return {"ok": all(c["ok"] for c in checks), "content_hash": manifest.content_hash, "checks": checks}
 
 
 def _doctor(arguments: argparse.Namespace) -> Mapping[str, Any]:
@@ -353,4 +390,7 @@ def _doctor(arguments: argparse.Namespace) -> Mapping[str, Any]:
 
 
 def _print_checks(result: Mapping[str, Any]) -> str:
-    return "\n".join(f"{'ok   ' if c['ok'] else 'FAILS'}  {c['name']}: {c['detail']}" for c in result["checks"])
+    return "\n".join(
+        f"{'ok   ' if c['ok'] else 'FAILS'}  {c['name']}: {visible(' '.join(c['detail'].split()))}"
+        for c in result["checks"]
+    )

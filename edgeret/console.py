@@ -7,17 +7,23 @@ import contextlib
 import json
 import math
 import os
+import secrets
+import signal
 import sys
-from collections.abc import Callable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
 from edgeret.errors import EdgeretError, InputError, MissingExtraError
+from edgeret.quoting import UNSEEN, visible
 
 Handler = Callable[[argparse.Namespace], Mapping[str, Any]]
 """A command: takes the parsed arguments and returns its result as JSON-ready data."""
 Printer = Callable[[Mapping[str, Any]], str]
 """Makes the text for people out of a command's result."""
+MOST_CHARS = 1_000
+"""Characters of an error line at most."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -43,42 +49,80 @@ def add_command(
 def run(parser: argparse.ArgumentParser, argv: Sequence[str] | None = None, extra: str = "cpu") -> int:
     """Runs the chosen command; returns 0, 1 (a check failed: the result says `"ok": false`) or 2 (bad input).
 
-    A library that is not installed is reported as the missing `extra` that brings it.
+    A library that is not installed is reported as the missing `extra` that brings it. SIGTERM ends a command as Ctrl-C
+    does, so that what it began is cleaned up.
     """
     arguments = parser.parse_args(argv)
     arguments.argv = list(sys.argv[1:] if argv is None else argv)
     try:
-        try:
-            result = arguments.handler(arguments)
-        except ModuleNotFoundError as error:
-            raise MissingExtraError(extra, f"this command (it needs the module {error.name})") from None
-        text = json.dumps(finite(result), ensure_ascii=False) if arguments.json else arguments.printer(result)
+        with _ended_by_sigterm():
+            try:
+                result = arguments.handler(arguments)
+            except ModuleNotFoundError as error:
+                raise MissingExtraError(extra, f"this command (it needs the module {error.name})") from None
+            text = as_json(result) if arguments.json else visible(arguments.printer(result), keep="\n")
         print(text, flush=True)  # noqa: T201
     except EdgeretError as error:
-        print(f"{parser.prog}: {' '.join(str(error).split())}", file=sys.stderr)  # noqa: T201
-        return error.exit_code
+        return _complain(parser, str(error), error.exit_code)
+    except RecursionError:
+        return _complain(parser, "the input is nested too deep", 2)
     except KeyboardInterrupt:
-        print(f"{parser.prog}: interrupted", file=sys.stderr)  # noqa: T201
-        return 130
+        return _complain(parser, "interrupted", 130)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader left; that is no error of ours
         return 0
     return 0 if result.get("ok", True) else 1
 
 
+def _complain(parser: argparse.ArgumentParser, message: str, code: int) -> int:
+    """One line on stderr, whatever a stranger's file made the message hold."""
+    line = visible(" ".join(message.split()))
+    shown = line if len(line) <= MOST_CHARS else f"{line[:MOST_CHARS]}…"
+    print(f"{parser.prog}: {shown}", file=sys.stderr)  # noqa: T201
+    return code
+
+
+@contextlib.contextmanager
+def _ended_by_sigterm() -> Iterator[None]:
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def end(number: int, _: object) -> NoReturn:
+        raise SystemExit(128 + number)
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def as_json(value: Any) -> str:
+    """One line of JSON, with null for numbers that JSON lacks and escapes for what `visible` escapes."""
+    text = json.dumps(finite(value), ensure_ascii=False)
+    return UNSEEN.sub(lambda match: json.dumps(match[0])[1:-1], text)
+
+
 def write_whole(target: Path, text: str, option: str) -> None:
     """Writes a file for people or programs, whole or not at all. Raises InputError, which names the `option` that
-    chooses another place."""
+    chooses another place. A link stays a link; a device or a pipe is written to, not replaced."""
     check_place(target, option)
-    partial = target.with_name(target.name + ".partial")
+    data = text.encode("utf-8", "backslashreplace")
+    place = target.resolve() if target.is_symlink() else target
+    partial = place.with_name(f".{place.name}.{secrets.token_hex(4)}.partial")
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        partial.write_bytes(text.encode("utf-8", "backslashreplace"))
-        partial.replace(target)
+        if place.exists() and not place.is_file():
+            place.write_bytes(data)
+            return
+        place.parent.mkdir(parents=True, exist_ok=True)
+        partial.write_bytes(data)
+        partial.replace(place)
     except OSError as error:
+        raise InputError(f"{target}: cannot be written ({error.strerror}); give another place with {option}") from None
+    finally:
         with contextlib.suppress(OSError):
             partial.unlink(missing_ok=True)
-        raise InputError(f"{target}: cannot be written ({error.strerror}); give another place with {option}") from None
 
 
 def check_place(target: Path, option: str) -> None:
@@ -86,6 +130,12 @@ def check_place(target: Path, option: str) -> None:
     folder = next((f for f in target.parents if f.exists()), Path())
     if not target.name or target.is_dir():
         why = "it is no file's name"
+    elif target.is_block_device():
+        why = "it is a disk"
+    elif target.exists() and not target.is_file():
+        if os.access(target, os.W_OK):
+            return
+        why = "no permission to write to it"
     elif not folder.is_dir():
         why = f"{folder} is no folder"
     elif not os.access(folder, os.W_OK):
@@ -96,19 +146,19 @@ def check_place(target: Path, option: str) -> None:
 
 
 def finite(value: Any) -> Any:
-    """The value with NaN and infinities as null, which is all that JSON has for them."""
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
+    """The value as JSON can say it: NaN and infinities as null, whatever is no data of JSON's by its type."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
     if isinstance(value, Mapping):
         return {str(k): finite(v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
         return [finite(v) for v in value]
-    return value
+    return value if isinstance(value, str | int | None) else f"({type(value).__name__})"
 
 
 def table(rows: Sequence[Sequence[object]], header: Sequence[str]) -> str:
-    """Rows as aligned columns; numbers to the right, floats with four decimals."""
-    cells = [[f"{c:.4f}" if isinstance(c, float) else str(c) for c in row] for row in rows]
+    """Rows as aligned columns, a line each; numbers to the right, floats with four decimals."""
+    cells = [[f"{c:.4f}" if isinstance(c, float) else visible(str(c)) for c in row] for row in rows]
     widths = [max(len(h), *(len(row[i]) for row in cells)) if cells else len(h) for i, h in enumerate(header)]
     right = [bool(rows) and all(isinstance(row[i], (int, float)) for row in rows) for i in range(len(header))]
 

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from edgeret.errors import InputError
-from edgeret.jsonl import is_text, parse_objects, read_text, text_field
+from edgeret.jsonl import is_text, parse_objects, plain, read_text, text_field
+from edgeret.quoting import quoted
 from edgeret.types import END, Call
 
 MAX_QUERY_CHARS = 20_000
+MAX_CALLS = 256
+"""Of one plan; the longest of 7,140 public ones has 6."""
+MAX_ARGUMENTS_BYTES = 1 << 20
+"""Of one call's arguments as JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,13 +94,24 @@ def read_demonstrations(path: str | Path, tools: Collection[str]) -> list[Demons
     known = frozenset(tools)
     found: list[Demonstration] = []
     for where, value in parse_objects(read_text(path, "demonstrations as JSONL"), path):
-        query = check_query(text_field(where, value, "query"), where)
-        calls = tuple(_call(where, entry, known) for entry in _list(where, value, "calls"))
+        query, calls = parse_plan(value, where)
+        unknown = next((call.tool for call in calls if call.tool not in known), None)
+        if unknown is not None:
+            raise InputError(f"{where}: unknown tool {quoted(unknown)} in a call; it is not among the tools given")
         links = _links(where, value["links"], len(calls)) if value.get("links") is not None else None
         found.append(Demonstration(str(value.get("id", len(found))), query, calls, links))
     if not found:
         raise InputError(f"{path}: no demonstrations in it")
     return found
+
+
+def parse_plan(value: dict[str, Any], where: str) -> tuple[str, tuple[Call, ...]]:
+    """The query and the calls of a decoded demonstration, whatever tools there are. Raises InputError."""
+    query = check_query(text_field(where, value, "query"), where)
+    entries = _list(where, value, "calls")
+    if len(entries) > MAX_CALLS:
+        raise InputError(f"{where}: {len(entries)} calls, at most {MAX_CALLS} are allowed; split the request")
+    return query, tuple(_call(where, entry) for entry in entries)
 
 
 def read_queries(path: str | Path, tools: Collection[str] | None = None) -> list[RetrievalQuery]:
@@ -110,7 +127,8 @@ def read_queries(path: str | Path, tools: Collection[str] | None = None) -> list
         names = _list(where, value, "tools")
         for name in names:
             if not isinstance(name, str) or (known is not None and name not in known):
-                raise InputError(f'{where}: unknown tool {name!r} in "tools"; it is not among the tools given')
+                shown = quoted(name) if isinstance(name, str) else type(name).__name__
+                raise InputError(f'{where}: unknown tool {shown} in "tools"; it is not among the tools given')
         found.append(RetrievalQuery(str(value.get("id", len(found))), query, frozenset(names)))
     if not found:
         raise InputError(f"{path}: no queries in it")
@@ -143,16 +161,17 @@ def _list(where: str, value: dict[str, Any], key: str) -> list[Any]:
     return found
 
 
-def _call(where: str, entry: Any, known: frozenset[str]) -> Call:
+def _call(where: str, entry: Any) -> Call:
     if not isinstance(entry, dict):
         raise InputError(f'{where}: a call must be {{"tool": …}}, found {type(entry).__name__}')
     name = text_field(where, entry, "tool")
-    if name not in known:
-        raise InputError(f'{where}: unknown tool "{name}" in a call; it is not among the tools given')
-    arguments = entry.get("arguments") or {}
+    arguments = {} if entry.get("arguments") is None else entry["arguments"]
     if not isinstance(arguments, dict):
         raise InputError(f'{where}: "arguments" must be an object, found {type(arguments).__name__}')
-    return Call(name, arguments)
+    try:
+        return Call(name, plain(arguments, MAX_ARGUMENTS_BYTES))
+    except ValueError as error:
+        raise InputError(f'{where}: "arguments" of {quoted(name)} cannot be taken ({error}); shorten them') from None
 
 
 def _links(where: str, value: Any, n_calls: int) -> tuple[tuple[int, int], ...]:
@@ -162,5 +181,6 @@ def _links(where: str, value: Any, n_calls: int) -> tuple[tuple[int, int], ...]:
             case [int(i), int(j)] if 0 <= i < j < n_calls:
                 links.append((i, j))
             case _:
-                raise InputError(f'{where}: "links" must be pairs [i, j] with 0 <= i < j < {n_calls}, found {pair!r}')
+                shown = reprlib.repr(pair)
+                raise InputError(f'{where}: "links" must be pairs [i, j] with 0 <= i < j < {n_calls}, found {shown}')
     return tuple(links)

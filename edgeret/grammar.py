@@ -9,18 +9,29 @@ from __future__ import annotations
 
 import json
 import re
+import reprlib
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from operator import ge, gt, le, lt
-from typing import Any, NamedTuple
+from typing import Any
 
 from edgeret.errors import EdgeretError
+from edgeret.jsonl import plain
+from edgeret.quoting import quoted, shortened
+from edgeret.spans import find_numbers, find_words, quote, span_rules
+from edgeret.tools import MAX_PARAMETERS_BYTES
 
 MAX_DEPTH = 5
 """Objects and arrays inside each other at most, the arguments object not counted."""
 MAX_ITEMS = 4
 """Items that an array is given at most, unless its schema wants more of them (`minItems`), and then exactly those."""
 _MOST_ITEMS = 16
+MAX_ALTERNATIVES = 256
+"""Forms that one value may take."""
+MAX_WORK = 20_000
+"""Schemas that are looked at, and their keywords, for one grammar; a hundred times what public functions need."""
+MAX_CHARS = 1 << 18
+"""Of a grammar, since llama.cpp compiles it with every question, and of the bodies of its values together."""
 
 _REFUSED = ("not", "if", "then", "else", "dependentSchemas", "$dynamicRef", "$recursiveRef")
 _NOTES = frozenset(
@@ -28,18 +39,30 @@ _NOTES = frozenset(
 ).union(
     ("$comment", "$schema", "$id", "$defs", "definitions", "minLength", "maxLength", "uniqueItems", "multipleOf"),
     ("minProperties", "maxProperties", "additionalProperties", "unevaluatedProperties", "propertyNames"),
-    ("dependentRequired", "contains", "minContains", "maxContains", "contentEncoding", "contentMediaType"),
+    ("dependentRequired", "contains", "minContains", "maxContains", "contentEncoding", "contentMediaType", "required"),
 )
 """Keywords that change nothing in a grammar: the first of two wins when schemas are merged."""
 
 
 class UnsupportedSchemaError(EdgeretError):
-    """A function's parameters that cannot be written as a grammar."""
+    """A function's parameters that cannot be written as a grammar, or not be checked."""
 
     def __init__(self, path: str, keyword: str, problem: str = "cannot be written as a grammar") -> None:
         super().__init__(
-            f'{path}: "{keyword}" {problem}; describe this parameter by type, enum, properties or items instead'
+            f"{shortened(path)}: {quoted(keyword)} {problem}; "
+            "describe this parameter by type, enum, properties or items instead"
         )
+
+
+def plain_schema(schema: Any) -> dict[str, Any]:
+    """A function's parameters as plain JSON. Raises UnsupportedSchemaError for what no `Tool` read from a file has."""
+    try:
+        found = plain(schema, MAX_PARAMETERS_BYTES)
+    except ValueError as error:
+        raise UnsupportedSchemaError("parameters", "schema", f"cannot be read ({error})") from None
+    if not isinstance(found, dict):
+        raise UnsupportedSchemaError("parameters", "schema", f"must be an object, found {type(schema).__name__}")
+    return found
 
 
 def grammar(schema: Mapping[str, Any], query: str, n_outputs: int) -> str:
@@ -55,11 +78,17 @@ def grammar(schema: Mapping[str, Any], query: str, n_outputs: int) -> str:
     - array: 1 to 4 items; object: the same rules again
 
     A free-form object can only be null. Without properties the grammar is that of `{}`. Raises UnsupportedSchemaError
-    naming keyword and place.
+    naming keyword and place; also for what would take more than MAX_ALTERNATIVES, MAX_WORK or MAX_CHARS.
     """
-    writer = _Writer(schema, query, n_outputs)
-    body = writer.root()
-    return "\n".join((f"root ::= {body}", *(f"{name} ::= {rule}" for name, rule in writer.rules.items()), ""))
+    writer = _Writer(plain_schema(schema), query, n_outputs)
+    try:
+        body = writer.root()
+    except RecursionError:
+        raise UnsupportedSchemaError("parameters", "allOf", "combines schemas too deeply") from None
+    text = "\n".join((f"root ::= {body}", *(f"{name} ::= {rule}" for name, rule in writer.rules.items()), ""))
+    if len(text) > MAX_CHARS:
+        raise UnsupportedSchemaError("parameters", "properties", f"make a grammar of more than {MAX_CHARS} characters")
+    return text
 
 
 class _Writer:
@@ -71,6 +100,7 @@ class _Writer:
         self._objects: dict[int, tuple[Any, str]] = {}
         self._numbers: list[Decimal] | None = None
         self._string: str | None = None
+        self._work, self._chars = MAX_WORK, MAX_CHARS
 
     def root(self) -> str:
         """The arguments object."""
@@ -87,10 +117,18 @@ class _Writer:
         bodies: list[str] = []
         for form in self._alternatives(schema, path, ()):
             if "enum" in form:
-                bodies += [_quote(_json(choice)) for choice in _list(form, "enum", path) if choice is not None]
+                bodies += [quote(_json(choice)) for choice in _list(form, "enum", path) if choice is not None]
                 continue
             bodies += filter(None, (self._typed(kind, form, path, depth) for kind in _types(form, path)))
-        return " | ".join(dict.fromkeys(bodies)) or None
+        body = " | ".join(dict.fromkeys(bodies))
+        self._count(len(body), path)
+        return body or None
+
+    def _count(self, chars: int, path: str) -> None:
+        """Counts what is written. A body inside another counts again: arrays in arrays grow as a power does."""
+        self._chars -= chars
+        if self._chars < 0:
+            raise UnsupportedSchemaError(path, "schema", f"makes a grammar of more than {MAX_CHARS} characters")
 
     def _typed(self, kind: str, form: Mapping[str, Any], path: str, depth: int) -> str | None:
         match kind:
@@ -116,6 +154,7 @@ class _Writer:
         body, fillable = self._object(form, path, depth)
         if not fillable:
             return None
+        self._count(len(body), path)
         name = f"object-{len(self._objects)}"
         self.rules[name] = body
         self._objects[id(properties)] = properties, name  # kept, so that no other object gets its id
@@ -136,9 +175,9 @@ class _Writer:
             if body is None:
                 literal += "null,"
             else:
-                parts += [_quote(literal), f'( {body} | "null" )']
+                parts += [quote(literal), f'( {body} | "null" )']
                 literal = ","
-        return " ".join((*parts, _quote(literal.removesuffix(",") + "}"))), bool(parts)
+        return " ".join((*parts, quote(literal.removesuffix(",") + "}"))), bool(parts)
 
     def _array(self, form: Mapping[str, Any], path: str, depth: int) -> str | None:
         first = _list(form, "prefixItems", path)
@@ -156,6 +195,7 @@ class _Writer:
         least = max(1, least)
         if item is None or not least <= most <= _MOST_ITEMS:
             return None
+        self._count(len(item) * most, path)
         needed, optional = f' "," ( {item} )' * (least - 1), f' ( "," ( {item} )' * (most - least)
         return f'"[" ( {item} ){needed}{optional}' + " )?" * (most - least) + ' "]"'
 
@@ -165,12 +205,12 @@ class _Writer:
         limits = {key: _numeric(form, key, path) for key in _BOUNDS}
         bounds = [(_BOUNDS[key], Decimal(str(limit))) for key, limit in limits.items() if limit is not None]
         fitting = (n for n in self._numbers if (not whole or n == int(n)) and all(holds(n, b) for holds, b in bounds))
-        return " | ".join(_quote(format(n.normalize(), "f")) for n in fitting) or None
+        return " | ".join(quote(format(n.normalize(), "f")) for n in fitting) or None
 
     def _text(self) -> str | None:
         """The rule of strings, written once: a span of the query or a reference, in quotes."""
         if self._string is None:
-            options = [_span_rules(find_words(self.query), self.rules)]
+            options = [span_rules(find_words(self.query), self.rules)]
             if self.n_outputs > 0:
                 numbers = " | ".join(f'"{k}"' for k in range(1, self.n_outputs + 1))
                 options.append(f'"$out_" ( {numbers} )')
@@ -185,38 +225,84 @@ class _Writer:
         schema = {} if schema is True else schema
         if not isinstance(schema, Mapping):
             raise UnsupportedSchemaError(path, _json(schema), "is no schema")
+        self._spend(1 + len(schema), path)
         for keyword in _REFUSED:
             if keyword in schema:
                 raise UnsupportedSchemaError(path, keyword)
         forms: list[Mapping[str, Any]] = [{k: v for k, v in schema.items() if k not in _COMBINING}]
         if "const" in schema:
-            forms = _join(forms, [{"enum": [schema["const"]]}], path, "const")
+            forms = self._join(forms, [{"enum": [schema["const"]]}], path, "const")
         if "$ref" in schema:
             pointer = schema["$ref"]
             if pointer in seen:
-                raise UnsupportedSchemaError(path, "$ref", f"leads back to itself ({pointer})")
+                raise UnsupportedSchemaError(path, "$ref", f"leads back to itself ({shortened(str(pointer))})")
             target = self._alternatives(self._resolve(pointer, path), path, (*seen, pointer))
-            forms = _join(forms, target, path, "$ref")
+            forms = self._join(forms, target, path, "$ref")
         for part in _list(schema, "allOf", path):
-            forms = _join(forms, self._alternatives(part, path, seen), path, "allOf")
+            forms = self._join(forms, self._alternatives(part, path, seen), path, "allOf")
         for keyword in ("anyOf", "oneOf"):
             parts = _list(schema, keyword, path)
             # Alternatives that only say what is required offer nothing to choose from.
-            if parts and not all(isinstance(p, Mapping) and p.keys() <= _NOTES | {"required"} for p in parts):
+            if parts and not all(isinstance(p, Mapping) and p.keys() <= _NOTES for p in parts):
                 options = [form for p in parts if p is not False for form in self._alternatives(p, path, seen)]
-                forms = _join(forms, options, path, keyword)
+                forms = self._join(forms, options, path, keyword)
         return forms
+
+    def _join(
+        self, forms: Sequence[Mapping[str, Any]], others: Sequence[Mapping[str, Any]], path: str, keyword: str
+    ) -> list[Mapping[str, Any]]:
+        """Every form with every other."""
+        if len(forms) * len(others) > MAX_ALTERNATIVES:
+            raise UnsupportedSchemaError(path, keyword, f"gives more than {MAX_ALTERNATIVES} alternatives")
+        return [self._merge(one, other, path, keyword) for one in forms for other in others]
+
+    def _merge(self, one: Mapping[str, Any], other: Mapping[str, Any], path: str, keyword: str) -> Mapping[str, Any]:
+        """One form that demands what both do. Raises UnsupportedSchemaError where that is not simple."""
+        merged = dict(one)
+        for key, value in other.items():
+            self._spend(1 + (len(value) if isinstance(value, dict | list) else 0), path)
+            if key not in merged or merged[key] == value:
+                merged[key] = value
+            elif key == "properties" and isinstance(merged[key], Mapping) and isinstance(value, Mapping):
+                mine = merged[key]
+                self._spend(len(mine), path)
+                merged[key] = {**mine, **{n: {"allOf": [mine[n], s]} if n in mine else s for n, s in value.items()}}
+            elif key == "enum":
+                allowed = set(map(_json, _list(other, key, path)))
+                merged[key] = [choice for choice in _list(merged, key, path) if _json(choice) in allowed]
+            elif key == "type":
+                kinds = [kind for kind in _types(merged, path) if kind in _types(other, path)]
+                if not kinds:
+                    raise UnsupportedSchemaError(path, keyword, "combines types that exclude each other")
+                merged[key] = kinds
+            elif key not in _NOTES:
+                raise UnsupportedSchemaError(path, keyword, f"combines different values of {quoted(key)}")
+        return merged
+
+    def _spend(self, work: int, path: str) -> None:
+        self._work -= work
+        if self._work < 0:
+            raise UnsupportedSchemaError(path, "schema", "branches too much to be written as a grammar")
 
     def _resolve(self, pointer: Any, path: str) -> Any:
         if not isinstance(pointer, str) or not pointer.startswith("#"):
-            raise UnsupportedSchemaError(path, "$ref", f"leads outside the schema ({pointer})")
+            raise UnsupportedSchemaError(path, "$ref", f"leads outside the schema ({shortened(str(pointer))})")
         found: Any = self.schema
-        for part in pointer[1:].split("/")[1:]:
+        first, *steps = _decoded(pointer[1:]).split("/")
+        for part in (*filter(None, (first,)), *steps):
             key = part.replace("~1", "/").replace("~0", "~")
-            if not isinstance(found, Mapping) or key not in found:
-                raise UnsupportedSchemaError(path, "$ref", f"leads nowhere ({pointer})")
+            # A name without a slash is an anchor, and those are not looked for.
+            if first or not isinstance(found, Mapping) or key not in found:
+                raise UnsupportedSchemaError(path, "$ref", f"leads nowhere ({shortened(pointer)})")
             found = found[key]
         return found
+
+
+def _decoded(pointer: str) -> str:
+    """A pointer without the percent signs that stand for what a URL cannot hold."""
+    return re.sub(
+        r"(?:%[0-9a-fA-F]{2})+", lambda m: bytes.fromhex(m[0].replace("%", "")).decode(errors="replace"), pointer
+    )
 
 
 _COMBINING = frozenset(("$ref", "allOf", "anyOf", "oneOf", "const"))
@@ -237,8 +323,8 @@ def _types(form: Mapping[str, Any], path: str) -> list[str]:
         return [next((kind for kind, keys in _SIGNS.items() if any(key in form for key in keys)), default)]
     found = [found] if isinstance(found, str) else found
     if not isinstance(found, Sequence) or not all(kind in _KINDS for kind in found):
-        raise UnsupportedSchemaError(path, "type", f"must be among {', '.join(_KINDS)}, found {found!r}")
-    return list(found)
+        raise UnsupportedSchemaError(path, "type", f"must be among {', '.join(_KINDS)}, found {reprlib.repr(found)}")
+    return list(dict.fromkeys(found))
 
 
 def _list(schema: Mapping[str, Any], keyword: str, path: str) -> list[Any]:
@@ -248,152 +334,12 @@ def _list(schema: Mapping[str, Any], keyword: str, path: str) -> list[Any]:
     return found
 
 
-def _join(
-    forms: Sequence[Mapping[str, Any]], others: Sequence[Mapping[str, Any]], path: str, keyword: str
-) -> list[Mapping[str, Any]]:
-    return [_merge(one, other, path, keyword) for one in forms for other in others]
-
-
-def _merge(one: Mapping[str, Any], other: Mapping[str, Any], path: str, keyword: str) -> Mapping[str, Any]:
-    """One form that demands what both do. Raises UnsupportedSchemaError where that is not simple."""
-    merged = dict(one)
-    for key, value in other.items():
-        if key not in merged or merged[key] == value:
-            merged[key] = value
-        elif key == "properties":
-            mine = merged[key]
-            merged[key] = {**mine, **{n: {"allOf": [mine[n], s]} if n in mine else s for n, s in value.items()}}
-        elif key == "required":
-            merged[key] = [*merged[key], *value]
-        elif key == "enum":
-            merged[key] = [choice for choice in merged[key] if choice in value]
-        elif key == "type":
-            kinds = [kind for kind in _types(merged, path) if kind in _types(other, path)]
-            if not kinds:
-                raise UnsupportedSchemaError(path, keyword, "combines types that exclude each other")
-            merged[key] = kinds
-        elif key not in _NOTES:
-            raise UnsupportedSchemaError(path, keyword, f'combines different values of "{key}"')
-    return merged
-
-
 def _numeric(form: Mapping[str, Any], key: str, path: str) -> float | None:
     found = form.get(key)
     if isinstance(found, bool) or not isinstance(found, int | float | None):
-        raise UnsupportedSchemaError(path, key, f"must be a number, found {found!r}")
+        raise UnsupportedSchemaError(path, key, f"must be a number, found {reprlib.repr(found)}")
     return found
-
-
-class Word(NamedTuple):
-    """A word of the query, its texts escaped for JSON: punctuation before and after it, mark by mark, which a span
-    may leave out at its ends; the word; a final possessive 's, likewise; and the space up to the next word."""
-
-    lead: tuple[str, ...]
-    core: str
-    possessive: str
-    trail: tuple[str, ...]
-    gap: str
-
-
-# Inside what stands between two spaces, words also end at dashes, slashes and the like between letters, and around
-# characters of scripts that are written without spaces.
-_UNSPACED = "\u0e00-\u0eff\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff"
-_CUT = re.compile(
-    rf"(?<=[^\W\d_][/,;|])(?=[^\W\d_])|(?<=[—–…。、」』）！？])(?=\S)"
-    rf"|(?<=[{_UNSPACED}])(?=[\w「『（])|(?<=\w)(?=[{_UNSPACED}])"
-)
-_PARTS = re.compile(r"([\W_]*)(.+?)(['’][sS])?([\W_]*)", re.DOTALL)
-_MOST_MARKS = 8
-
-
-def find_words(query: str) -> list[Word]:
-    """The words of a query, in order; together they are the query without the space around it."""
-    found: list[Word] = []
-    for text, gap in re.findall(r"(\S+)(\s*)", query):
-        pieces = [text] if "://" in text else [piece for piece in _CUT.split(text) if piece]
-        for i, piece in enumerate(pieces):
-            lead, core, possessive, trail = "", piece, "", ""
-            if (match := _PARTS.fullmatch(piece)) and any(map(str.isalnum, piece)):
-                lead, core, possessive, trail = (part or "" for part in match.groups())
-            marks = tuple(map(_escape, (*filter(None, (lead[:-_MOST_MARKS],)), *lead[-_MOST_MARKS:])))
-            behind = tuple(map(_escape, (*trail[:_MOST_MARKS], *filter(None, (trail[_MOST_MARKS:],)))))
-            space = _escape(gap) if i == len(pieces) - 1 else ""
-            found.append(Word(marks, _escape(core), _escape(possessive), behind, space))
-    return found
-
-
-_DIGITS = re.compile(r"(?:(?<![^\s(\[{:=])[-+−])?(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?")
-_NUMBER_WORDS = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
-    "eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety"
-)
-_NUMERALS = dict(zip(_NUMBER_WORDS.split(), (*range(20), *range(20, 100, 10)), strict=True))
-
-
-def find_numbers(query: str) -> list[Decimal]:
-    """The numbers that stand in a query, without repeats: digits (12, -3.5, 1,200), then English words up to 999
-    (forty-five, two hundred and ten), `half` being 0.5."""
-    digits = (text.replace(",", "").replace("−", "-") for text in _DIGITS.findall(query))
-    found = [Decimal(text) + 0 for text in digits if len(text) <= 18]
-    words = re.findall(r"[^\W\d_]+|\d+|[^\w\s-]", query.lower())
-    i = 0
-    while i < len(words):
-        value, end = _numeral(words, i)
-        if value is not None and words[end : end + 1] == ["hundred"]:
-            start = end + 1 + (words[end + 1 : end + 2] == ["and"])
-            rest, behind = _numeral(words, start)
-            value, end = (100 * value, end + 1) if rest is None else (100 * value + rest, behind)
-        if value is not None:
-            found.append(Decimal(value))
-        elif words[i] == "half":
-            found.append(Decimal("0.5"))
-        i = max(end, i + 1)
-    return list(dict.fromkeys(found))
-
-
-def _numeral(words: Sequence[str], start: int) -> tuple[int | None, int]:
-    """The number below 100 (or the "a" of "a hundred") that begins at a word, and where it ends."""
-    word, following = (*words[start : start + 2], "", "")[:2]
-    if word in ("a", "an") and following == "hundred":
-        return 1, start + 1
-    value = _NUMERALS.get(word)
-    if value is not None and value >= 20 and 0 < _NUMERALS.get(following, 0) < 10:
-        return value + _NUMERALS[following], start + 2
-    return value, start + (value is not None)
-
-
-def _span_rules(words: Sequence[Word], rules: dict[str, str]) -> str:
-    """Adds two rules a word, "from this word on" and the same behind its first character; the body of a span, or "".
-
-    Where a span may begin is grouped by first characters: llama.cpp tries every token of its vocabulary against every
-    open alternative, and a query has far fewer first characters than words.
-    """
-    starts: dict[str, list[str]] = {}
-    for i, word in enumerate(words):
-        end = 2 if word.core[0] == "\\" else 1
-        head, rest = word.core[:end], word.core[end:]
-        tail = _sequence(word.gap + "".join(words[i + 1].lead), f"w{i + 1}") if i + 1 < len(words) else ""
-        for mark in reversed((word.possessive, *word.trail) if word.possessive else word.trail):
-            tail = f"{_quote(mark)} ( {tail} )?" if tail else _quote(mark)
-        rules[f"w{i}"] = f"{_quote(head)} v{i}"
-        rules[f"v{i}"] = _sequence(rest, f"( {tail} )?" if tail else "")
-        starts.setdefault(head, []).append(f"v{i}")
-        for cut, mark in enumerate(word.lead):
-            starts.setdefault(mark, []).append(_sequence("".join(word.lead[cut + 1 :]), f"w{i}"))
-    return " | ".join(f"{_quote(head)} ( {' | '.join(dict.fromkeys(bodies))} )" for head, bodies in starts.items())
-
-
-def _sequence(text: str, rule: str) -> str:
-    return f"{_quote(text)} {rule}".rstrip() if text or not rule else rule
-
-
-def _escape(text: str) -> str:
-    return _json(text)[1:-1]
 
 
 def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-
-
-def _quote(text: str) -> str:
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -16,6 +16,7 @@ from edgeret.demonstrations import check_query
 from edgeret.device import available_cpus
 from edgeret.encoder import load_encoder
 from edgeret.errors import InputError
+from edgeret.index import INDEX_KINDS, IndexKind
 from edgeret.parts import Parts
 from edgeret.policy import PolicyName
 from edgeret.providers import choose
@@ -36,6 +37,8 @@ def load(
     static_tokens: int | None = None,
     gpu_layers: int = 0,
     state_folder: str | Path | None = None,
+    content_hash: str | None = None,
+    index: IndexKind = "auto",
 ) -> Runtime:
     """Loads a bundle; every file is verified before anything parses it.
 
@@ -43,14 +46,21 @@ def load(
     `allow_fallback`. `threads` is the CPU budget (default: what affinity and cgroup allow), for encoder and planner
     alike. `static_tokens` fixes the input's length for compilers that want it. A planner is loaded when it is first
     asked, with `gpu_layers` of its layers on a GPU; `state_folder` keeps what `warmup` had it read, for later starts.
+
+    `content_hash` (hex), obtained over a way that you trust, must be the bundle's; it is checked before anything else
+    of the bundle is read. `index` is "exact" for a search that never reads the bundle's HNSW graph, "hnsw" to insist on
+    it, "auto" to use it where there are so many tools that it is faster. Load in the process that decides: a runtime
+    does not survive a fork.
     Raises BundleError, ProviderError or MissingExtraError.
     """
-    bundle = open_bundle(path)
+    if index not in INDEX_KINDS:
+        raise InputError(f"unknown index '{index}'; choose one of {', '.join(INDEX_KINDS)}")
+    bundle = open_bundle(path, content_hash=content_hash)
     choice = choose(providers, allow_fallback, provider_options or {})
     budget = threads or available_cpus()
     encoder = load_encoder(bundle, choice, budget, static_tokens)
     folder = None if state_folder is None else Path(state_folder)
-    return Runtime(bundle, encoder, Advisor(bundle, budget, gpu_layers, folder))
+    return Runtime(bundle, encoder, Advisor(bundle, budget, gpu_layers, folder), index)
 
 
 class Runtime(Parts):
@@ -58,6 +68,7 @@ class Runtime(Parts):
 
     def task(self, query: str) -> Task:
         """Opens a task: encodes the query, once. Raises InputError for a query that is blank or too long."""
+        self.check_process()
         return Task(self, check_query(query))
 
     def search(self, text: str, k: int = 10, *, clauses: bool = False) -> list[Hit]:
@@ -66,6 +77,7 @@ class Runtime(Parts):
         With `clauses` each clause of the text is searched too and a tool counts by its best rank, which finds more
         for requests that want several things. Raises InputError.
         """
+        self.check_process()
         if k < 1:
             raise InputError(f"k must be at least 1, found {k}")
         check_query(text)

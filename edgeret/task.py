@@ -9,12 +9,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeret.arguments import Filled
+from edgeret.arguments import Filled, check_arguments
 from edgeret.errors import InputError, MissingExtraError, PlannerError
 from edgeret.graph import UNKNOWN
 from edgeret.parts import Parts
 from edgeret.policy import POLICIES, PolicyName
 from edgeret.prompt import MASKINGS, Masking, Prompt, selection_prompt, wants_weights
+from edgeret.quoting import quoted
 from edgeret.types import Call, Candidate, Decision, Source, Usage
 
 CROWD = 16
@@ -78,10 +79,13 @@ class Task:
         return self._runtime.policy.familiar(self._position.similarity)
 
     def call(self, tool: str, arguments: Mapping[str, Any] | None = None) -> None:
-        """Adds a call to the history; nothing is encoded again. Raises InputError for an unknown tool."""
+        """Adds a call to the history; nothing is encoded again. Raises InputError for an unknown tool, and for
+        arguments that JSON cannot hold."""
         if tool not in self._runtime.tools:
-            raise InputError(f'unknown tool "{tool}" in the history; list the bundle\'s tools with: edgeret inspect')
-        self._calls.append(Call(tool, arguments or {}))
+            raise InputError(
+                f"unknown tool {quoted(str(tool))} in the history; list the bundle's tools with: edgeret inspect"
+            )
+        self._calls.append(Call(tool, check_arguments(arguments) if arguments else {}))
         self._numbers.append(self._runtime.label_number.get(tool, UNKNOWN))
 
     def probabilities(self) -> NDArray[np.float32]:
@@ -118,6 +122,9 @@ class Task:
             raise InputError(f"unknown policy '{policy}'; choose one of {', '.join(POLICIES)}")
         if k is not None and k < 1:
             raise InputError(f"k must be at least 1, found {k}")
+        if min_probability is not None and not 0 <= min_probability <= 1:
+            raise InputError(f"min_probability must lie between 0 and 1, found {min_probability}")
+        self._runtime.check_process()
         advisor = self._runtime.advisor
         if policy == "planner":
             return self._decide_by_planner(k, coverage, masking, weighted)
@@ -193,7 +200,7 @@ class Task:
         a planner, PlannerError, MissingExtraError.
         """
         if tool not in self._runtime.tools:
-            raise InputError(f'unknown tool "{tool}"; list the bundle\'s tools with: edgeret inspect')
+            raise InputError(f"unknown tool {quoted(str(tool))}; list the bundle's tools with: edgeret inspect")
         return self._runtime.advisor.fill(self._runtime.tools[tool], self.query, self._calls)
 
     def _mask(self, coverage: float) -> tuple[Candidate, ...]:
@@ -289,7 +296,7 @@ class Task:
         best, refusal = candidates[0], None
         # Without demonstrations to lean on, a tool must be more likely right than wrong.
         floor = parameters.min_probability if min_probability is None else min_probability
-        if best.probability < max(floor, 0.5):
+        if not best.probability >= max(floor, 0.5):
             refusal = f"{reason} and no description fits: {best.tool} has probability {best.probability:.3f}"
         reason += f" and found by description: {best.tool}"
         return self._decision(source, best, candidates, refusal, timings, started, found, reason, usage)

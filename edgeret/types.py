@@ -149,16 +149,19 @@ REFERENCE = re.compile(r"\$out_([1-9][0-9]{0,8})")
 
 
 def references(arguments: Any) -> tuple[int, ...]:
-    """Which calls' outputs are referred to anywhere in `arguments`: the distinct k of all strings "$out_k", sorted."""
+    """Which calls' outputs are referred to anywhere in `arguments`: the distinct k of all strings "$out_k", sorted.
+
+    Every mapping, list and tuple is visited once, so that one which holds itself is no trap.
+    """
     found: set[int] = set()
     waiting = [arguments]
+    visited: dict[int, Any] = {}  # the containers are kept, so that no other one gets the number of one that is gone
     while waiting:
         value = waiting.pop()
         if isinstance(value, str):
             if match := REFERENCE.fullmatch(value):
                 found.add(int(match[1]))
-        elif isinstance(value, Mapping):
-            waiting += value.values()
-        elif isinstance(value, list | tuple):
-            waiting += value
+        elif isinstance(value, Mapping | list | tuple) and id(value) not in visited:
+            visited[id(value)] = value
+            waiting += value.values() if isinstance(value, Mapping) else value
     return tuple(sorted(found))

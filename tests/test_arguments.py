@@ -17,7 +17,8 @@ from jsonschema import Draft202012Validator
 
 from edgeret.arguments import Filled, settle, validates
 from edgeret.errors import MissingExtraError
-from edgeret.grammar import UnsupportedSchemaError, find_numbers, grammar
+from edgeret.grammar import UnsupportedSchemaError, grammar
+from edgeret.spans import find_numbers
 from edgeret.tools import read_tools
 from edgeret.types import references
 
@@ -374,9 +375,7 @@ def test_hostile_answers_and_odd_schemas() -> None:
 
 def test_the_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "jsonschema", None)
-    with pytest.raises(
-        MissingExtraError, match=r"arguments requires extra 'planner'.*pip install 'edgeret\[planner\]'"
-    ):
+    with pytest.raises(MissingExtraError, match=r"requires extra 'planner'.*pip install 'edgeret\[planner\]'"):
         settle({}, {"title": "not seen before"}, 0)
 
 

@@ -18,8 +18,9 @@ from edgeret.demonstrations import (
     read_queries,
 )
 from edgeret.errors import InputError
+from edgeret.quoting import visible
 from edgeret.texts import name_in_words, tool_text
-from edgeret.tools import read_tools
+from edgeret.tools import MAX_TOOLS, check_tools, read_tools, without_hidden
 from edgeret.types import END, Call, Tool
 
 
@@ -91,6 +92,16 @@ def test_every_form_of_tools_is_read(tmp_path: Path, text: str) -> None:
         ('{"name": "a", "description": "' + "x" * 20_000 + '"}', "20000 characters, at most"),
         ("", "no tools in it"),
         ('[{"name": "a", "description": ""}]', r"tool 1: \"description\" is empty"),
+        ("[" * 100_000, r":1: not JSON \(nested too deeply\)"),
+        ('{"name": "a", "description": "A"}\n' + "[" * 100_000, r":2: not JSON \(nested too deeply\)"),
+        ('{"name": "a", "description": "A", "parameters": {"minimum": ' + "9" * 5000 + "}}", ":1: not JSON"),
+        ('{"name": "a", "description": "A", "parameters": {"minimum": NaN}}', "NaN is not a number of JSON"),
+        ('{"name": "a", "description": "A", "parameters": {"minimum": 1e999}}', r'of "a" cannot be taken \(inf is not'),
+        ('{"name": "a", "description": "A", "parameters": {"title": "' + "x" * 70_000 + '"}}', "more than 65536 bytes"),
+        (
+            '{"name": "a", "description": "A", "parameters": ' + '{"not": ' * 33 + "{}" + "}" * 34,
+            r'"parameters" of "a" cannot be taken \(nested more than 32 deep\); describe fewer',
+        ),
     ],
 )
 def test_bad_tools_are_refused_by_name(tmp_path: Path, text: str, message: str) -> None:
@@ -98,9 +109,40 @@ def test_bad_tools_are_refused_by_name(tmp_path: Path, text: str, message: str) 
         read_tools(file(tmp_path, text))
 
 
+HIDDEN = "\x00\x1b\x85\u202e\u2066\u200b\ufeff\u3164\ufe01\U000e0041"
+
+
+@pytest.mark.parametrize("char", "\n\t\r\u2028\u2029\u200d" + HIDDEN, ids=ascii)
+def test_a_name_holds_nothing_that_is_not_seen(char: str) -> None:
+    with pytest.raises(InputError, match=rf"the invisible character U\+{ord(char):04X}; take it out") as caught:
+        check_tools([("f:1", Tool(f"a{char}b", "A"))], "f")
+    assert visible(str(caught.value)) == str(caught.value)
+
+
+@pytest.mark.parametrize("char", HIDDEN, ids=ascii)
+def test_a_description_holds_nothing_that_is_not_seen_but_layout(char: str) -> None:
+    with pytest.raises(InputError, match=rf'description of "a" contains the invisible character U\+{ord(char):04X}'):
+        check_tools([("f:1", Tool("a", f"A{char}B"))], "f")
+    assert check_tools([("f:1", Tool("a", "A\n\tB\u2028 می\u200cخواهم ❤\ufe0f"))], "f")
+
+
+@given(st.text())
+def test_what_is_dropped_is_what_is_refused(text: str) -> None:
+    kept = without_hidden(text.replace("\ud800", ""))
+    assert check_tools([("f:1", Tool("a", kept))], "f")[0].description == kept
+
+
+def test_more_tools_than_anybody_has_are_refused() -> None:
+    with pytest.raises(InputError, match="f: 100001 tools, at most 100000 are allowed"):
+        check_tools([("f:1", Tool("a", "A"))] * (MAX_TOOLS + 1), "f")
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
+        ('{"query": "q", "calls": [' + ",".join(['{"tool": "a"}'] * 257) + "]}", ":1: 257 calls, at most 256"),
+        ('{"query": "q", "calls": [{"tool": "a", "arguments": {"x": 1e999}}]}', "cannot be taken .inf is not a number"),
+        ('{"query": "q", "calls": [{"tool": "\\u001b[2J"}]}', r':1: unknown tool "\\x1b\[2J" in a call'),
         ('{"query": "q", "calls": [{"tool": "nobody"}]}', r':1: unknown tool "nobody" in a call'),
         ('{"query": "q", "calls": []}\n{broken', ":2: not JSON"),
         ('{"query": "", "calls": []}', r':1: "query" is empty'),
@@ -130,7 +172,7 @@ def test_queries_need_known_tools(tmp_path: Path) -> None:
     path = file(tmp_path, '{"id": 7, "query": "q", "tools": ["a"]}\n{"query": "r", "tools": []}')
     found = read_queries(path, ["a"])
     assert [(q.id, q.tools) for q in found] == [("7", frozenset("a")), ("1", frozenset())]
-    with pytest.raises(InputError, match=":1: unknown tool 'a'"):
+    with pytest.raises(InputError, match=':1: unknown tool "a"'):
         read_queries(path, ["b"])
 
 

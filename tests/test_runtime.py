@@ -138,7 +138,7 @@ def test_an_hnsw_index_serves_the_same_decisions(tmp_path: Path, runtime: Runtim
 
     extra = [Tool(f"free_{i}", f"share day {i} letter") for i in range(80)]
     folder = build_tiny(tmp_path / "b", recipe=Recipe(precision="fp32", hnsw_from=10), tools=[*TOOLS, *extra])
-    large = edgeret.load(folder, threads=1)
+    large = edgeret.load(folder, threads=1, index="hnsw")
     assert large.index.kind == "hnsw"
     assert large.plan("find my file and send it").tools == ("find_file", "send_mail")
     assert large.task("call a phone").next().tool == "phone_call"

@@ -1,0 +1,28 @@
+"""Strangers' words in messages and on terminals: on one line, in bounded length, with nothing that acts or hides."""
+
+from __future__ import annotations
+
+import re
+
+UNSEEN = re.compile(
+    "[\x00-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    "\ud800-\udfff\U000e0000-\U000e0fff]"
+)
+"""Control characters, line and paragraph separators, bidirectional controls, tags, halves of surrogate pairs."""
+_MOST_SHOWN = 160
+
+
+def quoted(text: str) -> str:
+    """A stranger's words for a message: `shortened`, in quotes."""
+    return f'"{shortened(text)}"'
+
+
+def shortened(text: str) -> str:
+    """A stranger's words on one line: both ends of a long text, nothing invisible."""
+    text = " ".join(text.split())
+    return visible(text if len(text) <= _MOST_SHOWN else f"{text[: _MOST_SHOWN // 2]}…{text[-_MOST_SHOWN // 2 :]}")
+
+
+def visible(text: str, keep: str = "") -> str:
+    """The text with everything that a terminal would obey, or a reader not see, as an escape; but for `keep`."""
+    return UNSEEN.sub(lambda match: match[0] if match[0] in keep else ascii(match[0])[1:-1], text)
