@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 DEMO := build/desktop
 
-.PHONY: demo bench test check docs clean
+.PHONY: demo bench test test-full fuzz check docs clean
 
 ## demo: export the desktop example into a bundle and ask it for decisions
 demo: $(VENV)/.export
@@ -24,6 +24,15 @@ $(DEMO)/manifest:
 ## test: run all tests
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest
+
+## test-full: the same, and what takes too long for every change: forged bundles, killed builds
+test-full: test fuzz
+	$(BIN)/python tests/swap_run.py
+
+## fuzz: forge bundles whose hashes are right, and see what loading and deciding make of them
+FORGED := 20000
+fuzz: $(VENV)/.dev
+	$(BIN)/python tests/forge_run.py --cases $(FORGED)
 
 ## check: what CI checks before it runs the tests
 check: $(VENV)/.dev
