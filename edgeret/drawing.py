@@ -7,7 +7,7 @@ is escaped.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
+from html import escape as escape_html
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +18,7 @@ from edgeret.console import write_whole
 from edgeret.errors import BundleError
 from edgeret.graph import GLOBAL, PADDING, Graph, load_graph
 from edgeret.index import Index, load_index
+from edgeret.quoting import visible
 from edgeret.types import END
 
 WIDTH, HEIGHT, MARGIN = 960, 640, 60
@@ -41,6 +42,11 @@ table { border-collapse: collapse; font-size: .9rem } th, td { text-align: left;
   padding: .3rem .8rem .3rem 0; border-bottom: 1px solid var(--line); overflow-wrap: anywhere }
 td:first-child, th { white-space: nowrap } .scroll { overflow-x: auto } code { overflow-wrap: anywhere }
 """
+
+
+def escape(text: str) -> str:
+    """A stranger's text in HTML: no markup, and nothing that a reader would not see."""
+    return escape_html(visible(text))
 
 
 def draw(bundle: Bundle, target: Path) -> None:

@@ -121,6 +121,9 @@ class Encoder:
         # Worker threads spin while a run lasts and stop with it; left spinning, they took half the speed (and the
         # battery) from the decisions that follow an encoding.
         options.add_session_config_entry("session.force_spinning_stop", "1")
+        # Constants would be computed while the session is made, for as long as a forger likes. Our graphs have none
+        # left to compute, and their speed is the same.
+        options.add_session_config_entry("optimization.disable_specified_optimizers", "ConstantFolding")
         # A graph may name outside files for its weights, found next to the process; none of ours does, so there is
         # no folder to find them in.
         options.add_session_config_entry("session.model_external_initializers_file_folder_path", NOWHERE)

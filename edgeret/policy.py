@@ -80,7 +80,7 @@ _RANGES: Mapping[str, tuple[float, float]] = {
     "novel_bias": (-1e4, 1e4),
     "novel_called": (0.0, 1e4),
     "familiar_cosine": (-1.0, 1.01),
-    "search_slope": (-1e4, 1e4),
+    "search_slope": (0.0, 1e4),
     "search_bias": (-1e4, 1e4),
     "min_probability": (0.0, 1.0),
 }

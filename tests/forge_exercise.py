@@ -68,12 +68,14 @@ def innermost(error: BaseException) -> str:
     return f"{Path(ours[-1].filename).name}:{ours[-1].lineno} {ours[-1].name}"
 
 
-def limit(cpu: float) -> None:
-    """Kills this process when it has used so many seconds more, or waits for long: nothing else stops a native call."""
-    used = resource.getrusage(resource.RUSAGE_SELF)
-    soft = math.ceil(used.ru_utime + used.ru_stime + cpu)
-    resource.setrlimit(resource.RLIMIT_CPU, (soft, resource.getrlimit(resource.RLIMIT_CPU)[1]))
-    signal.alarm(PATIENCE)
+def limit(cpu: float, seconds: int) -> None:
+    """Has this process killed, by SIGPROF, when it has used so much processor time more, or, by SIGALRM, when so many
+    seconds have gone by: nothing else stops a native call. 0 takes a limit away.
+
+    RLIMIT_CPU would not do: it counts ticks since the process began, which on a busy host run seconds ahead.
+    """
+    signal.setitimer(signal.ITIMER_PROF, cpu)
+    signal.alarm(seconds)
 
 
 def memory(what: str) -> int:
@@ -89,16 +91,18 @@ class Watch:
 
     def __init__(self) -> None:
         self.outcome = Outcome()
-        with contextlib.suppress(OSError):
+        try:
             Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
-        self._before = memory("VmRSS")
-        self._time, self._addresses = (resource.getrlimit(r) for r in (resource.RLIMIT_CPU, resource.RLIMIT_AS))
+            self._before = memory("VmRSS")
+        except OSError:  # not allowed here: only what goes beyond all earlier peaks is seen
+            self._before = memory("VmHWM")
+        self._addresses = resource.getrlimit(resource.RLIMIT_AS)
         resource.setrlimit(resource.RLIMIT_AS, (memory("VmSize") + ROOM, self._addresses[1]))
 
     @contextlib.contextmanager
     def step(self, name: str) -> Iterator[None]:
         """A step that may raise an EdgeretError and nothing else."""
-        limit(2 * CPU_SECONDS)
+        limit(2 * CPU_SECONDS, PATIENCE)
         started = time.process_time()
         try:
             yield
@@ -120,8 +124,7 @@ class Watch:
 
     def finish(self) -> Outcome:
         """Takes the limits away and looks at the memory that all steps took at most."""
-        signal.alarm(0)
-        resource.setrlimit(resource.RLIMIT_CPU, self._time)
+        limit(0, 0)
         resource.setrlimit(resource.RLIMIT_AS, self._addresses)
         if (grown := memory("VmHWM") - self._before) > MEMORY_MB << 20:
             self._found("all", "Memory", "all", f"{grown >> 20} MB more than before")

@@ -26,7 +26,7 @@ from forge_exercise import CPU_SECONDS, PATIENCE, Finding, exercise, make_once, 
 RESTART_MB = 300
 """Growth after which a worker makes room for a fresh one, so that freed memory cannot hide what a case takes."""
 Found = tuple[Case, Result]
-KINDS = {"SIGXCPU": "Slow", "SIGALRM": "Waits"}
+KINDS = {"SIGPROF": "Slow", "SIGALRM": "Waits"}
 """What limits say by signals."""
 
 
@@ -35,7 +35,7 @@ def work(bases: Path) -> None:
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what native libraries print goes where errors go
     faulthandler.enable()
-    for number in (signal.SIGXCPU, signal.SIGALRM):
+    for number in (signal.SIGPROF, signal.SIGALRM):
         faulthandler.register(number, chain=True)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     make_once()
@@ -112,7 +112,7 @@ def death(code: int, said: str) -> Result:
     steps = [function for file, _, function in frames if "forge_exercise" in file]
     words = [line for line in lines[1:] if any(word in line for word in ("ASSERT", "panicked", "what():"))]
     words += lines[-1:] if code > 0 else []  # a traceback of the worker's own
-    limits = {"SIGXCPU": f"more than {2 * CPU_SECONDS:.0f} s of processor time", "SIGALRM": f"more than {PATIENCE} s"}
+    limits = {"SIGPROF": f"more than {2 * CPU_SECONDS:.0f} s of processor time", "SIGALRM": f"more than {PATIENCE} s"}
     message = " ".join((*words, limits.get(kind, "")))[:300]
     step, frame = (found[0] if found else "?" for found in (steps, ours))
     finding = Finding(step, KINDS.get(kind, kind), frame, message)

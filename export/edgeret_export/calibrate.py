@@ -157,7 +157,11 @@ def fit_search(cosine: NDArray[np.floating], correct: NDArray[np.bool_]) -> tupl
     if correct.all() or not correct.any():
         return 10.0, -5.0 if not correct.any() else -2.0
     model = LogisticRegression(C=10.0).fit(10 * cosine[:, None], correct)
-    return float(10 * model.coef_[0, 0]), float(model.intercept_[0])
+    slope = float(10 * model.coef_[0, 0])
+    if slope < 0:  # by chance, on few requests: a nearer description is never less likely right
+        share = float(correct.mean())
+        return 0.0, float(np.log(share / (1 - share)))
+    return slope, float(model.intercept_[0])
 
 
 def refusal_curve(confidence: NDArray[np.floating], correct: NDArray[np.bool_]) -> list[dict[str, float]]:
