@@ -42,11 +42,15 @@ def kill_writers(folder: Path, kills: int, build: list[str] | None = None) -> di
     """Kills that many writers of one bundle, each a call later than the one before, from the first call again after
     one that got through: how often no whole bundle stood there, and what lay beside it after one more write."""
     target = folder / "killed"
+    if build is not None:
+        encode_once()
     write(target, 0, build)
     killed, lost, call = 0, 0, 0
     while killed < kills:
         call += 1
-        status = multiprocessing.get_context("spawn").Process(target=write, args=(target, call, build))
+        # A forked build has the encoding of this one, which is where a build spends its time and touches no bundle.
+        context = multiprocessing.get_context("spawn" if build is None else "fork")
+        status = context.Process(target=write, args=(target, call, build))
         status.start()
         status.join()
         if status.exitcode != KILLED:
@@ -58,6 +62,20 @@ def kill_writers(folder: Path, kills: int, build: list[str] | None = None) -> di
     write(target, 0, build)
     beside = sorted(path.name for path in folder.iterdir() if path.name.startswith(".killed"))
     return {"killed": killed, "lost": lost, "left_over": beside}
+
+
+def encode_once() -> None:
+    """Lets all builds of this process, and of those forked off it, use the first one's encoding."""
+    from edgeret_export import build
+
+    encode, encoded = build.encode, []
+
+    def once(*arguments: Any) -> Any:
+        if not encoded:
+            encoded.append(encode(*arguments))
+        return encoded[0]
+
+    build.encode = once
 
 
 def write(target: Path, fatal_call: int, build: list[str] | None) -> None:

@@ -57,7 +57,27 @@ def export_onnx(model_folder: Path) -> Any:
     keep = [o for o in model.graph.output if o.name in (OUTPUT, TOKENS_OUTPUT)]
     del model.graph.output[:]
     model.graph.output.extend(keep)
-    return strip_names(model)
+    return strip_names(without_branches(model))
+
+
+def without_branches(model: Any) -> Any:
+    """The model with every branch that the exporter writes around a `squeeze` replaced by what is taken.
+
+    It cannot prove that the dimension is 1 where one token's vector stands for the text (pooling cls and lasttoken),
+    but so it is; and the runtime lets no branches through.
+    """
+    from onnx import NodeProto
+
+    nodes: list[Any] = []
+    for node in model.graph.node:
+        branches = {a.name: a.g for a in node.attribute} if node.op_type == "If" else {}
+        taken = branches.get("then_branch")
+        if taken is None or [inner.op_type for inner in taken.node] != ["Constant", "Squeeze"]:
+            nodes.append(NodeProto.FromString(node.SerializeToString()))
+            continue
+        taken.node[-1].output[0] = node.output[0]
+        nodes += [NodeProto.FromString(inner.SerializeToString()) for inner in taken.node]
+    return with_nodes(model, nodes)
 
 
 def strip_names(model: Any) -> Any:
