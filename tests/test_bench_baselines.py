@@ -51,7 +51,7 @@ def runtime(tiny_original: Path) -> Runtime:
 
 def with_planner(runtime: Runtime, planner: Writer) -> Runtime:
     advisor: Any = runtime.advisor
-    advisor._planner, advisor._path, advisor.spec = planner, Path("planner.gguf"), PlannerSpec("chatml", 1000)
+    advisor._planner, advisor.spec = planner, PlannerSpec("chatml", 1000)
     return runtime
 
 

@@ -78,7 +78,7 @@ def with_planner(runtime: Runtime, model: Model, weight: float = 0, scale: float
     """`least`: the probability from which on candidates are in the conformal set of every coverage above 0."""
     runtime.policy = Policy(replace(runtime.policy.parameters, right_probabilities=(least, 1.0)))
     advisor: Any = runtime.advisor
-    advisor._path, advisor._planner, advisor.spec = Path("planner.gguf"), model, PlannerSpec("chatml", 4096)
+    advisor._planner, advisor.spec = model, PlannerSpec("chatml", 4096)
     advisor.parameters = AdviceParameters(weight, scale, 1.1)
     return runtime
 

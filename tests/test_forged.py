@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import msgpack
@@ -26,7 +26,7 @@ import edgeret
 from edgeret.errors import BundleError
 
 TESTS = Path(__file__).parent
-CASES = 650
+CASES = 450
 QUERY = "find my file and send it"
 
 
@@ -111,7 +111,7 @@ def test_what_goes_wrong_in_a_step_is_found() -> None:
     script = """
 import time, forge_exercise
 from edgeret.errors import InputError
-forge_exercise.CPU_SECONDS, forge_exercise.MEMORY_MB = 0.1, 100
+forge_exercise.CPU_SECONDS, forge_exercise.MEMORY_MB = 0.5, 100
 watch = forge_exercise.Watch()
 with watch.step("key"):
     {}["a"]
@@ -124,7 +124,7 @@ with watch.step("greedy"):
 with watch.step("insane"):
     forge_exercise.sane(False, "sum", 7)
 with watch.step("slow"):
-    end = time.process_time() + 0.2
+    end = time.process_time() + 0.6
     while time.process_time() < end:
         pass
 bytearray(b"x" * (150 << 20))
@@ -155,15 +155,16 @@ def test_every_family_has_its_turn() -> None:
     assert len(set(cases)) == CASES
 
 
-@pytest.mark.parametrize("base", ["tiny", "hnsw", "planner"])
-def test_good_bundles_give_no_findings_and_no_errors(bases: Path, base: str) -> None:
+@pytest.mark.parametrize(("base", "numbers"), [("tiny", range(6)), ("hnsw", range(6)), ("planner", (2, 3))])
+def test_good_bundles_give_no_findings_and_no_errors(bases: Path, base: str, numbers: Sequence[int]) -> None:
+    """The number chooses the last command line that is tried."""
     script = (
         "import sys; from pathlib import Path; from forge_exercise import exercise\n"
-        "for number in range(6):\n"
-        "    outcome = exercise(Path(sys.argv[1]), sys.argv[2], number)\n"
+        "for number in sys.argv[3:]:\n"
+        "    outcome = exercise(Path(sys.argv[1]), sys.argv[2], int(number))\n"
         "    assert not (outcome.refused or outcome.errors or outcome.findings), outcome\n"
     )
-    command = [sys.executable, "-c", script, str(bases / base), base]
+    command = [sys.executable, "-c", script, str(bases / base), base, *map(str, numbers)]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=TESTS)
     assert done.returncode == 0, done.stderr[-2_000:]
 
