@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeret import onnx_file, tokenizer_file
 from edgeret.bundle import Bundle, encoder_fingerprint
 from edgeret.codec import get
 from edgeret.errors import BundleError, InputError
@@ -105,6 +104,8 @@ class Encoder:
         that is not one of an encoder, or could take too much time or memory.
         """
         from tokenizers import Tokenizer
+
+        from edgeret import onnx_file, tokenizer_file  # with the first bundle, as the libraries that they guard
 
         ort = import_onnxruntime()
         self.spec = spec

@@ -271,7 +271,6 @@ def load_graph(bundle: Bundle) -> Graph:
         and bool(((targets >= 0) & (targets < len(labels))).all())
         and bool(((keys[:, 0] >= GLOBAL) & (keys[:, 0] < len(centroids))).all())
         and _contexts_hold(keys, len(labels))
-        and _all_counted_globally(keys)
     )
     if not sound:
         raise BundleError(f"{where}: its tables contradict each other; build the bundle again")
@@ -289,20 +288,19 @@ _RANGES: Mapping[str, tuple[float, float]] = {
 
 
 def _contexts_hold(keys: NDArray[np.int32], n_labels: int) -> bool:
-    """Whether every row's context is as long as it says, of labels or PADDING, and no row comes twice."""
+    """Whether every row's context is as long as it says, of labels or PADDING; whether no row comes twice; and whether
+    every context that some cluster counts, and the empty one, is counted over all demonstrations too."""
     lengths, places = keys[:, 1], np.arange(keys.shape[1] - 2)
     used = places < lengths[:, None]
     entries = keys[:, 2:]
     named = (entries >= PADDING) & (entries < n_labels)
+    # By context, the shortest first, and GLOBAL before every cluster.
+    rows = keys[np.lexsort((keys[:, 0], *keys[:, :0:-1].T))]
+    first = np.append(True, (rows[1:, 1:] != rows[:-1, 1:]).any(axis=1))
     return (
         bool(((lengths >= 0) & (lengths <= len(places))).all())
         and bool(np.where(used, named, entries == UNUSED).all())
-        and len(np.unique(keys, axis=0)) == len(keys)
+        and bool((rows[first, 0] == GLOBAL).all())
+        and bool((first[1:] | (rows[1:, 0] != rows[:-1, 0])).all())
+        and rows[0, 1].item() == 0
     )
-
-
-def _all_counted_globally(keys: NDArray[np.int32]) -> bool:
-    """Whether every context that some cluster counts is counted over all demonstrations too."""
-    contexts = {tuple(row) for row in keys[:, 1:].tolist()}
-    counted = {tuple(row) for row in keys[keys[:, 0] == GLOBAL, 1:].tolist()}
-    return contexts == counted and any(row[0] == 0 for row in counted)

@@ -21,12 +21,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.errors import MissingExtraError, PlannerError
-from edgeret.gguf_file import check_file
-from edgeret.gguf_vocabulary import MAX_TOKEN_BYTES
 
 BATCH = 512
 """Tokens that one call of the engine reads at most."""
 MAX_SEQUENCES = 64
+PIECE_BYTES = 1024
+"""Room for a token's text; `gguf_file` lets none through that has more than half of it."""
 LIKELY = 256
 """Tokens that a grammar is asked about before all others."""
 MAX_CELLS = 1 << 16
@@ -57,6 +57,8 @@ class Engine:
         if we or llama.cpp refuse it, MissingExtraError without llama.cpp."""
         self._llama: Any = import_llama()
         self._name, self._threads = name or path, threads
+        from edgeret.gguf_file import check_file  # with the first planner, and not with the import of edgeret
+
         check_file(Path(path), self._name)
         parameters = self._llama.llama_model_default_params()
         parameters.n_gpu_layers = gpu_layers
@@ -136,7 +138,7 @@ class Engine:
     def text(self, tokens: Sequence[int]) -> str:
         """The text of tokens."""
         pieces = bytearray()
-        buffer = ctypes.create_string_buffer(2 * MAX_TOKEN_BYTES)
+        buffer = ctypes.create_string_buffer(PIECE_BYTES)
         for token in tokens:
             n = self._llama.llama_token_to_piece(self._vocab, token, buffer, len(buffer), 0, False)
             pieces += buffer.raw[: max(0, n)]
