@@ -13,7 +13,7 @@ from typing import Any
 from edgeret import __version__
 from edgeret.bundle import Bundle, open_bundle, verify_bundle
 from edgeret.codec import get, get_strings
-from edgeret.console import Parser, add_command, run, table
+from edgeret.console import MOST_CHARS, Parser, add_command, run, table
 from edgeret.demonstrations import check_query
 from edgeret.doctor import examine, stray_files, versions
 from edgeret.encoder import EncoderSpec
@@ -391,6 +391,6 @@ def _doctor(arguments: argparse.Namespace) -> Mapping[str, Any]:
 
 def _print_checks(result: Mapping[str, Any]) -> str:
     return "\n".join(
-        f"{'ok   ' if c['ok'] else 'FAILS'}  {c['name']}: {visible(' '.join(c['detail'].split()))}"
+        f"{'ok   ' if c['ok'] else 'FAILS'}  {c['name']}: {visible(' '.join(c['detail'].split()))[:MOST_CHARS]}"
         for c in result["checks"]
     )

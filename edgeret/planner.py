@@ -20,6 +20,7 @@ from edgeret.codec import get
 from edgeret.errors import BundleError, PlannerError
 from edgeret.llama import MAX_SEQUENCES, Engine, Entry, log_probabilities
 from edgeret.prompt import CHAT_FORMATS, STOPS, ChatFormat, Piece, Prompt, render
+from edgeret.quoting import quoted
 from edgeret.types import Usage
 
 ROLE, LICENCE_ROLE, EXAMPLES_ROLE = "planner", "planner-licence", "examples"
@@ -52,7 +53,7 @@ class PlannerSpec:
         context = get(value, "context", int, where)
         known = next((c for c in CHAT_FORMATS if c == chat), None)
         if known is None or not 0 < context <= 1 << 24:
-            raise BundleError(f"{where}: a planner with chat format {chat!r} and a context of {context} tokens")
+            raise BundleError(f"{where}: a planner with chat format {quoted(chat)} and a context of {context} tokens")
         return PlannerSpec(known, context)
 
 
