@@ -23,7 +23,7 @@ from edgeret.bundle import (
 )
 from edgeret.codec import pack
 from edgeret.errors import BundleError, InputError
-from edgeret.placing import workshop
+from edgeret.placing import one_at_a_time, workshop
 
 
 @contextmanager
@@ -38,11 +38,12 @@ def writing(target: str | Path, overwrite: bool = False) -> Iterator[BundleWrite
     """
     target = Path(target)
     place = target.resolve() if target.is_symlink() else target
-    if os.path.lexists(place):
-        _check_replaceable(place, overwrite)
     if not place.parent.is_dir():
         raise InputError(f"{place.parent}: no such folder; make it first")
     try:
+        with one_at_a_time(place):
+            if os.path.lexists(place):
+                _check_replaceable(place, overwrite)
         with workshop(place) as shop:
             writer = BundleWriter(shop.folder)
             yield writer

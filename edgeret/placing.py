@@ -42,14 +42,15 @@ class Workshop:
         is deleted. Raises OSError."""
         self.folder.chmod(0o755)
         _flush(self.folder)
-        for _ in range(_ATTEMPTS):
-            try:
-                _move_new(self.folder, self._place)
-            except FileExistsError:
-                if not self._exchange(check):
-                    continue
-            _flush(self._place.parent)
-            return
+        with one_at_a_time(self._place):
+            for _ in range(_ATTEMPTS):
+                try:
+                    _move_new(self.folder, self._place)
+                except FileExistsError:
+                    if not self._exchange(check):
+                        continue
+                _flush(self._place.parent)
+                return
         raise FileExistsError(errno.EEXIST, "others keep writing there", str(self._place))
 
     def _exchange(self, check: Callable[[Path], object]) -> bool:
@@ -74,7 +75,7 @@ def workshop(place: Path) -> Iterator[Workshop]:
     for _ in range(_ATTEMPTS):
         folder = Path(tempfile.mkdtemp(prefix=f".{place.name}.", suffix=".partial", dir=place.parent))
         with _locked(folder) as mine:
-            if mine is not None and _identity(folder) != mine:
+            if mine is None or _identity(folder) != mine:
                 continue  # taken for a dead writer's before it was locked
             try:
                 yield Workshop(folder, place)
@@ -82,6 +83,13 @@ def workshop(place: Path) -> Iterator[Workshop]:
                 shutil.rmtree(folder, ignore_errors=True)
             return
     raise FileExistsError(errno.EEXIST, "others keep cleaning up there", str(place.parent))
+
+
+@contextmanager
+def one_at_a_time(place: Path) -> Iterator[None]:
+    """Holds the folder that `place` is in, so that no other writer is halfway with its renames there."""
+    with _locked(place.parent.resolve()):
+        yield
 
 
 def _clean(place: Path) -> None:
@@ -120,11 +128,14 @@ def _locked(folder: Path, wait: bool = True) -> Iterator[tuple[int, int] | None]
         yield None
         return
     try:
-        held: tuple[int, int] | None = None
-        with suppress(BlockingIOError):
+        status = os.fstat(descriptor)
+        held: tuple[int, int] | None = (status.st_dev, status.st_ino)
+        try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-            status = os.fstat(descriptor)
-            held = status.st_dev, status.st_ino
+        except BlockingIOError:
+            held = None
+        except OSError:  # a file system without locks: what nobody can hold is nobody's to clean up
+            held = held if wait else None
         yield held
     finally:
         os.close(descriptor)

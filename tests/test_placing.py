@@ -118,6 +118,15 @@ def test_a_link_stays_a_link_and_the_folder_behind_it_is_replaced(tmp_path: Path
     assert beside(link) == ["versions"] and beside(versions / "one") == []
 
 
+def test_a_folder_reached_through_a_link_is_written_into(tmp_path: Path, system: str) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "linked").symlink_to("real")
+    for content in (b"one", b"two"):
+        write(tmp_path / "linked" / "b", content, overwrite=True)
+        assert (tmp_path / "real" / "b" / "a").read_bytes() == content
+    assert beside(tmp_path / "real" / "b") == []
+
+
 def test_what_a_stranger_puts_there_at_the_last_moment_is_put_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, system: str
 ) -> None:
