@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.arguments import Filled, check_arguments
+from edgeret.demonstrations import MAX_CALLS
 from edgeret.errors import InputError, MissingExtraError, PlannerError
 from edgeret.graph import UNKNOWN
 from edgeret.parts import Parts
@@ -79,14 +80,31 @@ class Task:
         return self._runtime.policy.familiar(self._position.similarity)
 
     def call(self, tool: str, arguments: Mapping[str, Any] | None = None) -> None:
-        """Adds a call to the history; nothing is encoded again. Raises InputError for an unknown tool, and for
-        arguments that JSON cannot hold."""
+        """Adds a call to the history; nothing is encoded again. Raises InputError for an unknown tool, for arguments
+        that JSON cannot hold, and for more than MAX_CALLS calls."""
         if tool not in self._runtime.tools:
             raise InputError(
                 f"unknown tool {quoted(str(tool))} in the history; list the bundle's tools with: edgeret inspect"
             )
+        if len(self._calls) == MAX_CALLS:
+            raise InputError(f"{MAX_CALLS} calls were made already, more than any plan has; open a new task")
         self._calls.append(Call(tool, check_arguments(arguments) if arguments else {}))
         self._numbers.append(self._runtime.label_number.get(tool, UNKNOWN))
+
+    def accept(self, decision: Decision, arguments: Mapping[str, Any] | None = None) -> bool:
+        """Adds the call that a decision names, if it names one; whether it did. False says that the plan is over:
+        nothing is left to do, nothing fits, or the history is full. So this loop is right for every request:
+
+            while task.accept(decision := task.next()):
+                ...
+
+        Raises InputError for a decision of another bundle, and for arguments that JSON cannot hold.
+        """
+        if not decision.is_call or len(self._calls) == MAX_CALLS:
+            return False
+        assert decision.tool is not None
+        self.call(decision.tool, arguments)
+        return True
 
     def probabilities(self) -> NDArray[np.float32]:
         """Calibrated probabilities of `candidate_names`, float32, summing to 1."""

@@ -80,6 +80,11 @@ class Decision:
     timings_ms: Mapping[str, float]
     usage: Usage | None = None
 
+    @property
+    def is_call(self) -> bool:
+        """Whether there is a function to call: neither the plan's end nor an abstention."""
+        return self.tool is not None and self.tool != END
+
     def to_dict(self) -> dict[str, Any]:
         """The decision as JSON-ready data, the command line's `select --json`; `usage` only if a planner was asked."""
         fields = {name: getattr(self, name) for name in self.__slots__}

@@ -189,3 +189,23 @@ def test_the_few_best_are_those_of_the_whole_ranking(
     assert task.candidates(3) == whole[:3]
     with pytest.raises(InputError, match="k must be at least 1"):
         task.next(k=0)
+
+
+def test_the_loop_of_accepted_decisions_ends_whatever_is_asked(runtime: Runtime) -> None:
+    for query in ("find the minutes and mail them", "what is the capital of France", "zzz", "tell me a joke"):
+        task, decided = runtime.task(query), []
+        while task.accept(decision := task.next()):
+            decided.append(decision.tool)
+        assert not decision.is_call
+        assert [call.tool for call in task.calls] == decided
+        assert task.accept(decision) is False
+
+
+def test_a_task_takes_no_more_calls_than_any_plan_has(runtime: Runtime) -> None:
+    task = runtime.task("find the minutes")
+    decision = next(c for c in (runtime.task(q).next() for q in ("find the minutes", "mail them")) if c.is_call)
+    while task.accept(decision):
+        pass
+    assert len(task.calls) == 256
+    with pytest.raises(InputError, match="open a new task"):
+        task.call(str(decision.tool))
