@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from edgeret.cli import make_parser as runtime_parser
+from edgeret.cli.commands import make_parser as runtime_parser
 from edgeret_bench.cli import make_parser as bench_parser
 from edgeret_export.cli import make_parser as export_parser
 

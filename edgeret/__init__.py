@@ -20,9 +20,9 @@ from edgeret.errors import (
     PlannerError,
     ProviderError,
 )
-from edgeret.prompt import Prompt
-from edgeret.runtime import Runtime, load
-from edgeret.task import Task
+from edgeret.planner.chat import Prompt
+from edgeret.runtime.runtime import Runtime, load
+from edgeret.runtime.task import Task
 from edgeret.types import END, Call, Candidate, Decision, Hit, Plan, PlanStep, Tool
 
 telemetry.disable()

@@ -2,6 +2,6 @@
 
 import sys
 
-from edgeret.cli import main
+from edgeret.cli.commands import main
 
 sys.exit(main())

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from edgeret.demonstrations import Demonstration
+from edgeret.inputs.demonstrations import Demonstration
 from edgeret_bench.cli import main
 
 

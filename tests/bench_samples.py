@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from edgeret_bench.results import write_result
+from edgeret_bench.results.files import write_result
 
 ENVIRONMENT = {"cpu": "one", "cpus": 2, "system": "Linux", "versions": {"numpy": "2"}}
 

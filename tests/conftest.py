@@ -10,19 +10,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from edgeret.bundle_writer import writing
-from edgeret.demonstrations import Demonstration, read_demonstrations
-from edgeret.encoder import OUTPUT, TOKENS_OUTPUT, Encoder, EncoderSpec
-from edgeret.providers import choose
-from edgeret.texts import tool_text
-from edgeret.tools import read_tools
+from edgeret.bundle.writer import writing
+from edgeret.encoders.base import OUTPUT, TOKENS_OUTPUT, EncoderSpec
+from edgeret.encoders.onnx import Encoder
+from edgeret.encoders.providers import choose
+from edgeret.inputs.demonstrations import Demonstration, read_demonstrations
+from edgeret.inputs.tool_text import tool_text
+from edgeret.inputs.tools import read_tools
 from edgeret.types import Call, Tool
 from edgeret_export.build import Encoded, assemble, build_bundle
-from edgeret_export.cards import DEFAULT_ENCODER, Card, EncoderCard, find_card
-from edgeret_export.encoders import ExportedEncoder
-from edgeret_export.parity import Parity
-from edgeret_export.planners import PlannerModel
+from edgeret_export.encoders.export import ExportedEncoder
+from edgeret_export.encoders.parity import Parity
+from edgeret_export.planner.package import PlannerModel
 from edgeret_export.recipe import Recipe
+from edgeret_export.sources.cards import DEFAULT_ENCODER, Card, EncoderCard, find_card
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "desktop"
 WORDS = re.findall(

@@ -6,8 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from edgeret.demonstrations import Demonstration, read_demonstrations, read_queries
-from edgeret.tools import read_tools
+from edgeret.inputs.demonstrations import Demonstration, read_demonstrations
+from edgeret.inputs.query import read_queries
+from edgeret.inputs.tools import read_tools
 from edgeret_bench.datasets import Dataset, convert
 
 Plan = tuple[tuple[str, dict[str, Any]], ...]

@@ -22,7 +22,8 @@ from functools import cache
 from pathlib import Path
 
 import edgeret
-from edgeret import cli, doctor
+from edgeret.cli import commands as cli
+from edgeret.cli import doctor
 from edgeret.errors import EdgeretError
 
 CPU_SECONDS, MEMORY_MB = 2.0, 500

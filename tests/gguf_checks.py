@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from gguf_forge import ARRAY, STRING, Gguf, Tensor, tiny
 
-from edgeret import gguf_file
 from edgeret.errors import PlannerError
+from edgeret.planner.checks import gguf_file
 
 LLAMA = tiny("llama")
 TOKENS = LLAMA.metadata["tokenizer.ggml.tokens"][1][1]

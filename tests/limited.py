@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import signal
 import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 
 
 def outcomes(script: str, first: int, count: int) -> Counter[str]:
     """What became of the cases from `first` on: the words that `script --work` says, or the signal a case died of."""
     found: Counter[str] = Counter()
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])}
     while (done := sum(found.values())) < count:
         command = [sys.executable, script, "--work", str(first + done), str(count - done)]
-        ended = subprocess.run(command, capture_output=True, text=True, check=False)
+        ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
         found.update(ended.stdout.split("\n")[:-1])
         if ended.returncode:
             assert ended.returncode < 0, ended.stderr

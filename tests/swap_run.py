@@ -80,8 +80,8 @@ def encode_once() -> None:
 
 def write(target: Path, fatal_call: int, build: list[str] | None) -> None:
     """Replaces the bundle; dies before the `fatal_call`-th call that changes the disk (0: does not)."""
-    from edgeret import placing
-    from edgeret.bundle_writer import writing
+    from edgeret.bundle import placing
+    from edgeret.bundle.writer import writing
 
     calls = itertools.count(1)
 
@@ -110,7 +110,7 @@ def write(target: Path, fatal_call: int, build: list[str] | None) -> None:
 
 def is_whole(target: Path) -> bool:
     """Whether a reader finds a bundle there, all of it."""
-    from edgeret.bundle import verify_bundle
+    from edgeret.bundle.reader import verify_bundle
     from edgeret.errors import BundleError
 
     try:
@@ -140,7 +140,7 @@ def swap_under_readers(folder: Path, swaps: int, loads: int, readers: int = 2) -
 
 def read(target: Path, stop: Path, loads: int) -> None:
     """Loads until there were enough loads and enough swaps."""
-    from edgeret.bundle import open_bundle
+    from edgeret.bundle.reader import open_bundle
     from edgeret.errors import EdgeretError
 
     count, failures = 0, []

@@ -42,7 +42,10 @@ def test_answering_loads_nothing_of_the_build_host_and_opens_no_socket(tiny: Pat
 
 
 def test_a_missing_extra_is_named_with_its_command(tiny: Path, tmp_path: Path) -> None:
-    code = "import sys; sys.modules['onnxruntime'] = None\nfrom edgeret.cli import main; sys.exit(main(sys.argv[1:]))"
+    code = (
+        "import sys; sys.modules['onnxruntime'] = None\n"
+        "from edgeret.cli.commands import main; sys.exit(main(sys.argv[1:]))"
+    )
     done = subprocess.run(
         [sys.executable, "-c", code, "select", str(tiny), "q"],
         capture_output=True,

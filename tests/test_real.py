@@ -13,15 +13,15 @@ import pytest
 from conftest import EXAMPLE
 
 import edgeret
-from edgeret.bundle import read_manifest
-from edgeret.demonstrations import read_demonstrations
-from edgeret.runtime import Runtime
-from edgeret.tools import read_tools
-from edgeret_bench import next_tool
+from edgeret.bundle.reader import read_manifest
+from edgeret.inputs.demonstrations import read_demonstrations
+from edgeret.inputs.tools import read_tools
+from edgeret.runtime.runtime import Runtime
+from edgeret_bench.accuracy import next_tool
 from edgeret_export.build import build_bundle
-from edgeret_export.cards import DEFAULT_ENCODER, find_card
-from edgeret_export.encoders import export_encoder
+from edgeret_export.encoders.export import export_encoder
 from edgeret_export.recipe import Recipe
+from edgeret_export.sources.cards import DEFAULT_ENCODER, find_card
 
 pytestmark = pytest.mark.real
 ROOT = Path(__file__).parents[1]
@@ -47,8 +47,8 @@ def test_the_parity_gate_measured_a_faithful_encoder(real: Path) -> None:
 def test_fp32_vectors_are_those_of_sentence_transformers(runtime: Runtime) -> None:
     from sentence_transformers import SentenceTransformer
 
-    from edgeret.encoder import Encoder
-    from edgeret.providers import choose
+    from edgeret.encoders.onnx import Encoder
+    from edgeret.encoders.providers import choose
 
     exported = export_encoder(find_card(DEFAULT_ENCODER), "fp32")
     encoder = Encoder(exported.model, exported.tokenizer, exported.spec, choose(("cpu",), False, {}), 2)

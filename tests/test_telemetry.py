@@ -93,7 +93,7 @@ def test_every_package_forbids_telemetry_when_it_is_imported(package: str) -> No
 
 @pytest.mark.parametrize(("setting", "late"), [("0", True), ("1", False)])
 def test_doctor_says_when_onnx_runtime_was_imported_first(tiny: Path, setting: str, late: bool) -> None:
-    code = "import onnxruntime, json, sys, edgeret\nfrom edgeret.cli import main\nsys.exit(main(sys.argv[1:]))"
+    code = "import onnxruntime, json, sys, edgeret\nfrom edgeret.cli.commands import main\nsys.exit(main(sys.argv[1:]))"
     done = subprocess.run(
         [sys.executable, "-c", code, "doctor", str(tiny)],
         env={**os.environ, **dict.fromkeys(VARIABLES, setting)},

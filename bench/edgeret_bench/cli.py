@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 
 from edgeret import __version__
-from edgeret.console import Parser, run
+from edgeret.cli.console import Parser, run
 from edgeret_bench.commands import accuracy, reports, speed
 from edgeret_bench.datasets import commands as datasets
 from edgeret_bench.peers import commands as peers

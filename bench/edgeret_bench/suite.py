@@ -8,13 +8,13 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from edgeret.console import write_whole
-from edgeret.demonstrations import Demonstration
+from edgeret.cli.console import write_whole
+from edgeret.cli.progress import say
 from edgeret.errors import EdgeretError
+from edgeret.inputs.demonstrations import Demonstration
 from edgeret_bench import NEXT_TOOL_METHODS
-from edgeret_bench.report import write_report
-from edgeret_bench.results import read_result
-from edgeret_export.progress import say
+from edgeret_bench.results.files import read_result
+from edgeret_bench.results.report import write_report
 
 METHODS = ",".join((*NEXT_TOOL_METHODS, "similarity", "bm25", "tool-graph"))
 SUSTAINED_SECONDS = 15

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import edgeret
-from edgeret.console import table
-from edgeret.demonstrations import Demonstration, read_demonstrations
-from edgeret.runtime import Runtime
-from edgeret.tools import read_tools
+from edgeret.cli.console import table
+from edgeret.inputs.demonstrations import Demonstration, read_demonstrations
+from edgeret.inputs.tools import read_tools
+from edgeret.runtime.runtime import Runtime
 from edgeret_export.build import build_bundle
-from edgeret_export.cards import DEFAULT_ENCODER, find_card
 from edgeret_export.recipe import Recipe
+from edgeret_export.sources.cards import DEFAULT_ENCODER, find_card
 
 HERE = Path(__file__).parent
 REQUESTS = (

@@ -13,32 +13,32 @@ import numpy as np
 from numpy.typing import NDArray
 
 import edgeret
-from edgeret import encoder as encoding
-from edgeret import graph as graphing
-from edgeret import head as heading
-from edgeret import index as indexing
-from edgeret import planner as planning
-from edgeret.bundle import encoder_fingerprint
-from edgeret.bundle_writer import BundleWriter, writing
-from edgeret.codec import pack
-from edgeret.demonstrations import Demonstration
-from edgeret.device import available_cpus
-from edgeret.encoder import Encoder
+from edgeret.bundle.codec import pack
+from edgeret.bundle.layout import encoder_fingerprint
+from edgeret.bundle.writer import BundleWriter, writing
+from edgeret.cli.progress import say, track
+from edgeret.encoders import onnx as encoding
+from edgeret.encoders.onnx import Encoder
+from edgeret.encoders.providers import choose
 from edgeret.errors import CheckFailedError, MissingExtraError
-from edgeret.providers import choose
-from edgeret.texts import tool_text
+from edgeret.host import available_cpus
+from edgeret.inputs.demonstrations import Demonstration
+from edgeret.inputs.tool_text import tool_text
+from edgeret.planner import model as planning
+from edgeret.scoring import graph as graphing
+from edgeret.scoring import head as heading
+from edgeret.scoring import index as indexing
 from edgeret.types import Tool
-from edgeret_export import parity
-from edgeret_export.cards import Card
-from edgeret_export.clusters import fit_graph
-from edgeret_export.crossfit import Fitted, crossfit
-from edgeret_export.encoders import ExportedEncoder, encoder_of, export_encoder
-from edgeret_export.examples import pack_examples
-from edgeret_export.planners import PlannerModel, add_planner, fetch_planner
-from edgeret_export.progress import say, track
+from edgeret_export.encoders import parity
+from edgeret_export.encoders.export import ExportedEncoder, encoder_of, export_encoder
+from edgeret_export.fitting.crossfit import Fitted, crossfit
+from edgeret_export.fitting.decisions import StepTable, build_table
+from edgeret_export.fitting.graph import fit_graph
+from edgeret_export.fitting.head import HeadOptions, Queries, fit_factored, fit_plain, head_to_dict, plain_to_dict
+from edgeret_export.planner.exemplars import pack_examples
+from edgeret_export.planner.package import PlannerModel, add_planner, fetch_planner
 from edgeret_export.recipe import Recipe
-from edgeret_export.steps import StepTable, build_table
-from edgeret_export.train_head import HeadOptions, Queries, fit_factored, fit_plain, head_to_dict, plain_to_dict
+from edgeret_export.sources.cards import Card
 
 GOLDEN = 16
 """Queries whose vectors travel in the bundle, for `edgeret doctor` to repeat on the device."""

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from edgeret import __version__
-from edgeret.console import Parser, add_command, run, table
-from edgeret.demonstrations import read_demonstrations
-from edgeret.tools import read_tools
-from edgeret_export.cards import DEFAULT_ENCODER, all_cards, check_licence, find_card
-from edgeret_export.quantize import PRECISIONS
+from edgeret.cli.console import Parser, add_command, run, table
+from edgeret.inputs.demonstrations import read_demonstrations
+from edgeret.inputs.tools import read_tools
+from edgeret_export.encoders.quantize import PRECISIONS
 from edgeret_export.recipe import read_recipe
+from edgeret_export.sources.cards import DEFAULT_ENCODER, all_cards, check_licence, find_card
 
 
 def make_parser() -> argparse.ArgumentParser:

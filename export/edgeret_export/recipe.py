@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from edgeret.errors import InputError
-from edgeret.index import CROSSOVER
-from edgeret.texts import FORMS
-from edgeret_export.quantize import PRECISIONS
+from edgeret.inputs.tool_text import FORMS
+from edgeret.scoring.index import CROSSOVER
+from edgeret_export.encoders.quantize import PRECISIONS
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,8 +18,8 @@ class Recipe:
     """All knobs of a build.
 
     `order`: longest context of the graph. `inverse_regularisation`, `history_scale`, `label_smoothing`: see
-    `HeadOptions`. `tool_text`: what stands for a tool (see `edgeret.texts`). `hnsw_from`: tools from which an HNSW
-    graph is built. `baselines`: whether the heads of the papers travel along, for the benchmarks.
+    `HeadOptions`. `tool_text`: what stands for a tool (see `edgeret.inputs.tool_text`). `hnsw_from`: tools from which
+    an HNSW graph is built. `baselines`: whether the heads of the papers travel along, for the benchmarks.
     `planner_questions`: held-out decisions that a planner is asked about, to find what its advice is worth.
     """
 

@@ -6,17 +6,18 @@ import argparse
 from collections.abc import Mapping
 from typing import Any
 
-from edgeret.cli import add_mask_options, add_runtime_options, load_runtime
-from edgeret.console import table
-from edgeret.demonstrations import read_demonstrations, read_queries
-from edgeret.policy import POLICIES
-from edgeret.prompt import MASKINGS
-from edgeret.texts import FORMS
-from edgeret.tools import read_tools
+from edgeret.cli.console import table
+from edgeret.cli.options import add_mask_options, add_runtime_options, load_runtime
+from edgeret.inputs.demonstrations import read_demonstrations
+from edgeret.inputs.query import read_queries
+from edgeret.inputs.tool_text import FORMS
+from edgeret.inputs.tools import read_tools
+from edgeret.planner.prompts import MASKINGS
+from edgeret.scoring.calibration import POLICIES
 from edgeret_bench import NEXT_TOOL_METHODS, OTHER_METHODS, RETRIEVAL_METHODS
 from edgeret_bench.commands.common import add_benchmark, cell, names, numbers, seed, some
-from edgeret_export.cards import DEFAULT_ENCODER, find_card
-from edgeret_export.quantize import PRECISIONS
+from edgeret_export.encoders.quantize import PRECISIONS
+from edgeret_export.sources.cards import DEFAULT_ENCODER, find_card
 
 
 def add_commands(commands: Any) -> None:
@@ -100,7 +101,7 @@ def add_commands(commands: Any) -> None:
 
 
 def _next_tool(arguments: argparse.Namespace) -> Mapping[str, Any]:
-    from edgeret_bench import next_tool
+    from edgeret_bench.accuracy import next_tool
 
     runtime = load_runtime(arguments)
     demonstrations = read_demonstrations(arguments.demos, runtime.tools)
@@ -109,7 +110,7 @@ def _next_tool(arguments: argparse.Namespace) -> Mapping[str, Any]:
 
 
 def _plan(arguments: argparse.Namespace) -> Mapping[str, Any]:
-    from edgeret_bench import plan
+    from edgeret_bench.accuracy import with_llm as plan
 
     options = plan.Options(
         policies=names(arguments.policy or ""),
@@ -127,7 +128,7 @@ def _plan(arguments: argparse.Namespace) -> Mapping[str, Any]:
 
 
 def _learning(arguments: argparse.Namespace) -> Mapping[str, Any]:
-    from edgeret_bench import learning
+    from edgeret_bench.accuracy import learning
 
     shares = numbers(arguments.shares, float, "--shares") if arguments.shares else learning.SHARES
     clusters = numbers(arguments.clusters, int, "--clusters") if arguments.clusters else learning.CLUSTERS
@@ -138,7 +139,7 @@ def _learning(arguments: argparse.Namespace) -> Mapping[str, Any]:
 
 
 def _methods(arguments: argparse.Namespace) -> Mapping[str, Any]:
-    from edgeret_bench import methods
+    from edgeret_bench.accuracy import papers as methods
 
     runtime = load_runtime(arguments)
     train, test = (read_demonstrations(path, runtime.tools) for path in (arguments.train, arguments.demos))
@@ -195,11 +196,11 @@ def _print_groups(methods: Mapping[str, Any], what: str) -> str:
 
 
 def _retrieval(arguments: argparse.Namespace) -> Mapping[str, Any]:
-    from edgeret.device import available_cpus
-    from edgeret.encoder import Encoder
-    from edgeret.providers import choose
-    from edgeret_bench import retrieval
-    from edgeret_export.encoders import export_encoder
+    from edgeret.encoders.onnx import Encoder
+    from edgeret.encoders.providers import choose
+    from edgeret.host import available_cpus
+    from edgeret_bench.accuracy import retrieval
+    from edgeret_export.encoders.export import export_encoder
 
     tools = read_tools(arguments.tools)
     queries = read_queries(arguments.queries, [tool.name for tool in tools])

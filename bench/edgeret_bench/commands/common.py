@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from edgeret.console import Handler, Printer, add_command, check_place
+from edgeret.cli.console import Handler, Printer, add_command, check_place
 from edgeret.errors import InputError
-from edgeret_bench.results import stamp, write_result
+from edgeret_bench.results.files import stamp, write_result
 
 
 def add_benchmark(

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from edgeret.console import add_command, table
+from edgeret.cli.console import add_command, table
 from edgeret_bench.commands.common import seed
-from edgeret_bench.results import read_result
+from edgeret_bench.results.files import read_result
 
 
 def add_commands(commands: Any) -> None:
@@ -70,7 +70,7 @@ def add_commands(commands: Any) -> None:
 
 
 def _report(arguments: argparse.Namespace) -> Mapping[str, Any]:
-    from edgeret_bench.report import write_report
+    from edgeret_bench.results.report import write_report
 
     results = [(Path(name).stem, read_result(name)) for name in arguments.results]
     return write_report(results, Path(arguments.output))
@@ -83,9 +83,9 @@ def _print_report(result: Mapping[str, Any]) -> str:
 
 
 def _suite(arguments: argparse.Namespace) -> Mapping[str, Any]:
-    from edgeret.bundle import open_bundle
-    from edgeret.demonstrations import read_demonstrations
-    from edgeret.parts import load_tools
+    from edgeret.bundle.reader import open_bundle
+    from edgeret.inputs.demonstrations import read_demonstrations
+    from edgeret.runtime.components import load_tools
     from edgeret_bench import suite
     from edgeret_bench.cli import make_parser
 
@@ -111,7 +111,7 @@ def _print_suite(result: Mapping[str, Any]) -> str:
 
 
 def _compare(arguments: argparse.Namespace) -> Mapping[str, Any]:
-    from edgeret_bench.compare import compare
+    from edgeret_bench.results.compare import compare
 
     before, after = read_result(arguments.before), read_result(arguments.after)
     again = [(read_result(first), read_result(second)) for first, second in arguments.again]

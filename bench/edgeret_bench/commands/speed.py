@@ -6,11 +6,11 @@ import argparse
 from collections.abc import Mapping
 from typing import Any
 
-from edgeret.cli import add_runtime_options, load_runtime
-from edgeret.console import table
-from edgeret.demonstrations import read_queries
-from edgeret.device import available_cpus
+from edgeret.cli.console import table
+from edgeret.cli.options import add_runtime_options, load_runtime
 from edgeret.errors import InputError
+from edgeret.host import available_cpus
+from edgeret.inputs.query import read_queries
 from edgeret_bench.commands.common import add_benchmark, names, numbers, seed
 
 PEERS = ("sentence-transformers",)
@@ -64,7 +64,7 @@ def add_commands(commands: Any) -> None:
 
 
 def _latency(arguments: argparse.Namespace) -> Mapping[str, Any]:
-    from edgeret_bench import latency, sweeps
+    from edgeret_bench.speed import latency, sweeps
 
     if arguments.min_queries < 2:
         raise InputError(f"--min-queries must be at least 2, found {arguments.min_queries}")
@@ -128,7 +128,7 @@ def _print_latency(result: Mapping[str, Any]) -> str:
 
 
 def _scaling(arguments: argparse.Namespace) -> Mapping[str, Any]:
-    from edgeret_bench import scaling
+    from edgeret_bench.speed import scaling
 
     sizes = numbers(arguments.sizes, int, "--sizes") if arguments.sizes else scaling.TOOLS
     return scaling.run(arguments.dimension, arguments.seed, sizes)
@@ -144,7 +144,7 @@ def _print_scaling(result: Mapping[str, Any]) -> str:
 
 
 def _crossover(arguments: argparse.Namespace) -> Mapping[str, Any]:
-    from edgeret_bench import crossover
+    from edgeret_bench.speed import crossover
 
     return crossover.run(arguments.dimension, arguments.seed)
 

@@ -9,10 +9,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from edgeret.demonstrations import Demonstration, RetrievalQuery, check_query
 from edgeret.errors import InputError
-from edgeret.jsonl import is_text
-from edgeret.tools import MAX_DESCRIPTION_CHARS, check_tools, is_hidden
+from edgeret.inputs.demonstrations import Demonstration
+from edgeret.inputs.hygiene import is_hidden
+from edgeret.inputs.jsonl import is_text
+from edgeret.inputs.query import RetrievalQuery, check_query
+from edgeret.inputs.tools import MAX_DESCRIPTION_CHARS, check_tools
 from edgeret.types import Call, Tool
 
 UNKNOWN_TOOL = "calls a tool that the dataset does not define"

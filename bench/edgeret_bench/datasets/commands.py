@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from edgeret.console import add_command, table
-from edgeret.demonstrations import read_demonstrations
+from edgeret.cli.console import add_command, table
 from edgeret.errors import InputError
-from edgeret.tools import read_tools
+from edgeret.inputs.demonstrations import read_demonstrations
+from edgeret.inputs.tools import read_tools
 from edgeret_bench.commands.common import add_benchmark
 
 

@@ -8,8 +8,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from edgeret.demonstrations import Demonstration, RetrievalQuery
 from edgeret.errors import InputError
+from edgeret.inputs.demonstrations import Demonstration
+from edgeret.inputs.query import RetrievalQuery
 from edgeret.types import Tool
 from edgeret_bench.datasets.collect import Dataset
 

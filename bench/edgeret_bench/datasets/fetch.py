@@ -11,11 +11,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from urllib.request import pathname2url, urlopen
 
+from edgeret.cli.progress import say
 from edgeret.errors import InputError
 from edgeret_bench.datasets.registry import File, Source, find_source
-from edgeret_export.cards import Card
-from edgeret_export.fetch import RECORD, SourceError, cache_folder, find_mismatch, from_pypi, sha256_of
-from edgeret_export.progress import say
+from edgeret_export.sources.cards import Card
+from edgeret_export.sources.fetch import RECORD, SourceError, cache_folder, find_mismatch, from_pypi, sha256_of
 
 _GITHUB = "https://raw.githubusercontent.com"
 _TIMEOUT_S = 60

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from edgeret.errors import InputError
-from edgeret.jsonl import read_text
+from edgeret.inputs.jsonl import read_text
 
 
 def read_json(file: Path, what: str) -> Any:

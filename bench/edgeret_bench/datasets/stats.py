@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from edgeret.demonstrations import Demonstration
+from edgeret.inputs.demonstrations import Demonstration
 from edgeret.types import Tool
 
 _REFERENCE = re.compile(r"\$out_([1-9][0-9]{0,8})(?![0-9])")

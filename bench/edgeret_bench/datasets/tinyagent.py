@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from edgeret.errors import InputError
-from edgeret.jsonl import read_text
+from edgeret.inputs.jsonl import read_text
 from edgeret_bench.datasets.collect import Collector, Dataset, DirtyError, field
 from edgeret_bench.datasets.files import read_entries
 from edgeret_bench.datasets.plans import BACKWARDS, refer

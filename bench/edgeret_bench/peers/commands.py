@@ -6,10 +6,10 @@ import argparse
 from collections.abc import Mapping
 from typing import Any
 
-from edgeret.cli import add_runtime_options, load_runtime
-from edgeret.console import table
-from edgeret.demonstrations import read_queries
+from edgeret.cli.console import table
+from edgeret.cli.options import add_runtime_options, load_runtime
 from edgeret.errors import InputError
+from edgeret.inputs.query import read_queries
 from edgeret_bench.commands.common import add_benchmark, names
 from edgeret_bench.peers import PEERS
 

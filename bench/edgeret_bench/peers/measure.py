@@ -11,21 +11,21 @@ from typing import Any
 
 import numpy as np
 
-from edgeret.demonstrations import RetrievalQuery
-from edgeret.device import resident_mb
-from edgeret.doctor import device, versions
+from edgeret.cli.doctor import device, versions
+from edgeret.cli.progress import say, track
 from edgeret.errors import CheckFailedError, EdgeretError, InputError
-from edgeret.runtime import Runtime
-from edgeret.texts import tool_text
+from edgeret.host import resident_mb
+from edgeret.inputs.query import RetrievalQuery
+from edgeret.inputs.tool_text import tool_text
+from edgeret.runtime.runtime import Runtime
 from edgeret.types import END, Tool
 from edgeret_bench.metrics import mean, quantiles, retrieval_metrics
 from edgeret_bench.peers import PEERS
 from edgeret_bench.peers.base import peer_class, timed
 from edgeret_bench.peers.process import PeerProcess
-from edgeret_bench.results import order_of, rounded
-from edgeret_export.cards import DEFAULT_ENCODER, find_card
-from edgeret_export.fetch import fetch
-from edgeret_export.progress import say, track
+from edgeret_bench.results.files import order_of, rounded
+from edgeret_export.sources.cards import DEFAULT_ENCODER, find_card
+from edgeret_export.sources.fetch import fetch
 
 K = 10
 """Tools that every system lists for a query. The metrics look at the first five, and at the first relevant one, which

@@ -14,7 +14,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from edgeret.device import resident_mb
+from edgeret.host import resident_mb
 from edgeret.types import Tool
 from edgeret_bench.peers.base import Peer, peer_class, timed
 

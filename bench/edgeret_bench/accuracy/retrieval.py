@@ -1,0 +1,116 @@
+"""Tool search by the words of a query alone: BM25, dense, their fusion, and dense over clauses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeret.cli.progress import track
+from edgeret.encoders.onnx import Encoder
+from edgeret.errors import InputError, MissingExtraError
+from edgeret.inputs.query import RetrievalQuery
+from edgeret.inputs.tool_text import tool_text
+from edgeret.strategies.clauses import split_clauses
+from edgeret.types import Tool
+from edgeret_bench import RETRIEVAL_METHODS
+from edgeret_bench.metrics import mean, rank, retrieval_metrics
+
+BM25_K1, BM25_B = 1.5, 0.75
+RRF_K = 60
+
+
+class Bm25:
+    """Robertson's BM25 with English stop words removed (bm25s)."""
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        """Indexes the texts. Raises MissingExtraError, and InputError if no text has a word to find."""
+        self._library = _import_bm25s()
+        self._count = len(texts)
+        corpus = self._library.tokenize(list(texts), stopwords="en", show_progress=False, return_ids=False)
+        if not any(corpus):
+            raise InputError("no tool has a word that is no stop word, so bm25 has nothing to search")
+        self._index = self._library.BM25(k1=BM25_K1, b=BM25_B)
+        self._index.index(corpus, show_progress=False)
+
+    def scores(self, query: str) -> NDArray[np.floating]:
+        """The score of every text (texts,); all 0 for a query of stop words."""
+        words = self._library.tokenize([query], stopwords="en", show_progress=False, return_ids=False)[0]
+        scores: NDArray[np.floating] = self._index.get_scores(words) if words else np.zeros(self._count)
+        return scores
+
+
+class Retrieval:
+    """Ranks a tool set for queries by several methods that share one encoder; vectors are computed once."""
+
+    def __init__(self, tools: Sequence[Tool], encoder: Encoder, form: str) -> None:
+        self._texts = [tool_text(t, form) for t in tools]
+        self._encoder = encoder
+        self._vectors = encoder.encode_tools(self._texts)
+        self._bm25: Bm25 | None = None
+        self._cache: dict[str, NDArray[np.float32]] = {}
+
+    def bm25(self, query: str) -> NDArray[np.intp]:
+        """By the words of query and tool."""
+        if self._bm25 is None:
+            self._bm25 = Bm25(self._texts)
+        return rank(self._bm25.scores(query))
+
+    def dense(self, query: str) -> NDArray[np.intp]:
+        """Cosine of query and tool text."""
+        return rank(self._vectors @ self._vector(query))
+
+    def hybrid(self, query: str) -> NDArray[np.intp]:
+        """Reciprocal rank fusion of BM25 and dense, constant 60."""
+        scores = np.zeros(len(self._texts))
+        for ranking in (self.bm25(query), self.dense(query)):
+            scores[ranking] += 1 / (RRF_K + 1 + np.arange(len(ranking)))
+        return rank(scores)
+
+    def clauses(self, query: str) -> NDArray[np.intp]:
+        """The query and each of its clauses rank all tools; a tool counts by its best rank, then its best cosine."""
+        scores = np.stack([self._vectors @ self._vector(text) for text in (query, *split_clauses(query))])
+        ranks = np.argsort(np.argsort(-scores, axis=1, kind="stable"), axis=1, kind="stable")
+        return np.lexsort((-scores.max(axis=0), ranks.min(axis=0)))
+
+    def _vector(self, text: str) -> NDArray[np.float32]:
+        if text not in self._cache:
+            self._cache[text] = self._encoder.encode(text)
+        return self._cache[text]
+
+
+def run(
+    tools: Sequence[Tool], queries: Sequence[RetrievalQuery], encoder: Encoder, methods: Sequence[str], form: str
+) -> dict[str, Any]:
+    """The contract's `retrieval` result. Queries that no tool fits are counted and left out of the means."""
+    unknown = [m for m in methods if m not in RETRIEVAL_METHODS]
+    if unknown:
+        raise InputError(f"unknown method '{unknown[0]}'; choose among: {', '.join(RETRIEVAL_METHODS)}")
+    asked = [q for q in queries if q.tools]
+    if not asked:
+        raise InputError("no query in the file names a tool, so there is nothing to measure")
+    retrieval = Retrieval(tools, encoder, form)
+    rankers: Mapping[str, Callable[[str], NDArray[np.intp]]] = {m: getattr(retrieval, m) for m in methods}
+    position = {tool.name: i for i, tool in enumerate(tools)}
+    rows: dict[str, list[dict[str, float]]] = {m: [] for m in methods}
+    for query in track(asked, "queries", len(asked)):
+        relevant = {position[name] for name in query.tools}
+        for name, ranker in rankers.items():
+            rows[name].append(retrieval_metrics(ranker(query.query), relevant))
+    return {
+        "n_queries": len(asked),
+        "n_without_tool": len(queries) - len(asked),
+        "n_tools": len(tools),
+        "tool_text": form,
+        "methods": {name: mean(values) for name, values in rows.items()},
+    }
+
+
+def _import_bm25s() -> Any:
+    try:
+        import bm25s
+    except ImportError:
+        raise MissingExtraError("bench", "the method bm25") from None
+    return bm25s

@@ -1,0 +1,177 @@
+"""Methods that rank what comes next, by name: edgeret's own parts, the papers' baselines, and search by words alone.
+
+All share the bundle's encoder and labels. A method that does not look at the history (lr, similarity, bm25,
+tool-graph, less-is-more) ranks once for the query and gives the same answer at every step, as it would in use.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeret.bundle.reader import open_bundle
+from edgeret.errors import BundleError, InputError
+from edgeret.inputs.demonstrations import Step
+from edgeret.inputs.tool_text import tool_text
+from edgeret.planner.chat import Prompt, Turn
+from edgeret.runtime.runtime import Runtime
+from edgeret.runtime.task import Task
+from edgeret.scoring.graph import PADDING, UNKNOWN
+from edgeret.scoring.head import PAPER_ROLE, STATIC_ROLE, PlainHead, history_text, load_plain_head
+from edgeret_bench import NEXT_TOOL_METHODS, OTHER_METHODS
+from edgeret_bench.accuracy.retrieval import Bm25
+
+IDEAL_TOOLS = Turn(
+    "system",
+    "You are given a request. Name the functions that an assistant would need to fulfil it, and describe what each of "
+    "them does in one short line. Write nothing else.",
+)
+IDEAL_GRAMMAR = r"root ::= line line? line?" + "\n" + r'line ::= [A-Za-z] [^\n\x00-\x1f]{10,100} "\n"'
+
+Scorer = Callable[[Task, Step], NDArray[np.floating]]
+"""Scores of all candidates (`Task.candidate_names`) at one step; higher is better."""
+
+
+class Methods:
+    """The scorers of a bundle, by name."""
+
+    def __init__(self, runtime: Runtime, seed: int) -> None:
+        self._runtime = runtime
+        self._rng = np.random.default_rng(seed)
+        self._plain: dict[str, PlainHead] = {}
+        self._by_name: Mapping[str, Scorer] = {
+            "random": self._random,
+            "dr": self._static_graph,
+            "lr": self._static_head,
+            "dtdr-c": self._graph,
+            "dtdr-l": self._paper_head,
+            "dtdr-l-factored": self._factored_head,
+            "fused": lambda task, step: task.probabilities(),
+            "similarity": self._similarity,
+            "bm25": self._words,
+            "tool-graph": self._tool_graph,
+            "less-is-more": self._less_is_more,
+        }
+        self._position = {name: i for i, name in enumerate(runtime.index.names)}
+        self._places: tuple[tuple[str, ...], NDArray[np.intp]] = (), np.empty(0, np.intp)
+        self._once: dict[str, tuple[Task, NDArray[np.floating]]] = {}
+        self._bm25: Bm25 | None = None
+        self._convolved: NDArray[np.float32] | None = None
+
+    def get(self, name: str) -> Scorer:
+        """The scorer. Raises InputError for an unknown name, BundleError if the bundle lacks the baseline's head, and
+        what `Advisor.planner` raises if the method needs a planner and there is none."""
+        if name not in self._by_name:
+            known = ", ".join((*NEXT_TOOL_METHODS, *OTHER_METHODS))
+            raise InputError(f"unknown method '{name}'; choose among: {known}")
+        if name == "less-is-more":
+            _ = self._runtime.advisor.planner
+        role = {"lr": STATIC_ROLE, "dtdr-l": PAPER_ROLE}.get(name)
+        if role is not None and role not in self._plain:
+            try:
+                self._plain[role] = load_plain_head(open_bundle(self._runtime.path, spare=True), role)
+            except BundleError as error:
+                raise BundleError(f"{error}; method '{name}' needs a bundle built with `baselines = true`") from None
+        return self._by_name[name]
+
+    def _random(self, task: Task, step: Step) -> NDArray[np.floating]:
+        return self._rng.random(len(task.candidate_names))
+
+    def _static_graph(self, task: Task, step: Step) -> NDArray[np.floating]:
+        last = self._runtime.label_number.get(step.history[-1], UNKNOWN) if step.history else PADDING
+        return self._all(task, self._runtime.graph.markov(last))
+
+    def _graph(self, task: Task, step: Step) -> NDArray[np.floating]:
+        graph = self._runtime.graph
+        return self._all(task, graph.distribution(graph.locate(task.vector), self._numbers(step)))
+
+    def _static_head(self, task: Task, step: Step) -> NDArray[np.floating]:
+        return self._all(task, np.exp(self._plain[STATIC_ROLE].log_probabilities(task.vector)))
+
+    def _paper_head(self, task: Task, step: Step) -> NDArray[np.floating]:
+        vector = task.vector
+        if step.history:
+            vector = self._runtime.encoder.encode(history_text(task.query, step.history))
+        return self._all(task, np.exp(self._plain[PAPER_ROLE].log_probabilities(vector)))
+
+    def _factored_head(self, task: Task, step: Step) -> NDArray[np.floating]:
+        return self._all(task, np.exp(self._runtime.head.log_probabilities(task.query_logits, self._numbers(step))))
+
+    def _numbers(self, step: Step) -> list[int]:
+        return [self._runtime.label_number.get(name, UNKNOWN) for name in step.history]
+
+    def _all(self, task: Task, scores: NDArray[np.floating]) -> NDArray[np.floating]:
+        """Scores of the labels, padded with zeros for tools that no demonstration calls."""
+        return np.concatenate((scores, np.zeros(len(task.candidate_names) - len(scores))))
+
+    def _similarity(self, task: Task, step: Step) -> NDArray[np.floating]:
+        """Cosine of query and tool text, Dense retrieval; `<end>` has no text and comes last."""
+        return self._by_tool(task, self._runtime.index.vectors @ task.vector)
+
+    def _words(self, task: Task, step: Step) -> NDArray[np.floating]:
+        if self._bm25 is None:
+            form = str(self._runtime.manifest.info["recipe"]["tool_text"])
+            self._bm25 = Bm25([tool_text(tool, form) for tool in self._runtime.tools.values()])
+        bm25 = self._bm25
+        return self._by_tool(task, self._once_a_task("bm25", task, lambda: bm25.scores(task.query)))
+
+    def _tool_graph(self, task: Task, step: Step) -> NDArray[np.floating]:
+        """Tool Graph Retriever: tool vectors convolved once with the static graph of what follows what."""
+        if self._convolved is None:
+            self._convolved = convolve(self._runtime.index.vectors, self._followers())
+        return self._by_tool(task, self._convolved @ task.vector)
+
+    def _less_is_more(self, task: Task, step: Step) -> NDArray[np.floating]:
+        """Less-is-More, level 1: the planner describes the tools it would wish for, and they are searched for."""
+
+        def ask() -> NDArray[np.floating]:
+            prompt = Prompt((IDEAL_TOOLS,), Turn("user", f"Request: {task.query}"))
+            text, _, _ = self._runtime.advisor.planner.write(prompt, IDEAL_GRAMMAR)
+            wished = [line for line in text.splitlines() if line.strip()] or [task.query]
+            vectors = np.stack([self._runtime.encoder.encode(line) for line in wished])
+            best: NDArray[np.floating] = (self._runtime.index.vectors @ vectors.T).max(axis=1)
+            return best
+
+        return self._by_tool(task, self._once_a_task("less-is-more", task, ask))
+
+    def _once_a_task(self, name: str, task: Task, compute: Callable[[], NDArray[np.floating]]) -> NDArray[np.floating]:
+        """What depends on the query alone, computed at a task's first step."""
+        known = self._once.get(name)
+        if known is None or known[0] is not task:
+            known = self._once[name] = task, compute()
+        return known[1]
+
+    def _followers(self) -> NDArray[np.bool_]:
+        """What ever followed what in the demonstrations, over tools in index order (tools, tools)."""
+        number, names = self._runtime.label_number, self._runtime.index.names
+        follows = np.zeros((len(names), len(names)), bool)
+        position = self._position
+        order = [position[name] for name in self._runtime.labels[:-1]]
+        for name, label in number.items():
+            row = self._runtime.graph.markov(label)[:-1]
+            if row.size and row.max() > row.min():  # a tool that nothing follows has a flat row
+                follows[position[name], order] = row > 0
+        np.fill_diagonal(follows, False)
+        return follows
+
+    def _by_tool(self, task: Task, scores: NDArray[np.floating]) -> NDArray[np.floating]:
+        """Scores of the tools in index order as scores of the task's candidates; `<end>` gets the lowest."""
+        names = task.candidate_names
+        if self._places[0] is not names:  # the same for every task, unless an HNSW graph finds other novel tools
+            self._places = names, np.array([self._position.get(name, len(scores)) for name in names], np.intp)
+        return np.append(scores, scores.min(initial=0) - 1)[self._places[1]]
+
+
+def convolve(vectors: NDArray[np.float32], follows: NDArray[np.bool_]) -> NDArray[np.float32]:
+    """Unit tool vectors (tools, dimension) mixed with those of their followers: D^-1/2 (A + I) D^-1/2 X, one step.
+
+    Row and column sums of A + I stand for D, since A (tools, tools) need not be symmetric and a tool may have no
+    neighbour.
+    """
+    mixed = follows.astype(np.float32) + np.eye(len(follows), dtype=np.float32)
+    mixed /= np.sqrt(mixed.sum(axis=1, keepdims=True)) * np.sqrt(mixed.sum(axis=0, keepdims=True))
+    result = mixed @ vectors
+    result /= np.maximum(np.linalg.norm(result, axis=1, keepdims=True), 1e-12)
+    return result

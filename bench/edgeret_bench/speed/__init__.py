@@ -1,0 +1,1 @@
+"""How long decisions take, and what they cost. Knows nothing of what is right."""

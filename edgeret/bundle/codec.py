@@ -1,0 +1,130 @@
+"""msgpack maps, raw arrays and JSON: the encoding of every file of ours in a bundle. Knows nothing of what they mean.
+
+Decoding trusts nothing: types are checked, an array's size must match its shape, and no object is ever built from a
+name found in the data.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import msgpack
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeret.errors import BundleError
+from edgeret.fields import get, short
+
+DTYPES = ("<f4", "<i4", "<i8")
+"""The array types of the format: little-endian float32, int32, int64."""
+MAX_CONTAINERS, MAX_ITEMS = 100_000, 2_000_000
+"""Maps and arrays that one file of ours may hold, and entries of all its arrays together. Empty maps are a byte each in
+a file and 64 in memory: without a bound, 100 MB of them took 7 GB."""
+LARGEST = 1e9
+"""Magnitude that no number of a bundle's arrays exceeds; sums and products of such numbers stay finite in float32."""
+
+
+def pack(value: Mapping[str, Any]) -> bytes:
+    """The map as msgpack, the same bytes for the same content (keys in the order given, floats as float64)."""
+    return bytes(msgpack.packb(value, use_bin_type=True, default=_pack_array))
+
+
+class _Census:
+    """Counts what is decoded while it is decoded, and refuses too much of it."""
+
+    def __init__(self) -> None:
+        self.containers = self.items = 0
+
+    def map(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        """A map's pairs as a dictionary, if no key comes twice."""
+        self._count(len(pairs))
+        value = dict(pairs)
+        if len(value) != len(pairs):
+            raise ValueError("a map with a key twice")
+        return value
+
+    def array(self, items: list[Any]) -> list[Any]:
+        """An array, as it is."""
+        self._count(len(items))
+        return items
+
+    def _count(self, items: int) -> None:
+        self.containers += 1
+        self.items += items
+        if self.containers > MAX_CONTAINERS or self.items > MAX_ITEMS:
+            raise ValueError(f"more than {MAX_CONTAINERS} maps and arrays, or {MAX_ITEMS} entries of them")
+
+
+def unpack(data: bytes, where: str) -> dict[str, Any]:
+    """The map that `data` holds. Raises BundleError if it is anything else, holds a key twice, or is made to exhaust
+    memory."""
+    census = _Census()
+    try:
+        value = msgpack.unpackb(
+            data,
+            raw=False,
+            strict_map_key=True,
+            object_pairs_hook=census.map,
+            list_hook=census.array,
+            max_array_len=min(len(data), MAX_ITEMS),
+            max_map_len=min(len(data), MAX_CONTAINERS),
+        )
+    except (ValueError, msgpack.exceptions.UnpackException, RecursionError) as error:
+        raise BundleError(f"{where}: not a msgpack map ({error}); build the bundle again") from None
+    if not isinstance(value, dict):
+        raise BundleError(f"{where}: expected a msgpack map, found {type(value).__name__}; build the bundle again")
+    return value
+
+
+def unpack_json(data: bytes, where: str) -> Any:
+    """What the UTF-8 JSON of a bundle's file says. Raises BundleError, also for what is made to exhaust memory."""
+    # Counted in the bytes, strings included: more than there are, and known before anything is allocated.
+    if data.count(b"{") + data.count(b"[") > 10 * MAX_CONTAINERS or data.count(b",") > 2 * MAX_ITEMS:
+        raise BundleError(f"{where}: too many objects, arrays or entries of them; build the bundle again")
+    try:
+        return json.loads(data.decode())
+    except (ValueError, RecursionError) as error:
+        raise BundleError(f"{where}: not JSON ({error}); build the bundle again") from None
+
+
+def get_array(
+    value: Mapping[str, Any], key: str, dtype: str, shape: tuple[int | None, ...], where: str
+) -> NDArray[Any]:
+    """`value[key]` as a read-only array of `dtype` (one of DTYPES); None in `shape` lets a dimension be any size.
+
+    Raises BundleError when type, shape or byte count disagree, or when a float is not finite or larger than LARGEST.
+    """
+    packed = get(value, key, dict, where)
+    found_dtype, found_shape, data = packed.get("dtype"), packed.get("shape"), packed.get("data")
+    sizes_ok = isinstance(found_shape, list) and all(type(n) is int and n >= 0 for n in found_shape)
+    if found_dtype != dtype or not sizes_ok or not isinstance(data, bytes):
+        raise BundleError(
+            f'{where}: "{key}" must be an array of {dtype}, found {short(found_dtype)}; build the bundle again'
+        )
+    fits = len(found_shape) == len(shape) and all(
+        want in (None, have) and have < 1 << 31 for want, have in zip(shape, found_shape, strict=True)
+    )
+    size = np.dtype(dtype).itemsize
+    for n in found_shape:
+        size *= n
+    if not fits or size != len(data):
+        raise BundleError(
+            f'{where}: "{key}" must have shape {shape}, found {short(found_shape)} in {len(data)} bytes; '
+            "build the bundle again"
+        )
+    array: NDArray[Any] = np.frombuffer(data, dtype=dtype).reshape(found_shape)
+    # Written so that NaN, which is smaller than nothing and larger than nothing, fails too.
+    if dtype == "<f4" and array.size and not (array.min() >= -LARGEST and array.max() <= LARGEST):
+        raise BundleError(f'{where}: "{key}" holds numbers that are not finite, or too large; build the bundle again')
+    return array
+
+
+def _pack_array(value: object) -> dict[str, Any]:
+    if not isinstance(value, np.ndarray):
+        raise TypeError(f"cannot pack {type(value).__name__}")
+    dtype = value.dtype.newbyteorder("<").str
+    if dtype not in DTYPES:
+        raise TypeError(f"arrays in a bundle are of {DTYPES}, not {dtype}")
+    return {"dtype": dtype, "shape": list(value.shape), "data": np.ascontiguousarray(value, dtype=dtype).tobytes()}

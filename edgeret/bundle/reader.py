@@ -1,0 +1,240 @@
+"""THE on-disk format: names, version, checks, reading. docs/FORMAT.md is its specification, `edgeret.bundle.writer`
+its other half.
+
+A bundle is a folder. Its `manifest` lists every other file with size and sha256, and is itself hashed; nothing is
+given to a parser before its bytes are proved to be the ones that were written. What the files mean is the business of
+the rooms that read them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import msgpack
+
+from edgeret.bundle.codec import unpack
+from edgeret.bundle.folder import Folder, in_folder
+from edgeret.bundle.layout import (
+    _MAX_TEXT,
+    BLOCK,
+    FORMAT_VERSION,
+    LARGE_ROLES,
+    MAGIC,
+    MANIFEST,
+    MAX_FILE_BYTES,
+    MAX_FILES,
+    MAX_MANIFEST_BYTES,
+    MAX_ROLE_BYTES,
+    REBUILD,
+    SPARE_ROLES,
+    FileEntry,
+    Manifest,
+    check_name,
+    manifest_digest,
+    wrap,
+)
+from edgeret.bundle.private_copy import private_copy
+from edgeret.errors import BundleError
+from edgeret.fields import get
+
+
+class LargeFile:
+    """A verified file of LARGE_ROLES. It stays open, so that replacing or deleting the bundle does not exchange it."""
+
+    def __init__(self, stream: BinaryIO, entry: FileEntry, where: str) -> None:
+        """Takes over an open and verified stream."""
+        self.sha256 = entry.sha256
+        self.where = where
+        self._size = entry.size
+        self._stream = stream
+        weakref.finalize(self, stream.close)
+
+    @contextmanager
+    def private_copy(self) -> Iterator[Path]:
+        """A path to a copy that nobody can change, proved again while it is made; the path is good while the context
+        lasts, a mapping of it for longer. Raises BundleError if the file was changed since it was verified, or if
+        there is no memory for it."""
+
+        def copy(target: BinaryIO) -> None:
+            self._stream.seek(0)
+            digest, left = hashlib.sha256(), self._size
+            while block := self._stream.read(min(BLOCK, left)):
+                digest.update(block)
+                target.write(block)
+                left -= len(block)
+            if left or digest.hexdigest() != self.sha256:
+                raise BundleError(f"{self.where}: changed since the bundle was loaded; {REBUILD}")
+
+        try:
+            with private_copy(copy) as path:
+                yield path
+        except OSError as error:
+            raise BundleError(f"{self.where}: cannot be copied into memory ({error.strerror or error})") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """A bundle whose every known file has been verified; `contents` maps a file's name to those very bytes, `large`
+    has the files of LARGE_ROLES by role."""
+
+    path: Path
+    manifest: Manifest
+    contents: dict[str, bytes] = field(repr=False)
+    large: dict[str, LargeFile] = field(repr=False)
+
+    @property
+    def size(self) -> int:
+        """Bytes of all files together, without the manifest."""
+        return sum(f.size for f in self.manifest.files)
+
+    def read(self, role: str) -> bytes:
+        """The verified bytes of the file that plays `role`. Raises BundleError if the bundle has none."""
+        entry = self.manifest.file(role)
+        if entry is None:
+            raise BundleError(f'{self.path}: no file with the role "{role}"; {REBUILD}')
+        return self.contents[entry.name]
+
+    def large_file(self, role: str) -> LargeFile:
+        """The file that plays one of LARGE_ROLES. Raises BundleError if the bundle has none."""
+        if role not in self.large:
+            raise BundleError(f'{self.path}: no file with the role "{role}"; {REBUILD}')
+        return self.large[role]
+
+    def map(self, role: str) -> dict[str, Any]:
+        """The msgpack map of the file that plays `role`."""
+        return unpack(self.read(role), f"{self.path} ({role})")
+
+    def fingerprint(self) -> str:
+        """The encoder's fingerprint, which index, graph and head must repeat."""
+        return str(get(get(self.manifest.info, "encoder", dict, str(self.path)), "fingerprint", str, str(self.path)))
+
+
+def open_bundle(path: str | Path, *, content_hash: str | None = None, spare: bool = False) -> Bundle:
+    """Reads and verifies a bundle. Raises BundleError at the first thing that is not as it was written.
+
+    With `content_hash` (hex) it must be that very bundle; this is checked before any other file is opened. Files of
+    SPARE_ROLES are read if `spare`. Should a writer put another bundle in its place meanwhile, that one is read.
+    """
+    path = Path(path)
+
+    def read(folder: Folder) -> Bundle:
+        manifest = _manifest(folder, content_hash)
+        contents: dict[str, bytes] = {}
+        large: dict[str, LargeFile] = {}
+        for entry in manifest.files:
+            if entry.role in LARGE_ROLES:
+                large[entry.role] = LargeFile(_open_verified(folder, entry), entry, f"{path / entry.name}")
+            elif entry.role in MAX_ROLE_BYTES and (spare or entry.role not in SPARE_ROLES):
+                contents[entry.name] = _read_verified(folder, entry)
+        return Bundle(path, manifest, contents, large)
+
+    return in_folder(path, read)
+
+
+def verify_bundle(path: str | Path, *, content_hash: str | None = None) -> Manifest:
+    """Proves every listed file, those of unknown roles too, without holding any in memory. Raises BundleError."""
+
+    def read(folder: Folder) -> Manifest:
+        manifest = _manifest(folder, content_hash)
+        for entry in manifest.files:
+            _open_verified(folder, entry).close()
+        return manifest
+
+    return in_folder(Path(path), read)
+
+
+def read_manifest(path: str | Path) -> Manifest:
+    """The manifest alone, itself verified; the files it lists are not looked at. Raises BundleError."""
+    return in_folder(Path(path), lambda folder: _manifest(folder, None))
+
+
+def unlisted(path: Path, manifest: Manifest) -> list[str]:
+    """Names in the folder that the manifest does not list; loading ignores them, `verify` reports them."""
+    listed = {MANIFEST, *(f.name for f in manifest.files)}
+    return sorted(p.name for p in path.iterdir() if p.name not in listed)
+
+
+def _manifest(folder: Folder, content_hash: str | None) -> Manifest:
+    where = str(folder.path / MANIFEST)
+    with folder.open_file(MANIFEST, MAX_MANIFEST_BYTES, f"it is not a bundle; {REBUILD}") as stream:
+        data = stream.read(MAX_MANIFEST_BYTES + 1)
+    damaged = BundleError(f"{where}: damaged (its checksum does not match its content); {REBUILD}")
+    try:
+        outer = msgpack.unpackb(data, raw=False, use_list=True, max_array_len=4, max_map_len=0)
+    except (ValueError, msgpack.exceptions.UnpackException):
+        raise damaged from None
+    if not isinstance(outer, list) or len(outer) != 4 or outer[0] != MAGIC or type(outer[1]) is not int:
+        raise damaged
+    _, version, digest, body = outer
+    # The checksum covers the version, so a flipped bit there is damage and not "a newer release".
+    if not isinstance(body, bytes) or digest != manifest_digest(version, body) or data != wrap(version, body):
+        raise damaged
+    if version != FORMAT_VERSION:
+        raise BundleError(
+            f"{where}: format version {version}, this edgeret reads {FORMAT_VERSION}; "
+            + ("install a newer edgeret: pip install -U edgeret" if version > FORMAT_VERSION else REBUILD)
+        )
+    if content_hash is not None and content_hash.lower() != digest.hex():
+        raise BundleError(
+            f"{folder.path}: another bundle than the one asked for (expected content hash {content_hash[:64]}, "
+            f"found {digest.hex()}); get it again from where the hash came from"
+        )
+    value = unpack(body, where)
+    listed = get(value, "files", list, where)
+    if len(listed) > MAX_FILES:
+        raise BundleError(f"{where}: lists {len(listed)} files, at most {MAX_FILES} are allowed; {REBUILD}")
+    files = tuple(_entry(f, where) for f in listed)
+    names = {f.name.lower() for f in files}
+    if len(names) != len(files) or len({f.role for f in files}) != len(files):
+        raise BundleError(f"{where}: lists a file or a role twice; {REBUILD}")
+    return Manifest(version, digest.hex(), files, get(value, "info", dict, where))
+
+
+def _entry(value: Any, where: str) -> FileEntry:
+    if not isinstance(value, dict):
+        raise BundleError(f"{where}: a file entry is not a map; {REBUILD}")
+    texts = {key: get(value, key, str, where) for key in _MAX_TEXT}
+    size = get(value, "size", int, where)
+    check_name(texts["name"], where)
+    long = next((key for key, limit in _MAX_TEXT.items() if len(texts[key]) > limit), None)
+    if long is not None:
+        raise BundleError(f'{where}: "{long}" of {texts["name"]} has {len(texts[long])} characters; {REBUILD}')
+    if not 0 <= size <= MAX_ROLE_BYTES.get(texts["role"], MAX_FILE_BYTES):
+        raise BundleError(f"{where}: {texts['name']} ({texts['role']}) is said to have {size} bytes; {REBUILD}")
+    return FileEntry(size=size, **texts)
+
+
+def _read_verified(folder: Folder, entry: FileEntry) -> bytes:
+    with folder.open_file(entry.name, entry.size, REBUILD) as stream:
+        data = stream.read(entry.size + 1)
+    _check(folder, entry, len(data), hashlib.sha256(data).hexdigest())
+    return data
+
+
+def _open_verified(folder: Folder, entry: FileEntry) -> BinaryIO:
+    """The file, open and proved, without having held it in memory."""
+    stream = folder.open_file(entry.name, entry.size, REBUILD)
+    try:
+        digest, size = hashlib.sha256(), 0
+        while size <= entry.size and (block := stream.read(BLOCK)):
+            digest.update(block)
+            size += len(block)
+        _check(folder, entry, size, digest.hexdigest())
+    except BaseException:
+        stream.close()
+        raise
+    return stream
+
+
+def _check(folder: Folder, entry: FileEntry, size: int, sha256: str) -> None:
+    file = folder.path / entry.name
+    if size != entry.size:
+        raise BundleError(f"{file}: expected {entry.size} bytes, found {size}; {REBUILD}")
+    if sha256 != entry.sha256:
+        raise BundleError(f"{file}: altered (expected sha256 {entry.sha256[:16]}…, found {sha256[:16]}…); {REBUILD}")

@@ -1,0 +1,1 @@
+"""Arguments and printing. Knows nothing of how anything is done."""

@@ -1,0 +1,175 @@
+"""Asks whether a bundle works as it should on this device: integrity, environment, golden vectors, one decision."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from edgeret.bundle.codec import get_array
+from edgeret.bundle.layout import Manifest
+from edgeret.bundle.reader import unlisted
+from edgeret.errors import BundleError, EdgeretError
+from edgeret.fields import get, get_strings
+from edgeret.host import available_cpus, instruction_set
+from edgeret.inputs.query import check_query
+from edgeret.runtime.runtime import Runtime
+from edgeret.scoring.index import CROSSOVER, HNSW_ROLE, hnsw_available
+from edgeret.telemetry import came_too_late
+
+MIN_GOLDEN_COSINE: Mapping[str, float] = {"fp32": 0.9999, "fp16": 0.999, "int8": 0.98}
+MAX_GOLDEN = 16
+_DISTRIBUTIONS = (
+    "edgeret",
+    "numpy",
+    "onnxruntime",
+    "onnxruntime-gpu",
+    "tokenizers",
+    "msgpack",
+    "hnswlib",
+    "llama-cpp-python",
+    "jsonschema",
+)
+
+
+def examine(runtime: Runtime) -> dict[str, Any]:
+    """Findings about a loaded bundle: `{"ok", "checks": [{"name", "ok", "detail"}], "versions", "device"}`."""
+    checks = [
+        _check(
+            "integrity", True, f"{len(runtime.manifest.files)} files as listed, {runtime.manifest.content_hash[:12]}…"
+        ),
+        _golden(runtime),
+        _instructions(runtime),
+        _distributions(),
+        _telemetry(),
+        _index(runtime),
+        _decision(runtime),
+        *([_planner(runtime)] if runtime.advisor.has_planner else []),
+    ]
+    return {
+        "ok": all(check["ok"] for check in checks),
+        "checks": checks,
+        "versions": versions(),
+        "device": device(runtime),
+    }
+
+
+def versions() -> dict[str, str]:
+    """Versions of Python and of the distributions that matter, those that are installed."""
+    found = {"python": platform.python_version()}
+    for name in _DISTRIBUTIONS:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def device(runtime: Runtime) -> dict[str, Any]:
+    """What the runtime runs on, for reports: machine, CPUs, instruction set, threads, actual providers."""
+    return {
+        "machine": platform.machine(),
+        "system": f"{platform.system()} {platform.release()}",
+        "cpus": available_cpus(),
+        "instruction_set": instruction_set(),
+        "threads": runtime.encoder.threads,
+        "providers": list(runtime.encoder.providers),
+    }
+
+
+def golden_cosines(runtime: Runtime) -> list[float]:
+    """Cosines of this device's vectors to the build host's, one a golden query. Raises BundleError."""
+    queries = _golden_queries(runtime)
+    if not queries:
+        return []
+    where = f"{runtime.path} (golden)"
+    shape = (len(queries), runtime.encoder.spec.dimension)
+    vectors = get_array(get(runtime.manifest.info, "golden", dict, where), "vectors", "<f4", shape, where)
+    return [float(runtime.encoder.encode(q) @ v) for q, v in zip(queries, vectors, strict=True)]
+
+
+def _golden_queries(runtime: Runtime) -> tuple[str, ...]:
+    if "golden" not in runtime.manifest.info:
+        return ()
+    where = f"{runtime.path} (golden)"
+    queries = get_strings(get(runtime.manifest.info, "golden", dict, where), "queries", where)
+    if len(queries) > MAX_GOLDEN:
+        raise BundleError(f"{where}: {len(queries)} queries, at most {MAX_GOLDEN} are allowed; build the bundle again")
+    return tuple(check_query(query, where) for query in queries)
+
+
+def stray_files(folder: Path, manifest: Manifest) -> dict[str, Any]:
+    """A check that a bundle's folder holds nothing that its manifest does not list."""
+    strays = unlisted(folder, manifest)
+    detail = f"not in the manifest: {', '.join(strays[:5])}; delete them" if strays else "no file beside those listed"
+    return _check("no stray files", not strays, detail)
+
+
+def _check(name: str, ok: bool, detail: str) -> dict[str, Any]:
+    return {"name": name, "ok": ok, "detail": detail}
+
+
+def _golden(runtime: Runtime) -> dict[str, Any]:
+    cosines = golden_cosines(runtime)
+    if not cosines:
+        return _check("golden vectors", True, "none in this bundle, so there is nothing to compare with")
+    floor = MIN_GOLDEN_COSINE.get(runtime.encoder.spec.precision, 0.98)
+    worst = min(cosines)
+    detail = f"cosine to the build host's vectors at least {worst:.5f} over {len(cosines)} queries, {floor} needed"
+    if not worst >= floor:
+        detail += "; this CPU computes other vectors: build a bundle here, or with --precision fp32"
+    return _check("golden vectors", bool(np.isfinite(worst)) and worst >= floor, detail)
+
+
+def _instructions(runtime: Runtime) -> dict[str, Any]:
+    spec, here = runtime.encoder.spec, instruction_set()
+    if spec.precision != "int8" or spec.instruction_set == here:
+        return _check("instruction set", True, f"{spec.precision} for {spec.instruction_set}, this CPU has {here}")
+    detail = f"int8 was made for {spec.instruction_set}, this CPU has {here}: speed and, a little, vectors may differ"
+    return _check("instruction set", True, detail)
+
+
+def _distributions() -> dict[str, Any]:
+    found = versions()
+    both = "onnxruntime" in found and "onnxruntime-gpu" in found
+    detail = "onnxruntime and onnxruntime-gpu overwrite each other; keep one: pip uninstall onnxruntime onnxruntime-gpu"
+    return _check("one ONNX Runtime", not both, detail if both else ", ".join(f"{k} {v}" for k, v in found.items()))
+
+
+def _telemetry() -> dict[str, Any]:
+    detail = "switched off before ONNX Runtime was imported"
+    if came_too_late():
+        detail = (
+            "ONNX Runtime was imported before edgeret, with its telemetry on, and may send what it knows of this "
+            "device; import edgeret first, or start Python with ORT_DISABLE_TELEMETRY=1"
+        )
+    return _check("no telemetry", not came_too_late(), detail)
+
+
+def _index(runtime: Runtime) -> dict[str, Any]:
+    detail = f"{runtime.index.kind} over {len(runtime.index.names)} tools"
+    if runtime.manifest.file(HNSW_ROLE) and len(runtime.index.names) >= CROSSOVER and not hnsw_available():
+        detail += "; the bundle's HNSW graph is not used. Install it with: pip install 'edgeret[hnsw]'"
+    return _check("index", True, detail)
+
+
+def _decision(runtime: Runtime) -> dict[str, Any]:
+    query = next(iter(_golden_queries(runtime)), "hello")
+    decision = runtime.task(query).next(policy="heads")
+    total = sum(c.probability for c in runtime.task(query).candidates())
+    detail = f"{decision.tool} with probability {decision.probability:.3f}; probabilities sum to {total:.5f}"
+    return _check("a decision", abs(total - 1) < 1e-3, detail)
+
+
+def _planner(runtime: Runtime) -> dict[str, Any]:
+    """Whether the planner can be loaded and asked; the heads decide without it, but the bundle promised one."""
+    task = runtime.task("find a file and send it")
+    try:
+        usage = runtime.advisor.ask(task.prompt(), task.candidates(4), alone=True)[1]
+    except EdgeretError as error:
+        return _check("planner", False, str(error))
+    return _check("planner", True, f"answered in {usage.ms:.0f} ms, {usage.tokens_evaluated} tokens read")

@@ -1,0 +1,82 @@
+"""Options that several commands share, and what they ask for. Prints nothing."""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+from edgeret.encoders.providers import NAMES
+from edgeret.errors import InputError
+from edgeret.runtime.runtime import Runtime, load
+from edgeret.runtime.task import COVERAGE
+from edgeret.scoring.index import INDEX_KINDS
+
+
+def add_runtime_options(parser: argparse.ArgumentParser) -> None:
+    """Adds the options of `edgeret.load` that a command line can give."""
+    parser.add_argument(
+        "--provider", action="append", metavar="NAME", help=f"execution provider: {', '.join(NAMES)} (default: cpu)"
+    )
+    add_content_hash(parser)
+    parser.add_argument(
+        "--index", choices=INDEX_KINDS, default="auto", help="how tools are searched (default: %(default)s)"
+    )
+    parser.add_argument("--allow-fallback", action="store_true", help="run on the CPU where the provider cannot be had")
+    parser.add_argument("--threads", type=int, metavar="N", help="CPU threads (default: what this process may use)")
+    parser.add_argument(
+        "--gpu-layers", type=int, default=0, metavar="N", help="planner layers on a GPU (default: 0; -1: all)"
+    )
+    parser.add_argument(
+        "--state-folder", metavar="FOLDER", help="where the planner's cache for its constant prompt is kept"
+    )
+
+
+def add_content_hash(parser: argparse.ArgumentParser) -> None:
+    """Adds the option that names the very bundle that is wanted."""
+    parser.add_argument("--content-hash", metavar="HEX", help="refuse any bundle but the one with this content hash")
+
+
+def load_runtime(arguments: argparse.Namespace) -> Runtime:
+    """The runtime that the options of `add_runtime_options` ask for."""
+    if arguments.threads is not None and arguments.threads < 1:
+        raise InputError(f"--threads must be at least 1, found {arguments.threads}")
+    return load(
+        arguments.bundle,
+        providers=arguments.provider or ("cpu",),
+        allow_fallback=arguments.allow_fallback,
+        threads=arguments.threads,
+        gpu_layers=arguments.gpu_layers,
+        state_folder=arguments.state_folder,
+        content_hash=arguments.content_hash,
+        index=arguments.index,
+    )
+
+
+def parse_history(text: str) -> list[str]:
+    """Tool names from `a,b,c`, or from a JSON array where names hold commas. Raises InputError."""
+    if text.lstrip().startswith("["):
+        try:
+            names = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise InputError(f"--history: not a JSON array ({error})") from None
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            raise InputError("--history: a JSON array of tool names is needed")
+        return list(names)
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def add_mask_options(parser: argparse.ArgumentParser) -> None:
+    """Adds what shapes a planner's mask and prompt, whatever the masking."""
+    parser.add_argument(
+        "--weighted",
+        choices=("auto", "yes", "no"),
+        default="auto",
+        help="whether prompts show probabilities (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--coverage",
+        type=float,
+        default=COVERAGE,
+        metavar="C",
+        help="how often the mask should hold what is right (default: %(default)s)",
+    )

@@ -1,0 +1,84 @@
+"""What every encoder has in common: its specification, and how a text's parts are pooled. Knows nothing of tools."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeret.errors import BundleError
+from edgeret.fields import get
+from edgeret.types import SEGMENTS
+
+OUTPUT, TOKENS_OUTPUT = "sentence_embedding", "token_embeddings"
+
+MAX_DIMENSION, MAX_TOKENS, MAX_PREFIX = 1 << 16, 8192, 1000
+
+POOLINGS, PRECISIONS = ("mean", "cls", "max", "lasttoken"), ("fp32", "fp16", "int8")
+
+
+@dataclass(frozen=True, slots=True)
+class EncoderSpec:
+    """What turns text into this encoder's vectors; every field is part of the fingerprint.
+
+    `dimension` is the vector's length, `max_tokens` where a text is cut, `pooling` and `normalised` what the graph
+    does after its last layer, `query_prefix` and `tool_prefix` what is put before the text, `precision` one of fp32,
+    fp16, int8 and `instruction_set` the CPU family that int8 was quantised for ("any" otherwise).
+    """
+
+    dimension: int
+    max_tokens: int
+    pooling: str
+    normalised: bool
+    query_prefix: str
+    tool_prefix: str
+    precision: str
+    instruction_set: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields as plain data, for the manifest and the fingerprint."""
+        return asdict(self)
+
+    @staticmethod
+    def from_dict(value: dict[str, Any], where: str) -> EncoderSpec:
+        """Reads the fields back. Raises BundleError when one is missing, of another type or out of its range."""
+        spec = EncoderSpec(
+            dimension=get(value, "dimension", int, where),
+            max_tokens=get(value, "max_tokens", int, where),
+            pooling=get(value, "pooling", str, where),
+            normalised=get(value, "normalised", bool, where),
+            query_prefix=get(value, "query_prefix", str, where),
+            tool_prefix=get(value, "tool_prefix", str, where),
+            precision=get(value, "precision", str, where),
+            instruction_set=get(value, "instruction_set", str, where),
+        )
+        for name, limit in (("dimension", MAX_DIMENSION), ("max_tokens", MAX_TOKENS)):
+            if not 0 < value[name] <= limit:
+                raise BundleError(
+                    f'{where}: "{name}" must be 1 to {limit}, found {value[name]}; build the bundle again'
+                )
+        for name, known in (("pooling", POOLINGS), ("precision", PRECISIONS)):
+            if value[name] not in known:
+                raise BundleError(f'{where}: "{name}" must be one of {", ".join(known)}; build the bundle again')
+        for name in ("query_prefix", "tool_prefix", "instruction_set"):
+            if len(value[name]) > MAX_PREFIX:
+                raise BundleError(f'{where}: "{name}" has more than {MAX_PREFIX} characters; build the bundle again')
+        return spec
+
+
+def segment_means(tokens: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Unit means of the consecutive thirds of a text's token vectors (tokens, dimension), float32
+    (SEGMENTS, dimension). The first and the last token ([CLS], [SEP]) stand for no word and are left out.
+    """
+    words = tokens[1:-1]
+    if len(words) < SEGMENTS:
+        means = np.zeros((SEGMENTS, tokens.shape[1]), np.float32)
+        for i, word in enumerate(words):
+            means[i * SEGMENTS // len(words)] = word
+    else:
+        # Word i belongs to part floor(i * SEGMENTS / words), so part j begins at ceil(j * words / SEGMENTS).
+        means = np.add.reduceat(words, [-(-j * len(words) // SEGMENTS) for j in range(SEGMENTS)], axis=0)
+    means /= np.sqrt(np.maximum(np.einsum("ij,ij->i", means, means), np.float32(1e-24)))[:, None]
+    return means

@@ -1,0 +1,200 @@
+"""Text to unit vector, on ONNX Runtime. Knows nothing of tools.
+
+The graph itself pools and normalises, so one run gives the vector. Texts are encoded one at a time: dynamic int8
+quantisation scales activations over the whole batch, so a text's vector would depend on its neighbours. Both files are
+checked before the libraries that parse them see a byte, and what comes out of the graph before anybody uses it.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeret.encoders.base import OUTPUT, TOKENS_OUTPUT, EncoderSpec, segment_means
+from edgeret.encoders.providers import ProviderChoice, create_session, import_onnxruntime, name_of
+from edgeret.errors import BundleError, InputError
+from edgeret.types import SEGMENTS
+
+STATIC_TOKENS = 128
+NOWHERE = f"{os.devnull}/edgeret"
+REBUILD = "build the bundle again"
+ROLE, TOKENIZER_ROLE = "encoder", "tokenizer"
+UNIT_TOLERANCE = 0.01
+"""By how much the squared length of a vector may differ from 1."""
+
+
+class Encoder:
+    """An embedding model. Immutable after construction and safe to use from several threads."""
+
+    def __init__(
+        self,
+        model: bytes,
+        tokenizer: bytes,
+        spec: EncoderSpec,
+        choice: ProviderChoice,
+        threads: int,
+        static_tokens: int | None = None,
+        where: str = "encoder",
+    ) -> None:
+        """Starts an ONNX Runtime session with `threads` CPU threads; `where` is what messages call this encoder.
+
+        `static_tokens` pads every text to one length (and cuts it there), as NPU compilers want; None leaves shapes
+        dynamic unless the provider needs them fixed. Raises ProviderError, and BundleError for a graph or a tokenizer
+        that is not one of an encoder, or could take too much time or memory.
+        """
+        from tokenizers import Tokenizer
+
+        from edgeret.encoders.checks import (  # with the first bundle, as the libraries that they guard
+            onnx_file,
+            tokenizer_file,
+        )
+
+        ort = import_onnxruntime()
+        self.spec = spec
+        self.threads = threads
+        self._where = where
+        self._static = static_tokens or (STATIC_TOKENS if choice.static else None)
+        longest = min(spec.max_tokens, self._static or spec.max_tokens)
+        tokenizer_file.check(tokenizer, longest, f"{where}: tokenizer")
+        onnx_file.check(model, self._static or longest, where)
+        options = ort.SessionOptions()
+        options.intra_op_num_threads = threads
+        options.inter_op_num_threads = 1
+        options.log_severity_level = 3
+        # Worker threads spin while a run lasts and stop with it; left spinning, they took half the speed (and the
+        # battery) from the decisions that follow an encoding.
+        options.add_session_config_entry("session.force_spinning_stop", "1")
+        # Constants would be computed while the session is made, for as long as a forger likes. Our graphs have none
+        # left to compute, and their speed is the same.
+        options.add_session_config_entry("optimization.disable_specified_optimizers", "ConstantFolding")
+        # A graph may name outside files for its weights, found next to the process; none of ours does, so there is
+        # no folder to find them in.
+        options.add_session_config_entry("session.model_external_initializers_file_folder_path", NOWHERE)
+        if self._static is not None:
+            options.add_free_dimension_override_by_name("batch_size", 1)
+            options.add_free_dimension_override_by_name("sequence_length", self._static)
+        self._session = create_session(model, choice, options)
+        self._bound = choice.bound
+        self._inputs = frozenset(i.name for i in self._session.get_inputs())
+        outputs = {o.name: o.type for o in self._session.get_outputs()}
+        for name in (OUTPUT, TOKENS_OUTPUT):
+            if outputs.get(name) != "tensor(float)":
+                raise BundleError(f"{where}: output {name} must be tensor(float), found {outputs.get(name)}; {REBUILD}")
+        try:
+            self._tokenizer: Any = Tokenizer.from_buffer(tokenizer)
+            self._tokenizer.no_padding()
+            self._tokenizer.enable_truncation(longest)
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:  # a Rust panic is no Exception
+            raise self._failure("the tokenizers library cannot read the tokenizer", error) from None
+
+    @property
+    def providers(self) -> tuple[str, ...]:
+        """The execution providers that the session really has, first the one that runs."""
+        return tuple(name_of(p) for p in self._session.get_providers())
+
+    def tokenize(self, text: str) -> NDArray[np.int64]:
+        """Token ids of `text`, shape (tokens,), cut at the spec's `max_tokens`. Raises BundleError if the tokenizer
+        fails."""
+        try:
+            return np.array(self._tokenizer.encode(text).ids, dtype=np.int64)
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:  # a Rust panic is no Exception
+            raise self._failure("the tokenizers library cannot encode a text", error) from None
+
+    def embed(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
+        """The unit vector of tokenised text: ids (tokens,) to float32 (dimension,). Raises BundleError, here and below,
+        if the graph fails or gives something else."""
+        vector: NDArray[np.float32] = self._run([ids], [OUTPUT])[0][0]
+        self._check_unit(float(vector.dot(vector)))
+        return vector
+
+    def embed_segments(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Unit vectors of the whole text and, from the same run, of its consecutive parts: float32
+        (1 + SEGMENTS, dimension). A part without a token of its own (very short texts) is a row of zeros.
+        """
+        whole, tokens = self._run([ids], [OUTPUT, TOKENS_OUTPUT])
+        vector, words = whole[0], tokens[0, : len(ids)]
+        self._check_unit(float(vector.dot(vector)))
+        numbers = words.reshape(-1)
+        if not math.isfinite(numbers.dot(numbers)):
+            raise BundleError(f"{self._where}: output {TOKENS_OUTPUT} holds numbers that are not finite; {REBUILD}")
+        rows = np.empty((1 + SEGMENTS, whole.shape[1]), np.float32)
+        rows[0] = vector
+        rows[1:] = segment_means(words)
+        return rows
+
+    def embed_batch(self, batch: Sequence[NDArray[np.int64]]) -> NDArray[np.float32]:
+        """Unit vectors of several texts in one run, float32 (len(batch), dimension), padded to the longest.
+
+        For bulk work where throughput counts: with int8 a vector depends, a little, on its neighbours. Raises
+        InputError where shapes are static.
+        """
+        if self._static is not None:
+            raise InputError("this encoder takes one text at a time: its shapes are static")
+        if not batch:
+            return np.zeros((0, self.spec.dimension), np.float32)
+        vectors = self._run(batch, [OUTPUT])[0]
+        for squared in np.einsum("ij,ij->i", vectors, vectors).tolist():
+            self._check_unit(squared)
+        return vectors
+
+    def _failure(self, what: str, error: BaseException) -> BundleError:
+        return BundleError(f"{self._where}: {what} ({' '.join(str(error).split())[:300]}); {REBUILD}")
+
+    def _check_unit(self, squared: float) -> None:
+        # Written so that NaN, which is neither near 1 nor far from it, is refused too.
+        if not abs(squared - 1) < UNIT_TOLERANCE:
+            raise BundleError(
+                f"{self._where}: output {OUTPUT} must have length 1 (squared, within {UNIT_TOLERANCE}), "
+                f"found {squared:.3g}; {REBUILD}"
+            )
+
+    def _run(self, batch: Sequence[NDArray[np.int64]], outputs: list[str]) -> list[NDArray[np.float32]]:
+        shape = (len(batch), self._static or max(map(len, batch)))
+        if not shape[1]:
+            raise InputError("a text without a single token has no vector; give one with words")
+        inputs = {"input_ids": np.zeros(shape, np.int64), "attention_mask": np.zeros(shape, np.int64)}
+        for row, ids in enumerate(batch):
+            inputs["input_ids"][row, : len(ids)] = ids
+            inputs["attention_mask"][row, : len(ids)] = 1
+        if "token_type_ids" in self._inputs:
+            inputs["token_type_ids"] = np.zeros(shape, np.int64)
+        result: list[NDArray[np.float32]]
+        try:
+            if self._bound:
+                # ONNX Runtime then copies once each way, and not node by node.
+                binding = self._session.io_binding()
+                for name, value in inputs.items():
+                    binding.bind_cpu_input(name, value)
+                for name in outputs:
+                    binding.bind_output(name, "cpu")
+                self._session.run_with_iobinding(binding)
+                result = binding.copy_outputs_to_cpu()
+            else:
+                result = self._session.run(outputs, inputs)
+        except Exception as error:  # ONNX Runtime raises a different class a cause, all outside a common root
+            raise self._failure("ONNX Runtime cannot run the graph", error) from None
+        for name, found in zip(outputs, result, strict=True):
+            expected = (shape[0], self.spec.dimension) if name == OUTPUT else (*shape, self.spec.dimension)
+            if found.shape != expected:
+                raise BundleError(
+                    f"{self._where}: output {name} must have shape {expected}, found {found.shape}; {REBUILD}"
+                )
+        return result
+
+    def encode(self, text: str) -> NDArray[np.float32]:
+        """The unit vector of a query's text, float32 (dimension,); the spec's query prefix is put before it."""
+        return self.embed(self.tokenize(self.spec.query_prefix + text))
+
+    def encode_tools(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Unit vectors of tool texts, float32 (len(texts), dimension)."""
+        rows = [self.embed(self.tokenize(self.spec.tool_prefix + text)) for text in texts]
+        return np.stack(rows) if rows else np.zeros((0, self.spec.dimension), np.float32)

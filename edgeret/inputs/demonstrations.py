@@ -1,0 +1,136 @@
+"""Demonstrations (queries with the calls that solved them) and retrieval queries: reads, checks, walks step by step."""
+
+from __future__ import annotations
+
+import reprlib
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from edgeret.errors import InputError
+from edgeret.inputs.jsonl import list_field, parse_objects, plain, read_text, text_field
+from edgeret.inputs.query import check_query
+from edgeret.quoting import quoted
+from edgeret.types import END, Call
+
+MAX_CALLS = 256
+"""Of one plan; the longest of 7,140 public ones has 6."""
+MAX_ARGUMENTS_BYTES = 1 << 20
+"""Of one call's arguments as JSON."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One decision of a plan: the tools called so far, and the acceptable next ones (`F*_t` of the DTDR paper)."""
+
+    history: tuple[str, ...]
+    acceptable: frozenset[str]
+    taken: str
+
+
+@dataclass(frozen=True, slots=True)
+class Demonstration:
+    """A query with its calls. `links` None: a chain; otherwise pairs (i, j): call j needs the output of call i."""
+
+    id: str
+    query: str
+    calls: tuple[Call, ...]
+    links: tuple[tuple[int, int], ...] | None = None
+
+    def steps(self, order: Sequence[int] | None = None) -> list[Step]:
+        """The plan's decisions, teacher-forced, the last one being `<end>` (appendix D of the DTDR paper).
+
+        `order` is a permutation of the calls that respects the links; None takes the calls as written. In a DAG every
+        call whose predecessors are done is acceptable; in a chain only the next one is.
+        """
+        order = range(len(self.calls)) if order is None else order
+        steps: list[Step] = []
+        done: list[int] = []
+        for position in [*order, None]:
+            ready = self.ready(done)
+            taken = END if position is None else self.calls[position].tool
+            acceptable = frozenset(self.calls[i].tool for i in ready) if ready else frozenset((END,))
+            steps.append(Step(tuple(self.calls[i].tool for i in done), acceptable, taken))
+            if position is not None:
+                done.append(position)
+        return steps
+
+    def ready(self, done: Collection[int]) -> list[int]:
+        """Indices of the calls that may come next once the calls `done` have been made."""
+        if self.links is None:
+            return [len(done)] if len(done) < len(self.calls) else []
+        waiting = {j for i, j in self.links if i not in done}
+        return [i for i in range(len(self.calls)) if i not in done and i not in waiting]
+
+
+def read_demonstrations(path: str | Path, tools: Collection[str]) -> list[Demonstration]:
+    """Demonstrations of a JSONL file, in file order. `tools` are the known names.
+
+    Raises InputError at the first line that does not parse, calls an unknown tool, or whose links are no DAG along
+    the order of the calls.
+    """
+    path = Path(path)
+    known = frozenset(tools)
+    found: list[Demonstration] = []
+    for where, value in parse_objects(read_text(path, "demonstrations as JSONL"), path):
+        query, calls = parse_plan(value, where)
+        unknown = next((call.tool for call in calls if call.tool not in known), None)
+        if unknown is not None:
+            raise InputError(f"{where}: unknown tool {quoted(unknown)} in a call; it is not among the tools given")
+        links = _links(where, value["links"], len(calls)) if value.get("links") is not None else None
+        found.append(Demonstration(str(value.get("id", len(found))), query, calls, links))
+    if not found:
+        raise InputError(f"{path}: no demonstrations in it")
+    return found
+
+
+def parse_plan(value: dict[str, Any], where: str) -> tuple[str, tuple[Call, ...]]:
+    """The query and the calls of a decoded demonstration, whatever tools there are. Raises InputError."""
+    query = check_query(text_field(where, value, "query"), where)
+    entries = list_field(where, value, "calls")
+    if len(entries) > MAX_CALLS:
+        raise InputError(f"{where}: {len(entries)} calls, at most {MAX_CALLS} are allowed; split the request")
+    return query, tuple(_call(where, entry) for entry in entries)
+
+
+def linear_extensions(demonstration: Demonstration, limit: int) -> Iterator[tuple[int, ...]]:
+    """Up to `limit` orders of the calls that respect the links, the written one first, then lexicographic ones."""
+    count = len(demonstration.calls)
+    written = tuple(range(count))
+    yield written
+    found = 1
+    pending: list[tuple[int, ...]] = [()]
+    while pending and found < limit:
+        prefix = pending.pop()
+        if len(prefix) == count:
+            if prefix != written:
+                found += 1
+                yield prefix
+            continue
+        pending.extend((*prefix, i) for i in reversed(demonstration.ready(prefix)))
+
+
+def _call(where: str, entry: Any) -> Call:
+    if not isinstance(entry, dict):
+        raise InputError(f'{where}: a call must be {{"tool": …}}, found {type(entry).__name__}')
+    name = text_field(where, entry, "tool")
+    arguments = {} if entry.get("arguments") is None else entry["arguments"]
+    if not isinstance(arguments, dict):
+        raise InputError(f'{where}: "arguments" must be an object, found {type(arguments).__name__}')
+    try:
+        return Call(name, plain(arguments, MAX_ARGUMENTS_BYTES))
+    except ValueError as error:
+        raise InputError(f'{where}: "arguments" of {quoted(name)} cannot be taken ({error}); shorten them') from None
+
+
+def _links(where: str, value: Any, n_calls: int) -> tuple[tuple[int, int], ...]:
+    links: list[tuple[int, int]] = []
+    for pair in value if isinstance(value, list) else [value]:
+        match pair:
+            case [int(i), int(j)] if 0 <= i < j < n_calls:
+                links.append((i, j))
+            case _:
+                shown = reprlib.repr(pair)
+                raise InputError(f'{where}: "links" must be pairs [i, j] with 0 <= i < j < {n_calls}, found {shown}')
+    return tuple(links)

@@ -1,0 +1,54 @@
+"""Queries, and queries with the tools that fit them: reads and checks. Knows nothing of calls."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+
+from edgeret.errors import InputError
+from edgeret.inputs.jsonl import is_text, list_field, parse_objects, read_text, text_field
+from edgeret.quoting import quoted
+
+MAX_QUERY_CHARS = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class RetrievalQuery:
+    """A query with the tools that fit it; an empty set means that none does."""
+
+    id: str
+    query: str
+    tools: frozenset[str]
+
+
+def check_query(query: str, where: str = "query") -> str:
+    """The query, unless it is blank or longer than `MAX_QUERY_CHARS`. Raises InputError."""
+    if not query.strip():
+        raise InputError(f"{where}: empty; give the user's words")
+    if not is_text(query):
+        raise InputError(f"{where}: holds half a surrogate pair, which no text can; check its encoding")
+    if len(query) > MAX_QUERY_CHARS:
+        raise InputError(f"{where}: {len(query)} characters, at most {MAX_QUERY_CHARS} are allowed; shorten the text")
+    return query
+
+
+def read_queries(path: str | Path, tools: Collection[str] | None = None) -> list[RetrievalQuery]:
+    """Retrieval queries of a JSONL file, in file order; names are checked against `tools` unless None.
+
+    Raises InputError at the first line that does not parse or names an unknown tool.
+    """
+    path = Path(path)
+    known = None if tools is None else frozenset(tools)
+    found: list[RetrievalQuery] = []
+    for where, value in parse_objects(read_text(path, "queries as JSONL"), path):
+        query = check_query(text_field(where, value, "query"), where)
+        names = list_field(where, value, "tools")
+        for name in names:
+            if not isinstance(name, str) or (known is not None and name not in known):
+                shown = quoted(name) if isinstance(name, str) else type(name).__name__
+                raise InputError(f'{where}: unknown tool {shown} in "tools"; it is not among the tools given')
+        found.append(RetrievalQuery(str(value.get("id", len(found))), query, frozenset(names)))
+    if not found:
+        raise InputError(f"{path}: no queries in it")
+    return found

@@ -1,0 +1,280 @@
+"""Asks a small language model which of a few functions comes next, and with which arguments.
+
+It cannot answer anything else: candidates are scored by their likelihood as the answer, all behind one prompt, and
+arguments are written under a grammar. What was read once stays in the model's cache and is not read again.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeret.errors import BundleError, PlannerError
+from edgeret.fields import get
+from edgeret.planner.chat import CHAT_FORMATS, STOPS, ChatFormat, Piece, Prompt, render
+from edgeret.planner.llama import MAX_SEQUENCES, Engine, Entry, log_probabilities
+from edgeret.quoting import quoted
+from edgeret.types import Usage
+
+ROLE, LICENCE_ROLE, EXAMPLES_ROLE = "planner", "planner-licence", "examples"
+SELECT, FILL = 0, 1
+"""Sequences of the cache that keep the last prompt of each kind."""
+_FIRST_ANSWER = 2
+_GROUP = MAX_SEQUENCES - _FIRST_ANSWER
+_GROUP_BYTES = 64 << 20
+"""What the logits behind a group's tokens may take: 341 tokens of SmolLM2, 64 of Gemma 3."""
+MAX_ANSWER_TOKENS = 384
+_TOKEN_BYTES = 16
+"""A prompt with more bytes for every token of the context is not even split into tokens. English has 4 to 5."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlannerSpec:
+    """What a planner's model needs to be asked: its chat format, and the largest context it was trained for."""
+
+    chat: ChatFormat
+    context: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields as plain data, for the manifest."""
+        return asdict(self)
+
+    @staticmethod
+    def from_dict(value: Mapping[str, Any], where: str) -> PlannerSpec:
+        """Reads the fields back. Raises BundleError."""
+        chat = get(value, "chat", str, where)
+        context = get(value, "context", int, where)
+        known = next((c for c in CHAT_FORMATS if c == chat), None)
+        if known is None or not 0 < context <= 1 << 24:
+            raise BundleError(f"{where}: a planner with chat format {quoted(chat)} and a context of {context} tokens")
+        return PlannerSpec(known, context)
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """The log-likelihood of every answer given the prompt (answers,), and how many tokens each has (answers,)."""
+
+    log_likelihood: NDArray[np.float64]
+    lengths: NDArray[np.intp]
+    usage: Usage
+
+
+class Planner:
+    """A language model in the bundle's service. Threads take turns."""
+
+    def __init__(
+        self, path: str | Path, spec: PlannerSpec, threads: int, gpu_layers: int = 0, name: str | None = None
+    ) -> None:
+        """Loads a GGUF file, called `name` in messages. Raises PlannerError, or MissingExtraError without
+        llama-cpp-python."""
+        self.spec = spec
+        self._engine = Engine(str(path), threads, gpu_layers, name)
+        self._lock = threading.Lock()
+        self._kept: dict[int, list[int]] = {SELECT: [], FILL: []}
+        self._stop = self._engine.tokenize(STOPS[spec.chat], markup=True)
+        if len(self._stop) != 1:
+            raise PlannerError(
+                f"{name or path}: no single token for {STOPS[spec.chat]!r}, which ends an answer in the chat format "
+                f"{spec.chat}; build the bundle with another planner or chat format"
+            )
+
+    def count(self, prompt: Prompt) -> tuple[int, int]:
+        """Tokens of a prompt's constant and variable part."""
+        constant, variable = self._tokens(prompt)
+        return len(constant), len(variable)
+
+    def score(self, prompt: Prompt, answers: Sequence[str]) -> Scores:
+        """How likely each of `answers` is as the model's whole reply.
+
+        The prompt is read as far as it is not in the cache; the answers, as a tree of their tokens, are read behind
+        it in as few batches as there is room for. Raises PlannerError if the prompt is longer than the context.
+        """
+        started = perf_counter()
+        replies = [self._reply(answer) for answer in answers]
+        groups = self._groups(replies)
+        likelihood: list[float] = []
+        with self._lock:
+            constant, variable = self._tokens(prompt)
+            tokens = constant + variable
+            room = max(sum(map(len, group)) for group in groups)
+            last, read = self._read(SELECT, tokens, room, max(map(len, replies)))
+            evaluated = read
+            for group in groups:
+                found, size = self._score_group(last, len(tokens), group)
+                likelihood += found
+                evaluated += size
+        usage = self._usage(constant, variable, read, evaluated, started)
+        return Scores(np.array(likelihood), np.array([len(reply) for reply in replies], np.intp), usage)
+
+    def write(self, prompt: Prompt, gbnf: str, max_tokens: int = MAX_ANSWER_TOKENS) -> tuple[str, bool, Usage]:
+        """The model's most likely reply under a grammar with the rule `root`, token by token; whether the grammar was
+        complete within `max_tokens`; and what it cost. Raises PlannerError for a grammar that llama.cpp refuses."""
+        started = perf_counter()
+        reply: list[int] = []
+        with self._lock, self._engine.grammar(gbnf) as grammar:
+            constant, variable = self._tokens(prompt)
+            tokens = constant + variable
+            logits, read = self._read(FILL, tokens, max_tokens, max_tokens)
+            finished = False
+            while len(reply) < max_tokens:
+                token = grammar.pick(logits)
+                if self._engine.ends(token):
+                    finished = True
+                    break
+                entry = Entry(token, len(tokens) + len(reply), (FILL,), True)
+                reply.append(token)
+                logits = self._decode([entry])[0]
+            self._forget(FILL, len(tokens))
+            text = self._engine.text(reply)
+        return text, finished, self._usage(constant, variable, read, read + len(reply), started)
+
+    def save(self, prompt: Prompt) -> bytes:
+        """Reads the constant part of a selection prompt and gives the cache's state behind it, for `restore`."""
+        with self._lock:
+            constant, _ = self._tokens(prompt)
+            self._read(SELECT, constant, 0, 0)
+            return self._engine.save(SELECT)
+
+    def restore(self, prompt: Prompt, state: bytes) -> bool:
+        """Puts back what `save` gave for the same model, prompt and llama.cpp; False if llama.cpp refuses it."""
+        with self._lock:
+            constant, _ = self._tokens(prompt)
+            self._reserve(SELECT, len(constant))
+            self._forget(SELECT, 0)
+            if not self._engine.restore(SELECT, state):
+                self._forget(SELECT, 0)
+                return False
+            self._kept[SELECT] = constant
+            return True
+
+    def clear(self) -> None:
+        """Empties the cache: the next prompt of each kind is read from its beginning."""
+        with self._lock:
+            for sequence in (SELECT, FILL) if self._engine.cells else ():
+                self._forget(sequence, 0)
+
+    def _reply(self, answer: str) -> tuple[int, ...]:
+        """An answer's tokens with the one that ends it."""
+        tokens = (*self._engine.tokenize(answer[: _TOKEN_BYTES * MAX_ANSWER_TOKENS]), *self._stop)
+        if len(tokens) > MAX_ANSWER_TOKENS:
+            raise PlannerError(
+                f"the answer {answer[:40]!r}… has more than {MAX_ANSWER_TOKENS} tokens; give the tool a shorter name"
+            )
+        return tokens
+
+    def _groups(self, replies: Sequence[tuple[int, ...]]) -> list[list[tuple[int, ...]]]:
+        """The replies in groups that there are sequences for, and memory for their logits."""
+        groups: list[list[tuple[int, ...]]] = []
+        room = 0
+        for reply in replies:
+            if not groups or len(groups[-1]) == _GROUP or len(reply) > room:
+                groups.append([])
+                room = _GROUP_BYTES // (4 * self._engine.tokens)
+            groups[-1].append(reply)
+            room -= len(reply)
+        return groups
+
+    def _tokens(self, prompt: Prompt) -> tuple[list[int], list[int]]:
+        constant, variable = render(prompt, self.spec.chat)
+        size = sum(len(piece.text) for piece in (*constant, *variable))
+        if size > _TOKEN_BYTES * self.spec.context:
+            raise PlannerError(
+                f"the prompt has {size} characters, far more than the planner's context of {self.spec.context} tokens; "
+                "mask hard, shorten the tools' descriptions or build with another planner"
+            )
+        return self._tokenize(constant, True), self._tokenize(variable, not constant)
+
+    def _tokenize(self, pieces: Sequence[Piece], first: bool) -> list[int]:
+        tokens: list[int] = []
+        for piece in pieces:
+            if piece.text:
+                tokens += self._engine.tokenize(piece.text, markup=piece.markup, first=first)
+                first = False
+        return tokens
+
+    def _reserve(self, sequence: int, cells: int) -> None:
+        """Room for so many tokens beside what the other sequence keeps."""
+        others = sum(len(kept) for other, kept in self._kept.items() if other != sequence)
+        if self._engine.reserve(others + cells):
+            self._kept = {SELECT: [], FILL: []}
+
+    def _read(self, sequence: int, tokens: list[int], room: int, longest: int) -> tuple[NDArray[np.float32], int]:
+        """Brings a prompt into the cache: the logits behind its last token, and how many tokens had to be read.
+
+        `room` are the cells that answers will need, `longest` the positions of the longest one.
+        """
+        if not tokens:
+            raise PlannerError("the planner's vocabulary has no token for anything in the prompt")
+        if len(tokens) + longest > self.spec.context:
+            raise PlannerError(
+                f"the prompt has {len(tokens)} tokens and its answer up to {longest}, but the planner's context is "
+                f"{self.spec.context}; mask hard, shorten the tools' descriptions or build with another planner"
+            )
+        self._reserve(sequence, len(tokens) + room)
+        kept = self._kept[sequence]
+        # The last token is always read again, since its logits are wanted.
+        limit = min(len(kept), len(tokens) - 1)
+        common = next((i for i in range(limit) if kept[i] != tokens[i]), limit)
+        common = self._forget(sequence, common)
+        last = len(tokens) - 1
+        entries = [Entry(token, i, (sequence,), i == last) for i, token in enumerate(tokens[common:], common)]
+        logits = self._decode(entries)[-1]
+        self._kept[sequence] = tokens
+        return logits, len(entries)
+
+    def _decode(self, entries: Sequence[Entry]) -> list[NDArray[np.float32]]:
+        """Reads tokens; should that fail, nothing is known of what the cache holds, and it is emptied."""
+        try:
+            return self._engine.decode(entries)
+        except PlannerError:
+            self._engine.clear()
+            self._kept = {SELECT: [], FILL: []}
+            raise
+
+    def _forget(self, sequence: int, start: int) -> int:
+        """Cuts a sequence to `start` tokens; a model that cannot cut forgets it all. The tokens that are left."""
+        if not self._engine.forget(sequence, start):
+            self._engine.forget(sequence)
+            start = 0
+        self._kept[sequence] = self._kept[sequence][:start]
+        return start
+
+    def _score_group(
+        self, last: NDArray[np.float32], start: int, replies: Sequence[tuple[int, ...]]
+    ) -> tuple[list[float], int]:
+        """Log-likelihoods of replies that fit into the cache's sequences together, and how many tokens were read.
+
+        Replies that begin alike share those tokens: one node of the tree belongs to all of their sequences.
+        """
+        members: dict[tuple[int, ...], list[int]] = {}
+        for i, reply in enumerate(replies):
+            for depth in range(1, len(reply)):
+                members.setdefault(reply[:depth], []).append(_FIRST_ANSWER + i)
+            self._engine.share(SELECT, _FIRST_ANSWER + i)
+        prefixes = sorted(members, key=len)
+        entries = [Entry(p[-1], start + len(p) - 1, tuple(members[p]), True) for p in prefixes]
+        behind = dict(zip(prefixes, self._decode(entries), strict=True)) | {(): last}
+        for i in range(len(replies)):
+            self._engine.forget(_FIRST_ANSWER + i)
+        following: dict[tuple[int, ...], set[int]] = {}
+        for reply in replies:
+            for depth, token in enumerate(reply):
+                following.setdefault(reply[:depth], set()).add(token)
+        known = {
+            (prefix, token): value
+            for prefix, tokens in following.items()
+            for token, value in zip(tokens, log_probabilities(behind[prefix], tokens).tolist(), strict=True)
+        }
+        return [sum(known[reply[:d], token] for d, token in enumerate(reply)) for reply in replies], len(entries)
+
+    @staticmethod
+    def _usage(constant: list[int], variable: list[int], read: int, evaluated: int, started: float) -> Usage:
+        reused = len(constant) + len(variable) - read
+        return Usage(len(constant), len(variable), evaluated, reused, (perf_counter() - started) * 1e3)

@@ -1,0 +1,1 @@
+"""Arrays to probabilities. Knows nothing of text, of language models, and of files beyond their own role."""

@@ -1,0 +1,308 @@
+"""DTDR-C (the DTDR paper, section 4): query and history to a next-tool distribution, by counting alike demonstrations.
+
+The paper looks one cluster up and finds nothing for a history it has not seen. Here the nearest few clusters are read
+together, longer contexts back off to shorter ones, and clusters back off to all demonstrations. Since every back-off
+is linear, the whole cascade collapses into one weighted sum of a few sparse rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeret.bundle.codec import get_array
+from edgeret.bundle.layout import check_owner
+from edgeret.bundle.reader import Bundle
+from edgeret.errors import BundleError
+from edgeret.fields import get, get_number, get_strings
+
+ROLE = "graph"
+GLOBAL = -1
+"""The cluster number under which all demonstrations together are counted."""
+PADDING = -1
+"""The context entry of `<start>`, where the history is shorter than the order."""
+UNKNOWN = -3
+"""A called tool that no demonstration calls: a context that holds it was never seen, and backs off."""
+UNUSED = -2
+"""Fills the stored context of an order that is shorter than the graph's."""
+
+
+WIDE = 4096
+"""Counts from which on a context's clusters are looked up, and not read through."""
+
+
+@dataclass(frozen=True, slots=True)
+class GraphOptions:
+    """How counts become probabilities.
+
+    `order`: longest context, in tools. `nearest` clusters are read, weighted by softmax(cosine / `temperature`).
+    `cluster_prior` and `global_prior`: how many observations the shorter context's estimate counts for, inside
+    clusters and among all demonstrations. `cluster_share`: how much of a cluster's prior comes from its own shorter
+    context, the rest being the global estimate for the same context. `repeat_factor`: what the probability of a tool
+    that was called already is multiplied with.
+    """
+
+    order: int = 3
+    nearest: int = 12
+    temperature: float = 0.04
+    cluster_prior: float = 2.0
+    global_prior: float = 1.0
+    cluster_share: float = 0.75
+    repeat_factor: float = 0.1
+
+    def to_dict(self) -> dict[str, Any]:
+        """The options as plain data."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class GraphPosition:
+    """A query's place in the graph: the `clusters` it is read from, ascending (m,); every cluster's share of the
+    answer, float32 (clusters + 1,), 0 for those not read and, in the last place, for GLOBAL; the cosine to the
+    nearest centroid; and what those clusters predict without any context, float32 (labels,), which all steps back
+    off to."""
+
+    clusters: NDArray[np.intp]
+    shares: NDArray[np.float32]
+    similarity: float
+    unconditional: NDArray[np.float32]
+
+
+class _Context(NamedTuple):
+    """Where a context's rows and counts lie: those of all demonstrations first, then cluster by cluster."""
+
+    row: int
+    row_stop: int
+    start: int
+    clusters_start: int
+    stop: int
+    total: float  # observations among all demonstrations
+
+
+class Graph:
+    """Cluster-conditioned Markov chains over labels (tools and `<end>`). Immutable and thread-safe."""
+
+    def __init__(
+        self,
+        labels: Sequence[str],
+        centroids: NDArray[np.float32],
+        keys: NDArray[np.int32],
+        starts: NDArray[np.int32],
+        targets: NDArray[np.int32],
+        counts: NDArray[np.float32],
+        options: GraphOptions,
+    ) -> None:
+        """`centroids` are unit rows (clusters, dimension).
+
+        Row r of the sparse table counts what followed the context `keys[r] = (cluster, n, tools…)`, shape
+        (rows, 2 + order): labels `targets[starts[r]:starts[r+1]]` with `counts` of the same range.
+        """
+        self.labels = tuple(labels)
+        self.centroids = centroids
+        self.options = options
+        # Rows of one context lie side by side, so that a step reads two or three stretches of memory and no more;
+        # after an encoding all of it comes from main memory. GLOBAL sorts before every cluster.
+        order = np.lexsort((keys[:, 0], *keys[:, :0:-1].T))
+        keys, sizes = keys[order], np.diff(starts)[order]
+        stops = np.cumsum(sizes)
+        gather = np.repeat(starts[:-1][order] - stops + sizes, sizes) + np.arange(len(targets))
+        # Index arrays in numpy's own index type: a narrower one would be widened at every step.
+        self._targets = targets[gather].astype(np.intp)
+        self._counts = counts[gather]
+        self._row_clusters = keys[:, 0].astype(np.intp)
+        self._clusters = np.repeat(self._row_clusters, sizes)
+        self._stops = np.concatenate(([0], stops))
+        first = np.flatnonzero(np.append(True, (keys[1:, 1:] != keys[:-1, 1:]).any(axis=1)))
+        last = np.append(first[1:], len(keys))
+        totals = np.add.reduceat(self._counts, self._stops[:-1])[first]
+        places = (first, last, self._stops[first], stops[first], self._stops[last], totals)
+        self._contexts = {
+            tuple(tools[:n]): place
+            for (n, *tools), place in zip(
+                keys[first, 1:].tolist(), map(_Context, *(column.tolist() for column in places)), strict=True
+            )
+        }
+        nothing = self._contexts[()]
+        self._anywhere = np.full(len(self.labels), options.global_prior / len(self.labels), np.float32)
+        np.add.at(self._anywhere, *self._counted(nothing))
+        self._anywhere /= nothing.total + options.global_prior
+
+    def locate(self, vector: NDArray[np.float32]) -> GraphPosition:
+        """The clusters that a unit query vector (dimension,) is read from."""
+        options = self.options
+        cosines = self.centroids @ vector
+        m = min(options.nearest, len(cosines))
+        clusters = cosines.argpartition(len(cosines) - m)[len(cosines) - m :]
+        clusters.sort()
+        values = cosines[clusters]
+        similarity = values.item(values.argmax())  # `max` goes through Python, and cold takes ten times as long
+        values -= similarity
+        values /= options.temperature
+        np.exp(values, out=values)
+        values /= values.sum()
+        shares = np.zeros(len(cosines) + 1, np.float32)
+        shares[clusters] = values
+        pooled = self._anywhere * options.cluster_prior
+        place = self._place(self._contexts[()], clusters)
+        np.add.at(pooled, self._targets[place], shares[self._clusters[place]] * self._counts[place])
+        pooled /= pooled.sum()
+        return GraphPosition(clusters, shares, similarity, pooled)
+
+    def distribution(
+        self, position: GraphPosition, history: Sequence[int], normalise: bool = True
+    ) -> NDArray[np.float32]:
+        """Next-label probabilities after `history` (label numbers, or UNKNOWN): float32 (labels,), all above 0.
+
+        Without `normalise` they are right up to a factor, which is all that fusion needs.
+        """
+        options = self.options
+        prior, beyond = options.cluster_prior, options.global_prior
+        padded = (*([PADDING] * options.order), *history)
+        found: list[tuple[slice | NDArray[np.intp], NDArray[np.float32]]] = []
+        in_clusters, everywhere = 1.0, 0.0  # how much of the result still rests on contexts of at most n tools
+        n = options.order
+        while n:
+            # Contexts that reach back before the first call all say the same, so they are looked up once.
+            last = min(n, len(history) + 1)
+            context = self._contexts.get(padded[len(padded) - last :])
+            if context is None:
+                # No demonstration went this way: the shorter context answers for both.
+                everywhere += in_clusters * (1 - options.cluster_share)
+                in_clusters *= options.cluster_share
+                n -= 1
+                continue
+            place = self._place(context, position.clusters)
+            counts = self._counts[place]
+            weights = position.shares[self._clusters[place]]
+            total = weights.dot(counts).item()
+            scale = scale_everywhere = 0.0
+            while n >= last:
+                scale += in_clusters / (total + prior)
+                everywhere += in_clusters * prior / (total + prior) * (1 - options.cluster_share)
+                in_clusters *= prior / (total + prior) * options.cluster_share
+                scale_everywhere += everywhere / (context.total + beyond)
+                everywhere *= beyond / (context.total + beyond)
+                n -= 1
+            # The counts of all demonstrations come first and have no share yet; this is theirs.
+            weights *= scale
+            weights[: context.clusters_start - context.start] = scale_everywhere
+            weights *= counts
+            found.append((place, weights))
+        result = position.unconditional * np.float32(in_clusters)
+        result += self._anywhere * np.float32(everywhere)
+        for place, weights in found:
+            np.add.at(result, self._targets[place], weights)
+        for label in set(history):
+            if label >= 0:
+                result[label] *= options.repeat_factor
+        if normalise:
+            result /= result.sum()
+        return result
+
+    def markov(self, last: int) -> NDArray[np.float32]:
+        """The static dependency retriever (ToolNet), a baseline: what followed `last` anywhere; float32 (labels,)."""
+        context = self._contexts.get((last,))
+        if context is None:
+            return np.full(len(self.labels), 1 / len(self.labels), np.float32)
+        targets, counts = self._counted(context)
+        result = np.zeros(len(self.labels), np.float32)
+        result[targets] = counts / np.float32(context.total)
+        return result
+
+    def transitions(self) -> NDArray[np.float64]:
+        """What followed which single tool, in every cluster: rows of (cluster or GLOBAL, label before or PADDING for
+        `<start>`, label after, count), float64 (transitions, 4). For whoever draws the graph."""
+        parts = [np.empty((0, 4))]
+        for tools, place in self._contexts.items():
+            if len(tools) == 1:
+                span = slice(place.start, place.stop)
+                columns = (self._clusters[span], np.full(place.stop - place.start, tools[0]), self._targets[span])
+                parts.append(np.column_stack((*columns, self._counts[span])))
+        return np.concatenate(parts)
+
+    def _counted(self, context: _Context) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
+        """What followed a context among all demonstrations: labels and their counts."""
+        place = slice(context.start, context.clusters_start)
+        return self._targets[place], self._counts[place]
+
+    def _place(self, context: _Context, clusters: NDArray[np.intp]) -> slice | NDArray[np.intp]:
+        """Where a context's counts lie, for all demonstrations and then for at least these clusters."""
+        if context.stop - context.start <= WIDE:
+            return slice(context.start, context.stop)
+        rows = self._row_clusters[context.row : context.row_stop]
+        wanted = np.append(GLOBAL, clusters)
+        at = np.searchsorted(rows, wanted)
+        at = at[rows.take(at, mode="clip") == wanted] + context.row
+        ranges = zip(self._stops[at].tolist(), self._stops[at + 1].tolist(), strict=True)
+        return np.concatenate([np.arange(start, stop) for start, stop in ranges])
+
+
+def load_graph(bundle: Bundle) -> Graph:
+    """The bundle's graph. Raises BundleError if it was made for another encoder or does not hang together."""
+    where = f"{bundle.path} ({ROLE})"
+    value = bundle.map(ROLE)
+    check_owner(value, bundle.fingerprint(), where)
+    labels = get_strings(value, "labels", where)
+    stored = get(value, "options", dict, where)
+    options = GraphOptions(
+        order=get(stored, "order", int, where),
+        nearest=get(stored, "nearest", int, where),
+        **{key: get_number(stored, key, low, high, where) for key, (low, high) in _RANGES.items()},
+    )
+    if not 0 < options.order <= 16 or options.nearest < 1:
+        raise BundleError(f"{where}: impossible order or number of nearest clusters; build the bundle again")
+    centroids = get_array(value, "centroids", "<f4", (None, None), where)
+    keys = get_array(value, "keys", "<i4", (None, options.order + 2), where)
+    starts = get_array(value, "starts", "<i4", (len(keys) + 1,), where)
+    targets = get_array(value, "targets", "<i4", (None,), where)
+    counts = get_array(value, "counts", "<f4", (len(targets),), where)
+    if not np.allclose(np.einsum("ij,ij->i", centroids, centroids), 1, atol=1e-2):
+        raise BundleError(f"{where}: its centroids are not of length 1; build the bundle again")
+    sound = (
+        len(centroids) > 0
+        and len(set(labels)) == len(labels) > 0
+        and len(keys) > 0
+        and starts[0] == 0
+        and starts[-1] == len(targets)
+        and bool((np.diff(starts) > 0).all())
+        and bool((counts > 0).all())
+        and bool(((targets >= 0) & (targets < len(labels))).all())
+        and bool(((keys[:, 0] >= GLOBAL) & (keys[:, 0] < len(centroids))).all())
+        and _contexts_hold(keys, len(labels))
+    )
+    if not sound:
+        raise BundleError(f"{where}: its tables contradict each other; build the bundle again")
+    return Graph(labels, centroids, keys, starts, targets, counts, options)
+
+
+_RANGES: Mapping[str, tuple[float, float]] = {
+    "temperature": (1e-4, 1e3),
+    "cluster_prior": (1e-6, 1e6),
+    "global_prior": (1e-6, 1e6),
+    "cluster_share": (0.0, 1.0),
+    "repeat_factor": (1e-6, 1.0),
+}
+"""Where the options of a graph that was fitted can lie; beyond, float32 leaves no probabilities to speak of."""
+
+
+def _contexts_hold(keys: NDArray[np.int32], n_labels: int) -> bool:
+    """Whether every row's context is as long as it says, of labels or PADDING; whether no row comes twice; and whether
+    every context that some cluster counts, and the empty one, is counted over all demonstrations too."""
+    lengths, places = keys[:, 1], np.arange(keys.shape[1] - 2)
+    used = places < lengths[:, None]
+    entries = keys[:, 2:]
+    named = (entries >= PADDING) & (entries < n_labels)
+    # By context, the shortest first, and GLOBAL before every cluster.
+    rows = keys[np.lexsort((keys[:, 0], *keys[:, :0:-1].T))]
+    first = np.append(True, (rows[1:, 1:] != rows[:-1, 1:]).any(axis=1))
+    return (
+        bool(((lengths >= 0) & (lengths <= len(places))).all())
+        and bool(np.where(used, named, entries == UNUSED).all())
+        and bool((rows[first, 0] == GLOBAL).all())
+        and bool((first[1:] | (rows[1:, 0] != rows[:-1, 0])).all())
+        and rows[0, 1].item() == 0
+    )

@@ -1,0 +1,169 @@
+"""Vector to tools: exact up to a measured size, HNSW above it. Knows nothing of queries or plans."""
+
+from __future__ import annotations
+
+import errno
+import importlib.util
+import os
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeret.bundle.codec import get_array, pack
+from edgeret.bundle.layout import check_owner
+from edgeret.bundle.private_copy import private_copy
+from edgeret.bundle.reader import Bundle
+from edgeret.errors import BundleError, InputError, MissingExtraError
+from edgeret.fields import get_strings
+from edgeret.scoring import hnsw_file
+from edgeret.scoring.hnsw_file import EF_CONSTRUCTION, M
+
+ROLE, HNSW_ROLE = "index", "hnsw"
+CROSSOVER = 4_000
+"""Tools from which a build adds an HNSW graph; measured with `edgeret-bench crossover` (docs/DESIGN.md, decisions)."""
+EF = 64
+"""How many candidates a search in the graph keeps, and so how many it can return."""
+
+IndexKind = Literal["auto", "exact", "hnsw"]
+INDEX_KINDS: tuple[IndexKind, ...] = get_args(IndexKind)
+"""How an index is to search; see `load_index`."""
+
+
+class Index:
+    """Tool vectors with their names. Immutable; safe to use from several threads."""
+
+    def __init__(self, names: Sequence[str], vectors: NDArray[np.float32], hnsw: Any = None) -> None:
+        """`vectors` are unit rows, float32 (len(names), dimension); `hnsw` an hnswlib index over the same rows."""
+        self.names = tuple(names)
+        self.vectors = vectors
+        self._hnsw = hnsw
+
+    @property
+    def kind(self) -> str:
+        """ "hnsw" or "exact": how `search` looks."""
+        return "exact" if self._hnsw is None else "hnsw"
+
+    def similarities(self, vector: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Cosine of a unit vector (dimension,) to every tool, float32 (tools,)."""
+        return self.vectors @ vector
+
+    def search(self, vector: NDArray[np.float32], k: int) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
+        """Positions (intp) and cosines (float32) of the `k` nearest tools, nearest first, all tools if `k` is more.
+
+        Equal cosines keep the tools' order.
+        """
+        k = min(k, len(self.names))
+        positions = self._neighbours(vector, k)
+        if positions is None:
+            similarities = self.similarities(vector)
+            positions = np.flatnonzero(similarities >= np.partition(similarities, -k)[-k])
+            similarities = similarities[positions]
+        else:
+            similarities = self.vectors[positions] @ vector
+        order = np.lexsort((positions, -similarities))[:k]
+        return positions[order], similarities[order]
+
+    def _neighbours(self, vector: NDArray[np.float32], k: int) -> NDArray[np.intp] | None:
+        """What the graph finds, or None where it cannot find `k` and all tools are to be compared."""
+        # hnswlib does not look at a query's length and would read on behind a short one; numpy refuses it.
+        if self._hnsw is None or k > EF or vector.shape != self.vectors.shape[1:]:
+            return None
+        try:
+            labels, _ = self._hnsw.knn_query(vector, k=k, num_threads=1)
+        except RuntimeError:  # fewer than k can be reached, for instance because many vectors are equal
+            return None
+        return np.asarray(labels[0], np.intp)
+
+
+def pack_index(names: Sequence[str], vectors: NDArray[np.float32], fingerprint: str) -> bytes:
+    """The index file: names and vectors, tied to the encoder that made them."""
+    return pack({"encoder": fingerprint, "names": list(names), "vectors": vectors.astype("<f4")})
+
+
+def build_hnsw(vectors: NDArray[np.float32], seed: int) -> bytes:
+    """An hnswlib graph over unit rows (inner product). One thread and a fixed seed give the same bytes twice.
+
+    Raises InputError if the temporary folder cannot hold it.
+    """
+    import hnswlib
+
+    graph = hnswlib.Index(space="ip", dim=vectors.shape[1])
+    graph.init_index(max_elements=len(vectors), M=M, ef_construction=EF_CONSTRUCTION, random_seed=seed)
+    graph.add_items(vectors, np.arange(len(vectors)), num_threads=1)
+    try:
+        with tempfile.TemporaryDirectory() as folder:  # hnswlib writes files only
+            file = Path(folder) / "graph"
+            graph.save_index(str(file))
+            data = file.read_bytes()
+        if len(data) != graph.index_file_size():  # hnswlib says nothing when a disk is full
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    except OSError as error:
+        place = tempfile.tempdir or "temporary folder"
+        raise InputError(
+            f"{place}: cannot hold the HNSW graph ({error.strerror}); make room or set TMPDIR to another folder"
+        ) from error
+    return data
+
+
+def hnsw_available() -> bool:
+    """Whether hnswlib is installed (extra `hnsw`) and reads the format's graphs here.
+
+    Its files depend on the machine; a bundle's are those of 64-bit little-endian ones.
+    """
+    return importlib.util.find_spec("hnswlib") is not None and sys.maxsize > 2**32 and sys.byteorder == "little"
+
+
+def load_index(bundle: Bundle, kind: IndexKind = "auto") -> Index:
+    """The bundle's index. Exact search is complete; an HNSW graph is faster among many tools.
+
+    `kind` "auto" uses the bundle's graph from CROSSOVER tools on where hnswlib is installed: below, exact search is
+    faster too, and hnswlib reads nothing. "exact" never gives the graph to any parser, "hnsw" insists on it.
+    Raises BundleError if the index was made by another encoder, does not hang together, or lacks the graph that "hnsw"
+    wants, and MissingExtraError if "hnsw" is wanted without hnswlib.
+    """
+    where = f"{bundle.path} ({ROLE})"
+    value = bundle.map(ROLE)
+    check_owner(value, bundle.fingerprint(), where)
+    names = get_strings(value, "names", where)
+    vectors = get_array(value, "vectors", "<f4", (len(names), None), where)
+    if not names or len(set(names)) != len(names):
+        raise BundleError(f"{where}: no tools in it, or one of them twice; build the bundle again")
+    if not np.allclose(np.einsum("ij,ij->i", vectors, vectors), 1, atol=1e-2):
+        raise BundleError(f"{where}: its vectors are not of length 1; build the bundle again")
+    has_graph = bundle.manifest.file(HNSW_ROLE) is not None
+    if kind == "exact" or (kind == "auto" and not (has_graph and len(names) >= CROSSOVER and hnsw_available())):
+        return Index(names, vectors)
+    if not has_graph:
+        raise BundleError(
+            f"{bundle.path}: no HNSW graph in it; load it without index 'hnsw', or build the bundle again with "
+            f"hnsw_from = {len(names)} at most"
+        )
+    if not hnsw_available():
+        raise MissingExtraError("hnsw", "index 'hnsw'")
+    return Index(names, vectors, open_hnsw(bundle.read(HNSW_ROLE), vectors, f"{bundle.path} ({HNSW_ROLE})"))
+
+
+def open_hnsw(data: bytes, vectors: NDArray[np.float32], where: str = HNSW_ROLE) -> Any:
+    """An hnswlib index from a graph file over `vectors`, which sees nothing but a private copy of checked bytes.
+
+    Raises BundleError if the file is not a graph over these rows, or if there is no room for the copy.
+    """
+    import hnswlib
+
+    hnsw_file.check(data, vectors, where)
+    graph = hnswlib.Index(space="ip", dim=vectors.shape[1])
+    try:
+        with private_copy(lambda stream: stream.write(data)) as copy:
+            graph.load_index(str(copy))
+    except (OSError, RuntimeError) as error:
+        place = "memory" if hasattr(os, "memfd_create") else tempfile.tempdir or "the temporary folder"
+        raise BundleError(
+            f"{where}: no room for hnswlib's copy in {place} ({error}); make room there or load with index 'exact'"
+        ) from error
+    graph.set_ef(EF)
+    return graph

@@ -1,0 +1,1 @@
+"""Query to a ranking of tools. Knows nothing of tasks and files."""

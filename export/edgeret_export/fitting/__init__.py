@@ -1,0 +1,1 @@
+"""Demonstrations to graph, head and calibration. Knows nothing of files."""

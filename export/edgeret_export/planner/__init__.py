@@ -1,0 +1,1 @@
+"""A planner's way into a bundle, and what its word is worth. Knows nothing of encoders."""

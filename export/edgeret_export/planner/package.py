@@ -1,0 +1,82 @@
+"""A planner from its card into the bundle, its licence beside it and its worth in the manifest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from edgeret.bundle.writer import BundleWriter
+from edgeret.cli.progress import say
+from edgeret.errors import InputError
+from edgeret.inputs.demonstrations import Demonstration
+from edgeret.planner.chat import CHAT_FORMATS
+from edgeret.planner.model import LICENCE_ROLE, ROLE, PlannerSpec
+from edgeret.planner.reranker import WORKED, AdviceParameters, parse_examples
+from edgeret.types import Tool
+from edgeret_export.fitting.crossfit import Fitted
+from edgeret_export.fitting.decisions import StepTable
+from edgeret_export.planner.weight import fit_advice
+from edgeret_export.recipe import Recipe
+from edgeret_export.sources.cards import Card, PlannerCard
+from edgeret_export.sources.fetch import fetch
+
+
+@dataclass(frozen=True, slots=True)
+class PlannerModel:
+    """A planner's card and the folder that its files were fetched to."""
+
+    card: Card
+    planner: PlannerCard
+    folder: Path
+
+
+def fetch_planner(card: Card, offline: bool = False, allow_unpinned: bool = False) -> PlannerModel:
+    """The card's files. Raises InputError for a card of another kind, or when no source delivers."""
+    if card.planner is None:
+        raise InputError(f"model card '{card.name}' is an {card.kind}, a planner is needed; see: edgeret-export cards")
+    return PlannerModel(card, card.planner, fetch(card, offline, allow_unpinned))
+
+
+def add_planner(
+    writer: BundleWriter,
+    model: PlannerModel,
+    fitted: Fitted,
+    table: StepTable,
+    demonstrations: Sequence[Demonstration],
+    tools: Sequence[Tool],
+    recipe: Recipe,
+    examples: bytes,
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Writes the model and its licence; what the manifest says of the planner, and the report on its advice.
+    `examples` are the bundle's, as written.
+
+    Raises PlannerError for a model that llama.cpp refuses, MissingExtraError without llama-cpp-python.
+    """
+    card, planner = model.card, model.planner
+    source = f"{card.name}: {card.sources[0]}"
+    say(f"{card.name} comes under the licence {card.licence}, whose text goes into the bundle")
+    for number, name in enumerate(planner.licence_files):
+        role = LICENCE_ROLE if not number else f"{LICENCE_ROLE}-{number + 1}"
+        data = (model.folder / name).read_bytes()
+        writer.add(f"planner-{Path(name).name}", role, data, card.licence, source)
+    writer.add_file("planner.gguf", ROLE, model.folder / planner.file, card.licence, source)
+    chat = next(chat for chat in CHAT_FORMATS if chat == planner.chat)
+    spec = PlannerSpec(chat, planner.context)
+    parameters, report = AdviceParameters(), {"questions": 0, "weight": 0.0, "note": "nobody asked what it is worth"}
+    if fitted.held_out is not None and recipe.planner_questions:
+        worked = parse_examples(examples, "examples")[:WORKED]
+        parameters, report = fit_advice(
+            model.folder / planner.file,
+            spec,
+            fitted.held_out,
+            table,
+            demonstrations,
+            tools,
+            worked,
+            fitted.policy,
+            recipe.planner_questions,
+            recipe.seed,
+        )
+    return {"card": card.name, "spec": spec.to_dict(), "parameters": parameters.to_dict()}, report

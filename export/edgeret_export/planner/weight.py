@@ -1,0 +1,145 @@
+"""Finds out what a planner's advice is worth: it is asked about held-out decisions that the heads are unsure of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
+
+from edgeret.cli.progress import say, track
+from edgeret.host import available_cpus
+from edgeret.inputs.demonstrations import Demonstration
+from edgeret.planner.model import Planner, PlannerSpec
+from edgeret.planner.prompts import Example, selection_prompt, wants_weights
+from edgeret.planner.reranker import AdviceParameters
+from edgeret.runtime.task import COVERAGE, MAX_ASKED
+from edgeret.scoring.calibration import Policy, PolicyParameters
+from edgeret.types import Call, Candidate, Tool
+from edgeret_export.fitting.decisions import StepTable
+from edgeret_export.fitting.held_out import HeldOut
+
+ASKED_SHARE = 0.3
+"""Share of the decisions, the least sure ones, that a planner may be asked about."""
+MAX_WEIGHT, MIN_SCALE, MAX_SCALE = 3.0, 0.05, 10.0
+"""A scale of 0 would leave the order to the heads even where the planner's word alone is asked for."""
+_STANDARD_ERRORS = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What was asked: the candidates' log-probabilities by the heads, the planner's mean log-likelihoods and whether
+    each candidate was right, all (candidates,)."""
+
+    heads: NDArray[np.float64]
+    advice: NDArray[np.float64]
+    right: NDArray[np.bool_]
+
+
+def fit_advice(
+    model: Path,
+    spec: PlannerSpec,
+    held_out: HeldOut,
+    table: StepTable,
+    demonstrations: Sequence[Demonstration],
+    tools: Sequence[Tool],
+    worked: Sequence[Example],
+    policy: PolicyParameters,
+    questions: int,
+    seed: int,
+) -> tuple[AdviceParameters, dict[str, Any]]:
+    """The weight of the planner's advice, by cross-entropy, and a report.
+
+    The weight is 0, and the planner is then never asked by itself, unless two halves of the questions agree that it
+    helps by more than a standard error. Raises PlannerError or MissingExtraError.
+    """
+    confidence = held_out.probabilities.max(axis=1)
+    ask_below = round(float(np.quantile(confidence, ASKED_SHARE)), 4)
+    unsure = np.flatnonzero(confidence < ask_below)
+    chosen = np.random.default_rng(seed).permutation(unsure)[:questions]
+    planner = Planner(model, spec, available_cpus())
+    judge = Policy(policy)
+    asked: list[Question] = []
+    cost: list[float] = []
+    for i in track(chosen, "asking the planner", len(chosen)):
+        row = held_out.rows[i]
+        scores = held_out.probabilities[i]
+        order = np.argsort(-scores, kind="stable")[:MAX_ASKED]
+        ranked = [Candidate(table.labels[j], float(scores[j])) for j in order]
+        mask = judge.candidate_set(ranked, COVERAGE)
+        if len(mask) < 2:
+            continue
+        demonstration = demonstrations[table.plan[row]]
+        history = [Call(table.labels[t]) for t in table.histories[row]]
+        prompt = selection_prompt(
+            tools, demonstration.query, history, mask, weighted=wants_weights(mask), worked=worked
+        )
+        found = planner.score(prompt, [candidate.tool for candidate in mask])
+        acceptable = {table.labels[t] for t in table.target_label[table.target_row == row]}
+        asked.append(
+            Question(
+                np.log(np.maximum([c.probability for c in mask], 1e-12)),
+                found.log_likelihood / found.lengths,
+                np.array([c.tool in acceptable for c in mask]),
+            )
+        )
+        cost.append(found.usage.ms)
+    # Told and not stored: a bundle's bytes must not depend on how busy the build host was.
+    say(f"a question to the planner took {np.median(cost or [0]):.0f} ms here")
+    return weigh(asked, ask_below)
+
+
+def weigh(asked: Sequence[Question], ask_below: float) -> tuple[AdviceParameters, dict[str, Any]]:
+    """The parameters and the report for the questions' outcomes."""
+    useful = [q for q in asked if q.right.any()]
+    if len(useful) < 20:
+        note = f"{len(useful)} questions with a right answer among the candidates are too few to say; advice unused"
+        return AdviceParameters(ask_below=ask_below), {"questions": len(asked), "weight": 0.0, "note": note}
+    halves = useful[::2], useful[1::2]
+    gains = np.concatenate(
+        [_losses(other, 0.0, 1.0) - _losses(other, _fit(half), 1.0) for half, other in (halves, halves[::-1])]
+    )
+    error = float(gains.std(ddof=1) / len(gains) ** 0.5)
+    weight = _fit(useful) if gains.mean() > _STANDARD_ERRORS * error else 0.0
+    scale = float(
+        minimize_scalar(lambda s: _losses(useful, s, 0.0).mean(), bounds=(MIN_SCALE, MAX_SCALE), method="bounded").x
+    )
+    parameters = AdviceParameters(round(weight, 4), round(scale, 4), ask_below)
+    report = {
+        "questions": len(asked),
+        "weight": parameters.weight,
+        "gain_nats": round(float(gains.mean()), 5),
+        "gain_standard_error": round(error, 5),
+        "top1_heads": _top1(asked, 0.0, 1.0),
+        "top1_planner": _top1(asked, 1.0, 0.0),
+        "top1_together": _top1(asked, weight, 1.0),
+        "asked_share": ASKED_SHARE,
+    }
+    if not parameters.weight:
+        report["note"] = "the planner's advice did not help on held-out decisions, so it is not asked by itself"
+    return parameters, report
+
+
+def _fit(questions: Sequence[Question]) -> float:
+    return float(
+        minimize_scalar(lambda w: _losses(questions, w, 1.0).mean(), bounds=(0, MAX_WEIGHT), method="bounded").x
+    )
+
+
+def _losses(questions: Sequence[Question], advice: float, heads: float) -> NDArray[np.float64]:
+    """Cross-entropy in nats of what was right, one a question."""
+    losses = []
+    for question in questions:
+        logits = heads * question.heads + advice * question.advice
+        logits = logits - logits.max()
+        losses.append(np.log(np.exp(logits).sum()) - np.log(np.exp(logits[question.right]).sum()))
+    return np.array(losses)
+
+
+def _top1(questions: Sequence[Question], advice: float, heads: float) -> float:
+    hits = [q.right[int((heads * q.heads + advice * q.advice).argmax())] for q in questions]
+    return round(float(np.mean(hits)), 4)

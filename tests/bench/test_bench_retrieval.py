@@ -1,0 +1,168 @@
+"""The retrieval benchmark: methods, keys, fusion and clauses by hand, and one run with real weights."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import EXAMPLE, TOOLS, tiny_exported
+
+from edgeret.encoders.onnx import Encoder
+from edgeret.encoders.providers import choose
+from edgeret.errors import InputError
+from edgeret.inputs.query import RetrievalQuery
+from edgeret.strategies.clauses import split_clauses
+from edgeret.types import Tool
+from edgeret_bench.accuracy import retrieval
+
+METRICS = {"ndcg@1", "ndcg@5", "ndcg@10", "recall@1", "recall@5", "recall@10", "completeness@10", "mrr"}
+
+
+@pytest.fixture(scope="module")
+def encoder() -> Encoder:
+    exported = tiny_exported()
+    return Encoder(exported.model, exported.tokenizer, exported.spec, choose(("cpu",), False, {}), 1)
+
+
+def asked(query: str, *tools: str) -> RetrievalQuery:
+    return RetrievalQuery("q", query, frozenset(tools))
+
+
+QUERIES = [
+    asked("find a file", "find_file"),
+    asked("book the meeting then play music to me", "book_meeting", "play_music"),
+    asked("open calendar day"),
+]
+
+
+def test_a_result_has_the_keys_of_the_contract(encoder: Encoder) -> None:
+    found = retrieval.run(TOOLS, QUERIES, encoder, retrieval.RETRIEVAL_METHODS, "description")
+    assert set(found) == {"n_queries", "n_without_tool", "n_tools", "tool_text", "methods"}
+    assert list(found["methods"]) == ["bm25", "dense", "hybrid", "clauses"]
+    for values in found["methods"].values():
+        assert set(values) == METRICS
+        assert all(0 <= value <= 1 for value in values.values())
+    assert found["n_tools"] == 6
+    assert found["tool_text"] == "description"
+
+
+def test_queries_without_tools_are_counted_and_left_out(encoder: Encoder) -> None:
+    with_one = retrieval.run(TOOLS, QUERIES, encoder, ["dense"], "description")
+    without = retrieval.run(TOOLS, QUERIES[:2], encoder, ["dense"], "description")
+    assert (with_one["n_queries"], with_one["n_without_tool"]) == (2, 1)
+    assert (without["n_queries"], without["n_without_tool"]) == (2, 0)
+    assert with_one["methods"] == without["methods"]
+
+
+def test_a_file_of_queries_without_tools_measures_nothing(encoder: Encoder) -> None:
+    with pytest.raises(InputError, match=r"^no query in the file names a tool, so there is nothing to measure$"):
+        retrieval.run(TOOLS, QUERIES[2:], encoder, ["dense"], "description")
+
+
+def test_an_unknown_method_is_refused_with_the_list(encoder: Encoder) -> None:
+    expected = "unknown method 'splade'; choose among: bm25, dense, hybrid, clauses"
+    with pytest.raises(InputError, match=f"^{re.escape(expected)}$"):
+        retrieval.run(TOOLS, QUERIES, encoder, ["dense", "splade"], "description")
+
+
+def test_an_unknown_tool_text_is_refused_with_the_list(encoder: Encoder) -> None:
+    with pytest.raises(InputError, match=r"unknown tool text 'name'; choose one of: name\+description, description"):
+        retrieval.run(TOOLS, QUERIES, encoder, ["dense"], "name")
+
+
+@pytest.mark.parametrize("method", retrieval.RETRIEVAL_METHODS)
+@pytest.mark.parametrize("tool", TOOLS[:5], ids=lambda tool: tool.name)
+def test_a_description_finds_its_own_tool(encoder: Encoder, method: str, tool: Tool) -> None:
+    found = retrieval.run(TOOLS, [asked(tool.description, tool.name)], encoder, [method], "description")
+    assert found["methods"][method]["mrr"] == 1.0
+
+
+def test_dense_ranks_by_cosine(encoder: Encoder) -> None:
+    query = "send the letter to me"
+    cosines = encoder.encode_tools([t.description for t in TOOLS]) @ encoder.encode(query)
+    ranking = retrieval.Retrieval(TOOLS, encoder, "description").dense(query)
+    assert ranking.tolist() == sorted(range(6), key=lambda i: -cosines[i])
+
+
+def test_the_tool_text_decides_what_bm25_sees(encoder: Encoder) -> None:
+    tools = [Tool("alpha", "first"), Tool("zebra_crossing", "second")]
+    by_name = retrieval.Retrieval(tools, encoder, "name+description").bm25("zebra")
+    by_description = retrieval.Retrieval(tools, encoder, "description").bm25("zebra")
+    assert by_name.tolist() == [1, 0]
+    assert by_description.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("query", ["the and of", "qwertz", "77 qwertz"])
+def test_bm25_keeps_the_tools_order_when_no_word_is_known(encoder: Encoder, query: str) -> None:
+    assert retrieval.Retrieval(TOOLS, encoder, "description").bm25(query).tolist() == [0, 1, 2, 3, 4, 5]
+
+
+def test_hybrid_is_reciprocal_rank_fusion(encoder: Encoder, monkeypatch: pytest.MonkeyPatch) -> None:
+    search = retrieval.Retrieval(TOOLS, encoder, "description")
+    monkeypatch.setattr(search, "bm25", lambda query: np.array([0, 1, 2, 3, 4, 5]))
+    monkeypatch.setattr(search, "dense", lambda query: np.array([3, 4, 1, 2, 5, 0]))
+    # Two good ranks (2 and 3) beat one best and one worst (1 and 6), as they would not with a small constant.
+    assert 1 / 64 + 1 / 61 > 1 / 62 + 1 / 63 > 1 / 61 + 1 / 66 > 1 / 65 + 1 / 62 > 1 / 63 + 1 / 64 > 1 / 66 + 1 / 65
+    assert search.hybrid("anything").tolist() == [3, 1, 0, 4, 2, 5]
+
+
+def test_hybrid_breaks_a_draw_of_both_lists_by_the_tools_order(
+    encoder: Encoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    search = retrieval.Retrieval(TOOLS[:2], encoder, "description")
+    monkeypatch.setattr(search, "bm25", lambda query: np.array([1, 0]))
+    monkeypatch.setattr(search, "dense", lambda query: np.array([0, 1]))
+    assert search.hybrid("anything").tolist() == [0, 1]
+
+
+def test_clauses_count_a_tool_by_its_best_rank_then_its_best_cosine(encoder: Encoder) -> None:
+    query = "book a meeting and then play music to me"
+    parts = [query, *split_clauses(query)]
+    assert parts[1:] == ["book a meeting", "play music to me"]
+    vectors = encoder.encode_tools([t.description for t in TOOLS])
+    cosines = np.stack([vectors @ encoder.encode(part) for part in parts])
+    rankings = [sorted(range(6), key=lambda i, row=row: -row[i]) for row in cosines]
+    best_rank = [min(ranking.index(i) for ranking in rankings) for i in range(6)]
+    expected = sorted(range(6), key=lambda i: (best_rank[i], -cosines[:, i].max()))
+    found = retrieval.Retrieval(TOOLS, encoder, "description").clauses(query).tolist()
+    assert found == expected
+    assert {TOOLS[i].name for i in found[:2]} == {"book_meeting", "play_music"}
+
+
+def test_clauses_of_a_single_wish_are_the_dense_ranking(encoder: Encoder) -> None:
+    search = retrieval.Retrieval(TOOLS, encoder, "description")
+    assert split_clauses("send my letter") == []
+    assert search.clauses("send my letter").tolist() == search.dense("send my letter").tolist()
+
+
+def test_no_text_is_encoded_twice(encoder: Encoder, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[str] = []
+    encode = Encoder.encode
+    monkeypatch.setattr(Encoder, "encode", lambda self, text: seen.append(text) or encode(self, text))
+    retrieval.run(TOOLS, QUERIES[:2], encoder, ["dense", "hybrid", "clauses"], "description")
+    assert len(seen) == len(set(seen)) > 2
+
+
+@pytest.mark.real
+def test_the_command_measures_the_desktop_requests_with_real_weights() -> None:
+    command = [str(Path(sys.executable).parent / "edgeret-bench"), "retrieval", "--json", "--methods", "bm25,dense"]
+    command += ["--tools", str(EXAMPLE / "tools.jsonl"), "--queries", str(EXAMPLE / "requests.jsonl")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    rows = [json.loads(line)["tools"] for line in (EXAMPLE / "requests.jsonl").read_text("utf-8").splitlines()]
+    assert found["encoder"] == "all-minilm-l6-v2"
+    assert found["n_queries"] == sum(bool(tools) for tools in rows)
+    assert found["n_without_tool"] == sum(not tools for tools in rows)
+    assert set(found["methods"]) == {"bm25", "dense"}
+    dense = found["methods"]["dense"]
+    assert set(dense) == METRICS
+    # Drawing at random finds, on average, the share of the tools that the cut takes.
+    assert dense["recall@1"] > 5 * 1 / found["n_tools"]
+    assert dense["recall@5"] > 3 * 5 / found["n_tools"]
+    assert dense["recall@10"] >= dense["recall@5"] >= dense["recall@1"]

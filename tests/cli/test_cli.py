@@ -1,0 +1,168 @@
+"""The command line's contract: exit codes, one JSON object on stdout, one line on stderr."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from edgeret.cli import commands as cli
+from edgeret.cli.options import parse_history
+from edgeret.errors import InputError
+from edgeret_bench import cli as bench_cli
+from edgeret_export import cli as export_cli
+
+MAINS = {"edgeret": cli.main, "edgeret-export": export_cli.main, "edgeret-bench": bench_cli.main}
+
+
+def ok(capsys: pytest.CaptureFixture[str], command: str, *arguments: object, code: int = 0) -> dict:
+    assert MAINS[command]([*map(str, arguments), "--json"]) == code
+    out, _ = capsys.readouterr()
+    value = json.loads(out)
+    assert isinstance(value, dict)
+    return value
+
+
+def refused(capsys: pytest.CaptureFixture[str], command: str, *arguments: object, code: int = 2) -> str:
+    try:
+        found = MAINS[command](list(map(str, arguments)))
+    except SystemExit as stop:
+        found = stop.code
+    out, err = capsys.readouterr()
+    assert found == code
+    assert out == ""
+    assert "Traceback" not in err
+    assert len(err.strip().splitlines()) == 1
+    return err
+
+
+def test_select(capsys: pytest.CaptureFixture[str], tiny: Path) -> None:
+    result = ok(capsys, "edgeret", "select", tiny, "find my file and send it")
+    assert result["tool"] == "find_file"
+    assert set(result) == {"tool", "probability", "source", "abstained", "reason", "candidates", "timings_ms"}
+    assert result["candidates"][0] == {"tool": "find_file", "probability": result["probability"]}
+    later = ok(capsys, "edgeret", "select", tiny, "find my file and send it", "--history", "find_file", "-k", 2)
+    assert later["tool"] == "send_mail"
+    assert len(later["candidates"]) == 2
+    assert ok(capsys, "edgeret", "select", tiny, "open calendar day")["tool"] is None
+
+
+def test_plan_search_inspect_doctor_verify(capsys: pytest.CaptureFixture[str], tiny: Path) -> None:
+    assert ok(capsys, "edgeret", "plan", tiny, "find my file and send it")["tools"] == ["find_file", "send_mail"]
+    assert ok(capsys, "edgeret", "search", tiny, "play music", "-k", 2)["hits"][0]["tool"] == "play_music"
+    inspected = ok(capsys, "edgeret", "inspect", tiny)
+    assert {f["licence"] for f in inspected["files"]} == {"MIT", "as its inputs"}
+    assert inspected["counts"]["without_demonstration"] == ["phone_call"]
+    assert ok(capsys, "edgeret", "verify", tiny)["content_hash"] == inspected["content_hash"]
+    assert all(check["ok"] for check in ok(capsys, "edgeret", "doctor", tiny)["checks"])
+
+
+@pytest.mark.parametrize("command", ["select", "plan", "search"])
+def test_text_for_people(capsys: pytest.CaptureFixture[str], tiny: Path, command: str) -> None:
+    assert cli.main([command, str(tiny), "find my file and send it"]) == 0
+    assert "find_file" in capsys.readouterr().out
+
+
+def test_verify_and_doctor_report_damage_with_exit_1(capsys: pytest.CaptureFixture[str], tiny: Path) -> None:
+    (tiny / "stray.txt").write_text("hello")
+    assert "stray.txt" in str(ok(capsys, "edgeret", "verify", tiny, code=1)["checks"])
+    (tiny / "head.msgpack").write_bytes(b"")
+    assert "head.msgpack: expected" in str(ok(capsys, "edgeret", "verify", tiny, code=1)["checks"])
+    assert not ok(capsys, "edgeret", "doctor", tiny, code=1)["ok"]
+    assert "head.msgpack" in refused(capsys, "edgeret", "select", tiny, "q")
+
+
+def test_doctor_notices_a_device_that_computes_other_vectors(
+    capsys: pytest.CaptureFixture[str], tiny: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("edgeret.cli.doctor.golden_cosines", lambda runtime: [0.97, 1.0])
+    result = ok(capsys, "edgeret", "doctor", tiny, code=1)
+    (golden,) = (c for c in result["checks"] if c["name"] == "golden vectors")
+    assert not golden["ok"]
+    assert "0.97000" in golden["detail"]
+
+
+def test_bad_usage(capsys: pytest.CaptureFixture[str], tiny: Path, tmp_path: Path) -> None:
+    assert "empty" in refused(capsys, "edgeret", "select", tiny, "")
+    assert "100000 characters" in refused(capsys, "edgeret", "select", tiny, "x" * 100_000)
+    assert '"nobody"' in refused(capsys, "edgeret", "select", tiny, "q", "--history", "find_file,nobody")
+    assert "no planner" in refused(capsys, "edgeret", "select", tiny, "q", "--policy", "planner")
+    assert "not a bundle" in refused(capsys, "edgeret", "select", tmp_path, "q")
+    assert "--help" in refused(capsys, "edgeret", "select", tiny)
+    assert "at least 1" in refused(capsys, "edgeret", "select", tiny, "q", "-k", "0")
+    assert "available: " in refused(capsys, "edgeret", "select", tiny, "q", "--provider", "cuda")
+    assert "unknown method 'x'" in refused(
+        capsys, "edgeret-bench", "next-tool", tiny, "--demos", _demos(tmp_path), "--methods", "x"
+    )
+
+
+def _demos(tmp_path: Path) -> Path:
+    path = tmp_path / "demos.jsonl"
+    path.write_text('{"query": "write a note", "calls": [{"tool": "write_note"}]}\n')
+    return path
+
+
+@pytest.mark.parametrize(
+    ("tools", "demos", "message"),
+    [
+        ('{"name": "a", "description": "A"}', '{"query": "q", "calls": [{"tool": "nobody"}]}', 'unknown tool "nobody"'),
+        ('{"name": "a", "description": "A"}', "{broken", ":1: not JSON"),
+        ('{"name": "a", "description": ""}', "{}", "is empty"),
+        ('{"name": "a", "description": "A"}\n{"name": "a", "description": "B"}', "{}", "already taken"),
+    ],
+)
+def test_build_refuses_bad_input_and_leaves_nothing(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, tools: str, demos: str, message: str
+) -> None:
+    (tmp_path / "t").write_text(tools)
+    (tmp_path / "d").write_text(demos)
+    assert message in refused(
+        capsys, "edgeret-export", "build", "--tools", tmp_path / "t", "--demos", tmp_path / "d", "-o", tmp_path / "out"
+    )
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["d", "t"]
+
+
+def test_build_refuses_cards_recipes_and_targets_by_name(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "t").write_text('{"name": "write_note", "description": "A"}')
+    base = ("build", "--tools", tmp_path / "t", "--demos", _demos(tmp_path))
+    assert "no model card 'x'" in refused(capsys, "edgeret-export", *base, "-o", tmp_path / "o", "--encoder", "x")
+    assert "no model card 'smol'" in refused(capsys, "edgeret-export", *base, "-o", tmp_path / "o", "--planner", "smol")
+    encoder = refused(capsys, "edgeret-export", *base, "-o", tmp_path / "o", "--planner", "all-minilm-l6-v2")
+    assert "is an encoder, a planner is needed" in encoder
+    gemma = refused(capsys, "edgeret-export", *base, "-o", tmp_path / "o", "--planner", "gemma3-270m")
+    assert "--accept-licence 'Gemma'" in gemma
+    (tmp_path / "r.toml").write_text("clusters = 3")
+    assert 'unknown recipe key "clusters"' in refused(
+        capsys, "edgeret-export", *base, "-o", tmp_path / "o", "--recipe", tmp_path / "r.toml"
+    )
+    (tmp_path / "taken").mkdir()
+    assert "exists already" in refused(capsys, "edgeret-export", *base, "-o", tmp_path / "taken")
+    assert "no such folder" in refused(capsys, "edgeret-export", *base, "-o", tmp_path / "no" / "such")
+
+
+def test_cards_are_listed_with_licence(capsys: pytest.CaptureFixture[str]) -> None:
+    card = next(c for c in ok(capsys, "edgeret-export", "cards")["cards"] if c["kind"] == "encoder")
+    assert (card["name"], card["licence"]) == ("all-minilm-l6-v2", "Apache-2.0")
+
+
+def test_next_tool_by_command(capsys: pytest.CaptureFixture[str], tiny: Path, tmp_path: Path) -> None:
+    result = ok(capsys, "edgeret-bench", "next-tool", tiny, "--demos", _demos(tmp_path), "--methods", "fused,dr")
+    assert result["n_steps"] == 2
+    assert set(result["methods"]) == {"fused", "dr"}
+
+
+@pytest.mark.parametrize(("text", "names"), [("", []), ("a, b", ["a", "b"]), ('["a,b", "c"]', ["a,b", "c"])])
+def test_histories(text: str, names: list[str]) -> None:
+    assert parse_history(text) == names
+
+
+def test_broken_json_history_is_refused() -> None:
+    with pytest.raises(InputError, match="not a JSON array"):
+        parse_history("[a")
+
+
+def test_a_copy_of_a_bundle_verifies(capsys: pytest.CaptureFixture[str], tiny: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(tiny, tmp_path / "copy")
+    assert ok(capsys, "edgeret", "verify", copy)["ok"]

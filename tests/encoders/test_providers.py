@@ -1,0 +1,64 @@
+"""Strict execution providers: what ONNX Runtime would do silently is an error, unless it was allowed."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from edgeret.encoders import providers
+from edgeret.errors import ProviderError
+
+
+class Session:
+    """A session of an ONNX Runtime that has CUDA built in and no CUDA to run on: it keeps the CPU alone."""
+
+    fallback_disabled = False
+
+    def __init__(self, model: bytes, options: Any, providers: list[str], provider_options: list[dict]) -> None:
+        self.asked, self.options = providers, provider_options
+
+    def get_providers(self) -> list[str]:
+        return ["CPUExecutionProvider"]
+
+    def disable_fallback(self) -> None:
+        self.fallback_disabled = True
+
+
+@pytest.fixture(autouse=True)
+def cuda_without_a_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    built_in = ["CUDAExecutionProvider", "CPUExecutionProvider"]
+    fake = SimpleNamespace(get_available_providers=lambda: built_in, InferenceSession=Session)
+    monkeypatch.setattr(providers, "import_onnxruntime", lambda: fake)
+
+
+def test_a_silent_fallback_is_an_error() -> None:
+    choice = providers.choose(["cuda"], False, {})
+    with pytest.raises(
+        ProviderError, match=r"asked for 'cuda', ONNX Runtime would silently run on cpu.*allow_fallback"
+    ):
+        providers.create_session(b"", choice, None)
+
+
+def test_an_allowed_fallback_runs_and_adds_the_cpu() -> None:
+    session = providers.create_session(b"", providers.choose(["cuda"], True, {"cuda": {"device_id": 1}}), None)
+    assert session.asked == ["CUDAExecutionProvider", "CPUExecutionProvider"]
+    assert session.options == [{"device_id": 1}, {}]
+    assert not session.fallback_disabled
+
+
+def test_the_cpu_runs_without_fallback() -> None:
+    assert providers.create_session(b"", providers.choose(["CPU"], False, {}), None).fallback_disabled
+
+
+def test_shapes_and_binding_follow_the_first_provider() -> None:
+    assert providers.ProviderChoice(("qnn", "cpu")).static
+    assert providers.ProviderChoice(("cuda",)).bound
+    assert not providers.ProviderChoice(("cpu",)).static
+    assert providers.name_of("QNNExecutionProvider") == "qnn"
+
+
+def test_what_this_onnx_runtime_lacks_is_named() -> None:
+    with pytest.raises(ProviderError, match="'coreml' is not in this ONNX Runtime; available: cuda, cpu"):
+        providers.choose(["coreml"], False, {})

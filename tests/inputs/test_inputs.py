@@ -1,0 +1,219 @@
+"""Tools, demonstrations and queries from files: every form is read, every fault is one line with its place."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from edgeret.errors import InputError
+from edgeret.inputs.demonstrations import Demonstration, linear_extensions, read_demonstrations
+from edgeret.inputs.hygiene import without_hidden
+from edgeret.inputs.query import MAX_QUERY_CHARS, check_query, read_queries
+from edgeret.inputs.tool_text import name_in_words, tool_text
+from edgeret.inputs.tools import MAX_TOOLS, check_tools, read_tools
+from edgeret.quoting import visible
+from edgeret.types import END, Call, Tool
+
+
+def file(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "f.jsonl"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+FORMS = {
+    "jsonl": '{"name": "a", "description": "A", "parameters": {"type": "object"}}\n\n'
+    '{"name": "b", "description": "B"}\n',
+    "openai": json.dumps(
+        [
+            {"type": "function", "function": {"name": "a", "description": "A", "parameters": {"type": "object"}}},
+            {"type": "function", "function": {"name": "b", "description": "B"}},
+        ]
+    ),
+    "openai request": json.dumps(
+        {
+            "tools": [
+                {"type": "function", "function": {"name": "a", "description": "A", "parameters": {"type": "object"}}},
+                {"name": "b", "description": "B"},
+            ]
+        }
+    ),
+    "mcp": json.dumps(
+        {
+            "tools": [
+                {"name": "a", "description": "A", "inputSchema": {"type": "object"}},
+                {"name": "b", "description": "B"},
+            ]
+        }
+    ),
+    "mcp response": json.dumps(
+        {
+            "jsonrpc": "2.0",
+            "id": 1,
+            "result": {
+                "tools": [
+                    {"name": "a", "description": "A", "inputSchema": {"type": "object"}},
+                    {"name": "b", "description": "B"},
+                ]
+            },
+        }
+    ),
+}
+
+
+@pytest.mark.parametrize("text", FORMS.values(), ids=FORMS)
+def test_every_form_of_tools_is_read(tmp_path: Path, text: str) -> None:
+    assert read_tools(file(tmp_path, text)) == [Tool("a", "A", {"type": "object"}), Tool("b", "B")]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            '{"name": "a", "description": "A"}\n{"name": "a", "description": "B"}',
+            r':2: the name "a" is already taken by .*:1',
+        ),
+        ('{"name": "a", "description": " "}', r':1: "description" is empty; tool "a" cannot be found without words'),
+        ('{"name": "a"}', r':1: "description" must be a string, found nothing'),
+        ('{"name": "a", "description": "A"}\n{broken', r":2: not JSON"),
+        ('{"name": "a", "description": "A"}\n[1]', r":2: expected a JSON object, found list"),
+        ('{"name": "<end>", "description": "A"}', "reserved"),
+        ('{"name": "a", "description": "A\u202eB"}', r"invisible character U\+202E"),
+        ('{"name": "a", "description": "A", "parameters": []}', '"parameters" must be a JSON Schema object'),
+        ('{"name": "a", "description": "' + "x" * 20_000 + '"}', "20000 characters, at most"),
+        ("", "no tools in it"),
+        ('[{"name": "a", "description": ""}]', r"tool 1: \"description\" is empty"),
+        ("[" * 100_000, r":1: not JSON \(nested too deeply\)"),
+        ('{"name": "a", "description": "A"}\n' + "[" * 100_000, r":2: not JSON \(nested too deeply\)"),
+        ('{"name": "a", "description": "A", "parameters": {"minimum": ' + "9" * 5000 + "}}", ":1: not JSON"),
+        ('{"name": "a", "description": "A", "parameters": {"minimum": NaN}}', "NaN is not a number of JSON"),
+        ('{"name": "a", "description": "A", "parameters": {"minimum": 1e999}}', r'of "a" cannot be taken \(inf is not'),
+        ('{"name": "a", "description": "A", "parameters": {"title": "' + "x" * 70_000 + '"}}', "more than 65536 bytes"),
+        (
+            '{"name": "a", "description": "A", "parameters": ' + '{"not": ' * 33 + "{}" + "}" * 34,
+            r'"parameters" of "a" cannot be taken \(nested more than 32 deep\); describe fewer',
+        ),
+    ],
+)
+def test_bad_tools_are_refused_by_name(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        read_tools(file(tmp_path, text))
+
+
+HIDDEN = "\x00\x1b\x85\u202e\u2066\u200b\ufeff\u3164\ufe01\U000e0041"
+
+
+@pytest.mark.parametrize("char", "\n\t\r\u2028\u2029\u200d" + HIDDEN, ids=ascii)
+def test_a_name_holds_nothing_that_is_not_seen(char: str) -> None:
+    with pytest.raises(InputError, match=rf"the invisible character U\+{ord(char):04X}; take it out") as caught:
+        check_tools([("f:1", Tool(f"a{char}b", "A"))], "f")
+    assert visible(str(caught.value)) == str(caught.value)
+
+
+@pytest.mark.parametrize("char", HIDDEN, ids=ascii)
+def test_a_description_holds_nothing_that_is_not_seen_but_layout(char: str) -> None:
+    with pytest.raises(InputError, match=rf'description of "a" contains the invisible character U\+{ord(char):04X}'):
+        check_tools([("f:1", Tool("a", f"A{char}B"))], "f")
+    assert check_tools([("f:1", Tool("a", "A\n\tB\u2028 می\u200cخواهم ❤\ufe0f"))], "f")
+
+
+@given(st.text())
+def test_what_is_dropped_is_what_is_refused(text: str) -> None:
+    kept = without_hidden(text.replace("\ud800", ""))
+    assert check_tools([("f:1", Tool("a", kept))], "f")[0].description == kept
+
+
+def test_more_tools_than_anybody_has_are_refused() -> None:
+    with pytest.raises(InputError, match="f: 100001 tools, at most 100000 are allowed"):
+        check_tools([("f:1", Tool("a", "A"))] * (MAX_TOOLS + 1), "f")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"query": "q", "calls": [' + ",".join(['{"tool": "a"}'] * 257) + "]}", ":1: 257 calls, at most 256"),
+        ('{"query": "q", "calls": [{"tool": "a", "arguments": {"x": 1e999}}]}', "cannot be taken .inf is not a number"),
+        ('{"query": "q", "calls": [{"tool": "\\u001b[2J"}]}', r':1: unknown tool "\\x1b\[2J" in a call'),
+        ('{"query": "q", "calls": [{"tool": "nobody"}]}', r':1: unknown tool "nobody" in a call'),
+        ('{"query": "q", "calls": []}\n{broken', ":2: not JSON"),
+        ('{"query": "", "calls": []}', r':1: "query" is empty'),
+        ('{"query": "' + "x" * 100_000 + '", "calls": []}', ":1: 100000 characters, at most 20000"),
+        ('{"query": "q"}', r'"calls" must be a list, found nothing'),
+        ('{"query": "q", "calls": ["a"]}', "a call must be"),
+        ('{"query": "q", "calls": [{"tool": "a"}], "links": [[0, 0]]}', r"found \[0, 0\]"),
+        ('{"query": "q", "calls": [{"tool": "a"}, {"tool": "a"}], "links": [[1, 0]]}', "0 <= i < j < 2"),
+        ('{"query": "q", "calls": [], "links": 3}', '"links" must be pairs'),
+        ("\n", "no demonstrations in it"),
+    ],
+)
+def test_bad_demonstrations_are_refused_by_name(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        read_demonstrations(file(tmp_path, text), ["a"])
+
+
+def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no such file; expected tools"):
+        read_tools(tmp_path / "nowhere")
+    (tmp_path / "latin").write_bytes(b'{"name": "\xe4"}')
+    with pytest.raises(InputError, match=r"not UTF-8 text \(byte 10\)"):
+        read_tools(tmp_path / "latin")
+
+
+def test_queries_need_known_tools(tmp_path: Path) -> None:
+    path = file(tmp_path, '{"id": 7, "query": "q", "tools": ["a"]}\n{"query": "r", "tools": []}')
+    found = read_queries(path, ["a"])
+    assert [(q.id, q.tools) for q in found] == [("7", frozenset("a")), ("1", frozenset())]
+    with pytest.raises(InputError, match=':1: unknown tool "a"'):
+        read_queries(path, ["b"])
+
+
+def test_query_bounds() -> None:
+    assert check_query("x" * MAX_QUERY_CHARS)
+    for query in ("", " \n", "x" * (MAX_QUERY_CHARS + 1)):
+        with pytest.raises(InputError):
+            check_query(query)
+
+
+def dag(links: list[tuple[int, int]] | None, n: int = 3) -> Demonstration:
+    return Demonstration("d", "q", tuple(Call(f"t{i}") for i in range(n)), None if links is None else tuple(links))
+
+
+def test_steps_of_a_chain_accept_one_tool_each() -> None:
+    assert [(s.history, s.acceptable) for s in dag(None, 2).steps()] == [
+        ((), {"t0"}),
+        (("t0",), {"t1"}),
+        (("t0", "t1"), {END}),
+    ]
+
+
+def test_steps_of_a_dag_accept_all_whose_predecessors_are_done() -> None:
+    steps = dag([(0, 2), (1, 2)]).steps()
+    assert [s.acceptable for s in steps] == [{"t0", "t1"}, {"t1"}, {"t2"}, {END}]
+    assert [s.acceptable for s in dag([]).steps((2, 0, 1))] == [{"t0", "t1", "t2"}, {"t0", "t1"}, {"t1"}, {END}]
+
+
+def test_a_plan_without_calls_is_over_at_once() -> None:
+    assert [(s.history, s.acceptable, s.taken) for s in dag(None, 0).steps()] == [((), {END}, END)]
+
+
+@given(st.integers(0, 5), st.data())
+def test_linear_extensions_respect_links_and_are_distinct(n: int, data) -> None:
+    pairs = [(i, j) for j in range(n) for i in range(j)]
+    links = data.draw(st.lists(st.sampled_from(pairs), unique=True)) if pairs else []
+    orders = list(linear_extensions(dag(links, n), 6))
+    assert orders[0] == tuple(range(n))
+    assert len(set(orders)) == len(orders) <= 6
+    for order in orders:
+        assert sorted(order) == list(range(n))
+        assert all(order.index(i) < order.index(j) for i, j in links)
+
+
+def test_names_become_words() -> None:
+    assert name_in_words("send_smsNow") == "send sms Now"
+    assert tool_text(Tool("get_time", "Tells it."), "name+description") == "get time | Tells it."
+    with pytest.raises(InputError, match="unknown tool text 'json'"):
+        tool_text(Tool("a", "b"), "json")

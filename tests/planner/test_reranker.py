@@ -1,0 +1,392 @@
+"""What a planner's advice may change: weights, masks, policies, arguments and plans. The planner here is made up; what
+a real one says is in test_planner.py.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from conftest import make_demonstrations
+from hypothesis import given
+from hypothesis import strategies as st
+
+import edgeret
+from edgeret.cli.doctor import examine
+from edgeret.errors import BundleError, InputError, PlannerError
+from edgeret.planner.chat import Prompt
+from edgeret.planner.model import PlannerSpec, Scores
+from edgeret.planner.reranker import MAX_EXAMPLES, AdviceParameters, parse_examples
+from edgeret.runtime.runtime import Runtime
+from edgeret.scoring.calibration import Policy, PolicyParameters
+from edgeret.types import END, Call, Candidate, Usage
+from edgeret_bench.speed.latency import planner_cost
+from edgeret_export.planner.exemplars import pack_examples
+from edgeret_export.planner.weight import Question, weigh
+
+QUERY = "find my file and send it"
+ALWAYS = AdviceParameters(weight=1.0, scale=1.0, ask_below=1.1)
+
+
+class FakePlanner:
+    """Favours one name, writes one answer, and remembers what it was asked."""
+
+    def __init__(self, favourite: str = "", answers: Sequence[str] = ("{}",), problem: str = "") -> None:
+        self.favourite, self.answers, self.problem = favourite, list(answers), problem
+        self.asked: list[tuple[Prompt, list[str]]] = []
+        self.grammars: list[str] = []
+        self.states: list[bytes] = []
+
+    def score(self, prompt: Prompt, answers: Sequence[str]) -> Scores:
+        if self.problem:
+            raise PlannerError(self.problem)
+        self.asked.append((prompt, list(answers)))
+        likely = np.array([0.0 if answer == self.favourite else -20.0 for answer in answers])
+        return Scores(2 * likely, np.full(len(answers), 2), Usage(10, 20, 15, 10, 1.0))
+
+    def write(self, prompt: Prompt, gbnf: str) -> tuple[str, bool, Usage]:
+        self.grammars.append(gbnf)
+        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        return answer, True, Usage(10, 20, 15, 10, 1.0)
+
+    def save(self, prompt: Prompt) -> bytes:
+        return b"state"
+
+    def restore(self, prompt: Prompt, state: bytes) -> bool:
+        self.states.append(state)
+        return True
+
+
+def with_planner(
+    bundle: Path, planner: Any, parameters: AdviceParameters = ALWAYS, folder: Path | None = None
+) -> Runtime:
+    runtime = edgeret.load(bundle, state_folder=folder)
+    advisor = runtime.advisor
+    advisor._planner, advisor.parameters = planner, parameters
+    advisor.spec = PlannerSpec("chatml", 1000)
+    # The tiny bundle is sure of everything; with these quantiles a coverage of 0.95 holds all candidates.
+    runtime.policy = Policy(replace(runtime.policy.parameters, right_probabilities=(0.0, 0.5, 1.0)))
+    return runtime
+
+
+def second_best(runtime: Runtime, coverage: float = 0.95) -> str:
+    mask = runtime.policy.candidate_set(runtime.task(QUERY).candidates(16), coverage)
+    return next(candidate.tool for candidate in mask[1:] if candidate.tool != END)
+
+
+def test_advice_is_fused_and_named(tiny_original: Path) -> None:
+    planner = FakePlanner()
+    runtime = with_planner(tiny_original, planner)
+    planner.favourite = second_best(runtime)
+    decision = runtime.task(QUERY).next(coverage=0.95, min_probability=0)
+    assert (decision.tool, decision.source) == (planner.favourite, "planner")
+    assert "weight 1" in decision.reason
+    assert decision.usage == Usage(10, 20, 15, 10, 1.0)
+    assert decision.timings_ms["planner"] == 1.0
+    assert sum(c.probability for c in decision.candidates) <= 1 + 1e-6
+    assert decision.to_dict()["usage"]["tokens_reused"] == 10
+    before = {c.tool: c.probability for c in runtime.task(QUERY).candidates()}
+    asked = planner.asked[0][1]
+    after = {c.tool: c.probability for c in decision.candidates}
+    assert sum(after[name] for name in asked) == pytest.approx(sum(before[name] for name in asked), abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "why"),
+    [(AdviceParameters(0.0, 1.0, 1.1), "did not help"), (AdviceParameters(1.0, 1.0, 0.0), "sure enough")],
+)
+def test_a_planner_is_not_asked_without_need(tiny_original: Path, parameters: AdviceParameters, why: str) -> None:
+    planner = FakePlanner()
+    runtime = with_planner(tiny_original, planner, parameters)
+    decision = runtime.task(QUERY).next(coverage=0.95)
+    assert not planner.asked
+    assert decision.source == "heads"
+    assert "usage" not in decision.to_dict()
+    assert why in decision.reason
+    runtime.task(QUERY).next(policy="heads")
+    assert not planner.asked
+
+
+def test_a_planner_advises_where_only_descriptions_are_left(tiny_original: Path) -> None:
+    planner = FakePlanner()
+    runtime = with_planner(tiny_original, planner)
+    runtime.policy = Policy(replace(runtime.policy.parameters, familiar_cosine=1.1))
+    near = runtime.task(QUERY).described(2)
+    planner.favourite = near[1].tool
+    decision = runtime.task(QUERY).next(min_probability=0)
+    assert (decision.source, decision.candidates[0].tool) == ("planner", planner.favourite)
+    assert "unlike the demonstrations" in decision.reason
+    assert "planner's advice (weight 1)" in decision.reason
+    assert END not in planner.asked[0][1]
+    assert 0 <= decision.probability <= 1
+    runtime.advisor.parameters = replace(ALWAYS, weight=0.0)
+    assert runtime.task(QUERY).next(min_probability=0).source == "search"
+
+
+def test_heads_go_on_when_the_planner_cannot_answer(tiny_original: Path) -> None:
+    runtime = with_planner(tiny_original, FakePlanner(problem="the model is broken"))
+    plain = edgeret.load(tiny_original).task(QUERY).next()
+    decision = runtime.task(QUERY).next(coverage=0.95)
+    assert (decision.tool, decision.source) == (plain.tool, "heads")
+    assert decision.reason.endswith("the planner could not be asked: the model is broken")
+    with pytest.raises(PlannerError, match="the model is broken"):
+        runtime.task(QUERY).next(policy="planner", coverage=0.95)
+
+
+@pytest.mark.parametrize("masking", edgeret.planner.prompts.MASKINGS)
+def test_policy_planner_answers_from_its_mask(tiny_original: Path, masking: Any) -> None:
+    planner = FakePlanner()
+    runtime = with_planner(tiny_original, planner)
+    planner.favourite = second_best(runtime)
+    decision = runtime.task(QUERY).next(policy="planner", coverage=0.95, masking=masking)
+    assert (decision.tool, decision.source) == (planner.favourite, "planner")
+    prompt, asked = planner.asked[0]
+    everything = {c.tool for c in runtime.task(QUERY).candidates()}
+    mask = {c.tool for c in runtime.policy.candidate_set(runtime.task(QUERY).candidates(16), 0.95)}
+    assert set(asked) == (mask if masking == "hard" else everything)
+    assert prompt.variable.text.startswith(f'Request: "{QUERY}"')
+
+
+def test_one_candidate_needs_no_question(tiny_original: Path) -> None:
+    planner = FakePlanner()
+    decision = with_planner(tiny_original, planner).task(QUERY).next(policy="planner", coverage=0.01)
+    assert not planner.asked
+    assert decision.source == "heads"
+    assert "not asked" in decision.reason
+
+
+def test_without_a_planner_the_error_says_how_to_get_one(tiny_original: Path) -> None:
+    task = edgeret.load(tiny_original).task(QUERY)
+    with pytest.raises(InputError, match=r"has no planner; .* --planner smollm2"):
+        task.next(policy="planner")
+    assert task.next().timings_ms["encode"] > 0  # the refusal used nothing up
+    with pytest.raises(InputError, match="has no planner"):
+        task.fill("find_file")
+    for wrong in ({"coverage": 0.0}, {"masking": "soggy"}, {"weighted": "maybe"}):
+        with pytest.raises(InputError, match=next(iter(wrong))):
+            task.prompt(**wrong)  # type: ignore[arg-type]
+
+
+@given(st.lists(st.floats(0, 1), min_size=2, max_size=50), st.floats(0.01, 0.99), st.floats(0.01, 0.99))
+def test_conformal_sets_grow_with_coverage(right: list[float], a: float, b: float) -> None:
+    policy = Policy(PolicyParameters(right_probabilities=tuple(sorted(right))))
+    low, high = sorted((a, b))
+    assert policy.threshold(high) <= policy.threshold(low)
+    covered = np.mean([probability >= policy.threshold(a) for probability in right])
+    assert covered >= a - 1 / (len(right) - 1)
+    candidates = [Candidate(str(i), p) for i, p in enumerate(np.linspace(0.9, 0, 10).tolist())]
+    assert len(policy.candidate_set(candidates, low)) <= len(policy.candidate_set(candidates, high))
+    assert policy.candidate_set(candidates[-1:], low)
+
+
+def questions(informative: bool, n: int = 200) -> list[Question]:
+    rng = np.random.default_rng(0)
+    found = []
+    for _ in range(n):
+        right = np.zeros(4, bool)
+        right[rng.integers(4)] = True
+        advice = rng.normal(size=4) + (2.0 * right if informative else 0)
+        found.append(Question(np.log(np.full(4, 0.25)) + 0.1 * rng.normal(size=4), advice, right))
+    return found
+
+
+def test_advice_weighs_only_what_it_proved() -> None:
+    useful, report = weigh(questions(True), 0.6)
+    assert useful.weight > 0.5
+    assert report["top1_together"] > report["top1_heads"]
+    worthless, report = weigh(questions(False), 0.6)
+    assert worthless.weight == 0
+    assert "did not help" in report["note"]
+    assert worthless.ask_below == 0.6
+    few, report = weigh(questions(True, 5), 0.6)
+    assert few.weight == 0
+    assert "too few" in report["note"]
+
+
+def test_examples_begin_with_worked_ones_and_cover_the_tools() -> None:
+    demonstrations = make_demonstrations()
+    packed = json.loads(pack_examples(demonstrations))
+    assert pack_examples(demonstrations) == pack_examples(list(demonstrations))
+    worked = [[call["tool"] for call in example["calls"]] for example in packed[:2]]
+    assert len(worked[0]) >= 2
+    assert len(set(worked[0])) == len(worked[0])
+    called = {call.tool for d in demonstrations for call in d.calls}
+    assert {call["tool"] for example in packed[2:] for call in example["calls"]} == called
+    assert json.loads(pack_examples([d for d in demonstrations if not d.calls])) == []
+
+
+def test_a_plan_fills_arguments_and_links_them(tiny_original: Path) -> None:
+    runtime = with_planner(tiny_original, FakePlanner(), AdviceParameters())
+    tool = runtime.tools["send_mail"]
+    runtime.tools = {**runtime.tools, "send_mail": with_schema(tool)}
+    runtime.advisor._planner = FakePlanner(answers=['{"to":"$out_1","note":null}'])  # type: ignore[assignment]
+    told: list[edgeret.PlanStep] = []
+    plan = runtime.plan(QUERY, decided=told.append)
+    assert plan.tools == ("find_file", "send_mail")
+    assert plan.calls[1] == Call("send_mail", {"to": "$out_1"})
+    assert plan.links == ((0, 1),)
+    assert told == list(plan.steps)
+    assert plan.outcome == "complete"
+    result = plan.to_dict()
+    assert result["links"] == [[0, 1]]
+    assert [step["arguments"] for step in result["steps"]][1:] == [{"to": "$out_1"}, None]
+    unfilled = runtime.plan(QUERY, arguments=False)
+    assert unfilled.steps[1].missing == ("to",)
+
+
+def with_schema(tool: edgeret.Tool, **more: Any) -> edgeret.Tool:
+    properties = {"to": {"type": "string"}, "note": {"type": "string"}, **more}
+    return edgeret.Tool(tool.name, tool.description, {"type": "object", "properties": properties, "required": ["to"]})
+
+
+def test_a_required_argument_that_nothing_gives_is_missing(tiny_original: Path) -> None:
+    runtime = with_planner(tiny_original, FakePlanner(answers=['{"to":null,"note":"my file"}']))
+    runtime.tools = {**runtime.tools, "send_mail": with_schema(runtime.tools["send_mail"])}
+    filled, usage = runtime.task(QUERY).fill("send_mail")
+    assert (filled.arguments, filled.missing) == ({"note": "my file"}, ("to",))
+    assert usage is not None
+    assert runtime.task(QUERY).fill("write_note") == (edgeret.planner.arguments.Filled({}, (), ()), None)
+    with pytest.raises(InputError, match='unknown tool "nope"'):
+        runtime.task(QUERY).fill("nope")
+
+
+def test_a_schema_without_grammar_is_asked_twice_then_missing(tiny_original: Path) -> None:
+    planner = FakePlanner(answers=['{"to":5}', '{"to":"my file","odd":"x"}'])
+    runtime = with_planner(tiny_original, planner)
+    odd = with_schema(runtime.tools["send_mail"], odd={"type": "string", "not": {"const": "x"}})
+    runtime.tools = {**runtime.tools, "send_mail": odd}
+    filled, _ = runtime.task(QUERY).fill("send_mail")
+    assert filled.arguments == {"to": "my file"}
+    assert len(planner.grammars) == 2
+    runtime.advisor._planner = FakePlanner(answers=["not json"])  # type: ignore[assignment]
+    assert runtime.task(QUERY).fill("send_mail")[0].missing == ("to",)
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {"required": None},
+        {"properties": [], "required": "to"},
+        {"properties": {"to": {}}, "required": None},
+        {"properties": {"to": {"$ref": 5}}},
+        {"properties": {"to": {"type": "text"}}},
+    ],
+    ids=str,
+)
+def test_a_schema_that_cannot_be_checked_fills_nothing_and_says_why(tiny_original: Path, parameters: Any) -> None:
+    runtime = with_planner(tiny_original, FakePlanner(answers=['{"to":"my file"}']))
+    runtime.tools = {**runtime.tools, "send_mail": replace(runtime.tools["send_mail"], parameters=parameters)}
+    filled, _ = runtime.task(QUERY).fill("send_mail")
+    assert (filled.arguments, filled.missing) == ({}, ())
+    assert filled.problems[0].startswith("parameters")
+    runtime.advisor._planner = None
+    assert "send_mail" in runtime.plan(QUERY, arguments=False).tools
+
+
+def test_an_answer_of_brackets_alone_is_no_answer(tiny_original: Path) -> None:
+    runtime = with_planner(tiny_original, FakePlanner(answers=["[" * 100_000]))
+    runtime.tools = {**runtime.tools, "send_mail": with_schema(runtime.tools["send_mail"], odd={"not": {}})}
+    assert runtime.task(QUERY).fill("send_mail")[0].missing == ("to",)
+
+
+CALL = {"tool": "find_file", "arguments": {"name": "my file"}}
+
+
+@pytest.mark.parametrize(
+    ("examples", "words"),
+    [
+        ({}, "expected a list of at most 65536 examples"),
+        ([{}] * (MAX_EXAMPLES + 1), "expected a list of at most 65536 examples"),
+        (["find"], "example 1: expected an object, found str"),
+        ([{"query": "find", "calls": [CALL]}, {"query": 7, "calls": []}], 'example 2: "query" must be a string'),
+        ([{"query": " ", "calls": [CALL]}], 'example 1: "query" is empty'),
+        ([{"query": "x" * 20_001, "calls": [CALL]}], "20001 characters, at most 20000"),
+        ([{"query": "find", "calls": []}], "example 1: no calls"),
+        ([{"query": "find", "calls": {}}], '"calls" must be a list, found dict'),
+        ([{"query": "find", "calls": ["find_file"]}], "example 1: a call must be"),
+        ([{"query": "find", "calls": [CALL] * 257}], "257 calls, at most 256"),
+        ([{"query": "find", "calls": [{"tool": 7}]}], '"tool" must be a string, found int'),
+        ([{"query": "find", "calls": [{"tool": "a\nb"}]}], r"invisible character U\+000A"),
+        (
+            [{"query": "find", "calls": [{"tool": "a", "arguments": ["x"]}]}],
+            '"arguments" must be an object, found list',
+        ),
+        ([{"query": "find", "calls": [{"tool": "a", "arguments": {"x": 1e999}}]}], "not JSON|is not a number"),
+        (b"[" * 100_000, "nested too deeply"),
+        (b"\xff", "codec can't decode"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_examples_that_no_prompt_can_show_are_refused_by_place(examples: Any, words: str) -> None:
+    data = examples if isinstance(examples, bytes) else json.dumps(examples).encode()
+    with pytest.raises(BundleError, match=rf"^b \(examples\): .*({words}).*; build the bundle again$"):
+        parse_examples(data, "b (examples)")
+
+
+def test_examples_of_other_tools_are_not_shown(tiny_original: Path) -> None:
+    runtime = with_planner(tiny_original, FakePlanner(answers=['{"to":null}']))
+    strange = [{"query": "?", "calls": [{"tool": "nobody"}, {"tool": "send_mail", "arguments": {"to": "me"}}]}] * 3
+    runtime.advisor._examples, runtime.advisor._parsed = json.dumps(strange).encode(), None
+    runtime.tools = {**runtime.tools, "send_mail": with_schema(runtime.tools["send_mail"])}
+    task = runtime.task(QUERY)
+    for masking in edgeret.planner.prompts.MASKINGS:
+        prompt = task.prompt(masking=masking)
+        assert not any("nobody" in turn.text for turn in (*prompt.constant, prompt.variable))
+    assert task.fill("send_mail")[0].missing == ("to",)
+
+
+@pytest.mark.parametrize(("answer", "outcome", "calls"), [('{"to":"file"}', "repeated", 1), ("{}", "repeated", 3)])
+def test_a_plan_that_goes_round_in_circles_ends(
+    tiny_original: Path, monkeypatch: pytest.MonkeyPatch, answer: str, outcome: str, calls: int
+) -> None:
+    runtime = with_planner(tiny_original, FakePlanner(answers=[answer]))
+    runtime.tools = {**runtime.tools, "send_mail": with_schema(runtime.tools["send_mail"])}
+    stuck = runtime.task(QUERY).next(policy="heads")
+    monkeypatch.setattr("edgeret.runtime.task.Task.next", lambda *_, **__: replace_tool(stuck, "send_mail"))
+    plan = runtime.plan(QUERY)
+    assert (plan.outcome, len(plan.calls)) == (outcome, calls)
+    assert runtime.plan(QUERY, max_steps=1).outcome == "bound"
+    assert runtime.plan(QUERY, cancelled=lambda: True).outcome == "cancelled"
+
+
+def replace_tool(decision: edgeret.Decision, tool: str) -> edgeret.Decision:
+    fields = {name: getattr(decision, name) for name in decision.__slots__}
+    return edgeret.Decision(**{**fields, "tool": tool, "candidates": (Candidate(tool, 1.0), Candidate(END, 0.0))})
+
+
+def test_the_state_of_the_constant_prompt_is_kept_and_proved(tiny_original: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "states"
+    planner = FakePlanner()
+    runtime = with_planner(tiny_original, planner, folder=folder)
+    prompt = runtime.task(QUERY).prompt()
+    pytest.importorskip("llama_cpp", reason="its version is part of a state's name")
+    assert not runtime.advisor.warm(prompt)
+    (file,) = folder.iterdir()
+    assert runtime.advisor.warm(prompt)
+    assert planner.states == [b"state"]
+    for damage in (file.read_bytes()[:-1], file.read_bytes().replace(b"state", b"stale"), b""):
+        file.write_bytes(damage)
+        assert not runtime.advisor.warm(prompt)
+    assert planner.states == [b"state"]
+    (tmp_path / "file").write_text("in the way")
+    blocked = with_planner(tiny_original, planner, folder=tmp_path / "file")
+    assert not blocked.advisor.warm(prompt)
+
+
+def test_doctor_and_latency_speak_of_the_planner(tiny_original: Path) -> None:
+    runtime = with_planner(tiny_original, FakePlanner())
+    check = examine(runtime)["checks"][-1]
+    assert (check["name"], check["ok"]) == ("planner", True)
+    cost = planner_cost(runtime, [QUERY, "play my song"])
+    assert cost["first"]["tokens_reused"] == 10
+    assert cost["first"]["ms"]["n"] >= 1
+    broken = with_planner(tiny_original, FakePlanner(problem="the model is broken"))
+    found = examine(broken)
+    assert not found["ok"]
+    assert found["checks"][-1]["detail"] == "the model is broken"
+    assert planner_cost(broken, [QUERY]) == {"unavailable": "the model is broken"}

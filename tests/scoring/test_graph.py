@@ -1,0 +1,146 @@
+"""DTDR-C: worked by hand, against the plain recursive formula, and as a distribution whatever the history."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import numpy as np
+import pytest
+from conftest import TOOLS, make_demonstrations
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from edgeret.inputs.demonstrations import Demonstration
+from edgeret.scoring.graph import PADDING, Graph, GraphOptions
+from edgeret.types import END, Call, Tool
+from edgeret_export.fitting.decisions import StepTable, build_table
+from edgeret_export.fitting.graph import CLUSTERINGS, cluster, fit_graph
+
+
+def demonstration(*tools: str) -> Demonstration:
+    return Demonstration("d", "q", tuple(Call(t) for t in tools))
+
+
+def vectors(n: int, seed: int = 0) -> np.ndarray:
+    rows = np.random.default_rng(seed).normal(size=(n, 8))
+    return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+
+
+def one_cluster(options: GraphOptions) -> Graph:
+    """Papers' example in small: a then b twice, a then c once."""
+    tools = [Tool(n, n) for n in "abc"]
+    plans = [demonstration("a", "b"), demonstration("a", "b"), demonstration("a", "c")]
+    return fit_graph(build_table(plans, tools), vectors(3), 1, options.order, 0).graph(options)
+
+
+def test_static_markov_chain_by_hand() -> None:
+    graph = one_cluster(GraphOptions(order=1))
+    assert graph.labels == ("a", "b", "c", END)
+    np.testing.assert_allclose(graph.markov(PADDING), [1, 0, 0, 0])
+    np.testing.assert_allclose(graph.markov(0), [0, 2 / 3, 1 / 3, 0], rtol=1e-6)
+    np.testing.assert_allclose(graph.markov(1), [0, 0, 0, 1])
+
+
+def test_back_off_by_hand() -> None:
+    # Order 1, one cluster, so global counts equal the cluster's; all priors 1, cluster share 0, repeats untouched:
+    # g0 = (c0 + 1/4) / (9 + 1) with c0 = (3, 2, 1, 3); g1(a) = ((0, 2, 1, 0) + g0) / (3 + 1),
+    # p1 = ((0, 2, 1, 0) + g1) / 4.
+    options = GraphOptions(order=1, nearest=1, cluster_prior=1, global_prior=1, cluster_share=0, repeat_factor=1)
+    graph = one_cluster(options)
+    g0 = (np.array([3, 2, 1, 3]) + 0.25) / 10
+    seen = np.array([0, 2, 1, 0])
+    expected = (seen + (seen + g0) / 4) / 4
+    np.testing.assert_allclose(graph.distribution(graph.locate(vectors(3)[0]), [0]), expected, rtol=1e-5)
+
+
+def test_called_tools_are_damped() -> None:
+    plain = one_cluster(GraphOptions(repeat_factor=1))
+    damped = one_cluster(GraphOptions(repeat_factor=0.1))
+    position = plain.locate(vectors(3)[0])
+    p, q = plain.distribution(position, [0]), damped.distribution(position, [0])
+    assert q[0] / q[1] == pytest.approx(0.1 * p[0] / p[1], rel=1e-4)
+
+
+def reference(
+    table: StepTable, assigned: list[tuple[int, ...]], options: GraphOptions, position, history: list[int]
+) -> np.ndarray:
+    """The interpolation as the recursion over dense counts, with no shortcut."""
+    n_labels = len(table.labels)
+    counts: defaultdict = defaultdict(lambda: np.zeros(n_labels))
+    for row, label, share in zip(table.target_row, table.target_label, table.target_share, strict=True):
+        context = (PADDING,) * options.order + table.histories[row]
+        for number in ("all", *assigned[table.plan[row]]):
+            for n in range(options.order + 1):
+                counts[number, context[len(context) - n :]][label] += share * table.weight[row]
+    context = (PADDING,) * options.order + tuple(history)
+    g, p = np.full(n_labels, 1 / n_labels), None
+    for n in range(options.order + 1):
+        key = context[len(context) - n :]
+        total = counts["all", key]
+        g = (total + options.global_prior * g) / (total.sum() + options.global_prior)
+        mine = sum(w * counts[k, key] for k, w in enumerate(position.shares.tolist()))
+        prior = g if p is None else options.cluster_share * p + (1 - options.cluster_share) * g
+        p = (mine + options.cluster_prior * prior) / (mine.sum() + options.cluster_prior)
+    p[history] *= options.repeat_factor
+    return p / p.sum()
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.lists(st.integers(0, 4), max_size=4, unique=True), st.integers(1, 4), st.integers(0, 20), st.booleans())
+def test_the_collapsed_sum_equals_the_recursion(history: list[int], order: int, seed: int, wide: bool) -> None:
+    table = build_table(make_demonstrations(2), TOOLS)
+    queries = vectors(14, 3)
+    options = GraphOptions(order=order, nearest=3, temperature=0.3)
+    tables = fit_graph(table, queries, 5, order, 0)
+    graph = tables.graph(options)
+    assigned = clusters_of(table, queries)
+    with pytest.MonkeyPatch.context() as patch:
+        if wide:
+            patch.setattr("edgeret.scoring.graph.WIDE", 0)
+        position = graph.locate(vectors(1, seed)[0])
+        found = graph.distribution(position, history)
+    np.testing.assert_allclose(found, reference(table, assigned, options, position, history), atol=2e-6)
+
+
+def clusters_of(table: StepTable, queries: np.ndarray) -> list[tuple[int, ...]]:
+    """Every plan's cluster in each of the clusterings, numbered through."""
+    found, offset = [], 0
+    for run in range(CLUSTERINGS):
+        numbers, centroids = cluster(table, np.arange(14), queries, 5, run)
+        found.append(numbers + offset)
+        offset += len(centroids)
+    return list(zip(*(f.tolist() for f in found), strict=True))
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.lists(st.integers(-1, 4), max_size=12))
+def test_any_history_gives_a_distribution(history: list[int]) -> None:
+    table = build_table(make_demonstrations(2), TOOLS)
+    graph = fit_graph(table, vectors(14, 3), 4, 3, 0).graph(GraphOptions())
+    found = graph.distribution(graph.locate(vectors(1, 5)[0]), history)
+    assert found.dtype == np.float32
+    assert found.min() > 0
+    assert found.sum() == pytest.approx(1, abs=1e-5)
+
+
+def test_end_does_not_win_the_first_step() -> None:
+    # Counted without padding, `<end>` is the commonest label of all.
+    plans = [demonstration(t) for t in "abcabc"]
+    graph = fit_graph(build_table(plans, [Tool(n, n) for n in "abc"]), vectors(6), 2, 3, 0).graph(GraphOptions())
+    assert graph.labels[int(graph.distribution(graph.locate(vectors(1, 9)[0]), []).argmax())] != END
+
+
+def test_nearest_clusters_share_the_weight_by_similarity() -> None:
+    graph = fit_graph(build_table(make_demonstrations(2), TOOLS), vectors(14, 3), 6, 2, 0).graph(
+        GraphOptions(nearest=3)
+    )
+    query = vectors(1, 4)[0]
+    position = graph.locate(query)
+    cosines = graph.centroids @ query
+    # The clusterings may share a cluster, so which of two equal ones is read is left open.
+    np.testing.assert_array_equal(np.sort(cosines[position.clusters]), np.sort(cosines)[-3:])
+    np.testing.assert_array_equal(np.flatnonzero(position.shares), np.sort(position.clusters))
+    assert position.similarity == pytest.approx(cosines.max())
+    assert position.shares.sum() == pytest.approx(1)
+    nearest = max(position.clusters, key=lambda number: cosines[number])
+    assert position.shares[nearest] == position.shares.max()

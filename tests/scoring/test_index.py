@@ -1,0 +1,224 @@
+"""Exact and HNSW search by one interface, the same bytes for the same vectors, and which of them a bundle gets."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import build_tiny
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from edgeret.bundle.reader import Bundle, open_bundle
+from edgeret.errors import BundleError, InputError, MissingExtraError
+from edgeret.scoring import index as indexing
+from edgeret.scoring.index import EF, Index, IndexKind, build_hnsw, hnsw_available, load_index, open_hnsw
+from edgeret_export.recipe import Recipe
+
+needs_hnsw = pytest.mark.skipif(not hnsw_available(), reason="hnswlib is not installed")
+
+
+def vectors(n: int) -> np.ndarray:
+    rows = np.random.default_rng(n).normal(size=(n, 16))
+    return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+
+
+def index(n: int, kind: str) -> Index:
+    v = vectors(n)
+    return Index([f"t{i}" for i in range(n)], v, open_hnsw(build_hnsw(v, 0), v) if kind == "hnsw" else None)
+
+
+@pytest.mark.parametrize("kind", ["exact", pytest.param("hnsw", marks=needs_hnsw)])
+def test_search_returns_the_nearest_first(kind: str) -> None:
+    library = index(300, kind)
+    assert library.kind == kind
+    positions, similarities = library.search(library.vectors[17], 5)
+    assert positions[0] == 17
+    assert similarities[0] == pytest.approx(1, abs=1e-5)
+    assert list(similarities) == sorted(similarities, reverse=True)
+    np.testing.assert_allclose(similarities, library.vectors[positions] @ library.vectors[17], rtol=1e-5)
+
+
+@given(st.integers(1, 40), st.integers(1, 60))
+def test_exact_search_agrees_with_sorting(n: int, k: int) -> None:
+    library = index(n, "exact")
+    query = vectors(41)[0]
+    expected = np.argsort(-(library.vectors @ query), kind="stable")[:k]
+    np.testing.assert_array_equal(library.search(query, k)[0], expected)
+
+
+@needs_hnsw
+def test_hnsw_bytes_are_the_same_twice_and_recall_is_high() -> None:
+    v = vectors(800)
+    assert build_hnsw(v, 3) == build_hnsw(v, 3)
+    exact, hnsw = index(800, "exact"), index(800, "hnsw")
+    found = [len(set(exact.search(q, 10)[0]) & set(hnsw.search(q, 10)[0])) for q in vectors(50)]
+    assert np.mean(found) > 9
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.integers(1, 90), st.integers(1, 90), st.integers(0, 100))
+def test_equal_cosines_keep_the_order_of_the_tools(n: int, different: int, k: int) -> None:
+    rows = vectors(different)[np.arange(n) % different]
+    library = Index([f"t{i}" for i in range(n)], rows)
+    query = vectors(91)[0]
+    expected = np.argsort(-library.similarities(query), kind="stable")[:k]
+    np.testing.assert_array_equal(library.search(query, k)[0], expected)
+
+
+@needs_hnsw
+@pytest.mark.parametrize("different", [1, 3, 2_000])
+@pytest.mark.parametrize("k", [1, 10, EF, EF + 1, 2_000, 2_007])
+def test_a_graph_over_many_equal_vectors_returns_as_many_tools_as_were_asked_for(different: int, k: int) -> None:
+    rows = vectors(different)[np.arange(2_000) % different]
+    graph = open_hnsw(build_hnsw(rows, 0), rows)
+    library = Index([f"t{i}" for i in range(2_000)], rows, graph)
+    positions, similarities = library.search(rows[0], k)
+    assert len(positions) == len(set(positions.tolist())) == min(k, 2_000)
+    assert np.lexsort((positions, -similarities)).tolist() == list(range(len(positions)))
+    assert graph.ef == EF
+
+
+class Graph:
+    """Stands for hnswlib's index: finds nothing, and remembers what it was asked for."""
+
+    def __init__(self) -> None:
+        self.asked: list[int] = []
+
+    def knn_query(self, vector: np.ndarray, k: int, num_threads: int) -> None:
+        self.asked.append(k)
+        raise RuntimeError("Cannot return the results in a contiguous 2D array. Probably ef or M is too small")
+
+
+def test_what_the_graph_cannot_find_is_searched_exactly() -> None:
+    rows, graph = vectors(200), Graph()
+    library, exact = Index([f"t{i}" for i in range(200)], rows, graph), index(200, "exact")
+    for k in (5, EF, EF + 1, 200):
+        np.testing.assert_array_equal(library.search(rows[3], k), exact.search(rows[3], k))
+    assert graph.asked == [5, EF]
+
+
+def test_a_query_of_another_length_never_reaches_the_graph() -> None:
+    graph = Graph()
+    with pytest.raises(ValueError, match="mismatch"):
+        Index([f"t{i}" for i in range(20)], vectors(20), graph).search(np.ones(15, np.float32), 5)
+    assert graph.asked == []
+
+
+@contextmanager
+def full_disk() -> Iterator[None]:
+    """Every file ends at 1,000 bytes, as on a disk that fills."""
+    resource = pytest.importorskip("resource")
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1_000, limits[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+
+@needs_hnsw
+def test_a_build_says_which_folder_cannot_hold_the_graph(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
+    message = f"^{re.escape(str(tmp_path / 'gone'))}: cannot hold the HNSW graph .*; make room or set TMPDIR to"
+    with pytest.raises(InputError, match=message):
+        build_hnsw(vectors(20), 0)
+
+
+@needs_hnsw
+def test_a_build_notices_a_full_disk_that_hnswlib_does_not_report(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with full_disk(), pytest.raises(InputError, match=rf"^{re.escape(str(tmp_path))}: cannot hold the HNSW graph"):
+        build_hnsw(vectors(20), 0)
+    assert list(tmp_path.iterdir()) == []
+
+
+@needs_hnsw
+@pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="private copies are files here")
+def test_opening_a_graph_needs_no_temporary_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    rows = vectors(20)
+    data = build_hnsw(rows, 0)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
+    assert len(Index([f"t{i}" for i in range(20)], rows, open_hnsw(data, rows)).search(rows[0], 5)[0]) == 5
+
+
+@needs_hnsw
+def test_without_anonymous_memory_a_full_folder_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    rows = vectors(20)
+    data = build_hnsw(rows, 0)
+    monkeypatch.delattr(os, "memfd_create", raising=False)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    message = rf"^hnsw: no room for hnswlib's copy in {re.escape(str(tmp_path))} \(.*\); make room there or load with"
+    with full_disk(), pytest.raises(BundleError, match=message):
+        open_hnsw(data, rows)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.fixture(scope="module")
+def with_graph(tmp_path_factory: pytest.TempPathFactory) -> Bundle:
+    """A bundle of six tools with a graph over them."""
+    folder = tmp_path_factory.mktemp("graph") / "bundle"
+    return open_bundle(build_tiny(folder, recipe=Recipe(precision="fp32", hnsw_from=1)))
+
+
+def with_junk(bundle: Bundle) -> Bundle:
+    """The same bundle with a graph that nobody may open."""
+    return replace(bundle, contents={**bundle.contents, "index.hnsw": b"junk"})
+
+
+@needs_hnsw
+def test_a_bundle_gets_the_search_that_was_asked_for(with_graph: Bundle) -> None:
+    assert load_index(with_graph).kind == "exact"
+    assert load_index(with_graph, "exact").kind == "exact"
+    assert load_index(with_graph, "hnsw").kind == "hnsw"
+
+
+@needs_hnsw
+def test_auto_uses_the_graph_from_the_crossover_on(monkeypatch: pytest.MonkeyPatch, with_graph: Bundle) -> None:
+    monkeypatch.setattr(indexing, "CROSSOVER", 7)
+    assert load_index(with_graph).kind == "exact"
+    monkeypatch.setattr(indexing, "CROSSOVER", 6)
+    assert load_index(with_graph).kind == "hnsw"
+    monkeypatch.setattr(indexing, "hnsw_available", lambda: False)
+    assert load_index(with_graph).kind == "exact"
+
+
+@needs_hnsw
+@pytest.mark.parametrize("kind", ["auto", "exact"])
+def test_a_graph_that_is_not_used_is_not_read(with_graph: Bundle, kind: IndexKind) -> None:
+    assert load_index(with_junk(with_graph), kind).kind == "exact"
+
+
+@needs_hnsw
+def test_a_forged_graph_is_refused_with_the_bundles_name(with_graph: Bundle) -> None:
+    message = rf"^{re.escape(str(with_graph.path))} \(hnsw\): 6 elements of 24 numbers do not fit into 4 bytes"
+    with pytest.raises(BundleError, match=message):
+        load_index(with_junk(with_graph), "hnsw")
+
+
+def test_hnsw_without_a_graph_says_how_to_get_one(tiny_original: Path) -> None:
+    with pytest.raises(BundleError, match=r"bundle: no HNSW graph in it; .* with hnsw_from = 6 at most$"):
+        load_index(open_bundle(tiny_original), "hnsw")
+
+
+@needs_hnsw
+def test_hnsw_without_hnswlib_names_the_extra(monkeypatch: pytest.MonkeyPatch, with_graph: Bundle) -> None:
+    monkeypatch.setattr(indexing, "hnsw_available", lambda: False)
+    with pytest.raises(MissingExtraError, match=r"^index 'hnsw' requires extra 'hnsw'\. Install it with"):
+        load_index(with_graph, "hnsw")
+
+
+@needs_hnsw
+def test_a_machine_whose_hnswlib_has_other_files_counts_as_without_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "maxsize", 2**31 - 1)
+    assert not hnsw_available()
