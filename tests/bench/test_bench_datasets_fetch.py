@@ -106,6 +106,21 @@ def test_a_file_without_a_known_hash_must_be_allowed_and_is_held_to_its_first_on
     assert digest(RECORDS) in err
 
 
+def test_a_file_that_is_pinned_later_is_held_to_its_pin_and_no_longer_told_as_unpinned(
+    upstream: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = str(tmp_path / "out")
+    register(monkeypatch, github(None))
+    assert run(capsys, "fetch", "tiny", "-o", out, "--allow-unpinned")[0] == 0
+    register(monkeypatch, github(digest(RECORDS)))
+    code, result, _ = run(capsys, "fetch", "tiny", "-o", out)
+    assert (code, result["unpinned"]) == (0, {})
+    register(monkeypatch, github("0" * 64))
+    code, _, err = run(capsys, "fetch", "tiny", "-o", out)
+    assert code == 2
+    assert f"G1_query.json: expected sha256 {'0' * 64}, found {digest(RECORDS)}; delete this folder" in err
+
+
 def test_offline_is_one_line_with_file_source_and_the_way_without(
     upstream: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

