@@ -17,7 +17,7 @@ from dataset_records import survives
 from edgeret_bench.cli import main
 from edgeret_bench.datasets import DATASETS
 
-ORIGINALS = Path(__file__).parent / "data" / "originals"
+ORIGINALS = Path(__file__).parents[1] / "data" / "originals"
 
 
 class Read:

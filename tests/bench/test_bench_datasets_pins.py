@@ -11,7 +11,7 @@ from edgeret.errors import InputError
 from edgeret_bench.datasets import DATASETS, File, Source, fetch, registry, toolbench
 from edgeret_bench.datasets.pins import find_pin, read_pins
 
-ORIGINALS = Path(__file__).parent / "data" / "originals"
+ORIGINALS = Path(__file__).parents[1] / "data" / "originals"
 READ = ("toole", "ultratool", "toolbench", "toolret", "api-bank", "seal-tools")
 """Datasets whose originals were read whole at the pinned revisions, besides BFCL."""
 
