@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from edgeret import __version__
+from edgeret.bundle import roles
 from edgeret.bundle.reader import Bundle, open_bundle, verify_bundle
 from edgeret.cli.console import MOST_CHARS, Parser, add_command, run, table
 from edgeret.cli.doctor import examine, stray_files, versions
@@ -19,14 +20,12 @@ from edgeret.encoders.base import EncoderSpec
 from edgeret.errors import BundleError, EdgeretError, InputError
 from edgeret.fields import get, get_strings
 from edgeret.inputs.query import check_query
-from edgeret.planner.model import LICENCE_ROLE
-from edgeret.planner.model import ROLE as PLANNER_ROLE
 from edgeret.planner.prompts import MASKINGS
 from edgeret.quoting import visible
+from edgeret.runtime.options import POLICIES
 from edgeret.runtime.runtime import Runtime
 from edgeret.runtime.task import Task
-from edgeret.scoring.calibration import POLICIES
-from edgeret.scoring.index import ROLE as INDEX_ROLE
+from edgeret.strategies import STRATEGIES
 from edgeret.types import PlanStep
 
 
@@ -39,7 +38,9 @@ def make_parser() -> argparse.ArgumentParser:
     search = add_command(commands, "search", "Find tools by their descriptions.", _search, _print_search, bundle=True)
     search.add_argument("query", metavar="QUERY")
     search.add_argument("-k", type=int, default=10, metavar="N", help="how many tools (default: %(default)s)")
-    search.add_argument("--clauses", action="store_true", help="search every clause of the query too")
+    search.add_argument(
+        "--strategy", choices=STRATEGIES, default="description", help="how tools are searched (default: %(default)s)"
+    )
 
     select = add_command(commands, "select", "Decide which function comes next.", _select, _print_select, bundle=True)
     select.add_argument("query", metavar="QUERY")
@@ -110,8 +111,13 @@ def _add_masking(parser: argparse.ArgumentParser) -> None:
 def _search(arguments: argparse.Namespace) -> Mapping[str, Any]:
     check_query(arguments.query)
     runtime = load_runtime(arguments)
-    hits = runtime.search(arguments.query, arguments.k, clauses=arguments.clauses)
-    return {"query": arguments.query, "index": runtime.index.kind, "hits": [asdict(hit) for hit in hits]}
+    hits = runtime.search(arguments.query, arguments.k, strategy=arguments.strategy)
+    return {
+        "query": arguments.query,
+        "strategy": arguments.strategy,
+        "index": runtime.components.index.kind,
+        "hits": [asdict(hit) for hit in hits],
+    }
 
 
 def _print_search(result: Mapping[str, Any]) -> str:
@@ -160,8 +166,8 @@ def _prompt(arguments: argparse.Namespace) -> Mapping[str, Any]:
     runtime, task = _task(arguments)
     prompt = task.prompt(masking=arguments.masking, weighted=arguments.weighted, coverage=arguments.coverage)
     tokens = None
-    if runtime.advisor.has_planner:
-        constant, variable = runtime.advisor.planner.count(prompt)
+    if runtime.components.planner.exists:
+        constant, variable = runtime.components.planner.get().count(prompt)
         tokens = {"constant": constant, "variable": variable}
     return {
         "masking": arguments.masking,
@@ -224,9 +230,9 @@ def _written(step: Mapping[str, Any]) -> str:
 def _inspect(arguments: argparse.Namespace) -> Mapping[str, Any]:
     bundle = open_bundle(arguments.bundle, content_hash=arguments.content_hash)
     info, where = bundle.manifest.info, str(bundle.path)
-    encoder = get(info, "encoder", dict, where)
+    encoder = get(info, roles.INFO_ENCODER, dict, where)
     EncoderSpec.from_dict(get(encoder, "spec", dict, where), where)
-    names = get_strings(bundle.map(INDEX_ROLE), "names", where)
+    names = get_strings(bundle.map(roles.INDEX), "names", where)
     if arguments.html is not None:
         from edgeret.cli.picture import draw
 
@@ -250,11 +256,11 @@ def _inspect(arguments: argparse.Namespace) -> Mapping[str, Any]:
 
 
 def _planner_info(bundle: Bundle) -> Mapping[str, Any] | None:
-    entry = bundle.manifest.file(PLANNER_ROLE)
+    entry = bundle.manifest.file(roles.PLANNER)
     if entry is None:
         return None
-    texts = [f.name for f in bundle.manifest.files if f.role.startswith(LICENCE_ROLE)]
-    planner = get(bundle.manifest.info, "planner", dict, str(bundle.path))
+    texts = [f.name for f in bundle.manifest.files if f.role.startswith(roles.PLANNER_LICENCE)]
+    planner = get(bundle.manifest.info, roles.INFO_PLANNER, dict, str(bundle.path))
     return {**planner, "licence": entry.licence, "licence_files": texts}
 
 

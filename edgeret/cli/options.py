@@ -7,8 +7,8 @@ import json
 
 from edgeret.encoders.providers import NAMES
 from edgeret.errors import InputError
+from edgeret.runtime.options import COVERAGE
 from edgeret.runtime.runtime import Runtime, load
-from edgeret.runtime.task import COVERAGE
 from edgeret.scoring.index import INDEX_KINDS
 
 

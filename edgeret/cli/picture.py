@@ -36,7 +36,7 @@ _STYLE = """
 body { margin: 0 auto; max-width: 66rem; padding: 1rem; color: var(--ink); background: var(--paper);
        font: 16px/1.5 system-ui, sans-serif }
 p { color: var(--faint) } svg { width: 100%; height: auto; border: 1px solid var(--line) }
-circle { fill: var(--dot) } circle.novel { fill: none; stroke: var(--dot); stroke-width: 1.5 }
+circle { fill: var(--dot) } circle.unseen { fill: none; stroke: var(--dot); stroke-width: 1.5 }
 line { stroke: var(--arc) } text { fill: var(--ink); font: 9px system-ui, sans-serif }
 table { border-collapse: collapse; font-size: .9rem } th, td { text-align: left; vertical-align: top;
   padding: .3rem .8rem .3rem 0; border-bottom: 1px solid var(--line); overflow-wrap: anywhere }
@@ -106,7 +106,7 @@ def tool_map(graph: Graph, index: Index, moves: NDArray[np.float64]) -> str:
         if len(lines) == STRONGEST:
             break
     dots = [
-        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4"{"" if name in known else " class=novel"}>'
+        f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4"{"" if name in known else " class=unseen"}>'
         f"<title>{escape(name)}</title></circle>"
         for name, (x, y) in places.items()
     ]

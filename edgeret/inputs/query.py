@@ -24,6 +24,8 @@ class RetrievalQuery:
 
 def check_query(query: str, where: str = "query") -> str:
     """The query, unless it is blank or longer than `MAX_QUERY_CHARS`. Raises InputError."""
+    if not isinstance(query, str):
+        raise InputError(f"{where}: expected text, found {type(query).__name__}; give the user's words")
     if not query.strip():
         raise InputError(f"{where}: empty; give the user's words")
     if not is_text(query):

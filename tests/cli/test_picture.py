@@ -40,7 +40,7 @@ def test_the_picture_shows_tools_transitions_files_and_licences(tiny_original: P
     assert reader.loads == []
     assert "script" not in reader.tags
     assert reader.tags.count("circle") == 6
-    assert text.count("class=novel") == 1  # phone_call
+    assert text.count("class=unseen") == 1  # phone_call
     assert "find_file → send_mail" in text.replace("&gt;", ">")
     for file in bundle.manifest.files:
         assert f"<td>{file.name}</td>" in text
@@ -48,13 +48,13 @@ def test_the_picture_shows_tools_transitions_files_and_licences(tiny_original: P
 
 
 def test_transitions_count_what_followed_what(tiny_original: Path) -> None:
-    graph = edgeret.load(tiny_original, threads=1).graph
+    graph = edgeret.load(tiny_original, threads=1).components.graph
     moves = graph.transitions()
     everywhere = {(int(b), int(a)): n for c, b, a, n in moves.tolist() if c == GLOBAL}
     find, send = graph.labels.index("find_file"), graph.labels.index("send_mail")
     assert everywhere[find, send] == pytest.approx(16)  # two plans, eight times each
     assert everywhere[PADDING, find] == pytest.approx(16)
-    rows = cluster_rows(graph, edgeret.load(tiny_original, threads=1).index, moves)
+    rows = cluster_rows(graph, edgeret.load(tiny_original, threads=1).components.index, moves)
     assert any("find_file → send_mail" in row[2] for row in rows)
 
 

@@ -41,7 +41,7 @@ def run(
     fits: list[bool] = []
     for number, demonstration in enumerate(track(demonstrations, "plans", len(demonstrations))):
         task = runtime.task(demonstration.query)
-        position = {name: i for i, name in enumerate(task.candidate_names)}
+        position = {name: i for i, name in enumerate(task.request.names)}
         steps = demonstration.steps()
         for step in steps:
             acceptable = {position[name] for name in step.acceptable if name in position}

@@ -78,7 +78,9 @@ def run(
         "dtdr-l-logistic": _logistic(written, table, queries, rows),
         "dtdr-c": walked,
         "dtdr-l-factored": head,
-        "fused": np.stack([runtime.policy.fuse(h.copy(), g.copy()) for h, g in zip(head, walked, strict=True)]),
+        "fused": np.stack(
+            [runtime.components.calibration.fuse(h.copy(), g.copy()) for h, g in zip(head, walked, strict=True)]
+        ),
     }
     acceptable = [np.flatnonzero(row) for row in table.acceptable()[rows]]
     calls = [i for i, a in enumerate(acceptable) if len(table.labels) - 1 not in a]
@@ -166,6 +168,6 @@ def _history_vectors(
         history = [table.labels[label] for label in table.histories[row]]
         text = history_text(demonstrations[table.plan[row]].query, history)
         if text not in known:
-            known[text] = runtime.encoder.encode(text)
+            known[text] = runtime.components.encoder.encode(text)
         vectors[row] = known[text]
     return vectors

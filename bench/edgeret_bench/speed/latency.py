@@ -22,6 +22,7 @@ from edgeret.cli.progress import track
 from edgeret.errors import CheckFailedError, MissingExtraError, PlannerError
 from edgeret.host import resident_mb
 from edgeret.runtime.runtime import Runtime
+from edgeret.stopwatch import Stopwatch
 from edgeret.types import END, Usage
 from edgeret_bench.metrics import quantiles
 from edgeret_bench.results.compare import BLOCK
@@ -72,7 +73,7 @@ def run(
         runtime.task(queries[i % len(queries)]).next()
         if peer is not None:
             peer(queries[i % len(queries)])
-    reference = Reference(runtime.encoder.threads)
+    reference = Reference(runtime.components.encoder.threads)
     reference_ms: dict[str, list[float]] = {name: [] for name in reference.measure()}
     faults, seconds, bystanders = np.zeros(2), 0.0, Bystanders()
     for start in track(_starts(min_queries, min_seconds), "queries", -(-min_queries // BLOCK)):
@@ -102,8 +103,8 @@ def run(
         "rss_after_answer_mb": cold["rss_after_answer_mb"]["p50"],
         "peak_rss_mb": cold["peak_rss_mb"]["p50"],
         "bundle_mb": sum(f.size for f in runtime.manifest.files) / 1e6,
-        "providers": {"requested": list(requested), "actual": list(runtime.encoder.providers)},
-        "threads": runtime.encoder.threads,
+        "providers": {"requested": list(requested), "actual": list(runtime.components.encoder.providers)},
+        "threads": runtime.components.encoder.threads,
         "device": device(runtime),
         "versions": versions(),
         "bundle_hash": runtime.manifest.content_hash,
@@ -112,7 +113,7 @@ def run(
         "page_faults_per_query": {"minor": faults[0] / n_queries, "major": faults[1] / n_queries},
         "reference": {name: quantiles(values) for name, values in reference_ms.items() if values},
     }
-    if runtime.advisor.has_planner:
+    if runtime.components.planner.exists:
         result["planner"] = planner_cost(runtime, queries[:PLANNER_QUERIES])
     if peer is not None:
         ours = float(np.median(stages["first_select"]))
@@ -166,7 +167,7 @@ def planner_cost(runtime: Runtime, queries: Sequence[str]) -> dict[str, Any]:
 def cold_start(runtime: Runtime, query: str, providers: Sequence[str]) -> dict[str, dict[str, float]]:
     """Import, load, first answer and memory, each measured in fresh processes. Raises CheckFailedError if one fails."""
     command = [sys.executable, "-c", _COLD, str(Path(runtime.path).resolve()), query, ",".join(providers)]
-    command.append(str(runtime.encoder.threads))
+    command.append(str(runtime.components.encoder.threads))
     runs = []
     for _ in track(range(COLD_RUNS), "cold starts", COLD_RUNS):
         done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -177,17 +178,14 @@ def cold_start(runtime: Runtime, query: str, providers: Sequence[str]) -> dict[s
 
 
 def _measure(runtime: Runtime, query: str, stages: Mapping[str, list[float]]) -> None:
-    encoder = runtime.encoder
-    a = perf_counter()
-    ids = encoder.tokenize(encoder.spec.query_prefix + query)
-    b = perf_counter()
-    encoder.embed_segments(ids)
+    watch = Stopwatch()
+    runtime.components.encoder.encode_query(query, watch)
     c = perf_counter()
     task = runtime.task(query)
     decision = task.next()
     d = perf_counter()
-    stages["tokenize"].append((b - a) * 1e3)
-    stages["encode"].append((c - b) * 1e3)
+    stages["tokenize"].append(watch.ms["tokenize"])
+    stages["encode"].append(watch.ms["encode"])
     stages["first_select"].append((d - c) * 1e3)
     for stage in ("search", "graph", "head", "decide"):
         stages[stage].append(decision.timings_ms.get(stage, 0.0))
