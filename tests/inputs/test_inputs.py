@@ -70,6 +70,16 @@ def test_every_form_of_tools_is_read(tmp_path: Path, text: str) -> None:
     assert read_tools(file(tmp_path, text)) == [Tool("a", "A", {"type": "object"}), Tool("b", "B")]
 
 
+@pytest.mark.parametrize("separator", ["\u2028", "\u2029", "\x85"], ids=ascii)
+@pytest.mark.parametrize("end", ["\n", "\r\n"], ids=ascii)
+def test_lines_end_at_line_feeds_alone(tmp_path: Path, separator: str, end: str) -> None:
+    line = f'{{"query": "a{separator}b", "calls": []}}{end}'
+    found = read_demonstrations(file(tmp_path, line + line), ["a"])
+    assert [d.query for d in found] == [f"a{separator}b"] * 2
+    with pytest.raises(InputError, match=":3: not JSON"):
+        read_demonstrations(file(tmp_path, line + line + "{broken"), ["a"])
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
