@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from edgeret.errors import EdgeretError, InputError, MissingExtraError
-from edgeret.quoting import UNSEEN, visible
+from edgeret.quoting import UNSEEN, suggestion, visible
 
 Handler = Callable[[argparse.Namespace], Mapping[str, Any]]
 """A command: takes the parsed arguments and returns its result as JSON-ready data."""
@@ -32,6 +32,13 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Prints the line and exits with 2."""
         self.exit(2, f"{self.prog}: {message}. See: {self.prog} --help\n")
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        try:
+            super()._check_value(action, value)
+        except argparse.ArgumentError as error:
+            hint = suggestion(str(value), map(str, action.choices or ()))
+            raise argparse.ArgumentError(action, f"{error.message}{hint}") from None
 
 
 def add_command(

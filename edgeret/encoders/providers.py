@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from edgeret.errors import MissingExtraError, ProviderError
+from edgeret.quoting import suggestion
 
 NAMES: Mapping[str, str] = {
     "cpu": "CPUExecutionProvider",
@@ -65,7 +66,10 @@ def choose(providers: Sequence[str], allow_fallback: bool, options: Mapping[str,
         raise ProviderError("no execution provider given; the plainest is 'cpu'")
     unknown = [p for p in (*requested, *options) if p not in NAMES]
     if unknown:
-        raise ProviderError(f"unknown execution provider '{unknown[0]}'; edgeret knows {', '.join(NAMES)}")
+        raise ProviderError(
+            f"unknown execution provider '{unknown[0]}'; edgeret knows {', '.join(NAMES)}"
+            + suggestion(unknown[0], NAMES)
+        )
     built_in = import_onnxruntime().get_available_providers()
     missing = [p for p in requested if NAMES[p] not in built_in]
     if missing and not allow_fallback:

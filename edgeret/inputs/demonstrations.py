@@ -11,7 +11,7 @@ from typing import Any
 from edgeret.errors import InputError
 from edgeret.inputs.jsonl import list_field, parse_objects, plain, read_text, text_field
 from edgeret.inputs.query import check_query
-from edgeret.quoting import quoted
+from edgeret.quoting import quoted, suggestion
 from edgeret.types import END, Call
 
 MAX_CALLS = 256
@@ -77,7 +77,10 @@ def read_demonstrations(path: str | Path, tools: Collection[str]) -> list[Demons
         query, calls = parse_plan(value, where)
         unknown = next((call.tool for call in calls if call.tool not in known), None)
         if unknown is not None:
-            raise InputError(f"{where}: unknown tool {quoted(unknown)} in a call; it is not among the tools given")
+            raise InputError(
+                f"{where}: unknown tool {quoted(unknown)} in a call; it is not among the tools given"
+                + suggestion(unknown, known)
+            )
         links = _links(where, value["links"], len(calls)) if value.get("links") is not None else None
         found.append(Demonstration(str(value.get("id", len(found))), query, calls, links))
     if not found:

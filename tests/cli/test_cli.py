@@ -98,6 +98,15 @@ def test_bad_usage(capsys: pytest.CaptureFixture[str], tiny: Path, tmp_path: Pat
     )
 
 
+def test_what_was_mistyped_is_answered_with_what_was_meant(capsys: pytest.CaptureFixture[str], tiny: Path) -> None:
+    assert 'did you mean "search"?' in refused(capsys, "edgeret", "serch", tiny, "q")
+    assert 'did you mean "build"?' in refused(capsys, "edgeret-export", "biuld")
+    assert 'did you mean "heads"?' in refused(capsys, "edgeret", "select", tiny, "q", "--policy", "haeds")
+    history = refused(capsys, "edgeret", "select", tiny, "q", "--history", "find_fiel")
+    assert '--history: unknown tool "find_fiel"; list the bundle' in history
+    assert 'did you mean "find_file"?' in history
+
+
 def _demos(tmp_path: Path) -> Path:
     path = tmp_path / "demos.jsonl"
     path.write_text('{"query": "write a note", "calls": [{"tool": "write_note"}]}\n')

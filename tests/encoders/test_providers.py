@@ -59,6 +59,11 @@ def test_shapes_and_binding_follow_the_first_provider() -> None:
     assert providers.name_of("QNNExecutionProvider") == "qnn"
 
 
+def test_a_mistyped_provider_is_answered_with_the_one_that_was_meant() -> None:
+    with pytest.raises(ProviderError, match=r"unknown execution provider 'cdua'; .*; did you mean \"cuda\"\?$"):
+        providers.choose(["cdua"], False, {})
+
+
 def test_what_this_onnx_runtime_lacks_is_named() -> None:
     with pytest.raises(ProviderError, match="'coreml' is not in this ONNX Runtime; available: cuda, cpu"):
         providers.choose(["coreml"], False, {})

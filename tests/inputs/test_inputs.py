@@ -15,7 +15,7 @@ from edgeret.inputs.hygiene import without_hidden
 from edgeret.inputs.query import MAX_QUERY_CHARS, check_query, read_queries
 from edgeret.inputs.tool_text import name_in_words, tool_text
 from edgeret.inputs.tools import MAX_TOOLS, check_tools, read_tools
-from edgeret.quoting import visible
+from edgeret.quoting import suggestion, visible
 from edgeret.types import END, Call, Tool
 
 
@@ -163,6 +163,20 @@ def test_more_tools_than_anybody_has_are_refused() -> None:
 def test_bad_demonstrations_are_refused_by_name(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
         read_demonstrations(file(tmp_path, text), ["a"])
+
+
+def test_a_mistyped_tool_is_answered_with_the_one_that_was_meant(tmp_path: Path) -> None:
+    tools = ["send_mail", "find_file"]
+    with pytest.raises(InputError, match=r'unknown tool "send_mial" in a call; .*; did you mean "send_mail"\?$'):
+        read_demonstrations(file(tmp_path, '{"query": "q", "calls": [{"tool": "send_mial"}]}'), tools)
+    with pytest.raises(InputError, match=r'unknown tool "send_mial" in "tools"; .*; did you mean "send_mail"\?$'):
+        read_queries(file(tmp_path, '{"query": "q", "tools": ["send_mial"]}'), tools)
+
+
+def test_what_resembles_nothing_gets_no_suggestion() -> None:
+    assert suggestion("send_mial", ["find_file", "send_mail"]) == '; did you mean "send_mail"?'
+    assert suggestion("x", ["find_file", "send_mail"]) == ""
+    assert suggestion("a\u202e" * 100_000, ["find_file"]) == ""
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
