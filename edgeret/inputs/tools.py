@@ -1,4 +1,4 @@
-"""Tool schemas: reads JSONL, an OpenAI `tools` array or an MCP `tools/list` result, and checks them.
+"""Tool schemas: reads JSONL, an OpenAI or Anthropic `tools` array or an MCP `tools/list` result, and checks them.
 
 Descriptions are data written by strangers: they are bounded, and characters that a reader cannot see are refused.
 """
@@ -11,7 +11,7 @@ from typing import Any
 
 from edgeret.errors import InputError
 from edgeret.inputs.hygiene import check_name, hidden_character
-from edgeret.inputs.jsonl import decode, parse_objects, plain, read_text, text_field
+from edgeret.inputs.jsonl import decode, parse_objects, plain, read_text, refuse_misspelling, text_field
 from edgeret.quoting import quoted
 from edgeret.types import Tool
 
@@ -19,17 +19,22 @@ MAX_TOOLS = 100_000
 MAX_DESCRIPTION_CHARS = 16_384
 MAX_PARAMETERS_BYTES = 1 << 16
 """Of a function's parameters as JSON. The largest of 7,494 functions of six public sets have 9.6 kB."""
+_PARAMETERS = ("parameters", "inputSchema", "input_schema")
+_MEANT_AS_PARAMETERS = frozenset(
+    ("arguments", "args", "inputs", "inputschema", "jsonschema", "params", "parameterschema", "properties", "schema")
+)
 
 
 def read_tools(path: str | Path) -> list[Tool]:
     """Tools of a file, in file order.
 
-    Accepts JSONL with one `{"name", "description", "parameters"}` a line, a JSON array of those or of OpenAI's
-    `{"type": "function", "function": {…}}`, and MCP's `{"tools": [{…, "inputSchema"}]}`, bare or as `result`.
+    Accepts JSONL with one `{"name", "description", "parameters"}` a line, a JSON array of those, of OpenAI's
+    `{"type": "function", "function": {…}}` or of Anthropic's `{…, "input_schema"}`, and MCP's
+    `{"tools": [{…, "inputSchema"}]}`, bare or as `result`.
     Raises InputError naming file, line (or position) and the fix.
     """
     path = Path(path)
-    text = read_text(path, "tools as JSONL, an OpenAI `tools` array or an MCP `tools/list` result")
+    text = read_text(path, "tools as JSONL, an OpenAI or Anthropic `tools` array or an MCP `tools/list` result")
     try:
         whole = decode(text)
     except ValueError:
@@ -46,7 +51,7 @@ def read_tools(path: str | Path) -> list[Tool]:
 
 
 def parse_tool(entry: Any, where: str) -> Tool:
-    """One tool from a decoded JSON object in any of the three forms. Raises InputError."""
+    """One tool from a decoded JSON object in any of the forms of `read_tools`. Raises InputError."""
     if not isinstance(entry, dict):
         raise InputError(f"{where}: expected a JSON object, found {type(entry).__name__}")
     if entry.get("type") == "function" and isinstance(entry.get("function"), dict):
@@ -56,7 +61,9 @@ def parse_tool(entry: Any, where: str) -> Tool:
         description = text_field(where, entry, "description")
     except InputError as error:
         raise InputError(f"{error}; tool {quoted(name)} cannot be found without words: describe what it does") from None
-    parameters = entry.get("parameters", entry.get("inputSchema", {}))
+    key = next((key for key in _PARAMETERS if key in entry), _PARAMETERS[0])
+    refuse_misspelling(where, entry, key, dict, _MEANT_AS_PARAMETERS)
+    parameters = entry.get(key, {})
     if not isinstance(parameters, dict):
         raise InputError(f'{where}: "parameters" must be a JSON Schema object, found {type(parameters).__name__}')
     try:

@@ -42,6 +42,12 @@ FORMS = {
             ]
         }
     ),
+    "anthropic": json.dumps(
+        [
+            {"name": "a", "description": "A", "input_schema": {"type": "object"}},
+            {"type": "custom", "name": "b", "description": "B"},
+        ]
+    ),
     "mcp": json.dumps(
         {
             "tools": [
@@ -112,6 +118,20 @@ def test_lines_end_at_line_feeds_alone(tmp_path: Path, separator: str, end: str)
 def test_bad_tools_are_refused_by_name(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
         read_tools(file(tmp_path, text))
+
+
+@pytest.mark.parametrize("key", ["schema", "params", "inputschema", "input-schema", "Parameters", "paramaters", "args"])
+def test_parameters_under_another_name_are_not_taken_for_none(tmp_path: Path, key: str) -> None:
+    with pytest.raises(InputError, match=rf':1: unknown key "{key}"; did you mean "parameters"\?'):
+        read_tools(file(tmp_path, json.dumps({"name": "a", "description": "A", key: {"type": "object"}})))
+
+
+def test_what_else_a_tool_carries_is_its_owners_business(tmp_path: Path) -> None:
+    known = {"title": "T", "annotations": {"x": 1}, "outputSchema": {}, "strict": True, "_meta": {}, "icons": []}
+    own = {"params": "none", "returns": {"type": "string"}, "examples": ["x"], "schema_version": "1"}
+    assert read_tools(file(tmp_path, json.dumps({"name": "a", "description": "A", **known, **own}))) == [Tool("a", "A")]
+    both = {"name": "a", "description": "A", "parameters": {"type": "object"}, "schema": {"x": 1}}
+    assert read_tools(file(tmp_path, json.dumps(both))) == [Tool("a", "A", {"type": "object"})]
 
 
 HIDDEN = "\x00\x1b\x85\u202e\u2066\u200b\ufeff\u3164\ufe01\U000e0041"
