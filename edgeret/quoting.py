@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from difflib import get_close_matches
 from itertools import islice
 
 UNSEEN = re.compile(
@@ -31,8 +32,6 @@ def suggestion(name: str, known: Iterable[str]) -> str:
 
     Long names and all but the first 10,000 known ones are left out: comparing takes a quarter of a second for so many.
     """
-    from difflib import get_close_matches  # costs milliseconds, and who makes no mistake never needs it
-
     compared = islice(known, _MOST_COMPARED) if len(name) <= _LONGEST_COMPARED else ()
     found = get_close_matches(name, compared, 1)
     return f"; did you mean {quoted(found[0])}?" if found else ""

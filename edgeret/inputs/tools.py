@@ -25,15 +25,25 @@ _MEANT_AS_PARAMETERS = frozenset(
 )
 
 
-def read_tools(path: str | Path) -> list[Tool]:
-    """Tools of a file, in file order.
+def read_tools(path: str | Path, *more: str | Path) -> list[Tool]:
+    """Tools of a file or of several, in their order; names are unique over all of them.
 
     Accepts JSONL with one `{"name", "description", "parameters"}` a line, a JSON array of those, of OpenAI's
     `{"type": "function", "function": {…}}` or of Anthropic's `{…, "input_schema"}`, and MCP's
     `{"tools": [{…, "inputSchema"}]}`, bare or as `result`.
     Raises InputError naming file, line (or position) and the fix.
     """
-    path = Path(path)
+    placed: list[tuple[str, Tool]] = []
+    for file in map(Path, (path, *more)):
+        found = [(where, parse_tool(entry, where)) for where, entry in _entries(file)]
+        if not found:
+            raise InputError(f"{file}: no tools in it")
+        placed += found
+    return check_tools(placed, ", ".join(map(str, (path, *more))))
+
+
+def _entries(path: Path) -> Iterable[tuple[str, Any]]:
+    """A file's tools as decoded, each with its place. Raises InputError."""
     text = read_text(path, "tools as JSONL, an OpenAI or Anthropic `tools` array or an MCP `tools/list` result")
     try:
         whole = decode(text)
@@ -44,10 +54,8 @@ def read_tools(path: str | Path) -> list[Tool]:
     if isinstance(whole, dict) and isinstance(whole.get("tools"), list):
         whole = whole["tools"]
     if isinstance(whole, list):
-        entries: Iterable[tuple[str, Any]] = ((f"{path}: tool {i}", entry) for i, entry in enumerate(whole, 1))
-    else:
-        entries = parse_objects(text, path)
-    return check_tools([(where, parse_tool(entry, where)) for where, entry in entries], str(path))
+        return ((f"{path}: tool {i}", entry) for i, entry in enumerate(whole, 1))
+    return parse_objects(text, path)
 
 
 def parse_tool(entry: Any, where: str) -> Tool:

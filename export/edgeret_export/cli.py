@@ -24,7 +24,13 @@ def make_parser() -> argparse.ArgumentParser:
     build = add_command(
         commands, "build", "Build a bundle from tools, demonstrations and a model card.", _build, _print_build
     )
-    build.add_argument("--tools", required=True, metavar="T", help="tools: JSONL, OpenAI `tools` or MCP `tools/list`")
+    build.add_argument(
+        "--tools",
+        required=True,
+        action="append",
+        metavar="T",
+        help="tools: JSONL, OpenAI or Anthropic `tools`, or MCP `tools/list`; may be given several times",
+    )
     build.add_argument("--demos", required=True, metavar="D", help="demonstrations: JSONL")
     build.add_argument("-o", "--output", required=True, metavar="BUNDLE", help="folder to write; must not exist yet")
     build.add_argument(
@@ -57,7 +63,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _build(arguments: argparse.Namespace) -> Mapping[str, Any]:
     recipe = read_recipe(arguments.recipe, precision=arguments.precision, seed=arguments.seed)
-    tools = read_tools(arguments.tools)
+    tools = read_tools(*arguments.tools)
     demonstrations = read_demonstrations(arguments.demos, [tool.name for tool in tools])
     card = find_card(arguments.encoder)
     planner = None if arguments.planner == "none" else find_card(arguments.planner)

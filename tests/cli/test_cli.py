@@ -151,6 +151,17 @@ def test_build_refuses_cards_recipes_and_targets_by_name(capsys: pytest.CaptureF
     assert "no such folder" in refused(capsys, "edgeret-export", *base, "-o", tmp_path / "no" / "such")
 
 
+def test_build_takes_tools_of_several_files(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "one").write_text('{"name": "write_note", "description": "A"}')
+    (tmp_path / "two").write_text('{"name": "read_note", "description": "B"}')
+    (tmp_path / "demos").write_text('{"query": "q", "calls": [{"tool": "write_note"}, {"tool": "read_note"}]}')
+    base = ("build", "--demos", tmp_path / "demos", "-o", tmp_path / "o", "--encoder", "x", "--tools", tmp_path / "one")
+    # Both tools are known, so the next thing that is wrong is told.
+    assert "no model card 'x'" in refused(capsys, "edgeret-export", *base, "--tools", tmp_path / "two")
+    clash = refused(capsys, "edgeret-export", *base, "--tools", tmp_path / "two", "--tools", tmp_path / "one")
+    assert clash.count(f"{tmp_path / 'one'}:1") == 2
+
+
 def test_cards_are_listed_with_licence(capsys: pytest.CaptureFixture[str]) -> None:
     card = next(c for c in ok(capsys, "edgeret-export", "cards")["cards"] if c["kind"] == "encoder")
     assert (card["name"], card["licence"]) == ("all-minilm-l6-v2", "Apache-2.0")

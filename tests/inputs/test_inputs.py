@@ -120,6 +120,18 @@ def test_bad_tools_are_refused_by_name(tmp_path: Path, text: str, message: str) 
         read_tools(file(tmp_path, text))
 
 
+def test_tools_of_several_files_are_merged_and_a_name_clash_names_both(tmp_path: Path) -> None:
+    a, b, empty = tmp_path / "a.jsonl", tmp_path / "b.json", tmp_path / "empty.jsonl"
+    a.write_text('{"name": "a", "description": "A"}\n')
+    b.write_text('[{"name": "b", "description": "B"}]')
+    empty.write_text("[]")
+    assert read_tools(a, b) == [Tool("a", "A"), Tool("b", "B")]
+    with pytest.raises(InputError, match=r'b\.json: tool 1: the name "b" is already taken by .*b\.json: tool 1; names'):
+        read_tools(b, a, b)
+    with pytest.raises(InputError, match=r"empty\.jsonl: no tools in it"):
+        read_tools(a, empty)
+
+
 @pytest.mark.parametrize("key", ["schema", "params", "inputschema", "input-schema", "Parameters", "paramaters", "args"])
 def test_parameters_under_another_name_are_not_taken_for_none(tmp_path: Path, key: str) -> None:
     with pytest.raises(InputError, match=rf':1: unknown key "{key}"; did you mean "parameters"\?'):
