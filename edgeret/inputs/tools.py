@@ -5,7 +5,7 @@ Descriptions are data written by strangers: they are bounded, and characters tha
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,8 @@ _MEANT_AS_PARAMETERS = frozenset(
 
 
 def read_tools(path: str | Path, *more: str | Path) -> list[Tool]:
-    """Tools of a file or of several, in their order; names are unique over all of them.
+    """Tools of a file or of several, in their order; names are unique over all of them. Pages of one `tools/list` are
+    given one after the other, up to the last.
 
     Accepts JSONL with one `{"name", "description", "parameters"}` a line, a JSON array of those, of OpenAI's
     `{"type": "function", "function": {…}}` or of Anthropic's `{…, "input_schema"}`, and MCP's
@@ -34,16 +35,31 @@ def read_tools(path: str | Path, *more: str | Path) -> list[Tool]:
     Raises InputError naming file, line (or position) and the fix.
     """
     placed: list[tuple[str, Tool]] = []
+    unfinished: Path | None = None
     for file in map(Path, (path, *more)):
-        found = [(where, parse_tool(entry, where)) for where, entry in _entries(file)]
+        entries, page = _entries(file)
+        _check_page(unfinished, page)
+        unfinished = file if page and page.get("nextCursor") else None
+        found = [(where, parse_tool(entry, where)) for where, entry in entries]
         if not found:
             raise InputError(f"{file}: no tools in it")
         placed += found
+    _check_page(unfinished, None)
     return check_tools(placed, ", ".join(map(str, (path, *more))))
 
 
-def _entries(path: Path) -> Iterable[tuple[str, Any]]:
-    """A file's tools as decoded, each with its place. Raises InputError."""
+def _check_page(unfinished: Path | None, following: Mapping[str, Any] | None) -> None:
+    """Raises InputError if a page that another one should follow has none behind it."""
+    if unfinished is not None and following is None:
+        raise InputError(
+            f'{unfinished}: one page of a longer list (it has a "nextCursor"); ask the server for the others too, save '
+            "each page, and give all files in order: --tools PAGE1 --tools PAGE2 …"
+        )
+
+
+def _entries(path: Path) -> tuple[Iterable[tuple[str, Any]], Mapping[str, Any] | None]:
+    """A file's tools as decoded, each with its place; and the object that they are listed in, unless they stand alone.
+    Raises InputError."""
     text = read_text(path, "tools as JSONL, an OpenAI or Anthropic `tools` array or an MCP `tools/list` result")
     try:
         whole = decode(text)
@@ -51,11 +67,12 @@ def _entries(path: Path) -> Iterable[tuple[str, Any]]:
         whole = None
     if isinstance(whole, dict) and "tools" not in whole and "result" in whole:
         whole = whole["result"]
-    if isinstance(whole, dict) and isinstance(whole.get("tools"), list):
-        whole = whole["tools"]
+    page = whole if isinstance(whole, dict) and isinstance(whole.get("tools"), list) else None
+    if page is not None:
+        whole = page["tools"]
     if isinstance(whole, list):
-        return ((f"{path}: tool {i}", entry) for i, entry in enumerate(whole, 1))
-    return parse_objects(text, path)
+        return ((f"{path}: tool {i}", entry) for i, entry in enumerate(whole, 1)), page
+    return parse_objects(text, path), None
 
 
 def parse_tool(entry: Any, where: str) -> Tool:

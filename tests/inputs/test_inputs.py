@@ -132,6 +132,17 @@ def test_tools_of_several_files_are_merged_and_a_name_clash_names_both(tmp_path:
         read_tools(a, empty)
 
 
+def test_a_page_of_a_longer_list_is_refused_without_the_pages_behind_it(tmp_path: Path) -> None:
+    first, last, other = tmp_path / "1.json", tmp_path / "2.json", tmp_path / "other.jsonl"
+    first.write_text('{"result": {"tools": [{"name": "a", "description": "A"}], "nextCursor": "p2"}}')
+    last.write_text('{"tools": [{"name": "b", "description": "B"}], "nextCursor": ""}')
+    other.write_text('{"name": "c", "description": "C"}')
+    for files in ([first], [last, first], [first, other], [other, first]):
+        with pytest.raises(InputError, match=r'1\.json: one page of a longer list \(it has a "nextCursor"\)'):
+            read_tools(*files)
+    assert [tool.name for tool in read_tools(other, first, last)] == ["c", "a", "b"]
+
+
 @pytest.mark.parametrize("key", ["schema", "params", "inputschema", "input-schema", "Parameters", "paramaters", "args"])
 def test_parameters_under_another_name_are_not_taken_for_none(tmp_path: Path, key: str) -> None:
     with pytest.raises(InputError, match=rf':1: unknown key "{key}"; did you mean "parameters"\?'):
