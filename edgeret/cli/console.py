@@ -81,12 +81,20 @@ def run(parser: argparse.ArgumentParser, argv: Sequence[str] | None = None, extr
     return 0 if result.get("ok", True) else 1
 
 
+def warn(message: str) -> None:
+    """One line on stderr about what is no error, but should be known."""
+    print(_one_line(f"warning: {message}"), file=sys.stderr)  # noqa: T201
+
+
 def _complain(parser: argparse.ArgumentParser, message: str, code: int) -> int:
     """One line on stderr, whatever a stranger's file made the message hold."""
-    line = visible(" ".join(message.split()))
-    shown = line if len(line) <= MOST_CHARS else f"{line[:MOST_CHARS]}…"
-    print(f"{parser.prog}: {shown}", file=sys.stderr)  # noqa: T201
+    print(f"{parser.prog}: {_one_line(message)}", file=sys.stderr)  # noqa: T201
     return code
+
+
+def _one_line(message: str) -> str:
+    line = visible(" ".join(message.split()))
+    return line if len(line) <= MOST_CHARS else f"{line[:MOST_CHARS]}…"
 
 
 @contextlib.contextmanager

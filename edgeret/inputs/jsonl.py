@@ -60,7 +60,7 @@ def parse_objects(text: str, path: Path) -> Iterator[tuple[str, dict[str, Any]]]
 
 
 def refuse_misspelling(
-    where: str, value: dict[str, Any], key: str, kind: type[Any], others: Collection[str] = ()
+    where: str, value: dict[str, Any], key: str, kind: type[Any], others: tuple[str, ...] = ()
 ) -> None:
     """Raises InputError if `key` is missing and another one was written for it, whose value would be left out silently.
 
@@ -69,12 +69,12 @@ def refuse_misspelling(
     """
     if key not in value:
         for found, content in value.items():
-            if isinstance(content, kind) and _means(found, key, frozenset(others)):
+            if isinstance(content, kind) and _means(found, key, others):
                 raise InputError(f'{where}: unknown key {quoted(found)}; did you mean "{key}"?')
 
 
 @lru_cache(maxsize=1024)
-def _means(found: str, key: str, others: frozenset[str]) -> bool:
+def _means(found: str, key: str, others: tuple[str, ...]) -> bool:
     plain_name = found.lower().replace("_", "").replace("-", "")
     if plain_name in others or plain_name == key:
         return True

@@ -20,9 +20,7 @@ MAX_DESCRIPTION_CHARS = 16_384
 MAX_PARAMETERS_BYTES = 1 << 16
 """Of a function's parameters as JSON. The largest of 7,494 functions of six public sets have 9.6 kB."""
 _PARAMETERS = ("parameters", "inputSchema", "input_schema")
-_MEANT_AS_PARAMETERS = frozenset(
-    ("arguments", "args", "inputs", "inputschema", "jsonschema", "params", "parameterschema", "properties", "schema")
-)
+_MEANT_AS_PARAMETERS = ("arguments", "args", "inputs", "inputschema", "jsonschema", "params", "properties", "schema")
 
 
 def read_tools(path: str | Path, *more: str | Path) -> list[Tool]:

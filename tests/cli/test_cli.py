@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -160,6 +161,27 @@ def test_build_takes_tools_of_several_files(capsys: pytest.CaptureFixture[str], 
     assert "no model card 'x'" in refused(capsys, "edgeret-export", *base, "--tools", tmp_path / "two")
     clash = refused(capsys, "edgeret-export", *base, "--tools", tmp_path / "two", "--tools", tmp_path / "one")
     assert clash.count(f"{tmp_path / 'one'}:1") == 2
+
+
+def test_build_warns_of_arguments_that_do_not_fit_and_refuses_them_when_strict(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "t").write_text('{"name": "a", "description": "A", "parameters": {"properties": {"when": {}}}}')
+    (tmp_path / "d").write_text('{"query": "q", "calls": [{"tool": "a", "arguments": {"whne": 1}}]}')
+    told = "1 arguments of 1 demonstrations do not fit their tools' parameters (first: "
+    base = ("build", "--tools", tmp_path / "t", "--demos", tmp_path / "d", "-o", tmp_path / "o")
+    assert told in refused(capsys, "edgeret-export", *base, "--strict")
+    built = SimpleNamespace(path=tmp_path / "o", content_hash="0", report={})
+    monkeypatch.setattr("edgeret_export.build.build_bundle", lambda *a, **k: built)
+    assert MAINS["edgeret-export"]([*map(str, base), "--json"]) == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out)["warnings"] == 1
+    assert err.startswith(f"warning: {told}")
+    assert 'did you mean "when"?' in err
+    (tmp_path / "d").write_text('{"query": "q", "calls": [{"tool": "a", "arguments": {"when": 1}}]}')
+    assert MAINS["edgeret-export"]([*map(str, base), "--json", "--strict"]) == 0
+    out, err = capsys.readouterr()
+    assert (json.loads(out)["warnings"], err) == (0, "")
 
 
 def test_cards_are_listed_with_licence(capsys: pytest.CaptureFixture[str]) -> None:

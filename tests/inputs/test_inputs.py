@@ -208,6 +208,33 @@ def test_bad_demonstrations_are_refused_by_name(tmp_path: Path, text: str, messa
         read_demonstrations(file(tmp_path, text), ["a"])
 
 
+@pytest.mark.parametrize(
+    ("text", "found", "meant"),
+    [
+        ('{"querry": "q", "calls": []}', "querry", "query"),
+        ('{"query": "q", "call": [{"tool": "a"}]}', "call", "calls"),
+        ('{"query": "q", "tools": ["a"]}', "tools", "calls"),
+        ('{"query": "q", "calls": [], "link": []}', "link", "links"),
+        ('{"query": "q", "calls": [{"tools": "a"}]}', "tools", "tool"),
+        ('{"query": "q", "calls": [{"name": "a", "arguments": {}}]}', "name", "tool"),
+        ('{"query": "q", "calls": [{"tool": "a", "argument": {"x": 1}}]}', "argument", "arguments"),
+        ('{"query": "q", "calls": [{"tool": "a", "Arguments": {"x": 1}}]}', "Arguments", "arguments"),
+        ('{"query": "q", "calls": [{"tool": "a", "args": {"x": 1}}]}', "args", "arguments"),
+    ],
+)
+def test_a_mistyped_key_of_a_demonstration_is_no_missing_one(tmp_path: Path, text: str, found: str, meant: str) -> None:
+    with pytest.raises(InputError, match=rf':1: unknown key "{found}"; did you mean "{meant}"\?'):
+        read_demonstrations(file(tmp_path, text), ["a"])
+
+
+def test_metadata_beside_a_demonstrations_keys_is_its_owners_business(tmp_path: Path) -> None:
+    text = (
+        '{"id": 1, "uid": 2, "query": "q", "queries": [], "lines": [3], "source": "me", '
+        '"calls": [{"tool": "a", "name": "A", "output": "x", "thought": "y"}]}'
+    )
+    assert read_demonstrations(file(tmp_path, text), ["a"]) == [Demonstration("1", "q", (Call("a"),))]
+
+
 def test_a_mistyped_tool_is_answered_with_the_one_that_was_meant(tmp_path: Path) -> None:
     tools = ["send_mail", "find_file"]
     with pytest.raises(InputError, match=r'unknown tool "send_mial" in a call; .*; did you mean "send_mail"\?$'):
