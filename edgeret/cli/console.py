@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from edgeret.errors import EdgeretError, InputError, MissingExtraError
-from edgeret.quoting import UNSEEN, suggestion, visible
+from edgeret.quoting import UNSEEN, quoted, suggestion, visible
 
 Handler = Callable[[argparse.Namespace], Mapping[str, Any]]
 """A command: takes the parsed arguments and returns its result as JSON-ready data."""
@@ -59,7 +59,9 @@ def run(parser: argparse.ArgumentParser, argv: Sequence[str] | None = None, extr
     A library that is not installed is reported as the missing `extra` that brings it. SIGTERM ends a command as Ctrl-C
     does, so that what it began is cleaned up.
     """
-    arguments = parser.parse_args(argv)
+    arguments, extra_words = parser.parse_known_args(argv)
+    if extra_words:
+        parser.error(f"unrecognized arguments: {' '.join(extra_words)}{_quote_the_query(arguments, extra_words)}")
     arguments.argv = list(sys.argv[1:] if argv is None else argv)
     try:
         with _ended_by_sigterm():
@@ -79,6 +81,13 @@ def run(parser: argparse.ArgumentParser, argv: Sequence[str] | None = None, extr
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader left; that is no error of ours
         return 0
     return 0 if result.get("ok", True) else 1
+
+
+def _quote_the_query(arguments: argparse.Namespace, extra_words: Sequence[str]) -> str:
+    """What to do if the words that were too many belong to a query without quotes."""
+    if "query" not in arguments or any(word.startswith("-") for word in extra_words):
+        return ""
+    return f"; quote the query: {quoted(' '.join((arguments.query, *extra_words)))}"
 
 
 def warn(message: str) -> None:

@@ -108,6 +108,14 @@ def test_what_was_mistyped_is_answered_with_what_was_meant(capsys: pytest.Captur
     assert 'did you mean "find_file"?' in history
 
 
+def test_a_query_without_quotes_is_told_to_be_quoted(capsys: pytest.CaptureFixture[str], tiny: Path) -> None:
+    for command in ("select", "search", "plan", "prompt"):
+        err = refused(capsys, "edgeret", command, tiny, "mail", "the", "minutes")
+        assert 'unrecognized arguments: the minutes; quote the query: "mail the minutes".' in err
+    assert "quote" not in refused(capsys, "edgeret", "select", tiny, "q", "--kk", "3")
+    assert "quote" not in refused(capsys, "edgeret", "verify", tiny, "q")
+
+
 def _demos(tmp_path: Path) -> Path:
     path = tmp_path / "demos.jsonl"
     path.write_text('{"query": "write a note", "calls": [{"tool": "write_note"}]}\n')
