@@ -70,7 +70,8 @@ def versions() -> dict[str, str]:
 
 
 def device(runtime: Runtime) -> dict[str, Any]:
-    """What the runtime runs on, for reports: machine, CPUs, instruction set, threads, actual providers."""
+    """What the runtime runs on, for reports: machine, CPUs, instruction set, threads, providers as requested and as
+    they run."""
     return {
         "machine": platform.machine(),
         "system": f"{platform.system()} {platform.release()}",
@@ -78,6 +79,7 @@ def device(runtime: Runtime) -> dict[str, Any]:
         "instruction_set": instruction_set(),
         "threads": runtime.encoder.threads,
         "providers": list(runtime.encoder.providers),
+        "providers_requested": list(runtime.encoder.requested),
     }
 
 

@@ -1,10 +1,11 @@
-"""Options that several commands share, and what they ask for. Prints nothing."""
+"""Options that several commands share, and what they ask for. Prints nothing but what was asked for and not had."""
 
 from __future__ import annotations
 
 import argparse
 import json
 
+from edgeret.cli.console import warn
 from edgeret.encoders.providers import NAMES
 from edgeret.errors import InputError
 from edgeret.runtime.runtime import Runtime, load
@@ -37,10 +38,11 @@ def add_content_hash(parser: argparse.ArgumentParser) -> None:
 
 
 def load_runtime(arguments: argparse.Namespace) -> Runtime:
-    """The runtime that the options of `add_runtime_options` ask for."""
+    """The runtime that the options of `add_runtime_options` ask for; says on stderr where it fell back to another
+    provider than the first one."""
     if arguments.threads is not None and arguments.threads < 1:
         raise InputError(f"--threads must be at least 1, found {arguments.threads}")
-    return load(
+    runtime = load(
         arguments.bundle,
         providers=arguments.provider or ("cpu",),
         allow_fallback=arguments.allow_fallback,
@@ -50,6 +52,10 @@ def load_runtime(arguments: argparse.Namespace) -> Runtime:
         content_hash=arguments.content_hash,
         index=arguments.index,
     )
+    asked, running = runtime.encoder.requested[0], runtime.encoder.providers[0]
+    if running != asked:
+        warn(f"asked for {asked}, running on {running}")
+    return runtime
 
 
 def parse_history(text: str) -> list[str]:

@@ -116,6 +116,17 @@ def test_a_query_without_quotes_is_told_to_be_quoted(capsys: pytest.CaptureFixtu
     assert "quote" not in refused(capsys, "edgeret", "verify", tiny, "q")
 
 
+def test_a_fallback_is_told(capsys: pytest.CaptureFixture[str], tiny: Path) -> None:
+    assert cli.main(["select", str(tiny), "write a note", "--provider", "cuda", "--allow-fallback", "--json"]) == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out)["tool"] == "write_note"
+    assert err == "warning: asked for cuda, running on cpu\n"
+    device = ok(capsys, "edgeret", "doctor", tiny, "--provider", "cuda", "--allow-fallback")["device"]
+    assert (device["providers_requested"], device["providers"]) == (["cuda"], ["cpu"])
+    assert cli.main(["select", str(tiny), "write a note"]) == 0
+    assert capsys.readouterr().err == ""
+
+
 def _demos(tmp_path: Path) -> Path:
     path = tmp_path / "demos.jsonl"
     path.write_text('{"query": "write a note", "calls": [{"tool": "write_note"}]}\n')

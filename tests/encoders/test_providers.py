@@ -48,6 +48,14 @@ def test_an_allowed_fallback_runs_and_adds_the_cpu() -> None:
     assert not session.fallback_disabled
 
 
+def test_a_choice_keeps_what_was_requested_and_what_is_missing() -> None:
+    choice = providers.choose(["coreml"], True, {"coreml": {"x": 1}})
+    assert (choice.requested, choice.missing, choice.usable) == (("coreml",), ("coreml",), ("cpu",))
+    assert not choice.static
+    session = providers.create_session(b"", choice, None)
+    assert (session.asked, session.options) == (["CPUExecutionProvider"], [{}])
+
+
 def test_the_cpu_runs_without_fallback() -> None:
     assert providers.create_session(b"", providers.choose(["CPU"], False, {}), None).fallback_disabled
 
