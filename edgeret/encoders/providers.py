@@ -25,6 +25,7 @@ NAMES: Mapping[str, str] = {
     "nnapi": "NnapiExecutionProvider",
     "xnnpack": "XnnpackExecutionProvider",
 }
+_SHORT = {full.lower(): name for name, full in NAMES.items()}
 STATIC_SHAPES = frozenset({"qnn", "nnapi", "coreml"})
 """Providers that compile a graph for fixed shapes; with dynamic ones they hand the work back to the CPU."""
 DEVICE_MEMORY = frozenset({"cuda", "tensorrt", "rocm", "migraphx"})
@@ -66,9 +67,13 @@ def import_onnxruntime() -> Any:
     return onnxruntime
 
 
-def choose(providers: Sequence[str], allow_fallback: bool, options: Mapping[str, Mapping[str, Any]]) -> ProviderChoice:
-    """Checks the names and that this ONNX Runtime was built with them. Raises ProviderError naming what there is."""
-    requested = tuple(p.lower() for p in providers)
+def choose(
+    providers: str | Sequence[str], allow_fallback: bool, options: Mapping[str, Mapping[str, Any]]
+) -> ProviderChoice:
+    """Checks the names and that this ONNX Runtime was built with them. A string is one provider; names are edgeret's or
+    ONNX Runtime's own, in any case. Raises ProviderError naming what there is."""
+    requested = tuple(map(_short, (providers,) if isinstance(providers, str) else providers))
+    options = {_short(name): values for name, values in options.items()}
     if not requested:
         raise ProviderError("no execution provider given; the plainest is 'cpu'")
     unknown = [p for p in (*requested, *options) if p not in NAMES]
@@ -109,6 +114,10 @@ def create_session(model: bytes, choice: ProviderChoice, session_options: Any) -
     if not choice.allow_fallback:
         session.disable_fallback()
     return session
+
+
+def _short(name: str) -> str:
+    return _SHORT.get(name.lower(), name.lower())
 
 
 def name_of(provider: str) -> str:

@@ -48,6 +48,19 @@ def test_an_allowed_fallback_runs_and_adds_the_cpu() -> None:
     assert not session.fallback_disabled
 
 
+@pytest.mark.parametrize("name", ["cpu", "CPU", "CPUExecutionProvider", "cpuexecutionprovider"])
+def test_a_provider_goes_by_either_name_in_any_case_and_one_needs_no_list(name: str) -> None:
+    for given in (name, [name], (name,)):
+        assert providers.choose(given, False, {name: {"x": 1}}) == providers.ProviderChoice(
+            ("cpu",), False, {"cpu": {"x": 1}}
+        )
+
+
+def test_no_provider_at_all_is_refused() -> None:
+    with pytest.raises(ProviderError, match="no execution provider given; the plainest is 'cpu'"):
+        providers.choose([], False, {})
+
+
 def test_a_choice_keeps_what_was_requested_and_what_is_missing() -> None:
     choice = providers.choose(["coreml"], True, {"coreml": {"x": 1}})
     assert (choice.requested, choice.missing, choice.usable) == (("coreml",), ("coreml",), ("cpu",))
