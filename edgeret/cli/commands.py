@@ -14,7 +14,15 @@ from edgeret import __version__
 from edgeret.bundle.reader import Bundle, open_bundle, verify_bundle
 from edgeret.cli.console import MOST_CHARS, Parser, add_command, run, table
 from edgeret.cli.doctor import examine, stray_files, versions
-from edgeret.cli.options import add_content_hash, add_mask_options, add_runtime_options, load_runtime, parse_history
+from edgeret.cli.options import (
+    add_content_hash,
+    add_mask_options,
+    add_runtime_options,
+    load_runtime,
+    parse_history,
+    positive,
+    probability,
+)
 from edgeret.encoders.base import EncoderSpec
 from edgeret.errors import BundleError, EdgeretError, InputError
 from edgeret.fields import get, get_strings
@@ -38,7 +46,7 @@ def make_parser() -> argparse.ArgumentParser:
 
     search = add_command(commands, "search", "Find tools by their descriptions.", _search, _print_search, bundle=True)
     search.add_argument("query", metavar="QUERY")
-    search.add_argument("-k", type=int, default=10, metavar="N", help="how many tools (default: %(default)s)")
+    search.add_argument("-k", type=positive, default=10, metavar="N", help="how many tools (default: %(default)s)")
     search.add_argument("--clauses", action="store_true", help="search every clause of the query too")
 
     select = add_command(commands, "select", "Decide which function comes next.", _select, _print_select, bundle=True)
@@ -46,7 +54,7 @@ def make_parser() -> argparse.ArgumentParser:
     select.add_argument(
         "--history", default="", metavar="a,b,c", help="tools called so far, in order (or a JSON array)"
     )
-    select.add_argument("-k", type=int, default=10, metavar="N", help="candidates to list (default: %(default)s)")
+    select.add_argument("-k", type=positive, default=10, metavar="N", help="candidates to list (default: %(default)s)")
     _add_policy(select)
     _add_masking(select)
 
@@ -67,7 +75,7 @@ def make_parser() -> argparse.ArgumentParser:
     plan = add_command(commands, "plan", "Decide step by step until <end>.", _plan, _print_plan, bundle=True)
     plan.add_argument("query", metavar="QUERY")
     plan.add_argument(
-        "--max-steps", type=int, default=16, metavar="N", help="bound on the calls (default: %(default)s)"
+        "--max-steps", type=positive, default=16, metavar="N", help="bound on the calls (default: %(default)s)"
     )
     plan.add_argument("--no-arguments", action="store_true", help="do not have the planner fill in arguments")
     plan.add_argument("--stream", action="store_true", help="show each step on stderr as it is decided")
@@ -96,7 +104,10 @@ def _add_policy(parser: argparse.ArgumentParser, floor: bool = True) -> None:
     parser.add_argument("--policy", choices=POLICIES, default="auto", help="who decides (default: %(default)s)")
     if floor:
         parser.add_argument(
-            "--min-probability", type=float, metavar="P", help="abstain below this probability (default: the bundle's)"
+            "--min-probability",
+            type=probability,
+            metavar="P",
+            help="abstain below this probability (default: the bundle's)",
         )
 
 
@@ -120,8 +131,6 @@ def _print_search(result: Mapping[str, Any]) -> str:
 
 def _select(arguments: argparse.Namespace) -> Mapping[str, Any]:
     check_query(arguments.query)
-    if arguments.k < 1:
-        raise InputError(f"-k must be at least 1, found {arguments.k}")
     _, task = _task(arguments)
     return task.next(
         policy=arguments.policy,
@@ -187,8 +196,6 @@ def _print_prompt(result: Mapping[str, Any]) -> str:
 
 def _plan(arguments: argparse.Namespace) -> Mapping[str, Any]:
     check_query(arguments.query)
-    if arguments.max_steps < 1:
-        raise InputError(f"--max-steps must be at least 1, found {arguments.max_steps}")
     runtime = load_runtime(arguments)
     plan = runtime.plan(
         arguments.query,

@@ -13,6 +13,30 @@ from edgeret.runtime.task import COVERAGE
 from edgeret.scoring.index import INDEX_KINDS
 
 
+def positive(text: str) -> int:
+    """A whole number from 1, for argparse."""
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"must be at least 1, found {value}")
+    return value
+
+
+def probability(text: str) -> float:
+    """A number from 0 to 1, for argparse."""
+    value = float(text)
+    if not 0 <= value <= 1:
+        raise argparse.ArgumentTypeError(f"must lie between 0 and 1, found {value:g}")
+    return value
+
+
+def coverage(text: str) -> float:
+    """A number between 0 and 1 that is neither, for argparse."""
+    value = probability(text)
+    if value in (0, 1):
+        raise argparse.ArgumentTypeError(f"must lie above 0 and below 1, found {value:g}")
+    return value
+
+
 def add_runtime_options(parser: argparse.ArgumentParser) -> None:
     """Adds the options of `edgeret.load` that a command line can give."""
     parser.add_argument(
@@ -23,7 +47,9 @@ def add_runtime_options(parser: argparse.ArgumentParser) -> None:
         "--index", choices=INDEX_KINDS, default="auto", help="how tools are searched (default: %(default)s)"
     )
     parser.add_argument("--allow-fallback", action="store_true", help="run on the CPU where the provider cannot be had")
-    parser.add_argument("--threads", type=int, metavar="N", help="CPU threads (default: what this process may use)")
+    parser.add_argument(
+        "--threads", type=positive, metavar="N", help="CPU threads (default: what this process may use)"
+    )
     parser.add_argument(
         "--gpu-layers", type=int, default=0, metavar="N", help="planner layers on a GPU (default: 0; -1: all)"
     )
@@ -40,8 +66,6 @@ def add_content_hash(parser: argparse.ArgumentParser) -> None:
 def load_runtime(arguments: argparse.Namespace) -> Runtime:
     """The runtime that the options of `add_runtime_options` ask for; says on stderr where it fell back to another
     provider than the first one."""
-    if arguments.threads is not None and arguments.threads < 1:
-        raise InputError(f"--threads must be at least 1, found {arguments.threads}")
     runtime = load(
         arguments.bundle,
         providers=arguments.provider or ("cpu",),
@@ -81,7 +105,7 @@ def add_mask_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--coverage",
-        type=float,
+        type=coverage,
         default=COVERAGE,
         metavar="C",
         help="how often the mask should hold what is right (default: %(default)s)",

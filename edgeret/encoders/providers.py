@@ -72,7 +72,8 @@ def choose(
 ) -> ProviderChoice:
     """Checks the names and that this ONNX Runtime was built with them. A string is one provider; names are edgeret's or
     ONNX Runtime's own, in any case. Raises ProviderError naming what there is."""
-    requested = tuple(map(_short, (providers,) if isinstance(providers, str) else providers))
+    names = (providers,) if isinstance(providers, str) else providers
+    requested = tuple(dict.fromkeys(map(_short, names)))
     options = {_short(name): values for name, values in options.items()}
     if not requested:
         raise ProviderError("no execution provider given; the plainest is 'cpu'")
@@ -127,4 +128,6 @@ def name_of(provider: str) -> str:
 
 def _remedy(built_in: Sequence[str]) -> str:
     names = ", ".join(name_of(p) for p in built_in)
-    return f"available: {names}. Choose one of them, install its ONNX Runtime, or pass allow_fallback=True"
+    return (
+        f"available: {names}. Choose one of them, install its ONNX Runtime, or give allow_fallback (--allow-fallback)"
+    )

@@ -94,6 +94,7 @@ def test_bad_usage(capsys: pytest.CaptureFixture[str], tiny: Path, tmp_path: Pat
     assert "--help" in refused(capsys, "edgeret", "select", tiny)
     assert "at least 1" in refused(capsys, "edgeret", "select", tiny, "q", "-k", "0")
     assert "available: " in refused(capsys, "edgeret", "select", tiny, "q", "--provider", "cuda")
+    assert "(--allow-fallback)" in refused(capsys, "edgeret", "select", tiny, "q", "--provider", "cuda")
     assert "unknown method 'x'" in refused(
         capsys, "edgeret-bench", "next-tool", tiny, "--demos", _demos(tmp_path), "--methods", "x"
     )
@@ -106,6 +107,25 @@ def test_what_was_mistyped_is_answered_with_what_was_meant(capsys: pytest.Captur
     history = refused(capsys, "edgeret", "select", tiny, "q", "--history", "find_fiel")
     assert '--history: unknown tool "find_fiel"; list the bundle' in history
     assert 'did you mean "find_file"?' in history
+
+
+@pytest.mark.parametrize(
+    ("command", "option", "value", "said"),
+    [
+        ("select", "--min-probability", "2", "must lie between 0 and 1, found 2"),
+        ("select", "--min-probability", "nan", "must lie between 0 and 1, found nan"),
+        ("select", "--coverage", "1", "must lie above 0 and below 1, found 1"),
+        ("prompt", "--coverage", "-1", "must lie between 0 and 1, found -1"),
+        ("select", "-k", "0", "must be at least 1, found 0"),
+        ("search", "-k", "0", "must be at least 1, found 0"),
+        ("search", "--threads", "0", "must be at least 1, found 0"),
+        ("plan", "--max-steps", "0", "must be at least 1, found 0"),
+    ],
+)
+def test_a_number_out_of_range_is_refused_by_the_name_of_its_option(
+    capsys: pytest.CaptureFixture[str], tiny: Path, command: str, option: str, value: str, said: str
+) -> None:
+    assert f"argument {option}: {said}" in refused(capsys, "edgeret", command, tiny, "write a note", option, value)
 
 
 def test_a_query_without_quotes_is_told_to_be_quoted(capsys: pytest.CaptureFixture[str], tiny: Path) -> None:
