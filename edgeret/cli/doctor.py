@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from edgeret.bundle.codec import get_array
-from edgeret.bundle.layout import Manifest
+from edgeret.bundle.layout import MANIFEST, Manifest
+from edgeret.bundle.links import stations
 from edgeret.bundle.reader import unlisted
 from edgeret.errors import BundleError, EdgeretError
 from edgeret.fields import get, get_strings
@@ -106,7 +107,9 @@ def _golden_queries(runtime: Runtime) -> tuple[str, ...]:
 
 def stray_files(folder: Path, manifest: Manifest) -> dict[str, Any]:
     """A check that a bundle's folder holds nothing that its manifest does not list."""
-    strays = unlisted(folder, manifest)
+    names = (MANIFEST, *(entry.name for entry in manifest.files))
+    passed = {station for name in names for station in stations(folder, name)}
+    strays = [name for name in unlisted(folder, manifest) if name not in passed]
     detail = f"not in the manifest: {', '.join(strays[:5])}; delete them" if strays else "no file beside those listed"
     return _check("no stray files", not strays, detail)
 
