@@ -129,5 +129,6 @@ def name_of(provider: str) -> str:
 def _remedy(built_in: Sequence[str]) -> str:
     names = ", ".join(name_of(p) for p in built_in)
     return (
-        f"available: {names}. Choose one of them, install its ONNX Runtime, or give allow_fallback (--allow-fallback)"
+        f"available: {names}. Choose one of them, install its ONNX Runtime, or pass allow_fallback=True "
+        "(--allow-fallback)"
     )
