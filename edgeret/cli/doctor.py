@@ -11,7 +11,8 @@ import numpy as np
 
 from edgeret.bundle import roles
 from edgeret.bundle.codec import get_array
-from edgeret.bundle.layout import Manifest
+from edgeret.bundle.layout import MANIFEST, Manifest
+from edgeret.bundle.links import stations
 from edgeret.bundle.reader import unlisted
 from edgeret.encoders.base import MIN_COSINE
 from edgeret.errors import BundleError, EdgeretError
@@ -71,7 +72,8 @@ def versions() -> dict[str, str]:
 
 
 def device(runtime: Runtime) -> dict[str, Any]:
-    """What the runtime runs on, for reports: machine, CPUs, instruction set, threads, actual providers."""
+    """What the runtime runs on, for reports: machine, CPUs, instruction set, threads, providers as requested and as
+    they run."""
     return {
         "machine": platform.machine(),
         "system": f"{platform.system()} {platform.release()}",
@@ -79,6 +81,7 @@ def device(runtime: Runtime) -> dict[str, Any]:
         "instruction_set": instruction_set(),
         "threads": runtime.components.encoder.threads,
         "providers": list(runtime.components.encoder.providers),
+        "providers_requested": list(runtime.components.encoder.requested),
     }
 
 
@@ -105,7 +108,9 @@ def _golden_queries(runtime: Runtime) -> tuple[str, ...]:
 
 def stray_files(folder: Path, manifest: Manifest) -> dict[str, Any]:
     """A check that a bundle's folder holds nothing that its manifest does not list."""
-    strays = unlisted(folder, manifest)
+    names = (MANIFEST, *(entry.name for entry in manifest.files))
+    passed = {station for name in names for station in stations(folder, name)}
+    strays = [name for name in unlisted(folder, manifest) if name not in passed]
     detail = f"not in the manifest: {', '.join(strays[:5])}; delete them" if strays else "no file beside those listed"
     return _check("no stray files", not strays, detail)
 

@@ -93,6 +93,7 @@ class Encoder(Protocol):
 
     spec: EncoderSpec
     threads: int
+    requested: tuple[str, ...]
 
     @property
     def providers(self) -> tuple[str, ...]:

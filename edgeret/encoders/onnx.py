@@ -79,6 +79,7 @@ class OnnxEncoder:
             options.add_free_dimension_override_by_name("batch_size", 1)
             options.add_free_dimension_override_by_name("sequence_length", self._static)
         self._session = create_session(model, choice, options)
+        self.requested = choice.requested
         self._bound = choice.bound
         self._inputs = frozenset(i.name for i in self._session.get_inputs())
         outputs = {o.name: o.type for o in self._session.get_outputs()}

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from edgeret.errors import InputError
 from edgeret.inputs.jsonl import is_text, list_field, parse_objects, read_text, text_field
-from edgeret.quoting import quoted
+from edgeret.quoting import quoted, suggestion
 
 MAX_QUERY_CHARS = 20_000
 
@@ -49,7 +49,10 @@ def read_queries(path: str | Path, tools: Collection[str] | None = None) -> list
         for name in names:
             if not isinstance(name, str) or (known is not None and name not in known):
                 shown = quoted(name) if isinstance(name, str) else type(name).__name__
-                raise InputError(f'{where}: unknown tool {shown} in "tools"; it is not among the tools given')
+                raise InputError(
+                    f'{where}: unknown tool {shown} in "tools"; it is not among the tools given'
+                    + (suggestion(name, known or ()) if isinstance(name, str) else "")
+                )
         found.append(RetrievalQuery(str(value.get("id", len(found))), query, frozenset(names)))
     if not found:
         raise InputError(f"{path}: no queries in it")

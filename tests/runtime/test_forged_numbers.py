@@ -157,7 +157,7 @@ def test_a_decision_that_would_be_nan_is_refused(tiny: Path) -> None:
 @pytest.mark.parametrize("floor", [float("nan"), -0.1, 1.5])
 def test_a_floor_that_is_no_probability_is_refused(tiny: Path, floor: float) -> None:
     task = edgeret.load(tiny).task("write a note")
-    with pytest.raises(InputError, match="min_probability must (lie between 0 and 1|be a number)"):
+    with pytest.raises(InputError, match=r"min_probability must (lie between 0 and 1|be a number)"):
         task.next(min_probability=floor)
 
 
