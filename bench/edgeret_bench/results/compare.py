@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.errors import InputError
-from edgeret_bench.speed.system_load import others_share
+from edgeret_bench.results.files import others_share
 
 RESAMPLES = 2000
 CONFIDENCE = 0.95

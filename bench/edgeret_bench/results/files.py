@@ -74,6 +74,13 @@ def read_result(path: str | Path) -> dict[str, Any]:
     return dict(value)
 
 
+def others_share(result: Mapping[str, Any]) -> float | None:
+    """What other programs took while a result was measured, as it says itself; None if it does not."""
+    load = result.get("other_load")
+    share = load.get("others") if isinstance(load, Mapping) else None
+    return float(share) if isinstance(share, (int, float)) else None
+
+
 def order_of(queries: Sequence[str]) -> str:
     """A name for these queries in this order; results with the same one are compared query by query."""
     return hashlib.sha256("\0".join(queries).encode()).hexdigest()[:16]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from edgeret_bench.speed.system_load import others_share
+from edgeret_bench.results.files import others_share
 
 QUANTILES = ("p50", "p90", "p99", "max")
 Result = Mapping[str, Any]
