@@ -16,7 +16,7 @@ from edgeret.types import END
 from edgeret_bench.accuracy.scorers import Methods
 from edgeret_bench.metrics import mean, next_tool_metrics, quantiles, rank
 from edgeret_bench.results.files import order_of, rounded
-from edgeret_export.fitting.calibration import expected_calibration_error, refusal_curve
+from edgeret_export.fitting.reliability import expected_calibration_error, refusal_curve
 
 LONGEST = 6
 """The table's last row: plans of so many calls and more."""
