@@ -7,9 +7,7 @@ from collections.abc import Sequence
 
 from edgeret import __version__
 from edgeret.cli.console import Parser, run
-from edgeret_bench.commands import accuracy, reports, speed
-from edgeret_bench.datasets import commands as datasets
-from edgeret_bench.peers import commands as peers
+from edgeret_bench.commands import accuracy, datasets, peers, reports, speed
 
 
 def make_parser() -> argparse.ArgumentParser:

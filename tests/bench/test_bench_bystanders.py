@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
+from edgeret_bench.results.files import others_share
 from edgeret_bench.speed import system_load as bystanders
-from edgeret_bench.speed.system_load import Bystanders, others_share
+from edgeret_bench.speed.system_load import Bystanders
 
 TICK = 1 / os.sysconf("SC_CLK_TCK")
 

@@ -21,7 +21,7 @@ from edgeret_bench.results.report import to_csv, to_markdown, write_report
 from edgeret_bench.results.tables import Table, cell_text, tables
 from edgeret_bench.speed import latency, scaling, sweeps
 
-FIGURES = {"next-tool": 4, "plan": 3, "learning": 2, "latency": 6, "scaling": 4, "crossover": 0, "peers": 1}
+FIGURES = {"next-tool": 4, "plan": 3, "learning": 2, "latency": 6, "scaling": 4, "peers": 1}
 MARK = "document.documentElement.dataset.pwned=1"
 HOSTILE = f'</script><script>{MARK}</script><img src=x onerror="{MARK}">|&amp;'
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "google-chrome", "chromium-browser"))), None)
@@ -279,19 +279,18 @@ def test_results_of_kinds_that_take_long_or_need_more_are_reported_too(
     measured: dict[str, Path], tmp_path: Path
 ) -> None:
     base = read_result(measured["scaling"])
-    sizes = [{"tools": 500, "exact_ms": 0.1, "hnsw_ms": 0.2, "recall@10": 1.0}]
-    crossover = {**base, "kind": "crossover", "sizes": sizes, "crossover": None}
+    stats = {**base, "kind": "stats"}
     quantiles = {"p50": 1.0, "p90": 2.0, "p99": 3.0, "max": 4.0, "n": 9}
     systems = {"edgeret search": {"accuracy": {"ndcg@5": 0.5}, "ms": quantiles, "version": "1"}}
     peers = {**base, "kind": "peers", "systems": systems, "unavailable": {"other": "is not installed"}}
     metrics = {"ndcg@5": 0.5, "recall@5": 0.6, "completeness@10": 0.7}
     retrieval = {**base, "kind": "retrieval", "n_queries": 9, "methods": {"bm25": metrics, "dense": metrics}}
-    found = write_report([("c", crossover), ("p", peers), ("r", retrieval)], tmp_path / "r.html")
+    found = write_report([("s", stats), ("p", peers), ("r", retrieval)], tmp_path / "r.html")
     assert (found["figures"], found["tables"]) == (2, 6)
     assert "other: is not installed" in (tmp_path / "r.html").read_text(encoding="utf-8")
-    alone = write_report([("c", crossover)], tmp_path / "c.html")
+    alone = write_report([("s", stats)], tmp_path / "s.html")
     assert alone["figures"] == 0
-    check_alone((tmp_path / "c.html").read_text(encoding="utf-8"))
+    check_alone((tmp_path / "s.html").read_text(encoding="utf-8"))
 
 
 def test_other_endings_are_refused(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ def add_commands(commands: Any) -> None:
         commands,
         "suite",
         "Everything that can be measured of a bundle, and one report of it.",
-        _suite,
+        partial(_suite, commands.choices),
         _print_suite,
         True,
     )
@@ -82,15 +83,15 @@ def _print_report(result: Mapping[str, Any]) -> str:
     )
 
 
-def _suite(arguments: argparse.Namespace) -> Mapping[str, Any]:
+def _suite(parsers: Mapping[str, argparse.ArgumentParser], arguments: argparse.Namespace) -> Mapping[str, Any]:
+    """`parsers` are those of all commands, by name."""
     from edgeret.bundle.reader import open_bundle
     from edgeret.inputs.demonstrations import read_demonstrations
     from edgeret.runtime.components import load_tools
     from edgeret_bench import suite
-    from edgeret_bench.cli import make_parser
 
     def benchmark(argv: Sequence[str]) -> Mapping[str, Any]:
-        parsed = make_parser().parse_args(argv)
+        parsed = parsers[argv[0]].parse_args(argv[1:])
         parsed.argv = list(argv)
         result: Mapping[str, Any] = parsed.handler(parsed)
         return result

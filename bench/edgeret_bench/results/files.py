@@ -27,7 +27,6 @@ KINDS = (
     "methods",
     "retrieval",
     "latency",
-    "crossover",
     "scaling",
     "peers",
     "stats",
@@ -72,6 +71,13 @@ def read_result(path: str | Path) -> dict[str, Any]:
     if version != str(VERSION):
         raise InputError(f"{path}: schema version {version}, this edgeret-bench reads {VERSION}; measure again with it")
     return dict(value)
+
+
+def others_share(result: Mapping[str, Any]) -> float | None:
+    """What other programs took while a result was measured, as it says itself; None if it does not."""
+    load = result.get("other_load")
+    share = load.get("others") if isinstance(load, Mapping) else None
+    return float(share) if isinstance(share, (int, float)) else None
 
 
 def order_of(queries: Sequence[str]) -> str:

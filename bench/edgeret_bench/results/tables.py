@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from edgeret_bench.speed.system_load import others_share
+from edgeret_bench.results.files import others_share
 
 QUANTILES = ("p50", "p90", "p99", "max")
 Result = Mapping[str, Any]
@@ -55,7 +55,7 @@ def _methods(result: Result) -> list[Table]:
 def _groups(title: str, methods: Mapping[str, Any], key: str) -> Table:
     columns = list(dict.fromkeys(c for groups in methods.values() for c in groups))
     rows = [[name, *(groups.get(c, {}).get(key) for c in columns)] for name, groups in methods.items()]
-    counts = next(iter(methods.values()), {})
+    counts: Mapping[str, Any] = next(iter(methods.values()), {})
     return Table(title, ["method", *columns], [*rows, ["decisions", *(counts.get(c, {}).get("n") for c in columns)]])
 
 
@@ -151,7 +151,6 @@ _BY_KIND: Mapping[str, Callable[[Result], list[Table]]] = {
         _rows("by_clusters", "top-1 by clusters")(r),
     ],
     "scaling": lambda r: [_rows(k, f"ms by {k}")(r) for k in ("tools", "labels", "clusters", "history")],
-    "crossover": lambda r: [_rows("sizes", "exact search and HNSW")(r)],
     "peers": _peers,
     "stats": _stats,
 }

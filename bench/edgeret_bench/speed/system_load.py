@@ -6,10 +6,8 @@ Linux counts it; elsewhere, and in sandboxes that hide it, the answers are None.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from pathlib import Path
 from time import perf_counter
-from typing import Any
 
 STAT = Path("/proc/stat")
 BUSY = (0, 1, 2, 5, 6)
@@ -38,13 +36,6 @@ class Bystanders:
             "others": min(1.0, max(0.0, others / capacity)),
             "stolen": min(1.0, max(0.0, (stolen - self._before[2]) / capacity)),
         }
-
-
-def others_share(result: Mapping[str, Any]) -> float | None:
-    """What other programs took while a result was measured, as it says itself; None if it does not."""
-    load = result.get("other_load")
-    share = load.get("others") if isinstance(load, Mapping) else None
-    return float(share) if isinstance(share, (int, float)) else None
 
 
 def _own_seconds() -> float:
