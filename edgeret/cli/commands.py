@@ -15,6 +15,7 @@ from edgeret.bundle.reader import Bundle, open_bundle, verify_bundle
 from edgeret.cli.console import MOST_CHARS, Parser, add_command, run, table
 from edgeret.cli.doctor import examine, stray_files, versions
 from edgeret.cli.options import add_content_hash, add_mask_options, add_runtime_options, load_runtime, parse_history
+from edgeret.cli.picture import clusters_told, draw
 from edgeret.encoders.base import EncoderSpec
 from edgeret.errors import BundleError, EdgeretError, InputError
 from edgeret.fields import get, get_strings
@@ -228,8 +229,6 @@ def _inspect(arguments: argparse.Namespace) -> Mapping[str, Any]:
     EncoderSpec.from_dict(get(encoder, "spec", dict, where), where)
     names = get_strings(bundle.map(INDEX_ROLE), "names", where)
     if arguments.html is not None:
-        from edgeret.cli.picture import draw
-
         draw(bundle, Path(arguments.html))
     return {
         **({} if arguments.html is None else {"html": arguments.html}),
@@ -242,6 +241,7 @@ def _inspect(arguments: argparse.Namespace) -> Mapping[str, Any]:
         "planner": _planner_info(bundle),
         "tools": list(names),
         "counts": info.get("counts"),
+        "clusters": clusters_told(bundle),
         "recipe": info.get("recipe"),
         "report": info.get("report"),
         "toolchain": info.get("toolchain"),
@@ -267,7 +267,7 @@ def _print_inspect(result: Mapping[str, Any]) -> str:
         f"hash     {result['content_hash']}",
         f"encoder  {_told(result['encoder'].get('card'))}, {spec['precision']} ({spec['instruction_set']})",
         f"tools    {len(result['tools'])}, demonstrations {_told(counts.get('demonstrations'))}, "
-        f"clusters {_told(counts.get('clusters'))}; without demonstration: "
+        f"clusters {result['clusters']}; without demonstration: "
         f"{len(undemonstrated) if isinstance(undemonstrated, list) else _told(None)}",
     ]
     if planner := result["planner"]:
