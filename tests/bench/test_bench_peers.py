@@ -330,7 +330,7 @@ def test_the_command_prints_a_table(tiny_original: Path, queries: Path, capsys: 
     arguments = ["peers", str(tiny_original), "--queries", str(queries), "--peers", "bm25s,bm25s", "--min-queries", "4"]
     assert main([*arguments, "--threads", "1"]) == 0
     out, err = capsys.readouterr()
-    assert err == ""
+    assert err == "· loading bm25s\n"
     lines = out.splitlines()
     assert lines[0].split()[:5] == ["system", "top1", "ndcg@5", "recall@5", "mrr"]
     assert [line.split("  ")[0] for line in lines[2:5]] == ["edgeret search", "edgeret select", "bm25s"]
