@@ -102,7 +102,7 @@ def test_the_bare_wheel_carries_cards_types_and_licence_and_names_missing_extras
     (tmp_path / "d").write_text('{"query": "q", "calls": []}')
     for command, extra in (
         (["edgeret-export", "build", "--tools", "t", "--demos", "d", "-o", "b"], "export"),
-        (["edgeret-bench", "crossover"], "bench"),
+        (["edgeret-bench", "scaling"], "bench"),
     ):
         done = subprocess.run(
             [str(bare_environment / command[0]), *command[1:]],

@@ -37,8 +37,11 @@ def decode(text: str | bytes) -> Any:
 
 
 def parse_objects(text: str, path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yields (`file:line`, object) for lines that are not blank. Raises InputError at the first that is no object."""
-    for number, line in enumerate(text.splitlines(), 1):
+    """Yields (`file:line`, object) for lines that are not blank. Raises InputError at the first that is no object.
+
+    Lines end at "\\n" alone: JSON strings may hold the other characters that `splitlines` cuts at, such as U+2028.
+    """
+    for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             continue
         where = f"{path}:{number}"

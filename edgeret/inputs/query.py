@@ -33,6 +33,27 @@ def check_query(query: str, where: str = "query") -> str:
     return query
 
 
+def read_texts(path: str | Path) -> list[str]:
+    """The queries of a file, in file order, whatever stands beside them: plain text with one query a line, or JSONL
+    whose objects have a "query" (retrieval queries, demonstrations). Blank lines are skipped.
+
+    A file is JSONL if it is called so or its first line begins with a brace; then every line must be an object.
+    Lines end at "\\n" alone. Raises InputError at the first line that is no query, and for a file without any.
+    """
+    path = Path(path)
+    text = read_text(path, 'queries: plain text, one a line, or JSONL of {"query": …}')
+    if path.suffix == ".jsonl" or text.lstrip().startswith("{"):
+        found = [
+            check_query(text_field(where, value, "query"), where) for where, value in parse_objects(text, path)
+        ]
+    else:
+        lines = ((f"{path}:{number}", line.strip()) for number, line in enumerate(text.split("\n"), 1))
+        found = [check_query(line, where) for where, line in lines if line]
+    if not found:
+        raise InputError(f"{path}: no queries in it; give one a line")
+    return found
+
+
 def read_queries(path: str | Path, tools: Collection[str] | None = None) -> list[RetrievalQuery]:
     """Retrieval queries of a JSONL file, in file order; names are checked against `tools` unless None.
 

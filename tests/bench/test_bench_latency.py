@@ -1,4 +1,4 @@
-"""The latency and crossover benchmarks: what they report, not how fast anything is."""
+"""The latency benchmark: what it reports, not how fast anything is."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import edgeret
-from edgeret.errors import CheckFailedError, MissingExtraError
+from edgeret.errors import CheckFailedError
 from edgeret.host import available_cpus
 from edgeret.runtime.runtime import Runtime
-from edgeret_bench.speed import crossover, latency
+from edgeret_bench.speed import latency
 
 QUERIES = ["find my file", "book the meeting then send a mail", "open calendar day"]
 QUANTILES = {"p50", "p90", "p99", "max", "n"}
@@ -90,25 +90,12 @@ def test_the_result_is_plain_data(measured: dict[str, Any]) -> None:
     assert json.loads(json.dumps(measured, allow_nan=False)) == measured
 
 
-def test_without_samples_and_peer_their_keys_are_absent(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_samples_their_key_is_absent(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
     cold = {key: {"p50": 1.0} for key in ("import_ms", "rss_mb", "rss_after_answer_mb", "peak_rss_mb")}
     monkeypatch.setattr(latency, "cold_start", lambda *arguments: cold)
     found = latency.run(runtime, QUERIES[:1], min_queries=2, samples=False)
     assert "samples" not in found
-    assert "peers" not in found
     assert found["cold_start"] == {"import_ms": {"p50": 1.0}}
-
-
-def test_a_peer_encodes_the_same_queries_in_the_same_run(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
-    heard: list[str] = []
-    cold = {key: {"p50": 1.0} for key in ("rss_mb", "rss_after_answer_mb", "peak_rss_mb")}
-    monkeypatch.setattr(latency, "cold_start", lambda *arguments: cold)
-    monkeypatch.setattr(latency, "_peer", lambda name: heard.append)
-    monkeypatch.setattr(latency, "WARMUP", 0)
-    peer = latency.run(runtime, QUERIES, min_queries=4, compare="echo")["peers"]["echo"]
-    assert heard == [*QUERIES, QUERIES[0]]
-    assert peer["n"] == 4
-    assert peer["times_first_select"] > 0
 
 
 def test_a_cold_start_that_fails_gives_the_last_line_of_its_error(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,50 +104,3 @@ def test_a_cold_start_that_fails_gives_the_last_line_of_its_error(tiny: Path, mo
     monkeypatch.setattr(latency, "COLD_RUNS", 1)
     with pytest.raises(CheckFailedError, match=r"a fresh process could not load the bundle: .*BundleError: .*bundle"):
         latency.cold_start(runtime, "find my file", ["cpu"])
-
-
-@pytest.fixture
-def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(crossover, "SIZES", (30, 60))
-    monkeypatch.setattr(crossover, "QUERIES", 5)
-
-
-@pytest.mark.usefixtures("small")
-def test_crossover_reports_both_searches_a_size() -> None:
-    pytest.importorskip("hnswlib")
-    found = crossover.run(8, 3)
-    assert (found["dimension"], found["seed"]) == (8, 3)
-    assert [row["tools"] for row in found["sizes"]] == [30, 60]
-    for row in found["sizes"]:
-        assert set(row) == {"tools", "exact_ms", "hnsw_ms", "recall@10"}
-        assert row["recall@10"] > 0.9
-    assert found["crossover"] in (None, 30, 60)
-
-
-@pytest.mark.usefixtures("small")
-@pytest.mark.parametrize(
-    ("exact", "hnsw", "expected"),
-    [((1, 3), (2, 2), 60), ((3, 3), (2, 2), 30), ((3, 1), (2, 2), None), ((1, 1), (2, 2), None)],
-)
-def test_crossover_is_the_first_size_from_which_hnsw_stays_ahead(
-    monkeypatch: pytest.MonkeyPatch, exact: tuple[int, int], hnsw: tuple[int, int], expected: int | None
-) -> None:
-    pytest.importorskip("hnswlib")
-    times = iter([exact[0], hnsw[0], exact[1], hnsw[1]])
-    monkeypatch.setattr(crossover, "_median", lambda index, queries: float(next(times)))
-    assert crossover.run(8, 0)["crossover"] == expected
-
-
-def test_crossover_without_hnswlib_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(crossover, "hnsw_available", lambda: False)
-    expected = r"^measuring HNSW requires extra 'hnsw'\. Install it with: pip install 'edgeret\[hnsw\]'$"
-    with pytest.raises(MissingExtraError, match=expected):
-        crossover.run(8, 0)
-
-
-def test_synthetic_libraries_are_unit_rows_that_repeat_under_a_seed() -> None:
-    vectors = crossover.synthetic(50, 16, 4)
-    assert vectors.dtype == np.float32
-    assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-6)
-    assert np.array_equal(vectors, crossover.synthetic(50, 16, 4))
-    assert not np.array_equal(vectors, crossover.synthetic(50, 16, 5))

@@ -9,17 +9,16 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import TOOLS, build_tiny, make_demonstrations
+from conftest import make_demonstrations
 
 import edgeret
-from edgeret.errors import BundleError, InputError
+from edgeret.errors import InputError
 from edgeret.inputs.demonstrations import Demonstration, Step
 from edgeret.runtime.runtime import Runtime, Task
 from edgeret.types import Call
-from edgeret_bench import NEXT_TOOL_METHODS
+from edgeret_bench import FITTED_METHODS, NEXT_TOOL_METHODS
 from edgeret_bench.accuracy import next_tool
 from edgeret_bench.accuracy import scorers as baselines
-from edgeret_export.recipe import Recipe
 
 METRICS = {"top1", "mrr", "f1", "recall@5", "recall@10"}
 QUERY = "find the letter then mail it to me"
@@ -47,7 +46,7 @@ def test_a_result_has_the_keys_of_the_contract(runtime: Runtime) -> None:
     found = next_tool.run(runtime, make_demonstrations(2), NEXT_TOOL_METHODS)
     beside = {"ms_per_step", "by_plan_length", "samples"}
     assert set(found) == {"n_plans", "n_steps", "dag", "seed", "methods", "calibration", "fitness", *beside}
-    assert tuple(found["methods"]) == ("random", "dr", "lr", "dtdr-c", "dtdr-l", "dtdr-l-factored", "fused")
+    assert tuple(found["methods"]) == ("random", "dr", "dtdr-c", "dtdr-l-factored", "fused")
     for values in found["methods"].values():
         assert set(values) == METRICS
         assert all(0 <= value <= 1 for value in values.values())
@@ -61,9 +60,7 @@ def test_heads_that_saw_the_demonstrations_beat_random(runtime: Runtime) -> None
     methods = next_tool.run(runtime, make_demonstrations(), NEXT_TOOL_METHODS)["methods"]
     for name in ("dtdr-c", "dtdr-l-factored", "fused"):
         assert methods[name]["top1"] > methods["random"]["top1"] + 0.5
-    assert methods["dtdr-l"]["top1"] > methods["random"]["top1"]
     assert methods["fused"]["top1"] > methods["dr"]["top1"]
-    assert methods["fused"]["top1"] > methods["lr"]["top1"]
 
 
 def test_calibration_is_measured_on_the_decisions_taken(runtime: Runtime) -> None:
@@ -129,26 +126,16 @@ def test_a_tool_without_demonstrations_can_be_scored(runtime: Runtime) -> None:
 
 
 def test_an_unknown_method_is_refused_with_the_list(runtime: Runtime) -> None:
-    expected = "unknown method 'dtdr-x'; choose among: random, dr, lr, dtdr-c, dtdr-l, dtdr-l-factored, fused, "
+    expected = "unknown method 'dtdr-x'; choose among: random, dr, dtdr-c, dtdr-l-factored, fused, "
     with pytest.raises(InputError, match=f"^{re.escape(expected)}similarity, bm25, tool-graph, less-is-more$"):
         next_tool.run(runtime, make_demonstrations(1), ["fused", "dtdr-x"])
 
 
-@pytest.fixture(scope="module")
-def bare(tmp_path_factory: pytest.TempPathFactory) -> Runtime:
-    recipe = Recipe(precision="fp32", baselines=False)
-    return edgeret.load(build_tiny(tmp_path_factory.mktemp("bare") / "bundle", recipe=recipe, tools=TOOLS), threads=1)
-
-
-@pytest.mark.parametrize("method", ["lr", "dtdr-l"])
-def test_a_bundle_without_baselines_names_the_method_that_needs_them(bare: Runtime, method: str) -> None:
-    with pytest.raises(BundleError, match=rf"method '{method}' needs a bundle built with `baselines = true`"):
-        next_tool.run(bare, make_demonstrations(1), [method])
-
-
-def test_a_bundle_without_baselines_still_measures_the_others(bare: Runtime) -> None:
-    methods = [m for m in NEXT_TOOL_METHODS if m not in ("lr", "dtdr-l")]
-    assert list(next_tool.run(bare, make_demonstrations(1), methods)["methods"]) == methods
+@pytest.mark.parametrize("method", FITTED_METHODS)
+def test_a_method_that_no_bundle_carries_names_the_command_that_fits_it(runtime: Runtime, method: str) -> None:
+    expected = rf"^no bundle carries method '{method}'; .*: edgeret-bench methods BUNDLE --train D --demos D2$"
+    with pytest.raises(InputError, match=expected):
+        next_tool.run(runtime, make_demonstrations(1), ["fused", method])
 
 
 def test_fitness_counts_requests_that_no_tool_fits(runtime: Runtime) -> None:

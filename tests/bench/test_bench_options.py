@@ -45,7 +45,6 @@ def never(*_: Any, **__: Any) -> None:
         ("--min-seconds", "nan", "--min-seconds"),
         ("--min-queries", "1", "--min-queries must be at least 2, found 1"),
         ("--min-queries", "x", "--min-queries"),
-        ("--compare", "nobody", "--compare"),
         ("--threads", "0", "threads"),
         ("--queries", "/gone.jsonl", "/gone.jsonl"),
     ],
@@ -146,16 +145,6 @@ def test_accuracy_refuses(
     expected: str,
 ) -> None:
     assert expected in refused(capsys, command, tiny_original, "--demos", demos, f"{option}={value}")
-
-
-def test_crossover_refuses_a_negative_seed(capsys: pytest.CaptureFixture[str]) -> None:
-    pytest.importorskip("hnswlib")
-    assert "must be 0 or more, found -1" in refused(capsys, "crossover", "--seed=-1")
-
-
-def test_crossover_refuses_a_dimension_below_one(capsys: pytest.CaptureFixture[str]) -> None:
-    pytest.importorskip("hnswlib")
-    assert "at least 1, found 0" in refused(capsys, "crossover", "--dimension", 0)
 
 
 @pytest.mark.parametrize("wrong", [["--batches", "1"], ["--shares", "1"], ["--nonsense"]])

@@ -256,6 +256,15 @@ def test_a_peer_nobody_named_is_reported_and_the_rest_goes_on(
     assert reason in found["unavailable"]["bm25s"]
 
 
+def test_no_model_is_fetched_for_a_peer_that_is_not_installed(
+    runtime: Runtime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(peer_class("sentence-transformers"), "distribution", "no-such-distribution")
+    monkeypatch.setattr(measure, "fetch", lambda card: pytest.fail("fetched a model"))
+    with pytest.raises(MissingExtraError, match=r"pip install 'edgeret\[peer-sentence-transformers\]'$"):
+        measure.run(runtime, QUERIES, TOOLS, ["sentence-transformers"], min_queries=2)
+
+
 def test_a_named_peer_that_fails_is_an_error(runtime: Runtime, stub: Callable[[str], None]) -> None:
     stub("raise ValueError")
     with pytest.raises(CheckFailedError, match=r"^the peer bm25s failed: ValueError$"):
@@ -295,6 +304,9 @@ def test_every_system_has_accuracy_times_and_samples(measured: dict[str, Any]) -
         assert 0 <= system["ms"]["p50"] <= system["ms"]["p90"] <= system["ms"]["p99"] <= system["ms"]["max"]
         assert len(measured["samples"]["series"][name]) == system["ms"]["n"] == 70
         assert system["rss_mb"] > 0
+    ours = measured["systems"]["edgeret select"]["ms"]["p50"]
+    for system in measured["systems"].values():
+        assert system["times_first_select"] == pytest.approx(system["ms"]["p50"] / ours)
     assert measured["systems"]["bm25s"]["build_ms"] > 0
     assert measured["systems"]["edgeret search"]["build_ms"] is None
 

@@ -270,6 +270,7 @@ def test_results_of_kinds_that_take_long_or_need_more_are_reported_too(files: di
     base = read_result(files["scaling"])
     quantiles = {"p50": 1.0, "p90": 2.0, "p99": 3.0, "max": 4.0, "n": 9}
     systems = {"edgeret search": {"accuracy": {"ndcg@5": 0.5}, "ms": quantiles, "build_ms": None, "version": "1"}}
+    systems["edgeret search"]["times_first_select"] = 1.0
     peers = {
         **base,
         **dict.fromkeys(("n_queries", "n_tools", "n_without_tool", "n_timed", "k", "threads"), 9),

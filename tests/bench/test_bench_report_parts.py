@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from edgeret.scoring.calibration import POLICIES
-from edgeret_bench import NEXT_TOOL_METHODS, OTHER_METHODS, RETRIEVAL_METHODS
+from edgeret_bench import FITTED_METHODS, NEXT_TOOL_METHODS, OTHER_METHODS, RETRIEVAL_METHODS
 from edgeret_bench.accuracy import learning
 from edgeret_bench.peers import PEERS
 from edgeret_bench.results.figures import FIRST_STAGES, figures
@@ -19,7 +19,15 @@ from edgeret_bench.results.writing import as_text, cell_text, to_csv, to_markdow
 
 
 def test_every_method_and_peer_that_can_be_measured_is_described() -> None:
-    known = {*NEXT_TOOL_METHODS, *OTHER_METHODS, *RETRIEVAL_METHODS, *PEERS, *POLICIES, *learning.METHODS}
+    known = {
+        *NEXT_TOOL_METHODS,
+        *FITTED_METHODS,
+        *OTHER_METHODS,
+        *RETRIEVAL_METHODS,
+        *PEERS,
+        *POLICIES,
+        *learning.METHODS,
+    }
     assert known <= set(METHODS)
 
 

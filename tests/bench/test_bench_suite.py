@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from bench_cli import printed, refused, write_demonstrations
-from conftest import build_tiny, make_demonstrations
+from conftest import make_demonstrations
 
 from edgeret.errors import CheckFailedError, InputError, MissingExtraError, PlannerError
 from edgeret_bench import suite
@@ -20,7 +20,6 @@ from edgeret_bench.cli import main, make_parser
 from edgeret_bench.peers import measure
 from edgeret_bench.results.files import read_result
 from edgeret_bench.speed import latency, scaling, sweeps
-from edgeret_export.recipe import Recipe
 
 ALL = ["next-tool", "plan", "peers", "latency", "scaling", "learning"]
 COLD = ("load_ms", "rss_mb", "rss_after_answer_mb", "peak_rss_mb")
@@ -111,20 +110,18 @@ def test_everything_is_measured_and_reported(
 
 @pytest.mark.usefixtures("small")
 def test_what_a_bundle_cannot_do_is_reported_and_the_rest_measured(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
+    capsys: pytest.CaptureFixture[str], tiny_original: Path, tmp_path: Path
 ) -> None:
-    bundle = build_tiny(tmp_path / "bare", recipe=Recipe(precision="fp32", baselines=False))
     no_tools = write_demonstrations(tmp_path / "none.jsonl", [d for d in make_demonstrations(2) if not d.calls])
     target = tmp_path / "results"
-    found = printed(capsys, "suite", bundle, "--demos", no_tools, "-o", target)
+    found = printed(capsys, "suite", tiny_original, "--demos", no_tools, "-o", target)
     assert found["ok"] is True
-    assert list(found["unavailable"]) == ["next-tool", "peers"]
-    assert "needs a bundle built with `baselines = true`" in found["unavailable"]["next-tool"]
+    assert list(found["unavailable"]) == ["peers"]
     assert "no query in the file names a tool" in found["unavailable"]["peers"]
-    assert [Path(file).stem for file in found["results"]] == ["plan", "latency", "scaling"]
-    assert list(found["seconds"]) == ["plan", "latency", "scaling"]
+    assert [Path(file).stem for file in found["results"]] == ["next-tool", "plan", "latency", "scaling"]
+    assert list(found["seconds"]) == ["next-tool", "plan", "latency", "scaling"]
     assert (target / "report.html").exists()
-    assert not (target / "next-tool.json").exists()
+    assert not (target / "peers.json").exists()
 
 
 def test_a_benchmark_that_cannot_run_does_not_stop_the_others(demos: Path, tmp_path: Path) -> None:

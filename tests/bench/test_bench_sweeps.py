@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -182,7 +183,8 @@ def test_page_faults_never_fall() -> None:
 
 
 def test_the_reference_is_the_same_work_every_time() -> None:
-    assert reference._graph() == reference._graph()
+    model = reference.reference_model()
+    assert hashlib.sha256(model).hexdigest() == "4bfd0dcbe8d3b29d018782a17f5a7f12c5a8e6e8c637410510a612be8f22ca2a"
     found = Reference(1)
     measured = [found.measure() for _ in range(3)]
     assert all(set(times) == {"encoder", "serial"} for times in measured)
@@ -200,9 +202,11 @@ def test_the_reference_computes_finite_numbers() -> None:
 
 def test_scaling_has_a_row_for_every_size(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("hnswlib")
-    found = scaling.run(16, 3, tools=(20, 80), labels=(6, 30))
+    found = scaling.run(16, 3, tools=(80, 20), labels=(6, 30))
     assert (found["dimension"], found["seed"], found["n_queries"]) == (16, 3, 5)
     assert [row["tools"] for row in found["tools"]] == [20, 80]
+    assert found["crossover"]["compared"] == [20, 80]
+    assert found["crossover"]["tools"] in (None, 20, 80)
     assert [row["labels"] for row in found["labels"]] == [6, 30]
     assert [row["clusters"] for row in found["clusters"]] == [3, 6]
     assert [row["history"] for row in found["history"]] == [0, 3]
@@ -217,8 +221,31 @@ def test_scaling_has_a_row_for_every_size(monkeypatch: pytest.MonkeyPatch) -> No
     assert found["labels"][1]["mb"] > found["labels"][0]["mb"] > 0
     assert json.loads(json.dumps(found, allow_nan=False)) == found
     monkeypatch.setattr(scaling, "hnsw_available", lambda: False)
-    bare = scaling.run(16, 3, tools=(20,), labels=(6,))["tools"]
-    assert [set(row) for row in bare] == [{"tools", "exact_ms", "vectors_mb"}]
+    bare = scaling.run(16, 3, tools=(20,), labels=(6,))
+    assert [set(row) for row in bare["tools"]] == [{"tools", "exact_ms", "vectors_mb"}]
+    assert "requires extra 'hnsw'" in bare["crossover"]["unavailable"]
+
+
+@pytest.mark.parametrize(
+    ("exact", "hnsw", "expected"),
+    [((1, 3), (2, 2), 60), ((3, 3), (2, 2), 30), ((3, 1), (2, 2), None), ((1, 1), (2, 2), None)],
+)
+def test_the_crossover_is_the_first_size_from_which_hnsw_stays_ahead(
+    exact: tuple[float, float], hnsw: tuple[float, float], expected: int | None
+) -> None:
+    rows = [
+        {"tools": size, "exact_ms": {"p50": a}, "hnsw_ms": {"p50": b}}
+        for size, a, b in zip((30, 60), exact, hnsw, strict=True)
+    ]
+    assert scaling.crossover(rows) == {"tools": expected, "compared": [30, 60]}
+
+
+def test_synthetic_libraries_are_unit_rows_that_repeat_under_a_seed() -> None:
+    vectors = scaling.synthetic(50, 16, 4)
+    assert vectors.dtype == np.float32
+    assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-6)
+    assert np.array_equal(vectors, scaling.synthetic(50, 16, 4))
+    assert not np.array_equal(vectors, scaling.synthetic(50, 16, 5))
 
 
 def test_synthetic_parts_have_the_sizes_asked_for() -> None:

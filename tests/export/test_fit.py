@@ -23,15 +23,15 @@ from edgeret_export.fitting import calibration as calibrate
 from edgeret_export.fitting import head as train_head
 from edgeret_export.fitting.calibration import (
     Outcomes,
-    expected_calibration_error,
     fit_confidence_map,
     fit_fusion,
-    refusal_curve,
 )
+from edgeret_export.fitting.counts import GraphTables
 from edgeret_export.fitting.crossfit import assign_folds
 from edgeret_export.fitting.decisions import StepTable, build_table
-from edgeret_export.fitting.graph import GraphTables, fit_graph
+from edgeret_export.fitting.graph import fit_graph
 from edgeret_export.fitting.head import HeadOptions, Queries, fit_factored
+from edgeret_export.fitting.reliability import expected_calibration_error, refusal_curve
 from edgeret_export.recipe import Recipe, read_recipe
 
 F, S, W, P = "find_file", "send_mail", "write_note", "play_music"

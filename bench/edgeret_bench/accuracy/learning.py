@@ -16,9 +16,10 @@ from edgeret.cli.progress import say, track
 from edgeret.errors import InputError
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret.runtime.runtime import Runtime
+from edgeret_export.fitting.counts import GraphTables
 from edgeret_export.fitting.crossfit import clusters_for, plain, predict_graph, predict_head
 from edgeret_export.fitting.decisions import StepTable, build_table
-from edgeret_export.fitting.graph import GraphTables, fit_graph
+from edgeret_export.fitting.graph import fit_graph
 from edgeret_export.fitting.head import HeadOptions, Queries
 from edgeret_export.recipe import Recipe
 

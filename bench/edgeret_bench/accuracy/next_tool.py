@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
 
@@ -13,13 +14,32 @@ from edgeret.cli.progress import track
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret.runtime.runtime import Runtime
 from edgeret.types import END
-from edgeret_bench.accuracy.scorers import Methods
+from edgeret_bench.accuracy.scorers import Methods, Scorer
 from edgeret_bench.metrics import mean, next_tool_metrics, quantiles, rank
 from edgeret_bench.results.files import order_of, rounded
-from edgeret_export.fitting.calibration import expected_calibration_error, refusal_curve
+from edgeret_export.fitting.reliability import expected_calibration_error, refusal_curve
 
 LONGEST = 6
 """The table's last row: plans of so many calls and more."""
+
+
+@dataclass
+class Steps:
+    """What every step of every plan gave: metrics and ms by method, and the decisions that policy "auto" took."""
+
+    methods: Sequence[str]
+    rows: dict[str, list[dict[str, float]]] = field(init=False)
+    ms: dict[str, list[float]] = field(init=False)
+    plans: list[int] = field(default_factory=list)
+    lengths: list[int] = field(default_factory=list)
+    confidence: list[float] = field(default_factory=list)
+    correct: list[bool] = field(default_factory=list)
+    offered: list[bool] = field(default_factory=list)
+    fits: list[bool] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.rows = {name: [] for name in self.methods}
+        self.ms = {name: [] for name in self.methods}
 
 
 def run(
@@ -27,66 +47,70 @@ def run(
 ) -> dict[str, Any]:
     """The contract's `next-tool` result, with calibration and refusal beside it.
 
-    Histories are the demonstrations' own; in a DAG any call whose predecessors are done counts as right.
+    Histories are the demonstrations' own; in a DAG any call whose predecessors are done counts as right. Raises
+    InputError for a method that cannot be had.
     """
     known = Methods(runtime, seed)
     scorers = {name: known.get(name) for name in methods}
-    rows: dict[str, list[dict[str, float]]] = {name: [] for name in methods}
-    ms: dict[str, list[float]] = {name: [] for name in methods}
-    plans: list[int] = []
-    lengths: list[int] = []
-    confidence: list[float] = []
-    correct: list[bool] = []
-    offered: list[bool] = []
-    fits: list[bool] = []
+    found = Steps(methods)
     for number, demonstration in enumerate(track(demonstrations, "plans", len(demonstrations))):
-        task = runtime.task(demonstration.query)
-        position = {name: i for i, name in enumerate(task.candidate_names)}
-        steps = demonstration.steps()
-        for step in steps:
-            acceptable = {position[name] for name in step.acceptable if name in position}
-            for name, scorer in scorers.items():
-                started = perf_counter()
-                scores = scorer(task, step)
-                ms[name].append((perf_counter() - started) * 1e3)
-                rows[name].append(next_tool_metrics(rank(scores), acceptable, len(step.acceptable)))
-            plans.append(number)
-            lengths.append(len(demonstration.calls))
-            decision = task.next(k=1)
-            if not step.history:
-                offered.append(not decision.abstained)
-                fits.append(bool(demonstration.calls))
-            best = decision.candidates[0]
-            confidence.append(best.probability)
-            correct.append(best.tool in step.acceptable)
-            if step.taken != END:
-                task.call(step.taken)
+        _walk(runtime, number, demonstration, scorers, found)
+    confidence, correct = np.array(found.confidence), np.array(found.correct)
     return {
         "n_plans": len(demonstrations),
         "n_steps": len(confidence),
         "dag": any(d.links is not None for d in demonstrations),
         "seed": seed,
-        "methods": {name: mean(values) for name, values in rows.items()},
-        "ms_per_step": {name: quantiles(values) for name, values in ms.items()},
-        "by_plan_length": {name: by_length(values, lengths) for name, values in rows.items()},
+        "methods": {name: mean(values) for name, values in found.rows.items()},
+        "ms_per_step": {name: quantiles(values) for name, values in found.ms.items()},
+        "by_plan_length": {name: by_length(values, found.lengths) for name, values in found.rows.items()},
         "calibration": {
-            "ece": expected_calibration_error(np.array(confidence), np.array(correct)),
-            "refusal_curve": refusal_curve(np.array(confidence), np.array(correct)),
-            "reliability": reliability(np.array(confidence), np.array(correct)),
+            "ece": expected_calibration_error(confidence, correct),
+            "refusal_curve": refusal_curve(confidence, correct),
+            "reliability": reliability(confidence, correct),
         },
-        "fitness": _fitness(np.array(offered), np.array(fits)),
-        "samples": {
-            "unit": "score",
-            "order": order_of([d.query for d in demonstrations]),
-            "groups": plans,
-            "series": rounded(
-                {
-                    f"{name} {metric}": [row[metric] for row in values]
-                    for name, values in rows.items()
-                    for metric in ("top1", "mrr")
-                }
-            ),
-        },
+        "fitness": _fitness(np.array(found.offered), np.array(found.fits)),
+        "samples": samples(found.rows, found.plans, demonstrations),
+    }
+
+
+def _walk(
+    runtime: Runtime, number: int, demonstration: Demonstration, scorers: Mapping[str, Scorer], found: Steps
+) -> None:
+    """One plan, step by step, by every method and by the runtime itself."""
+    task = runtime.task(demonstration.query)
+    position = {name: i for i, name in enumerate(task.candidate_names)}
+    for step in demonstration.steps():
+        acceptable = {position[name] for name in step.acceptable if name in position}
+        for name, scorer in scorers.items():
+            started = perf_counter()
+            scores = scorer(task, step)
+            found.ms[name].append((perf_counter() - started) * 1e3)
+            found.rows[name].append(next_tool_metrics(rank(scores), acceptable, len(step.acceptable)))
+        found.plans.append(number)
+        found.lengths.append(len(demonstration.calls))
+        decision = task.next(k=1)
+        if not step.history:
+            found.offered.append(not decision.abstained)
+            found.fits.append(bool(demonstration.calls))
+        best = decision.candidates[0]
+        found.confidence.append(best.probability)
+        found.correct.append(best.tool in step.acceptable)
+        if step.taken != END:
+            task.call(step.taken)
+
+
+def samples(
+    rows: Mapping[str, Sequence[Mapping[str, float]]], plans: Sequence[int], demonstrations: Sequence[Demonstration]
+) -> dict[str, Any]:
+    """Top-1 and reciprocal rank of every step, by method, for `compare`; `plans` says to which plan each belongs."""
+    return {
+        "unit": "score",
+        "order": order_of([d.query for d in demonstrations]),
+        "groups": list(plans),
+        "series": rounded(
+            {f"{name} {key}": [row[key] for row in values] for name, values in rows.items() for key in ("top1", "mrr")}
+        ),
     }
 
 

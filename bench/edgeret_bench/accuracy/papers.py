@@ -1,13 +1,14 @@
 """The papers' methods as the papers have them, beside edgeret's, all fitted anew on the same demonstrations.
 
 `next-tool` measures what a bundle carries; this is for the question how far each idea goes on a set of plans: same
-frozen encoder, same split, same teacher-forced steps, `<end>` included.
+frozen encoder, same split, same teacher-forced steps, `<end>` included. Needs the extra `export`.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,14 +22,14 @@ from edgeret.cli.progress import say, track
 from edgeret.errors import InputError
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret.runtime.runtime import Runtime
-from edgeret.scoring.head import history_text
 from edgeret_bench.accuracy.learning import encode, repeated_queries, score_graph
+from edgeret_bench.accuracy.next_tool import by_length, samples
+from edgeret_bench.accuracy.plain_head import fit_plain, history_text
 from edgeret_bench.metrics import mean, next_tool_metrics, rank
-from edgeret_bench.results.files import order_of, rounded
 from edgeret_export.fitting.crossfit import clusters_for, predict_head
 from edgeret_export.fitting.decisions import StepTable
 from edgeret_export.fitting.graph import fit_graph
-from edgeret_export.fitting.head import HeadOptions, Queries, fit_plain, history_features
+from edgeret_export.fitting.head import HeadOptions, Queries, history_features
 from edgeret_export.recipe import Recipe
 
 PAPER_ORDER, PAPER_CLUSTERS = 3, 100
@@ -37,75 +38,107 @@ LOGISTIC_C, LOGISTIC_SCALE, LOGISTIC_ITERATIONS = 10.0, 0.5, 300
 Scores = NDArray[np.floating]
 
 
+@dataclass(frozen=True)
+class Split:
+    """Encoded decisions of the plans to learn from, which come first, and of those to test on.
+
+    `known` are the decisions of the former, `written` marks those of them that stand in the order of the file (a mask
+    over `table`), and `rows` are the numbers of the latter's in `table`.
+    """
+
+    demonstrations: Sequence[Demonstration]
+    n_train: int
+    queries: Queries
+    table: StepTable
+    known: StepTable
+    written: NDArray[np.bool_]
+    rows: NDArray[np.intp]
+    seed: int
+
+
 def run(
     runtime: Runtime, train: Sequence[Demonstration], test: Sequence[Demonstration], seed: int = 0
 ) -> dict[str, Any]:
-    """Accuracy of every method over the test plans' steps: `methods` with the metrics of `next-tool`.
+    """Accuracy of every method over the test plans' steps, in the form of a `next-tool` result without what only a
+    bundle has (calibration, fitness, ms). `calls` has top1 and mrr of the steps that are not `<end>`.
 
-    static-dr (ToolNet: what followed the last tool anywhere), static-lr (TinyAgent: the query alone), dtdr-c-paper
-    (100 clusters of queries, three tools of context, no back-off), dtdr-l-paper (a linear layer on query and names of
-    the history, the paper's rate and epochs), dtdr-l-converged (the same with a rate and epochs that converge),
-    dtdr-l-logistic (logistic regression on the query's vector beside features of the history, nothing else); dtdr-c,
-    dtdr-l-factored and fused as edgeret builds them. `calls` has top1 and mrr of the steps that are not `<end>`.
-    Raises InputError without plans.
+    dr (ToolNet: what followed the last tool anywhere), lr (TinyAgent: the query alone), dtdr-l (a linear layer on query
+    and names of the history, trained until it converges), dtdr-c, dtdr-l-factored and fused as edgeret builds them;
+    dtdr-c-paper (100 clusters of queries, three tools of context, no back-off), dtdr-l-paper (dtdr-l with the paper's
+    rate and epochs) and dtdr-l-logistic (logistic regression on the query's vector beside features of the history,
+    nothing else). Raises InputError without plans, ModuleNotFoundError without the extra `export`.
     """
     if not train or not test:
         raise InputError("methods need plans to train on (--train) and to test on (--demos); one of the files has none")
     repeated = repeated_queries(train, test)
-    recipe = Recipe(**runtime.manifest.info["recipe"])
     queries, table = encode(runtime, [*train, *test])
-    rows = np.flatnonzero(table.written & (table.plan >= len(train)))
-    known = table.select(table.plan < len(train))
-    written = known.select(known.written)
-    say("fitting static heads and graphs")
-    static = fit_plain(written, queries.vectors[written.plan], seed)
-    graph = fit_graph(known, queries.vectors, clusters_for(len(train)), recipe.order, seed)
-    names = _history_vectors(runtime, [*train, *test], queries, table)
-    taught = names[np.flatnonzero((table.plan < len(train)) & table.written)]
-    paper = fit_plain(written, taught, seed, rate=PAPER_RATE, epochs=PAPER_EPOCHS)
-    converged = fit_plain(written, taught, seed)
-    say("fitting the factored heads")
-    options = HeadOptions(recipe.inverse_regularisation, recipe.history_scale, recipe.label_smoothing)
-    head = predict_head(known, table, queries, rows, options)
-    walked = score_graph(runtime, graph, table, queries, rows)
-    scores: dict[str, Scores] = {
-        "random": np.random.default_rng(seed).random((len(rows), len(table.labels))),
-        "static-dr": _counted(table, known, rows, np.zeros(int(table.plan.max()) + 1, np.intp), 1),
-        "static-lr": np.stack([static.log_probabilities(queries.vectors[plan]) for plan in table.plan[rows]]),
-        "dtdr-c-paper": _counted(table, known, rows, _query_clusters(queries, len(train), seed), PAPER_ORDER),
-        "dtdr-l-paper": np.stack([paper.log_probabilities(names[row]) for row in rows]),
-        "dtdr-l-converged": np.stack([converged.log_probabilities(names[row]) for row in rows]),
-        "dtdr-l-logistic": _logistic(written, table, queries, rows),
-        "dtdr-c": walked,
-        "dtdr-l-factored": head,
-        "fused": np.stack([runtime.policy.fuse(h.copy(), g.copy()) for h, g in zip(head, walked, strict=True)]),
-    }
-    acceptable = [np.flatnonzero(row) for row in table.acceptable()[rows]]
-    calls = [i for i, a in enumerate(acceptable) if len(table.labels) - 1 not in a]
-    # Equal scores, above all the zeros of what was never seen, are ranked by how common a label is.
-    common = np.argsort(-np.bincount(known.target_label, known.target_share, len(table.labels)), kind="stable")
-    measured = {
-        name: [next_tool_metrics(common[rank(s[common])], a.tolist()) for s, a in zip(found, acceptable, strict=True)]
-        for name, found in scores.items()
-    }
+    learned = table.plan < len(train)
+    rows = np.flatnonzero(table.written & ~learned)
+    split = Split(
+        [*train, *test], len(train), queries, table, table.select(learned), table.written & learned, rows, seed
+    )
+    measured = _measure(split, _score(runtime, split))
+    plans = (table.plan[rows] - len(train)).tolist()
+    lengths = [len(test[plan].calls) for plan in plans]
+    end = len(table.labels) - 1
+    calls = [i for i, accepted in enumerate(table.acceptable()[rows]) if not accepted[end]]
     return {
         "n_train": len(train),
         "n_plans": len(test),
         "n_steps": len(rows),
+        "dag": any(d.links is not None for d in test),
         "repeated_queries": repeated,
         "seed": seed,
         "methods": {name: mean(values) for name, values in measured.items()},
+        "by_plan_length": {name: by_length(values, lengths) for name, values in measured.items()},
         "calls": {
             name: {key: float(np.mean([values[i][key] for i in calls])) for key in ("top1", "mrr")}
             for name, values in measured.items()
             if calls
         },
-        "samples": {
-            "unit": "score",
-            "order": order_of([d.query for d in test]),
-            "groups": (table.plan[rows] - len(train)).tolist(),
-            "series": rounded({f"{name} top1": [v["top1"] for v in values] for name, values in measured.items()}),
-        },
+        "samples": samples(measured, plans, test),
+    }
+
+
+def _score(runtime: Runtime, split: Split) -> dict[str, Scores]:
+    """Fits every method and scores the labels at the test steps, each (rows, labels)."""
+    recipe = Recipe(**runtime.manifest.info["recipe"])
+    queries, table, rows, seed = split.queries, split.table, split.rows, split.seed
+    written = table.select(split.written)
+    say("fitting static heads and graphs")
+    static = fit_plain(written, queries.vectors[written.plan], seed)
+    graph = fit_graph(split.known, queries.vectors, clusters_for(split.n_train), recipe.order, seed)
+    names = _history_vectors(runtime, split)
+    paper = fit_plain(written, names[split.written], seed, rate=PAPER_RATE, epochs=PAPER_EPOCHS)
+    converged = fit_plain(written, names[split.written], seed)
+    say("fitting the factored heads")
+    options = HeadOptions(recipe.inverse_regularisation, recipe.history_scale, recipe.label_smoothing)
+    head = predict_head(split.known, table, queries, rows, options)
+    walked = score_graph(runtime, graph, table, queries, rows)
+    everywhere = np.zeros(len(split.demonstrations), np.intp)
+    return {
+        "random": np.random.default_rng(seed).random((len(rows), len(table.labels))),
+        "dr": _counted(table, split.known, rows, everywhere, 1),
+        "lr": np.stack([static.log_probabilities(queries.vectors[plan]) for plan in table.plan[rows]]),
+        "dtdr-c": walked,
+        "dtdr-l": np.stack([converged.log_probabilities(names[row]) for row in rows]),
+        "dtdr-l-factored": head,
+        "fused": np.stack([runtime.policy.fuse(h.copy(), g.copy()) for h, g in zip(head, walked, strict=True)]),
+        "dtdr-c-paper": _counted(table, split.known, rows, _query_clusters(queries, split.n_train, seed), PAPER_ORDER),
+        "dtdr-l-paper": np.stack([paper.log_probabilities(names[row]) for row in rows]),
+        "dtdr-l-logistic": _logistic(written, table, queries, rows),
+    }
+
+
+def _measure(split: Split, scores: Mapping[str, Scores]) -> dict[str, list[dict[str, float]]]:
+    """The metrics of every test step, by method."""
+    known, table = split.known, split.table
+    acceptable = [np.flatnonzero(row).tolist() for row in table.acceptable()[split.rows]]
+    # Equal scores, above all the zeros of what was never seen, are ranked by how common a label is.
+    common = np.argsort(-np.bincount(known.target_label, known.target_share, len(table.labels)), kind="stable")
+    return {
+        name: [next_tool_metrics(common[rank(s[common])], a) for s, a in zip(found, acceptable, strict=True)]
+        for name, found in scores.items()
     }
 
 
@@ -155,16 +188,15 @@ def _query_clusters(queries: Queries, n_train: int, seed: int) -> NDArray[np.int
     return found
 
 
-def _history_vectors(
-    runtime: Runtime, demonstrations: Sequence[Demonstration], queries: Queries, table: StepTable
-) -> NDArray[np.float32]:
+def _history_vectors(runtime: Runtime, split: Split) -> NDArray[np.float32]:
     """The vector of query and names of the history, of every row in the written order (rows, dimension)."""
-    vectors = queries.vectors[table.plan].copy()
+    table = split.table
+    vectors = split.queries.vectors[table.plan].copy()
     known: dict[str, NDArray[np.float32]] = {}
     rows = [row for row in np.flatnonzero(table.written).tolist() if table.histories[row]]
     for row in track(rows, "encoding histories", len(rows)):
         history = [table.labels[label] for label in table.histories[row]]
-        text = history_text(demonstrations[table.plan[row]].query, history)
+        text = history_text(split.demonstrations[table.plan[row]].query, history)
         if text not in known:
             known[text] = runtime.encoder.encode(text)
         vectors[row] = known[text]

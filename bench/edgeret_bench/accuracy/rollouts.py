@@ -30,7 +30,11 @@ def whole_plans(
     they ended (`outcomes`); `valid_arguments` is the share of calls whose arguments validate, of the `n_validated`
     whose schema can be checked. A plan at which the planner failed is wrong, its outcome "failed".
     """
-    ms, same, exact, valid, fillings = [], [], [], [], []
+    ms: list[float] = []
+    same: list[bool] = []
+    exact: list[bool] = []
+    valid: list[bool] = []
+    fillings: list[float] = []
     outcomes: Counter[str] = Counter()
     for demonstration in track(sample, f"whole plans, {policy}", len(sample)):
         started = perf_counter()

@@ -1,7 +1,7 @@
-"""Methods that rank what comes next, by name: edgeret's own parts, the papers' baselines, and search by words alone.
+"""Methods that rank what comes next, by name: edgeret's own parts, and search by words alone.
 
-All share the bundle's encoder and labels. A method that does not look at the history (lr, similarity, bm25,
-tool-graph, less-is-more) ranks once for the query and gives the same answer at every step, as it would in use.
+All share the bundle's encoder and labels. A method that does not look at the history (similarity, bm25, tool-graph,
+less-is-more) ranks once for the query and gives the same answer at every step, as it would in use.
 """
 
 from __future__ import annotations
@@ -11,16 +11,14 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeret.bundle.reader import open_bundle
-from edgeret.errors import BundleError, InputError
+from edgeret.errors import InputError
 from edgeret.inputs.demonstrations import Step
 from edgeret.inputs.tool_text import tool_text
 from edgeret.planner.chat import Prompt, Turn
 from edgeret.runtime.runtime import Runtime
 from edgeret.runtime.task import Task
 from edgeret.scoring.graph import PADDING, UNKNOWN
-from edgeret.scoring.head import PAPER_ROLE, STATIC_ROLE, PlainHead, history_text, load_plain_head
-from edgeret_bench import NEXT_TOOL_METHODS, OTHER_METHODS
+from edgeret_bench import FITTED_METHODS, NEXT_TOOL_METHODS, OTHER_METHODS
 from edgeret_bench.accuracy.retrieval import Bm25
 
 IDEAL_TOOLS = Turn(
@@ -40,13 +38,10 @@ class Methods:
     def __init__(self, runtime: Runtime, seed: int) -> None:
         self._runtime = runtime
         self._rng = np.random.default_rng(seed)
-        self._plain: dict[str, PlainHead] = {}
         self._by_name: Mapping[str, Scorer] = {
             "random": self._random,
             "dr": self._static_graph,
-            "lr": self._static_head,
             "dtdr-c": self._graph,
-            "dtdr-l": self._paper_head,
             "dtdr-l-factored": self._factored_head,
             "fused": lambda task, step: task.probabilities(),
             "similarity": self._similarity,
@@ -61,19 +56,18 @@ class Methods:
         self._convolved: NDArray[np.float32] | None = None
 
     def get(self, name: str) -> Scorer:
-        """The scorer. Raises InputError for an unknown name, BundleError if the bundle lacks the baseline's head, and
-        what `Advisor.planner` raises if the method needs a planner and there is none."""
+        """The scorer. Raises InputError for a name that is unknown or that no bundle carries, and what
+        `Advisor.planner` raises if the method needs a planner and there is none."""
+        if name in FITTED_METHODS:
+            raise InputError(
+                f"no bundle carries method '{name}'; this fits it anew, beside the others: "
+                "edgeret-bench methods BUNDLE --train D --demos D2"
+            )
         if name not in self._by_name:
             known = ", ".join((*NEXT_TOOL_METHODS, *OTHER_METHODS))
             raise InputError(f"unknown method '{name}'; choose among: {known}")
         if name == "less-is-more":
             _ = self._runtime.advisor.planner
-        role = {"lr": STATIC_ROLE, "dtdr-l": PAPER_ROLE}.get(name)
-        if role is not None and role not in self._plain:
-            try:
-                self._plain[role] = load_plain_head(open_bundle(self._runtime.path, spare=True), role)
-            except BundleError as error:
-                raise BundleError(f"{error}; method '{name}' needs a bundle built with `baselines = true`") from None
         return self._by_name[name]
 
     def _random(self, task: Task, step: Step) -> NDArray[np.floating]:
@@ -86,15 +80,6 @@ class Methods:
     def _graph(self, task: Task, step: Step) -> NDArray[np.floating]:
         graph = self._runtime.graph
         return self._all(task, graph.distribution(graph.locate(task.vector), self._numbers(step)))
-
-    def _static_head(self, task: Task, step: Step) -> NDArray[np.floating]:
-        return self._all(task, np.exp(self._plain[STATIC_ROLE].log_probabilities(task.vector)))
-
-    def _paper_head(self, task: Task, step: Step) -> NDArray[np.floating]:
-        vector = task.vector
-        if step.history:
-            vector = self._runtime.encoder.encode(history_text(task.query, step.history))
-        return self._all(task, np.exp(self._plain[PAPER_ROLE].log_probabilities(vector)))
 
     def _factored_head(self, task: Task, step: Step) -> NDArray[np.floating]:
         return self._all(task, np.exp(self._runtime.head.log_probabilities(task.query_logits, self._numbers(step))))

@@ -19,9 +19,19 @@ from edgeret_bench.results.writing import printed
 from edgeret_export.encoders.quantize import PRECISIONS
 from edgeret_export.sources.cards import DEFAULT_ENCODER, find_card
 
+FITTING = "export"
+"""The extra of what fits heads and exports encoders."""
+
 
 def add_commands(commands: Any) -> None:
     """Adds next-tool, plan, learning, methods and retrieval."""
+    _add_next_tool(commands)
+    _add_plan(commands)
+    _add_fitted(commands)
+    _add_retrieval(commands)
+
+
+def _add_next_tool(commands: Any) -> None:
     step = add_benchmark(
         commands, "next-tool", "Accuracy of the next function over plans.", _next_tool, printed, bundle=True
     )
@@ -37,6 +47,8 @@ def add_commands(commands: Any) -> None:
     )
     add_runtime_options(step)
 
+
+def _add_plan(commands: Any) -> None:
     plan = add_benchmark(
         commands,
         "plan",
@@ -63,6 +75,9 @@ def add_commands(commands: Any) -> None:
     plan.add_argument("--seed", type=seed, default=0, metavar="N", help="of the sample (default: %(default)s)")
     add_runtime_options(plan)
 
+
+def _add_fitted(commands: Any) -> None:
+    """The two that fit heads anew, with the build host's libraries."""
     curve = add_benchmark(
         commands,
         "learning",
@@ -70,23 +85,30 @@ def add_commands(commands: Any) -> None:
         _learning,
         printed,
         bundle=True,
+        extra=FITTING,
     )
-    curve.add_argument("--train", required=True, metavar="D", help="demonstrations to learn from: JSONL")
-    curve.add_argument("--demos", required=True, metavar="D", help="demonstrations to test on: JSONL")
     curve.add_argument("--shares", metavar="a,b", help="of the training plans (default: 0.05,0.1,0.25,0.5,1)")
     curve.add_argument("--clusters", metavar="a,b", help="of a k-means run (default: 1,5,20,50,100,250)")
-    curve.add_argument("--seed", type=seed, default=0, metavar="N", help="of the samples (default: %(default)s)")
-    add_runtime_options(curve)
-
     compared = add_benchmark(
-        commands, "methods", "The papers' methods beside edgeret's, all fitted anew.", _methods, printed, True
+        commands,
+        "methods",
+        "The papers' methods beside edgeret's, all fitted anew.",
+        _methods,
+        printed,
+        bundle=True,
+        extra=FITTING,
     )
-    compared.add_argument("--train", required=True, metavar="D", help="demonstrations to learn from: JSONL")
-    compared.add_argument("--demos", required=True, metavar="D", help="demonstrations to test on: JSONL")
-    compared.add_argument("--seed", type=seed, default=0, metavar="N", help="default: %(default)s")
-    add_runtime_options(compared)
+    for parser in (curve, compared):
+        parser.add_argument("--train", required=True, metavar="D", help="demonstrations to learn from: JSONL")
+        parser.add_argument("--demos", required=True, metavar="D", help="demonstrations to test on: JSONL")
+        parser.add_argument("--seed", type=seed, default=0, metavar="N", help="default: %(default)s")
+        add_runtime_options(parser)
 
-    search = add_benchmark(commands, "retrieval", "Quality of tool search by a query's words.", _retrieval, printed)
+
+def _add_retrieval(commands: Any) -> None:
+    search = add_benchmark(
+        commands, "retrieval", "Quality of tool search by a query's words.", _retrieval, printed, extra=FITTING
+    )
     search.add_argument("--tools", required=True, metavar="T")
     search.add_argument("--queries", required=True, metavar="Q", help='JSONL of {"id", "query", "tools"}')
     search.add_argument("--encoder", default=DEFAULT_ENCODER, metavar="CARD", help="default: %(default)s")

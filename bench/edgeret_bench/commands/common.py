@@ -8,19 +8,29 @@ from pathlib import Path
 from typing import Any
 
 from edgeret.cli.console import Handler, Printer, add_command, check_place
-from edgeret.errors import InputError
+from edgeret.errors import InputError, MissingExtraError
 from edgeret_bench.results.files import stamp, write_result
 
 
 def add_benchmark(
-    commands: Any, name: str, help_text: str, handler: Handler, printer: Printer, bundle: bool = False
+    commands: Any,
+    name: str,
+    help_text: str,
+    handler: Handler,
+    printer: Printer,
+    bundle: bool = False,
+    extra: str = "bench",
 ) -> argparse.ArgumentParser:
-    """Adds a command whose result is stamped, and written to a file with `-o`."""
+    """Adds a command whose result is stamped, and written to a file with `-o`. A library that is not installed is
+    reported as the missing `extra` that brings it."""
 
     def stamped(arguments: argparse.Namespace) -> Mapping[str, Any]:
         if arguments.output is not None:
             check_place(Path(arguments.output), "-o")
-        result = stamp(name, arguments, handler(arguments))
+        try:
+            result = stamp(name, arguments, handler(arguments))
+        except ModuleNotFoundError as error:
+            raise MissingExtraError(extra, f"{name} (it needs the module {error.name})") from None
         if arguments.output is not None:
             write_result(Path(arguments.output), result)
         return result

@@ -1,4 +1,4 @@
-"""Speed: latency, what costs grow with, and from how many tools an approximate index pays."""
+"""Speed: latency, and what costs grow with."""
 
 from __future__ import annotations
 
@@ -6,27 +6,25 @@ import argparse
 from collections.abc import Mapping
 from typing import Any
 
-from edgeret.cli.console import table
 from edgeret.cli.options import add_runtime_options, load_runtime
 from edgeret.errors import InputError
 from edgeret.host import available_cpus
-from edgeret.inputs.query import read_queries
+from edgeret.inputs.query import read_texts
 from edgeret_bench.commands.common import add_benchmark, names, numbers, seed
 from edgeret_bench.results.writing import printed
 
-PEERS = ("sentence-transformers",)
-
 
 def add_commands(commands: Any) -> None:
-    """Adds latency, scaling and crossover."""
+    """Adds latency and scaling."""
     speed = add_benchmark(
         commands, "latency", "Time of every stage, warm and cold, and memory.", _latency, printed, bundle=True
     )
-    speed.add_argument("--queries", required=True, metavar="Q", help='JSONL of {"id", "query", "tools"}')
+    speed.add_argument(
+        "--queries", required=True, metavar="Q", help='plain text, one query a line, or JSONL of {"query": …}'
+    )
     speed.add_argument(
         "--min-queries", type=int, default=1024, metavar="N", help="queries to run (default: %(default)s)"
     )
-    speed.add_argument("--compare", choices=PEERS, help="encode the same queries with a peer, in the same run")
     speed.add_argument(
         "--min-seconds", type=float, default=20.0, metavar="S", help="run queries for at least so long (default: 20)"
     )
@@ -49,19 +47,14 @@ def add_commands(commands: Any) -> None:
     scale = add_benchmark(
         commands,
         "scaling",
-        "What a decision costs as tools, labels, clusters and histories grow, on a synthetic library.",
+        "What a decision costs as tools, labels, clusters and histories grow, on a synthetic library; from how many "
+        "tools HNSW pays.",
         _scaling,
         printed,
     )
     scale.add_argument("--dimension", type=int, default=384, metavar="N", help="default: %(default)s")
-    scale.add_argument("--sizes", metavar="a,b", help="numbers of tools (default: 200,2000,20000,44000)")
+    scale.add_argument("--sizes", metavar="a,b", help="numbers of tools (default: 200 to 44000, eight of them)")
     scale.add_argument("--seed", type=seed, default=0, metavar="N", help="default: %(default)s")
-
-    cross = add_benchmark(
-        commands, "crossover", "From how many tools HNSW is faster than exact search.", _crossover, _print_crossover
-    )
-    cross.add_argument("--dimension", type=int, default=384, metavar="N", help="default: %(default)s")
-    cross.add_argument("--seed", type=seed, default=0, metavar="N", help="default: %(default)s")
 
 
 def _latency(arguments: argparse.Namespace) -> Mapping[str, Any]:
@@ -77,7 +70,7 @@ def _latency(arguments: argparse.Namespace) -> Mapping[str, Any]:
     if any(not 1 <= size <= 4096 for size in sizes):
         raise InputError(f"--batches must be between 1 and 4096, found {arguments.batches}")
     runtime = load_runtime(arguments)
-    queries = [q.query for q in read_queries(arguments.queries)]
+    queries = read_texts(arguments.queries)
     if sizes:
         runtime.encoder.embed_batch(())  # refuses static shapes now, and not after the long part
     result = latency.run(
@@ -86,7 +79,6 @@ def _latency(arguments: argparse.Namespace) -> Mapping[str, Any]:
         min_queries=arguments.min_queries,
         min_seconds=arguments.min_seconds,
         requested=arguments.provider or ("cpu",),
-        compare=arguments.compare,
         samples=arguments.samples,
     )
     if arguments.sweep_threads:
@@ -106,17 +98,3 @@ def _scaling(arguments: argparse.Namespace) -> Mapping[str, Any]:
 
     sizes = numbers(arguments.sizes, int, "--sizes") if arguments.sizes else scaling.TOOLS
     return scaling.run(arguments.dimension, arguments.seed, sizes)
-
-
-def _crossover(arguments: argparse.Namespace) -> Mapping[str, Any]:
-    from edgeret_bench.speed import crossover
-
-    return crossover.run(arguments.dimension, arguments.seed)
-
-
-def _print_crossover(result: Mapping[str, Any]) -> str:
-    rows = [[r["tools"], r["exact_ms"], r["hnsw_ms"], r["recall@10"]] for r in result["sizes"]]
-    return (
-        table(rows, ("tools", "exact ms", "hnsw ms", "recall@10"))
-        + f"\n\nHNSW is faster from {result['crossover']} tools"
-    )

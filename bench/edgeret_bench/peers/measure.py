@@ -6,6 +6,7 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +14,15 @@ import numpy as np
 
 from edgeret.cli.doctor import device, versions
 from edgeret.cli.progress import say, track
-from edgeret.errors import CheckFailedError, EdgeretError, InputError
+from edgeret.errors import CheckFailedError, EdgeretError, InputError, MissingExtraError
 from edgeret.host import resident_mb
 from edgeret.inputs.query import RetrievalQuery
 from edgeret.inputs.tool_text import tool_text
 from edgeret.runtime.runtime import Runtime
 from edgeret.types import END, Tool
 from edgeret_bench.metrics import mean, quantiles, retrieval_metrics
-from edgeret_bench.peers import PEERS
-from edgeret_bench.peers.base import peer_class, timed
+from edgeret_bench.peers import EXTRA, PEERS
+from edgeret_bench.peers.base import Peer, peer_class, timed
 from edgeret_bench.peers.process import PeerProcess
 from edgeret_bench.results.files import order_of, rounded
 from edgeret_export.sources.cards import DEFAULT_ENCODER, find_card
@@ -31,6 +32,8 @@ K = 10
 """Tools that every system lists for a query. The metrics look at the first five, and at the first relevant one, which
 counts as not found (mrr 0) below this."""
 METRICS = ("top1", "ndcg@5", "recall@5", "mrr")
+SEARCH, SELECT = "edgeret search", "edgeret select"
+"""Our own systems: search by description, and the first decision."""
 WARMUP = 20
 BLOCK = 64
 """Queries that a system answers in a row, before the next one has its turn. One by one, the threads that each leaves
@@ -74,7 +77,7 @@ def run(
         for name, kind in kinds.items():
             say(f"loading {name}")
             try:
-                model = _model() if kind.needs_model else None
+                model = _model(kind) if kind.needs_model else None
                 process = stack.enter_context(PeerProcess(name, runtime.encoder.threads))
                 systems[name] = System(process.answer, process.prepare(tools, texts, model))
             except EdgeretError as error:
@@ -90,7 +93,7 @@ def run(
         "encoder": {"card": runtime.manifest.info["encoder"].get("card"), "precision": runtime.encoder.spec.precision},
         "peers_model": DEFAULT_ENCODER,
         "threads": runtime.encoder.threads,
-        "systems": {name: _figures(system, relevant) for name, system in systems.items()},
+        "systems": {name: _figures(system, relevant, systems[SELECT]) for name, system in systems.items()},
         "unavailable": unavailable,
         "device": device(runtime),
         "versions": versions(),
@@ -155,22 +158,33 @@ def _own(runtime: Runtime, tools: Sequence[Tool]) -> dict[str, System]:
     # The bundle is loaded before we get it, and its index was built when it was exported.
     facts = {"version": versions().get("edgeret"), "load_ms": None, "build_ms": None, "rss_mb": resident_mb()}
     return {
-        "edgeret search": System(lambda queries, k: timed(search, queries, k), facts),
-        "edgeret select": System(lambda queries, k: timed(select, queries, k), facts),
+        SEARCH: System(lambda queries, k: timed(search, queries, k), facts),
+        SELECT: System(lambda queries, k: timed(select, queries, k), facts),
     }
 
 
-def _figures(system: System, relevant: Mapping[int, set[int]]) -> dict[str, Any]:
+def _figures(system: System, relevant: Mapping[int, set[int]], ours: System) -> dict[str, Any]:
+    """What was measured of a system; `times_first_select` is its median time in units of our first decision's."""
     rows = []
     for i, right in relevant.items():
         ranking = np.array(system.rankings[i])
         rows.append({"top1": float(ranking[0] in right), **retrieval_metrics(ranking, right)})
     means = mean(rows)
-    return {**system.facts, "accuracy": {key: means[key] for key in METRICS}, "ms": quantiles(system.ms)}
+    return {
+        **system.facts,
+        "accuracy": {key: means[key] for key in METRICS},
+        "ms": quantiles(system.ms),
+        "times_first_select": float(np.median(system.ms) / np.median(ours.ms)),
+    }
 
 
-def _model() -> Path:
-    """The files of the model that all embedding peers run, whatever the bundle's is."""
+def _model(kind: type[Peer]) -> Path:
+    """The files of the model that all embedding peers run, whatever the bundle's is. Raises MissingExtraError for a
+    peer that is not installed, for which nothing is to be fetched."""
+    try:
+        version(kind.distribution)
+    except PackageNotFoundError:
+        raise MissingExtraError(EXTRA + kind.name, f"the peer {kind.name}") from None
     return fetch(find_card(DEFAULT_ENCODER))
 
 

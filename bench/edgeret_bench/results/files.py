@@ -27,7 +27,6 @@ KINDS = (
     "methods",
     "retrieval",
     "latency",
-    "crossover",
     "scaling",
     "peers",
     "stats",

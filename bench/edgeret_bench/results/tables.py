@@ -187,7 +187,7 @@ def _learning(result: Result) -> list[Table]:
 
 
 def _scaling(result: Result) -> list[Table]:
-    pays = result.get("crossover", {})
+    pays = result["crossover"]
     note = pays.get("unavailable", "")
     if "tools" in pays:
         first = pays["tools"]
@@ -199,13 +199,22 @@ def _scaling(result: Result) -> list[Table]:
 def _peers(result: Result) -> list[Table]:
     systems, encoder = result["systems"], result["encoder"]
     metrics = list(next(iter(systems.values()))["accuracy"])
-    header = ["system", *metrics, *(f"{q} ms" for q in QUANTILES), f"p50 {SURE}", "build ms", "version"]
+    header = [
+        "system",
+        *metrics,
+        *(f"{q} ms" for q in QUANTILES),
+        f"p50 {SURE}",
+        "× first decision",
+        "build ms",
+        "version",
+    ]
     rows = [
         [
             name,
             *(s["accuracy"][m] for m in metrics),
             *(s["ms"][q] for q in QUANTILES),
             interval_text(result, name),
+            s["times_first_select"],
             s["build_ms"],
             s["version"],
         ]

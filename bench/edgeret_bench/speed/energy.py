@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +64,7 @@ def _counters() -> tuple[dict[str, tuple[Callable[[], float], float]], Mapping[s
         except (OSError, ValueError) as error:
             missing["rapl"] = f"{folder / 'energy_uj'} cannot be read ({error}); run as root or grant read access"
             continue
-        found[name] = (lambda file=folder / "energy_uj": float(file.read_text()) / 1e6), wraps_at
+        found[name] = partial(_microjoules, folder / "energy_uj"), wraps_at
     if not any(name.startswith("rapl") for name in found) and "rapl" not in missing:
         missing["rapl"] = f"no counter under {RAPL} (virtual machines and CPUs other than Intel's and AMD's have none)"
     try:
@@ -74,9 +75,17 @@ def _counters() -> tuple[dict[str, tuple[Callable[[], float], float]], Mapping[s
         for i in range(pynvml.nvmlDeviceGetCount()):
             handle = pynvml.nvmlDeviceGetHandleByIndex(i)
             read(handle)
-            found[f"nvml {i}"] = (lambda handle=handle: read(handle) / 1e3), 0.0
+            found[f"nvml {i}"] = partial(_millijoules, read, handle), 0.0
     except ImportError:
         missing["nvml"] = "the module pynvml is not installed; pip install nvidia-ml-py"
     except Exception as error:
         missing["nvml"] = f"NVML says: {error}"
     return found, missing
+
+
+def _microjoules(file: Path) -> float:
+    return float(file.read_text()) / 1e6
+
+
+def _millijoules(read: Callable[[Any], int], handle: Any) -> float:
+    return read(handle) / 1e3

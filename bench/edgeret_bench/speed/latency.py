@@ -10,7 +10,8 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -29,9 +30,6 @@ from edgeret_bench.results.files import order_of, rounded
 from edgeret_bench.speed.energy import page_faults
 from edgeret_bench.speed.reference import EVERY, REFERENCE_OF, RUN_TO_RUN, SHORT, Reference
 from edgeret_bench.speed.system_load import Bystanders
-from edgeret_export.encoders.onnx_graph import quiet
-from edgeret_export.sources.cards import find_card
-from edgeret_export.sources.fetch import fetch
 
 STAGES = ("tokenize", "encode", "search", "graph", "head", "decide", "first_select", "next_select")
 WARMUP = 20
@@ -49,6 +47,23 @@ print(json.dumps({"import_ms": (b - a) * 1e3, "load_ms": (c - b) * 1e3, "first_a
 """
 
 
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What the warm part gave: ms of every query by stage, ms of the reference work by piece, and what else was counted
+    meanwhile (`faults`: minor and major page faults)."""
+
+    stages: Mapping[str, list[float]]
+    reference: Mapping[str, list[float]]
+    seconds: float
+    faults: tuple[int, int]
+    other_load: Mapping[str, float | None]
+
+    @property
+    def n_queries(self) -> int:
+        """How many queries were measured."""
+        return len(self.stages["first_select"])
+
+
 def run(
     runtime: Runtime,
     queries: Sequence[str],
@@ -56,47 +71,19 @@ def run(
     min_queries: int = 1024,
     min_seconds: float = 0.0,
     requested: Sequence[str] = ("cpu",),
-    compare: str | None = None,
     samples: bool = True,
 ) -> dict[str, Any]:
     """The contract's `latency` result: at least `min_queries` queries, and at least `min_seconds` of them.
 
-    Every query is tokenised and encoded bare, then decided by a fresh task, so that both sides of a ratio see the
-    same noise. `compare` adds a peer's encoding of the same queries, block by block in turn with ours; `samples` keeps
-    every value.
+    `samples` keeps every value. Raises CheckFailedError if a fresh process cannot load the bundle.
     """
-    peer = _peer(compare) if compare else None
-    stages: dict[str, list[float]] = {name: [] for name in STAGES}
-    peer_ms: list[float] = []
-    for i in range(WARMUP):
-        runtime.task(queries[i % len(queries)]).next()
-        if peer is not None:
-            peer(queries[i % len(queries)])
-    reference = Reference(runtime.encoder.threads)
-    reference_ms: dict[str, list[float]] = {name: [] for name in reference.measure()}
-    faults, seconds, bystanders = np.zeros(2), 0.0, Bystanders()
-    for start in track(_starts(min_queries, min_seconds), "queries", -(-min_queries // BLOCK)):
-        size = BLOCK if min_seconds else min(BLOCK, min_queries - start)  # the same blocks in every run
-        block = [queries[i % len(queries)] for i in range(start, start + size)]
-        began, before = perf_counter(), page_faults()
-        for i, query in enumerate(block):
-            _measure(runtime, query, stages)
-            if i % EVERY == EVERY - 1:
-                for name, ms in reference.measure().items():
-                    reference_ms[name].append(ms)
-        seconds += perf_counter() - began
-        faults += np.subtract(page_faults(), before)
-        for query in block if peer is not None else ():
-            started = perf_counter()
-            peer(query)
-            peer_ms.append((perf_counter() - started) * 1e3)
-    n_queries, other_load = len(stages["first_select"]), bystanders.shares()
+    warm = measure(runtime, queries, min_queries, min_seconds)
     cold = cold_start(runtime, queries[0], requested)
     result: dict[str, Any] = {
-        "n_queries": n_queries,
-        "seconds": seconds,
-        "stages": {name: quantiles(values) for name, values in stages.items()},
-        "overhead": _overhead(stages),
+        "n_queries": warm.n_queries,
+        "seconds": warm.seconds,
+        "stages": {name: quantiles(values) for name, values in warm.stages.items()},
+        "overhead": _overhead(warm.stages),
         "cold_start": {k: v for k, v in cold.items() if k.endswith("_ms")},
         "rss_mb": cold["rss_mb"]["p50"],
         "rss_after_answer_mb": cold["rss_after_answer_mb"]["p50"],
@@ -107,27 +94,54 @@ def run(
         "device": device(runtime),
         "versions": versions(),
         "bundle_hash": runtime.manifest.content_hash,
-        "other_load": other_load,
+        "other_load": warm.other_load,
         "process_rss_mb": resident_mb(),
-        "page_faults_per_query": {"minor": faults[0] / n_queries, "major": faults[1] / n_queries},
-        "reference": {name: quantiles(values) for name, values in reference_ms.items() if values},
+        "page_faults_per_query": {
+            kind: count / warm.n_queries for kind, count in zip(("minor", "major"), warm.faults, strict=True)
+        },
+        "reference": {name: quantiles(values) for name, values in warm.reference.items() if values},
     }
     if runtime.advisor.has_planner:
         result["planner"] = planner_cost(runtime, queries[:PLANNER_QUERIES])
-    if peer is not None:
-        ours = float(np.median(stages["first_select"]))
-        result["peers"] = {compare: {**quantiles(peer_ms), "times_first_select": float(np.median(peer_ms)) / ours}}
     if samples:
-        result["samples"] = {
-            "unit": "ms",
-            "order": order_of(queries),
-            "series": rounded(stages),
-            "reference": rounded(reference_ms),
-            "reference_every": EVERY,
-            "reference_of": {name: REFERENCE_OF.get(name, "encoder") for name in stages},
-            "run_to_run": {name: RUN_TO_RUN.get(name, SHORT) for name in stages},
-        }
+        result["samples"] = _samples(warm, queries)
     return result
+
+
+def measure(runtime: Runtime, queries: Sequence[str], min_queries: int, min_seconds: float) -> Measured:
+    """The warm part. Every query is tokenised and encoded bare, then decided by a fresh task, so that both sides of a
+    ratio see the same noise."""
+    for i in range(WARMUP):
+        runtime.task(queries[i % len(queries)]).next()
+    reference = Reference(runtime.encoder.threads)
+    stages: dict[str, list[float]] = {name: [] for name in STAGES}
+    reference_ms: dict[str, list[float]] = {name: [] for name in reference.measure()}
+    minor, major, seconds, bystanders = 0, 0, 0.0, Bystanders()
+    for start in track(_starts(min_queries, min_seconds), "queries", -(-min_queries // BLOCK)):
+        size = BLOCK if min_seconds else min(BLOCK, min_queries - start)  # the same blocks in every run
+        began, before = perf_counter(), page_faults()
+        for i in range(size):
+            _measure(runtime, queries[(start + i) % len(queries)], stages)
+            if i % EVERY == EVERY - 1:
+                for name, ms in reference.measure().items():
+                    reference_ms[name].append(ms)
+        seconds += perf_counter() - began
+        after = page_faults()
+        minor, major = minor + after[0] - before[0], major + after[1] - before[1]
+    return Measured(stages, reference_ms, seconds, (minor, major), bystanders.shares())
+
+
+def _samples(measured: Measured, queries: Sequence[str]) -> dict[str, Any]:
+    """Every value, with what comparing two runs takes."""
+    return {
+        "unit": "ms",
+        "order": order_of(queries),
+        "series": rounded(measured.stages),
+        "reference": rounded(measured.reference),
+        "reference_every": EVERY,
+        "reference_of": {name: REFERENCE_OF.get(name, "encoder") for name in measured.stages},
+        "run_to_run": {name: RUN_TO_RUN.get(name, SHORT) for name in measured.stages},
+    }
 
 
 def _starts(min_queries: int, min_seconds: float) -> Iterator[int]:
@@ -205,15 +219,3 @@ def _overhead(stages: Mapping[str, list[float]]) -> dict[str, float]:
     bare = float(np.median(np.add(stages["tokenize"], stages["encode"])))
     first, later = float(np.median(stages["first_select"])), float(np.median(stages["next_select"]))
     return {"tokenize_and_encode_p50": bare, "first_select_ratio": first / bare, "next_select_share": later / bare}
-
-
-def _peer(name: str) -> Callable[[str], Any]:
-    """A peer's way from text to vector, by name. Raises MissingExtraError."""
-    try:
-        with quiet():
-            from sentence_transformers import SentenceTransformer
-
-            model = SentenceTransformer(str(fetch(find_card("all-minilm-l6-v2"))), device="cpu")
-    except ImportError:
-        raise MissingExtraError("bench", f"comparing with {name}") from None
-    return lambda text: model.encode(text, normalize_embeddings=True, show_progress_bar=False)

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.encoders.providers import import_onnxruntime
+from edgeret_bench.speed import onnx_file
 
 EVERY = 2
 """Queries between two rounds of the work."""
@@ -38,7 +39,7 @@ class Reference:
         options.intra_op_num_threads = threads
         options.inter_op_num_threads = 1
         options.add_session_config_entry("session.force_spinning_stop", "1")
-        self._session: Any = ort.InferenceSession(_graph(), options, providers=["CPUExecutionProvider"])
+        self._session: Any = ort.InferenceSession(reference_model(), options, providers=["CPUExecutionProvider"])
         self._work = np.random.default_rng(2).standard_normal((96, WIDTH)).astype(np.float32)
         self._input = {"x": np.random.default_rng(0).standard_normal((1, TOKENS, WIDTH)).astype(np.float32)}
 
@@ -54,16 +55,15 @@ class Reference:
         return {"encoder": (encoded - started) * 1e3, "serial": (perf_counter() - encoded) * 1e3}
 
 
-def _graph() -> bytes:
+def reference_model() -> bytes:
     """Transformer layers of the operations that quantised encoders are fused to; every weight is its own, since an
     encoder's come from memory, which neighbours slow down too."""
-    from onnx import TensorProto, helper, numpy_helper
-
     rng = np.random.default_rng(1)
-    nodes, weights = [], []
+    nodes: list[bytes] = []
+    weights: list[bytes] = []
 
     def constant(name: str, values: NDArray[Any]) -> str:
-        weights.append(numpy_helper.from_array(values, name))
+        weights.append(onnx_file.tensor(name, values))
         return name
 
     def matrix(name: str, inner: int, outer: int) -> tuple[str, ...]:
@@ -75,7 +75,7 @@ def _graph() -> bytes:
         )
 
     def node(kind: str, inputs: Sequence[str], *outputs: str, domain: str = CONTRIB, **attributes: int) -> str:
-        nodes.append(helper.make_node(kind, inputs, outputs, domain=domain, **attributes))
+        nodes.append(onnx_file.node(kind, inputs, outputs, domain, attributes))
         return outputs[0]
 
     norm = constant("ones", np.ones(WIDTH, np.float32)), constant("zeros", np.zeros(WIDTH, np.float32))
@@ -92,8 +92,5 @@ def _graph() -> bytes:
         active = node("Gelu", [wide], f"active{n}")
         narrow = node("DynamicQuantizeMatMul", [active, *matrix(f"down{n}", HIDDEN, WIDTH)], f"narrow{n}")
         last = node("SkipLayerNormalization", [narrow, middle, *norm], f"layer{n}")
-    ends = [helper.make_tensor_value_info(end, TensorProto.FLOAT, [1, TOKENS, WIDTH]) for end in ("x", last)]
-    graph = helper.make_graph(nodes, "reference", ends[:1], ends[1:], weights)
-    opsets = [helper.make_opsetid("", 17), helper.make_opsetid(CONTRIB, 1)]
-    data: bytes = helper.make_model(graph, opset_imports=opsets, ir_version=8).SerializeToString()
-    return data
+    first, final = (onnx_file.float_value(end, (1, TOKENS, WIDTH)) for end in ("x", last))
+    return onnx_file.model("reference", nodes, weights, [first], [final], {"": 17, CONTRIB: 1}, ir_version=8)

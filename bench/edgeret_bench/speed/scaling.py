@@ -1,11 +1,12 @@
 """What a decision costs as tools, labels, clusters and histories grow, on a seeded synthetic library.
 
 Parts are measured one by one and warm, so the figures show how costs grow; `latency` shows what a bundle's user waits.
+`edgeret.scoring.index.CROSSOVER` comes from here: the number of tools from which HNSW is faster than exact search.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from time import perf_counter
 from typing import Any
 
@@ -13,23 +14,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.cli.progress import say, track
-from edgeret.errors import InputError
+from edgeret.errors import InputError, MissingExtraError
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret.scoring.graph import Graph, GraphOptions
 from edgeret.scoring.head import FactoredHead
 from edgeret.scoring.index import Index, build_hnsw, hnsw_available, open_hnsw
 from edgeret.types import END, SEGMENTS, Call, Tool
 from edgeret_bench.metrics import quantiles
-from edgeret_bench.speed.crossover import K, recall, synthetic
+from edgeret_export.fitting.counts import tabulate
 from edgeret_export.fitting.decisions import build_table
-from edgeret_export.fitting.graph import tabulate
 
-TOOLS = (200, 2_000, 20_000, 44_000)
+TOOLS = (200, 500, 1_000, 2_000, 4_000, 8_000, 16_000, 44_000)
 LABELS = (50, 200, 1_000, 4_000)
 CLUSTERS = (50, 200, 1_000, 4_000)
 HISTORIES = (0, 1, 2, 4, 8, 16, 32)
 DEFAULT_LABELS, DEFAULT_CLUSTERS = 200, 200
-QUERIES = 300
+QUERIES, K, TOPICS = 300, 10, 64
 PLANS_PER_CLUSTER, CALLS_PER_PLAN, TOOLS_PER_CLUSTER = 10, 3, 6
 STAGES = 3
 
@@ -38,48 +38,47 @@ def run(
     dimension: int = 384, seed: int = 0, tools: Sequence[int] = TOOLS, labels: Sequence[int] = LABELS
 ) -> dict[str, Any]:
     """Times in ms by `tools` (search), `labels` (head), `clusters` and `history` (graph and head), each with the size
-    in memory where it grows. Raises InputError for sizes that make no sense."""
+    in memory where it grows; and `crossover`, what `tools` say of HNSW. Raises InputError for sizes that make no sense.
+    """
     if dimension < 1 or min(tools, default=0) < K or min(labels, default=0) < TOOLS_PER_CLUSTER:
         raise InputError(f"scaling needs a dimension, at least {K} tools and at least {TOOLS_PER_CLUSTER} labels")
     queries = synthetic(QUERIES, dimension, seed + 1)
-    by_labels, by_clusters, by_history = [], [], []
-    for count in track(labels, "labels", len(labels)):
-        head = synthetic_head(count, dimension, seed)
-        by_labels.append({"labels": count, **_head_cost(head, queries, seed), "mb": _head_mb(head)})
-    for count in track(CLUSTERS, "clusters", len(CLUSTERS)):
-        graph = synthetic_graph(DEFAULT_LABELS, count, dimension, seed)
-        positions = [graph.locate(query) for query in queries]
-        by_clusters.append(
-            {
-                "clusters": count,
-                "locate_ms": _cost(graph.locate, queries),
-                "step_ms": _cost(lambda position, g=graph: g.distribution(position, (0, 1)), positions),
-            }
-        )
-    graph, head = (
-        synthetic_graph(DEFAULT_LABELS, DEFAULT_CLUSTERS, dimension, seed),
-        synthetic_head(DEFAULT_LABELS, dimension, seed),
-    )
-    rng, logits = np.random.default_rng(seed), np.zeros((STAGES, DEFAULT_LABELS), np.float32)
-    for length in track(HISTORIES, "histories", len(HISTORIES)):
-        histories = rng.integers(DEFAULT_LABELS - 1, size=(QUERIES, length)).tolist()
-        steps = [(graph.locate(query), history) for query, history in zip(queries, histories, strict=True)]
-        by_history.append(
-            {
-                "history": length,
-                "graph_ms": _cost(lambda step: graph.distribution(*step), steps),
-                "head_ms": _cost(lambda history: head.logits(logits, history), histories),
-            }
-        )
+    searches = _by_tools(sorted(tools), queries, seed)
     return {
         "dimension": dimension,
         "seed": seed,
         "n_queries": QUERIES,
-        "tools": _by_tools(tools, queries, seed),
-        "labels": by_labels,
-        "clusters": by_clusters,
-        "history": by_history,
+        "tools": searches,
+        "crossover": crossover(searches),
+        "labels": _by_labels(labels, queries, seed),
+        "clusters": _by_clusters(queries, seed),
+        "history": _by_history(queries, seed),
     }
+
+
+def crossover(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """The first number of tools from which HNSW's median stays below exact search's, None if there is none, among
+    rows by rising number of `tools`; or why it is not known."""
+    if not all("hnsw_ms" in row for row in rows):
+        return {"unavailable": str(MissingExtraError("hnsw", "measuring HNSW"))}
+    wins = [row["hnsw_ms"]["p50"] < row["exact_ms"]["p50"] for row in rows]
+    first = next((row["tools"] for i, row in enumerate(rows) if all(wins[i:])), None)
+    return {"tools": first, "compared": [row["tools"] for row in rows]}
+
+
+def recall(exact: Index, hnsw: Index, queries: NDArray[np.float32]) -> float:
+    """Share of the K nearest tools that the HNSW graph finds, the mean over the queries."""
+    found = [(set(exact.search(q, K)[0].tolist()), set(hnsw.search(q, K)[0].tolist())) for q in queries]
+    return float(np.mean([len(a & b) / K for a, b in found]))
+
+
+def synthetic(n: int, dimension: int, seed: int) -> NDArray[np.float32]:
+    """Unit vectors (n, dimension) around a few topics, as tools are; uniform ones would be hopeless for any graph."""
+    topics = np.random.default_rng(0).normal(size=(TOPICS, dimension))
+    rng = np.random.default_rng(seed)
+    vectors = topics[rng.integers(TOPICS, size=n)] + 0.8 * rng.normal(size=(n, dimension))
+    unit: NDArray[np.float32] = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+    return unit
 
 
 def synthetic_head(n_labels: int, dimension: int, seed: int) -> FactoredHead:
@@ -107,7 +106,8 @@ def synthetic_graph(n_labels: int, n_clusters: int, dimension: int, seed: int) -
     """A graph over plans of a few calls each, PLANS_PER_CLUSTER a cluster, every cluster with its own few tools."""
     rng = np.random.default_rng(seed)
     tools = [Tool(f"tool_{i}", f"tool {i}") for i in range(n_labels - 1)]
-    demonstrations, clusters_of = [], {}
+    demonstrations: list[Demonstration] = []
+    clusters_of: dict[int, tuple[int, ...]] = {}
     for cluster in range(n_clusters):
         chosen = rng.choice(n_labels - 1, size=min(TOOLS_PER_CLUSTER, n_labels - 1), replace=False)
         for _ in range(PLANS_PER_CLUSTER):
@@ -130,17 +130,57 @@ def _by_tools(sizes: Sequence[int], queries: NDArray[np.float32], seed: int) -> 
         vectors = synthetic(size, queries.shape[1], seed)
         names = [f"tool_{i}" for i in range(size)]
         exact = Index(names, vectors)
-        row: dict[str, Any] = {"tools": size, "exact_ms": _cost(lambda q, i=exact: i.search(q, K), queries)}
+        row: dict[str, Any] = {"tools": size, "exact_ms": _search_cost(exact, queries)}
         if hnsw_available():
             began = perf_counter()
             data = build_hnsw(vectors, seed)
             row["hnsw_build_s"] = perf_counter() - began
             hnsw = Index(names, vectors, open_hnsw(data, vectors))
-            row["hnsw_ms"] = _cost(lambda q, i=hnsw: i.search(q, K), queries)
+            row["hnsw_ms"] = _search_cost(hnsw, queries)
             row["recall@10"] = recall(exact, hnsw, queries)
             row["hnsw_mb"] = len(data) / 1e6
         rows.append({**row, "vectors_mb": vectors.nbytes / 1e6})
     return rows
+
+
+def _search_cost(index: Index, queries: NDArray[np.float32]) -> dict[str, float]:
+    return _cost(lambda query: index.search(query, K), queries)
+
+
+def _by_labels(sizes: Sequence[int], queries: NDArray[np.float32], seed: int) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = []
+    for count in track(sizes, "labels", len(sizes)):
+        head = synthetic_head(count, queries.shape[1], seed)
+        rows.append({"labels": count, **_head_cost(head, queries, seed), "mb": _head_mb(head)})
+    return rows
+
+
+def _by_clusters(queries: NDArray[np.float32], seed: int) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = []
+    for count in track(CLUSTERS, "clusters", len(CLUSTERS)):
+        graph = synthetic_graph(DEFAULT_LABELS, count, queries.shape[1], seed)
+        steps = [(graph.locate(query), (0, 1)) for query in queries]
+        costs = {"locate_ms": _cost(graph.locate, queries), "step_ms": _graph_cost(graph, steps)}
+        rows.append({"clusters": count, **costs})
+    return rows
+
+
+def _by_history(queries: NDArray[np.float32], seed: int) -> list[dict[str, Any]]:
+    dimension = queries.shape[1]
+    graph = synthetic_graph(DEFAULT_LABELS, DEFAULT_CLUSTERS, dimension, seed)
+    head = synthetic_head(DEFAULT_LABELS, dimension, seed)
+    rng, logits = np.random.default_rng(seed), np.zeros((STAGES, DEFAULT_LABELS), np.float32)
+    rows: list[dict[str, Any]] = []
+    for length in track(HISTORIES, "histories", len(HISTORIES)):
+        histories = rng.integers(DEFAULT_LABELS - 1, size=(QUERIES, length)).tolist()
+        steps = [(graph.locate(query), history) for query, history in zip(queries, histories, strict=True)]
+        head_ms = _cost(lambda history: head.logits(logits, history), histories)
+        rows.append({"history": length, "graph_ms": _graph_cost(graph, steps), "head_ms": head_ms})
+    return rows
+
+
+def _graph_cost(graph: Graph, steps: Sequence[tuple[Any, Sequence[int]]]) -> dict[str, float]:
+    return _cost(lambda step: graph.distribution(*step), steps)
 
 
 def _head_cost(head: FactoredHead, queries: NDArray[np.float32], seed: int) -> dict[str, Any]:

@@ -14,9 +14,10 @@ from scipy.special import log_softmax, logsumexp
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 
+from edgeret_export.fitting.reliability import expected_calibration_error
+
 FAMILIAR_QUANTILE = 0.01
 """Share of held-out demonstrations that the "unlike anything demonstrated" threshold gives up."""
-ECE_BINS = 15
 CALIBRATION_BINS = 25
 CONFORMAL_QUANTILES = 401
 MIN_ROWS = 200
@@ -134,14 +135,6 @@ def right_quantiles(probabilities: NDArray[np.floating], acceptable: NDArray[np.
     return tuple(np.quantile(right, np.linspace(0, 1, CONFORMAL_QUANTILES), method="lower").tolist())
 
 
-def expected_calibration_error(confidence: NDArray[np.floating], correct: NDArray[np.bool_]) -> float:
-    """ECE over equal-mass bins: the mean gap between confidence and accuracy, weighted by bin size."""
-    order = np.argsort(confidence, kind="stable")
-    bins = [b for b in np.array_split(order, ECE_BINS) if len(b)]
-    gaps = [abs(float(confidence[b].mean()) - float(correct[b].mean())) * len(b) for b in bins]
-    return float(sum(gaps) / len(order))
-
-
 def cross_fitted_ece(confidence: NDArray[np.floating], correct: NDArray[np.bool_], fold: NDArray[np.intp]) -> float:
     """ECE after the confidence map, each half of the folds mapped by the map of the other half."""
     mapped = np.empty_like(confidence)
@@ -162,12 +155,3 @@ def fit_search(cosine: NDArray[np.floating], correct: NDArray[np.bool_]) -> tupl
         share = float(correct.mean())
         return 0.0, float(np.log(share / (1 - share)))
     return slope, float(model.intercept_[0])
-
-
-def refusal_curve(confidence: NDArray[np.floating], correct: NDArray[np.bool_]) -> list[dict[str, float]]:
-    """Accuracy among the most confident share of decisions, for shares from 10 % to all."""
-    order = np.argsort(-confidence, kind="stable")
-    return [
-        {"share": share / 10, "accuracy": round(float(correct[order[: max(1, len(order) * share // 10)]].mean()), 4)}
-        for share in range(1, 11)
-    ]

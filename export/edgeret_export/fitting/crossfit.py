@@ -18,10 +18,12 @@ from edgeret.scoring.calibration import Policy, PolicyParameters
 from edgeret.scoring.graph import Graph, GraphOptions
 from edgeret_export.fitting import calibration as calibrate
 from edgeret_export.fitting.calibration import Outcomes
+from edgeret_export.fitting.counts import GraphTables
 from edgeret_export.fitting.decisions import StepTable
-from edgeret_export.fitting.graph import GraphTables, fit_graph
+from edgeret_export.fitting.graph import fit_graph
 from edgeret_export.fitting.head import HeadOptions, Queries, fit_factored
 from edgeret_export.fitting.held_out import HeldOut
+from edgeret_export.fitting.reliability import expected_calibration_error, refusal_curve
 
 FOLDS = 5
 PLANS_PER_CLUSTER = 10
@@ -131,9 +133,9 @@ def crossfit(
             name: _top1(scores, acceptable)
             for name, scores in (("head", outcomes.head), ("graph", graph), ("fused", fused))
         },
-        "ece_fused": round(calibrate.expected_calibration_error(confidence, correct), 5),
+        "ece_fused": round(expected_calibration_error(confidence, correct), 5),
         "ece_calibrated": round(calibrate.cross_fitted_ece(confidence, correct, row_fold), 5),
-        "refusal_curve": calibrate.refusal_curve(confidence, correct),
+        "refusal_curve": refusal_curve(confidence, correct),
     }
     return Fitted(options, clusters_for(n_plans), policy, report, HeldOut(written, calibrated))
 
