@@ -12,32 +12,30 @@ from edgeret.cli.console import write_whole
 from edgeret.cli.progress import say
 from edgeret.errors import EdgeretError, InputError
 from edgeret.inputs.demonstrations import Demonstration
-from edgeret_bench import NEXT_TOOL_METHODS
+from edgeret_bench import NEXT_TOOL_METHODS, SUITE_PARTS, SWEEPS
 from edgeret_bench.results.files import read_result
 from edgeret_bench.results.report import write_report
 
 METHODS = ",".join((*NEXT_TOOL_METHODS, "similarity", "bm25", "tool-graph"))
 SUSTAINED_SECONDS = 15
 REPORT = "report.html"
-SWEEPS = "sweeps"
-"""The part of latency that takes longest: CPU threads, batches, and first selections without a pause."""
-PARTS = ("next-tool", "plan", "peers", "latency", SWEEPS, "scaling", "learning")
-"""What can be left out; each but SWEEPS is a command of edgeret-bench."""
 
 
 def choose(only: Sequence[str], skip: Sequence[str], trained: bool) -> list[str]:
-    """The parts to run: those named in `only` (empty: all) but for those in `skip`, in the order of PARTS; learning
-    needs `trained`, the demonstrations of the build. Raises InputError for an unknown part, or if none is left."""
+    """The parts to run, in the order of SUITE_PARTS: those named in `only` (empty: all) but for those in `skip`.
+
+    Learning needs `trained`, the demonstrations of the build. Raises InputError for an unknown part, or for none.
+    """
     for name in (*only, *skip):
-        if name not in PARTS:
-            raise InputError(f"unknown part '{name}' of the suite; choose among: {', '.join(PARTS)}")
+        if name not in SUITE_PARTS:
+            raise InputError(f"unknown part '{name}' of the suite; choose among: {', '.join(SUITE_PARTS)}")
     if "learning" in only and not trained:
         raise InputError("part 'learning' needs --train, the demonstrations of the build")
-    left = [p for p in PARTS if p in (only or PARTS) and p not in skip and (trained or p != "learning")]
+    left = [p for p in SUITE_PARTS if p in (only or SUITE_PARTS) and p not in skip and (trained or p != "learning")]
     if "latency" in skip and SWEEPS in left:
         left.remove(SWEEPS)  # they are measured with latency
     if not left:
-        raise InputError(f"--only and --skip leave no part of the suite; choose among: {', '.join(PARTS)}")
+        raise InputError(f"--only and --skip leave no part of the suite; choose among: {', '.join(SUITE_PARTS)}")
     return left
 
 

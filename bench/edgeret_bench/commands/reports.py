@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from edgeret.cli.console import add_command, table
+from edgeret_bench import SUITE_PARTS
 from edgeret_bench.commands.common import names, seed
 from edgeret_bench.results.files import read_result
-from edgeret_bench.suite import PARTS
 
 
 def add_commands(commands: Any) -> None:
@@ -43,7 +43,7 @@ def add_commands(commands: Any) -> None:
         metavar="DIR",
         help="folder of results and report (default: %(default)s)",
     )
-    suite.add_argument("--only", default="", metavar="a,b", help=f"these parts alone, of {', '.join(PARTS)}")
+    suite.add_argument("--only", default="", metavar="a,b", help=f"these parts alone, of {', '.join(SUITE_PARTS)}")
     suite.add_argument("--skip", default="", metavar="a,b", help="not these parts; sweeps are those of latency")
 
     compare = add_command(
