@@ -62,7 +62,7 @@ $(VENV)/.export: $(VENV)/.python pyproject.toml constraints.txt
 
 $(VENV)/.bench: $(VENV)/.export pyproject.toml constraints.txt
 	@echo "installing the benchmarks and their peers into $(VENV) (a few minutes, once)" >&2
-	$(PIP) install --constraint constraints.txt --editable '.[cpu,bench,peers]'
+	$(PIP) install --constraint constraints.txt --editable '.[bench,export,hnsw,peers]'
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.export pyproject.toml constraints.txt

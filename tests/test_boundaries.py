@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
-import venv
 from pathlib import Path
 
 import pytest
+from fresh_environment import make_environment
 
-ROOT = Path(__file__).parents[1]
 HEAVY = ("torch", "sklearn", "scipy", "optimum", "transformers", "sentence_transformers", "edgeret_export", "onnx")
 
 SELECT = """
@@ -60,18 +58,7 @@ def test_a_missing_extra_is_named_with_its_command(tiny: Path, tmp_path: Path) -
 @pytest.fixture(scope="module")
 def bare_environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An environment with the wheel and extra `cpu` alone, away from the checkout."""
-    folder = tmp_path_factory.mktemp("bare")
-    pip = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet")
-    subprocess.run([*pip, "wheel", "--no-deps", "--wheel-dir", str(folder), str(ROOT)], check=True, cwd=folder)
-    (wheel,) = folder.glob("edgeret-*.whl")
-    venv.create(folder / "env", with_pip=True)
-    scripts = folder / "env" / ("Scripts" if os.name == "nt" else "bin")
-    subprocess.run(
-        [str(scripts / "python"), "-m", "pip", "--quiet", "--disable-pip-version-check", "install", f"{wheel}[cpu]"],
-        check=True,
-        cwd=folder,
-    )
-    return scripts
+    return make_environment(tmp_path_factory.mktemp("bare"), "cpu")
 
 
 @pytest.mark.install

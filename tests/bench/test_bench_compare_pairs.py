@@ -48,7 +48,7 @@ def test_the_order_of_pairs_does_not_matter() -> None:
 
 def test_a_pair_too_short_leaves_all_unknown() -> None:
     short = noisy(0, n=64)
-    assert row(compare(noisy(0), noisy(1), again=[(short, short)]), "work")["verdict"] == "too few samples"
+    assert row(compare(noisy(0), noisy(1), again=[(short, short)]), "work")["verdict"].startswith("too few samples")
 
 
 def test_pairs_of_scores_or_of_another_kind_are_refused() -> None:

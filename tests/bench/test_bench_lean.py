@@ -1,0 +1,97 @@
+"""What `edgeret-bench` measures on a device, without the build host's libraries, and what it says if it needs them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from bench_cli import write_demonstrations
+from conftest import TOOLS, make_demonstrations
+from fresh_environment import make_environment
+
+BUILD_HOST = (
+    *("torch", "transformers", "sentence_transformers", "huggingface_hub", "optimum", "onnx"),
+    *("sklearn", "scipy", "threadpoolctl", "hnswlib"),
+)
+BLOCKED = f"""
+import sys
+sys.modules.update(dict.fromkeys({BUILD_HOST!r}))
+from edgeret_bench.cli import main
+sys.exit(main(sys.argv[1:]))
+"""
+LATENCY = ("--min-queries", "4", "--min-seconds", "0", "--threads", "1")
+
+
+def bench(folder: Path, *arguments: object, code: int = 0) -> str:
+    """What a command says in a process that cannot import the build host's libraries; of a failure, its error line."""
+    command = [sys.executable, "-c", BLOCKED, *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=folder, check=False)
+    assert done.returncode == code, done.stderr
+    return done.stderr if code else done.stdout
+
+
+@pytest.fixture
+def demos(tmp_path: Path) -> Path:
+    return write_demonstrations(tmp_path / "demos.jsonl", make_demonstrations(2))
+
+
+def test_what_runs_on_a_device_needs_nothing_of_the_build_host(tiny: Path, demos: Path, tmp_path: Path) -> None:
+    (tmp_path / "queries.txt").write_text("find my file\nplay my song\n")
+    sweeps = ("--sweep-threads", "--batches", "1,2", "--sweep-providers", "cpu", "--sustained", "0.1")
+    results = [tmp_path / name for name in ("before.json", "after.json", "steps.json", "plan.json")]
+    bench(tmp_path, "latency", tiny, "--queries", "queries.txt", *LATENCY, *sweeps, "-o", results[0])
+    bench(tmp_path, "latency", tiny, "--queries", demos, *LATENCY, "-o", results[1])
+    methods = "random,dr,dtdr-c,dtdr-l-factored,fused,similarity,bm25,tool-graph"
+    bench(tmp_path, "next-tool", tiny, "--demos", demos, "--methods", methods, "-o", results[2])
+    bench(tmp_path, "plan", tiny, "--demos", demos, "--steps", "4", "--plans", "2", "-o", results[3])
+    assert "too few" in bench(tmp_path, "compare", results[0], results[1], "--series", "encode")
+    assert "same" in bench(tmp_path, "compare", results[2], results[2])
+    for name in ("report.html", "report.md", "report.csv"):
+        bench(tmp_path, "report", *results, "-o", name)
+        assert (tmp_path / name).stat().st_size > 1000
+    assert "taskbench" in bench(tmp_path, "fetch")
+    tools = tmp_path / "tools.jsonl"
+    tools.write_text("".join(json.dumps({"name": t.name, "description": t.description}) + "\n" for t in TOOLS))
+    assert "plans are chains" in bench(tmp_path, "stats", "--tools", tools, "--demos", demos)
+
+
+@pytest.mark.parametrize("command", ["learning", "methods"])
+def test_commands_that_fit_heads_name_the_extra_that_they_need(
+    tiny: Path, demos: Path, tmp_path: Path, command: str
+) -> None:
+    error = bench(tmp_path, command, tiny, "--train", demos, "--demos", demos, code=2)
+    assert error.startswith(f"edgeret-bench: {command} (it needs the module ")
+    assert error.endswith("requires extra 'export'. Install it with: pip install 'edgeret[export]'\n")
+    assert error.count("\n") == 1
+
+
+@pytest.fixture(scope="module")
+def device(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An environment with the wheel and extra `bench` alone, away from the checkout."""
+    return make_environment(tmp_path_factory.mktemp("device"), "bench")
+
+
+@pytest.mark.install
+def test_the_extra_bench_measures_a_bundle_from_elsewhere_without_torch(
+    device: Path, tiny: Path, demos: Path, tmp_path: Path
+) -> None:
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+
+    def run(program: str, *arguments: object) -> str:
+        command = [str(device / program), *map(str, arguments)]
+        done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False, env=environment)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    installed: list[dict[str, Any]] = json.loads(run("python", "-m", "pip", "list", "--format", "json"))
+    names = {package["name"].lower() for package in installed}
+    assert not names & {"torch", "transformers", "scikit-learn", "onnx", "sentence-transformers", "hnswlib"}
+    run("edgeret-bench", "latency", tiny, "--queries", demos, *LATENCY, "-o", "latency.json")
+    run("edgeret-bench", "next-tool", tiny, "--demos", demos, "--methods", "dr,fused,bm25", "-o", "steps.json")
+    run("edgeret-bench", "report", "latency.json", "steps.json", "-o", "report.html")
+    assert "plotly" in (tmp_path / "report.html").read_text(encoding="utf-8")
