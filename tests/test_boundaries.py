@@ -81,6 +81,7 @@ def test_the_bare_wheel_carries_cards_types_and_licence_and_names_missing_extras
     code = (
         "import importlib.metadata as m, edgeret, pathlib; f = [str(x) for x in m.files('edgeret')];"
         "assert any(x.endswith('models/all-minilm-l6-v2.toml') for x in f), f;"
+        "assert {'edgeret/cli/templates/base.html', 'edgeret_bench/results/templates/report.html'} <= {*f}, f;"
         "assert any(x.endswith('LICENSE') for x in f); assert 'edgeret/py.typed' in f;"
         "assert not [x for x in f if x.startswith(('tests', 'examples'))]"
     )

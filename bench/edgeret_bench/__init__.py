@@ -10,3 +10,7 @@ FITTED_METHODS = ("lr", "dtdr-l")
 OTHER_METHODS = ("similarity", "bm25", "tool-graph", "less-is-more")
 """Next-tool methods that look at words and tools alone; the last one asks the planner, once a query."""
 RETRIEVAL_METHODS = ("bm25", "dense", "hybrid", "clauses")
+SWEEPS = "sweeps"
+"""The part of latency that takes longest: CPU threads, batches, and first selections without a pause."""
+SUITE_PARTS = ("next-tool", "plan", "peers", "latency", SWEEPS, "scaling", "learning")
+"""What `edgeret-bench suite` measures and can leave out; each but SWEEPS is a command."""

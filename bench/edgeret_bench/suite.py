@@ -10,15 +10,33 @@ from typing import Any
 
 from edgeret.cli.console import write_whole
 from edgeret.cli.progress import say
-from edgeret.errors import EdgeretError
+from edgeret.errors import EdgeretError, InputError
 from edgeret.inputs.demonstrations import Demonstration
-from edgeret_bench import NEXT_TOOL_METHODS
+from edgeret_bench import NEXT_TOOL_METHODS, SUITE_PARTS, SWEEPS
 from edgeret_bench.results.files import read_result
 from edgeret_bench.results.report import write_report
 
 METHODS = ",".join((*NEXT_TOOL_METHODS, "similarity", "bm25", "tool-graph"))
 SUSTAINED_SECONDS = 15
 REPORT = "report.html"
+
+
+def choose(only: Sequence[str], skip: Sequence[str], trained: bool) -> list[str]:
+    """The parts to run, in the order of SUITE_PARTS: those named in `only` (empty: all) but for those in `skip`.
+
+    Learning needs `trained`, the demonstrations of the build. Raises InputError for an unknown part, or for none.
+    """
+    for name in (*only, *skip):
+        if name not in SUITE_PARTS:
+            raise InputError(f"unknown part '{name}' of the suite; choose among: {', '.join(SUITE_PARTS)}")
+    if "learning" in only and not trained:
+        raise InputError("part 'learning' needs --train, the demonstrations of the build")
+    left = [p for p in SUITE_PARTS if p in (only or SUITE_PARTS) and p not in skip and (trained or p != "learning")]
+    if "latency" in skip and SWEEPS in left:
+        left.remove(SWEEPS)  # they are measured with latency
+    if not left:
+        raise InputError(f"--only and --skip leave no part of the suite; choose among: {', '.join(SUITE_PARTS)}")
+    return left
 
 
 def run(
@@ -28,24 +46,17 @@ def run(
     train: str | None,
     target: Path,
     benchmark: Callable[[Sequence[str]], Mapping[str, Any]],
+    parts: Sequence[str],
 ) -> dict[str, Any]:
-    """Measures the bundle on `demonstrations` (read from the file `demos`) and writes results and report into `target`.
+    """Measures `parts` (see `choose`) of the bundle on `demonstrations` (read from the file `demos`) and writes results
+    and report into `target`.
 
     `benchmark` runs one command of edgeret-bench. A benchmark that cannot be run here is reported with the reason, and
     the others go on. Raises InputError if the folder cannot be written.
     """
     queries = target / "queries.jsonl"
     write_whole(queries, "".join(map(_query, demonstrations)), "-o")
-    timed = ["--queries", str(queries)]
-    plan: dict[str, list[str]] = {
-        "next-tool": [bundle, "--demos", demos, "--methods", METHODS],
-        "plan": [bundle, "--demos", demos],
-        "peers": [bundle, *timed],
-        "latency": [bundle, *timed, "--sweep-threads", "--batches", "1,4,16", "--sustained", str(SUSTAINED_SECONDS)],
-        "scaling": [],
-    }
-    if train is not None:
-        plan["learning"] = [bundle, "--train", train, "--demos", demos]
+    plan = _commands(bundle, demos, train, queries, parts)
     written, missing, seconds = [], {}, {}
     for number, (name, options) in enumerate(plan.items(), 1):
         say(f"{name} ({number} of {len(plan)})")
@@ -54,12 +65,30 @@ def run(
             benchmark([name, *options, "-o", str(file)])
         except (EdgeretError, ModuleNotFoundError) as error:
             missing[name] = str(error)
+            say(f"{name} ({number} of {len(plan)}): not measured, {error}")
             continue
         seconds[name] = round(perf_counter() - began, 1)
+        say(f"{name} ({number} of {len(plan)}): {seconds[name]:g} s")
         written.append(file)
     report = write_report([(file.stem, read_result(file)) for file in written], target / REPORT) if written else {}
     results = [str(file) for file in written]
     return {**report, "ok": bool(written), "results": results, "unavailable": missing, "seconds": seconds}
+
+
+def _commands(bundle: str, demos: str, train: str | None, queries: Path, parts: Sequence[str]) -> dict[str, list[str]]:
+    """The commands to run, with their arguments."""
+    timed = [bundle, "--queries", str(queries)]
+    sweeps = ["--sweep-threads", "--batches", "1,4,16", "--sustained", str(SUSTAINED_SECONDS)]
+    everything: dict[str, list[str]] = {
+        "next-tool": [bundle, "--demos", demos, "--methods", METHODS],
+        "plan": [bundle, "--demos", demos],
+        "peers": timed,
+        "latency": [*timed, *(sweeps if SWEEPS in parts else ())],
+        "scaling": [],
+        "learning": [bundle, "--train", str(train), "--demos", demos],
+    }
+    wanted = {"latency" if part == SWEEPS else part for part in parts}
+    return {name: options for name, options in everything.items() if name in wanted}
 
 
 def _query(demonstration: Demonstration) -> str:

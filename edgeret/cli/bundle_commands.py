@@ -13,6 +13,7 @@ from edgeret.bundle.reader import Bundle, open_bundle, verify_bundle
 from edgeret.cli.console import MOST_CHARS, add_command, table
 from edgeret.cli.doctor import examine, stray_files, versions
 from edgeret.cli.options import add_content_hash, add_runtime_options, load_runtime
+from edgeret.cli.picture import clusters_told, draw
 from edgeret.encoders.base import EncoderSpec
 from edgeret.errors import BundleError, EdgeretError
 from edgeret.fields import get, get_strings
@@ -39,23 +40,22 @@ def _inspect(arguments: argparse.Namespace) -> Mapping[str, Any]:
     EncoderSpec.from_dict(get(encoder, "spec", dict, where), where)
     names = get_strings(bundle.map(roles.INDEX), "names", where)
     if arguments.html is not None:
-        from edgeret.cli.picture import draw
-
         draw(bundle, Path(arguments.html))
     return {
         **({} if arguments.html is None else {"html": arguments.html}),
         "bundle": str(bundle.path),
         "format_version": bundle.manifest.version,
         "content_hash": bundle.manifest.content_hash,
-        "built_with": info.get("edgeret"),
+        "built_with": info.get(roles.INFO_EDGERET),
         "size_mb": round(bundle.size / 1e6, 3),
         "encoder": encoder,
         "planner": _planner_info(bundle),
         "tools": list(names),
-        "counts": info.get("counts"),
-        "recipe": info.get("recipe"),
-        "report": info.get("report"),
-        "toolchain": info.get("toolchain"),
+        "counts": info.get(roles.INFO_COUNTS),
+        "clusters": clusters_told(bundle),
+        "recipe": info.get(roles.INFO_RECIPE),
+        "report": info.get(roles.INFO_REPORT),
+        "toolchain": info.get(roles.INFO_TOOLCHAIN),
         "files": [asdict(entry) for entry in bundle.manifest.files],
     }
 
@@ -78,7 +78,7 @@ def _print_inspect(result: Mapping[str, Any]) -> str:
         f"hash     {result['content_hash']}",
         f"encoder  {_told(result['encoder'].get('card'))}, {spec['precision']} ({spec['instruction_set']})",
         f"tools    {len(result['tools'])}, demonstrations {_told(counts.get('demonstrations'))}, "
-        f"clusters {_told(counts.get('clusters'))}; without demonstration: "
+        f"clusters {result['clusters']}; without demonstration: "
         f"{len(undemonstrated) if isinstance(undemonstrated, list) else _told(None)}",
     ]
     if planner := result["planner"]:

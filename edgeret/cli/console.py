@@ -181,10 +181,12 @@ def finite(value: Any) -> Any:
 
 
 def table(rows: Sequence[Sequence[object]], header: Sequence[str]) -> str:
-    """Rows as aligned columns, a line each; numbers to the right, floats with four decimals."""
-    cells = [[f"{c:.4f}" if isinstance(c, float) else visible(str(c)) for c in row] for row in rows]
+    """Rows as aligned columns, a line each; numbers to the right, floats with four decimals, None as a dash."""
+    cells = [
+        ["–" if c is None else f"{c:.4f}" if isinstance(c, float) else visible(str(c)) for c in row] for row in rows
+    ]
     widths = [max(len(h), *(len(row[i]) for row in cells)) if cells else len(h) for i, h in enumerate(header)]
-    right = [bool(rows) and all(isinstance(row[i], (int, float)) for row in rows) for i in range(len(header))]
+    right = [bool(rows) and all(isinstance(row[i], int | float | None) for row in rows) for i in range(len(header))]
 
     def line(texts: Sequence[str]) -> str:
         padded = (t.rjust(w) if r else t.ljust(w) for t, w, r in zip(texts, widths, right, strict=True))

@@ -127,7 +127,8 @@ def test_offline_is_one_line_with_file_source_and_the_way_without(
     register(monkeypatch, github(digest(RECORDS)), github(digest(b""), "G2_query.json"))
     code, result, err = run(capsys, "fetch", "tiny")
     assert (code, result) == (2, None)
-    assert err.count("\n") == 1
+    progress, err = err.splitlines()
+    assert progress.startswith("· fetching 2 files of tiny")
     assert "G2_query.json could not be fetched from github:owner/name@0123abc/some data/G2_query.json" in err
     assert "edgeret-bench fetch tiny --from FOLDER, with G1_query.json, G2_query.json in it" in err
 

@@ -400,6 +400,6 @@ def test_the_command_prints_json_tables_or_one_line(tiny: Path, demos: str, caps
 def test_tables_are_printed_with_a_planner_too(bare: Runtime) -> None:
     runtime = with_planner(bare, Model(), scale=0.0)
     result = plan.run(runtime, make_demonstrations(3), Options(steps=20, plans=2))
-    text = make_parser().parse_args(["plan", "b", "--demos", "d"]).printer(result)
+    text = make_parser().parse_args(["plan", "b", "--demos", "d"]).printer({"kind": "plan", **result})
     for words in ("planner/hard", "masking hard saves", "warm cache", "constant tokens"):
         assert words in text

@@ -7,21 +7,26 @@ import json
 import re
 import shutil
 import subprocess
+import sys
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 import pytest
-from bench_cli import printed, refused, run, write_demonstrations, write_queries
+from bench_cli import printed as printed_json
+from bench_cli import refused, run, write_demonstrations, write_queries
 from conftest import make_demonstrations
 
 from edgeret.errors import InputError
 from edgeret_bench.results.files import KINDS, read_result, write_result
-from edgeret_bench.results.report import to_csv, to_markdown, write_report
-from edgeret_bench.results.tables import Table, cell_text, tables
+from edgeret_bench.results.headline import warnings
+from edgeret_bench.results.methods import METHODS
+from edgeret_bench.results.report import write_report
+from edgeret_bench.results.tables import measured, tables
+from edgeret_bench.results.writing import printed
 from edgeret_bench.speed import latency, scaling, sweeps
 
-FIGURES = {"next-tool": 4, "plan": 3, "learning": 2, "latency": 6, "scaling": 4, "peers": 1}
+FIGURES = {"next-tool": 4, "plan": 3, "learning": 2, "latency": 6, "scaling": 4}
 MARK = "document.documentElement.dataset.pwned=1"
 HOSTILE = f'</script><script>{MARK}</script><img src=x onerror="{MARK}">|&amp;'
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "google-chrome", "chromium-browser"))), None)
@@ -62,12 +67,12 @@ class Page(HTMLParser):
 
 
 @pytest.fixture(scope="module")
-def measured(tiny_original: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def files(tiny_original: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """Result files of the tiny bundle, by kind."""
     folder = tmp_path_factory.mktemp("results")
     demos = write_demonstrations(folder / "demos.jsonl", make_demonstrations(2))
     queries = write_queries(folder / "queries.jsonl", ["find my file", "play my song", "write a note"])
-    files = {kind: folder / f"{kind}.json" for kind in ("next-tool", "plan", "learning", "latency", "scaling")}
+    made = {kind: folder / f"{kind}.json" for kind in ("next-tool", "plan", "learning", "latency", "scaling")}
     short = ["--min-queries", "12", "--min-seconds", "0"]
     swept = ["--threads", "2", "--sweep-threads", "--batches", "1,3", "--sweep-providers", "cpu,nowhere"]
     with pytest.MonkeyPatch.context() as patch:
@@ -80,21 +85,21 @@ def measured(tiny_original: Path, tmp_path_factory: pytest.TempPathFactory) -> d
             (scaling.run, "__defaults__", (384, 0, (10, 20), (8, 16))),
         ):
             patch.setattr(module, name, value)
-        run("next-tool", tiny_original, "--demos", demos, "--methods", "dr,fused,similarity", "-o", files["next-tool"])
-        run("plan", tiny_original, "--demos", demos, "--plans", 3, "-o", files["plan"])
-        learned = ["--shares", "0.5,1", "--clusters", "1,4", "-o", files["learning"]]
+        run("next-tool", tiny_original, "--demos", demos, "--methods", "dr,fused,similarity", "-o", made["next-tool"])
+        run("plan", tiny_original, "--demos", demos, "--plans", 3, "-o", made["plan"])
+        learned = ["--shares", "0.5,1", "--clusters", "1,4", "-o", made["learning"]]
         run("learning", tiny_original, "--train", demos, "--demos", demos, *learned)
-        options = [*short, *swept, "--sustained", "0.05", "-o", files["latency"]]
+        options = [*short, *swept, "--sustained", "0.05", "-o", made["latency"]]
         run("latency", tiny_original, "--queries", queries, *options)
-        run("scaling", "--dimension", 8, "--sizes", "10,20", "-o", files["scaling"])
-    return files
+        run("scaling", "--dimension", 8, "--sizes", "10,20", "-o", made["scaling"])
+    return made
 
 
 @pytest.fixture(scope="module")
-def hostile(measured: dict[str, Path]) -> list[tuple[str, dict[str, Any]]]:
+def hostile(files: dict[str, Path]) -> list[tuple[str, dict[str, Any]]]:
     """Results whose file, bundle, methods and stages have names that try to get out of where they are put."""
     found = []
-    for file in measured.values():
+    for file in files.values():
         text = file.read_text()
         for plain in ('"fused"', '"cpu"', '"auto"'):
             text = text.replace(f"{plain}:", f"{json.dumps(HOSTILE)}:")
@@ -110,23 +115,23 @@ def hostile(measured: dict[str, Path]) -> list[tuple[str, dict[str, Any]]]:
 
 
 def test_every_kind_is_drawn_and_tabulated(
-    capsys: pytest.CaptureFixture[str], measured: dict[str, Path], tmp_path: Path
+    capsys: pytest.CaptureFixture[str], files: dict[str, Path], tmp_path: Path
 ) -> None:
-    for kind, file in measured.items():
-        found = printed(capsys, "report", file, "-o", tmp_path / "one.html")
+    for kind, file in files.items():
+        found = printed_json(capsys, "report", file, "-o", tmp_path / "one.html")
         expected = FIGURES[kind] - (kind == "plan") + (kind == "latency")  # no planner, so no prompts were measured
         assert found["figures"] == expected, kind
         assert found["tables"] == len(tables(kind, read_result(file)))
-    together = printed(capsys, "report", *measured.values(), "-o", tmp_path / "deep" / "all.html")
+    together = printed_json(capsys, "report", *files.values(), "-o", tmp_path / "deep" / "all.html")
     assert together["results"] == 5
     assert Path(together["report"]).exists()
     assert [file.name for file in (tmp_path / "deep").iterdir()] == ["all.html"]
 
 
 @pytest.fixture(scope="module")
-def page(measured: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+def page(files: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     target = tmp_path_factory.mktemp("page") / "report.html"
-    run("report", *measured.values(), "-o", target)
+    run("report", *files.values(), "-o", target)
     return target
 
 
@@ -149,16 +154,17 @@ def check_alone(text: str) -> Page:
 def test_the_page_loads_nothing(page: Path) -> None:
     found = check_alone(page.read_text(encoding="utf-8"))
     drawings = json.loads(found.scripts[0])
-    assert len(drawings) == found.count("section") - found.count("table")
+    plots = [attributes["id"] for tag, attributes in found.elements if attributes.get("class") == "plot"]
+    assert plots == [f"plot{i}" for i in range(len(drawings))]
     assert found.count("table") > 10
     names = {attributes["id"] for _, attributes in found.elements if "id" in attributes}
     targets = {str(a["href"])[1:] for _, a in found.elements if "href" in a}
     assert targets <= names
 
 
-def test_cells_carry_what_they_are_sorted_by(page: Path, measured: dict[str, Path]) -> None:
+def test_cells_carry_what_they_are_sorted_by(page: Path, files: dict[str, Path]) -> None:
     text = page.read_text(encoding="utf-8")
-    top1 = read_result(measured["next-tool"])["methods"]["fused"]["top1"]
+    top1 = read_result(files["next-tool"])["methods"]["fused"]["top1"]
     assert f'<td class="text">fused</td><td data-value="{top1!r}">{top1:.4f}</td>' in text
     values = re.findall(r'<td data-value="([^"]*)">', text)
     assert len(values) > 100
@@ -207,37 +213,39 @@ def test_a_browser_runs_nothing_that_hides_in_names(hostile: list[tuple[str, dic
     assert browse(tmp_path / "hostile.html", tmp_path / "profile") == {"drawn": str(made["figures"])}
 
 
-def test_markdown_has_every_table(measured: dict[str, Path], tmp_path: Path) -> None:
-    run("report", *measured.values(), "-o", tmp_path / "r.md")
+def test_markdown_has_every_table(files: dict[str, Path], tmp_path: Path) -> None:
+    run("report", *files.values(), "-o", tmp_path / "r.md")
     lines = (tmp_path / "r.md").read_text(encoding="utf-8").splitlines()
-    expected = [table for file in measured.values() for table in tables(file.stem, read_result(file))]
-    assert [line[3:] for line in lines if line.startswith("## ")] == [table.title for table in expected]
-    assert sum(line.startswith("|") for line in lines) == sum(2 + len(table.rows) for table in expected)
+    expected = [table.title for file in files.values() for table in tables(file.stem, read_result(file))]
+    titles = [line[3:] for line in lines if line.startswith("## ")]
+    assert titles == ["in short", "what the methods are", *expected]
+    rows = sum(len(table.rows) for file in files.values() for table in tables(file.stem, read_result(file)))
+    assert sum(line.startswith("|") for line in lines) > rows + 2 * len(titles)
     assert any(line.startswith("| fused | ") for line in lines)
     assert lines[lines.index("## next-tool: top-1 by calls of the plan") + 2] == "| method | 0 | 1 | 2 |"
 
 
-def test_a_busy_machine_is_written_below_its_times(measured: dict[str, Path], tmp_path: Path) -> None:
-    result = read_result(measured["latency"])
+def test_a_busy_machine_is_written_below_its_times(files: dict[str, Path], tmp_path: Path) -> None:
+    result = read_result(files["latency"])
     for load, expected in (({"others": 0.34, "stolen": 0.1}, True), ({"others": None, "stolen": None}, False)):
         write_result(tmp_path / "r.json", {**result, "other_load": load})
         run("report", tmp_path / "r.json", "-o", tmp_path / "r.md")
         assert ("other programs took 34% of the CPU" in (tmp_path / "r.md").read_text()) == expected
 
 
-def test_csv_has_every_figure_in_full(measured: dict[str, Path], tmp_path: Path) -> None:
-    run("report", measured["next-tool"], measured["latency"], "-o", tmp_path / "r.csv")
+def test_csv_has_every_figure_in_full(files: dict[str, Path], tmp_path: Path) -> None:
+    run("report", files["next-tool"], files["latency"], "-o", tmp_path / "r.csv")
     with (tmp_path / "r.csv").open(encoding="utf-8", newline="") as stream:
         rows = list(csv.DictReader(stream))
     assert list(rows[0]) == ["table", "row", "column", "value"]
     found = {(r["table"], r["row"], r["column"]): r["value"] for r in rows}
-    result = read_result(measured["next-tool"])
+    result = read_result(files["next-tool"])
     for name, metrics in result["methods"].items():
         for metric, value in metrics.items():
             assert float(found["next-tool: accuracy by method", name, metric]) == value
-    encode = read_result(measured["latency"])["stages"]["encode"]
+    encode = read_result(files["latency"])["stages"]["encode"]
     assert float(found["latency: milliseconds", "encode", "p99"]) == encode["p99"]
-    assert found["latency: where and how", "measured", "value"] == read_result(measured["latency"])["created"]
+    assert found["latency: where and how", "measured", "value"] == read_result(files["latency"])["created"]
 
 
 def test_hostile_names_break_neither_markdown_nor_csv(
@@ -251,64 +259,55 @@ def test_hostile_names_break_neither_markdown_nor_csv(
     assert f"| {HOSTILE.replace('|', chr(92) + '|')} |" in "\n".join(table)
 
 
-def test_cells_of_every_kind() -> None:
-    found = [
-        Table("t", ["what", "value"], [["a", None], ["b", True], ["c", 0.123456], ["d", 3], ["e|f", "g,h"]], "note")
-    ]
-    cells = ["–", "yes", "0.1235", "3", "g,h"]
-    assert [cell_text(row[1]) for row in found[0].rows] == cells
-    assert to_markdown(found).splitlines()[2:6] == ["note", "", "| what | value |", "| --- | --- |"]
-    assert "| e\\|f | g,h |" in to_markdown(found)
-    assert to_csv(found).splitlines()[1:3] == ["t,a,value,", "t,b,value,True"]
-    assert to_csv(found).splitlines()[-1] == 't,e|f,value,"g,h"'
-
-
-def test_a_line_break_does_not_end_a_row_of_markdown() -> None:
-    lines = to_markdown([Table("t", ["what", "value"], [["command", "a\nb"]])]).splitlines()
-    assert all(line.startswith(("##", "|")) for line in lines if line)
-
-
-def test_a_result_without_samples_has_fewer_figures(measured: dict[str, Path], tmp_path: Path) -> None:
-    result = read_result(measured["latency"])
+def test_a_result_without_samples_has_fewer_figures(files: dict[str, Path], tmp_path: Path) -> None:
+    result = read_result(files["latency"])
     kept = write_report([("a", result)], tmp_path / "a.html")["figures"]
     result.pop("samples")
     assert write_report([("a", result)], tmp_path / "a.html")["figures"] == kept - 2
 
 
-def test_results_of_kinds_that_take_long_or_need_more_are_reported_too(
-    measured: dict[str, Path], tmp_path: Path
-) -> None:
-    base = read_result(measured["scaling"])
-    stats = {**base, "kind": "stats"}
+def test_results_of_kinds_that_take_long_or_need_more_are_reported_too(files: dict[str, Path], tmp_path: Path) -> None:
+    base = read_result(files["scaling"])
     quantiles = {"p50": 1.0, "p90": 2.0, "p99": 3.0, "max": 4.0, "n": 9}
-    systems = {"edgeret search": {"accuracy": {"ndcg@5": 0.5}, "ms": quantiles, "version": "1"}}
-    peers = {**base, "kind": "peers", "systems": systems, "unavailable": {"other": "is not installed"}}
+    systems = {"edgeret search": {"accuracy": {"ndcg@5": 0.5}, "ms": quantiles, "build_ms": None, "version": "1"}}
+    systems["edgeret search"]["times_first_select"] = 1.0
+    peers = {
+        **base,
+        **dict.fromkeys(("n_queries", "n_tools", "n_without_tool", "n_timed", "k", "threads"), 9),
+        "kind": "peers",
+        "systems": systems,
+        "encoder": {"card": "tiny", "precision": "int8"},
+        "peers_model": "tiny",
+        "unavailable": {"other": "is not installed"},
+    }
     metrics = {"ndcg@5": 0.5, "recall@5": 0.6, "completeness@10": 0.7}
     retrieval = {**base, "kind": "retrieval", "n_queries": 9, "methods": {"bm25": metrics, "dense": metrics}}
-    found = write_report([("s", stats), ("p", peers), ("r", retrieval)], tmp_path / "r.html")
-    assert (found["figures"], found["tables"]) == (2, 6)
-    assert "other: is not installed" in (tmp_path / "r.html").read_text(encoding="utf-8")
+    spread = {"mean": 1.75, "std": 0.8}
+    stats = {**base, **dict.fromkeys(("n_plans", "n_tools", "n_tools_called", "n_chains"), 3), "kind": "stats"}
+    stats |= dict.fromkeys(("calls_per_plan", "dependencies_per_plan", "links_per_plan"), spread)
+    stats["plans_by_length"] = {"1": 2, "2": 1}
+    found = write_report([("p", peers), ("r", retrieval), ("s", stats)], tmp_path / "r.html")
+    assert (found["figures"], found["tables"]) == (2, 7)
+    assert "no other: is not installed" in (tmp_path / "r.html").read_text(encoding="utf-8")
     alone = write_report([("s", stats)], tmp_path / "s.html")
     assert alone["figures"] == 0
     check_alone((tmp_path / "s.html").read_text(encoding="utf-8"))
 
 
-def test_other_endings_are_refused(
-    capsys: pytest.CaptureFixture[str], measured: dict[str, Path], tmp_path: Path
-) -> None:
+def test_other_endings_are_refused(capsys: pytest.CaptureFixture[str], files: dict[str, Path], tmp_path: Path) -> None:
     for name in ("r.pdf", "r", "r.html.gz", ".html"):
-        line = refused(capsys, "report", measured["scaling"], "-o", tmp_path / name)
+        line = refused(capsys, "report", files["scaling"], "-o", tmp_path / name)
         assert "a report ends in one of .html, .md, .csv" in line
     assert not list(tmp_path.iterdir())
 
 
 def test_what_is_no_result_is_refused(
-    capsys: pytest.CaptureFixture[str], measured: dict[str, Path], tmp_path: Path
+    capsys: pytest.CaptureFixture[str], files: dict[str, Path], tmp_path: Path
 ) -> None:
     (tmp_path / "broken.json").write_text("{")
     target = tmp_path / "r.html"
     assert "broken.json: not JSON" in refused(
-        capsys, "report", measured["scaling"], tmp_path / "broken.json", "-o", target
+        capsys, "report", files["scaling"], tmp_path / "broken.json", "-o", target
     )
     assert "gone.json: cannot be read" in refused(capsys, "report", tmp_path / "gone.json", "-o", target)
     refused(capsys, "report", "-o", target)
@@ -316,18 +315,18 @@ def test_what_is_no_result_is_refused(
 
 
 def test_a_place_that_cannot_be_written_is_refused(
-    capsys: pytest.CaptureFixture[str], measured: dict[str, Path], tmp_path: Path
+    capsys: pytest.CaptureFixture[str], files: dict[str, Path], tmp_path: Path
 ) -> None:
     (tmp_path / "folder.md").mkdir()
     (tmp_path / "file").write_text("in the way")
     for place in (tmp_path / "folder.md", tmp_path / "file" / "r.md"):
-        assert "cannot be written" in refused(capsys, "report", measured["scaling"], "-o", place)
+        assert "cannot be written" in refused(capsys, "report", files["scaling"], "-o", place)
 
 
-def test_nothing_half_written_is_left(measured: dict[str, Path], tmp_path: Path) -> None:
+def test_nothing_half_written_is_left(files: dict[str, Path], tmp_path: Path) -> None:
     (tmp_path / "folder.md").mkdir()
     with pytest.raises(InputError, match="cannot be written"):
-        write_report([("a", read_result(measured["scaling"]))], tmp_path / "folder.md")
+        write_report([("a", read_result(files["scaling"]))], tmp_path / "folder.md")
     assert [entry.name for entry in tmp_path.iterdir()] == ["folder.md"]
 
 
@@ -339,3 +338,46 @@ def test_a_result_that_lacks_its_figures_is_refused(
     (tmp_path / "r.json").write_text(json.dumps({"schema": "edgeret-result/1", "kind": kind}))
     error = refused(capsys, "report", tmp_path / "r.json", "-o", tmp_path / f"r{ending}")
     assert "measure it again" in error
+
+
+def test_the_terminal_shows_the_tables_of_the_report(files: dict[str, Path]) -> None:
+    for kind, file in files.items():
+        result = read_result(file)
+        text = printed(result)
+        for table in measured(result):
+            assert table.title in text, kind
+            assert all(line in text for line in table.note.splitlines())
+
+
+def test_the_report_opens_with_its_headline_and_says_what_the_methods_are(page: Path, files: dict[str, Path]) -> None:
+    text = page.read_text(encoding="utf-8")
+    top1 = read_result(files["next-tool"])["methods"]["fused"]["top1"]
+    assert f"<dt>top-1, fused</dt><dd>{top1:.3g}" in text.replace(f"{top1:.3f}", f"{top1:.3g}")
+    for what in ("first decision p50, ms", "further decision p50, ms", "cold start to first answer, ms", "bundle, MB"):
+        assert text.index(f"<dt>{what}</dt>") < text.index('<div class="plot"')
+    for name in ("dr", "fused", "similarity", "heads"):
+        assert f'<td class="text">{name}</td><td class="text">{METHODS[name].replace(chr(39), "&#39;")}</td>' in text
+    assert ">hybrid</td>" not in text  # it is in none of the results
+
+
+def test_a_busy_machine_is_a_warning_and_an_idle_one_is_not(files: dict[str, Path], tmp_path: Path) -> None:
+    result = read_result(files["latency"])
+    for others, expected in ((0.34, True), (0.02, False), (None, False)):
+        now = {**result, "other_load": {"others": others, "stolen": None if others is None else 0.0}}
+        assert bool(warnings([("now", now)])) == expected
+        write_report([("now", now)], tmp_path / "r.html")
+        text = (tmp_path / "r.html").read_text(encoding="utf-8")
+        assert ('<p class="warning">now: other programs took 34% of the CPU' in text) == expected
+
+
+def test_on_the_page_no_text_stands_beside_points_where_it_could_be_cut(page: Path) -> None:
+    drawings = json.loads(Page(page.read_text(encoding="utf-8")).scripts[0])
+    assert not any("text" in str(trace.get("mode", "")) for drawing in drawings for trace in drawing["data"])
+
+
+def test_without_jinja2_the_extra_is_named(
+    capsys: pytest.CaptureFixture[str], files: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    assert "extra 'bench'" in refused(capsys, "report", files["scaling"], "-o", tmp_path / "r.html")
+    run("report", files["scaling"], "-o", tmp_path / "r.md")

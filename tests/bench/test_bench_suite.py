@@ -66,7 +66,8 @@ def demos(tmp_path: Path) -> Path:
 
 
 def run(target: Path, demos: Path, benchmark: Callable[[Sequence[str]], Mapping[str, Any]], **more: Any) -> Any:
-    return suite.run("bundle", make_demonstrations(1), str(demos), more.get("train"), target, benchmark)
+    parts = suite.choose(more.get("only", ()), more.get("skip", ()), "train" in more)
+    return suite.run("bundle", make_demonstrations(1), str(demos), more.get("train"), target, benchmark, parts)
 
 
 def benchmark(argv: Sequence[str]) -> Mapping[str, Any]:
@@ -102,7 +103,7 @@ def test_everything_is_measured_and_reported(
     page = (target / "report.html").read_text(encoding="utf-8")
     assert found["report"] == str(target / "report.html")
     assert page.count('<div class="plot"') == found["figures"] > 10
-    assert "graph-tool-call: " in page
+    assert "no graph-tool-call: " in page
     for name in ALL:
         assert f"{name}: where and how" in page
 
@@ -205,3 +206,61 @@ def test_training_plans_that_cannot_be_read_are_refused_before_anything_runs(
 ) -> None:
     monkeypatch.setattr("edgeret_bench.accuracy.next_tool.run", lambda *_: pytest.fail("measured first"))
     refused(capsys, "suite", tiny_original, "--demos", demos, "--train", tmp_path / "gone", "-o", tmp_path / "out")
+
+
+def test_parts_are_skipped_or_chosen(demos: Path, tmp_path: Path) -> None:
+    ran: list[list[str]] = []
+
+    def note(argv: Sequence[str]) -> Mapping[str, Any]:
+        ran.append(list(argv))
+        raise InputError("not here")
+
+    run(tmp_path / "out", demos, note, skip=["peers", "sweeps"])
+    assert [argv[0] for argv in ran] == ["next-tool", "plan", "latency", "scaling"]
+    assert "--sweep-threads" not in ran[2]
+    ran.clear()
+    run(tmp_path / "out", demos, note, only=["sweeps", "learning"], train="t.jsonl")
+    assert [argv[0] for argv in ran] == ["latency", "learning"]
+    assert "--sweep-threads" in ran[0]
+    ran.clear()
+    run(tmp_path / "out", demos, note, skip=["latency"])
+    assert "latency" not in {argv[0] for argv in ran}
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--skip", "peer"], "unknown part 'peer' of the suite; choose among: next-tool, plan, peers, latency, sweeps"),
+        (["--only", "speed"], "unknown part 'speed'"),
+        (["--only", "learning"], "needs --train"),
+        (["--only", "plan", "--skip", "plan"], "leave no part"),
+    ],
+)
+def test_parts_that_make_no_sense_are_refused_before_anything_runs(
+    capsys: pytest.CaptureFixture[str], tiny_original: Path, demos: Path, tmp_path: Path, options: list[str], words: str
+) -> None:
+    assert words in refused(capsys, "suite", tiny_original, "--demos", demos, "-o", tmp_path / "out", *options)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_log_shows_what_is_running_and_how_long_it_took(
+    capsys: pytest.CaptureFixture[str], demos: Path, tmp_path: Path
+) -> None:
+    small_scaling(tmp_path / "scaling.json")
+
+    def copied(argv: Sequence[str]) -> Mapping[str, Any]:
+        if argv[0] == "plan":
+            raise InputError("no planner")
+        shutil.copyfile(tmp_path / "scaling.json", argv[argv.index("-o") + 1])
+        return {}
+
+    capsys.readouterr()
+    run(tmp_path / "out", demos, copied, only=["plan", "scaling"])
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.splitlines() == [
+        "· plan (1 of 2)",
+        "· plan (1 of 2): not measured, no planner",
+        "· scaling (2 of 2)",
+        "· scaling (2 of 2): 0 s",
+    ]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import re
+import sys
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -13,7 +15,8 @@ from conftest import build_tiny
 import edgeret
 from edgeret.bundle.reader import open_bundle
 from edgeret.cli.commands import main
-from edgeret.cli.picture import HEIGHT, WIDTH, cluster_rows, draw, project
+from edgeret.cli.picture import cluster_rows, clusters_told, draw
+from edgeret.cli.tool_map import HEIGHT, RADIUS, WIDTH, Dot, label_box, overlap, place_labels, project, tool_map
 from edgeret.errors import InputError
 from edgeret.scoring.graph import GLOBAL, PADDING
 
@@ -21,10 +24,11 @@ from edgeret.scoring.graph import GLOBAL, PADDING
 class Reader(HTMLParser):
     """Collects tags, and what they would load."""
 
-    def __init__(self) -> None:
+    def __init__(self, text: str) -> None:
         super().__init__()
         self.tags: list[str] = []
         self.loads: list[str] = []
+        self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.append(tag)
@@ -35,16 +39,50 @@ def test_the_picture_shows_tools_transitions_files_and_licences(tiny_original: P
     bundle = open_bundle(tiny_original)
     draw(bundle, tmp_path / "b.html")
     text = (tmp_path / "b.html").read_text(encoding="utf-8")
-    reader = Reader()
-    reader.feed(text)
+    reader = Reader(text)
     assert reader.loads == []
     assert "script" not in reader.tags
     assert reader.tags.count("circle") == 6
-    assert text.count("class=unseen") == 1  # phone_call
+    assert text.count('class="novel"') == 1  # phone_call
     assert "find_file → send_mail" in text.replace("&gt;", ">")
     for file in bundle.manifest.files:
-        assert f"<td>{file.name}</td>" in text
-        assert f"<td>{file.licence}</td>" in text
+        assert f'<td class="text">{file.name}</td>' in text
+        assert f'<td class="text">{file.licence}</td>' in text
+
+
+def test_every_arrow_has_a_head_and_stops_at_the_rim_of_its_tool(tiny_original: Path, tmp_path: Path) -> None:
+    runtime = edgeret.load(tiny_original, threads=1)
+    drawn = tool_map(runtime.components.graph, runtime.components.index, runtime.components.graph.transitions())
+    places = {dot.name: (dot.x, dot.y) for dot in drawn.dots}
+    assert drawn.moves
+    for move in drawn.moves:
+        x, y = map(float, move.path.split()[-2:])
+        assert np.hypot(x - places[move.after][0], y - places[move.after][1]) >= RADIUS
+    draw(open_bundle(tiny_original), tmp_path / "b.html")
+    text = (tmp_path / "b.html").read_text(encoding="utf-8")
+    assert text.count('marker-end="url(#head)"') == len(drawn.moves)
+    assert text.count('<marker id="head"') == 1
+
+
+def test_names_on_the_map_cover_neither_each_other_nor_a_tool() -> None:
+    rng = np.random.default_rng(0)
+    crowd = [Dot(f"some_tool_{i}", *(rng.random(2) * [WIDTH, HEIGHT]), False) for i in range(70)]
+    corners = [Dot("a_name_at_the_rim", x, y, False) for x in (0, WIDTH) for y in (0, HEIGHT)]
+    labels = place_labels([*crowd, *corners])
+    boxes = [label_box(label) for label in labels]
+    assert len(labels) > 50
+    assert not any(overlap(a, b) for a, b in itertools.combinations(boxes, 2))
+    for dot in crowd:
+        assert not any(overlap((dot.x - 4, dot.y - 4, dot.x + 4, dot.y + 4), box) for box in boxes)
+    assert all(box[0] >= 0 and box[1] >= 0 and box[2] <= WIDTH and box[3] <= HEIGHT for box in boxes)
+
+
+def test_names_without_room_are_counted_on_the_page(tiny_original: Path) -> None:
+    runtime = edgeret.load(tiny_original, threads=1)
+    drawn = tool_map(runtime.components.graph, runtime.components.index, runtime.components.graph.transitions())
+    assert len(drawn.labels) + drawn.unnamed == len(drawn.dots)
+    assert place_labels([Dot("same", 100, 100, False)] * 12) != []
+    assert len(place_labels([Dot("same", 100, 100, False)] * 12)) < 12
 
 
 def test_transitions_count_what_followed_what(tiny_original: Path) -> None:
@@ -68,6 +106,16 @@ def test_the_map_keeps_every_tool_inside_and_does_not_flip() -> None:
     assert np.isfinite(project(np.ones((3, 8), np.float32))).all()
 
 
+def test_inspect_and_picture_say_the_same_number_of_clusters(
+    tiny: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told, total = clusters_told(open_bundle(tiny)), len(edgeret.load(tiny, threads=1).components.graph.centroids)
+    assert re.fullmatch(rf"{total}( \(2 × {total // 2}\))?", told)
+    assert main(["inspect", str(tiny), "--html", str(tmp_path / "p.html")]) == 0
+    assert f"clusters {told};" in capsys.readouterr().out
+    assert f"{told} clusters" in (tmp_path / "p.html").read_text(encoding="utf-8")
+
+
 def test_inspect_writes_it_and_says_where_it_cannot(
     tiny: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -81,9 +129,20 @@ def test_inspect_writes_it_and_says_where_it_cannot(
         draw(open_bundle(tiny), tmp_path)
 
 
+def test_without_jinja2_the_extra_is_named_and_inspect_itself_still_works(
+    tiny: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    assert main(["inspect", str(tiny)]) == 0
+    capsys.readouterr()
+    assert main(["inspect", str(tiny), "--html", str(tmp_path / "p.html")]) == 2
+    assert "inspect --html requires extra 'html'" in capsys.readouterr().err
+
+
 def test_hostile_names_stay_text(tmp_path: Path) -> None:
-    path = build_tiny(tmp_path / "<img src=x onerror=alert(1)>")
+    path = build_tiny(tmp_path / "<img src=x onerror=alert(1)>\u202e")
     draw(open_bundle(path), tmp_path / "b.html")
-    reader = Reader()
-    reader.feed((tmp_path / "b.html").read_text(encoding="utf-8"))
-    assert "img" not in reader.tags
+    text = (tmp_path / "b.html").read_text(encoding="utf-8")
+    assert "img" not in Reader(text).tags
+    assert "\u202e" not in text
+    assert r"\u202e" in text

@@ -6,7 +6,6 @@ import argparse
 from collections.abc import Mapping
 from typing import Any
 
-from edgeret.cli.console import table
 from edgeret.cli.options import add_mask_options, add_runtime_options, load_runtime
 from edgeret.inputs.demonstrations import read_demonstrations
 from edgeret.inputs.query import read_queries
@@ -15,7 +14,8 @@ from edgeret.inputs.tools import read_tools
 from edgeret.planner.prompts import MASKINGS
 from edgeret.runtime.options import POLICIES
 from edgeret_bench import NEXT_TOOL_METHODS, OTHER_METHODS, RETRIEVAL_METHODS
-from edgeret_bench.commands.common import add_benchmark, cell, names, numbers, seed, some
+from edgeret_bench.commands.common import add_benchmark, names, numbers, seed, some
+from edgeret_bench.results.writing import printed
 from edgeret_export.encoders.quantize import PRECISIONS
 from edgeret_export.sources.cards import DEFAULT_ENCODER, find_card
 
@@ -33,7 +33,7 @@ def add_commands(commands: Any) -> None:
 
 def _add_next_tool(commands: Any) -> None:
     step = add_benchmark(
-        commands, "next-tool", "Accuracy of the next function over plans.", _next_tool, _print_methods, bundle=True
+        commands, "next-tool", "Accuracy of the next function over plans.", _next_tool, printed, bundle=True
     )
     step.add_argument("--demos", required=True, metavar="D", help="demonstrations: JSONL; not those of the build")
     step.add_argument(
@@ -54,7 +54,7 @@ def _add_plan(commands: Any) -> None:
         "plan",
         "Decisions and whole plans with a planner in the loop: accuracy, tokens, reuse.",
         _plan,
-        _print_plan,
+        printed,
         bundle=True,
     )
     plan.add_argument("--demos", required=True, metavar="D", help="demonstrations: JSONL; not those of the build")
@@ -83,7 +83,7 @@ def _add_fitted(commands: Any) -> None:
         "learning",
         "Accuracy by the number of demonstrations and of clusters, heads fitted anew for each.",
         _learning,
-        _print_learning,
+        printed,
         bundle=True,
         extra=FITTING,
     )
@@ -94,7 +94,7 @@ def _add_fitted(commands: Any) -> None:
         "methods",
         "The papers' methods beside edgeret's, all fitted anew.",
         _methods,
-        _print_methods,
+        printed,
         bundle=True,
         extra=FITTING,
     )
@@ -107,7 +107,7 @@ def _add_fitted(commands: Any) -> None:
 
 def _add_retrieval(commands: Any) -> None:
     search = add_benchmark(
-        commands, "retrieval", "Quality of tool search by a query's words.", _retrieval, _print_methods, extra=FITTING
+        commands, "retrieval", "Quality of tool search by a query's words.", _retrieval, printed, extra=FITTING
     )
     search.add_argument("--tools", required=True, metavar="T")
     search.add_argument("--queries", required=True, metavar="Q", help='JSONL of {"id", "query", "tools"}')
@@ -167,54 +167,6 @@ def _methods(arguments: argparse.Namespace) -> Mapping[str, Any]:
     return {"bundle_hash": runtime.manifest.content_hash, **result}
 
 
-def _print_learning(result: Mapping[str, Any]) -> str:
-    tables = [
-        table([list(row.values()) for row in result[key]], list(result[key][0]))
-        for key in ("by_demonstrations", "by_clusters")
-    ]
-    return "\n\n".join([*tables, f"{result['n_steps']} decisions of {result['n_plans']} plans"])
-
-
-def _print_plan(result: Mapping[str, Any]) -> str:
-    header = ("method", "fsa", "declined", "asked", "constant", "variable", "read", "reused", "reused 2+", "outside")
-    keys = ("fsa", "declined_rightly", "planner_calls_per_step")
-    tokens = ("constant_tokens", "variable_tokens", "tokens_evaluated", "tokens_reused", "reuse_from_second_step")
-    methods = result["methods"].items()
-    rows = [[name, *(cell(m[key]) for key in (*keys, *tokens, "outside_mask"))] for name, m in methods]
-    times = [
-        [name, m["ms_per_step"]["p50"], m["ms_per_step"]["p90"], cell(m["ms_per_planner_call"], "p50")]
-        for name, m in methods
-    ]
-    parts = [table(rows, header), table(times, ("method", "step ms p50", "step ms p90", "planner ms p50"))]
-    for key, what in (("by_plan_length", "fsa by calls of the plan"), ("by_history", "fsa by calls made")):
-        parts.append(_print_groups(result[key], what))
-    sets = [[c["nominal"], c["covered"], c["mean_size"]] for c in result["conformal"]]
-    parts.append(table(sets, ("coverage", "measured", "mean size")))
-    if "maskings" in result["prompts"]:
-        prompts = [
-            [name, m["constant"], m["variable"], m["total"]] for name, m in result["prompts"]["maskings"].items()
-        ]
-        parts.append(table(prompts, ("masking", "constant tokens", "variable tokens", "total")))
-    if result["plans"]:
-        figures = ("sr", "plan_fsa", "valid_arguments", "ms_per_plan")
-        plans = [[name, *(cell(p[key]) for key in figures)] for name, p in result["plans"].items()]
-        parts.append(table(plans, ("whole plans", "sr", "functions", "valid arguments", "ms")))
-    lines = [f"{result['n_steps']} decisions of {result['n_plans']} plans, seed {result['seed']}"]
-    if result["prompts"].get("hard_saves") is not None:
-        lines.append(f"masking hard saves {result['prompts']['hard_saves']:.1%} of masking none's tokens")
-    if "warm_over_cold" in result["reuse"]:
-        lines.append(f"time with a warm cache / with an empty one {result['reuse']['warm_over_cold']:.3f}")
-    lines += [f"no {name}: {reason}" for name, reason in result["unavailable"].items()]
-    return "\n\n".join([*parts, "\n".join(lines)])
-
-
-def _print_groups(methods: Mapping[str, Any], what: str) -> str:
-    columns = list(next(iter(methods.values()), {}))
-    rows: list[list[object]] = [[name, *(g[c]["fsa"] for c in columns)] for name, g in methods.items()]
-    rows += [["n", *(str(g[c]["n"]) for c in columns)] for g in list(methods.values())[:1]]
-    return table(rows, (what, *columns))
-
-
 def _retrieval(arguments: argparse.Namespace) -> Mapping[str, Any]:
     from edgeret.encoders.onnx import OnnxEncoder
     from edgeret.encoders.providers import choose
@@ -230,17 +182,3 @@ def _retrieval(arguments: argparse.Namespace) -> Mapping[str, Any]:
     )
     result = retrieval.run(tools, queries, encoder, some(arguments.methods, "--methods"), arguments.tool_text)
     return {"encoder": arguments.encoder, "precision": arguments.precision, **result}
-
-
-def _print_methods(result: Mapping[str, Any]) -> str:
-    methods = result["methods"]
-    metrics = list(next(iter(methods.values())))
-    rows = [[name, *(float(values[m]) for m in metrics)] for name, values in methods.items()]
-    if result.get("calls"):
-        metrics.append("calls top1")
-        rows = [[*row, float(result["calls"][row[0]]["top1"])] for row in rows]
-    lines = [table(rows, ("method", *metrics)), "", f"{result.get('n_steps', result.get('n_queries'))} decisions"]
-    if "calibration" in result:
-        fitness = {k: v for k, v in result["fitness"].items() if v is not None}
-        lines.append(f"calibration error {result['calibration']['ece']:.4f}; fitness {fitness}")
-    return "\n".join(lines)

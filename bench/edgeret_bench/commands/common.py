@@ -67,10 +67,3 @@ def numbers(text: str, kind: Callable[[str], Any], option: str) -> list[Any]:
         return [kind(name) for name in names(text)]
     except ValueError:
         raise InputError(f"{option} must be numbers with commas between them, found '{text}'") from None
-
-
-def cell(value: Any, key: str | None = None) -> object:
-    """A figure for a table; what was not measured is a dash."""
-    if value is not None and key is not None:
-        value = value[key]
-    return "-" if value is None else value

@@ -12,6 +12,7 @@ from edgeret.errors import InputError
 from edgeret.inputs.demonstrations import read_demonstrations
 from edgeret.inputs.tools import read_tools
 from edgeret_bench.commands.common import add_benchmark
+from edgeret_bench.results.writing import printed
 
 
 def add_commands(commands: Any) -> None:
@@ -25,7 +26,7 @@ def add_commands(commands: Any) -> None:
     fetch.add_argument(
         "--allow-unpinned", action="store_true", help="take files of which no hash is known; theirs is printed and kept"
     )
-    stats = add_benchmark(commands, "stats", "Figures of a set of plans.", _stats, _print_stats)
+    stats = add_benchmark(commands, "stats", "Figures of a set of plans.", _stats, printed)
     stats.add_argument("--tools", required=True, metavar="T")
     stats.add_argument("--demos", required=True, metavar="D", help="demonstrations: JSONL")
 
@@ -96,13 +97,3 @@ def _stats(arguments: argparse.Namespace) -> Mapping[str, Any]:
 
     tools = read_tools(arguments.tools)
     return statistics(tools, read_demonstrations(arguments.demos, [tool.name for tool in tools]))
-
-
-def _print_stats(result: Mapping[str, Any]) -> str:
-    spreads = ("calls_per_plan", "dependencies_per_plan", "links_per_plan")
-    row = [result["n_plans"], result["n_tools"], result["n_tools_called"]]
-    row += [f"{result[key]['mean']:.1f} ± {result[key]['std']:.1f}" for key in spreads]
-    header = ("plans", "tools", "called", "calls per plan", "dependencies per plan", "links per plan")
-    lengths = [[int(length), count] for length, count in result["plans_by_length"].items()]
-    parts = [table([row], header), table(lengths, ("calls", "plans")), f"{result['n_chains']} plans are chains"]
-    return "\n\n".join(parts)

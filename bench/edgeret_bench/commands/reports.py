@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from edgeret.cli.console import add_command, table
-from edgeret_bench.commands.common import seed
+from edgeret_bench import SUITE_PARTS
+from edgeret_bench.commands.common import names, seed
 from edgeret_bench.results.files import read_result
 
 
@@ -42,6 +43,8 @@ def add_commands(commands: Any) -> None:
         metavar="DIR",
         help="folder of results and report (default: %(default)s)",
     )
+    suite.add_argument("--only", default="", metavar="a,b", help=f"these parts alone, of {', '.join(SUITE_PARTS)}")
+    suite.add_argument("--skip", default="", metavar="a,b", help="not these parts; sweeps are those of latency")
 
     compare = add_command(
         commands,
@@ -96,12 +99,13 @@ def _suite(parsers: Mapping[str, argparse.ArgumentParser], arguments: argparse.N
         result: Mapping[str, Any] = parsed.handler(parsed)
         return result
 
+    parts = suite.choose(names(arguments.only), names(arguments.skip), arguments.train is not None)
     tools = load_tools(open_bundle(arguments.bundle))
     demonstrations = read_demonstrations(arguments.demos, tools)
     if arguments.train is not None:
         read_demonstrations(arguments.train, tools)  # better refused now than after the other benchmarks
     return suite.run(
-        arguments.bundle, demonstrations, arguments.demos, arguments.train, Path(arguments.output), benchmark
+        arguments.bundle, demonstrations, arguments.demos, arguments.train, Path(arguments.output), benchmark, parts
     )
 
 

@@ -6,18 +6,18 @@ import argparse
 from collections.abc import Mapping
 from typing import Any
 
-from edgeret.cli.console import table
 from edgeret.cli.options import add_runtime_options, load_runtime
 from edgeret.errors import InputError
 from edgeret.host import available_cpus
 from edgeret.inputs.query import read_texts
 from edgeret_bench.commands.common import add_benchmark, names, numbers, seed
+from edgeret_bench.results.writing import printed
 
 
 def add_commands(commands: Any) -> None:
     """Adds latency and scaling."""
     speed = add_benchmark(
-        commands, "latency", "Time of every stage, warm and cold, and memory.", _latency, _print_latency, bundle=True
+        commands, "latency", "Time of every stage, warm and cold, and memory.", _latency, printed, bundle=True
     )
     speed.add_argument(
         "--queries", required=True, metavar="Q", help='plain text, one query a line, or JSONL of {"query": …}'
@@ -50,7 +50,7 @@ def add_commands(commands: Any) -> None:
         "What a decision costs as tools, labels, clusters and histories grow, on a synthetic library; from how many "
         "tools HNSW pays.",
         _scaling,
-        _print_scaling,
+        printed,
     )
     scale.add_argument("--dimension", type=int, default=384, metavar="N", help="default: %(default)s")
     scale.add_argument("--sizes", metavar="a,b", help="numbers of tools (default: 200 to 44000, eight of them)")
@@ -93,44 +93,8 @@ def _latency(arguments: argparse.Namespace) -> Mapping[str, Any]:
     return result
 
 
-def _print_latency(result: Mapping[str, Any]) -> str:
-    keys = ("p50", "p90", "p99", "max")
-    rows = [[name, *(float(stage[k]) for k in keys)] for name, stage in result["stages"].items()]
-    rows += [[f"{name} (peer)", *(float(peer[k]) for k in keys)] for name, peer in result.get("peers", {}).items()]
-    rows += [[f"cold {name[:-3]}", *(float(stage[k]) for k in keys)] for name, stage in result["cold_start"].items()]
-    ratio = result["overhead"]["first_select_ratio"]
-    lines = [table(rows, ("ms", *keys)), "", f"first_select / (tokenize + encode) {ratio:.3f}"]
-    for name, peer in result.get("peers", {}).items():
-        lines.append(f"{name} / first_select {peer['times_first_select']:.2f}")
-    for key, what in (("threads_sweep", "threads"), ("batches", "batch"), ("providers_sweep", "provider")):
-        found = [(name, row) for name, row in result.get(key, {}).items() if "p50" in row]
-        if found:
-            lines += ["", table([[name, *(row[k] for k in keys)] for name, row in found], (what, *keys))]
-        lines += [f"no {name}: {row['unavailable']}" for name, row in result.get(key, {}).items() if "p50" not in row]
-    if "sustained" in result:
-        sustained = result["sustained"]
-        lines.append(f"after {len(sustained['slices'])} s on end {sustained['last_over_first']:.2f} of the first times")
-        lines += [f"{k}: {v:.4f} J a query" for k, v in sustained["energy"]["joules_per_query"].items()]
-        lines += [f"no energy from {k}: {v}" for k, v in sustained["energy"]["unavailable"].items()]
-    others, stolen = result["other_load"]["others"], result["other_load"]["stolen"]
-    if others is not None:
-        lines.append(f"other programs took {others:.0%} of the CPU, the host {stolen:.0%}")
-    lines.append(f"memory after load {result['rss_mb']:.0f} MB, bundle {result['bundle_mb']:.1f} MB")
-    lines.append(f"{result['threads']} threads on {', '.join(result['providers']['actual'])}")
-    return "\n".join(lines)
-
-
 def _scaling(arguments: argparse.Namespace) -> Mapping[str, Any]:
     from edgeret_bench.speed import scaling
 
     sizes = numbers(arguments.sizes, int, "--sizes") if arguments.sizes else scaling.TOOLS
     return scaling.run(arguments.dimension, arguments.seed, sizes)
-
-
-def _print_scaling(result: Mapping[str, Any]) -> str:
-    parts = []
-    for key in ("tools", "labels", "clusters", "history"):
-        columns = list(result[key][0])
-        rows = [[value["p50"] if isinstance(value, dict) else value for value in row.values()] for row in result[key]]
-        parts.append(table(rows, columns))
-    return "\n\n".join(parts)

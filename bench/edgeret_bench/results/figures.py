@@ -1,14 +1,18 @@
-"""A result's figures as drawings (plotly), one function a kind of result. Colours and fonts are the page's business."""
+"""A result's figures as drawings (plotly), one function a kind of result. Fonts, and light or dark, are the page's.
+
+Captions say what is drawn and how to read it, never what was found: the next result may find the opposite.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from edgeret.errors import MissingExtraError
+from edgeret_bench.results.intervals import interval
 
 try:
     import plotly.graph_objects as go
@@ -19,7 +23,23 @@ Result = Mapping[str, Any]
 POINTS = 200
 """Points of an ECDF; more cannot be told apart."""
 FIRST_STAGES = ("tokenize", "encode", "search", "graph", "head", "decide")
-LOG_DECADES = 2.0
+COLOURS = (
+    "#4878d0",
+    "#ee854a",
+    "#3f9e4d",
+    "#d65f5f",
+    "#956cb4",
+    "#8c613c",
+    "#dc7ec0",
+    "#a0a000",
+    "#2ea3b8",
+    "#8a8f98",
+    "#c8102e",
+    "#00806a",
+)
+"""All can be told from black and from white paper."""
+SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "star", "cross")
+DASHES = ("solid", "dash", "dot", "dashdot")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +54,19 @@ class Figure:
 def figures(name: str, result: Result) -> list[Figure]:
     """The drawings of one result, `name` being what its file is called; none for a kind that is better read."""
     draw = _BY_KIND.get(str(result["kind"]))
-    return [Figure(f"{name}: {f.title}", f.caption, f.drawing) for f in (draw(result) if draw else [])]
+    found = draw(result) if draw else []
+    for figure in found:
+        figure.drawing.update_layout(template="none")
+    return [Figure(f"{name}: {f.title}", f.caption, f.drawing) for f in found]
+
+
+def _marker(i: int) -> dict[str, str | int]:
+    """The i-th trace's colour and symbol, no two alike in one drawing."""
+    return {"color": COLOURS[i % len(COLOURS)], "symbol": SYMBOLS[i % len(SYMBOLS)], "size": 9}
+
+
+def _dash(i: int) -> str:
+    return DASHES[i // len(COLOURS) % len(DASHES)]
 
 
 def _axes(drawing: Any, x: str, y: str, log_x: bool = False, log_y: bool = False) -> Any:
@@ -44,52 +76,73 @@ def _axes(drawing: Any, x: str, y: str, log_x: bool = False, log_y: bool = False
     return drawing
 
 
-def _lines(series: Mapping[str, tuple[Sequence[Any], Sequence[Any]]]) -> Any:
-    return go.Figure([go.Scatter(x=list(x), y=list(y), name=n, mode="lines+markers") for n, (x, y) in series.items()])
+def _lines(series: Mapping[str, tuple[Sequence[Any], Sequence[Any]]], mode: str = "lines+markers") -> Any:
+    return go.Figure(
+        [
+            go.Scatter(x=list(x), y=list(y), name=n, mode=mode, marker=_marker(i), line_dash=_dash(i))
+            for i, (n, (x, y)) in enumerate(series.items())
+        ]
+    )
+
+
+def _points(points: Iterable[tuple[str, float, float, tuple[float, float] | None]]) -> Any:
+    """A point each of (name, x, y, interval of y). Names are in the legend: beside the points they would overlap."""
+    return go.Figure(
+        [
+            go.Scatter(
+                x=[x],
+                y=[y],
+                name=name,
+                mode="markers",
+                marker={**_marker(i), "size": 12},
+                error_y=None if sure is None else {"array": [sure[1] - y], "arrayminus": [y - sure[0]]},
+            )
+            for i, (name, x, y, sure) in enumerate(points)
+        ]
+    )
+
+
+def _bars(names: Sequence[str], series: Mapping[str, Sequence[Any]]) -> Any:
+    """A group of bars for every name, one bar a series."""
+    drawn = [
+        go.Bar(x=list(names), y=list(values), name=key, marker_color=_marker(i)["color"])
+        for i, (key, values) in enumerate(series.items())
+    ]
+    return go.Figure(drawn).update_xaxes(type="category")
+
+
+def _beside_the_diagonal(drawing: Any, start: float, name: str) -> Any:
+    drawing.add_scatter(x=[start, 1], y=[start, 1], name=name, mode="lines", line={"dash": "dot", "color": COLOURS[9]})
+    return drawing
 
 
 def _next_tool(result: Result) -> list[Figure]:
-    methods, cost = result["methods"], result["ms_per_step"]
-    scatter = go.Figure(
-        [
-            go.Scatter(
-                x=[cost[m]["p50"]],
-                y=[v["top1"]],
-                name=m,
-                text=[m],
-                mode="markers+text",
-                textposition="top center",
-                cliponaxis=False,
-            )
-            for m, v in methods.items()
-        ]
-    ).update_layout(showlegend=False)
-    groups = result["by_plan_length"]
+    methods, cost, groups = result["methods"], result["ms_per_step"], result["by_plan_length"]
+    scatter = _points((m, cost[m]["p50"], v["top1"], interval(result, f"{m} top1")) for m, v in methods.items())
     lengths = _lines({m: (list(g), [row["top1"] for row in g.values()]) for m, g in groups.items()})
     lengths.update_xaxes(type="category")
-    points = result["calibration"]["reliability"]
-    sure, right = [p["confidence"] for p in points], [p["right"] for p in points]
-    reliable = _lines({"edgeret": (sure, right)})
-    reliable.add_scatter(x=[0, 1], y=[0, 1], name="as sure as right", mode="lines", line_dash="dot")
-    refusal = result["calibration"]["refusal_curve"]
-    keys = [k for k in refusal[0] if k != "share"]
-    declined = _lines({k: ([p["share"] for p in refusal], [p[k] for p in refusal]) for k in keys})
+    calibration = result["calibration"]
+    points, refusal = calibration["reliability"], calibration["refusal_curve"]
+    reliable = _lines({"decisions": ([p["confidence"] for p in points], [p["right"] for p in points])})
+    taken = [p["share"] for p in refusal]
+    declined = _lines({k: (taken, [p[k] for p in refusal]) for k in refusal[0] if k != "share"})
     return [
         Figure(
             "accuracy against time",
-            "Top-1 of every method and its median time a step, after the query's encoding. Up and left is better.",
+            "Top-1 of every method against its median time a step, without the encoding of the request. Up and left "
+            "is better. Bars: 95 % intervals.",
             _axes(scatter, "ms a step", "top-1", log_x=True),
         ),
         Figure(
             "accuracy by plan length",
-            "Top-1 over the steps of plans with so many calls; longer plans are harder.",
+            "Top-1 over the steps of plans with so many calls.",
             _axes(lengths, "calls of the plan", "top-1"),
         ),
         Figure(
             "calibration",
             "How often decisions were right, by how sure they were, a tenth of the decisions a point. "
-            f"Expected calibration error {result['calibration']['ece']:.4f}.",
-            _axes(reliable, "probability", "share right"),
+            f"Expected calibration error {calibration['ece']:.4f}.",
+            _axes(_beside_the_diagonal(reliable, 0, "as sure as right"), "probability", "share right"),
         ),
         Figure(
             "refusal",
@@ -100,81 +153,90 @@ def _next_tool(result: Result) -> list[Figure]:
 
 
 def _latency(result: Result) -> list[Figure]:
-    stages = result["stages"]
-    found = []
-    parts = [stages[s]["p50"] for s in FIRST_STAGES]
-    fall = go.Figure(go.Waterfall(y=list(FIRST_STAGES), x=parts, orientation="h", measure=["relative"] * len(parts)))
-    fall.update_yaxes(autorange="reversed")
-    found.append(
-        Figure(
-            "where the time of a first selection goes",
-            f"Median of every stage; first_select as a whole took {stages['first_select']['p50']:.3f} ms, "
-            f"the next one {stages['next_select']['p50']:.3f} ms.",
-            _axes(fall, "ms", ""),
-        )
-    )
+    found = [_waterfall(result["stages"])]
     if "samples" in result:
-        series = result["samples"]["series"]
-        shares = np.linspace(0, 1, POINTS)
-        ecdf = go.Figure(
-            [
-                go.Scatter(x=np.quantile(v, shares).tolist(), y=shares.tolist(), name=k, mode="lines")
-                for k, v in series.items()
-            ]
-        )
-        found.append(
-            Figure(
-                "distribution of times",
-                "Share of the queries that were answered within so many milliseconds.",
-                _axes(ecdf, "ms", "share of queries", log_x=True),
-            )
-        )
-        shown = ("encode", "first_select", "next_select")
-        boxes = go.Figure([go.Box(x=np.quantile(series[k], shares).tolist(), name=k, boxpoints=False) for k in shown])
-        found.append(
-            Figure(
-                "spread",
-                "Quartiles and reach of the times.",
-                _axes(boxes.update_layout(showlegend=False), "ms", "", True),
-            )
-        )
+        found += _distributions(result["samples"]["series"])
     for key, what in (("threads_sweep", "CPU threads"), ("batches", "batch size"), ("providers_sweep", "provider")):
         rows = {k: v for k, v in result.get(key, {}).items() if "p50" in v}
         if rows:
-            bars = go.Figure(
-                [go.Bar(x=list(rows), y=[v[q] for v in rows.values()], name=q) for q in ("p50", "p90", "p99")]
-            )
-            bars.update_xaxes(type="category")
-            caption = "Time of a batch." if key == "batches" else "Time of a first selection."
+            bars = _bars(list(rows), {q: [v[q] for v in rows.values()] for q in ("p50", "p90", "p99")})
+            caption = "Time to encode a batch." if key == "batches" else "Time of a first selection."
             found.append(Figure(f"by {what}", caption, _axes(bars, what, "ms")))
     if "sustained" in result:
         slices = result["sustained"]["slices"]
-        at = [s["second"] for s in slices]
-        over = _lines({q: (at, [s[q] for s in slices]) for q in ("p50", "p99")})
-        caption = "First selections without a pause; a device that grows hot grows slow."
+        over = _lines({q: ([s["second"] for s in slices], [s[q] for s in slices]) for q in ("p50", "p99")})
+        caption = "First selections without a pause, slice by slice."
         found.append(Figure("over time", caption, _axes(over, "seconds", "ms")))
     return found
 
 
+def _waterfall(stages: Mapping[str, Mapping[str, float]]) -> Figure:
+    """The stages' medians, and what is missing to the median of the whole, so that the drawing ends where its caption
+    says. They do not add up by themselves: medians never need to, and the encoding is timed apart."""
+    whole, following = stages["first_select"]["p50"], stages["next_select"]["p50"]
+    parts = {stage: stages[stage]["p50"] for stage in FIRST_STAGES}
+    rest = whole - sum(parts.values())
+    shown = {**parts, "rest": rest, "first_select": whole}
+    fall = go.Figure(
+        go.Waterfall(
+            y=[f"{name} {ms:.3f}" for name, ms in shown.items()],
+            x=list(shown.values()),
+            orientation="h",
+            measure=[*["relative"] * (len(shown) - 1), "total"],
+            increasing_marker_color=COLOURS[0],
+            decreasing_marker_color=COLOURS[1],
+            totals_marker_color=COLOURS[9],
+        )
+    )
+    fall.update_yaxes(autorange="reversed")
+    caption = (
+        f"Medians in ms. A first selection took {whole:.3f} as a whole, the next one {following:.3f}. Tokenize and "
+        "encode are timed in a call of their own just before, and medians need not add up: what is missing, "
+        f"{rest:+.3f}, is the rest."
+    )
+    if abs(rest) > whole / 2:
+        caption += " It is more than half: the machine was busy, so look at no stage before it was measured again."
+    return Figure("where the time of a first selection goes", caption, _axes(fall, "ms", ""))
+
+
+def _distributions(series: Mapping[str, Sequence[float]]) -> list[Figure]:
+    shares = np.linspace(0, 1, POINTS)
+    ecdf = _lines({k: (np.quantile(v, shares).tolist(), shares.tolist()) for k, v in series.items()}, "lines")
+    boxes = go.Figure()
+    for i, name in enumerate(("encode", "first_select", "next_select")):
+        low, q1, median, q3, high = np.quantile(series[name], (0.01, 0.25, 0.5, 0.75, 0.99)).tolist()
+        five = {"q1": [q1], "median": [median], "q3": [q3], "lowerfence": [low], "upperfence": [high]}
+        boxes.add_box(**five, y=[name], name=name, orientation="h", marker_color=COLOURS[i])
+    boxes.update_layout(showlegend=False)
+    return [
+        Figure(
+            "distribution of times",
+            "Share of the queries in which a stage took at most so many milliseconds.",
+            _axes(ecdf, "ms", "share of queries", log_x=True),
+        ),
+        Figure(
+            "spread",
+            "Box: the middle half of the times; line in it: the median; whiskers: from p1 to p99.",
+            _axes(boxes, "ms", "", True),
+        ),
+    ]
+
+
 def _plan(result: Result) -> list[Figure]:
-    methods = result["methods"]
-    bars = go.Figure(go.Bar(x=list(methods), y=[m["fsa"] for m in methods.values()]))
-    conformal = result["conformal"]
-    nominal, held = [c["nominal"] for c in conformal], [c["covered"] for c in conformal]
-    cover = _lines({"measured": (nominal, held)})
-    cover.add_scatter(x=[0.75, 1], y=[0.75, 1], name="as promised", mode="lines", line_dash="dot")
+    methods, conformal = result["methods"], result["conformal"]
+    bars = _bars(list(methods), {"fsa": [m["fsa"] for m in methods.values()]})
+    cover = _lines({"measured": ([c["nominal"] for c in conformal], [c["covered"] for c in conformal])})
     found = [
         Figure("function selection accuracy", "Share of right functions, by policy.", _axes(bars, "", "FSA")),
         Figure(
             "coverage of conformal sets",
             "How often the set of candidates held a right function, by how often it was meant to.",
-            _axes(cover, "nominal", "measured"),
+            _axes(_beside_the_diagonal(cover, 0.75, "as promised"), "nominal", "measured"),
         ),
     ]
     prompts = result["prompts"].get("maskings")
     if prompts:
-        both = ("constant", "variable")
-        tokens = go.Figure([go.Bar(x=list(prompts), y=[p[k] for p in prompts.values()], name=k) for k in both])
+        tokens = _bars(list(prompts), {k: [p[k] for p in prompts.values()] for k in ("constant", "variable")})
         tokens.update_layout(barmode="stack")
         caption = "Mean tokens by masking; the constant part is read once and kept."
         found.append(Figure("length of prompts", caption, _axes(tokens, "masking", "tokens")))
@@ -196,11 +258,12 @@ def _curves(rows: Sequence[Mapping[str, Any]], x: str, what: str, y: str, log: b
 
 
 def _scaling(result: Result) -> list[Figure]:
+    hnsw = "; HNSW walks a graph" if "hnsw_ms" in result["tools"][0] else ""
     texts = {
-        "tools": "Search among so many tools: all vectors read, or an HNSW graph walked.",
-        "labels": "The head's share: once a task, and at every step.",
-        "clusters": "The graph's share: once a task, and at every step.",
-        "history": "A step's cost after so many calls.",
+        "tools": f"Median of a search among so many tools. Exact search reads every vector{hnsw}.",
+        "labels": "Medians of the head's work: described_ms and query_ms once a task, step_ms at every step.",
+        "clusters": "Medians of the graph's work: locate_ms once a task, step_ms at every step.",
+        "history": "Medians of graph and head at a step after so many calls.",
     }
     return [
         Figure(f"cost by {key}", text, _curves(result[key], key, key, "ms", log=key != "history"))
@@ -209,41 +272,29 @@ def _scaling(result: Result) -> list[Figure]:
 
 
 def _learning(result: Result) -> list[Figure]:
-    return [
-        Figure(
-            f"accuracy by {x}",
-            "Top-1 on held-out plans, heads fitted anew for each point.",
-            _curves(
-                [{k: v for k, v in row.items() if k == x or isinstance(v, float)} for row in result[key]], x, x, "top-1"
-            ),
-        )
-        for key, x in (("by_demonstrations", "demonstrations"), ("by_clusters", "clusters"))
-    ]
+    texts = {
+        "demonstrations": "Top-1 on held-out plans, every method fitted anew for each point.",
+        "clusters": "Top-1 on held-out plans, the graph fitted anew for each point; the head knows no clusters.",
+    }
+    found = []
+    for x, text in texts.items():
+        rows = [{k: v for k, v in row.items() if k == x or isinstance(v, float)} for row in result[f"by_{x}"]]
+        found.append(Figure(f"accuracy by {x}", text, _curves(rows, x, x, "top-1")))
+    return found
 
 
 def _retrieval(result: Result) -> list[Figure]:
     methods = result["methods"]
-    shown = ("ndcg@5", "recall@5", "completeness@10")
-    bars = go.Figure([go.Bar(x=list(methods), y=[m[k] for m in methods.values()], name=k) for k in shown])
+    bars = _bars(
+        list(methods), {k: [m[k] for m in methods.values()] for k in ("ndcg@5", "recall@5", "completeness@10")}
+    )
     return [Figure("tool search", f"{result['n_queries']} queries.", _axes(bars, "", "score"))]
 
 
 def _peers(result: Result) -> list[Figure]:
     metric = "ndcg@5"
-    points = [
-        go.Scatter(
-            x=[s["ms"]["p50"]],
-            y=[s["accuracy"][metric]],
-            text=[n],
-            name=n,
-            mode="markers+text",
-            textposition="top center",
-            cliponaxis=False,
-        )
-        for n, s in result["systems"].items()
-    ]
-    scatter = go.Figure(points).update_layout(showlegend=False)
-    caption = "Every system on the same queries and tools, in one run. Up and to the left is better."
+    scatter = _points((name, s["ms"]["p50"], s["accuracy"][metric], None) for name, s in result["systems"].items())
+    caption = "Every system on the same queries and tools, in one run. Up and left is better."
     return [Figure("accuracy against time", caption, _axes(scatter, "ms a query (median)", metric, log_x=True))]
 
 

@@ -1,20 +1,26 @@
-"""A result's figures as tables, one function a kind of result."""
+"""A result's figures as tables, one function a kind of result: what the terminal, a report and a spreadsheet all show.
+
+Knows no way of writing them; see `writing` and `page`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from edgeret_bench.results.files import others_share
+from edgeret_bench.results.intervals import interval_text
 
 QUANTILES = ("p50", "p90", "p99", "max")
+SURE = "95 %"
+"""Head of the columns that hold confidence intervals."""
 Result = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows under a header; the first column names the row."""
+    """Rows under a header; the first column names the row. Every line of `note` is a remark."""
 
     title: str
     header: Sequence[str]
@@ -22,112 +28,215 @@ class Table:
     note: str = ""
 
 
+def measured(result: Result) -> list[Table]:
+    """The tables of what one result measured."""
+    return _BY_KIND[str(result["kind"])](result)
+
+
 def tables(name: str, result: Result) -> list[Table]:
-    """The tables of one result, `name` being what its file is called; its environment comes last."""
-    found = _BY_KIND[str(result["kind"])](result)
-    return [Table(f"{name}: {t.title}", t.header, t.rows, t.note) for t in (*found, _provenance(result))]
+    """The same for a report, `name` being what the result's file is called; its environment comes last."""
+    return [replace(t, title=f"{name}: {t.title}") for t in (*measured(result), _provenance(result))]
 
 
-def cell_text(value: Any) -> str:
-    """A cell for people: four decimals, a dash for nothing."""
-    if value is None:
-        return "–"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    return f"{value:.4f}" if isinstance(value, float) else str(value)
+def _lines(*lines: str) -> str:
+    return "\n".join(line for line in lines if line)
+
+
+def _missing(reasons: Mapping[str, str]) -> list[str]:
+    return [f"no {name}: {reason}" for name, reason in reasons.items()]
 
 
 def _methods(result: Result) -> list[Table]:
-    rows = result["methods"]
-    metrics = list(next(iter(rows.values()), {}))
-    cost = result.get("ms_per_step", {})
-    header = ["method", *metrics, *(["ms p50"] if cost else [])]
-    body = [[m, *v.values(), *([cost[m]["p50"]] if cost else [])] for m, v in rows.items()]
-    n = result.get("n_steps", result.get("n_queries"))
-    found = [
-        Table("accuracy by method", header, body, f"{n} decisions; ms exclude the query's encoding" if cost else "")
-    ]
+    methods, calls, cost = result["methods"], result.get("calls", {}), result.get("ms_per_step", {})
+    metrics = list(next(iter(methods.values()), {}))
+    sure = {m: interval_text(result, f"{m} top1") for m in methods}
+    header, body = ["method"], [[m] for m in methods]
+    for metric in metrics:
+        _add(header, body, metric, [v[metric] for v in methods.values()])
+        if metric == "top1" and any(sure.values()):
+            _add(header, body, f"top1 {SURE}", list(sure.values()))
+    if calls:
+        _add(header, body, "calls top1", [calls[m]["top1"] for m in methods])
+    if cost:
+        _add(header, body, "ms p50", [cost[m]["p50"] for m in methods])
+    count = f"{result['n_steps']} decisions" if "n_steps" in result else f"{result['n_queries']} queries"
+    notes = [count, "ms: a step's median, without the encoding of the request" if cost else ""]
+    if "calibration" in result:
+        notes.append(f"calibration error {result['calibration']['ece']:.4f}")
+        notes += _fitness(result["fitness"])
+    found = [Table("accuracy by method", header, body, _lines(*notes))]
     if "by_plan_length" in result:
-        found.append(_groups("top-1 by calls of the plan", result["by_plan_length"], "top1"))
+        found.append(_groups("top-1 by calls of the plan", "method", result["by_plan_length"], "top1"))
     return found
 
 
-def _groups(title: str, methods: Mapping[str, Any], key: str) -> Table:
-    columns = list(dict.fromkeys(c for groups in methods.values() for c in groups))
-    rows = [[name, *(groups.get(c, {}).get(key) for c in columns)] for name, groups in methods.items()]
-    counts: Mapping[str, Any] = next(iter(methods.values()), {})
-    return Table(title, ["method", *columns], [*rows, ["decisions", *(counts.get(c, {}).get("n") for c in columns)]])
+def _add(header: list[str], body: list[list[Any]], name: str, column: Sequence[Any]) -> None:
+    header.append(name)
+    for row, value in zip(body, column, strict=True):
+        row.append(value)
+
+
+def _fitness(fitness: Mapping[str, Any]) -> list[str]:
+    offered, declined = fitness["offered_when_fitting"], fitness["declined_when_none_fits"]
+    found = []
+    if offered is not None:
+        found.append(f"a tool was offered for {offered:.1%} of {fitness['n_fitting']} requests that one fits")
+    if declined is not None:
+        found.append(f"nothing was offered for {declined:.1%} of {fitness['n_without_tool']} requests that none fits")
+    return found
+
+
+def _groups(title: str, what: str, groups_of: Mapping[str, Any], key: str) -> Table:
+    columns = list(dict.fromkeys(c for groups in groups_of.values() for c in groups))
+    rows = [[name, *(groups.get(c, {}).get(key) for c in columns)] for name, groups in groups_of.items()]
+    counts: Mapping[str, Any] = next(iter(groups_of.values()), {})
+    return Table(title, [what, *columns], [*rows, ["decisions", *(counts.get(c, {}).get("n") for c in columns)]])
 
 
 def _plan(result: Result) -> list[Table]:
-    keys = ("fsa", "abstained", "planner_calls_per_step", "constant_tokens", "variable_tokens", "outside_mask")
-    rows = [[m, *(v[k] for k in keys), v["ms_per_step"]["p50"]] for m, v in result["methods"].items()]
-    found = [Table("decisions by policy", ["policy", *keys, "ms p50"], rows, f"{result['n_steps']} decisions")]
+    methods = result["methods"]
+    keys = ("fsa", "abstained", "declined_rightly", "planner_calls_per_step", "outside_mask")
+    rows = [[m, *(v[k] for k in keys), v["ms_per_step"]["p50"], v["ms_per_step"]["p90"]] for m, v in methods.items()]
+    notes = [f"{result['n_steps']} decisions of {result['n_plans']} plans, seed {result['seed']}"]
+    header = ("policy", "fsa", "abstained", "declined rightly", "planner calls a step", "outside mask")
+    found = [Table("decisions by policy", (*header, "ms p50", "ms p90"), rows, _lines(*notes, *_planner_notes(result)))]
+    asked = {m: v for m, v in methods.items() if v["ms_per_planner_call"]}
+    if asked:
+        token_keys = ("constant_tokens", "variable_tokens", "tokens_evaluated", "tokens_reused")
+        cost = [
+            [m, *(v[k] for k in token_keys), v["reuse_from_second_step"], v["ms_per_planner_call"]["p50"]]
+            for m, v in asked.items()
+        ]
+        names = ("policy", "constant tokens", "variable tokens", "read", "reused", "reused 2+", "ms p50")
+        found.append(Table("what a question to the planner costs", names, cost))
     found += [
-        _groups(title, result[key], "fsa")
-        for key, title in (("by_plan_length", "FSA by calls of the plan"), ("by_history", "FSA by calls made"))
+        _groups(title, "policy", result[key], "fsa")
+        for key, title in (("by_plan_length", "fsa by calls of the plan"), ("by_history", "fsa by calls made"))
     ]
-    conformal = [[str(c["nominal"]), c["covered"], c["mean_size"]] for c in result["conformal"]]
-    found.append(Table("conformal sets", ["nominal coverage", "measured", "mean size"], conformal))
+    sets = [[str(c["nominal"]), c["covered"], c["mean_size"]] for c in result["conformal"]]
+    found.append(Table("conformal sets", ("nominal coverage", "measured", "mean size"), sets))
+    if "maskings" in result["prompts"]:
+        prompts = [[m, v["constant"], v["variable"], v["total"]] for m, v in result["prompts"]["maskings"].items()]
+        found.append(Table("tokens of prompts", ("masking", "constant tokens", "variable tokens", "total"), prompts))
     if result["plans"]:
         figures = ("sr", "plan_fsa", "valid_arguments", "ms_per_plan")
-        plans = [[name, *(p[k] for k in figures)] for name, p in result["plans"].items()]
-        found.append(Table("whole plans", ["policy", *figures], plans))
+        plans = [[m, *(p[k] for k in figures)] for m, p in result["plans"].items()]
+        found.append(Table("whole plans", ("policy", "sr", "plan fsa", "valid arguments", "ms a plan"), plans))
     return found
+
+
+def _planner_notes(result: Result) -> list[str]:
+    saved, ratio = result["prompts"].get("hard_saves"), result["reuse"].get("warm_over_cold")
+    return [
+        "" if saved is None else f"masking hard saves {saved:.1%} of masking none's tokens",
+        "" if ratio is None else f"time with a warm cache / with an empty one {ratio:.3f}",
+        *_missing(result["unavailable"]),
+    ]
 
 
 def _latency(result: Result) -> list[Table]:
-    def rows(stages: Mapping[str, Any]) -> list[list[Any]]:
-        return [[name, *(stage[q] for q in QUANTILES)] for name, stage in stages.items() if "p50" in stage]
-
+    stages = result["stages"]
+    sure = {name: interval_text(result, name) for name in stages}
+    cold = {f"cold {name.removesuffix('_ms')}": row for name, row in result["cold_start"].items()}
+    rows = [[name, *(stage[q] for q in QUANTILES), sure.get(name)] for name, stage in {**stages, **cold}.items()]
+    header = ["stage", *QUANTILES, f"p50 {SURE}"]
+    if not any(sure.values()):
+        header, rows = header[:-1], [row[:-1] for row in rows]
     others = others_share(result)
-    busy = "" if others is None else f"; other programs took {others:.0%} of the CPU"
-    found = [
-        Table(
-            "milliseconds",
-            ["stage", *QUANTILES],
-            [
-                *rows(result["stages"]),
-                *rows({f"{k} (peer)": v for k, v in result.get("peers", {}).items()}),
-                *rows({f"cold {k.removesuffix('_ms')}": v for k, v in result["cold_start"].items()}),
-            ],
-            f"{result['n_queries']} queries; first_select / (tokenize + encode) "
-            f"{result['overhead']['first_select_ratio']:.3f}; {result['rss_mb']:.0f} MB after load{busy}",
-        )
-    ]
-    for key, title in (
-        ("threads_sweep", "by CPU threads"),
-        ("batches", "by batch"),
-        ("providers_sweep", "by provider"),
-    ):
+    notes = (
+        f"{result['n_queries']} queries; {result['threads']} threads on {', '.join(result['providers']['actual'])}",
+        f"first_select / (tokenize + encode) {result['overhead']['first_select_ratio']:.3f}",
+        f"memory after load {result['rss_mb']:.0f} MB, bundle {result['bundle_mb']:.1f} MB",
+        ""
+        if others is None
+        else f"other programs took {others:.0%} of the CPU, the host {result['other_load']['stolen']:.0%}",
+    )
+    found = [Table("milliseconds", header, rows, _lines(*notes))]
+    for key, what in (("threads_sweep", "CPU threads"), ("batches", "batch"), ("providers_sweep", "provider")):
         if key in result:
-            missing = "; ".join(f"{k}: {v['unavailable']}" for k, v in result[key].items() if "p50" not in v)
-            found.append(Table(f"milliseconds {title}", [title[3:], *QUANTILES], rows(result[key]), missing))
+            done = {k: v for k, v in result[key].items() if "p50" in v}
+            missing = {k: v["unavailable"] for k, v in result[key].items() if "p50" not in v}
+            body = [[k, *(v[q] for q in QUANTILES)] for k, v in done.items()]
+            found.append(Table(f"milliseconds by {what}", (what, *QUANTILES), body, _lines(*_missing(missing))))
+    if "sustained" in result:
+        found.append(_sustained(result["sustained"]))
     return found
 
 
-def _rows(key: str, title: str) -> Callable[[Result], Table]:
-    def make(result: Result) -> Table:
-        rows = result[key]
-        body = [[v["p50"] if isinstance(v, Mapping) else v for v in row.values()] for row in rows]
-        return Table(title, list(rows[0]), body)
+def _sustained(result: Result) -> Table:
+    energy, slices = result["energy"], result["slices"]
+    rows = [["last tenth's p50 / first tenth's", result["last_over_first"]]]
+    rows += [[f"{name}, J a query", joules] for name, joules in energy["joules_per_query"].items()]
+    missing = {f"energy from {name}": why for name, why in energy["unavailable"].items()}
+    note = _lines(f"{result['n_queries']} first selections in {len(slices)} slices", *_missing(missing))
+    return Table("without a pause", ("what", "value"), rows, note)
 
-    return make
+
+def _rows(result: Result, key: str, title: str, note: str = "") -> Table:
+    rows = result[key]
+    body = [[v["p50"] if isinstance(v, Mapping) else v for v in row.values()] for row in rows]
+    return Table(title, list(rows[0]), body, note)
+
+
+def _learning(result: Result) -> list[Table]:
+    note = f"{result['n_steps']} decisions of {result['n_plans']} plans"
+    return [
+        _rows(result, "by_demonstrations", "top-1 by demonstrations", note),
+        _rows(result, "by_clusters", "top-1 by clusters"),
+    ]
+
+
+def _scaling(result: Result) -> list[Table]:
+    pays = result["crossover"]
+    note = pays.get("unavailable", "")
+    if "tools" in pays:
+        first = pays["tools"]
+        note = "HNSW was faster at no size" if first is None else f"HNSW is faster from {first} tools"
+    keys = ("tools", "labels", "clusters", "history")
+    return [_rows(result, key, f"ms by {key}", note if key == "tools" else "") for key in keys]
 
 
 def _peers(result: Result) -> list[Table]:
-    metrics = list(next(iter(result["systems"].values()))["accuracy"])
-    rows = [
-        [name, *s["accuracy"].values(), *(s["ms"][q] for q in QUANTILES), s.get("version")]
-        for name, s in result["systems"].items()
+    systems, encoder = result["systems"], result["encoder"]
+    metrics = list(next(iter(systems.values()))["accuracy"])
+    header = [
+        "system",
+        *metrics,
+        *(f"{q} ms" for q in QUANTILES),
+        f"p50 {SURE}",
+        "× first decision",
+        "build ms",
+        "version",
     ]
-    missing = "; ".join(f"{k}: {v}" for k, v in result.get("unavailable", {}).items())
-    return [Table("side by side", ["system", *metrics, *QUANTILES, "version"], rows, missing)]
+    rows = [
+        [
+            name,
+            *(s["accuracy"][m] for m in metrics),
+            *(s["ms"][q] for q in QUANTILES),
+            interval_text(result, name),
+            s["times_first_select"],
+            s["build_ms"],
+            s["version"],
+        ]
+        for name, s in systems.items()
+    ]
+    notes = (
+        f"{result['n_queries']} queries over {result['n_tools']} tools, the first {result['k']} ranked; "
+        f"{result['n_without_tool']} more without a tool; {result['n_timed']} timed",
+        f"{result['threads']} threads each; edgeret runs {encoder['card']} in {encoder['precision']}, "
+        f"peers that embed run {result['peers_model']} in fp32",
+        *_missing(result["unavailable"]),
+    )
+    return [Table("side by side", header, rows, _lines(*notes))]
 
 
 def _stats(result: Result) -> list[Table]:
-    flat = [[k, v] for k, v in result.items() if isinstance(v, (int, float)) and not isinstance(v, bool)]
-    return [Table("figures", ["what", "value"], flat)]
+    keys = ("n_plans", "n_tools", "n_tools_called", "n_chains")
+    rows: list[list[Any]] = [[key[2:].replace("_", " "), result[key]] for key in keys]
+    for key in ("calls_per_plan", "dependencies_per_plan", "links_per_plan"):
+        rows.append([key.replace("_", " "), f"{result[key]['mean']:.1f} ± {result[key]['std']:.1f}"])
+    lengths = [[length, count] for length, count in result["plans_by_length"].items()]
+    return [Table("figures", ("what", "value"), rows), Table("plans by length", ("calls", "plans"), lengths)]
 
 
 def _provenance(result: Result) -> Table:
@@ -137,7 +246,7 @@ def _provenance(result: Result) -> Table:
     rows += [[f"input {k}", f"{v['name']} sha256 {v['sha256']}"] for k, v in result.get("inputs", {}).items()]
     rows += [["bundle", f"{result.get('bundle')} {result['bundle_hash']}"]] if "bundle_hash" in result else []
     rows += [["command", " ".join(map(str, result["command"]))], ["measured", result["created"]]]
-    return Table("where and how", ["what", "value"], rows)
+    return Table("where and how", ("what", "value"), rows)
 
 
 _BY_KIND: Mapping[str, Callable[[Result], list[Table]]] = {
@@ -146,11 +255,8 @@ _BY_KIND: Mapping[str, Callable[[Result], list[Table]]] = {
     "retrieval": _methods,
     "plan": _plan,
     "latency": _latency,
-    "learning": lambda r: [
-        _rows("by_demonstrations", "top-1 by demonstrations")(r),
-        _rows("by_clusters", "top-1 by clusters")(r),
-    ],
-    "scaling": lambda r: [_rows(k, f"ms by {k}")(r) for k in ("tools", "labels", "clusters", "history")],
+    "learning": _learning,
+    "scaling": _scaling,
     "peers": _peers,
     "stats": _stats,
 }

@@ -1,0 +1,53 @@
+"""What the methods, policies and systems of the results are, a plain line each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from edgeret_bench.results.tables import Table
+
+METHODS: Mapping[str, str] = {
+    "random": "Any function, by chance: what every method must beat.",
+    "dr": "What most often followed the last call, in all demonstrations (ToolNet).",
+    "lr": "A linear layer on the request alone (TinyAgent).",
+    "dtdr-c": "edgeret's graph: what followed the same calls in clusters of like requests.",
+    "dtdr-l": "A linear layer on the request and the names called so far, encoded anew at every step.",
+    "dtdr-l-factored": "edgeret's head: a linear layer on the request, encoded once, and on the calls made.",
+    "fused": "edgeret's graph and head together.",
+    "similarity": "Cosine of the request and every tool's description.",
+    "bm25": "Words that the request shares with a tool's description (BM25).",
+    "tool-graph": "Cosine to descriptions that are mixed with those of tools which follow (Tool Graph Retriever).",
+    "less-is-more": "A language model describes the tools it wishes for, and they are searched for (Less-is-More).",
+    "dtdr-c-paper": "The DTDR paper's graph: 100 clusters, three calls of context, nothing for a context never seen.",
+    "dtdr-l-paper": "dtdr-l with the learning rate and epochs of the DTDR paper.",
+    "dtdr-l-logistic": "Logistic regression on the request's vector and features of the calls made.",
+    "dense": "Cosine of the query and every tool's text.",
+    "hybrid": "bm25 and dense together, by the ranks that each gives (reciprocal rank fusion).",
+    "clauses": "dense for the query and for each of its clauses; a tool counts by its best rank.",
+    "heads": "Graph and head decide, always.",
+    "auto": "Graph and head; description search where a request is unlike all seen; abstains where nothing fits.",
+    "planner": "A language model chooses at every step, among what its prompt shows (the masking, after the slash).",
+    "edgeret search": "edgeret's search by description.",
+    "edgeret select": "edgeret's first decision, which has seen demonstrations; no other system has.",
+    "sentence-transformers": "Its encoder on torch, and scikit-learn's nearest neighbours.",
+    "sentence-transformers-onnx": "The same encoder on ONNX Runtime.",
+    "semantic-router": "One route a tool, with its local encoder.",
+    "graph-tool-call": "Words and a graph of tools, without embeddings.",
+    "bm25s": "BM25 over the tools' texts, with its own defaults.",
+}
+
+
+def methods_table(results: Sequence[tuple[str, Mapping[str, Any]]]) -> Table:
+    """The methods that occur in the results, in the order above."""
+    found = {
+        str(name).partition("/")[0] for _, result in results for name in (*result.get("methods", ()), *_others(result))
+    }
+    rows = [[name, what] for name, what in METHODS.items() if name in found]
+    return Table("what the methods are", ("method", "what it does"), rows)
+
+
+def _others(result: Mapping[str, Any]) -> Sequence[str]:
+    """Names of systems, and of the columns of learning curves."""
+    curves = result.get("by_demonstrations") or [{}]
+    return [*result.get("systems", ()), *curves[0]]

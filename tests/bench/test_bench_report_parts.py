@@ -1,0 +1,110 @@
+"""What reports are made of: intervals, the waterfall, looks of methods, and tables in every form."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from edgeret.runtime.options import POLICIES
+from edgeret_bench import FITTED_METHODS, NEXT_TOOL_METHODS, OTHER_METHODS, RETRIEVAL_METHODS
+from edgeret_bench.accuracy import learning
+from edgeret_bench.peers import PEERS
+from edgeret_bench.results.figures import FIRST_STAGES, figures
+from edgeret_bench.results.intervals import interval
+from edgeret_bench.results.methods import METHODS
+from edgeret_bench.results.tables import Table
+from edgeret_bench.results.writing import as_text, cell_text, to_csv, to_markdown
+
+
+def test_every_method_and_peer_that_can_be_measured_is_described() -> None:
+    known = {
+        *NEXT_TOOL_METHODS,
+        *FITTED_METHODS,
+        *OTHER_METHODS,
+        *RETRIEVAL_METHODS,
+        *PEERS,
+        *POLICIES,
+        *learning.METHODS,
+    }
+    assert known <= set(METHODS)
+
+
+def test_intervals_hold_the_value_and_shrink_with_the_number_of_samples() -> None:
+    rng = np.random.default_rng(1)
+    few, many = (rng.lognormal(size=64 * n).tolist() for n in (8, 128))
+    spans = []
+    for values in (few, many):
+        found = interval({"samples": {"unit": "ms", "series": {"encode": values}}}, "encode")
+        assert found is not None
+        assert found[0] <= float(np.median(values)) <= found[1]
+        spans.append(found[1] - found[0])
+    assert spans[1] < spans[0] / 2
+
+
+def test_steps_of_one_plan_are_drawn_together() -> None:
+    right = [1.0] * 60 + [0.0] * 60
+    alone = interval({"samples": {"unit": "score", "series": {"a": right}}}, "a")
+    plans = [i // 10 for i in range(120)]
+    together = interval({"samples": {"unit": "score", "series": {"a": right}, "groups": plans}}, "a")
+    assert alone is not None
+    assert together is not None
+    assert together[1] - together[0] > 2 * (alone[1] - alone[0])
+
+
+@pytest.mark.parametrize("samples", [{}, {"unit": "ms", "series": {"a": [1.0] * 100}}, {"unit": "score", "series": {}}])
+def test_too_few_samples_give_no_interval(samples: dict[str, Any]) -> None:
+    assert interval({"samples": samples}, "a") is None
+
+
+def test_the_waterfall_ends_where_its_caption_says() -> None:
+    for encode, whole in ((2.5, 22.4), (5.9, 4.9), (5.0, 5.3)):
+        stages = {name: {"p50": 0.05} for name in FIRST_STAGES}
+        stages |= {"encode": {"p50": encode}, "first_select": {"p50": whole}, "next_select": {"p50": 0.06}}
+        figure = figures("n", {"kind": "latency", "stages": stages})[0]
+        fall = figure.drawing.data[0]
+        *parts, total = fall.x
+        assert sum(parts) == pytest.approx(total) == pytest.approx(whole)
+        assert fall.measure[-1] == "total"
+        assert f"took {whole:.3f} as a whole" in figure.caption
+        assert ("the machine was busy" in figure.caption) == (whole == 22.4)
+
+
+def test_no_two_methods_of_a_figure_look_alike() -> None:
+    names = [f"method{i}" for i in range(30)]
+    result = {
+        "kind": "peers",
+        "systems": {name: {"ms": {"p50": 1.0}, "accuracy": {"ndcg@5": 0.5}} for name in names},
+    }
+    drawn = figures("n", result)[0].drawing.data
+    assert len({(trace.marker.color, trace.marker.symbol) for trace in drawn}) == len(names)
+    assert len({trace.marker.color for trace in drawn[:12]}) == 12
+
+
+def test_cells_of_every_kind() -> None:
+    found = [
+        Table("t", ["what", "value"], [["a", None], ["b", True], ["c", 0.123456], ["d", 3], ["e|f", "g,h"]], "note")
+    ]
+    cells = ["–", "yes", "0.1235", "3", "g,h"]
+    assert [cell_text(row[1]) for row in found[0].rows] == cells
+    assert to_markdown(found).splitlines()[2:6] == ["note", "", "| what | value |", "| --- | --- |"]
+    assert "| e\\|f | g,h |" in to_markdown(found)
+    assert to_csv(found).splitlines()[1:3] == ["t,a,value,", "t,b,value,True"]
+    assert to_csv(found).splitlines()[-1] == 't,e|f,value,"g,h"'
+
+
+def test_a_line_break_does_not_end_a_row_of_markdown() -> None:
+    lines = to_markdown([Table("t", ["what", "value"], [["command", "a\nb"]])]).splitlines()
+    assert all(line.startswith(("##", "|")) for line in lines if line)
+
+
+def test_a_table_for_a_terminal_has_dashes_for_what_was_not_measured() -> None:
+    assert as_text([Table("t", ("a", "b"), [["x", None], ["y", 1.5]], "n")]).splitlines() == [
+        "a       b",
+        "-  ------",
+        "x       –",
+        "y  1.5000",
+        "",
+        "n",
+    ]
