@@ -43,9 +43,7 @@ def read_texts(path: str | Path) -> list[str]:
     path = Path(path)
     text = read_text(path, 'queries: plain text, one a line, or JSONL of {"query": …}')
     if path.suffix == ".jsonl" or text.lstrip().startswith("{"):
-        found = [
-            check_query(text_field(where, value, "query"), where) for where, value in parse_objects(text, path)
-        ]
+        found = [check_query(text_field(where, value, "query"), where) for where, value in parse_objects(text, path)]
     else:
         lines = ((f"{path}:{number}", line.strip()) for number, line in enumerate(text.split("\n"), 1))
         found = [check_query(line, where) for where, line in lines if line]
