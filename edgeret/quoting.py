@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from difflib import get_close_matches
+from itertools import islice
 
 UNSEEN = re.compile(
     "[\x00-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
@@ -10,6 +13,7 @@ UNSEEN = re.compile(
 )
 """Control characters, line and paragraph separators, bidirectional controls, tags, halves of surrogate pairs."""
 _MOST_SHOWN = 160
+_MOST_COMPARED, _LONGEST_COMPARED = 10_000, 64
 
 
 def quoted(text: str) -> str:
@@ -21,6 +25,16 @@ def shortened(text: str) -> str:
     """A stranger's words on one line: both ends of a long text, nothing invisible."""
     text = " ".join(text.split())
     return visible(text if len(text) <= _MOST_SHOWN else f"{text[: _MOST_SHOWN // 2]}…{text[-_MOST_SHOWN // 2 :]}")
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """The end of a message about an unknown name: `; did you mean "…"?` with the most similar known one, or nothing.
+
+    Long names and all but the first 10,000 known ones are left out: comparing takes a quarter of a second for so many.
+    """
+    compared = islice(known, _MOST_COMPARED) if len(name) <= _LONGEST_COMPARED else ()
+    found = get_close_matches(name, compared, 1)
+    return f"; did you mean {quoted(found[0])}?" if found else ""
 
 
 def visible(text: str, keep: str = "") -> str:

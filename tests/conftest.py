@@ -12,7 +12,7 @@ import pytest
 
 from edgeret.bundle.writer import writing
 from edgeret.encoders.base import OUTPUT, TOKENS_OUTPUT, EncoderSpec
-from edgeret.encoders.onnx import Encoder
+from edgeret.encoders.onnx import OnnxEncoder
 from edgeret.encoders.providers import choose
 from edgeret.inputs.demonstrations import Demonstration, read_demonstrations
 from edgeret.inputs.tool_text import tool_text
@@ -122,8 +122,8 @@ def build_tiny(
     recipe = recipe or Recipe(precision="fp32")
     demonstrations = make_demonstrations()
     exported = tiny_exported(seed)
-    encoder = Encoder(exported.model, exported.tokenizer, exported.spec, choose(("cpu",), False, {}), 1)
-    both = [encoder.embed_segments(encoder.tokenize(d.query)) for d in demonstrations]
+    encoder = OnnxEncoder(exported.model, exported.tokenizer, exported.spec, choose(("cpu",), False, {}), 1)
+    both = [encoder.encode_query(d.query)[0] for d in demonstrations]
     part = Encoded(
         exported,
         encoder,

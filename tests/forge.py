@@ -19,9 +19,11 @@ from typing import Any
 
 import msgpack
 
-MAPS = ("index", "graph", "head", "head-paper", "head-static")
+from edgeret.bundle.layout import FORMAT_VERSION
+
+MAPS = ("index", "graph", "head")
 """Roles whose files are msgpack maps; all of them name the encoder as their owner."""
-TREES = ("tools", "examples", "tokenizer")
+TREES = ("tools", "exemplars", "tokenizer")
 """Roles whose files are JSON."""
 
 
@@ -65,7 +67,7 @@ def encode_json(value: Any) -> bytes:
     return re.sub('"\ue000([0-9]+)\ue000"'.encode(), lambda found: held[int(found[1])], data)
 
 
-def wrap(body: bytes, version: int = 1) -> bytes:
+def wrap(body: bytes, version: int = FORMAT_VERSION) -> bytes:
     """The manifest's bytes around a body, its digest right."""
     digest = hashlib.sha256(f"edgeret-bundle/{version}\n".encode() + body).digest()
     return bytes(msgpack.packb(["edgeret-bundle", version, digest, body], use_bin_type=True))
@@ -178,7 +180,7 @@ class Forgery:
         hashes = {entry["role"]: entry["sha256"] for entry in self.entries}
         if isinstance(self.info, dict):
             self._own(self.info.get("encoder"), "fingerprint", old["encoder"], owner)
-            policy = self.info.get("policy")
+            policy = self.info.get("calibration")
             self._own(policy, "encoder", old["encoder"], owner)
             for role in ("graph", "head"):
                 self._own(policy, role, old[role], hashes.get(role, ""))

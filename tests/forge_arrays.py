@@ -168,6 +168,6 @@ def arrays_of_info(*inside: str) -> Family:
 
 ARRAYS: dict[str, Family] = {
     **{f"{role}-arrays": arrays_of(role) for role in ("index", "graph", "head")},
-    "policy-arrays": arrays_of_info("policy"),
+    "calibration-arrays": arrays_of_info("calibration"),
     "golden-arrays": arrays_of_info("golden"),
 }

@@ -77,7 +77,7 @@ def make_bases(folder: Path) -> None:
     parameters = {"weight": 1.0, "scale": 1.0, "ask_below": 1.0}
     spec = {"chat": "chatml", "context": CONTEXT}
     # Every candidate is in the conformal set, so that there is always something to ask.
-    forgery.info["policy"]["parameters"]["right_probabilities"] = pack([0, 0, 1], "<f4")
+    forgery.info["calibration"]["parameters"]["right_probabilities"] = pack([0, 0, 1], "<f4")
     forgery.info["planner"] = {"card": "tiny", "spec": spec, "parameters": parameters}
     for tool in forgery.json("tools"):
         tool["parameters"] = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}

@@ -59,12 +59,13 @@ NUMBERS = (
 )
 NUMBERS_BELOW = (*(-number for number in NUMBERS), math.nan, math.inf, 10**18, -(10**18), 2**63 - 1)
 PARAMETERS = (
-    "head_weight", "graph_weight", "novel_slope", "novel_bias", "novel_called", "familiar_cosine", "search_slope",
-    "search_bias", "min_probability",
+    "head_weight", "graph_weight", "unseen_slope", "unseen_bias", "unseen_called", "in_distribution_cosine",
+    "search_slope", "search_bias", "min_probability",
 )  # fmt: skip
 RANGES: dict[str, tuple[float, float]] = {
-    "head_weight": (0, 100), "graph_weight": (0, 100), "novel_slope": (-1e4, 1e4), "novel_bias": (-1e4, 1e4),
-    "novel_called": (0, 1e4), "familiar_cosine": (-1, 1.01), "search_slope": (-1e4, 1e4), "search_bias": (-1e4, 1e4),
+    "head_weight": (0, 100), "graph_weight": (0, 100), "unseen_slope": (-1e4, 1e4), "unseen_bias": (-1e4, 1e4),
+    "unseen_called": (0, 1e4), "in_distribution_cosine": (-1, 1.01),
+    "search_slope": (-1e4, 1e4), "search_bias": (-1e4, 1e4),
     "min_probability": (0, 1), "temperature": (1e-4, 1e3), "cluster_prior": (1e-6, 1e6), "global_prior": (1e-6, 1e6),
     "cluster_share": (0, 1), "repeat_factor": (1e-6, 1), "order": (3, 3), "nearest": (1, 2**40),
 }  # fmt: skip
@@ -84,7 +85,7 @@ def rename(forgery: Forgery, old: str, new: Any) -> None:
         forgery.map(role)[key] = [new if name == old else name for name in forgery.map(role)[key]]
     for tool in forgery.json("tools"):
         tool["name"] = new if tool["name"] == old else tool["name"]
-    for example in forgery.json("examples"):
+    for example in forgery.json("exemplars"):
         for call in example["calls"]:
             call["tool"] = new if call["tool"] == old else call["tool"]
 
@@ -106,7 +107,7 @@ def parameters(forgery: Forgery, number: int) -> str:
     values = NUMBERS + NUMBERS_BELOW
     first, second, one, two = cell(number, len(PARAMETERS), len(PARAMETERS), len(values), len(values))
     chosen = {PARAMETERS[first]: values[one], PARAMETERS[second]: values[two]}
-    forgery.info["policy"]["parameters"].update(chosen)
+    forgery.info["calibration"]["parameters"].update(chosen)
     return f"policy {chosen}"
 
 
@@ -125,7 +126,7 @@ def options(forgery: Forgery, number: int) -> str:
 def extremes(forgery: Forgery, number: int) -> str:
     """Numbers at the ends of what is allowed, in many places at once."""
     chance = random.Random(number)
-    policy, graph, head = forgery.info["policy"]["parameters"], forgery.map("graph"), forgery.map("head")
+    policy, graph, head = forgery.info["calibration"]["parameters"], forgery.map("graph"), forgery.map("head")
     for stored in (policy, graph["options"]):
         for name in RANGES.keys() & stored.keys():
             low, high = RANGES[name]
@@ -246,8 +247,8 @@ def knots(forgery: Forgery, number: int) -> str:
         None, [0, 0], [1, 1], [0, 1e-45], [0.5], [], [1, 0], [0, 2], [-1, 1], [0] * 500_000, [0.999999, 1],
     ]  # fmt: skip
     first, second = cell(number, len(maps), len(quantiles))
-    stored = forgery.info["policy"]["parameters"]
-    stored["knots"] = pack(np.array(maps[first]).reshape(-1, 2), "<f4")
+    stored = forgery.info["calibration"]["parameters"]
+    stored["calibration_map"] = pack(np.array(maps[first]).reshape(-1, 2), "<f4")
     if quantiles[second] is not None:
         stored["right_probabilities"] = pack(quantiles[second], "<f4")
     return f"knots {str(maps[first])[:40]}, quantiles {str(quantiles[second])[:40]}"
@@ -285,6 +286,6 @@ CONSISTENT: dict[str, Family] = {
     "contexts": contexts,
     "labels": labels,
     "few": few,
-    "knots": knots,
+    "calibration_map": knots,
     "vectors": vectors,
 }

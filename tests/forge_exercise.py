@@ -184,7 +184,7 @@ def decide(runtime: edgeret.Runtime, query: str, policies: Sequence[str]) -> Non
 def search(runtime: edgeret.Runtime, query: str) -> None:
     """Three hits, all, and by clauses."""
     for k, clauses in ((3, False), (len(runtime.tools), False), (len(runtime.tools) + 1, True)):
-        hits = runtime.search(query, k, clauses=clauses)
+        hits = runtime.search(query, k, strategy="clauses" if clauses else "description")
         sane(len(hits) == min(k, len(runtime.tools)), "hits", len(hits))
         sane({hit.tool for hit in hits} <= set(runtime.tools), "unknown-hit")
         sane(all(-1.02 < hit.similarity < 1.02 for hit in hits), "no-cosine", [hit.similarity for hit in hits])

@@ -30,7 +30,7 @@ NAMES = (
     "-", "---", "a b", "é", "a\nb", "encoder.onnx", "ENCODER.ONNX", "a\\b", "C:x", "\x1b[31m", "-rf", "a:b", "١٢٣", "Ⅷ",
 )  # fmt: skip
 ROLES = (
-    "encoder", "tokenizer", "tools", "index", "graph", "head", "examples", "planner", "hnsw", "head-paper", "", "a\nb",
+    "encoder", "tokenizer", "tools", "index", "graph", "head", "exemplars", "planner", "hnsw", "", "a\nb",
     "planner-licence", "planner-licence-99", "\x1b[31m", "x" * 100_000, "Encoder", "encoder ", "\u202e", "manifest",
 )  # fmt: skip
 
@@ -109,7 +109,7 @@ def roles(forgery: Forgery, number: int) -> str:
 
 def sizes(forgery: Forgery, number: int) -> str:
     """Files that are much larger than their role can need, and entries that only say so."""
-    known = ("encoder", "tokenizer", "tools", "index", "graph", "head", "examples", "planner", "hnsw", "head-paper")
+    known = ("encoder", "tokenizer", "tools", "index", "graph", "head", "exemplars", "planner", "hnsw")
     row, where = cell(number, len(known) + 2, 3)
     role = (*known, "unknown", "planner-licence")[row]
     if where == 0:
@@ -137,7 +137,7 @@ def many(forgery: Forgery, number: int) -> str:
         role = ("index", "graph", "head")[number // 8 % 3]
         forgery.map(role)["unknown"] = more
     elif way == 3:
-        role = ("tools", "examples", "tokenizer")[number // 8 % 3]
+        role = ("tools", "exemplars", "tokenizer")[number // 8 % 3]
         forgery.trees[role] = Raw(b"[" + b"{}," * 20_000_000 + b"{}]")
     elif way == 4:
         count = 20_000

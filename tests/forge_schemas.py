@@ -157,10 +157,10 @@ def prompts(forgery: Forgery, number: int) -> str:
         *({"query": "find my file", "calls": [{"tool": text, "arguments": {text: 1}}]} for text in strings),
     )  # fmt: skip
     where, way = cell(number, 4, len(ways))
-    examples = forgery.json("examples")
+    examples = forgery.json("exemplars")
     if where == 3:
         most = max(1, MOST // len(encode_json(ways[way])))
-        forgery.trees["examples"] = [ways[way]] * min((1, 3, 20_000)[number % 3], most)
+        forgery.trees["exemplars"] = [ways[way]] * min((1, 3, 20_000)[number % 3], most)
     else:
         examples[(0, 1, -1)[where]] = ways[way]
     return f"example {where}: {str(ways[way])[:60]}"

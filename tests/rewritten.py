@@ -32,5 +32,5 @@ def changed(folder: Path, name: str, **values: object) -> None:
     info = dict(read_manifest(folder).info)
     role = name.split(".")[0]
     if role in ("graph", "head"):
-        info["policy"] = {**info["policy"], role: hashlib.sha256(data).hexdigest()}
+        info["calibration"] = {**info["calibration"], role: hashlib.sha256(data).hexdigest()}
     rewrite(folder, {name: data}, info)

@@ -47,11 +47,11 @@ def test_the_parity_gate_measured_a_faithful_encoder(real: Path) -> None:
 def test_fp32_vectors_are_those_of_sentence_transformers(runtime: Runtime) -> None:
     from sentence_transformers import SentenceTransformer
 
-    from edgeret.encoders.onnx import Encoder
+    from edgeret.encoders.onnx import OnnxEncoder
     from edgeret.encoders.providers import choose
 
     exported = export_encoder(find_card(DEFAULT_ENCODER), "fp32")
-    encoder = Encoder(exported.model, exported.tokenizer, exported.spec, choose(("cpu",), False, {}), 2)
+    encoder = OnnxEncoder(exported.model, exported.tokenizer, exported.spec, choose(("cpu",), False, {}), 2)
     texts = ["Mail the minutes to Ana", "日本語も少し", "x " * 400]
     expected = SentenceTransformer(str(exported.model_folder), device="cpu").encode(texts, normalize_embeddings=True)
     found = np.stack([encoder.encode(text) for text in texts])

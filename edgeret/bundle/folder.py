@@ -1,11 +1,12 @@
 """A folder held open: its files come from the very folder that was opened, whatever is put in its place meanwhile.
 
-Knows nothing of what the files are. Links inside the folder are refused, since they lead out of it; so is whatever is
-no regular file, without waiting for it.
+Knows nothing of what the files are. Links are refused but for those that `links` allows; so is whatever is no regular
+file, without waiting for it.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Callable, Iterator
@@ -13,17 +14,22 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, TypeVar
 
+from edgeret.bundle.layout import MANIFEST
+from edgeret.bundle.links import link_text, open_linked
 from edgeret.errors import BundleError
 
 _FILE_FLAGS = ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY", "O_CLOEXEC")  # a pipe in a file's place must not make us wait
 _ATTEMPTS = 100
+_VERSION = "..data"  # where a Kubernetes volume exchanges all files in one step, under the folder that stays
+_Identity = tuple[int, int, str | None]
+_ARCHIVES = {b"PK": "a zip archive; unpack it first", b"\x1f\x8b": "a gzip archive; unpack it first"}
 _Result = TypeVar("_Result")
 
 
 class Folder:
     """An open folder. Use `in_folder`."""
 
-    def __init__(self, path: Path, descriptor: int | None, identity: tuple[int, int]) -> None:
+    def __init__(self, path: Path, descriptor: int | None, identity: _Identity) -> None:
         self.path = path
         self._descriptor = descriptor
         self._identity = identity
@@ -33,15 +39,12 @@ class Folder:
         file = self.path / name
         flags = os.O_RDONLY | sum(getattr(os, flag, 0) for flag in _FILE_FLAGS)
         try:
-            if self._descriptor is None:
-                descriptor = os.open(file, flags)
-            else:
-                descriptor = os.open(name, flags, dir_fd=self._descriptor)
+            inside = self._descriptor
+            descriptor = os.open(file, flags) if inside is None else _open_in(inside, name, flags)
         except FileNotFoundError:
             raise BundleError(f"{file}: missing; {remedy}") from None
         except OSError as error:
-            reason = "a symbolic link" if file.is_symlink() else error.strerror
-            raise BundleError(f"{file}: cannot be read ({reason}); {remedy}") from None
+            raise BundleError(f"{file}: cannot be read ({error.strerror}); {remedy}") from None
         try:
             status = os.fstat(descriptor)
             if not stat.S_ISREG(status.st_mode):
@@ -57,7 +60,7 @@ class Folder:
     def was_replaced(self) -> bool:
         """Whether another folder, or none, is there by now."""
         try:
-            return _identity(self.path.stat()) != self._identity
+            return _identity(self.path.stat(), link_text(self.path / _VERSION)) != self._identity
         except OSError:
             return True
 
@@ -92,15 +95,15 @@ def _opened(path: Path) -> Iterator[Folder]:
         try:
             if os.open in os.supports_dir_fd:
                 descriptor = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-                identity = _identity(os.fstat(descriptor))
+                identity = _identity(os.fstat(descriptor), link_text(_VERSION, descriptor))
             else:
-                identity = _identity(place.stat())
+                identity = _identity(place.stat(), link_text(place / _VERSION))
         except FileNotFoundError:
             if attempt and not os.path.lexists(path) and not os.path.lexists(set_aside(path)):
                 break
             continue
         except OSError as error:
-            raise BundleError(f"{path}: not a bundle ({error.strerror}); name a bundle's folder") from None
+            raise BundleError(f"{path}: not a bundle: {_told(path) or f'{error.strerror}; name its folder'}") from None
         try:
             yield Folder(place, descriptor, identity)
         finally:
@@ -110,5 +113,27 @@ def _opened(path: Path) -> Iterator[Folder]:
     raise BundleError(f"{path}: not a bundle (no such folder); make one with: edgeret-export build -o {path}")
 
 
-def _identity(status: os.stat_result) -> tuple[int, int]:
-    return status.st_dev, status.st_ino
+def _open_in(folder: int, name: str, flags: int) -> int:
+    try:
+        return os.open(name, flags, dir_fd=folder)
+    except OSError as error:
+        if error.errno not in (errno.ELOOP, errno.EMLINK):  # what systems say of a link that must not be followed
+            raise
+        return open_linked(folder, name, flags)
+
+
+def _told(path: Path) -> str | None:
+    """What was named in a folder's place, if it is something that people take for a bundle."""
+    try:
+        if not path.is_file():
+            return None
+        if (path.parent / MANIFEST).is_file():
+            return f"a file in one; name its folder: {path.parent}"
+        with path.open("rb") as stream:
+            return _ARCHIVES.get(stream.read(2))
+    except OSError:
+        return None
+
+
+def _identity(status: os.stat_result, version: str | None) -> _Identity:
+    return status.st_dev, status.st_ino, version

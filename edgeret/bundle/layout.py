@@ -9,12 +9,13 @@ from typing import Any
 
 import msgpack
 
+from edgeret.bundle import roles
 from edgeret.bundle.codec import pack
 from edgeret.errors import BundleError
 
 MAGIC = "edgeret-bundle"
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 
 MANIFEST = "manifest"
 
@@ -25,25 +26,21 @@ MAX_FILES = 256
 MAX_FILE_BYTES = 16 << 30
 
 MAX_ROLE_BYTES: Mapping[str, int] = {
-    "encoder": 2 << 30,
-    "tokenizer": 64 << 20,
-    "tools": 64 << 20,
-    "index": 256 << 20,
-    "hnsw": 512 << 20,
-    "graph": 256 << 20,
-    "head": 256 << 20,
-    "head-paper": 256 << 20,
-    "head-static": 256 << 20,
-    "examples": 4 << 20,
-    "planner": MAX_FILE_BYTES,
+    roles.ENCODER: 2 << 30,
+    roles.TOKENIZER: 64 << 20,
+    roles.TOOLS: 64 << 20,
+    roles.INDEX: 256 << 20,
+    roles.HNSW: 512 << 20,
+    roles.GRAPH: 256 << 20,
+    roles.HEAD: 256 << 20,
+    roles.EXEMPLARS: 4 << 20,
+    roles.PLANNER: MAX_FILE_BYTES,
 }
 """The roles that readers know, and how large their files may be; judged by the manifest before anything is read."""
 
-LARGE_ROLES = frozenset({"planner"})
+LARGE_ROLES = frozenset({roles.PLANNER})
 """Files that stay on disk until they are needed, since they would fill the memory; they are verified all the same."""
 
-SPARE_ROLES = frozenset({"head-paper", "head-static"})
-"""Files that no decision needs; they are read where they are asked for by name."""
 
 BLOCK = 1 << 20
 

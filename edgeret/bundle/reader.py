@@ -18,6 +18,7 @@ from typing import Any, BinaryIO
 
 import msgpack
 
+from edgeret.bundle import roles
 from edgeret.bundle.codec import unpack
 from edgeret.bundle.folder import Folder, in_folder
 from edgeret.bundle.layout import (
@@ -32,7 +33,6 @@ from edgeret.bundle.layout import (
     MAX_MANIFEST_BYTES,
     MAX_ROLE_BYTES,
     REBUILD,
-    SPARE_ROLES,
     FileEntry,
     Manifest,
     check_name,
@@ -112,14 +112,16 @@ class Bundle:
 
     def fingerprint(self) -> str:
         """The encoder's fingerprint, which index, graph and head must repeat."""
-        return str(get(get(self.manifest.info, "encoder", dict, str(self.path)), "fingerprint", str, str(self.path)))
+        return str(
+            get(get(self.manifest.info, roles.INFO_ENCODER, dict, str(self.path)), "fingerprint", str, str(self.path))
+        )
 
 
-def open_bundle(path: str | Path, *, content_hash: str | None = None, spare: bool = False) -> Bundle:
+def open_bundle(path: str | Path, *, content_hash: str | None = None) -> Bundle:
     """Reads and verifies a bundle. Raises BundleError at the first thing that is not as it was written.
 
-    With `content_hash` (hex) it must be that very bundle; this is checked before any other file is opened. Files of
-    SPARE_ROLES are read if `spare`. Should a writer put another bundle in its place meanwhile, that one is read.
+    With `content_hash` (hex) it must be that very bundle; this is checked before any other file is opened. Should a
+    writer put another bundle in its place meanwhile, that one is read.
     """
     path = Path(path)
 
@@ -130,7 +132,7 @@ def open_bundle(path: str | Path, *, content_hash: str | None = None, spare: boo
         for entry in manifest.files:
             if entry.role in LARGE_ROLES:
                 large[entry.role] = LargeFile(_open_verified(folder, entry), entry, f"{path / entry.name}")
-            elif entry.role in MAX_ROLE_BYTES and (spare or entry.role not in SPARE_ROLES):
+            elif entry.role in MAX_ROLE_BYTES:
                 contents[entry.name] = _read_verified(folder, entry)
         return Bundle(path, manifest, contents, large)
 

@@ -57,6 +57,8 @@ def _check_replaceable(folder: Path, overwrite: bool) -> None:
         raise InputError(f"{folder}: exists already and is no bundle; choose another folder") from None
     if not overwrite:
         raise InputError(f"{folder}: exists already; give --force to replace the bundle")
+    if any(file.is_symlink() for file in folder.iterdir()):
+        raise InputError(f"{folder}: not replaced, since its files are links of somebody else's; choose another folder")
     if strays:
         raise InputError(
             f"{folder}: not replaced, since it holds more than the bundle: {', '.join(map(repr, strays[:5]))}; "

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from edgeret.errors import EdgeretError, InputError, MissingExtraError
-from edgeret.quoting import UNSEEN, visible
+from edgeret.quoting import UNSEEN, quoted, suggestion, visible
 
 Handler = Callable[[argparse.Namespace], Mapping[str, Any]]
 """A command: takes the parsed arguments and returns its result as JSON-ready data."""
@@ -32,6 +32,13 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         """Prints the line and exits with 2."""
         self.exit(2, f"{self.prog}: {message}. See: {self.prog} --help\n")
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        try:
+            super()._check_value(action, value)
+        except argparse.ArgumentError as error:
+            hint = suggestion(str(value), map(str, action.choices or ()))
+            raise argparse.ArgumentError(action, f"{error.message}{hint}") from None
 
 
 def add_command(
@@ -52,7 +59,9 @@ def run(parser: argparse.ArgumentParser, argv: Sequence[str] | None = None, extr
     A library that is not installed is reported as the missing `extra` that brings it. SIGTERM ends a command as Ctrl-C
     does, so that what it began is cleaned up.
     """
-    arguments = parser.parse_args(argv)
+    arguments, extra_words = parser.parse_known_args(argv)
+    if extra_words:
+        parser.error(f"unrecognized arguments: {' '.join(extra_words)}{_quote_the_query(arguments, extra_words)}")
     arguments.argv = list(sys.argv[1:] if argv is None else argv)
     try:
         with _ended_by_sigterm():
@@ -74,12 +83,27 @@ def run(parser: argparse.ArgumentParser, argv: Sequence[str] | None = None, extr
     return 0 if result.get("ok", True) else 1
 
 
+def _quote_the_query(arguments: argparse.Namespace, extra_words: Sequence[str]) -> str:
+    """What to do if the words that were too many belong to a query without quotes."""
+    if "query" not in arguments or any(word.startswith("-") for word in extra_words):
+        return ""
+    return f"; quote the query: {quoted(' '.join((arguments.query, *extra_words)))}"
+
+
+def warn(message: str) -> None:
+    """One line on stderr about what is no error, but should be known."""
+    print(_one_line(f"warning: {message}"), file=sys.stderr)  # noqa: T201
+
+
 def _complain(parser: argparse.ArgumentParser, message: str, code: int) -> int:
     """One line on stderr, whatever a stranger's file made the message hold."""
-    line = visible(" ".join(message.split()))
-    shown = line if len(line) <= MOST_CHARS else f"{line[:MOST_CHARS]}…"
-    print(f"{parser.prog}: {shown}", file=sys.stderr)  # noqa: T201
+    print(f"{parser.prog}: {_one_line(message)}", file=sys.stderr)  # noqa: T201
     return code
+
+
+def _one_line(message: str) -> str:
+    line = visible(" ".join(message.split()))
+    return line if len(line) <= MOST_CHARS else f"{line[:MOST_CHARS]}…"
 
 
 @contextlib.contextmanager

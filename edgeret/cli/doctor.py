@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from edgeret.bundle import roles
 from edgeret.bundle.codec import get_array
-from edgeret.bundle.layout import Manifest
+from edgeret.bundle.layout import MANIFEST, Manifest
+from edgeret.bundle.links import stations
 from edgeret.bundle.reader import unlisted
+from edgeret.encoders.base import MIN_COSINE
 from edgeret.errors import BundleError, EdgeretError
 from edgeret.fields import get, get_strings
 from edgeret.host import available_cpus, instruction_set
 from edgeret.inputs.query import check_query
+from edgeret.planner.reranker import rerank
 from edgeret.runtime.runtime import Runtime
-from edgeret.scoring.index import CROSSOVER, HNSW_ROLE, hnsw_available
+from edgeret.scoring.index import CROSSOVER, hnsw_available
 from edgeret.telemetry import came_too_late
 
-MIN_GOLDEN_COSINE: Mapping[str, float] = {"fp32": 0.9999, "fp16": 0.999, "int8": 0.98}
 MAX_GOLDEN = 16
 _DISTRIBUTIONS = (
     "edgeret",
@@ -48,7 +50,7 @@ def examine(runtime: Runtime) -> dict[str, Any]:
         _telemetry(),
         _index(runtime),
         _decision(runtime),
-        *([_planner(runtime)] if runtime.advisor.has_planner else []),
+        *([_planner(runtime)] if runtime.components.planner.exists else []),
     ]
     return {
         "ok": all(check["ok"] for check in checks),
@@ -70,14 +72,16 @@ def versions() -> dict[str, str]:
 
 
 def device(runtime: Runtime) -> dict[str, Any]:
-    """What the runtime runs on, for reports: machine, CPUs, instruction set, threads, actual providers."""
+    """What the runtime runs on, for reports: machine, CPUs, instruction set, threads, providers as requested and as
+    they run."""
     return {
         "machine": platform.machine(),
         "system": f"{platform.system()} {platform.release()}",
         "cpus": available_cpus(),
         "instruction_set": instruction_set(),
-        "threads": runtime.encoder.threads,
-        "providers": list(runtime.encoder.providers),
+        "threads": runtime.components.encoder.threads,
+        "providers": list(runtime.components.encoder.providers),
+        "providers_requested": list(runtime.components.encoder.requested),
     }
 
 
@@ -87,16 +91,16 @@ def golden_cosines(runtime: Runtime) -> list[float]:
     if not queries:
         return []
     where = f"{runtime.path} (golden)"
-    shape = (len(queries), runtime.encoder.spec.dimension)
-    vectors = get_array(get(runtime.manifest.info, "golden", dict, where), "vectors", "<f4", shape, where)
-    return [float(runtime.encoder.encode(q) @ v) for q, v in zip(queries, vectors, strict=True)]
+    shape = (len(queries), runtime.components.encoder.spec.dimension)
+    vectors = get_array(get(runtime.manifest.info, roles.INFO_GOLDEN, dict, where), "vectors", "<f4", shape, where)
+    return [float(runtime.components.encoder.encode(q) @ v) for q, v in zip(queries, vectors, strict=True)]
 
 
 def _golden_queries(runtime: Runtime) -> tuple[str, ...]:
-    if "golden" not in runtime.manifest.info:
+    if roles.INFO_GOLDEN not in runtime.manifest.info:
         return ()
     where = f"{runtime.path} (golden)"
-    queries = get_strings(get(runtime.manifest.info, "golden", dict, where), "queries", where)
+    queries = get_strings(get(runtime.manifest.info, roles.INFO_GOLDEN, dict, where), "queries", where)
     if len(queries) > MAX_GOLDEN:
         raise BundleError(f"{where}: {len(queries)} queries, at most {MAX_GOLDEN} are allowed; build the bundle again")
     return tuple(check_query(query, where) for query in queries)
@@ -104,7 +108,9 @@ def _golden_queries(runtime: Runtime) -> tuple[str, ...]:
 
 def stray_files(folder: Path, manifest: Manifest) -> dict[str, Any]:
     """A check that a bundle's folder holds nothing that its manifest does not list."""
-    strays = unlisted(folder, manifest)
+    names = (MANIFEST, *(entry.name for entry in manifest.files))
+    passed = {station for name in names for station in stations(folder, name)}
+    strays = [name for name in unlisted(folder, manifest) if name not in passed]
     detail = f"not in the manifest: {', '.join(strays[:5])}; delete them" if strays else "no file beside those listed"
     return _check("no stray files", not strays, detail)
 
@@ -117,7 +123,7 @@ def _golden(runtime: Runtime) -> dict[str, Any]:
     cosines = golden_cosines(runtime)
     if not cosines:
         return _check("golden vectors", True, "none in this bundle, so there is nothing to compare with")
-    floor = MIN_GOLDEN_COSINE.get(runtime.encoder.spec.precision, 0.98)
+    floor = MIN_COSINE[runtime.components.encoder.spec.precision]
     worst = min(cosines)
     detail = f"cosine to the build host's vectors at least {worst:.5f} over {len(cosines)} queries, {floor} needed"
     if not worst >= floor:
@@ -126,7 +132,7 @@ def _golden(runtime: Runtime) -> dict[str, Any]:
 
 
 def _instructions(runtime: Runtime) -> dict[str, Any]:
-    spec, here = runtime.encoder.spec, instruction_set()
+    spec, here = runtime.components.encoder.spec, instruction_set()
     if spec.precision != "int8" or spec.instruction_set == here:
         return _check("instruction set", True, f"{spec.precision} for {spec.instruction_set}, this CPU has {here}")
     detail = f"int8 was made for {spec.instruction_set}, this CPU has {here}: speed and, a little, vectors may differ"
@@ -151,8 +157,8 @@ def _telemetry() -> dict[str, Any]:
 
 
 def _index(runtime: Runtime) -> dict[str, Any]:
-    detail = f"{runtime.index.kind} over {len(runtime.index.names)} tools"
-    if runtime.manifest.file(HNSW_ROLE) and len(runtime.index.names) >= CROSSOVER and not hnsw_available():
+    detail = f"{runtime.components.index.kind} over {len(runtime.components.index.names)} tools"
+    if runtime.manifest.file(roles.HNSW) and len(runtime.components.index.names) >= CROSSOVER and not hnsw_available():
         detail += "; the bundle's HNSW graph is not used. Install it with: pip install 'edgeret[hnsw]'"
     return _check("index", True, detail)
 
@@ -169,7 +175,8 @@ def _planner(runtime: Runtime) -> dict[str, Any]:
     """Whether the planner can be loaded and asked; the heads decide without it, but the bundle promised one."""
     task = runtime.task("find a file and send it")
     try:
-        usage = runtime.advisor.ask(task.prompt(), task.candidates(4), alone=True)[1]
+        planner, parameters = runtime.components.planner.get(), runtime.components.reranking
+        usage = rerank(planner, task.prompt(), task.candidates(4), parameters, alone=True)[1]
     except EdgeretError as error:
         return _check("planner", False, str(error))
     return _check("planner", True, f"answered in {usage.ms:.0f} ms, {usage.tokens_evaluated} tokens read")

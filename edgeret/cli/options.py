@@ -1,15 +1,40 @@
-"""Options that several commands share, and what they ask for. Prints nothing."""
+"""Options that several commands share, and what they ask for. Prints nothing but what was asked for and not had."""
 
 from __future__ import annotations
 
 import argparse
 import json
 
+from edgeret.cli.console import warn
 from edgeret.encoders.providers import NAMES
 from edgeret.errors import InputError
+from edgeret.runtime.options import COVERAGE
 from edgeret.runtime.runtime import Runtime, load
-from edgeret.runtime.task import COVERAGE
 from edgeret.scoring.index import INDEX_KINDS
+
+
+def positive(text: str) -> int:
+    """A whole number from 1, for argparse."""
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"must be at least 1, found {value}")
+    return value
+
+
+def probability(text: str) -> float:
+    """A number from 0 to 1, for argparse."""
+    value = float(text)
+    if not 0 <= value <= 1:
+        raise argparse.ArgumentTypeError(f"must lie between 0 and 1, found {value:g}")
+    return value
+
+
+def coverage(text: str) -> float:
+    """A number between 0 and 1 that is neither, for argparse."""
+    value = probability(text)
+    if value in (0, 1):
+        raise argparse.ArgumentTypeError(f"must lie above 0 and below 1, found {value:g}")
+    return value
 
 
 def add_runtime_options(parser: argparse.ArgumentParser) -> None:
@@ -22,7 +47,9 @@ def add_runtime_options(parser: argparse.ArgumentParser) -> None:
         "--index", choices=INDEX_KINDS, default="auto", help="how tools are searched (default: %(default)s)"
     )
     parser.add_argument("--allow-fallback", action="store_true", help="run on the CPU where the provider cannot be had")
-    parser.add_argument("--threads", type=int, metavar="N", help="CPU threads (default: what this process may use)")
+    parser.add_argument(
+        "--threads", type=positive, metavar="N", help="CPU threads (default: what this process may use)"
+    )
     parser.add_argument(
         "--gpu-layers", type=int, default=0, metavar="N", help="planner layers on a GPU (default: 0; -1: all)"
     )
@@ -37,10 +64,9 @@ def add_content_hash(parser: argparse.ArgumentParser) -> None:
 
 
 def load_runtime(arguments: argparse.Namespace) -> Runtime:
-    """The runtime that the options of `add_runtime_options` ask for."""
-    if arguments.threads is not None and arguments.threads < 1:
-        raise InputError(f"--threads must be at least 1, found {arguments.threads}")
-    return load(
+    """The runtime that the options of `add_runtime_options` ask for; says on stderr where it fell back to another
+    provider than the first one."""
+    runtime = load(
         arguments.bundle,
         providers=arguments.provider or ("cpu",),
         allow_fallback=arguments.allow_fallback,
@@ -50,6 +76,10 @@ def load_runtime(arguments: argparse.Namespace) -> Runtime:
         content_hash=arguments.content_hash,
         index=arguments.index,
     )
+    asked, running = runtime.components.encoder.requested[0], runtime.components.encoder.providers[0]
+    if running != asked:
+        warn(f"asked for {asked}, running on {running}")
+    return runtime
 
 
 def parse_history(text: str) -> list[str]:
@@ -75,7 +105,7 @@ def add_mask_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--coverage",
-        type=float,
+        type=coverage,
         default=COVERAGE,
         metavar="C",
         help="how often the mask should hold what is right (default: %(default)s)",

@@ -11,13 +11,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeret.bundle import roles
 from edgeret.bundle.codec import get_array
 from edgeret.bundle.reader import Bundle
 from edgeret.cli.console import write_whole
 from edgeret.cli.pages import render
 from edgeret.cli.tool_map import tool_map
 from edgeret.errors import BundleError
-from edgeret.scoring.graph import GLOBAL, PADDING, ROLE, Graph, load_graph
+from edgeret.scoring.graph import GLOBAL, PADDING, Graph, load_graph
 from edgeret.scoring.index import Index, load_index
 from edgeret.types import END, START
 
@@ -32,7 +33,7 @@ def draw(bundle: Bundle, target: Path) -> None:
     if not set(graph.labels) <= {*index.names, END} or graph.centroids.shape[1] != index.vectors.shape[1]:
         raise BundleError(f"{bundle.path}: graph and index do not belong together; build the bundle again")
     transitions = graph.transitions()
-    counts = bundle.manifest.info.get("counts")
+    counts = bundle.manifest.info.get(roles.INFO_COUNTS)
     shown = counts.get("demonstrations") if isinstance(counts, dict) else None
     text = render(
         "picture.html",
@@ -52,8 +53,8 @@ def draw(bundle: Bundle, target: Path) -> None:
 def clusters_told(bundle: Bundle) -> str:
     """How many clusters the graph has, for people; where several clusterings are read together: "432 (2 × 216)".
     Raises BundleError for a graph without centroids."""
-    total = len(get_array(bundle.map(ROLE), "centroids", "<f4", (None, None), f"{bundle.path} ({ROLE})"))
-    counts = bundle.manifest.info.get("counts")
+    total = len(get_array(bundle.map(roles.GRAPH), "centroids", "<f4", (None, None), f"{bundle.path} ({roles.GRAPH})"))
+    counts = bundle.manifest.info.get(roles.INFO_COUNTS)
     each = counts.get("clusters") if isinstance(counts, dict) else None
     if isinstance(each, int) and 0 < each < total and total % each == 0:
         return f"{total} ({total // each} × {each})"

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.errors import BundleError
 from edgeret.fields import get
+from edgeret.stopwatch import Stopwatch
 from edgeret.types import SEGMENTS
 
 OUTPUT, TOKENS_OUTPUT = "sentence_embedding", "token_embeddings"
 
 MAX_DIMENSION, MAX_TOKENS, MAX_PREFIX = 1 << 16, 8192, 1000
 
+MIN_COSINE: Mapping[str, float] = {"fp32": 0.9999, "fp16": 0.999, "int8": 0.98}
+"""By precision: what a vector's cosine to the original's, or on a device to the build host's, must at least be."""
 POOLINGS, PRECISIONS = ("mean", "cls", "max", "lasttoken"), ("fp32", "fp16", "int8")
 
 
@@ -82,3 +86,29 @@ def segment_means(tokens: NDArray[np.float32]) -> NDArray[np.float32]:
         means = np.add.reduceat(words, [-(-j * len(words) // SEGMENTS) for j in range(SEGMENTS)], axis=0)
     means /= np.sqrt(np.maximum(np.einsum("ij,ij->i", means, means), np.float32(1e-24)))[:, None]
     return means
+
+
+class Encoder(Protocol):
+    """Text to unit vectors. Immutable, and safe to use from several threads."""
+
+    spec: EncoderSpec
+    threads: int
+    requested: tuple[str, ...]
+
+    @property
+    def providers(self) -> tuple[str, ...]:
+        """What it really runs on, first the one that counts."""
+
+    def encode(self, text: str) -> NDArray[np.float32]:
+        """The unit vector of a query, float32 (dimension,)."""
+
+    def encode_query(self, text: str, watch: Stopwatch | None = None) -> tuple[NDArray[np.float32], bool]:
+        """Unit vectors of a query and of its parts, float32 (1 + SEGMENTS, dimension), and whether only its beginning
+        was read."""
+
+    def encode_batch(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Unit vectors of many queries, float32 (len(texts), dimension), for bulk work. Raises InputError where only
+        one at a time can be had."""
+
+    def encode_tools(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Unit vectors of tool texts, float32 (len(texts), dimension)."""

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from edgeret.bundle import roles
 from edgeret.bundle.layout import encoder_fingerprint
 from edgeret.bundle.reader import Bundle
 from edgeret.encoders.base import EncoderSpec
-from edgeret.encoders.onnx import ROLE, TOKENIZER_ROLE, Encoder
+from edgeret.encoders.onnx import OnnxEncoder
 from edgeret.encoders.providers import ProviderChoice
 from edgeret.errors import BundleError
 from edgeret.fields import get
@@ -17,26 +18,28 @@ SAMPLE, SAMPLE_CHARACTERS = "find a file and send it", 1000
 """A text to try an encoder with, and how much of the bundle's own is used."""
 
 
-def load_encoder(bundle: Bundle, choice: ProviderChoice, threads: int, static_tokens: int | None = None) -> Encoder:
+def load_encoder(bundle: Bundle, choice: ProviderChoice, threads: int, static_tokens: int | None = None) -> OnnxEncoder:
     """The bundle's encoder, tried on one text. Raises BundleError or ProviderError."""
     where = f"{bundle.path} (encoder)"
-    spec = EncoderSpec.from_dict(get(get(bundle.manifest.info, "encoder", dict, where), "spec", dict, where), where)
-    model, tokenizer = bundle.read(ROLE), bundle.read(TOKENIZER_ROLE)
+    spec = EncoderSpec.from_dict(
+        get(get(bundle.manifest.info, roles.INFO_ENCODER, dict, where), "spec", dict, where), where
+    )
+    model, tokenizer = bundle.read(roles.ENCODER), bundle.read(roles.TOKENIZER)
     hashes = {entry.role: entry.sha256 for entry in bundle.manifest.files}
-    fingerprint = encoder_fingerprint(spec.to_dict(), hashes[ROLE], hashes[TOKENIZER_ROLE])
+    fingerprint = encoder_fingerprint(spec.to_dict(), hashes[roles.ENCODER], hashes[roles.TOKENIZER])
     if fingerprint != bundle.fingerprint():
         raise BundleError(
             f"{where}: its fingerprint is {fingerprint[:12]}…, the manifest says {bundle.fingerprint()[:12]}…; "
             "weights, tokenizer or settings were exchanged: build the bundle again"
         )
-    encoder = Encoder(model, tokenizer, spec, choice, threads, static_tokens, where)
-    encoder.embed_segments(encoder.tokenize(spec.query_prefix + _sample(bundle.manifest.info)))
+    encoder = OnnxEncoder(model, tokenizer, spec, choice, threads, static_tokens, where)
+    encoder.encode_query(_sample(bundle.manifest.info))
     return encoder
 
 
 def _sample(info: Mapping[str, Any]) -> str:
     """The first golden query, or a text of our own; whoever decides needs no golden queries."""
-    golden = info.get("golden")
+    golden = info.get(roles.INFO_GOLDEN)
     queries = golden.get("queries") if isinstance(golden, dict) else None
     first = queries[0] if isinstance(queries, list) and queries else None
     return first[:SAMPLE_CHARACTERS] if isinstance(first, str) and first.strip() else SAMPLE

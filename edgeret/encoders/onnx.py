@@ -18,18 +18,18 @@ from numpy.typing import NDArray
 from edgeret.encoders.base import OUTPUT, TOKENS_OUTPUT, EncoderSpec, segment_means
 from edgeret.encoders.providers import ProviderChoice, create_session, import_onnxruntime, name_of
 from edgeret.errors import BundleError, InputError
+from edgeret.stopwatch import Stopwatch
 from edgeret.types import SEGMENTS
 
 STATIC_TOKENS = 128
 NOWHERE = f"{os.devnull}/edgeret"
 REBUILD = "build the bundle again"
-ROLE, TOKENIZER_ROLE = "encoder", "tokenizer"
 UNIT_TOLERANCE = 0.01
 """By how much the squared length of a vector may differ from 1."""
 
 
-class Encoder:
-    """An embedding model. Immutable after construction and safe to use from several threads."""
+class OnnxEncoder:
+    """An embedding model on ONNX Runtime. Immutable after construction and safe to use from several threads."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class Encoder:
         self.threads = threads
         self._where = where
         self._static = static_tokens or (STATIC_TOKENS if choice.static else None)
-        longest = min(spec.max_tokens, self._static or spec.max_tokens)
+        self._longest = longest = min(spec.max_tokens, self._static or spec.max_tokens)
         tokenizer_file.check(tokenizer, longest, f"{where}: tokenizer")
         onnx_file.check(model, self._static or longest, where)
         options = ort.SessionOptions()
@@ -79,6 +79,7 @@ class Encoder:
             options.add_free_dimension_override_by_name("batch_size", 1)
             options.add_free_dimension_override_by_name("sequence_length", self._static)
         self._session = create_session(model, choice, options)
+        self.requested = choice.requested
         self._bound = choice.bound
         self._inputs = frozenset(i.name for i in self._session.get_inputs())
         outputs = {o.name: o.type for o in self._session.get_outputs()}
@@ -102,8 +103,15 @@ class Encoder:
     def tokenize(self, text: str) -> NDArray[np.int64]:
         """Token ids of `text`, shape (tokens,), cut at the spec's `max_tokens`. Raises BundleError if the tokenizer
         fails."""
+        return self._tokens(text)[0]
+
+    def _tokens(self, text: str) -> tuple[NDArray[np.int64], bool]:
+        """Token ids, and whether some were cut off."""
         try:
-            return np.array(self._tokenizer.encode(text).ids, dtype=np.int64)
+            encoding = self._tokenizer.encode(text)
+            return np.array(encoding.ids, dtype=np.int64), len(encoding.ids) == self._longest and bool(
+                encoding.overflowing
+            )
         except (KeyboardInterrupt, SystemExit):
             raise
         except BaseException as error:  # a Rust panic is no Exception
@@ -131,17 +139,17 @@ class Encoder:
         rows[1:] = segment_means(words)
         return rows
 
-    def embed_batch(self, batch: Sequence[NDArray[np.int64]]) -> NDArray[np.float32]:
-        """Unit vectors of several texts in one run, float32 (len(batch), dimension), padded to the longest.
+    def encode_batch(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Unit vectors of several queries in one run, float32 (len(texts), dimension), padded to the longest.
 
         For bulk work where throughput counts: with int8 a vector depends, a little, on its neighbours. Raises
         InputError where shapes are static.
         """
         if self._static is not None:
             raise InputError("this encoder takes one text at a time: its shapes are static")
-        if not batch:
+        if not texts:
             return np.zeros((0, self.spec.dimension), np.float32)
-        vectors = self._run(batch, [OUTPUT])[0]
+        vectors = self._run([self.tokenize(self.spec.query_prefix + text) for text in texts], [OUTPUT])[0]
         for squared in np.einsum("ij,ij->i", vectors, vectors).tolist():
             self._check_unit(squared)
         return vectors
@@ -192,7 +200,17 @@ class Encoder:
 
     def encode(self, text: str) -> NDArray[np.float32]:
         """The unit vector of a query's text, float32 (dimension,); the spec's query prefix is put before it."""
-        return self.embed(self.tokenize(self.spec.query_prefix + text))
+        return self.embed(self._tokens(self.spec.query_prefix + text)[0])
+
+    def encode_query(self, text: str, watch: Stopwatch | None = None) -> tuple[NDArray[np.float32], bool]:
+        """The unit vectors of a query and of its parts as `embed_segments` gives them, and whether only the query's
+        beginning was read. `watch` is told of the stages `tokenize` and `encode`."""
+        watch = watch or Stopwatch()
+        ids, cut = self._tokens(self.spec.query_prefix + text)
+        watch.lap("tokenize")
+        rows = self.embed_segments(ids)
+        watch.lap("encode")
+        return rows, cut
 
     def encode_tools(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Unit vectors of tool texts, float32 (len(texts), dimension)."""

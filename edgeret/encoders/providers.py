@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from edgeret.errors import MissingExtraError, ProviderError
+from edgeret.quoting import suggestion
 
 NAMES: Mapping[str, str] = {
     "cpu": "CPUExecutionProvider",
@@ -24,6 +25,7 @@ NAMES: Mapping[str, str] = {
     "nnapi": "NnapiExecutionProvider",
     "xnnpack": "XnnpackExecutionProvider",
 }
+_SHORT = {full.lower(): name for name, full in NAMES.items()}
 STATIC_SHAPES = frozenset({"qnn", "nnapi", "coreml"})
 """Providers that compile a graph for fixed shapes; with dynamic ones they hand the work back to the CPU."""
 DEVICE_MEMORY = frozenset({"cuda", "tensorrt", "rocm", "migraphx"})
@@ -32,21 +34,28 @@ DEVICE_MEMORY = frozenset({"cuda", "tensorrt", "rocm", "migraphx"})
 
 @dataclass(frozen=True, slots=True)
 class ProviderChoice:
-    """The providers to ask ONNX Runtime for, in order, and their options."""
+    """The providers that were requested, in order, with their options; `missing` are those among them that this ONNX
+    Runtime was built without."""
 
     requested: tuple[str, ...]
     allow_fallback: bool = False
     options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    missing: tuple[str, ...] = ()
+
+    @property
+    def usable(self) -> tuple[str, ...]:
+        """The providers to ask ONNX Runtime for, in order; the CPU where none of those requested is left."""
+        return tuple(p for p in self.requested if p not in self.missing) or ("cpu",)
 
     @property
     def static(self) -> bool:
-        """Whether the first provider needs fixed shapes."""
-        return self.requested[0] in STATIC_SHAPES
+        """Whether the first usable provider needs fixed shapes."""
+        return self.usable[0] in STATIC_SHAPES
 
     @property
     def bound(self) -> bool:
-        """Whether the first provider computes in its own memory."""
-        return self.requested[0] in DEVICE_MEMORY
+        """Whether the first usable provider computes in its own memory."""
+        return self.usable[0] in DEVICE_MEMORY
 
 
 def import_onnxruntime() -> Any:
@@ -58,46 +67,58 @@ def import_onnxruntime() -> Any:
     return onnxruntime
 
 
-def choose(providers: Sequence[str], allow_fallback: bool, options: Mapping[str, Mapping[str, Any]]) -> ProviderChoice:
-    """Checks the names and that this ONNX Runtime was built with them. Raises ProviderError naming what there is."""
-    requested = tuple(p.lower() for p in providers)
+def choose(
+    providers: str | Sequence[str], allow_fallback: bool, options: Mapping[str, Mapping[str, Any]]
+) -> ProviderChoice:
+    """Checks the names and that this ONNX Runtime was built with them. A string is one provider; names are edgeret's or
+    ONNX Runtime's own, in any case. Raises ProviderError naming what there is."""
+    names = (providers,) if isinstance(providers, str) else providers
+    requested = tuple(dict.fromkeys(map(_short, names)))
+    options = {_short(name): values for name, values in options.items()}
     if not requested:
         raise ProviderError("no execution provider given; the plainest is 'cpu'")
     unknown = [p for p in (*requested, *options) if p not in NAMES]
     if unknown:
-        raise ProviderError(f"unknown execution provider '{unknown[0]}'; edgeret knows {', '.join(NAMES)}")
+        raise ProviderError(
+            f"unknown execution provider '{unknown[0]}'; edgeret knows {', '.join(NAMES)}"
+            + suggestion(unknown[0], NAMES)
+        )
     built_in = import_onnxruntime().get_available_providers()
-    missing = [p for p in requested if NAMES[p] not in built_in]
+    missing = tuple(p for p in requested if NAMES[p] not in built_in)
     if missing and not allow_fallback:
         raise ProviderError(f"execution provider '{missing[0]}' is not in this ONNX Runtime; {_remedy(built_in)}")
-    present = tuple(p for p in requested if p not in missing) or ("cpu",)
-    return ProviderChoice(present, allow_fallback, {p: o for p, o in options.items() if p in present})
+    return ProviderChoice(requested, allow_fallback, options, missing)
 
 
 def create_session(model: bytes, choice: ProviderChoice, session_options: Any) -> Any:
-    """An inference session that runs on `choice.requested[0]`.
+    """An inference session that runs on the first of `choice.usable`.
 
     Raises ProviderError when ONNX Runtime put another provider first, unless the choice allows it.
     """
     ort = import_onnxruntime()
-    chain = [NAMES[p] for p in choice.requested]
+    first = choice.usable[0]
+    chain = [NAMES[p] for p in choice.usable]
     if choice.allow_fallback and NAMES["cpu"] not in chain:
         chain.append(NAMES["cpu"])
-    options = [dict(choice.options.get(p, {})) for p in choice.requested]
+    options = [dict(choice.options.get(p, {})) for p in choice.usable]
     options += [{}] * (len(chain) - len(options))
     try:
         session = ort.InferenceSession(model, session_options, providers=chain, provider_options=options)
     except Exception as error:  # ONNX Runtime raises a different class a cause, all outside a common root
-        raise ProviderError(f"ONNX Runtime cannot start the encoder on {choice.requested[0]}: {error}") from None
+        raise ProviderError(f"ONNX Runtime cannot start the encoder on {first}: {error}") from None
     actual = session.get_providers()
     if actual[0] != chain[0] and not choice.allow_fallback:
         raise ProviderError(
-            f"asked for '{choice.requested[0]}', ONNX Runtime would silently run on {name_of(actual[0])}: "
+            f"asked for '{first}', ONNX Runtime would silently run on {name_of(actual[0])}: "
             f"its libraries or its device are missing here; {_remedy(actual)}"
         )
     if not choice.allow_fallback:
         session.disable_fallback()
     return session
+
+
+def _short(name: str) -> str:
+    return _SHORT.get(name.lower(), name.lower())
 
 
 def name_of(provider: str) -> str:
@@ -107,4 +128,7 @@ def name_of(provider: str) -> str:
 
 def _remedy(built_in: Sequence[str]) -> str:
     names = ", ".join(name_of(p) for p in built_in)
-    return f"available: {names}. Choose one of them, install its ONNX Runtime, or pass allow_fallback=True"
+    return (
+        f"available: {names}. Choose one of them, install its ONNX Runtime, or pass allow_fallback=True "
+        "(--allow-fallback)"
+    )

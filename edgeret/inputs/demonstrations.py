@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from edgeret.errors import InputError
-from edgeret.inputs.jsonl import list_field, parse_objects, plain, read_text, text_field
+from edgeret.inputs.fit import Misfits
+from edgeret.inputs.jsonl import list_field, parse_objects, plain, read_text, refuse_misspelling, text_field
 from edgeret.inputs.query import check_query
-from edgeret.quoting import quoted
-from edgeret.types import END, Call
+from edgeret.quoting import quoted, suggestion
+from edgeret.types import END, Call, Tool
 
 MAX_CALLS = 256
 """Of one plan; the longest of 7,140 public ones has 6."""
@@ -70,23 +71,43 @@ def read_demonstrations(path: str | Path, tools: Collection[str]) -> list[Demons
     Raises InputError at the first line that does not parse, calls an unknown tool, or whose links are no DAG along
     the order of the calls.
     """
-    path = Path(path)
-    known = frozenset(tools)
+    return [demonstration for _, demonstration in _placed(Path(path), frozenset(tools))]
+
+
+def read_and_check(path: str | Path, tools: Sequence[Tool]) -> tuple[list[Demonstration], Misfits]:
+    """The same, with a count of the arguments that do not fit their tools' parameters: public data has many, and for
+    the choice of a tool they do no harm."""
+    by_name, counted = {tool.name: tool for tool in tools}, Misfits()
     found: list[Demonstration] = []
+    for where, demonstration in _placed(Path(path), by_name):
+        counted.check(where, demonstration.calls, by_name)
+        found.append(demonstration)
+    return found, counted
+
+
+def _placed(path: Path, known: Collection[str]) -> Iterator[tuple[str, Demonstration]]:
+    """A file's demonstrations, each with its place. Raises InputError."""
+    number = 0
     for where, value in parse_objects(read_text(path, "demonstrations as JSONL"), path):
         query, calls = parse_plan(value, where)
         unknown = next((call.tool for call in calls if call.tool not in known), None)
         if unknown is not None:
-            raise InputError(f"{where}: unknown tool {quoted(unknown)} in a call; it is not among the tools given")
+            raise InputError(
+                f"{where}: unknown tool {quoted(unknown)} in a call; it is not among the tools given"
+                + suggestion(unknown, known)
+            )
+        refuse_misspelling(where, value, "links", list)
         links = _links(where, value["links"], len(calls)) if value.get("links") is not None else None
-        found.append(Demonstration(str(value.get("id", len(found))), query, calls, links))
-    if not found:
+        yield where, Demonstration(str(value.get("id", number)), query, calls, links)
+        number += 1
+    if not number:
         raise InputError(f"{path}: no demonstrations in it")
-    return found
 
 
 def parse_plan(value: dict[str, Any], where: str) -> tuple[str, tuple[Call, ...]]:
     """The query and the calls of a decoded demonstration, whatever tools there are. Raises InputError."""
+    refuse_misspelling(where, value, "query", str)
+    refuse_misspelling(where, value, "calls", list, ("tools",))
     query = check_query(text_field(where, value, "query"), where)
     entries = list_field(where, value, "calls")
     if len(entries) > MAX_CALLS:
@@ -114,6 +135,8 @@ def linear_extensions(demonstration: Demonstration, limit: int) -> Iterator[tupl
 def _call(where: str, entry: Any) -> Call:
     if not isinstance(entry, dict):
         raise InputError(f'{where}: a call must be {{"tool": …}}, found {type(entry).__name__}')
+    refuse_misspelling(where, entry, "tool", str, ("name", "function"))
+    refuse_misspelling(where, entry, "arguments", object, ("args", "params", "parameters"))
     name = text_field(where, entry, "tool")
     arguments = {} if entry.get("arguments") is None else entry["arguments"]
     if not isinstance(arguments, dict):

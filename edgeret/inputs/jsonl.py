@@ -5,15 +5,20 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Collection, Iterator, Mapping
+from difflib import SequenceMatcher
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NoReturn
 
 from edgeret.errors import InputError
+from edgeret.quoting import quoted
 
 MAX_DEPTH = 32
 """Objects and arrays inside each other, at most, in a function's parameters and arguments. Of 7,494 functions of six
 public sets none has more than 7."""
 _MOST_BITS = 1024
+_ALIKE = 0.8
+"""`link` and `links`, `querry` and `query` are more alike than this; `lines` and `links` are not."""
 
 
 def read_text(path: Path, what: str) -> str:
@@ -39,7 +44,7 @@ def decode(text: str | bytes) -> Any:
 def parse_objects(text: str, path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yields (`file:line`, object) for lines that are not blank. Raises InputError at the first that is no object.
 
-    Lines end at "\\n" alone: JSON strings may hold the other characters that `splitlines` cuts at, such as U+2028.
+    Lines end with a line feed alone: JSON strings may hold all other separators as they are.
     """
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
@@ -52,6 +57,28 @@ def parse_objects(text: str, path: Path) -> Iterator[tuple[str, dict[str, Any]]]
         if not isinstance(value, dict):
             raise InputError(f"{where}: expected a JSON object, found {type(value).__name__}")
         yield where, value
+
+
+def refuse_misspelling(
+    where: str, value: dict[str, Any], key: str, kind: type[Any], others: tuple[str, ...] = ()
+) -> None:
+    """Raises InputError if `key` is missing and another one was written for it, whose value would be left out silently.
+
+    That is a key with a value of `kind` which, but for case and dashes, is one of `others` or resembles `key`. All
+    other keys are their owner's business.
+    """
+    if key not in value:
+        for found, content in value.items():
+            if isinstance(content, kind) and _means(found, key, others):
+                raise InputError(f'{where}: unknown key {quoted(found)}; did you mean "{key}"?')
+
+
+@lru_cache(maxsize=1024)
+def _means(found: str, key: str, others: tuple[str, ...]) -> bool:
+    plain_name = found.lower().replace("_", "").replace("-", "")
+    if plain_name in others or plain_name == key:
+        return True
+    return len(found) < 2 * len(key) and SequenceMatcher(None, plain_name, key).ratio() > _ALIKE
 
 
 def text_field(where: str, value: dict[str, Any], key: str) -> str:

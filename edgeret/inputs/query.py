@@ -8,7 +8,7 @@ from pathlib import Path
 
 from edgeret.errors import InputError
 from edgeret.inputs.jsonl import is_text, list_field, parse_objects, read_text, text_field
-from edgeret.quoting import quoted
+from edgeret.quoting import quoted, suggestion
 
 MAX_QUERY_CHARS = 20_000
 
@@ -24,6 +24,8 @@ class RetrievalQuery:
 
 def check_query(query: str, where: str = "query") -> str:
     """The query, unless it is blank or longer than `MAX_QUERY_CHARS`. Raises InputError."""
+    if not isinstance(query, str):
+        raise InputError(f"{where}: expected text, found {type(query).__name__}; give the user's words")
     if not query.strip():
         raise InputError(f"{where}: empty; give the user's words")
     if not is_text(query):
@@ -66,7 +68,10 @@ def read_queries(path: str | Path, tools: Collection[str] | None = None) -> list
         for name in names:
             if not isinstance(name, str) or (known is not None and name not in known):
                 shown = quoted(name) if isinstance(name, str) else type(name).__name__
-                raise InputError(f'{where}: unknown tool {shown} in "tools"; it is not among the tools given')
+                raise InputError(
+                    f'{where}: unknown tool {shown} in "tools"; it is not among the tools given'
+                    + (suggestion(name, known or ()) if isinstance(name, str) else "")
+                )
         found.append(RetrievalQuery(str(value.get("id", len(found))), query, frozenset(names)))
     if not found:
         raise InputError(f"{path}: no queries in it")

@@ -1,17 +1,17 @@
-"""Tool schemas: reads JSONL, an OpenAI `tools` array or an MCP `tools/list` result, and checks them.
+"""Tool schemas: reads JSONL, an OpenAI or Anthropic `tools` array or an MCP `tools/list` result, and checks them.
 
 Descriptions are data written by strangers: they are bounded, and characters that a reader cannot see are refused.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from edgeret.errors import InputError
 from edgeret.inputs.hygiene import check_name, hidden_character
-from edgeret.inputs.jsonl import decode, parse_objects, plain, read_text, text_field
+from edgeret.inputs.jsonl import decode, parse_objects, plain, read_text, refuse_misspelling, text_field
 from edgeret.quoting import quoted
 from edgeret.types import Tool
 
@@ -19,34 +19,62 @@ MAX_TOOLS = 100_000
 MAX_DESCRIPTION_CHARS = 16_384
 MAX_PARAMETERS_BYTES = 1 << 16
 """Of a function's parameters as JSON. The largest of 7,494 functions of six public sets have 9.6 kB."""
+_PARAMETERS = ("parameters", "inputSchema", "input_schema")
+_MEANT_AS_PARAMETERS = ("arguments", "args", "inputs", "inputschema", "jsonschema", "params", "properties", "schema")
 
 
-def read_tools(path: str | Path) -> list[Tool]:
-    """Tools of a file, in file order.
+def read_tools(path: str | Path, *more: str | Path) -> list[Tool]:
+    """Tools of a file or of several, in their order; names are unique over all of them. Pages of one `tools/list` are
+    given one after the other, up to the last.
 
-    Accepts JSONL with one `{"name", "description", "parameters"}` a line, a JSON array of those or of OpenAI's
-    `{"type": "function", "function": {…}}`, and MCP's `{"tools": [{…, "inputSchema"}]}`, bare or as `result`.
+    Accepts JSONL with one `{"name", "description", "parameters"}` a line, a JSON array of those, of OpenAI's
+    `{"type": "function", "function": {…}}` or of Anthropic's `{…, "input_schema"}`, and MCP's
+    `{"tools": [{…, "inputSchema"}]}`, bare or as `result`.
     Raises InputError naming file, line (or position) and the fix.
     """
-    path = Path(path)
-    text = read_text(path, "tools as JSONL, an OpenAI `tools` array or an MCP `tools/list` result")
+    placed: list[tuple[str, Tool]] = []
+    unfinished: Path | None = None
+    for file in map(Path, (path, *more)):
+        entries, page = _entries(file)
+        _check_page(unfinished, page)
+        unfinished = file if page and page.get("nextCursor") else None
+        found = [(where, parse_tool(entry, where)) for where, entry in entries]
+        if not found:
+            raise InputError(f"{file}: no tools in it")
+        placed += found
+    _check_page(unfinished, None)
+    return check_tools(placed, ", ".join(map(str, (path, *more))))
+
+
+def _check_page(unfinished: Path | None, following: Mapping[str, Any] | None) -> None:
+    """Raises InputError if a page that another one should follow has none behind it."""
+    if unfinished is not None and following is None:
+        raise InputError(
+            f'{unfinished}: one page of a longer list (it has a "nextCursor"); ask the server for the others too, save '
+            "each page, and give all files in order: --tools PAGE1 --tools PAGE2 …"
+        )
+
+
+def _entries(path: Path) -> tuple[Iterable[tuple[str, Any]], Mapping[str, Any] | None]:
+    """A file's tools as decoded, each with its place; and the object that they are listed in, unless they stand alone.
+    Raises InputError."""
+    text = read_text(path, "tools as JSONL, an OpenAI or Anthropic `tools` array or an MCP `tools/list` result")
     try:
         whole = decode(text)
     except ValueError:
         whole = None
     if isinstance(whole, dict) and "tools" not in whole and "result" in whole:
         whole = whole["result"]
-    if isinstance(whole, dict) and isinstance(whole.get("tools"), list):
-        whole = whole["tools"]
+    page = whole if isinstance(whole, dict) and isinstance(whole.get("tools"), list) else None
+    if page is not None:
+        whole = page["tools"]
     if isinstance(whole, list):
-        entries: Iterable[tuple[str, Any]] = ((f"{path}: tool {i}", entry) for i, entry in enumerate(whole, 1))
-    else:
-        entries = parse_objects(text, path)
-    return check_tools([(where, parse_tool(entry, where)) for where, entry in entries], str(path))
+        return ((f"{path}: tool {i}", entry) for i, entry in enumerate(whole, 1)), page
+    return parse_objects(text, path), None
 
 
 def parse_tool(entry: Any, where: str) -> Tool:
-    """One tool from a decoded JSON object in any of the three forms. Raises InputError."""
+    """One tool from a decoded JSON object in any of the forms of `read_tools`. Raises InputError."""
     if not isinstance(entry, dict):
         raise InputError(f"{where}: expected a JSON object, found {type(entry).__name__}")
     if entry.get("type") == "function" and isinstance(entry.get("function"), dict):
@@ -56,7 +84,9 @@ def parse_tool(entry: Any, where: str) -> Tool:
         description = text_field(where, entry, "description")
     except InputError as error:
         raise InputError(f"{error}; tool {quoted(name)} cannot be found without words: describe what it does") from None
-    parameters = entry.get("parameters", entry.get("inputSchema", {}))
+    key = next((key for key in _PARAMETERS if key in entry), _PARAMETERS[0])
+    refuse_misspelling(where, entry, key, dict, _MEANT_AS_PARAMETERS)
+    parameters = entry.get(key, {})
     if not isinstance(parameters, dict):
         raise InputError(f'{where}: "parameters" must be a JSON Schema object, found {type(parameters).__name__}')
     try:

@@ -23,7 +23,6 @@ from edgeret.planner.llama import MAX_SEQUENCES, Engine, Entry, log_probabilitie
 from edgeret.quoting import quoted
 from edgeret.types import Usage
 
-ROLE, LICENCE_ROLE, EXAMPLES_ROLE = "planner", "planner-licence", "examples"
 SELECT, FILL = 0, 1
 """Sequences of the cache that keep the last prompt of each kind."""
 _FIRST_ANSWER = 2

@@ -12,20 +12,18 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from edgeret.inputs.hygiene import without_hidden
 from edgeret.inputs.jsonl import plain
 from edgeret.inputs.tools import MAX_PARAMETERS_BYTES
 from edgeret.planner.chat import Prompt, Turn
+from edgeret.planner.exemplars import Exemplar
 from edgeret.types import END, Call, Candidate, Tool
 
 Masking = Literal["none", "hard", "soft", "demos"]
 MASKINGS: tuple[Masking, ...] = ("none", "hard", "soft", "demos")
 
-MAX_DEMONSTRATIONS = 5
-"""Demonstrations that masking "demos" shows; the paper's number."""
 TRUSTED = 0.5
 """Probability of the best candidate from which `weighted="auto"` shows probabilities; below, they mislead a model
 more often than not (the paper's appendix F)."""
@@ -34,7 +32,7 @@ SHOWN_CHARS = 400
 """Of a description, a list of choices, or what a call is given; 1.0 % of 7,494 public descriptions are longer."""
 _NAME_CHARS = 100
 _ANSWER_CHARS = 1_500
-"""Of an answer that an example shows; a planner has no room to write more."""
+"""Of an answer that an exemplar shows; a planner has no room to write more."""
 _ONE_WORD = re.compile(r"[\w.-]{1,100}")
 _MOST_KINDS = 7
 _GUIDELINES = (
@@ -51,14 +49,6 @@ _FILLING = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Example:
-    """A demonstration that prompts may show: its query and calls."""
-
-    query: str
-    calls: tuple[Call, ...]
-
-
 def selection_prompt(
     tools: Sequence[Tool],
     query: str,
@@ -67,21 +57,21 @@ def selection_prompt(
     *,
     masking: Masking = "hard",
     weighted: bool = False,
-    worked: Sequence[Example] = (),
-    demonstrations: Sequence[Example] = (),
+    exemplars: Sequence[Exemplar] = (),
+    demonstrations: Sequence[Exemplar] = (),
 ) -> Prompt:
     """Asks which function comes next.
 
     `tools` are all tools in their canonical order, `candidates` the mask: "hard" shows those alone, "soft" shows all
     tools and recommends them, "none" ignores them, and "demos" shows all tools and `demonstrations`. `weighted` adds
-    the candidates' probabilities. `worked` are the examples that every prompt carries: the first is shown before its
-    last call, a second one when all is done. Examples that name other tools than `tools`, or none, are left out.
+    the candidates' probabilities. `exemplars` are those that every prompt carries: the first is shown before its last
+    call, a second one when all is done. Those that name other tools than `tools`, or none, are left out.
     """
     listed = {candidate.tool: candidate.probability for candidate in candidates}
     constant = [Turn("system", _GUIDELINES if masking == "hard" else f"{_GUIDELINES}\n\n{_functions(tools)}")]
     by_name = {tool.name: tool for tool in tools}
-    for example, finished in zip(_fitting(worked, by_name), (False, True), strict=False):
-        constant += _worked_turns(example, finished, by_name, masking)
+    for exemplar, finished in zip(_fitting(exemplars, by_name), (False, True), strict=False):
+        constant += _exemplar_turns(exemplar, finished, by_name, masking)
     parts = [f"Request: {_data(query)}"]
     if masking == "hard":
         # In canonical order and not by probability: the mask's beginning then often stays from step to step.
@@ -91,9 +81,9 @@ def selection_prompt(
         names = (_weigh(c.tool, c.probability if weighted else None) for c in candidates)
         parts.append("Most likely: " + ", ".join(names))
     elif masking == "demos":
-        for example in _fitting(demonstrations, by_name):
-            solved = _data(example.query, SHOWN_CHARS)
-            parts.append(f"Solved before: {solved}\nCalls: {_names(example.calls, finished=True)}")
+        for exemplar in _fitting(demonstrations, by_name):
+            solved = _data(exemplar.query, SHOWN_CHARS)
+            parts.append(f"Solved before: {solved}\nCalls: {_names(exemplar.calls, finished=True)}")
     parts.append(f"Calls so far: {_names(calls)}")
     return Prompt(tuple(constant), Turn("user", "\n".join(parts)))
 
@@ -102,7 +92,7 @@ def filling_prompt(
     tool: Tool,
     query: str,
     calls: Sequence[Call],
-    shown: Sequence[Example] = (),
+    shown: Sequence[Exemplar] = (),
     refused: Sequence[str] = (),
 ) -> Prompt:
     """Asks for the arguments of `tool` (the paper's second prompt): its parameters with type, whether they are
@@ -112,11 +102,11 @@ def filling_prompt(
     """
     described = "\n".join((_function(tool.name, tool.description, "Function:"), *_parameters(tool.parameters)))
     constant = [Turn("system", f"{_FILLING}\n\n{described}")]
-    for example in shown:
-        place = next((i for i, call in enumerate(example.calls) if call.tool == tool.name), None)
-        answer = "" if place is None else _answer(tool, example.calls[place].arguments)
+    for exemplar in shown:
+        place = next((i for i, call in enumerate(exemplar.calls) if call.tool == tool.name), None)
+        answer = "" if place is None else _answer(tool, exemplar.calls[place].arguments)
         if answer and len(answer) <= _ANSWER_CHARS:
-            question = _situation(_data(example.query, SHOWN_CHARS), example.calls[:place])
+            question = _situation(_data(exemplar.query, SHOWN_CHARS), exemplar.calls[:place])
             constant += [Turn("user", question), Turn("assistant", answer)]
     text = _situation(_data(query), calls)
     if refused:
@@ -157,19 +147,19 @@ def _line(text: str, most: int | None = None) -> str:
     return text if most is None or len(text) <= most else f"{text[: most - 1]}…"
 
 
-def _fitting(examples: Sequence[Example], tools: Mapping[str, Tool]) -> list[Example]:
-    return [e for e in examples if e.calls and all(call.tool in tools for call in e.calls)]
+def _fitting(exemplars: Sequence[Exemplar], tools: Mapping[str, Tool]) -> list[Exemplar]:
+    return [e for e in exemplars if e.calls and all(call.tool in tools for call in e.calls)]
 
 
-def _worked_turns(example: Example, finished: bool, tools: Mapping[str, Tool], masking: Masking) -> list[Turn]:
-    """A worked example as a turn of the user and the right answer, which is the plan's last call or its end."""
-    done = example.calls if finished else example.calls[:-1]
-    parts = [f"Request: {_data(example.query, SHOWN_CHARS)}"]
+def _exemplar_turns(exemplar: Exemplar, finished: bool, tools: Mapping[str, Tool], masking: Masking) -> list[Turn]:
+    """An exemplar as a turn of the user and the right answer, which is the plan's last call or its end."""
+    done = exemplar.calls if finished else exemplar.calls[:-1]
+    parts = [f"Request: {_data(exemplar.query, SHOWN_CHARS)}"]
     if masking == "hard":
-        names = dict.fromkeys(call.tool for call in example.calls)
+        names = dict.fromkeys(call.tool for call in exemplar.calls)
         parts.append(_functions([tool for name, tool in tools.items() if name in names]))
     parts.append(f"Calls so far: {_names(done)}")
-    return [Turn("user", "\n".join(parts)), Turn("assistant", END if finished else example.calls[-1].tool)]
+    return [Turn("user", "\n".join(parts)), Turn("assistant", END if finished else exemplar.calls[-1].tool)]
 
 
 def _situation(request: str, calls: Sequence[Call]) -> str:

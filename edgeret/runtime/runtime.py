@@ -5,32 +5,30 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from edgeret.bundle.reader import open_bundle
-from edgeret.encoders.load import load_encoder
-from edgeret.encoders.providers import choose
+from edgeret.bundle.layout import Manifest
 from edgeret.errors import InputError
-from edgeret.host import available_cpus
 from edgeret.inputs.query import check_query
-from edgeret.planner.reranker import Advisor, required
-from edgeret.runtime.components import Parts
+from edgeret.quoting import quoted
+from edgeret.runtime import plan as planning
+from edgeret.runtime.components import Components, load_components
+from edgeret.runtime.decide import Decider
+from edgeret.runtime.options import DecideOptions, LoadOptions, Policy, check_count
+from edgeret.runtime.scorer import Scorer
 from edgeret.runtime.task import Task
-from edgeret.scoring.calibration import PolicyName
-from edgeret.scoring.index import INDEX_KINDS, IndexKind
-from edgeret.strategies.clauses import split_clauses
-from edgeret.types import END, Call, Hit, Plan, PlanStep
-
-MAX_REPEATS = 3
-"""Calls of one tool in a row, without arguments to tell them apart, that make a plan a loop."""
+from edgeret.scoring.index import IndexKind
+from edgeret.strategies import STRATEGIES
+from edgeret.types import Hit, Plan, PlanStep, Tool
 
 
 def load(
     path: str | Path,
     *,
-    providers: Sequence[str] = ("cpu",),
+    providers: str | Sequence[str] = ("cpu",),
     allow_fallback: bool = False,
     provider_options: Mapping[str, Mapping[str, Any]] | None = None,
     threads: int | None = None,
@@ -51,51 +49,78 @@ def load(
     of the bundle is read. `index` is "exact" for a search that never reads the bundle's HNSW graph, "hnsw" to insist on
     it, "auto" to use it where there are so many tools that it is faster. Load in the process that decides: a runtime
     does not survive a fork.
-    Raises BundleError, ProviderError or MissingExtraError.
+    Raises InputError for options out of range, BundleError, ProviderError or MissingExtraError.
     """
-    if index not in INDEX_KINDS:
-        raise InputError(f"unknown index '{index}'; choose one of {', '.join(INDEX_KINDS)}")
-    bundle = open_bundle(path, content_hash=content_hash)
-    choice = choose(providers, allow_fallback, provider_options or {})
-    budget = threads or available_cpus()
-    encoder = load_encoder(bundle, choice, budget, static_tokens)
-    folder = None if state_folder is None else Path(state_folder)
-    return Runtime(bundle, encoder, Advisor(bundle, budget, gpu_layers, folder), index)
+    options = LoadOptions(
+        providers,
+        allow_fallback,
+        provider_options,
+        threads,
+        static_tokens,
+        gpu_layers,
+        state_folder,
+        content_hash,
+        index,
+    )
+    return Runtime(load_components(path, options))
 
 
-class Runtime(Parts):
-    """A loaded bundle. Thread-safe; hands out tasks."""
+class Runtime:
+    """A loaded bundle. Immutable and thread-safe; hands out tasks."""
+
+    __slots__ = ("_components", "_decider", "_scorer", "_tools")
+
+    def __init__(self, components: Components) -> None:
+        """Use `edgeret.load`; or components of your own, where a test or an experiment varies one."""
+        self._components = components
+        self._scorer = Scorer(components)
+        self._decider = Decider(components)
+        self._tools = _ToolView(components.tools)
+
+    @property
+    def components(self) -> Components:
+        """What the bundle was loaded into, for whoever measures it."""
+        return self._components
+
+    @property
+    def path(self) -> Path:
+        """The bundle's folder."""
+        return self._components.path
+
+    @property
+    def manifest(self) -> Manifest:
+        """The bundle's table of contents."""
+        return self._components.manifest
+
+    @property
+    def tools(self) -> Mapping[str, Tool]:
+        """The tools by name, to be read: every one is a copy."""
+        return self._tools
 
     def task(self, query: str) -> Task:
         """Opens a task: encodes the query, once. Raises InputError for a query that is blank or too long."""
-        self.check_process()
-        return Task(self, check_query(query))
+        self._components.check_process()
+        return Task(self._scorer, self._decider, check_query(query))
 
-    def search(self, text: str, k: int = 10, *, clauses: bool = False) -> list[Hit]:
-        """The `k` tools whose descriptions are nearest to `text`, best first.
+    def search(self, text: str, k: int = 10, *, strategy: str = "description") -> list[Hit]:
+        """The `k` tools that fit `text` by their descriptions, best first; see `edgeret.strategies`.
 
-        With `clauses` each clause of the text is searched too and a tool counts by its best rank, which finds more
+        Strategy "description" compares the whole text. "clauses" searches each of its clauses too, which finds more
         for requests that want several things. Raises InputError.
         """
-        self.check_process()
-        if k < 1:
-            raise InputError(f"k must be at least 1, found {k}")
-        check_query(text)
-        best: dict[int, tuple[int, float]] = {}
-        for part in (text, *(split_clauses(text) if clauses else ())):
-            positions, similarities = self.index.search(self.encoder.encode(part), k)
-            for rank, (position, cosine) in enumerate(zip(positions.tolist(), similarities.tolist(), strict=True)):
-                old_rank, old_cosine = best.get(position, (rank, cosine))
-                best[position] = (min(rank, old_rank), max(cosine, old_cosine))
-        ordered = sorted(best.items(), key=lambda item: (item[1][0], -item[1][1]))[:k]
-        return [Hit(self.index.names[position], cosine) for position, (_, cosine) in ordered]
+        self._components.check_process()
+        check_count("k", k)
+        search = STRATEGIES.get(strategy) if isinstance(strategy, str) else None
+        if search is None:
+            raise InputError(f"unknown strategy {quoted(str(strategy))}; choose one of {', '.join(STRATEGIES)}")
+        return search(check_query(text), k, self._components.encoder, self._components.index)
 
     def plan(
         self,
         query: str,
         *,
-        policy: PolicyName = "auto",
-        max_steps: int = 16,
+        policy: Policy = "auto",
+        max_steps: int = planning.MAX_STEPS,
         arguments: bool = True,
         cancelled: Callable[[], bool] | None = None,
         decided: Callable[[PlanStep], object] | None = None,
@@ -105,52 +130,41 @@ class Runtime(Parts):
         With a planner in the bundle and `arguments`, every call's arguments are filled in. `decided` is told of each
         step at once. Raises InputError, and PlannerError or MissingExtraError where a planner must be asked.
         """
-        steps: list[PlanStep] = []
-        for step in self.steps(query, policy=policy, arguments=arguments):
-            steps.append(step)
-            if decided is not None:
-                decided(step)
-            if step.call is None:
-                return Plan(query, tuple(steps), "abstained" if step.decision.abstained else "complete")
-            if _repeats(steps):
-                return Plan(query, tuple(steps[:-1]), "repeated")
-            if len(steps) == max_steps:
-                break
-            if cancelled is not None and cancelled():
-                return Plan(query, tuple(steps), "cancelled")
-        return Plan(query, tuple(steps), "bound")
+        check_count("max_steps", max_steps)
+        found = self.steps(query, policy=policy, arguments=arguments)
+        return planning.run(query, found, max_steps, cancelled, decided)
 
-    def steps(self, query: str, *, policy: PolicyName = "auto", arguments: bool = True) -> Iterator[PlanStep]:
-        """The steps of a plan as they are decided, without end unless `<end>` or an abstention comes; whoever has
-        enough stops reading. Raises InputError, and PlannerError or MissingExtraError where a planner must be asked.
+    def steps(self, query: str, *, policy: Policy = "auto", arguments: bool = True) -> Iterator[PlanStep]:
+        """The steps of a plan as they are decided, until `<end>`, an abstention, or more calls than any plan has;
+        whoever has enough stops reading. Raises InputError, and PlannerError or MissingExtraError where a planner must
+        be asked.
         """
-        task = self.task(query)
-        fills = arguments and self.advisor.has_planner
-        while True:
-            decision = task.next(policy=policy)
-            if decision.tool is None or decision.tool == END:
-                yield PlanStep(decision)
-                return
-            call, missing, usage = Call(decision.tool), required(self.tools[decision.tool].parameters), None
-            if fills:
-                filled, usage = task.fill(decision.tool)
-                call, missing = Call(decision.tool, filled.arguments), filled.missing
-            task.call(call.tool, call.arguments)
-            yield PlanStep(decision, call, missing, usage)
+        DecideOptions(policy)
+        return planning.steps(self.task(query), self._components, policy, arguments)
 
     def warmup(self) -> None:
         """Runs one decision, so that the first user does not pay for page faults and lazy allocations; and lets a
         planner whose advice is used read what all its prompts begin with."""
         task = self.task("warm up")
         task.next()
-        if self.advisor.unasked is None:
-            self.advisor.warm(task.prompt())
+        if self._decider.unasked() is None:
+            self._components.planner.warm(task.prompt())
 
 
-def _repeats(steps: Sequence[PlanStep]) -> bool:
-    """Whether the last call was made before: with the same arguments, or just again and again."""
-    *before, last = (step.call for step in steps)
-    assert last is not None
-    if last.arguments:
-        return last in before
-    return len(before) >= MAX_REPEATS and all(call is not None and call == last for call in before[-MAX_REPEATS:])
+class _ToolView(Mapping[str, Tool]):
+    """Tools by name, of which callers get copies: what they change is theirs."""
+
+    def __init__(self, tools: Mapping[str, Tool]) -> None:
+        self._tools = tools
+
+    def __getitem__(self, name: str) -> Tool:
+        return copy.deepcopy(self._tools[name])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._tools)
+
+    def __len__(self) -> int:
+        return len(self._tools)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._tools

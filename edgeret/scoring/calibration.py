@@ -1,7 +1,4 @@
-"""Distributions to Decision: fusion, calibration, abstention. Knows nothing of text, vectors or files.
-
-Heads rank; whether anything fits at all is asked separately, since the best of bad candidates still ranks first.
-"""
+"""Distributions to calibrated probabilities: fusion, confidence map, conformal sets. Knows nothing of text."""
 
 from __future__ import annotations
 
@@ -9,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from math import exp, inf
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,20 +14,17 @@ from numpy.typing import NDArray
 from edgeret.bundle.codec import get_array
 from edgeret.errors import BundleError, InputError
 from edgeret.fields import get_number
-from edgeret.types import END, Candidate
-
-PolicyName = Literal["auto", "heads", "planner"]
-POLICIES: tuple[PolicyName, ...] = ("auto", "heads", "planner")
+from edgeret.types import Candidate
 
 
 @dataclass(frozen=True, slots=True)
-class PolicyParameters:
+class CalibrationParameters:
     """Everything that was fitted on held-out demonstrations.
 
     Fusion: log p = `head_weight`·log p_head + `graph_weight`·log p_graph (+ const). A tool without demonstrations
-    gets `novel_slope`·cos + `novel_bias` − `novel_called`·[called already] instead. `knots` (n, 2) map the fused
-    confidence to the calibrated one. A query whose cosine to the nearest cluster is below `familiar_cosine` is unlike
-    anything demonstrated; description search then decides, right with probability
+    gets `unseen_slope`·cos + `unseen_bias` − `unseen_called`·[called already] instead. `calibration_map` (n, 2) maps
+    the fused confidence to the calibrated one. A query whose cosine to the nearest cluster is below
+    `in_distribution_cosine` is unlike anything demonstrated; description search then decides, right with probability
     sigmoid(`search_slope`·cos + `search_bias`). Below `min_probability` edgeret abstains. `right_probabilities` are
     evenly spaced quantiles, the least first, of the calibrated probability that held-out decisions gave to what was
     right: the threshold of a conformal set.
@@ -38,26 +32,26 @@ class PolicyParameters:
 
     head_weight: float = 0.8
     graph_weight: float = 0.2
-    novel_slope: float = 14.0
-    novel_bias: float = -10.0
-    novel_called: float = 6.0
-    familiar_cosine: float = -1.0
+    unseen_slope: float = 14.0
+    unseen_bias: float = -10.0
+    unseen_called: float = 6.0
+    in_distribution_cosine: float = -1.0
     search_slope: float = 10.0
     search_bias: float = -5.0
     min_probability: float = 0.1
-    knots: tuple[tuple[float, float], ...] = ((0.0, 0.0), (1.0, 1.0))
+    calibration_map: tuple[tuple[float, float], ...] = ((0.0, 0.0), (1.0, 1.0))
     right_probabilities: tuple[float, ...] = (0.0, 1.0)
 
     def to_dict(self) -> dict[str, Any]:
-        """The parameters as plain data for the manifest; `knots` and `right_probabilities` as arrays."""
+        """The parameters as plain data for the manifest; `calibration_map` and `right_probabilities` as arrays."""
         arrays = {name: np.array(getattr(self, name), np.float32) for name in _ARRAYS}
         return {**asdict(self), **arrays}
 
     @staticmethod
-    def from_dict(value: Mapping[str, Any], where: str) -> PolicyParameters:
+    def from_dict(value: Mapping[str, Any], where: str) -> CalibrationParameters:
         """Reads them back. Raises BundleError when one is missing, of another type or out of range."""
         numbers = {name: get_number(value, name, low, high, where) for name, (low, high) in _RANGES.items()}
-        knots = get_array(value, "knots", "<f4", (None, 2), where)
+        knots = get_array(value, "calibration_map", "<f4", (None, 2), where)
         rising = len(knots) >= 2 and bool((np.diff(knots[:, 0]) > 0).all() and (np.diff(knots[:, 1]) >= 0).all())
         if not rising or knots.min() < 0 or knots.max() > 1:
             raise BundleError(f"{where}: the calibration map does not rise from 0 to 1; build the bundle again")
@@ -66,41 +60,41 @@ class PolicyParameters:
             raise BundleError(
                 f"{where}: the quantiles of right answers do not rise from 0 to 1; build the bundle again"
             )
-        return PolicyParameters(
+        return CalibrationParameters(
             **numbers,
-            knots=tuple((float(x), float(y)) for x, y in knots),
+            calibration_map=tuple((float(x), float(y)) for x, y in knots),
             right_probabilities=tuple(quantiles.tolist()),
         )
 
 
-_ARRAYS = frozenset({"knots", "right_probabilities"})
+_ARRAYS = frozenset({"calibration_map", "right_probabilities"})
 _RANGES: Mapping[str, tuple[float, float]] = {
     "head_weight": (0.0, 100.0),
     "graph_weight": (0.0, 100.0),
-    "novel_slope": (-1e4, 1e4),
-    "novel_bias": (-1e4, 1e4),
-    "novel_called": (0.0, 1e4),
-    "familiar_cosine": (-1.0, 1.01),
+    "unseen_slope": (-1e4, 1e4),
+    "unseen_bias": (-1e4, 1e4),
+    "unseen_called": (0.0, 1e4),
+    "in_distribution_cosine": (-1.0, 1.01),
     "search_slope": (0.0, 1e4),
     "search_bias": (-1e4, 1e4),
     "min_probability": (0.0, 1.0),
 }
-"""Where fitted numbers can lie; a policy beyond them was not fitted but made up."""
+"""Where fitted numbers can lie; a calibration beyond them was not fitted but made up."""
 
 
-class Policy:
-    """Fuses, calibrates and decides. Immutable and thread-safe."""
+class Calibration:
+    """Fuses and calibrates. Immutable and thread-safe."""
 
-    def __init__(self, parameters: PolicyParameters) -> None:
+    def __init__(self, parameters: CalibrationParameters) -> None:
         self.parameters = parameters
-        self._x = [x for x, _ in parameters.knots]
+        self._x = [x for x, _ in parameters.calibration_map]
         self._head_weight = np.float32(parameters.head_weight)
         self._graph_weight = np.float32(parameters.graph_weight)
 
-    def novel_weights(self, cosines: NDArray[np.float32]) -> NDArray[np.float32]:
-        """What tools without demonstrations weigh beside all labels together, from their cosines: both (novel,)."""
+    def unseen_weights(self, cosines: NDArray[np.float32]) -> NDArray[np.float32]:
+        """What tools without demonstrations weigh beside all labels together, from their cosines: both (unseen,)."""
         p = self.parameters
-        scores = np.float32(p.novel_slope) * cosines + np.float32(p.novel_bias)
+        scores = np.float32(p.unseen_slope) * cosines + np.float32(p.unseen_bias)
         weights: NDArray[np.float32] = np.exp(np.minimum(scores, np.float32(80)))
         return weights
 
@@ -108,13 +102,13 @@ class Policy:
         self,
         head: NDArray[np.float32],
         graph: NDArray[np.float32],
-        novel: NDArray[np.float32] | None = None,
-        novel_called: NDArray[np.bool_] | None = None,
+        unseen: NDArray[np.float32] | None = None,
+        unseen_called: NDArray[np.bool_] | None = None,
     ) -> NDArray[np.float32]:
-        """Calibrated probabilities over labels, then novel tools: float32 (labels + novel,), summing to 1.
+        """Calibrated probabilities over labels, then unseen tools: float32 (labels + unseen,), summing to 1.
 
         `head` are logits or log-probabilities and `graph` probabilities, both (labels,), each right up to a constant
-        and both used up; `novel` are `novel_weights`, and `novel_called` marks those that the history holds.
+        and both used up; `unseen` are `unseen_weights`, and `unseen_called` marks those that the history holds.
         """
         p = self.parameters
         np.log(graph, out=graph)
@@ -123,11 +117,11 @@ class Policy:
         head += graph
         head -= head[head.argmax()]
         np.exp(head, out=head)
-        if novel is None or not len(novel):
+        if unseen is None or not len(unseen):
             return self.calibrate(head)
-        if novel_called is not None:
-            novel = novel * np.exp(np.float32(-p.novel_called) * novel_called)
-        return self.calibrate(np.concatenate((head, novel * head.sum())))
+        if unseen_called is not None:
+            unseen = unseen * np.exp(np.float32(-p.unseen_called) * unseen_called)
+        return self.calibrate(np.concatenate((head, unseen * head.sum())))
 
     def calibrate(self, scores: NDArray[np.float32]) -> NDArray[np.float32]:
         """Normalises scores and maps the largest through the calibration, scaling the rest to fill up to 1, in place.
@@ -159,7 +153,7 @@ class Policy:
 
     def _calibrated(self, confidence: float) -> float:
         """Piecewise linear interpolation; numpy's costs more than the rest of the step's arithmetic."""
-        knots = self.parameters.knots
+        knots = self.parameters.calibration_map
         right = bisect_right(self._x, confidence)
         if right == 0 or right == len(knots):
             return knots[max(0, right - 1)][1]
@@ -184,20 +178,11 @@ class Policy:
         size = next((i for i, c in enumerate(candidates) if c.probability < threshold), len(candidates))
         return candidates[: max(1, size)]
 
-    def familiar(self, similarity: float) -> bool:
+    def in_distribution(self, similarity: float) -> bool:
         """Whether a query with this cosine to its nearest cluster resembles the demonstrations."""
-        return similarity >= self.parameters.familiar_cosine
+        return similarity >= self.parameters.in_distribution_cosine
 
-    def search_confidence(self, similarity: float) -> float:
+    def search_probability(self, similarity: float) -> float:
         """Probability that the tool found by its description, at this cosine, is the right one."""
         p = self.parameters
         return 1.0 / (1.0 + exp(min(700.0, -(p.search_slope * similarity + p.search_bias))))
-
-    def refusal(self, best: str, probability: float, first_step: bool, min_probability: float | None) -> str | None:
-        """Why edgeret abstains from `best`, or None if it does not."""
-        if first_step and best == END:
-            return "no tool fits: requests like this one were solved by calling nothing"
-        floor = self.parameters.min_probability if min_probability is None else min_probability
-        if not probability >= floor:
-            return f"unsure: the best candidate, {best}, has probability {probability:.3f}, below {floor:.3f}"
-        return None

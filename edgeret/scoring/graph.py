@@ -14,13 +14,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeret.bundle import roles
 from edgeret.bundle.codec import get_array
 from edgeret.bundle.layout import check_owner
 from edgeret.bundle.reader import Bundle
 from edgeret.errors import BundleError
 from edgeret.fields import get, get_number, get_strings
 
-ROLE = "graph"
 GLOBAL = -1
 """The cluster number under which all demonstrations together are counted."""
 PADDING = -1
@@ -243,8 +243,8 @@ class Graph:
 
 def load_graph(bundle: Bundle) -> Graph:
     """The bundle's graph. Raises BundleError if it was made for another encoder or does not hang together."""
-    where = f"{bundle.path} ({ROLE})"
-    value = bundle.map(ROLE)
+    where = f"{bundle.path} ({roles.GRAPH})"
+    value = bundle.map(roles.GRAPH)
     check_owner(value, bundle.fingerprint(), where)
     labels = get_strings(value, "labels", where)
     stored = get(value, "options", dict, where)

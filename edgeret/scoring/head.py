@@ -12,6 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeret.bundle import roles
 from edgeret.bundle.codec import get_array
 from edgeret.bundle.layout import check_owner
 from edgeret.bundle.reader import Bundle
@@ -19,7 +20,7 @@ from edgeret.errors import BundleError
 from edgeret.fields import get_number, get_strings
 from edgeret.types import SEGMENTS
 
-ROLE, PAPER_ROLE, STATIC_ROLE = "head", "head-paper", "head-static"
+PAPER_ROLE, STATIC_ROLE = "head-paper", "head-static"
 PIECE = 400_000
 """Multiplications in one matrix product. Above some 500,000 OpenBLAS packs its operands and wakes its threads, for four
 rows: 1,000 tools took 160 us at once and 41 in pieces (docs/DESIGN.md, decisions)."""
@@ -62,12 +63,12 @@ class FactoredHead:
         self._by_calls = bias + count[np.minimum(numbers, len(count) - 1)]
 
     def pieces(self, tools: NDArray[np.float32]) -> tuple[NDArray[np.float32], ...]:
-        """The vectors of the labels' tools (labels - 1, dimension) as `described` takes them: transposed, and cut so
+        """The vectors of the labels' tools (labels - 1, dimension) as `products` takes them: transposed, and cut so
         that every product stays small."""
         step = max(1, PIECE // (len(self._mixture) * tools.shape[1]))
         return tuple(tools[start : start + step].T for start in range(0, len(tools), step)) or (tools.T,)
 
-    def described(self, query: NDArray[np.float32], pieces: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
+    def products(self, query: NDArray[np.float32], pieces: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
         """Cosines of the query to the tools, then T·r_s of every stage: float32 (1 + stages, labels - 1), in one pass
         over the tools' vectors, from the unit vectors of the query and its parts (1 + SEGMENTS, dimension)."""
         directions: NDArray[np.float32] = self._mixture @ query
@@ -130,8 +131,8 @@ def log_softmax(logits: NDArray[np.float32]) -> NDArray[np.float32]:
 
 def load_head(bundle: Bundle) -> FactoredHead:
     """The bundle's deciding head. Raises BundleError if it was made for another encoder or does not hang together."""
-    where = f"{bundle.path} ({ROLE})"
-    value = bundle.map(ROLE)
+    where = f"{bundle.path} ({roles.HEAD})"
+    value = bundle.map(roles.HEAD)
     check_owner(value, bundle.fingerprint(), where)
     labels = get_strings(value, "labels", where)
     n = len(labels)

@@ -14,6 +14,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeret.bundle import roles
 from edgeret.bundle.codec import get_array, pack
 from edgeret.bundle.layout import check_owner
 from edgeret.bundle.private_copy import private_copy
@@ -23,7 +24,6 @@ from edgeret.fields import get_strings
 from edgeret.scoring import hnsw_file
 from edgeret.scoring.hnsw_file import EF_CONSTRUCTION, M
 
-ROLE, HNSW_ROLE = "index", "hnsw"
 CROSSOVER = 4_000
 """Tools from which a build adds an HNSW graph; measured with `edgeret-bench scaling` (docs/DESIGN.md, decisions)."""
 EF = 64
@@ -126,8 +126,8 @@ def load_index(bundle: Bundle, kind: IndexKind = "auto") -> Index:
     Raises BundleError if the index was made by another encoder, does not hang together, or lacks the graph that "hnsw"
     wants, and MissingExtraError if "hnsw" is wanted without hnswlib.
     """
-    where = f"{bundle.path} ({ROLE})"
-    value = bundle.map(ROLE)
+    where = f"{bundle.path} ({roles.INDEX})"
+    value = bundle.map(roles.INDEX)
     check_owner(value, bundle.fingerprint(), where)
     names = get_strings(value, "names", where)
     vectors = get_array(value, "vectors", "<f4", (len(names), None), where)
@@ -135,7 +135,7 @@ def load_index(bundle: Bundle, kind: IndexKind = "auto") -> Index:
         raise BundleError(f"{where}: no tools in it, or one of them twice; build the bundle again")
     if not np.allclose(np.einsum("ij,ij->i", vectors, vectors), 1, atol=1e-2):
         raise BundleError(f"{where}: its vectors are not of length 1; build the bundle again")
-    has_graph = bundle.manifest.file(HNSW_ROLE) is not None
+    has_graph = bundle.manifest.file(roles.HNSW) is not None
     if kind == "exact" or (kind == "auto" and not (has_graph and len(names) >= CROSSOVER and hnsw_available())):
         return Index(names, vectors)
     if not has_graph:
@@ -145,10 +145,10 @@ def load_index(bundle: Bundle, kind: IndexKind = "auto") -> Index:
         )
     if not hnsw_available():
         raise MissingExtraError("hnsw", "index 'hnsw'")
-    return Index(names, vectors, open_hnsw(bundle.read(HNSW_ROLE), vectors, f"{bundle.path} ({HNSW_ROLE})"))
+    return Index(names, vectors, open_hnsw(bundle.read(roles.HNSW), vectors, f"{bundle.path} ({roles.HNSW})"))
 
 
-def open_hnsw(data: bytes, vectors: NDArray[np.float32], where: str = HNSW_ROLE) -> Any:
+def open_hnsw(data: bytes, vectors: NDArray[np.float32], where: str = roles.HNSW) -> Any:
     """An hnswlib index from a graph file over `vectors`, which sees nothing but a private copy of checked bytes.
 
     Raises BundleError if the file is not a graph over these rows, or if there is no room for the copy.

@@ -8,6 +8,10 @@ from __future__ import annotations
 
 import re
 
+from edgeret.encoders.base import Encoder
+from edgeret.scoring.index import Index
+from edgeret.types import Hit
+
 # Space before a boundary is read from its beginning only: read from each of its characters, 20,000 spaces took 11 s.
 _BOUNDARY = re.compile(
     r"""
@@ -19,6 +23,19 @@ _BOUNDARY = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 _MIN_WORDS = 3
+
+
+def by_clauses(request: str, k: int, encoder: Encoder, index: Index) -> list[Hit]:
+    """The `k` tools that the request or one of its clauses finds: a tool counts by its best rank, then by its best
+    cosine (peak rank, as ToolQP joins its turns)."""
+    best: dict[int, tuple[int, float]] = {}
+    for part in (request, *split_clauses(request)):
+        positions, cosines = index.search(encoder.encode(part), k)
+        for rank, (position, cosine) in enumerate(zip(positions.tolist(), cosines.tolist(), strict=True)):
+            old_rank, old_cosine = best.get(position, (rank, cosine))
+            best[position] = (min(rank, old_rank), max(cosine, old_cosine))
+    ordered = sorted(best.items(), key=lambda item: (item[1][0], -item[1][1]))[:k]
+    return [Hit(index.names[position], cosine) for position, (_, cosine) in ordered]
 
 
 def split_clauses(query: str) -> list[str]:

@@ -13,20 +13,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 import edgeret
+from edgeret.bundle import roles
 from edgeret.bundle.codec import pack
 from edgeret.bundle.layout import encoder_fingerprint
 from edgeret.bundle.writer import BundleWriter, writing
 from edgeret.cli.progress import say, track
-from edgeret.encoders import onnx as encoding
-from edgeret.encoders.onnx import Encoder
+from edgeret.encoders.onnx import OnnxEncoder
 from edgeret.encoders.providers import choose
 from edgeret.errors import CheckFailedError, MissingExtraError
 from edgeret.host import available_cpus
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret.inputs.tool_text import tool_text
-from edgeret.planner import model as planning
-from edgeret.scoring import graph as graphing
-from edgeret.scoring import head as heading
 from edgeret.scoring import index as indexing
 from edgeret.types import Tool
 from edgeret_export.encoders import parity
@@ -34,8 +31,8 @@ from edgeret_export.encoders.export import ExportedEncoder, encoder_of, export_e
 from edgeret_export.fitting.crossfit import Fitted, crossfit
 from edgeret_export.fitting.decisions import StepTable, build_table
 from edgeret_export.fitting.graph import fit_graph
-from edgeret_export.fitting.head import HeadOptions, Queries, fit_factored, fit_plain, head_to_dict, plain_to_dict
-from edgeret_export.planner.exemplars import pack_examples
+from edgeret_export.fitting.head import HeadOptions, Queries, fit_factored, head_to_dict
+from edgeret_export.planner.exemplars import pack_exemplars
 from edgeret_export.planner.package import PlannerModel, add_planner, fetch_planner
 from edgeret_export.recipe import Recipe
 from edgeret_export.sources.cards import Card
@@ -101,28 +98,26 @@ def assemble(
     fingerprint = _write_encoder(writer, card, part.exported)
     _write_index(writer, tools, part.tool_vectors, recipe, fingerprint)
     _write_heads(writer, table, queries, fitted, options, recipe, fingerprint)
-    if recipe.baselines:
-        _write_baselines(writer, part, table, texts, recipe.seed, fingerprint)
-    examples = pack_examples(demonstrations)
-    writer.add("examples.json", planning.EXAMPLES_ROLE, examples, OWN_LICENCE, OURS)
+    exemplars = pack_exemplars(demonstrations)
+    writer.add("exemplars.json", roles.EXEMPLARS, exemplars, OWN_LICENCE, OURS)
     report = {"parity": part.parity.to_dict(), "held_out": fitted.report}
     planner_info = None
     if model is not None:
         planner_info, report["planner"] = add_planner(
-            writer, model, fitted, table, demonstrations, tools, recipe, examples
+            writer, model, fitted, table, demonstrations, tools, recipe, exemplars
         )
     toolchain = {**part.exported.toolchain, "scikit-learn": version("scikit-learn"), "numpy": version("numpy")}
     content_hash = writer.finish(
         {
-            "edgeret": edgeret.__version__,
-            "encoder": {"card": card.name, "fingerprint": fingerprint, "spec": part.exported.spec.to_dict()},
-            **({} if planner_info is None else {"planner": planner_info}),
-            "policy": _policy(writer, fitted, fingerprint),
-            "golden": _golden(texts, part.vectors),
-            "counts": _counts(tools, demonstrations, table, fitted),
-            "recipe": asdict(recipe),
-            "report": report,
-            "toolchain": toolchain,
+            roles.INFO_EDGERET: edgeret.__version__,
+            roles.INFO_ENCODER: {"card": card.name, "fingerprint": fingerprint, "spec": part.exported.spec.to_dict()},
+            **({} if planner_info is None else {roles.INFO_PLANNER: planner_info}),
+            roles.INFO_CALIBRATION: _calibration(writer, fitted, fingerprint),
+            roles.INFO_GOLDEN: _golden(texts, part.vectors),
+            roles.INFO_COUNTS: _counts(tools, demonstrations, table, fitted),
+            roles.INFO_RECIPE: asdict(recipe),
+            roles.INFO_REPORT: report,
+            roles.INFO_TOOLCHAIN: toolchain,
         }
     )
     return content_hash, report
@@ -134,7 +129,7 @@ class Encoded:
     (plans, dimension), of their parts (plans, SEGMENTS, dimension), and of the tools (tools, dimension)."""
 
     exported: ExportedEncoder
-    encoder: Encoder
+    encoder: OnnxEncoder
     vectors: NDArray[np.float32]
     segments: NDArray[np.float32]
     tool_vectors: NDArray[np.float32]
@@ -173,12 +168,9 @@ def _encode(
 ) -> Encoded:
     exported = export_encoder(card, recipe.precision, offline, attempt)
     choice = choose(("cpu",), False, {})
-    encoder = Encoder(exported.model, exported.tokenizer, exported.spec, choice, available_cpus())
-    prefix, n = exported.spec.query_prefix, len(demonstrations)
-    both = [
-        encoder.embed_segments(encoder.tokenize(prefix + demonstration.query))
-        for demonstration in track(demonstrations, "encoding demonstrations", n)
-    ]
+    encoder = OnnxEncoder(exported.model, exported.tokenizer, exported.spec, choice, available_cpus())
+    n = len(demonstrations)
+    both = [encoder.encode_query(d.query)[0] for d in track(demonstrations, "encoding demonstrations", n)]
     vectors, segments = np.stack([rows[0] for rows in both]), np.stack([rows[1:] for rows in both])
     texts = [tool_text(tool, recipe.tool_text) for tool in tools]
     tool_vectors = encoder.encode_tools(texts)
@@ -199,8 +191,8 @@ def _encode(
 
 def _write_encoder(writer: BundleWriter, card: Card, exported: ExportedEncoder) -> str:
     source = f"{card.name}: {card.sources[0]}"
-    weights = writer.add("encoder.onnx", encoding.ROLE, exported.model, card.licence, source)
-    tokenizer = writer.add("tokenizer.json", encoding.TOKENIZER_ROLE, exported.tokenizer, card.licence, source)
+    weights = writer.add("encoder.onnx", roles.ENCODER, exported.model, card.licence, source)
+    tokenizer = writer.add("tokenizer.json", roles.TOKENIZER, exported.tokenizer, card.licence, source)
     return encoder_fingerprint(exported.spec.to_dict(), weights.sha256, tokenizer.sha256)
 
 
@@ -209,13 +201,13 @@ def _write_index(
 ) -> None:
     listed = [asdict(tool) for tool in tools]
     text = json.dumps(listed, ensure_ascii=False, separators=(",", ":"))
-    writer.add("tools.json", "tools", text.encode(), OWN_LICENCE, OURS)
+    writer.add("tools.json", roles.TOOLS, text.encode(), OWN_LICENCE, OURS)
     names = [tool.name for tool in tools]
     data = indexing.pack_index(names, vectors, fingerprint)
-    writer.add("index.msgpack", indexing.ROLE, data, OWN_LICENCE, OURS)
+    writer.add("index.msgpack", roles.INDEX, data, OWN_LICENCE, OURS)
     if len(tools) >= recipe.hnsw_from:
         say("building the HNSW graph")
-        writer.add("index.hnsw", indexing.HNSW_ROLE, indexing.build_hnsw(vectors, recipe.seed), OWN_LICENCE, OURS)
+        writer.add("index.hnsw", roles.HNSW, indexing.build_hnsw(vectors, recipe.seed), OWN_LICENCE, OURS)
 
 
 def _write_heads(
@@ -231,34 +223,15 @@ def _write_heads(
     graph = fit_graph(table, queries.vectors, fitted.n_clusters, recipe.order, recipe.seed)
     head = fit_factored(table, queries, options)
     packed = pack(graph.to_dict(fitted.graph_options, fingerprint))
-    writer.add("graph.msgpack", graphing.ROLE, packed, OWN_LICENCE, OURS)
-    writer.add("head.msgpack", heading.ROLE, pack(head_to_dict(head, fingerprint)), OWN_LICENCE, OURS)
+    writer.add("graph.msgpack", roles.GRAPH, packed, OWN_LICENCE, OURS)
+    writer.add("head.msgpack", roles.HEAD, pack(head_to_dict(head, fingerprint)), OWN_LICENCE, OURS)
 
 
-def _write_baselines(
-    writer: BundleWriter, part: Encoded, table: StepTable, texts: Sequence[str], seed: int, fingerprint: str
-) -> None:
-    """The papers' heads: query with the names of the history, and query alone."""
-    written = table.select(table.written)
-    names = [[table.labels[t] for t in history] for history in written.histories]
-    inputs = [heading.history_text(texts[plan], h) for plan, h in zip(written.plan.tolist(), names, strict=True)]
-    known = dict(zip(texts, part.vectors, strict=True))
-    missing = [text for text in dict.fromkeys(inputs) if text not in known]
-    for text in track(missing, "encoding histories for the paper's head", len(missing)):
-        known[text] = part.encoder.encode(text)
-    for role, matrix in (
-        (heading.PAPER_ROLE, np.stack([known[text] for text in inputs])),
-        (heading.STATIC_ROLE, part.vectors[written.plan]),
-    ):
-        head = fit_plain(written, matrix, seed)
-        writer.add(f"{role}.msgpack", role, pack(plain_to_dict(head, fingerprint)), OWN_LICENCE, OURS)
-
-
-def _policy(writer: BundleWriter, fitted: Fitted, fingerprint: str) -> dict[str, Any]:
-    """The fitted policy, tied to the very heads it was fitted with."""
+def _calibration(writer: BundleWriter, fitted: Fitted, fingerprint: str) -> dict[str, Any]:
+    """What was fitted on held-out decisions, tied to the very heads it was fitted with."""
     hashes = {entry.role: entry.sha256 for entry in writer.entries}
-    owners = {"encoder": fingerprint, "graph": hashes[graphing.ROLE], "head": hashes[heading.ROLE]}
-    return {**owners, "parameters": fitted.policy.to_dict()}
+    owners = {"encoder": fingerprint, **{role: hashes[role] for role in (roles.GRAPH, roles.HEAD)}}
+    return {**owners, "parameters": fitted.calibration.to_dict()}
 
 
 def _golden(queries: Sequence[str], vectors: NDArray[np.float32]) -> dict[str, Any]:

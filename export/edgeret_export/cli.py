@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from edgeret import __version__
-from edgeret.cli.console import Parser, add_command, run, table
-from edgeret.inputs.demonstrations import read_demonstrations
+from edgeret.cli.console import Parser, add_command, run, table, warn
+from edgeret.errors import InputError
+from edgeret.inputs.demonstrations import read_and_check
 from edgeret.inputs.tools import read_tools
 from edgeret_export.encoders.quantize import PRECISIONS
 from edgeret_export.recipe import read_recipe
@@ -24,7 +25,13 @@ def make_parser() -> argparse.ArgumentParser:
     build = add_command(
         commands, "build", "Build a bundle from tools, demonstrations and a model card.", _build, _print_build
     )
-    build.add_argument("--tools", required=True, metavar="T", help="tools: JSONL, OpenAI `tools` or MCP `tools/list`")
+    build.add_argument(
+        "--tools",
+        required=True,
+        action="append",
+        metavar="T",
+        help="tools: JSONL, OpenAI or Anthropic `tools`, or MCP `tools/list`; may be given several times",
+    )
     build.add_argument("--demos", required=True, metavar="D", help="demonstrations: JSONL")
     build.add_argument("-o", "--output", required=True, metavar="BUNDLE", help="folder to write; must not exist yet")
     build.add_argument(
@@ -37,6 +44,11 @@ def make_parser() -> argparse.ArgumentParser:
     build.add_argument("--force", action="store_true", help="replace a bundle that stands there already")
     build.add_argument(
         "--allow-unpinned", action="store_true", help="take a model whose card names no hash for its files"
+    )
+    build.add_argument(
+        "--strict",
+        action="store_true",
+        help="refuse arguments of demonstrations that do not fit their tools' parameters",
     )
     build.add_argument("--offline", action="store_true", help="use cached model files only")
     build.add_argument(
@@ -57,8 +69,12 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _build(arguments: argparse.Namespace) -> Mapping[str, Any]:
     recipe = read_recipe(arguments.recipe, precision=arguments.precision, seed=arguments.seed)
-    tools = read_tools(arguments.tools)
-    demonstrations = read_demonstrations(arguments.demos, [tool.name for tool in tools])
+    tools = read_tools(*arguments.tools)
+    demonstrations, misfits = read_and_check(arguments.demos, tools)
+    if misfits.arguments:
+        if arguments.strict:
+            raise InputError(f"{misfits}; mend them, or leave out --strict")
+        warn(str(misfits))
     card = find_card(arguments.encoder)
     planner = None if arguments.planner == "none" else find_card(arguments.planner)
     for model in (card, planner):
@@ -77,7 +93,12 @@ def _build(arguments: argparse.Namespace) -> Mapping[str, Any]:
         offline=arguments.offline,
         allow_unpinned=arguments.allow_unpinned,
     )
-    return {"bundle": str(built.path), "content_hash": built.content_hash, **built.report}
+    return {
+        "bundle": str(built.path),
+        "content_hash": built.content_hash,
+        "warnings": misfits.arguments,
+        **built.report,
+    }
 
 
 def _print_build(result: Mapping[str, Any]) -> str:

@@ -19,8 +19,8 @@ class Recipe:
 
     `order`: longest context of the graph. `inverse_regularisation`, `history_scale`, `label_smoothing`: see
     `HeadOptions`. `tool_text`: what stands for a tool (see `edgeret.inputs.tool_text`). `hnsw_from`: tools from which
-    an HNSW graph is built. `baselines`: whether the heads of the papers travel along, for the benchmarks.
-    `planner_questions`: held-out decisions that a planner is asked about, to find what its advice is worth.
+    an HNSW graph is built. `planner_questions`: held-out decisions that a planner is asked about, to find what its
+    advice is worth.
     """
 
     precision: str = "int8"
@@ -31,7 +31,6 @@ class Recipe:
     label_smoothing: float = 0.02
     tool_text: str = "name+description"
     hnsw_from: int = CROSSOVER
-    baselines: bool = True
     planner_questions: int = 120
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ import edgeret
 from edgeret.errors import InputError, PlannerError
 from edgeret.inputs.demonstrations import Step
 from edgeret.planner.chat import Prompt
-from edgeret.planner.model import PlannerSpec
+from edgeret.planner.lazy import LazyPlanner
 from edgeret.runtime.runtime import Runtime
 from edgeret.types import END, Usage
 from edgeret_bench import OTHER_METHODS
@@ -51,23 +51,21 @@ def runtime(tiny_original: Path) -> Runtime:
 
 
 def with_planner(runtime: Runtime, planner: Writer) -> Runtime:
-    advisor: Any = runtime.advisor
-    advisor._planner, advisor.spec = planner, PlannerSpec("chatml", 1000)
-    return runtime
+    return Runtime(replace(runtime.components, planner=LazyPlanner(lambda: planner)))  # type: ignore[arg-type,return-value]
 
 
 def ranked(runtime: Runtime, method: str, query: str = QUERY, step: Step = FIRST) -> list[str]:
     """Names by falling score."""
     task = runtime.task(query)
     scores = Methods(runtime, 0).get(method)(task, step)
-    assert scores.shape == (len(task.candidate_names),)
-    return [task.candidate_names[i] for i in rank(scores)]
+    assert scores.shape == (len(task.request.names),)
+    return [task.request.names[i] for i in rank(scores)]
 
 
 def cosines(runtime: Runtime, text: str, vectors: np.ndarray | None = None) -> list[str]:
     """Tools by falling cosine to the text."""
-    vectors = runtime.index.vectors if vectors is None else vectors
-    return [runtime.index.names[i] for i in rank(vectors @ runtime.encoder.encode(text))]
+    vectors = runtime.components.index.vectors if vectors is None else vectors
+    return [runtime.components.index.names[i] for i in rank(vectors @ runtime.components.encoder.encode(text))]
 
 
 @pytest.mark.parametrize("method", ["similarity", "bm25", "tool-graph"])
@@ -108,20 +106,20 @@ def test_bm25_reads_each_query_once(runtime: Runtime) -> None:
 
 
 def test_tool_graph_convolves_with_what_followed_what(runtime: Runtime) -> None:
-    names = list(runtime.index.names)
+    names = list(runtime.components.index.names)
     follows = np.zeros((len(names), len(names)), bool)
     for demonstration in make_demonstrations(1):
         called = [call.tool for call in demonstration.calls]
         for a, b in pairwise(called):
             follows[names.index(a), names.index(b)] = True
     assert follows.sum() == 3
-    mixed = convolve(runtime.index.vectors, follows)
+    mixed = convolve(runtime.components.index.vectors, follows)
     for query in (QUERY, "book a meeting", "call my phone"):
         assert ranked(runtime, "tool-graph", query)[:-1] == cosines(runtime, query, mixed)
         task = runtime.task(query)
         scores = Methods(runtime, 0).get("tool-graph")(task, FIRST)
-        expected = dict(zip(names, (mixed @ task.vector).tolist(), strict=True))
-        found = dict(zip(task.candidate_names, scores.tolist(), strict=True))
+        expected = dict(zip(names, (mixed @ task.request.vector).tolist(), strict=True))
+        found = dict(zip(task.request.names, scores.tolist(), strict=True))
         found.pop(END)
         assert found == pytest.approx(expected, abs=1e-6)
 
@@ -154,7 +152,7 @@ def test_convolution_gives_unit_vectors_and_none_without_links_changes(n: int, s
 
 def test_less_is_more_searches_for_what_the_planner_wishes_for(runtime: Runtime) -> None:
     planner = Writer("play music\n\nbook a meeting\n")
-    with_planner(runtime, planner)
+    runtime = with_planner(runtime, planner)
     names = ranked(runtime, "less-is-more", "find my file")
     assert set(names[:2]) == {"play_music", "book_meeting"}
     assert names[-1] == END
@@ -167,18 +165,18 @@ def test_less_is_more_searches_for_what_the_planner_wishes_for(runtime: Runtime)
 
 def test_a_tool_counts_by_the_wish_that_it_fits_best(runtime: Runtime) -> None:
     wishes = ["play my song", "write a note of it"]
-    with_planner(runtime, Writer("\n".join(wishes)))
+    runtime = with_planner(runtime, Writer("\n".join(wishes)))
     task = runtime.task(QUERY)
     scores = Methods(runtime, 0).get("less-is-more")(task, FIRST)
-    vectors = np.stack([runtime.encoder.encode(wish) for wish in wishes])
-    for name, vector in zip(runtime.index.names, runtime.index.vectors, strict=True):
-        found = scores[list(task.candidate_names).index(name)]
+    vectors = np.stack([runtime.components.encoder.encode(wish) for wish in wishes])
+    for name, vector in zip(runtime.components.index.names, runtime.components.index.vectors, strict=True):
+        found = scores[list(task.request.names).index(name)]
         assert found == pytest.approx(max(vectors @ vector), abs=1e-6)
 
 
 def test_the_planner_is_asked_once_a_query(runtime: Runtime) -> None:
     planner = Writer("send a mail\n")
-    with_planner(runtime, planner)
+    runtime = with_planner(runtime, planner)
     demonstrations = make_demonstrations(1)
     found = next_tool.run(runtime, demonstrations, ["less-is-more", "similarity"])
     assert len(planner.asked) == len(demonstrations)
@@ -190,20 +188,20 @@ def test_the_planner_is_asked_once_a_query(runtime: Runtime) -> None:
 
 @pytest.mark.parametrize("text", ["", "\n \n"])
 def test_without_a_wish_the_query_itself_is_searched_for(runtime: Runtime, text: str) -> None:
-    with_planner(runtime, Writer(text))
+    runtime = with_planner(runtime, Writer(text))
     assert ranked(runtime, "less-is-more") == ranked(runtime, "similarity")
 
 
 def test_less_is_more_without_a_planner_is_refused_before_anything_runs(runtime: Runtime) -> None:
     with pytest.raises(InputError, match="this bundle has no planner"):
         Methods(runtime, 0).get("less-is-more")
-    with_planner(runtime, Writer("", problem="the model is broken"))
+    runtime = with_planner(runtime, Writer("", problem="the model is broken"))
     with pytest.raises(PlannerError, match="the model is broken"):
         next_tool.run(runtime, make_demonstrations(1), ["less-is-more"])
 
 
 def test_all_other_methods_are_reported_side_by_side(runtime: Runtime) -> None:
-    with_planner(runtime, Writer("find a file\n"))
+    runtime = with_planner(runtime, Writer("find a file\n"))
     found = next_tool.run(runtime, make_demonstrations(1), ["fused", *OTHER_METHODS])
     assert list(found["methods"]) == list(found["ms_per_step"]) == ["fused", *OTHER_METHODS]
     assert found["by_plan_length"]["bm25"].keys() == {"0", "1", "2"}

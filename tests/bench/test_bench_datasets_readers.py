@@ -223,6 +223,14 @@ def test_api_bank_reads_whole_dialogues_and_finds_what_came_from_results(tmp_pat
     survives(dataset, tmp_path / "out")
 
 
+def test_api_bank_cuts_dialogues_at_line_feeds_alone(tmp_path: Path) -> None:
+    said = "User: I am\u2028Ana.\nGenerate API Request:\n"
+    turns = [turn("x-level-1-1.jsonl", said, "API-Request: [GetToken(user='Ana')]", described("GetToken", "user"))]
+    whole(tmp_path / "level-1-api.json", turns)
+    whole(tmp_path / "level-3.json", [])
+    assert [d.query for d in apibank.read(tmp_path).demonstrations] == ["I am\u2028Ana."]
+
+
 # --- BFCL ------------------------------------------------------------------------------------------------------------
 
 

@@ -37,7 +37,7 @@ def always(answer: Callable[[Step], str]) -> Any:
     """A stand-in for `Methods.get` whose every scorer puts `answer(step)` first."""
 
     def score(task: Task, step: Step) -> np.ndarray:
-        return np.array([name == answer(step) for name in task.candidate_names], np.float64)
+        return np.array([name == answer(step) for name in task.request.names], np.float64)
 
     return lambda self, name: score
 
@@ -122,7 +122,7 @@ def test_a_tool_without_demonstrations_can_be_scored(runtime: Runtime) -> None:
     found = next_tool.run(runtime, [plan("phone_call", query="call my phone")], NEXT_TOOL_METHODS)
     assert found["n_steps"] == 2
     # Its place is behind every label for methods that know labels only.
-    assert found["methods"]["dtdr-c"]["mrr"] <= 0.5 * (1 / len(runtime.labels) + 1)
+    assert found["methods"]["dtdr-c"]["mrr"] <= 0.5 * (1 / len(runtime.components.head.labels) + 1)
 
 
 def test_an_unknown_method_is_refused_with_the_list(runtime: Runtime) -> None:

@@ -17,10 +17,11 @@ import edgeret
 from edgeret.errors import InputError, PlannerError
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret.planner.chat import Prompt
-from edgeret.planner.model import PlannerSpec, Scores
-from edgeret.planner.reranker import AdviceParameters
+from edgeret.planner.lazy import LazyPlanner
+from edgeret.planner.model import Scores
+from edgeret.planner.reranker import RerankParameters
 from edgeret.runtime.runtime import Runtime
-from edgeret.scoring.calibration import Policy
+from edgeret.scoring.calibration import Calibration
 from edgeret.types import Call, Candidate, Usage
 from edgeret_bench.accuracy import with_llm as plan
 from edgeret_bench.accuracy.rollouts import isomorphic
@@ -76,11 +77,16 @@ def bare(tiny_original: Path) -> Runtime:
 
 def with_planner(runtime: Runtime, model: Model, weight: float = 0, scale: float = 1, least: float = 0) -> Runtime:
     """`least`: the probability from which on candidates are in the conformal set of every coverage above 0."""
-    runtime.policy = Policy(replace(runtime.policy.parameters, right_probabilities=(least, 1.0)))
-    advisor: Any = runtime.advisor
-    advisor._planner, advisor.spec = model, PlannerSpec("chatml", 4096)
-    advisor.parameters = AdviceParameters(weight, scale, 1.1)
-    return runtime
+    components = runtime.components
+    parameters = replace(components.calibration.parameters, right_probabilities=(least, 1.0))
+    return Runtime(
+        replace(
+            components,
+            calibration=Calibration(parameters),
+            planner=LazyPlanner(lambda: model),  # type: ignore[arg-type,return-value]
+            reranking=RerankParameters(weight, scale, 1.1),
+        )
+    )
 
 
 def truth(*calls: Call, links: Sequence[tuple[int, int]] | None = None) -> Demonstration:
@@ -248,7 +254,7 @@ def test_every_masking_is_a_row_over_the_same_steps(bare: Runtime) -> None:
     assert list(found["methods"]) == ["auto", "heads", *MASKED]
     assert found["unavailable"] == {}
     assert found["plans"] == {}
-    assert found["planner"] == {"chat": "chatml", "context": 4096, "weight": 0.0, "scale": 1.0, "ask_below": 1.1}
+    assert found["planner"] == {"weight": 0.0, "scale": 1.0, "ask_below": 1.1}
     for name, row in found["methods"].items():
         assert row["n_steps"] == found["n_steps"]
         assert row["planner_calls_per_step"] == (name in MASKED)
@@ -298,7 +304,7 @@ def test_answers_outside_the_mask_are_counted(bare: Runtime, monkeypatch: pytest
     cases = ("phone_call", "none", False), ("phone_call", "hard", True), ("send_mail", "hard", False)
     for tool, masking, outside in (*cases, ("no_such_tool", "soft", True)):
         answer = ([Candidate(tool, 1.0)], Usage(1, 1, 2, 0, 1.0))
-        monkeypatch.setattr(runtime.advisor, "ask", lambda *_, answer=answer, **__: answer)
+        monkeypatch.setattr("edgeret.runtime.decide.rerank", lambda *_, answer=answer, **__: answer)
         answers = plan.walk(runtime, make_demonstrations(1), "planner", masking, Options())  # type: ignore[arg-type]
         assert plan.summary(answers)["outside_mask"] == (len(answers) if outside else 0), (tool, masking)
 
@@ -321,7 +327,7 @@ def test_a_warm_cache_is_compared_with_an_empty_one(bare: Runtime) -> None:
     assert found["warm_ms"]["n"] == found["cold_ms"]["n"] == found["n_steps"]
     assert found["warm_over_cold"] == pytest.approx(found["warm_ms"]["p50"] / found["cold_ms"]["p50"])
     empty = [d for d in make_demonstrations(1) if not d.calls]
-    found = plan.reuse(bare, empty, Options())
+    found = plan.reuse(with_planner(bare, model), empty, Options())
     assert found == {"unavailable": "no two steps in a row of the sample leave the planner a choice; raise --steps"}
 
 

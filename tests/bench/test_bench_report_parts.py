@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from edgeret.scoring.calibration import POLICIES
+from edgeret.runtime.options import POLICIES
 from edgeret_bench import FITTED_METHODS, NEXT_TOOL_METHODS, OTHER_METHODS, RETRIEVAL_METHODS
 from edgeret_bench.accuracy import learning
 from edgeret_bench.peers import PEERS

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from conftest import EXAMPLE, TOOLS, tiny_exported
 
-from edgeret.encoders.onnx import Encoder
+from edgeret.encoders.onnx import OnnxEncoder
 from edgeret.encoders.providers import choose
 from edgeret.errors import InputError
 from edgeret.inputs.query import RetrievalQuery
@@ -24,9 +24,9 @@ METRICS = {"ndcg@1", "ndcg@5", "ndcg@10", "recall@1", "recall@5", "recall@10", "
 
 
 @pytest.fixture(scope="module")
-def encoder() -> Encoder:
+def encoder() -> OnnxEncoder:
     exported = tiny_exported()
-    return Encoder(exported.model, exported.tokenizer, exported.spec, choose(("cpu",), False, {}), 1)
+    return OnnxEncoder(exported.model, exported.tokenizer, exported.spec, choose(("cpu",), False, {}), 1)
 
 
 def asked(query: str, *tools: str) -> RetrievalQuery:
@@ -40,7 +40,7 @@ QUERIES = [
 ]
 
 
-def test_a_result_has_the_keys_of_the_contract(encoder: Encoder) -> None:
+def test_a_result_has_the_keys_of_the_contract(encoder: OnnxEncoder) -> None:
     found = retrieval.run(TOOLS, QUERIES, encoder, retrieval.RETRIEVAL_METHODS, "description")
     assert set(found) == {"n_queries", "n_without_tool", "n_tools", "tool_text", "methods"}
     assert list(found["methods"]) == ["bm25", "dense", "hybrid", "clauses"]
@@ -51,7 +51,7 @@ def test_a_result_has_the_keys_of_the_contract(encoder: Encoder) -> None:
     assert found["tool_text"] == "description"
 
 
-def test_queries_without_tools_are_counted_and_left_out(encoder: Encoder) -> None:
+def test_queries_without_tools_are_counted_and_left_out(encoder: OnnxEncoder) -> None:
     with_one = retrieval.run(TOOLS, QUERIES, encoder, ["dense"], "description")
     without = retrieval.run(TOOLS, QUERIES[:2], encoder, ["dense"], "description")
     assert (with_one["n_queries"], with_one["n_without_tool"]) == (2, 1)
@@ -59,37 +59,37 @@ def test_queries_without_tools_are_counted_and_left_out(encoder: Encoder) -> Non
     assert with_one["methods"] == without["methods"]
 
 
-def test_a_file_of_queries_without_tools_measures_nothing(encoder: Encoder) -> None:
+def test_a_file_of_queries_without_tools_measures_nothing(encoder: OnnxEncoder) -> None:
     with pytest.raises(InputError, match=r"^no query in the file names a tool, so there is nothing to measure$"):
         retrieval.run(TOOLS, QUERIES[2:], encoder, ["dense"], "description")
 
 
-def test_an_unknown_method_is_refused_with_the_list(encoder: Encoder) -> None:
+def test_an_unknown_method_is_refused_with_the_list(encoder: OnnxEncoder) -> None:
     expected = "unknown method 'splade'; choose among: bm25, dense, hybrid, clauses"
     with pytest.raises(InputError, match=f"^{re.escape(expected)}$"):
         retrieval.run(TOOLS, QUERIES, encoder, ["dense", "splade"], "description")
 
 
-def test_an_unknown_tool_text_is_refused_with_the_list(encoder: Encoder) -> None:
+def test_an_unknown_tool_text_is_refused_with_the_list(encoder: OnnxEncoder) -> None:
     with pytest.raises(InputError, match=r"unknown tool text 'name'; choose one of: name\+description, description"):
         retrieval.run(TOOLS, QUERIES, encoder, ["dense"], "name")
 
 
 @pytest.mark.parametrize("method", retrieval.RETRIEVAL_METHODS)
 @pytest.mark.parametrize("tool", TOOLS[:5], ids=lambda tool: tool.name)
-def test_a_description_finds_its_own_tool(encoder: Encoder, method: str, tool: Tool) -> None:
+def test_a_description_finds_its_own_tool(encoder: OnnxEncoder, method: str, tool: Tool) -> None:
     found = retrieval.run(TOOLS, [asked(tool.description, tool.name)], encoder, [method], "description")
     assert found["methods"][method]["mrr"] == 1.0
 
 
-def test_dense_ranks_by_cosine(encoder: Encoder) -> None:
+def test_dense_ranks_by_cosine(encoder: OnnxEncoder) -> None:
     query = "send the letter to me"
     cosines = encoder.encode_tools([t.description for t in TOOLS]) @ encoder.encode(query)
     ranking = retrieval.Retrieval(TOOLS, encoder, "description").dense(query)
     assert ranking.tolist() == sorted(range(6), key=lambda i: -cosines[i])
 
 
-def test_the_tool_text_decides_what_bm25_sees(encoder: Encoder) -> None:
+def test_the_tool_text_decides_what_bm25_sees(encoder: OnnxEncoder) -> None:
     tools = [Tool("alpha", "first"), Tool("zebra_crossing", "second")]
     by_name = retrieval.Retrieval(tools, encoder, "name+description").bm25("zebra")
     by_description = retrieval.Retrieval(tools, encoder, "description").bm25("zebra")
@@ -98,11 +98,11 @@ def test_the_tool_text_decides_what_bm25_sees(encoder: Encoder) -> None:
 
 
 @pytest.mark.parametrize("query", ["the and of", "qwertz", "77 qwertz"])
-def test_bm25_keeps_the_tools_order_when_no_word_is_known(encoder: Encoder, query: str) -> None:
+def test_bm25_keeps_the_tools_order_when_no_word_is_known(encoder: OnnxEncoder, query: str) -> None:
     assert retrieval.Retrieval(TOOLS, encoder, "description").bm25(query).tolist() == [0, 1, 2, 3, 4, 5]
 
 
-def test_hybrid_is_reciprocal_rank_fusion(encoder: Encoder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hybrid_is_reciprocal_rank_fusion(encoder: OnnxEncoder, monkeypatch: pytest.MonkeyPatch) -> None:
     search = retrieval.Retrieval(TOOLS, encoder, "description")
     monkeypatch.setattr(search, "bm25", lambda query: np.array([0, 1, 2, 3, 4, 5]))
     monkeypatch.setattr(search, "dense", lambda query: np.array([3, 4, 1, 2, 5, 0]))
@@ -112,7 +112,7 @@ def test_hybrid_is_reciprocal_rank_fusion(encoder: Encoder, monkeypatch: pytest.
 
 
 def test_hybrid_breaks_a_draw_of_both_lists_by_the_tools_order(
-    encoder: Encoder, monkeypatch: pytest.MonkeyPatch
+    encoder: OnnxEncoder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     search = retrieval.Retrieval(TOOLS[:2], encoder, "description")
     monkeypatch.setattr(search, "bm25", lambda query: np.array([1, 0]))
@@ -120,7 +120,7 @@ def test_hybrid_breaks_a_draw_of_both_lists_by_the_tools_order(
     assert search.hybrid("anything").tolist() == [0, 1]
 
 
-def test_clauses_count_a_tool_by_its_best_rank_then_its_best_cosine(encoder: Encoder) -> None:
+def test_clauses_count_a_tool_by_its_best_rank_then_its_best_cosine(encoder: OnnxEncoder) -> None:
     query = "book a meeting and then play music to me"
     parts = [query, *split_clauses(query)]
     assert parts[1:] == ["book a meeting", "play music to me"]
@@ -134,16 +134,16 @@ def test_clauses_count_a_tool_by_its_best_rank_then_its_best_cosine(encoder: Enc
     assert {TOOLS[i].name for i in found[:2]} == {"book_meeting", "play_music"}
 
 
-def test_clauses_of_a_single_wish_are_the_dense_ranking(encoder: Encoder) -> None:
+def test_clauses_of_a_single_wish_are_the_dense_ranking(encoder: OnnxEncoder) -> None:
     search = retrieval.Retrieval(TOOLS, encoder, "description")
     assert split_clauses("send my letter") == []
     assert search.clauses("send my letter").tolist() == search.dense("send my letter").tolist()
 
 
-def test_no_text_is_encoded_twice(encoder: Encoder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_text_is_encoded_twice(encoder: OnnxEncoder, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[str] = []
-    encode = Encoder.encode
-    monkeypatch.setattr(Encoder, "encode", lambda self, text: seen.append(text) or encode(self, text))
+    encode = OnnxEncoder.encode
+    monkeypatch.setattr(OnnxEncoder, "encode", lambda self, text: seen.append(text) or encode(self, text))
     retrieval.run(TOOLS, QUERIES[:2], encoder, ["dense", "hybrid", "clauses"], "description")
     assert len(seen) == len(set(seen)) > 2
 

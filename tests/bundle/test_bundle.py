@@ -23,7 +23,7 @@ from edgeret.bundle.codec import get_array, pack, unpack
 from edgeret.bundle.layout import MANIFEST
 from edgeret.bundle.reader import read_manifest, unlisted, verify_bundle
 from edgeret.bundle.writer import BundleWriter, writing
-from edgeret.encoders.onnx import Encoder
+from edgeret.encoders.onnx import OnnxEncoder
 from edgeret.encoders.providers import choose
 from edgeret.errors import BundleError, EdgeretError, InputError
 
@@ -37,8 +37,8 @@ def test_golden_manifest_bytes(tmp_path: Path) -> None:
         + hashlib.sha256(b"abc").hexdigest().encode()
         + b"\xa7licence\xa3MIT\xa6source\xa4here\xa4info\x81\xa1k\x01"
     )
-    digest = hashlib.sha256(b"edgeret-bundle/1\n" + body).digest()
-    expected = b"\x94\xaeedgeret-bundle\x01\xc4\x20" + digest + b"\xc4" + bytes([len(body)]) + body
+    digest = hashlib.sha256(b"edgeret-bundle/2\n" + body).digest()
+    expected = b"\x94\xaeedgeret-bundle\x02\xc4\x20" + digest + b"\xc4" + bytes([len(body)]) + body
     assert (tmp_path / "b" / MANIFEST).read_bytes() == expected
 
 
@@ -102,9 +102,9 @@ def test_altered_file_tells_expected_and_found(tiny: Path) -> None:
 
 def test_newer_format_asks_for_a_newer_edgeret(tiny: Path) -> None:
     body = msgpack.unpackb((tiny / MANIFEST).read_bytes())[3]
-    digest = hashlib.sha256(b"edgeret-bundle/2\n" + body).digest()
-    (tiny / MANIFEST).write_bytes(msgpack.packb(["edgeret-bundle", 2, digest, body]))
-    with pytest.raises(BundleError, match=r"format version 2, this edgeret reads 1; install a newer edgeret"):
+    digest = hashlib.sha256(b"edgeret-bundle/3\n" + body).digest()
+    (tiny / MANIFEST).write_bytes(msgpack.packb(["edgeret-bundle", 3, digest, body]))
+    with pytest.raises(BundleError, match=r"format version 3, this edgeret reads 2; install a newer edgeret"):
         edgeret.load(tiny)
 
 
@@ -112,7 +112,9 @@ def test_links_are_refused(tiny: Path, tmp_path: Path) -> None:
     outside = tmp_path / "elsewhere"
     (tiny / "head.msgpack").rename(outside)
     (tiny / "head.msgpack").symlink_to(outside)
-    with pytest.raises(BundleError, match=r"head\.msgpack: cannot be read \(a symbolic link\)"):
+    with pytest.raises(
+        BundleError, match=r"head\.msgpack: cannot be read \(a symbolic link that leads out of the bundle: copy"
+    ):
         edgeret.load(tiny)
 
 
@@ -255,7 +257,7 @@ def test_weights_outside_the_bundle_are_never_read(
     weights.ClearField("raw_data")
     monkeypatch.chdir(tmp_path / "cwd")
     with pytest.raises(EdgeretError, match="a tensor holds external data"):
-        Encoder(model.SerializeToString(), exported.tokenizer, exported.spec, choose(("cpu",), False, {}), 1)
+        OnnxEncoder(model.SerializeToString(), exported.tokenizer, exported.spec, choose(("cpu",), False, {}), 1)
 
 
 def test_an_exchanged_fingerprint_is_refused(tiny: Path) -> None:

@@ -52,7 +52,7 @@ class Reader:
         """Section 11: proves every byte, then parses."""
         self.manifest = (folder / "manifest").read_bytes()
         magic, version, _, body = msgpack.unpackb(self.manifest)
-        assert (magic, version, self.manifest) == ("edgeret-bundle", 1, wrap(1, body))
+        assert (magic, version, self.manifest) == ("edgeret-bundle", 2, wrap(2, body))
         self.body = msgpack.unpackb(body)
         self.info, self.entries = self.body["info"], {entry["role"]: entry for entry in self.body["files"]}
         self.files = {role: (folder / entry["name"]).read_bytes() for role, entry in self.entries.items()}
@@ -64,7 +64,7 @@ class Reader:
         self.labels: list[str] = self.head["labels"]
         assert self.labels == self.graph["labels"] and self.labels[-1] == "<end>"
         self.vectors = dict(zip(self.index["names"], array(self.index["vectors"]), strict=True))
-        self.novel = [name for name in self.index["names"] if name not in self.labels]
+        self.unseen = [name for name in self.index["names"] if name not in self.labels]
 
     def encode(self, query: str) -> tuple[Array, Array]:
         """Section 5: the query's vector (d,) and its segment means (3, d)."""
@@ -84,7 +84,7 @@ class Reader:
         return vector[0], segments / np.maximum(np.linalg.norm(segments, axis=1, keepdims=True), 1e-12)
 
     def numbers(self, history: tuple[str, ...]) -> list[int]:
-        """Label numbers of a history, -3 for novel tools."""
+        """Label numbers of a history, -3 for unseen tools."""
         assert set(history) <= set(self.tools)
         return [self.labels.index(name) if name in self.labels else -3 for name in history]
 
@@ -132,18 +132,18 @@ class Reader:
         return np.log(softmax(logits))
 
     def decide(self, query: str, history: tuple[str, ...]) -> tuple[Array, Array]:
-        """Section 9: fused, and calibrated, probabilities of labels, then novel tools."""
-        p = self.info["policy"]["parameters"]
+        """Section 9: fused, and calibrated, probabilities of labels, then unseen tools."""
+        p = self.info["calibration"]["parameters"]
         vector, segments = self.encode(query)
         head, graph = self.score(vector, segments, history), self.walk(vector, history)
         known = p["head_weight"] * head + p["graph_weight"] * np.log(graph + 1e-12)
         known -= np.log(np.exp(known - known.max()).sum()) + known.max()
-        novel = [p["novel_slope"] * (self.vectors[t] @ vector) + p["novel_bias"] for t in self.novel]
-        novel = [x - p["novel_called"] * (t in history) for t, x in zip(self.novel, novel, strict=True)]
-        fused = softmax(np.array([*known, *novel]))
-        top, knots = int(fused.argmax()), array(p["knots"]).astype(np.float64)
+        unseen = [p["unseen_slope"] * (self.vectors[t] @ vector) + p["unseen_bias"] for t in self.unseen]
+        unseen = [x - p["unseen_called"] * (t in history) for t, x in zip(self.unseen, unseen, strict=True)]
+        fused = softmax(np.array([*known, *unseen]))
+        top, calibration_map = int(fused.argmax()), array(p["calibration_map"]).astype(np.float64)
         confidence = fused[top]
-        target = np.interp(confidence, knots[:, 0], knots[:, 1])
+        target = np.interp(confidence, calibration_map[:, 0], calibration_map[:, 1])
         rest = np.delete(fused, top)
         runner_up = rest.max() / rest.sum()
         target = max(target, runner_up / (1 + runner_up) + 1e-6)
@@ -151,7 +151,7 @@ class Reader:
 
     def conformal_set(self, calibrated: Array, coverage: float) -> set[int]:
         """Section 9: which candidates a set of this coverage holds."""
-        quantiles = array(self.info["policy"]["parameters"]["right_probabilities"])
+        quantiles = array(self.info["calibration"]["parameters"]["right_probabilities"])
         threshold = quantiles[int((1 - coverage) * (len(quantiles) - 1))]
         return {int(calibrated.argmax()), *np.flatnonzero(calibrated >= threshold).tolist()}
 
@@ -160,26 +160,32 @@ def test_packing_the_manifest_again_gives_its_bytes(tiny_original: Path) -> None
     reader = Reader(tiny_original)
     keys = ("name", "role", "size", "sha256", "licence", "source")
     entries = [{key: entry[key] for key in keys} for entry in sorted(reader.body["files"], key=lambda e: e["name"])]
-    assert wrap(1, msgpack.packb({"files": entries, "info": reader.info})) == reader.manifest
+    assert wrap(2, msgpack.packb({"files": entries, "info": reader.info})) == reader.manifest
     hashes, spec = {r: e["sha256"] for r, e in reader.entries.items()}, reader.info["encoder"]["spec"]
     pairs = {"weights": hashes["encoder"], "tokenizer": hashes["tokenizer"], **{key: spec[key] for key in sorted(spec)}}
     fingerprint = hashlib.sha256(msgpack.packb(pairs)).hexdigest()
-    parts = (reader.index, reader.graph, reader.head, reader.info["policy"])
+    parts = (reader.index, reader.graph, reader.head, reader.info["calibration"])
     assert {part["encoder"] for part in parts} == {reader.info["encoder"]["fingerprint"]} == {fingerprint}
-    assert all(reader.info["policy"][role] == hashes[role] for role in ("graph", "head"))
+    assert all(reader.info["calibration"][role] == hashes[role] for role in ("graph", "head"))
     assert reader.tools == reader.index["names"]
     golden = reader.info["golden"]
     np.testing.assert_allclose([reader.encode(q)[0] for q in golden["queries"]], array(golden["vectors"]), atol=1e-5)
 
 
-@pytest.mark.parametrize("knots", [None, [(0, 0), (0.5, 0.3), (0.9, 0.6), (1, 0.7)]], ids=["as built", "bent"])
-def test_second_reader_agrees(tiny: Path, knots: list[tuple[float, float]] | None) -> None:
+@pytest.mark.parametrize(
+    "calibration_map", [None, [(0, 0), (0.5, 0.3), (0.9, 0.6), (1, 0.7)]], ids=["as built", "bent"]
+)
+def test_second_reader_agrees(tiny: Path, calibration_map: list[tuple[float, float]] | None) -> None:
     """On graph, head and fused probabilities, also with a calibration map that moves everything."""
-    if knots is not None:
+    if calibration_map is not None:
         body = Reader(tiny).body
-        packed = {"dtype": "<f4", "shape": [len(knots), 2], "data": np.array(knots, "<f4").tobytes()}
-        body["info"]["policy"]["parameters"]["knots"] = packed
-        (tiny / "manifest").write_bytes(wrap(1, msgpack.packb(body)))
+        packed = {
+            "dtype": "<f4",
+            "shape": [len(calibration_map), 2],
+            "data": np.array(calibration_map, "<f4").tobytes(),
+        }
+        body["info"]["calibration"]["parameters"]["calibration_map"] = packed
+        (tiny / "manifest").write_bytes(wrap(2, msgpack.packb(body)))
     reader, runtime = Reader(tiny), edgeret.load(tiny)
     for query, history in product(QUERIES, HISTORIES):
         task = runtime.task(query)
@@ -187,24 +193,39 @@ def test_second_reader_agrees(tiny: Path, knots: list[tuple[float, float]] | Non
             task.call(tool)
         vector, segments = reader.encode(query)
         numbers = reader.numbers(history)
-        walked = runtime.graph.distribution(runtime.graph.locate(task.vector), numbers)
-        scored = runtime.head.log_probabilities(task.query_logits, numbers)
+        walked = runtime.components.graph.distribution(runtime.components.graph.locate(task.request.vector), numbers)
+        scored = runtime.components.head.log_probabilities(task.request.query_logits, numbers)
         np.testing.assert_allclose(reader.walk(vector, history), walked, rtol=0, atol=1e-5)
         np.testing.assert_allclose(reader.score(vector, segments, history), scored, rtol=0, atol=1e-5)
-        assert (*reader.labels, *reader.novel) == task.candidate_names
+        assert (*reader.labels, *reader.unseen) == task.request.names
         fused, calibrated = reader.decide(query, history)
         assert fused.sum() == pytest.approx(1)
         np.testing.assert_allclose(calibrated, task.probabilities(), rtol=0, atol=1e-5)
         for coverage in (0.5, 0.9, 0.99):
-            mask = runtime.policy.candidate_set(task.candidates(), coverage)
-            names = [task.candidate_names[i] for i in reader.conformal_set(task.probabilities(), coverage)]
+            mask = runtime.components.calibration.candidate_set(task.candidates(), coverage)
+            names = [task.request.names[i] for i in reader.conformal_set(task.probabilities(), coverage)]
             assert {candidate.tool for candidate in mask} == set(names)
 
 
-def test_examples_are_as_specified(tiny_original: Path) -> None:
-    examples = json.loads(Reader(tiny_original).files["examples"])
-    assert all({"query", "calls"} == set(example) for example in examples)
-    assert all({"tool", "arguments"} == set(call) for example in examples for call in example["calls"])
+def test_exemplars_are_as_specified(tiny_original: Path) -> None:
+    exemplars = json.loads(Reader(tiny_original).files["exemplars"])
+    assert all({"query", "calls"} == set(exemplar) for exemplar in exemplars)
+    assert all({"tool", "arguments"} == set(call) for exemplar in exemplars for call in exemplar["calls"])
+
+
+def test_arrays_lie_where_a_reader_may_map_them(tiny_original: Path) -> None:
+    reader = Reader(tiny_original)
+    for role in ("index", "graph", "head"):
+        data, content = reader.files[role], getattr(reader, role)
+        arrays = [value for value in content.values() if isinstance(value, dict) and "data" in value]
+        assert arrays
+        for value in arrays:
+            assert list(value) == ["dtype", "shape", "padding", "data"]
+            assert set(value["padding"]) <= {0} and len(value["padding"]) < 64
+            if value["data"]:
+                place = data.index(b"\xa4data", data.index(value["padding"] + b"\xa4data")) + 5
+                place = data.index(value["data"], place)
+                assert place % 64 == 0, role
 
 
 @pytest.mark.parametrize("name", ["manifest", "graph.msgpack"])

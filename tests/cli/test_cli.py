@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -93,9 +94,57 @@ def test_bad_usage(capsys: pytest.CaptureFixture[str], tiny: Path, tmp_path: Pat
     assert "--help" in refused(capsys, "edgeret", "select", tiny)
     assert "at least 1" in refused(capsys, "edgeret", "select", tiny, "q", "-k", "0")
     assert "available: " in refused(capsys, "edgeret", "select", tiny, "q", "--provider", "cuda")
+    assert "(--allow-fallback)" in refused(capsys, "edgeret", "select", tiny, "q", "--provider", "cuda")
     assert "unknown method 'x'" in refused(
         capsys, "edgeret-bench", "next-tool", tiny, "--demos", _demos(tmp_path), "--methods", "x"
     )
+
+
+def test_what_was_mistyped_is_answered_with_what_was_meant(capsys: pytest.CaptureFixture[str], tiny: Path) -> None:
+    assert 'did you mean "search"?' in refused(capsys, "edgeret", "serch", tiny, "q")
+    assert 'did you mean "build"?' in refused(capsys, "edgeret-export", "biuld")
+    assert 'did you mean "heads"?' in refused(capsys, "edgeret", "select", tiny, "q", "--policy", "haeds")
+    history = refused(capsys, "edgeret", "select", tiny, "q", "--history", "find_fiel")
+    assert '--history: unknown tool "find_fiel"; list the bundle' in history
+    assert 'did you mean "find_file"?' in history
+
+
+@pytest.mark.parametrize(
+    ("command", "option", "value", "said"),
+    [
+        ("select", "--min-probability", "2", "must lie between 0 and 1, found 2"),
+        ("select", "--min-probability", "nan", "must lie between 0 and 1, found nan"),
+        ("select", "--coverage", "1", "must lie above 0 and below 1, found 1"),
+        ("prompt", "--coverage", "-1", "must lie between 0 and 1, found -1"),
+        ("select", "-k", "0", "must be at least 1, found 0"),
+        ("search", "-k", "0", "must be at least 1, found 0"),
+        ("search", "--threads", "0", "must be at least 1, found 0"),
+        ("plan", "--max-steps", "0", "must be at least 1, found 0"),
+    ],
+)
+def test_a_number_out_of_range_is_refused_by_the_name_of_its_option(
+    capsys: pytest.CaptureFixture[str], tiny: Path, command: str, option: str, value: str, said: str
+) -> None:
+    assert f"argument {option}: {said}" in refused(capsys, "edgeret", command, tiny, "write a note", option, value)
+
+
+def test_a_query_without_quotes_is_told_to_be_quoted(capsys: pytest.CaptureFixture[str], tiny: Path) -> None:
+    for command in ("select", "search", "plan", "prompt"):
+        err = refused(capsys, "edgeret", command, tiny, "mail", "the", "minutes")
+        assert 'unrecognized arguments: the minutes; quote the query: "mail the minutes".' in err
+    assert "quote" not in refused(capsys, "edgeret", "select", tiny, "q", "--kk", "3")
+    assert "quote" not in refused(capsys, "edgeret", "verify", tiny, "q")
+
+
+def test_a_fallback_is_told(capsys: pytest.CaptureFixture[str], tiny: Path) -> None:
+    assert cli.main(["select", str(tiny), "write a note", "--provider", "cuda", "--allow-fallback", "--json"]) == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out)["tool"] == "write_note"
+    assert err == "warning: asked for cuda, running on cpu\n"
+    device = ok(capsys, "edgeret", "doctor", tiny, "--provider", "cuda", "--allow-fallback")["device"]
+    assert (device["providers_requested"], device["providers"]) == (["cuda"], ["cpu"])
+    assert cli.main(["select", str(tiny), "write a note"]) == 0
+    assert capsys.readouterr().err == ""
 
 
 def _demos(tmp_path: Path) -> Path:
@@ -140,6 +189,38 @@ def test_build_refuses_cards_recipes_and_targets_by_name(capsys: pytest.CaptureF
     (tmp_path / "taken").mkdir()
     assert "exists already" in refused(capsys, "edgeret-export", *base, "-o", tmp_path / "taken")
     assert "no such folder" in refused(capsys, "edgeret-export", *base, "-o", tmp_path / "no" / "such")
+
+
+def test_build_takes_tools_of_several_files(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "one").write_text('{"name": "write_note", "description": "A"}')
+    (tmp_path / "two").write_text('{"name": "read_note", "description": "B"}')
+    (tmp_path / "demos").write_text('{"query": "q", "calls": [{"tool": "write_note"}, {"tool": "read_note"}]}')
+    base = ("build", "--demos", tmp_path / "demos", "-o", tmp_path / "o", "--encoder", "x", "--tools", tmp_path / "one")
+    # Both tools are known, so the next thing that is wrong is told.
+    assert "no model card 'x'" in refused(capsys, "edgeret-export", *base, "--tools", tmp_path / "two")
+    clash = refused(capsys, "edgeret-export", *base, "--tools", tmp_path / "two", "--tools", tmp_path / "one")
+    assert clash.count(f"{tmp_path / 'one'}:1") == 2
+
+
+def test_build_warns_of_arguments_that_do_not_fit_and_refuses_them_when_strict(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "t").write_text('{"name": "a", "description": "A", "parameters": {"properties": {"when": {}}}}')
+    (tmp_path / "d").write_text('{"query": "q", "calls": [{"tool": "a", "arguments": {"whne": 1}}]}')
+    told = "1 arguments of 1 demonstrations do not fit their tools' parameters (first: "
+    base = ("build", "--tools", tmp_path / "t", "--demos", tmp_path / "d", "-o", tmp_path / "o")
+    assert told in refused(capsys, "edgeret-export", *base, "--strict")
+    built = SimpleNamespace(path=tmp_path / "o", content_hash="0", report={})
+    monkeypatch.setattr("edgeret_export.build.build_bundle", lambda *a, **k: built)
+    assert MAINS["edgeret-export"]([*map(str, base), "--json"]) == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out)["warnings"] == 1
+    assert err.startswith(f"warning: {told}")
+    assert 'did you mean "when"?' in err
+    (tmp_path / "d").write_text('{"query": "q", "calls": [{"tool": "a", "arguments": {"when": 1}}]}')
+    assert MAINS["edgeret-export"]([*map(str, base), "--json", "--strict"]) == 0
+    out, err = capsys.readouterr()
+    assert (json.loads(out)["warnings"], err) == (0, "")
 
 
 def test_cards_are_listed_with_licence(capsys: pytest.CaptureFixture[str]) -> None:

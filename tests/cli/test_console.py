@@ -30,7 +30,7 @@ def forged_texts(folder: Path) -> None:
         entry["licence"], entry["source"] = f"MIT{ESCAPES}", f"here{ESCAPES}\nok     integrity: fine"
     value["info"]["encoder"]["card"] = f"card{ESCAPES}\nhash     0000"
     value["info"]["edgeret"] = ESCAPES
-    (folder / MANIFEST).write_bytes(wrap(1, msgpack.packb(value)))
+    (folder / MANIFEST).write_bytes(wrap(2, msgpack.packb(value)))
 
 
 @pytest.mark.parametrize("command", ["inspect", "verify", "doctor"])

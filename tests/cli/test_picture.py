@@ -52,7 +52,7 @@ def test_the_picture_shows_tools_transitions_files_and_licences(tiny_original: P
 
 def test_every_arrow_has_a_head_and_stops_at_the_rim_of_its_tool(tiny_original: Path, tmp_path: Path) -> None:
     runtime = edgeret.load(tiny_original, threads=1)
-    drawn = tool_map(runtime.graph, runtime.index, runtime.graph.transitions())
+    drawn = tool_map(runtime.components.graph, runtime.components.index, runtime.components.graph.transitions())
     places = {dot.name: (dot.x, dot.y) for dot in drawn.dots}
     assert drawn.moves
     for move in drawn.moves:
@@ -79,20 +79,20 @@ def test_names_on_the_map_cover_neither_each_other_nor_a_tool() -> None:
 
 def test_names_without_room_are_counted_on_the_page(tiny_original: Path) -> None:
     runtime = edgeret.load(tiny_original, threads=1)
-    drawn = tool_map(runtime.graph, runtime.index, runtime.graph.transitions())
+    drawn = tool_map(runtime.components.graph, runtime.components.index, runtime.components.graph.transitions())
     assert len(drawn.labels) + drawn.unnamed == len(drawn.dots)
     assert place_labels([Dot("same", 100, 100, False)] * 12) != []
     assert len(place_labels([Dot("same", 100, 100, False)] * 12)) < 12
 
 
 def test_transitions_count_what_followed_what(tiny_original: Path) -> None:
-    graph = edgeret.load(tiny_original, threads=1).graph
+    graph = edgeret.load(tiny_original, threads=1).components.graph
     moves = graph.transitions()
     everywhere = {(int(b), int(a)): n for c, b, a, n in moves.tolist() if c == GLOBAL}
     find, send = graph.labels.index("find_file"), graph.labels.index("send_mail")
     assert everywhere[find, send] == pytest.approx(16)  # two plans, eight times each
     assert everywhere[PADDING, find] == pytest.approx(16)
-    rows = cluster_rows(graph, edgeret.load(tiny_original, threads=1).index, moves)
+    rows = cluster_rows(graph, edgeret.load(tiny_original, threads=1).components.index, moves)
     assert any("find_file → send_mail" in row[2] for row in rows)
 
 
@@ -109,7 +109,7 @@ def test_the_map_keeps_every_tool_inside_and_does_not_flip() -> None:
 def test_inspect_and_picture_say_the_same_number_of_clusters(
     tiny: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    told, total = clusters_told(open_bundle(tiny)), len(edgeret.load(tiny, threads=1).graph.centroids)
+    told, total = clusters_told(open_bundle(tiny)), len(edgeret.load(tiny, threads=1).components.graph.centroids)
     assert re.fullmatch(rf"{total}( \(2 × {total // 2}\))?", told)
     assert main(["inspect", str(tiny), "--html", str(tmp_path / "p.html")]) == 0
     assert f"clusters {told};" in capsys.readouterr().out

@@ -15,7 +15,7 @@ from onnx import TensorProto
 from test_onnx_file import ENCODER, SIZE, Change, between, constant, node, several, tiny
 
 from edgeret.encoders.base import OUTPUT
-from edgeret.encoders.onnx import Encoder
+from edgeret.encoders.onnx import OnnxEncoder
 from edgeret.encoders.providers import choose
 from edgeret.errors import BundleError
 
@@ -91,9 +91,9 @@ def bomb(name: str) -> bytes:
     )
 
 
-def encoder(name: str) -> Encoder:
+def encoder(name: str) -> OnnxEncoder:
     spec = replace(ENCODER.spec, max_tokens=LONGEST)
-    return Encoder(bomb(name), ENCODER.tokenizer, spec, choose(("cpu",), False, {}), 1)
+    return OnnxEncoder(bomb(name), ENCODER.tokenizer, spec, choose(("cpu",), False, {}), 1)
 
 
 def outcome(number: int) -> str:

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from conftest import DIMENSION, tiny_exported
+from conftest import DIMENSION, WORDS, tiny_exported
 from forge import Forger
 from onnx import TensorProto, helper, numpy_helper
 
 import edgeret
 from edgeret.encoders.base import OUTPUT, TOKENS_OUTPUT, EncoderSpec
 from edgeret.encoders.checks import onnx_file
-from edgeret.encoders.onnx import Encoder
+from edgeret.encoders.onnx import OnnxEncoder
 from edgeret.encoders.providers import choose
 from edgeret.errors import BundleError, InputError
 
@@ -257,21 +257,25 @@ def flawed(value: float) -> bytes:
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), 1e30])
 def test_a_number_that_is_wrong_for_one_word_is_refused_when_the_word_comes(value: float) -> None:
-    encoder = Encoder(flawed(value), ENCODER.tokenizer, ENCODER.spec, choose(("cpu",), False, {}), 1)
+    encoder = OnnxEncoder(flawed(value), ENCODER.tokenizer, ENCODER.spec, choose(("cpu",), False, {}), 1)
     good, bad = np.array([1, 7, 8, 2]), np.array([1, 7, 5, 8, 2])
     assert encoder.embed_segments(good).shape == (4, DIMENSION)
-    for use in (encoder.embed_segments, encoder.embed, lambda ids: encoder.embed_batch([good, ids])):
+    for use in (
+        encoder.embed_segments,
+        encoder.embed,
+        lambda _: encoder.encode_batch([" ".join(WORDS[4:6]), f"{WORDS[4]} {WORDS[2]} {WORDS[5]}"]),
+    ):
         with pytest.raises(BundleError, match=r"must have length 1|holds numbers that are not finite"):
             use(bad)
 
 
 def test_parts_without_words_stay_rows_of_zeros() -> None:
-    encoder = Encoder(ENCODER.model, ENCODER.tokenizer, ENCODER.spec, choose(("cpu",), False, {}), 1)
+    encoder = OnnxEncoder(ENCODER.model, ENCODER.tokenizer, ENCODER.spec, choose(("cpu",), False, {}), 1)
     assert not encoder.embed_segments(encoder.tokenize("mail"))[2:].any()
 
 
 def test_a_text_without_a_token_is_an_input_error() -> None:
-    encoder = Encoder(ENCODER.model, ENCODER.tokenizer, ENCODER.spec, choose(("cpu",), False, {}), 1)
+    encoder = OnnxEncoder(ENCODER.model, ENCODER.tokenizer, ENCODER.spec, choose(("cpu",), False, {}), 1)
     with pytest.raises(InputError, match="a text without a single token has no vector"):
         encoder.embed(np.zeros(0, np.int64))
 

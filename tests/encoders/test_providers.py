@@ -48,6 +48,27 @@ def test_an_allowed_fallback_runs_and_adds_the_cpu() -> None:
     assert not session.fallback_disabled
 
 
+@pytest.mark.parametrize("name", ["cpu", "CPU", "CPUExecutionProvider", "cpuexecutionprovider"])
+def test_a_provider_goes_by_either_name_in_any_case_and_one_needs_no_list(name: str) -> None:
+    for given in (name, [name], (name,)):
+        assert providers.choose(given, False, {name: {"x": 1}}) == providers.ProviderChoice(
+            ("cpu",), False, {"cpu": {"x": 1}}
+        )
+
+
+def test_no_provider_at_all_is_refused() -> None:
+    with pytest.raises(ProviderError, match="no execution provider given; the plainest is 'cpu'"):
+        providers.choose([], False, {})
+
+
+def test_a_choice_keeps_what_was_requested_and_what_is_missing() -> None:
+    choice = providers.choose(["coreml"], True, {"coreml": {"x": 1}})
+    assert (choice.requested, choice.missing, choice.usable) == (("coreml",), ("coreml",), ("cpu",))
+    assert not choice.static
+    session = providers.create_session(b"", choice, None)
+    assert (session.asked, session.options) == (["CPUExecutionProvider"], [{}])
+
+
 def test_the_cpu_runs_without_fallback() -> None:
     assert providers.create_session(b"", providers.choose(["CPU"], False, {}), None).fallback_disabled
 
@@ -57,6 +78,11 @@ def test_shapes_and_binding_follow_the_first_provider() -> None:
     assert providers.ProviderChoice(("cuda",)).bound
     assert not providers.ProviderChoice(("cpu",)).static
     assert providers.name_of("QNNExecutionProvider") == "qnn"
+
+
+def test_a_mistyped_provider_is_answered_with_the_one_that_was_meant() -> None:
+    with pytest.raises(ProviderError, match=r"unknown execution provider 'cdua'; .*; did you mean \"cuda\"\?$"):
+        providers.choose(["cdua"], False, {})
 
 
 def test_what_this_onnx_runtime_lacks_is_named() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from conftest import WORDS, tiny_exported
 
-from edgeret.encoders.onnx import Encoder
+from edgeret.encoders.onnx import OnnxEncoder
 from edgeret.encoders.providers import choose
 from edgeret.errors import BundleError
 
@@ -70,10 +70,10 @@ def steps(key: str, *parts: Part) -> Part:
     return {"type": "Sequence", key: list(parts)}
 
 
-def encoder(value: Part | bytes, max_tokens: int = 64) -> Encoder:
+def encoder(value: Part | bytes, max_tokens: int = 64) -> OnnxEncoder:
     data = value if isinstance(value, bytes) else json.dumps(value).encode()
     spec = ENCODER.spec.__class__(**{**ENCODER.spec.to_dict(), "max_tokens": max_tokens})
-    return Encoder(ENCODER.model, data, spec, choose(("cpu",), False, {}), 1)
+    return OnnxEncoder(ENCODER.model, data, spec, choose(("cpu",), False, {}), 1)
 
 
 def put(*path: Any, value: Any) -> Change:

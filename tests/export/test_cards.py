@@ -101,6 +101,8 @@ def test_a_card_is_found_by_path_and_an_unknown_name_lists_the_known(tmp_path: P
     assert find_card(str(own)).name == "own"
     with pytest.raises(InputError, match=r"no model card 'nobody'; known: .*all-minilm-l6-v2.*path of a \.toml file"):
         find_card("nobody")
+    with pytest.raises(InputError, match=r'; did you mean "all-minilm-l6-v2"\?$'):
+        find_card("all-minilm-l6")
 
 
 def as_toml(value: object) -> str:

@@ -136,7 +136,7 @@ def queries_of(vectors: np.ndarray, n_tools: int) -> Queries:
 def query_logits(head: FactoredHead, queries: Queries, vector: np.ndarray, segments: np.ndarray) -> np.ndarray:
     """What a task computes once, as the runtime does."""
     return head.query_logits(
-        vector, head.described(np.vstack((vector, segments)), head.pieces(queries.label_vectors))[1:]
+        vector, head.products(np.vstack((vector, segments)), head.pieces(queries.label_vectors))[1:]
     )
 
 
@@ -310,7 +310,6 @@ def test_queries_with_the_same_words_share_a_fold() -> None:
         ("speed = 3", 'unknown recipe key "speed"; known: precision, seed, order,'),
         ("order = 2.5", '"order" must be a int, found 2.5'),
         ("seed = true", '"seed" must be a int, found True'),
-        ("baselines = 1", '"baselines" must be a bool, found 1'),
         ('history_scale = "much"', "\"history_scale\" must be a float, found 'much'"),
         ('precision = "int4"', "\"precision\" must be one of fp32, fp16, int8, found 'int4'"),
         ('tool_text = "name"', "\"tool_text\" must be one of name+description, description, found 'name'"),

@@ -14,11 +14,12 @@ import pytest
 from conftest import tiny_card, tiny_exported
 from onnx import TensorProto, helper, numpy_helper
 
+from edgeret.encoders.base import MIN_COSINE
 from edgeret.errors import CheckFailedError, InputError
 from edgeret_export.encoders import export as encoders
 from edgeret_export.encoders import quantize, smooth
 from edgeret_export.encoders.export import export_encoder
-from edgeret_export.encoders.parity import MAX_QUERIES, MIN_COSINE, Parity, check, ndcg5, sample
+from edgeret_export.encoders.parity import MAX_QUERIES, Parity, check, ndcg5, sample
 
 WORDS, WIDTH, OUT = 60, 32, 16
 IDS = np.arange(3, 40)[None]

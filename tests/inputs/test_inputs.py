@@ -15,7 +15,7 @@ from edgeret.inputs.hygiene import without_hidden
 from edgeret.inputs.query import MAX_QUERY_CHARS, check_query, read_queries
 from edgeret.inputs.tool_text import name_in_words, tool_text
 from edgeret.inputs.tools import MAX_TOOLS, check_tools, read_tools
-from edgeret.quoting import visible
+from edgeret.quoting import suggestion, visible
 from edgeret.types import END, Call, Tool
 
 
@@ -41,6 +41,12 @@ FORMS = {
                 {"name": "b", "description": "B"},
             ]
         }
+    ),
+    "anthropic": json.dumps(
+        [
+            {"name": "a", "description": "A", "input_schema": {"type": "object"}},
+            {"type": "custom", "name": "b", "description": "B"},
+        ]
     ),
     "mcp": json.dumps(
         {
@@ -68,6 +74,16 @@ FORMS = {
 @pytest.mark.parametrize("text", FORMS.values(), ids=FORMS)
 def test_every_form_of_tools_is_read(tmp_path: Path, text: str) -> None:
     assert read_tools(file(tmp_path, text)) == [Tool("a", "A", {"type": "object"}), Tool("b", "B")]
+
+
+@pytest.mark.parametrize("separator", ["\u2028", "\u2029", "\x85"], ids=ascii)
+@pytest.mark.parametrize("end", ["\n", "\r\n"], ids=ascii)
+def test_lines_end_at_line_feeds_alone(tmp_path: Path, separator: str, end: str) -> None:
+    line = f'{{"query": "a{separator}b", "calls": []}}{end}'
+    found = read_demonstrations(file(tmp_path, line + line), ["a"])
+    assert [d.query for d in found] == [f"a{separator}b"] * 2
+    with pytest.raises(InputError, match=":3: not JSON"):
+        read_demonstrations(file(tmp_path, line + line + "{broken"), ["a"])
 
 
 @pytest.mark.parametrize(
@@ -102,6 +118,43 @@ def test_every_form_of_tools_is_read(tmp_path: Path, text: str) -> None:
 def test_bad_tools_are_refused_by_name(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
         read_tools(file(tmp_path, text))
+
+
+def test_tools_of_several_files_are_merged_and_a_name_clash_names_both(tmp_path: Path) -> None:
+    a, b, empty = tmp_path / "a.jsonl", tmp_path / "b.json", tmp_path / "empty.jsonl"
+    a.write_text('{"name": "a", "description": "A"}\n')
+    b.write_text('[{"name": "b", "description": "B"}]')
+    empty.write_text("[]")
+    assert read_tools(a, b) == [Tool("a", "A"), Tool("b", "B")]
+    with pytest.raises(InputError, match=r'b\.json: tool 1: the name "b" is already taken by .*b\.json: tool 1; names'):
+        read_tools(b, a, b)
+    with pytest.raises(InputError, match=r"empty\.jsonl: no tools in it"):
+        read_tools(a, empty)
+
+
+def test_a_page_of_a_longer_list_is_refused_without_the_pages_behind_it(tmp_path: Path) -> None:
+    first, last, other = tmp_path / "1.json", tmp_path / "2.json", tmp_path / "other.jsonl"
+    first.write_text('{"result": {"tools": [{"name": "a", "description": "A"}], "nextCursor": "p2"}}')
+    last.write_text('{"tools": [{"name": "b", "description": "B"}], "nextCursor": ""}')
+    other.write_text('{"name": "c", "description": "C"}')
+    for files in ([first], [last, first], [first, other], [other, first]):
+        with pytest.raises(InputError, match=r'1\.json: one page of a longer list \(it has a "nextCursor"\)'):
+            read_tools(*files)
+    assert [tool.name for tool in read_tools(other, first, last)] == ["c", "a", "b"]
+
+
+@pytest.mark.parametrize("key", ["schema", "params", "inputschema", "input-schema", "Parameters", "paramaters", "args"])
+def test_parameters_under_another_name_are_not_taken_for_none(tmp_path: Path, key: str) -> None:
+    with pytest.raises(InputError, match=rf':1: unknown key "{key}"; did you mean "parameters"\?'):
+        read_tools(file(tmp_path, json.dumps({"name": "a", "description": "A", key: {"type": "object"}})))
+
+
+def test_what_else_a_tool_carries_is_its_owners_business(tmp_path: Path) -> None:
+    known = {"title": "T", "annotations": {"x": 1}, "outputSchema": {}, "strict": True, "_meta": {}, "icons": []}
+    own = {"params": "none", "returns": {"type": "string"}, "examples": ["x"], "schema_version": "1"}
+    assert read_tools(file(tmp_path, json.dumps({"name": "a", "description": "A", **known, **own}))) == [Tool("a", "A")]
+    both = {"name": "a", "description": "A", "parameters": {"type": "object"}, "schema": {"x": 1}}
+    assert read_tools(file(tmp_path, json.dumps(both))) == [Tool("a", "A", {"type": "object"})]
 
 
 HIDDEN = "\x00\x1b\x85\u202e\u2066\u200b\ufeff\u3164\ufe01\U000e0041"
@@ -153,6 +206,47 @@ def test_more_tools_than_anybody_has_are_refused() -> None:
 def test_bad_demonstrations_are_refused_by_name(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(InputError, match=message):
         read_demonstrations(file(tmp_path, text), ["a"])
+
+
+@pytest.mark.parametrize(
+    ("text", "found", "meant"),
+    [
+        ('{"querry": "q", "calls": []}', "querry", "query"),
+        ('{"query": "q", "call": [{"tool": "a"}]}', "call", "calls"),
+        ('{"query": "q", "tools": ["a"]}', "tools", "calls"),
+        ('{"query": "q", "calls": [], "link": []}', "link", "links"),
+        ('{"query": "q", "calls": [{"tools": "a"}]}', "tools", "tool"),
+        ('{"query": "q", "calls": [{"name": "a", "arguments": {}}]}', "name", "tool"),
+        ('{"query": "q", "calls": [{"tool": "a", "argument": {"x": 1}}]}', "argument", "arguments"),
+        ('{"query": "q", "calls": [{"tool": "a", "Arguments": {"x": 1}}]}', "Arguments", "arguments"),
+        ('{"query": "q", "calls": [{"tool": "a", "args": {"x": 1}}]}', "args", "arguments"),
+    ],
+)
+def test_a_mistyped_key_of_a_demonstration_is_no_missing_one(tmp_path: Path, text: str, found: str, meant: str) -> None:
+    with pytest.raises(InputError, match=rf':1: unknown key "{found}"; did you mean "{meant}"\?'):
+        read_demonstrations(file(tmp_path, text), ["a"])
+
+
+def test_metadata_beside_a_demonstrations_keys_is_its_owners_business(tmp_path: Path) -> None:
+    text = (
+        '{"id": 1, "uid": 2, "query": "q", "queries": [], "lines": [3], "source": "me", '
+        '"calls": [{"tool": "a", "name": "A", "output": "x", "thought": "y"}]}'
+    )
+    assert read_demonstrations(file(tmp_path, text), ["a"]) == [Demonstration("1", "q", (Call("a"),))]
+
+
+def test_a_mistyped_tool_is_answered_with_the_one_that_was_meant(tmp_path: Path) -> None:
+    tools = ["send_mail", "find_file"]
+    with pytest.raises(InputError, match=r'unknown tool "send_mial" in a call; .*; did you mean "send_mail"\?$'):
+        read_demonstrations(file(tmp_path, '{"query": "q", "calls": [{"tool": "send_mial"}]}'), tools)
+    with pytest.raises(InputError, match=r'unknown tool "send_mial" in "tools"; .*; did you mean "send_mail"\?$'):
+        read_queries(file(tmp_path, '{"query": "q", "tools": ["send_mial"]}'), tools)
+
+
+def test_what_resembles_nothing_gets_no_suggestion() -> None:
+    assert suggestion("send_mial", ["find_file", "send_mail"]) == '; did you mean "send_mail"?'
+    assert suggestion("x", ["find_file", "send_mail"]) == ""
+    assert suggestion("a\u202e" * 100_000, ["find_file"]) == ""
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:

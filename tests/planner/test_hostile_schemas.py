@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 
 from edgeret.errors import InputError
 from edgeret.planner.arguments import check_arguments, settle, validates
+from edgeret.planner.filling import required
 from edgeret.planner.grammar import UnsupportedSchemaError, grammar
-from edgeret.planner.prompts import Example, filling_prompt, selection_prompt
-from edgeret.planner.reranker import required
+from edgeret.planner.prompts import Exemplar, filling_prompt, selection_prompt
 from edgeret.types import Call, Candidate, Tool
 
 CPU_SECONDS = 5
@@ -185,9 +185,9 @@ def ask_everything(schema: Any, value: Any) -> None:
         calls = [Call("t", check_arguments(value))]
     if isinstance(schema, dict):
         tool = Tool("t", "does it", schema)
-        shown = [Example("do it", (*calls, Call("t")))]
+        shown = [Exemplar("do it", (*calls, Call("t")))]
         filling_prompt(tool, "do it", calls, shown)
-        selection_prompt([tool], "do it", calls, [Candidate("t", 1.0)], worked=shown)
+        selection_prompt([tool], "do it", calls, [Candidate("t", 1.0)], exemplars=shown)
         assert all(isinstance(name, str) for name in required(schema))
 
 

@@ -173,11 +173,11 @@ def test_a_bundle_with_a_planner_is_built_loaded_and_asked(tmp_path: Path) -> No
     assert roles["planner"].licence == roles["planner-licence"].licence == "Apache-2.0"
     assert "Apache License" in (bundle / roles["planner-licence"].name).read_text()
     assert runtime.manifest.info["planner"]["spec"] == {"chat": "chatml", "context": 8192}
-    assert runtime.manifest.info["report"]["planner"]["weight"] == runtime.advisor.parameters.weight
+    assert runtime.manifest.info["report"]["planner"]["weight"] == runtime.components.reranking.weight
     task = runtime.task("find my file and send it")
     decision = task.next(policy="planner", masking="none")
     assert decision.source == "planner"
-    assert decision.tool in task.candidate_names
+    assert decision.tool in task.request.names
     filled, usage = task.fill("find_file")
     assert usage is not None
     assert not filled.missing

@@ -19,18 +19,23 @@ from hypothesis import strategies as st
 import edgeret
 from edgeret.cli.doctor import examine
 from edgeret.errors import BundleError, InputError, PlannerError
+from edgeret.planner.arguments import Filled
 from edgeret.planner.chat import Prompt
-from edgeret.planner.model import PlannerSpec, Scores
-from edgeret.planner.reranker import MAX_EXAMPLES, AdviceParameters, parse_examples
+from edgeret.planner.exemplars import MAX_EXEMPLARS, Exemplars, parse_exemplars
+from edgeret.planner.lazy import LazyPlanner
+from edgeret.planner.model import Scores
+from edgeret.planner.prompts import MASKINGS
+from edgeret.planner.reranker import RerankParameters
+from edgeret.runtime.components import Components
 from edgeret.runtime.runtime import Runtime
-from edgeret.scoring.calibration import Policy, PolicyParameters
+from edgeret.scoring.calibration import Calibration, CalibrationParameters
 from edgeret.types import END, Call, Candidate, Usage
 from edgeret_bench.speed.latency import planner_cost
-from edgeret_export.planner.exemplars import pack_examples
+from edgeret_export.planner.exemplars import pack_exemplars
 from edgeret_export.planner.weight import Question, weigh
 
 QUERY = "find my file and send it"
-ALWAYS = AdviceParameters(weight=1.0, scale=1.0, ask_below=1.1)
+ALWAYS = RerankParameters(weight=1.0, scale=1.0, ask_below=1.1)
 
 
 class FakePlanner:
@@ -63,19 +68,33 @@ class FakePlanner:
 
 
 def with_planner(
-    bundle: Path, planner: Any, parameters: AdviceParameters = ALWAYS, folder: Path | None = None
+    bundle: Path, planner: Any, parameters: RerankParameters = ALWAYS, folder: Path | None = None
 ) -> Runtime:
-    runtime = edgeret.load(bundle, state_folder=folder)
-    advisor = runtime.advisor
-    advisor._planner, advisor.parameters = planner, parameters
-    advisor.spec = PlannerSpec("chatml", 1000)
+    components = edgeret.load(bundle).components
     # The tiny bundle is sure of everything; with these quantiles a coverage of 0.95 holds all candidates.
-    runtime.policy = Policy(replace(runtime.policy.parameters, right_probabilities=(0.0, 0.5, 1.0)))
-    return runtime
+    return Runtime(
+        replace(
+            components,
+            planner=LazyPlanner(lambda: planner, "fake", folder),
+            reranking=parameters,
+            calibration=calibrated(components, right_probabilities=(0.0, 0.5, 1.0)),
+        )
+    )
+
+
+def calibrated(components: Components, **values: Any) -> Calibration:
+    return Calibration(replace(components.calibration.parameters, **values))
+
+
+def varied(runtime: Runtime, **components: Any) -> Runtime:
+    """The same runtime but for some components; `tools` name only those that differ."""
+    if "tools" in components:
+        components["tools"] = {**runtime.components.tools, **components["tools"]}
+    return Runtime(replace(runtime.components, **components))
 
 
 def second_best(runtime: Runtime, coverage: float = 0.95) -> str:
-    mask = runtime.policy.candidate_set(runtime.task(QUERY).candidates(16), coverage)
+    mask = runtime.components.calibration.candidate_set(runtime.task(QUERY).candidates(16), coverage)
     return next(candidate.tool for candidate in mask[1:] if candidate.tool != END)
 
 
@@ -87,7 +106,7 @@ def test_advice_is_fused_and_named(tiny_original: Path) -> None:
     assert (decision.tool, decision.source) == (planner.favourite, "planner")
     assert "weight 1" in decision.reason
     assert decision.usage == Usage(10, 20, 15, 10, 1.0)
-    assert decision.timings_ms["planner"] == 1.0
+    assert decision.timings_ms["planner"] > 0
     assert sum(c.probability for c in decision.candidates) <= 1 + 1e-6
     assert decision.to_dict()["usage"]["tokens_reused"] == 10
     before = {c.tool: c.probability for c in runtime.task(QUERY).candidates()}
@@ -98,9 +117,9 @@ def test_advice_is_fused_and_named(tiny_original: Path) -> None:
 
 @pytest.mark.parametrize(
     ("parameters", "why"),
-    [(AdviceParameters(0.0, 1.0, 1.1), "did not help"), (AdviceParameters(1.0, 1.0, 0.0), "sure enough")],
+    [(RerankParameters(0.0, 1.0, 1.1), "did not help"), (RerankParameters(1.0, 1.0, 0.0), "sure enough")],
 )
-def test_a_planner_is_not_asked_without_need(tiny_original: Path, parameters: AdviceParameters, why: str) -> None:
+def test_a_planner_is_not_asked_without_need(tiny_original: Path, parameters: RerankParameters, why: str) -> None:
     planner = FakePlanner()
     runtime = with_planner(tiny_original, planner, parameters)
     decision = runtime.task(QUERY).next(coverage=0.95)
@@ -115,8 +134,8 @@ def test_a_planner_is_not_asked_without_need(tiny_original: Path, parameters: Ad
 def test_a_planner_advises_where_only_descriptions_are_left(tiny_original: Path) -> None:
     planner = FakePlanner()
     runtime = with_planner(tiny_original, planner)
-    runtime.policy = Policy(replace(runtime.policy.parameters, familiar_cosine=1.1))
-    near = runtime.task(QUERY).described(2)
+    runtime = varied(runtime, calibration=calibrated(runtime.components, in_distribution_cosine=1.1))
+    near = runtime.task(QUERY).request.by_description(2)
     planner.favourite = near[1].tool
     decision = runtime.task(QUERY).next(min_probability=0)
     assert (decision.source, decision.candidates[0].tool) == ("planner", planner.favourite)
@@ -124,7 +143,7 @@ def test_a_planner_advises_where_only_descriptions_are_left(tiny_original: Path)
     assert "planner's advice (weight 1)" in decision.reason
     assert END not in planner.asked[0][1]
     assert 0 <= decision.probability <= 1
-    runtime.advisor.parameters = replace(ALWAYS, weight=0.0)
+    runtime = varied(runtime, reranking=replace(ALWAYS, weight=0.0))
     assert runtime.task(QUERY).next(min_probability=0).source == "search"
 
 
@@ -138,7 +157,7 @@ def test_heads_go_on_when_the_planner_cannot_answer(tiny_original: Path) -> None
         runtime.task(QUERY).next(policy="planner", coverage=0.95)
 
 
-@pytest.mark.parametrize("masking", edgeret.planner.prompts.MASKINGS)
+@pytest.mark.parametrize("masking", MASKINGS)
 def test_policy_planner_answers_from_its_mask(tiny_original: Path, masking: Any) -> None:
     planner = FakePlanner()
     runtime = with_planner(tiny_original, planner)
@@ -147,7 +166,7 @@ def test_policy_planner_answers_from_its_mask(tiny_original: Path, masking: Any)
     assert (decision.tool, decision.source) == (planner.favourite, "planner")
     prompt, asked = planner.asked[0]
     everything = {c.tool for c in runtime.task(QUERY).candidates()}
-    mask = {c.tool for c in runtime.policy.candidate_set(runtime.task(QUERY).candidates(16), 0.95)}
+    mask = {c.tool for c in runtime.components.calibration.candidate_set(runtime.task(QUERY).candidates(16), 0.95)}
     assert set(asked) == (mask if masking == "hard" else everything)
     assert prompt.variable.text.startswith(f'Request: "{QUERY}"')
 
@@ -174,14 +193,14 @@ def test_without_a_planner_the_error_says_how_to_get_one(tiny_original: Path) ->
 
 @given(st.lists(st.floats(0, 1), min_size=2, max_size=50), st.floats(0.01, 0.99), st.floats(0.01, 0.99))
 def test_conformal_sets_grow_with_coverage(right: list[float], a: float, b: float) -> None:
-    policy = Policy(PolicyParameters(right_probabilities=tuple(sorted(right))))
+    calibration = Calibration(CalibrationParameters(right_probabilities=tuple(sorted(right))))
     low, high = sorted((a, b))
-    assert policy.threshold(high) <= policy.threshold(low)
-    covered = np.mean([probability >= policy.threshold(a) for probability in right])
+    assert calibration.threshold(high) <= calibration.threshold(low)
+    covered = np.mean([probability >= calibration.threshold(a) for probability in right])
     assert covered >= a - 1 / (len(right) - 1)
     candidates = [Candidate(str(i), p) for i, p in enumerate(np.linspace(0.9, 0, 10).tolist())]
-    assert len(policy.candidate_set(candidates, low)) <= len(policy.candidate_set(candidates, high))
-    assert policy.candidate_set(candidates[-1:], low)
+    assert len(calibration.candidate_set(candidates, low)) <= len(calibration.candidate_set(candidates, high))
+    assert calibration.candidate_set(candidates[-1:], low)
 
 
 def questions(informative: bool, n: int = 200) -> list[Question]:
@@ -210,21 +229,21 @@ def test_advice_weighs_only_what_it_proved() -> None:
 
 def test_examples_begin_with_worked_ones_and_cover_the_tools() -> None:
     demonstrations = make_demonstrations()
-    packed = json.loads(pack_examples(demonstrations))
-    assert pack_examples(demonstrations) == pack_examples(list(demonstrations))
+    packed = json.loads(pack_exemplars(demonstrations))
+    assert pack_exemplars(demonstrations) == pack_exemplars(list(demonstrations))
     worked = [[call["tool"] for call in example["calls"]] for example in packed[:2]]
     assert len(worked[0]) >= 2
     assert len(set(worked[0])) == len(worked[0])
     called = {call.tool for d in demonstrations for call in d.calls}
     assert {call["tool"] for example in packed[2:] for call in example["calls"]} == called
-    assert json.loads(pack_examples([d for d in demonstrations if not d.calls])) == []
+    assert json.loads(pack_exemplars([d for d in demonstrations if not d.calls])) == []
 
 
 def test_a_plan_fills_arguments_and_links_them(tiny_original: Path) -> None:
-    runtime = with_planner(tiny_original, FakePlanner(), AdviceParameters())
+    runtime = with_planner(tiny_original, FakePlanner(), RerankParameters())
     tool = runtime.tools["send_mail"]
-    runtime.tools = {**runtime.tools, "send_mail": with_schema(tool)}
-    runtime.advisor._planner = FakePlanner(answers=['{"to":"$out_1","note":null}'])  # type: ignore[assignment]
+    runtime = varied(runtime, tools={"send_mail": with_schema(tool)})
+    runtime = varied(runtime, planner=LazyPlanner(lambda: FakePlanner(answers=['{"to":"$out_1","note":null}'])))
     told: list[edgeret.PlanStep] = []
     plan = runtime.plan(QUERY, decided=told.append)
     assert plan.tools == ("find_file", "send_mail")
@@ -246,11 +265,11 @@ def with_schema(tool: edgeret.Tool, **more: Any) -> edgeret.Tool:
 
 def test_a_required_argument_that_nothing_gives_is_missing(tiny_original: Path) -> None:
     runtime = with_planner(tiny_original, FakePlanner(answers=['{"to":null,"note":"my file"}']))
-    runtime.tools = {**runtime.tools, "send_mail": with_schema(runtime.tools["send_mail"])}
+    runtime = varied(runtime, tools={"send_mail": with_schema(runtime.tools["send_mail"])})
     filled, usage = runtime.task(QUERY).fill("send_mail")
     assert (filled.arguments, filled.missing) == ({"note": "my file"}, ("to",))
     assert usage is not None
-    assert runtime.task(QUERY).fill("write_note") == (edgeret.planner.arguments.Filled({}, (), ()), None)
+    assert runtime.task(QUERY).fill("write_note") == (Filled({}, (), ()), None)
     with pytest.raises(InputError, match='unknown tool "nope"'):
         runtime.task(QUERY).fill("nope")
 
@@ -259,11 +278,11 @@ def test_a_schema_without_grammar_is_asked_twice_then_missing(tiny_original: Pat
     planner = FakePlanner(answers=['{"to":5}', '{"to":"my file","odd":"x"}'])
     runtime = with_planner(tiny_original, planner)
     odd = with_schema(runtime.tools["send_mail"], odd={"type": "string", "not": {"const": "x"}})
-    runtime.tools = {**runtime.tools, "send_mail": odd}
+    runtime = varied(runtime, tools={"send_mail": odd})
     filled, _ = runtime.task(QUERY).fill("send_mail")
     assert filled.arguments == {"to": "my file"}
     assert len(planner.grammars) == 2
-    runtime.advisor._planner = FakePlanner(answers=["not json"])  # type: ignore[assignment]
+    runtime = varied(runtime, planner=LazyPlanner(lambda: FakePlanner(answers=["not json"])))
     assert runtime.task(QUERY).fill("send_mail")[0].missing == ("to",)
 
 
@@ -280,17 +299,17 @@ def test_a_schema_without_grammar_is_asked_twice_then_missing(tiny_original: Pat
 )
 def test_a_schema_that_cannot_be_checked_fills_nothing_and_says_why(tiny_original: Path, parameters: Any) -> None:
     runtime = with_planner(tiny_original, FakePlanner(answers=['{"to":"my file"}']))
-    runtime.tools = {**runtime.tools, "send_mail": replace(runtime.tools["send_mail"], parameters=parameters)}
+    runtime = varied(runtime, tools={"send_mail": replace(runtime.tools["send_mail"], parameters=parameters)})
     filled, _ = runtime.task(QUERY).fill("send_mail")
     assert (filled.arguments, filled.missing) == ({}, ())
     assert filled.problems[0].startswith("parameters")
-    runtime.advisor._planner = None
+    runtime = varied(runtime, planner=LazyPlanner())
     assert "send_mail" in runtime.plan(QUERY, arguments=False).tools
 
 
 def test_an_answer_of_brackets_alone_is_no_answer(tiny_original: Path) -> None:
     runtime = with_planner(tiny_original, FakePlanner(answers=["[" * 100_000]))
-    runtime.tools = {**runtime.tools, "send_mail": with_schema(runtime.tools["send_mail"], odd={"not": {}})}
+    runtime = varied(runtime, tools={"send_mail": with_schema(runtime.tools["send_mail"], odd={"not": {}})})
     assert runtime.task(QUERY).fill("send_mail")[0].missing == ("to",)
 
 
@@ -300,15 +319,15 @@ CALL = {"tool": "find_file", "arguments": {"name": "my file"}}
 @pytest.mark.parametrize(
     ("examples", "words"),
     [
-        ({}, "expected a list of at most 65536 examples"),
-        ([{}] * (MAX_EXAMPLES + 1), "expected a list of at most 65536 examples"),
-        (["find"], "example 1: expected an object, found str"),
-        ([{"query": "find", "calls": [CALL]}, {"query": 7, "calls": []}], 'example 2: "query" must be a string'),
-        ([{"query": " ", "calls": [CALL]}], 'example 1: "query" is empty'),
+        ({}, "expected a list of at most 65536 exemplars"),
+        ([{}] * (MAX_EXEMPLARS + 1), "expected a list of at most 65536 exemplars"),
+        (["find"], "exemplar 1: expected an object, found str"),
+        ([{"query": "find", "calls": [CALL]}, {"query": 7, "calls": []}], 'exemplar 2: "query" must be a string'),
+        ([{"query": " ", "calls": [CALL]}], 'exemplar 1: "query" is empty'),
         ([{"query": "x" * 20_001, "calls": [CALL]}], "20001 characters, at most 20000"),
-        ([{"query": "find", "calls": []}], "example 1: no calls"),
+        ([{"query": "find", "calls": []}], "exemplar 1: no calls"),
         ([{"query": "find", "calls": {}}], '"calls" must be a list, found dict'),
-        ([{"query": "find", "calls": ["find_file"]}], "example 1: a call must be"),
+        ([{"query": "find", "calls": ["find_file"]}], "exemplar 1: a call must be"),
         ([{"query": "find", "calls": [CALL] * 257}], "257 calls, at most 256"),
         ([{"query": "find", "calls": [{"tool": 7}]}], '"tool" must be a string, found int'),
         ([{"query": "find", "calls": [{"tool": "a\nb"}]}], r"invisible character U\+000A"),
@@ -324,17 +343,17 @@ CALL = {"tool": "find_file", "arguments": {"name": "my file"}}
 )
 def test_examples_that_no_prompt_can_show_are_refused_by_place(examples: Any, words: str) -> None:
     data = examples if isinstance(examples, bytes) else json.dumps(examples).encode()
-    with pytest.raises(BundleError, match=rf"^b \(examples\): .*({words}).*; build the bundle again$"):
-        parse_examples(data, "b (examples)")
+    with pytest.raises(BundleError, match=rf"^b \(exemplars\): .*({words}).*; build the bundle again$"):
+        parse_exemplars(data, "b (exemplars)")
 
 
 def test_examples_of_other_tools_are_not_shown(tiny_original: Path) -> None:
     runtime = with_planner(tiny_original, FakePlanner(answers=['{"to":null}']))
     strange = [{"query": "?", "calls": [{"tool": "nobody"}, {"tool": "send_mail", "arguments": {"to": "me"}}]}] * 3
-    runtime.advisor._examples, runtime.advisor._parsed = json.dumps(strange).encode(), None
-    runtime.tools = {**runtime.tools, "send_mail": with_schema(runtime.tools["send_mail"])}
+    runtime = varied(runtime, exemplars=Exemplars(json.dumps(strange).encode()))
+    runtime = varied(runtime, tools={"send_mail": with_schema(runtime.tools["send_mail"])})
     task = runtime.task(QUERY)
-    for masking in edgeret.planner.prompts.MASKINGS:
+    for masking in MASKINGS:
         prompt = task.prompt(masking=masking)
         assert not any("nobody" in turn.text for turn in (*prompt.constant, prompt.variable))
     assert task.fill("send_mail")[0].missing == ("to",)
@@ -345,7 +364,7 @@ def test_a_plan_that_goes_round_in_circles_ends(
     tiny_original: Path, monkeypatch: pytest.MonkeyPatch, answer: str, outcome: str, calls: int
 ) -> None:
     runtime = with_planner(tiny_original, FakePlanner(answers=[answer]))
-    runtime.tools = {**runtime.tools, "send_mail": with_schema(runtime.tools["send_mail"])}
+    runtime = varied(runtime, tools={"send_mail": with_schema(runtime.tools["send_mail"])})
     stuck = runtime.task(QUERY).next(policy="heads")
     monkeypatch.setattr("edgeret.runtime.task.Task.next", lambda *_, **__: replace_tool(stuck, "send_mail"))
     plan = runtime.plan(QUERY)
@@ -365,17 +384,17 @@ def test_the_state_of_the_constant_prompt_is_kept_and_proved(tiny_original: Path
     runtime = with_planner(tiny_original, planner, folder=folder)
     prompt = runtime.task(QUERY).prompt()
     pytest.importorskip("llama_cpp", reason="its version is part of a state's name")
-    assert not runtime.advisor.warm(prompt)
+    assert not runtime.components.planner.warm(prompt)
     (file,) = folder.iterdir()
-    assert runtime.advisor.warm(prompt)
+    assert runtime.components.planner.warm(prompt)
     assert planner.states == [b"state"]
     for damage in (file.read_bytes()[:-1], file.read_bytes().replace(b"state", b"stale"), b""):
         file.write_bytes(damage)
-        assert not runtime.advisor.warm(prompt)
+        assert not runtime.components.planner.warm(prompt)
     assert planner.states == [b"state"]
     (tmp_path / "file").write_text("in the way")
     blocked = with_planner(tiny_original, planner, folder=tmp_path / "file")
-    assert not blocked.advisor.warm(prompt)
+    assert not blocked.components.planner.warm(prompt)
 
 
 def test_doctor_and_latency_speak_of_the_planner(tiny_original: Path) -> None:

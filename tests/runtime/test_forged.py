@@ -63,7 +63,7 @@ def test_a_forgery_passes_every_hash_owner_and_fingerprint(bases: Path, tmp_path
     owner = fingerprint(body["info"]["encoder"]["spec"], hashes["encoder"], hashes["tokenizer"])
     parts = [msgpack.unpackb((tmp_path / f"{name}.msgpack").read_bytes()) for name in ("index", "graph", "head")]
     assert owner != Forger(bases / "tiny").info["encoder"]["fingerprint"]
-    assert {owner} == {part["encoder"] for part in (*parts, body["info"]["policy"])}
+    assert {owner} == {part["encoder"] for part in (*parts, body["info"]["calibration"])}
     assert decisions(tmp_path) != decisions(bases / "tiny")
 
 

@@ -10,7 +10,7 @@ import pytest
 from conftest import TOOLS, build_tiny, make_demonstrations
 
 import edgeret
-from edgeret.encoders.onnx import Encoder
+from edgeret.encoders.onnx import OnnxEncoder
 from edgeret.errors import InputError, ProviderError
 from edgeret.runtime.runtime import Runtime
 from edgeret.scoring.graph import UNKNOWN
@@ -30,8 +30,8 @@ def test_plans_follow_the_demonstrations(runtime: Runtime) -> None:
 
 def test_a_task_encodes_once(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
     runs = []
-    original = Encoder._run
-    monkeypatch.setattr(Encoder, "_run", lambda self, *a: (runs.append(1), original(self, *a))[1])
+    original = OnnxEncoder._run
+    monkeypatch.setattr(OnnxEncoder, "_run", lambda self, *a: (runs.append(1), original(self, *a))[1])
     task = runtime.task("book the meeting then send a mail")
     for _ in range(4):
         decision = task.next()
@@ -45,8 +45,8 @@ def test_a_task_encodes_once(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) 
 def test_the_decision_tells_its_stages(runtime: Runtime) -> None:
     task = runtime.task("write a note")
     first, again = task.next(), task.next()
-    assert set(first.timings_ms) == {"tokenize", "encode", "search", "graph", "head", "decide", "total"}
-    assert set(again.timings_ms) == {"graph", "head", "decide", "total"}
+    assert set(first.timings_ms) == {"tokenize", "encode", "search", "graph", "head", "fuse", "decide", "total"}
+    assert set(again.timings_ms) == {"graph", "head", "fuse", "decide", "total"}
     assert first.source == "heads"
     assert first.candidates[0].tool == first.tool == "write_note"
     assert first.probability == first.candidates[0].probability
@@ -54,7 +54,7 @@ def test_the_decision_tells_its_stages(runtime: Runtime) -> None:
 
 def test_probabilities_cover_every_tool_once_and_sum_to_one(runtime: Runtime) -> None:
     task = runtime.task("play my song")
-    assert sorted(task.candidate_names) == sorted([t.name for t in TOOLS] + [END])
+    assert sorted(task.request.names) == sorted([t.name for t in TOOLS] + [END])
     assert task.probabilities().sum() == pytest.approx(1, abs=1e-5)
     candidates = task.candidates()
     assert [c.probability for c in candidates] == sorted((c.probability for c in candidates), reverse=True)
@@ -62,7 +62,7 @@ def test_probabilities_cover_every_tool_once_and_sum_to_one(runtime: Runtime) ->
 
 
 def test_a_tool_without_demonstration_is_found_by_its_description(runtime: Runtime) -> None:
-    assert "phone_call" not in runtime.labels
+    assert "phone_call" not in runtime.components.head.labels
     decision = runtime.task("call a phone").next()
     assert (decision.tool, decision.source) == ("phone_call", "search")
     assert "found by description" in decision.reason
@@ -100,7 +100,7 @@ def test_queries_out_of_bounds_are_refused(runtime: Runtime, query: str) -> None
 
 def test_unknown_tools_and_policies_are_refused(runtime: Runtime) -> None:
     task = runtime.task("write a note")
-    with pytest.raises(InputError, match='unknown tool "nobody" in the history'):
+    with pytest.raises(InputError, match='unknown tool "nobody"'):
         task.call("nobody")
     with pytest.raises(InputError, match="no planner"):
         task.next(policy="planner")
@@ -124,7 +124,7 @@ def test_search_finds_by_description(runtime: Runtime) -> None:
     hits = runtime.search("play music", 3)
     assert hits[0].tool == "play_music"
     assert len(hits) == 3
-    assert {h.tool for h in runtime.search("play music now and send a mail", 2, clauses=True)} == {
+    assert {h.tool for h in runtime.search("play music now and send a mail", 2, strategy="clauses")} == {
         "play_music",
         "send_mail",
     }
@@ -139,7 +139,7 @@ def test_an_hnsw_index_serves_the_same_decisions(tmp_path: Path, runtime: Runtim
     extra = [Tool(f"free_{i}", f"share day {i} letter") for i in range(80)]
     folder = build_tiny(tmp_path / "b", recipe=Recipe(precision="fp32", hnsw_from=10), tools=[*TOOLS, *extra])
     large = edgeret.load(folder, threads=1, index="hnsw")
-    assert large.index.kind == "hnsw"
+    assert large.components.index.kind == "hnsw"
     assert large.plan("find my file and send it").tools == ("find_file", "send_mail")
     assert large.task("call a phone").next().tool == "phone_call"
 
@@ -147,15 +147,19 @@ def test_an_hnsw_index_serves_the_same_decisions(tmp_path: Path, runtime: Runtim
 def test_static_shapes_give_the_same_vector(tiny_original: Path, runtime: Runtime) -> None:
     static = edgeret.load(tiny_original, threads=1, static_tokens=32)
     query = "find the letter then mail it to me"
-    np.testing.assert_allclose(static.encoder.encode(query), runtime.encoder.encode(query), atol=1e-6)
+    np.testing.assert_allclose(
+        static.components.encoder.encode(query), runtime.components.encoder.encode(query), atol=1e-6
+    )
     np.testing.assert_allclose(static.task(query).probabilities(), runtime.task(query).probabilities(), atol=1e-5)
 
 
 def test_bound_inputs_give_the_same_vector(runtime: Runtime, tiny_original: Path) -> None:
     bound = edgeret.load(tiny_original, threads=1)
-    bound.encoder._bound = True
+    bound.components.encoder._bound = True
     query = "play my song"
-    np.testing.assert_allclose(bound.encoder.encode(query), runtime.encoder.encode(query), atol=1e-6)
+    np.testing.assert_allclose(
+        bound.components.encoder.encode(query), runtime.components.encoder.encode(query), atol=1e-6
+    )
 
 
 def test_providers_are_strict(tiny_original: Path) -> None:
@@ -166,12 +170,12 @@ def test_providers_are_strict(tiny_original: Path) -> None:
     with pytest.raises(ProviderError, match="no execution provider given"):
         edgeret.load(tiny_original, providers=[])
     fallback = edgeret.load(tiny_original, providers=["cuda"], allow_fallback=True)
-    assert fallback.encoder.providers == ("cpu",)
+    assert fallback.components.encoder.providers == ("cpu",)
 
 
 def test_a_call_without_label_is_no_empty_history(runtime: Runtime) -> None:
-    position = runtime.graph.locate(runtime.encoder.encode("write a note"))
-    nothing, unknown = (runtime.graph.distribution(position, h) for h in ([], [UNKNOWN]))
+    position = runtime.components.graph.locate(runtime.components.encoder.encode("write a note"))
+    nothing, unknown = (runtime.components.graph.distribution(position, h) for h in ([], [UNKNOWN]))
     assert not np.allclose(nothing, unknown)
     task = runtime.task("call a phone")
     task.call("phone_call")
@@ -182,7 +186,7 @@ def test_a_call_without_label_is_no_empty_history(runtime: Runtime) -> None:
 def test_the_few_best_are_those_of_the_whole_ranking(
     runtime: Runtime, monkeypatch: pytest.MonkeyPatch, crowd: int
 ) -> None:
-    monkeypatch.setattr("edgeret.runtime.task.CROWD", crowd)
+    monkeypatch.setattr("edgeret.runtime.scorer.CROWD", crowd)
     task = runtime.task("write a note and call a phone")
     whole = task.candidates()
     assert [c.probability for c in whole] == sorted((c.probability for c in whole), reverse=True)

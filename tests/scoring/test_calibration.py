@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 
 from edgeret.bundle.codec import pack, unpack
 from edgeret.errors import BundleError
-from edgeret.scoring.calibration import Policy, PolicyParameters
-from edgeret.types import END
+from edgeret.scoring.calibration import Calibration, CalibrationParameters
 
-CAUTIOUS = Policy(PolicyParameters(knots=((0.0, 0.0), (0.5, 0.2), (1.0, 0.9))))
+CAUTIOUS = Calibration(CalibrationParameters(calibration_map=((0.0, 0.0), (0.5, 0.2), (1.0, 0.9))))
 probabilities = st.lists(st.floats(1e-4, 1), min_size=2, max_size=8).map(lambda p: np.array(p, np.float32) / sum(p))
 
 
@@ -33,18 +32,18 @@ def test_calibration_follows_the_knots() -> None:
 
 
 def test_fusion_is_log_linear() -> None:
-    policy = Policy(PolicyParameters(head_weight=0.6, graph_weight=0.4))
+    policy = Calibration(CalibrationParameters(head_weight=0.6, graph_weight=0.4))
     head, graph = np.array([0.7, 0.2, 0.1], np.float32), np.array([0.2, 0.5, 0.3], np.float32)
     expected = head**0.6 * graph**0.4
     np.testing.assert_allclose(policy.fuse(np.log(head), graph.copy()), expected / expected.sum(), rtol=1e-5)
 
 
 def test_a_novel_tool_competes_by_its_description_and_less_once_called() -> None:
-    policy = Policy(PolicyParameters(novel_slope=10, novel_bias=-3, novel_called=5))
+    policy = Calibration(CalibrationParameters(unseen_slope=10, unseen_bias=-3, unseen_called=5))
     head, graph = np.log(np.array([0.6, 0.4], np.float32)), np.array([0.6, 0.4], np.float32)
 
     def fused(cosine: float, called: bool) -> np.ndarray:
-        weights = policy.novel_weights(np.array([cosine], np.float32))
+        weights = policy.unseen_weights(np.array([cosine], np.float32))
         return policy.fuse(head.copy(), graph.copy(), weights, np.array([called]))
 
     near, far, again = fused(0.8, False), fused(0.1, False), fused(0.8, True)
@@ -53,26 +52,18 @@ def test_a_novel_tool_competes_by_its_description_and_less_once_called() -> None
     assert again[2] < near[2]
 
 
-def test_refusals_name_their_reason() -> None:
-    policy = Policy(PolicyParameters(min_probability=0.3))
-    assert "no tool fits" in str(policy.refusal(END, 0.9, True, None))
-    assert policy.refusal(END, 0.9, False, None) is None
-    assert policy.refusal("a", 0.1, True, None) == "unsure: the best candidate, a, has probability 0.100, below 0.300"
-    assert policy.refusal("a", 0.1, True, 0.05) is None
-
-
 def test_parameters_survive_the_bundle() -> None:
-    parameters = PolicyParameters(head_weight=0.7, knots=((0.0, 0.0), (0.5, 0.25), (1.0, 0.75)))
-    assert PolicyParameters.from_dict(unpack(pack(parameters.to_dict()), "t"), "t") == parameters
+    parameters = CalibrationParameters(head_weight=0.7, calibration_map=((0.0, 0.0), (0.5, 0.25), (1.0, 0.75)))
+    assert CalibrationParameters.from_dict(unpack(pack(parameters.to_dict()), "t"), "t") == parameters
 
 
 @pytest.mark.parametrize(
-    "knots", [((0.0, 0.0),), ((0.0, 0.5), (1.0, 0.2)), ((0.5, 0.0), (0.5, 1.0)), ((0.0, 0.0), (1.0, 2.0))]
+    "calibration_map", [((0.0, 0.0),), ((0.0, 0.5), (1.0, 0.2)), ((0.5, 0.0), (0.5, 1.0)), ((0.0, 0.0), (1.0, 2.0))]
 )
-def test_a_calibration_that_does_not_rise_is_refused(knots: tuple) -> None:
-    value = {**PolicyParameters().to_dict(), "knots": np.array(knots, np.float32)}
+def test_a_calibration_that_does_not_rise_is_refused(calibration_map: tuple) -> None:
+    value = {**CalibrationParameters().to_dict(), "calibration_map": np.array(calibration_map, np.float32)}
     with pytest.raises(BundleError, match="does not rise"):
-        PolicyParameters.from_dict(unpack(pack(value), "t"), "t")
+        CalibrationParameters.from_dict(unpack(pack(value), "t"), "t")
 
 
 @given(st.floats(1e-12, 5e-4), st.integers(1, 40))

@@ -46,7 +46,7 @@ def test_factored_head_is_one_linear_layer(history: list[int]) -> None:
     if history and history[-1] >= 0:
         expected += HEAD.last[history[-1]]
     found = HEAD.log_probabilities(
-        HEAD.query_logits(VECTOR, HEAD.described(np.vstack((VECTOR, PARTS)), HEAD.pieces(TOOLS))[1:]), history
+        HEAD.query_logits(VECTOR, HEAD.products(np.vstack((VECTOR, PARTS)), HEAD.pieces(TOOLS))[1:]), history
     )
     np.testing.assert_allclose(found, expected - np.log(np.exp(expected).sum()), rtol=1e-3, atol=1e-4)
 
@@ -57,13 +57,13 @@ def test_descriptions_are_the_same_in_pieces(monkeypatch: pytest.MonkeyPatch, to
     monkeypatch.setattr(head, "PIECE", piece)
     vectors, parts = normal(tools, E), np.vstack((VECTOR, PARTS))
     mixtures = [VECTOR, *(0.7 * VECTOR + HEAD.segment_weights[s] @ PARTS for s in range(3))]
-    found = HEAD.described(parts, HEAD.pieces(vectors))
+    found = HEAD.products(parts, HEAD.pieces(vectors))
     assert (found.shape, found.dtype) == ((4, tools), np.float32)
     np.testing.assert_allclose(found, np.stack(mixtures) @ vectors.T, rtol=1e-4, atol=1e-5)
 
 
 def test_a_step_leaves_the_cached_part_alone() -> None:
-    cached = HEAD.query_logits(VECTOR, HEAD.described(np.vstack((VECTOR, PARTS)), HEAD.pieces(TOOLS))[1:])
+    cached = HEAD.query_logits(VECTOR, HEAD.products(np.vstack((VECTOR, PARTS)), HEAD.pieces(TOOLS))[1:])
     before = cached.copy()
     HEAD.log_probabilities(cached, [0, 1])
     np.testing.assert_array_equal(cached, before)

@@ -88,14 +88,12 @@ def repeated_queries(train: Sequence[Demonstration], test: Sequence[Demonstratio
 
 def encode(runtime: Runtime, demonstrations: Sequence[Demonstration]) -> tuple[Queries, StepTable]:
     """What heads are fitted on, from the bundle's encoder and tool vectors: the queries, and one table of decisions."""
-    encoder = runtime.encoder
-    prefix, n = encoder.spec.query_prefix, len(demonstrations)
-    vectors = np.stack(
-        [encoder.embed_segments(encoder.tokenize(prefix + d.query)) for d in track(demonstrations, "encoding", n)]
-    )
+    encoder = runtime.components.encoder
+    shown = track(demonstrations, "encoding", len(demonstrations))
+    vectors = np.stack([encoder.encode_query(d.query)[0] for d in shown])
     table = build_table(demonstrations, list(runtime.tools.values()))
-    position = {name: i for i, name in enumerate(runtime.index.names)}
-    label_vectors = runtime.index.vectors[np.array([position[name] for name in table.labels[:-1]], np.intp)]
+    position = {name: i for i, name in enumerate(runtime.components.index.names)}
+    label_vectors = runtime.components.index.vectors[np.array([position[name] for name in table.labels[:-1]], np.intp)]
     return Queries(vectors[:, 0], vectors[:, 1:], label_vectors), table
 
 
@@ -103,14 +101,14 @@ def score_graph(
     runtime: Runtime, tables: GraphTables, table: StepTable, queries: Queries, rows: NDArray[np.intp]
 ) -> NDArray[np.float32]:
     """Probabilities (rows, labels) by the runtime's graph over other tables."""
-    return predict_graph(tables.graph(runtime.graph.options), table, queries, rows)[0]
+    return predict_graph(tables.graph(runtime.components.graph.options), table, queries, rows)[0]
 
 
 def _top1(
     runtime: Runtime, head: NDArray[np.float32], graph: NDArray[np.float32], acceptable: NDArray[np.bool_]
 ) -> dict[str, float]:
     """Each method's share of steps whose best-ranked label is acceptable."""
-    fused = [runtime.policy.fuse(h.copy(), g.copy()) for h, g in zip(head, graph, strict=True)]
+    fused = [runtime.components.calibration.fuse(h.copy(), g.copy()) for h, g in zip(head, graph, strict=True)]
     steps = np.arange(len(acceptable))
     scores = dict(zip(METHODS, (graph, head, np.stack(fused)), strict=True))
     return {name: float(acceptable[steps, found.argmax(axis=1)].mean()) for name, found in scores.items()}

@@ -79,7 +79,7 @@ def _walk(
 ) -> None:
     """One plan, step by step, by every method and by the runtime itself."""
     task = runtime.task(demonstration.query)
-    position = {name: i for i, name in enumerate(task.candidate_names)}
+    position = {name: i for i, name in enumerate(task.request.names)}
     for step in demonstration.steps():
         acceptable = {position[name] for name in step.acceptable if name in position}
         for name, scorer in scorers.items():

@@ -123,7 +123,9 @@ def _score(runtime: Runtime, split: Split) -> dict[str, Scores]:
         "dtdr-c": walked,
         "dtdr-l": np.stack([converged.log_probabilities(names[row]) for row in rows]),
         "dtdr-l-factored": head,
-        "fused": np.stack([runtime.policy.fuse(h.copy(), g.copy()) for h, g in zip(head, walked, strict=True)]),
+        "fused": np.stack(
+            [runtime.components.calibration.fuse(h.copy(), g.copy()) for h, g in zip(head, walked, strict=True)]
+        ),
         "dtdr-c-paper": _counted(table, split.known, rows, _query_clusters(queries, split.n_train, seed), PAPER_ORDER),
         "dtdr-l-paper": np.stack([paper.log_probabilities(names[row]) for row in rows]),
         "dtdr-l-logistic": _logistic(written, table, queries, rows),
@@ -198,6 +200,6 @@ def _history_vectors(runtime: Runtime, split: Split) -> NDArray[np.float32]:
         history = [table.labels[label] for label in table.histories[row]]
         text = history_text(split.demonstrations[table.plan[row]].query, history)
         if text not in known:
-            known[text] = runtime.encoder.encode(text)
+            known[text] = runtime.components.encoder.encode(text)
         vectors[row] = known[text]
     return vectors

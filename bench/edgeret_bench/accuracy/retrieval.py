@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.cli.progress import track
-from edgeret.encoders.onnx import Encoder
+from edgeret.encoders.onnx import OnnxEncoder
 from edgeret.errors import InputError, MissingExtraError
 from edgeret.inputs.query import RetrievalQuery
 from edgeret.inputs.tool_text import tool_text
@@ -45,7 +45,7 @@ class Bm25:
 class Retrieval:
     """Ranks a tool set for queries by several methods that share one encoder; vectors are computed once."""
 
-    def __init__(self, tools: Sequence[Tool], encoder: Encoder, form: str) -> None:
+    def __init__(self, tools: Sequence[Tool], encoder: OnnxEncoder, form: str) -> None:
         self._texts = [tool_text(t, form) for t in tools]
         self._encoder = encoder
         self._vectors = encoder.encode_tools(self._texts)
@@ -82,7 +82,7 @@ class Retrieval:
 
 
 def run(
-    tools: Sequence[Tool], queries: Sequence[RetrievalQuery], encoder: Encoder, methods: Sequence[str], form: str
+    tools: Sequence[Tool], queries: Sequence[RetrievalQuery], encoder: OnnxEncoder, methods: Sequence[str], form: str
 ) -> dict[str, Any]:
     """The contract's `retrieval` result. Queries that no tool fits are counted and left out of the means."""
     unknown = [m for m in methods if m not in RETRIEVAL_METHODS]

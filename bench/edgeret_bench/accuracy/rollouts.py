@@ -15,14 +15,14 @@ from edgeret.errors import PlannerError
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret.planner.arguments import validates
 from edgeret.planner.grammar import UnsupportedSchemaError
+from edgeret.runtime.options import Policy
 from edgeret.runtime.runtime import Runtime
-from edgeret.scoring.calibration import PolicyName
 from edgeret.types import Call, references
 from edgeret_bench.metrics import quantiles, share
 
 
 def whole_plans(
-    runtime: Runtime, sample: Sequence[Demonstration], policy: PolicyName, missing: str | None, has_arguments: bool
+    runtime: Runtime, sample: Sequence[Demonstration], policy: Policy, missing: str | None, has_arguments: bool
 ) -> dict[str, Any]:
     """Plans that run freely against the truth; `missing` says why no planner fills in arguments (None: one does).
 

@@ -38,6 +38,7 @@ class Methods:
     def __init__(self, runtime: Runtime, seed: int) -> None:
         self._runtime = runtime
         self._rng = np.random.default_rng(seed)
+        self._number = {name: i for i, name in enumerate(runtime.components.head.labels[:-1])}
         self._by_name: Mapping[str, Scorer] = {
             "random": self._random,
             "dr": self._static_graph,
@@ -49,7 +50,7 @@ class Methods:
             "tool-graph": self._tool_graph,
             "less-is-more": self._less_is_more,
         }
-        self._position = {name: i for i, name in enumerate(runtime.index.names)}
+        self._position = {name: i for i, name in enumerate(runtime.components.index.names)}
         self._places: tuple[tuple[str, ...], NDArray[np.intp]] = (), np.empty(0, np.intp)
         self._once: dict[str, tuple[Task, NDArray[np.floating]]] = {}
         self._bm25: Bm25 | None = None
@@ -57,7 +58,7 @@ class Methods:
 
     def get(self, name: str) -> Scorer:
         """The scorer. Raises InputError for a name that is unknown or that no bundle carries, and what
-        `Advisor.planner` raises if the method needs a planner and there is none."""
+        `LazyPlanner.get` raises if the method needs a planner and there is none."""
         if name in FITTED_METHODS:
             raise InputError(
                 f"no bundle carries method '{name}'; this fits it anew, beside the others: "
@@ -67,33 +68,36 @@ class Methods:
             known = ", ".join((*NEXT_TOOL_METHODS, *OTHER_METHODS))
             raise InputError(f"unknown method '{name}'; choose among: {known}")
         if name == "less-is-more":
-            _ = self._runtime.advisor.planner
+            _ = self._runtime.components.planner.get()
         return self._by_name[name]
 
     def _random(self, task: Task, step: Step) -> NDArray[np.floating]:
-        return self._rng.random(len(task.candidate_names))
+        return self._rng.random(len(task.request.names))
 
     def _static_graph(self, task: Task, step: Step) -> NDArray[np.floating]:
-        last = self._runtime.label_number.get(step.history[-1], UNKNOWN) if step.history else PADDING
-        return self._all(task, self._runtime.graph.markov(last))
+        last = self._number.get(step.history[-1], UNKNOWN) if step.history else PADDING
+        return self._all(task, self._runtime.components.graph.markov(last))
 
     def _graph(self, task: Task, step: Step) -> NDArray[np.floating]:
-        graph = self._runtime.graph
-        return self._all(task, graph.distribution(graph.locate(task.vector), self._numbers(step)))
+        graph = self._runtime.components.graph
+        return self._all(task, graph.distribution(graph.locate(task.request.vector), self._numbers(step)))
 
     def _factored_head(self, task: Task, step: Step) -> NDArray[np.floating]:
-        return self._all(task, np.exp(self._runtime.head.log_probabilities(task.query_logits, self._numbers(step))))
+        return self._all(
+            task,
+            np.exp(self._runtime.components.head.log_probabilities(task.request.query_logits, self._numbers(step))),
+        )
 
     def _numbers(self, step: Step) -> list[int]:
-        return [self._runtime.label_number.get(name, UNKNOWN) for name in step.history]
+        return [self._number.get(name, UNKNOWN) for name in step.history]
 
     def _all(self, task: Task, scores: NDArray[np.floating]) -> NDArray[np.floating]:
         """Scores of the labels, padded with zeros for tools that no demonstration calls."""
-        return np.concatenate((scores, np.zeros(len(task.candidate_names) - len(scores))))
+        return np.concatenate((scores, np.zeros(len(task.request.names) - len(scores))))
 
     def _similarity(self, task: Task, step: Step) -> NDArray[np.floating]:
         """Cosine of query and tool text, Dense retrieval; `<end>` has no text and comes last."""
-        return self._by_tool(task, self._runtime.index.vectors @ task.vector)
+        return self._by_tool(task, self._runtime.components.index.vectors @ task.request.vector)
 
     def _words(self, task: Task, step: Step) -> NDArray[np.floating]:
         if self._bm25 is None:
@@ -105,18 +109,18 @@ class Methods:
     def _tool_graph(self, task: Task, step: Step) -> NDArray[np.floating]:
         """Tool Graph Retriever: tool vectors convolved once with the static graph of what follows what."""
         if self._convolved is None:
-            self._convolved = convolve(self._runtime.index.vectors, self._followers())
-        return self._by_tool(task, self._convolved @ task.vector)
+            self._convolved = convolve(self._runtime.components.index.vectors, self._followers())
+        return self._by_tool(task, self._convolved @ task.request.vector)
 
     def _less_is_more(self, task: Task, step: Step) -> NDArray[np.floating]:
         """Less-is-More, level 1: the planner describes the tools it would wish for, and they are searched for."""
 
         def ask() -> NDArray[np.floating]:
             prompt = Prompt((IDEAL_TOOLS,), Turn("user", f"Request: {task.query}"))
-            text, _, _ = self._runtime.advisor.planner.write(prompt, IDEAL_GRAMMAR)
+            text, _, _ = self._runtime.components.planner.get().write(prompt, IDEAL_GRAMMAR)
             wished = [line for line in text.splitlines() if line.strip()] or [task.query]
-            vectors = np.stack([self._runtime.encoder.encode(line) for line in wished])
-            best: NDArray[np.floating] = (self._runtime.index.vectors @ vectors.T).max(axis=1)
+            vectors = np.stack([self._runtime.components.encoder.encode(line) for line in wished])
+            best: NDArray[np.floating] = (self._runtime.components.index.vectors @ vectors.T).max(axis=1)
             return best
 
         return self._by_tool(task, self._once_a_task("less-is-more", task, ask))
@@ -130,12 +134,12 @@ class Methods:
 
     def _followers(self) -> NDArray[np.bool_]:
         """What ever followed what in the demonstrations, over tools in index order (tools, tools)."""
-        number, names = self._runtime.label_number, self._runtime.index.names
+        number, names = self._number, self._runtime.components.index.names
         follows = np.zeros((len(names), len(names)), bool)
         position = self._position
-        order = [position[name] for name in self._runtime.labels[:-1]]
+        order = [position[name] for name in self._runtime.components.head.labels[:-1]]
         for name, label in number.items():
-            row = self._runtime.graph.markov(label)[:-1]
+            row = self._runtime.components.graph.markov(label)[:-1]
             if row.size and row.max() > row.min():  # a tool that nothing follows has a flat row
                 follows[position[name], order] = row > 0
         np.fill_diagonal(follows, False)
@@ -143,8 +147,8 @@ class Methods:
 
     def _by_tool(self, task: Task, scores: NDArray[np.floating]) -> NDArray[np.floating]:
         """Scores of the tools in index order as scores of the task's candidates; `<end>` gets the lowest."""
-        names = task.candidate_names
-        if self._places[0] is not names:  # the same for every task, unless an HNSW graph finds other novel tools
+        names = task.request.names
+        if self._places[0] is not names:  # the same for every task, unless an HNSW graph finds other unseen tools
             self._places = names, np.array([self._position.get(name, len(scores)) for name in names], np.intp)
         return np.append(scores, scores.min(initial=0) - 1)[self._places[1]]
 

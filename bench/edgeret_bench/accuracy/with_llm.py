@@ -19,9 +19,10 @@ from edgeret.cli.progress import track
 from edgeret.errors import InputError, MissingExtraError, PlannerError
 from edgeret.inputs.demonstrations import Demonstration, Step
 from edgeret.planner.prompts import MASKINGS, Masking
+from edgeret.runtime.decide import MAX_ASKED
+from edgeret.runtime.options import COVERAGE, POLICIES, Policy, Weighted
 from edgeret.runtime.runtime import Runtime
-from edgeret.runtime.task import COVERAGE, MAX_ASKED, Task, Weighted
-from edgeret.scoring.calibration import POLICIES, PolicyName
+from edgeret.runtime.task import Task
 from edgeret.types import Candidate, Usage
 from edgeret_bench.accuracy.rollouts import whole_plans
 from edgeret_bench.metrics import mean, quantiles, share
@@ -30,7 +31,7 @@ NOMINAL = (0.8, 0.9, 0.95, 0.99)
 REUSE_STEPS = 20
 LONGEST_PLAN, LONGEST_HISTORY = 6, 4
 """The tables' last rows: so many calls and more."""
-FREE_RUNNING: tuple[PolicyName, ...] = ("heads", "auto")
+FREE_RUNNING: tuple[Policy, ...] = ("heads", "auto")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +73,12 @@ def run(runtime: Runtime, demonstrations: Sequence[Demonstration], options: Opti
     """The contract's `plan` result.
 
     What cannot be measured (a planner that the bundle lacks, a prompt longer than its context) is listed under
-    `unavailable` with the reason. Raises InputError for options that make no sense, and what `Advisor.planner` raises
+    `unavailable` with the reason. Raises InputError for options that make no sense, and what `LazyPlanner.get` raises
     if policy "planner" was named and there is none to ask.
     """
     options = options or Options()
     check(options)
-    policies, advisor = options.policies or POLICIES, runtime.advisor
+    policies = options.policies or POLICIES
     missing = _why_no_planner(runtime, "planner" in options.policies)
     unavailable = {} if missing is None else {"planner": missing}
     order = [demonstrations[i] for i in np.random.default_rng(options.seed).permutation(len(demonstrations))]
@@ -105,7 +106,7 @@ def run(runtime: Runtime, demonstrations: Sequence[Demonstration], options: Opti
         "seed": options.seed,
         "coverage": options.coverage,
         "weighted": options.weighted,
-        "planner": {**advisor.spec.to_dict(), **advisor.parameters.to_dict()} if advisor.has_planner else None,
+        "planner": _planner(runtime),
         "unavailable": unavailable,
         "methods": {name: summary(rows) for name, rows in answers.items()},
         "by_plan_length": {name: _by(rows, "plan_length", LONGEST_PLAN) for name, rows in answers.items()},
@@ -118,7 +119,7 @@ def run(runtime: Runtime, demonstrations: Sequence[Demonstration], options: Opti
             for policy in FREE_RUNNING
             if options.plans and policy in policies
         },
-        "threads": runtime.encoder.threads,
+        "threads": runtime.components.encoder.threads,
         "device": device(runtime),
         "versions": versions(),
     }
@@ -152,7 +153,7 @@ def forced(runtime: Runtime, demonstration: Demonstration) -> Iterator[tuple[Tas
 
 
 def walk(
-    runtime: Runtime, sample: Sequence[Demonstration], policy: PolicyName, masking: Masking, options: Options
+    runtime: Runtime, sample: Sequence[Demonstration], policy: Policy, masking: Masking, options: Options
 ) -> list[Answer]:
     """Every step of the sample decided by one policy; `masking` is the planner's alone.
 
@@ -160,7 +161,7 @@ def walk(
     fits the request, where calling nothing is what was asked. Raises PlannerError for policy "planner".
     """
     with contextlib.suppress(InputError, PlannerError, MissingExtraError):  # no planner, no cache
-        runtime.advisor.planner.clear()
+        runtime.components.planner.get().clear()
     answers: list[Answer] = []
     for demonstration in track(sample, f"{policy}/{masking}" if policy == "planner" else policy, len(sample)):
         started = perf_counter()
@@ -170,8 +171,8 @@ def walk(
             outside = None
             if policy == "planner" or decision.usage is not None:
                 shown: Sequence[Candidate] = task.candidates()
-                if policy == "auto" and not step.history and not task.familiar:
-                    shown = task.described(MAX_ASKED)
+                if policy == "auto" and not step.history and not task.request.in_distribution:
+                    shown = task.request.by_description(MAX_ASKED)
                 elif policy == "auto" or masking == "hard":
                     shown = asked_about(runtime, task, options.coverage)
                 outside = decision.tool is not None and decision.tool not in {candidate.tool for candidate in shown}
@@ -183,9 +184,17 @@ def walk(
     return answers
 
 
+def _planner(runtime: Runtime) -> dict[str, Any] | None:
+    """What the manifest says of the planner, and what its word was found to be worth; None without one."""
+    if not runtime.components.planner.exists:
+        return None
+    told = runtime.manifest.info.get("planner", {})
+    return {**told.get("spec", {}), **runtime.components.reranking.to_dict()}
+
+
 def asked_about(runtime: Runtime, task: Task, coverage: float) -> Sequence[Candidate]:
     """The mask at this step: the conformal set, cut to what a planner is asked about at most."""
-    return runtime.policy.candidate_set(task.candidates()[:MAX_ASKED], coverage)
+    return runtime.components.calibration.candidate_set(task.candidates()[:MAX_ASKED], coverage)
 
 
 def summary(answers: Sequence[Answer]) -> dict[str, Any]:
@@ -223,7 +232,7 @@ def conformal(runtime: Runtime, sample: Sequence[Demonstration]) -> list[dict[st
         for task, step in forced(runtime, demonstration):
             candidates = task.candidates()
             for nominal in NOMINAL:
-                names = [c.tool for c in runtime.policy.candidate_set(candidates, nominal)]
+                names = [c.tool for c in runtime.components.calibration.candidate_set(candidates, nominal)]
                 held, held_asked = (not step.acceptable.isdisjoint(n) for n in (names, names[:MAX_ASKED]))
                 rows[nominal].append({"covered": held, "covered_asked": held_asked, "mean_size": len(names)})
     return [{"nominal": nominal, **mean(values)} for nominal, values in rows.items()]
@@ -231,7 +240,7 @@ def conformal(runtime: Runtime, sample: Sequence[Demonstration]) -> list[dict[st
 
 def lengths(runtime: Runtime, sample: Sequence[Demonstration], options: Options) -> dict[str, Any]:
     """Mean tokens of the prompts of every masking, and what "hard" saves of "none"'s; the model is not run."""
-    planner = runtime.advisor.planner
+    planner = runtime.components.planner.get()
     rows: dict[Masking, list[dict[str, float]]] = {m: [] for m in MASKINGS if m in options.maskings}
     for demonstration in track(sample, "prompts", len(sample)):
         for task, _ in forced(runtime, demonstration):
@@ -251,7 +260,7 @@ def reuse(runtime: Runtime, sample: Sequence[Demonstration], options: Options) -
     Both are measured in turn, each first every other time, at seeded steps where the planner is asked both here and
     at the step before.
     """
-    planner = runtime.advisor.planner
+    planner = runtime.components.planner.get()
     shared: dict[str, Any] = {"policy": "planner", "weighted": options.weighted, "coverage": options.coverage}
     places = [(demonstration, i) for demonstration in sample for i in range(1, len(demonstration.calls) + 1)]
     order = np.random.default_rng(options.seed).permutation(len(places))
@@ -282,7 +291,7 @@ def reuse(runtime: Runtime, sample: Sequence[Demonstration], options: Options) -
 def _why_no_planner(runtime: Runtime, wanted: bool) -> str | None:
     """Loads the planner: None, or why there is none to ask; raised instead if one is `wanted`."""
     try:
-        _ = runtime.advisor.planner
+        _ = runtime.components.planner.get()
     except (InputError, PlannerError, MissingExtraError) as error:
         if wanted:
             raise

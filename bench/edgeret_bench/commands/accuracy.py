@@ -12,7 +12,7 @@ from edgeret.inputs.query import read_queries
 from edgeret.inputs.tool_text import FORMS
 from edgeret.inputs.tools import read_tools
 from edgeret.planner.prompts import MASKINGS
-from edgeret.scoring.calibration import POLICIES
+from edgeret.runtime.options import POLICIES
 from edgeret_bench import NEXT_TOOL_METHODS, OTHER_METHODS, RETRIEVAL_METHODS
 from edgeret_bench.commands.common import add_benchmark, names, numbers, seed, some
 from edgeret_export.encoders.quantize import PRECISIONS
@@ -162,7 +162,7 @@ def _methods(arguments: argparse.Namespace) -> Mapping[str, Any]:
 
 
 def _retrieval(arguments: argparse.Namespace) -> Mapping[str, Any]:
-    from edgeret.encoders.onnx import Encoder
+    from edgeret.encoders.onnx import OnnxEncoder
     from edgeret.encoders.providers import choose
     from edgeret.host import available_cpus
     from edgeret_bench.accuracy import retrieval
@@ -171,6 +171,8 @@ def _retrieval(arguments: argparse.Namespace) -> Mapping[str, Any]:
     tools = read_tools(arguments.tools)
     queries = read_queries(arguments.queries, [tool.name for tool in tools])
     exported = export_encoder(find_card(arguments.encoder), arguments.precision, arguments.offline)
-    encoder = Encoder(exported.model, exported.tokenizer, exported.spec, choose(("cpu",), False, {}), available_cpus())
+    encoder = OnnxEncoder(
+        exported.model, exported.tokenizer, exported.spec, choose(("cpu",), False, {}), available_cpus()
+    )
     result = retrieval.run(tools, queries, encoder, some(arguments.methods, "--methods"), arguments.tool_text)
     return {"encoder": arguments.encoder, "precision": arguments.precision, **result}

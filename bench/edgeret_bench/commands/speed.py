@@ -68,7 +68,7 @@ def _latency(arguments: argparse.Namespace) -> Mapping[str, Any]:
     runtime = load_runtime(arguments)
     queries = read_texts(arguments.queries)
     if sizes:
-        runtime.encoder.embed_batch(())  # refuses static shapes now, and not after the long part
+        runtime.components.encoder.encode_batch(())  # refuses static shapes now, and not after the long part
     result = latency.run(
         runtime,
         queries,

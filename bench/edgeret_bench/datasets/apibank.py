@@ -31,7 +31,7 @@ def read(folder: Path) -> Dataset:
     requests = read_list(folder / "level-3.json", "API-Bank's requests")
     for turn in turns:
         with collector.record():
-            for line in field(turn, str, "instruction").splitlines():
+            for line in field(turn, str, "instruction").split("\n"):
                 if line.startswith('{"name"'):
                     _tool(collector, _decode(line))
     for request in requests:
@@ -61,7 +61,7 @@ def _dialogue(collector: Collector, identity: str, turn: Any) -> None:
     expected = field(turn, str, "expected_output", "output")
     said: list[str] = []
     made: Made = []
-    for line in [*turn["input"].splitlines(), expected]:
+    for line in [*turn["input"].split("\n"), expected]:
         if line.startswith("User:"):
             said.append(line.removeprefix("User:").strip())
         elif line.startswith("API-Request:"):

@@ -78,7 +78,7 @@ def run(
             say(f"loading {name}")
             try:
                 model = _model(kind) if kind.needs_model else None
-                process = stack.enter_context(PeerProcess(name, runtime.encoder.threads))
+                process = stack.enter_context(PeerProcess(name, runtime.components.encoder.threads))
                 systems[name] = System(process.answer, process.prepare(tools, texts, model))
             except EdgeretError as error:
                 _give_up(name, error, peers, unavailable)
@@ -90,9 +90,12 @@ def run(
         "n_timed": max(min_queries, len(queries)),
         "k": K,
         "tool_text": form,
-        "encoder": {"card": runtime.manifest.info["encoder"].get("card"), "precision": runtime.encoder.spec.precision},
+        "encoder": {
+            "card": runtime.manifest.info["encoder"].get("card"),
+            "precision": runtime.components.encoder.spec.precision,
+        },
         "peers_model": DEFAULT_ENCODER,
-        "threads": runtime.encoder.threads,
+        "threads": runtime.components.encoder.threads,
         "systems": {name: _figures(system, relevant, systems[SELECT]) for name, system in systems.items()},
         "unavailable": unavailable,
         "device": device(runtime),

@@ -23,6 +23,7 @@ from edgeret.cli.progress import track
 from edgeret.errors import CheckFailedError, MissingExtraError, PlannerError
 from edgeret.host import resident_mb
 from edgeret.runtime.runtime import Runtime
+from edgeret.stopwatch import Stopwatch
 from edgeret.types import END, Usage
 from edgeret_bench.metrics import quantiles
 from edgeret_bench.results.compare import BLOCK
@@ -89,8 +90,8 @@ def run(
         "rss_after_answer_mb": cold["rss_after_answer_mb"]["p50"],
         "peak_rss_mb": cold["peak_rss_mb"]["p50"],
         "bundle_mb": sum(f.size for f in runtime.manifest.files) / 1e6,
-        "providers": {"requested": list(requested), "actual": list(runtime.encoder.providers)},
-        "threads": runtime.encoder.threads,
+        "providers": {"requested": list(requested), "actual": list(runtime.components.encoder.providers)},
+        "threads": runtime.components.encoder.threads,
         "device": device(runtime),
         "versions": versions(),
         "bundle_hash": runtime.manifest.content_hash,
@@ -101,7 +102,7 @@ def run(
         },
         "reference": {name: quantiles(values) for name, values in warm.reference.items() if values},
     }
-    if runtime.advisor.has_planner:
+    if runtime.components.planner.exists:
         result["planner"] = planner_cost(runtime, queries[:PLANNER_QUERIES])
     if samples:
         result["samples"] = _samples(warm, queries)
@@ -113,7 +114,7 @@ def measure(runtime: Runtime, queries: Sequence[str], min_queries: int, min_seco
     ratio see the same noise."""
     for i in range(WARMUP):
         runtime.task(queries[i % len(queries)]).next()
-    reference = Reference(runtime.encoder.threads)
+    reference = Reference(runtime.components.encoder.threads)
     stages: dict[str, list[float]] = {name: [] for name in STAGES}
     reference_ms: dict[str, list[float]] = {name: [] for name in reference.measure()}
     minor, major, seconds, bystanders = 0, 0, 0.0, Bystanders()
@@ -180,7 +181,7 @@ def planner_cost(runtime: Runtime, queries: Sequence[str]) -> dict[str, Any]:
 def cold_start(runtime: Runtime, query: str, providers: Sequence[str]) -> dict[str, dict[str, float]]:
     """Import, load, first answer and memory, each measured in fresh processes. Raises CheckFailedError if one fails."""
     command = [sys.executable, "-c", _COLD, str(Path(runtime.path).resolve()), query, ",".join(providers)]
-    command.append(str(runtime.encoder.threads))
+    command.append(str(runtime.components.encoder.threads))
     runs = []
     for _ in track(range(COLD_RUNS), "cold starts", COLD_RUNS):
         done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -191,27 +192,23 @@ def cold_start(runtime: Runtime, query: str, providers: Sequence[str]) -> dict[s
 
 
 def _measure(runtime: Runtime, query: str, stages: Mapping[str, list[float]]) -> None:
-    encoder = runtime.encoder
-    a = perf_counter()
-    ids = encoder.tokenize(encoder.spec.query_prefix + query)
-    b = perf_counter()
-    encoder.embed_segments(ids)
-    c = perf_counter()
+    watch = Stopwatch()
+    runtime.components.encoder.encode_query(query, watch)
+    started = perf_counter()
     task = runtime.task(query)
     decision = task.next()
-    d = perf_counter()
-    stages["tokenize"].append((b - a) * 1e3)
-    stages["encode"].append((c - b) * 1e3)
-    stages["first_select"].append((d - c) * 1e3)
+    stages["first_select"].append((perf_counter() - started) * 1e3)
+    for stage in ("tokenize", "encode"):
+        stages[stage].append(watch.ms[stage])
     for stage in ("search", "graph", "head", "decide"):
         stages[stage].append(decision.timings_ms.get(stage, 0.0))
     called = next((c.tool for c in decision.candidates if c.tool != END), None)
     if called is None:
         return
-    e = perf_counter()
+    started = perf_counter()
     task.call(called)
     task.next()
-    stages["next_select"].append((perf_counter() - e) * 1e3)
+    stages["next_select"].append((perf_counter() - started) * 1e3)
 
 
 def _overhead(stages: Mapping[str, list[float]]) -> dict[str, float]:

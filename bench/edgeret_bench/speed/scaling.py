@@ -190,11 +190,11 @@ def _head_cost(head: FactoredHead, queries: NDArray[np.float32], seed: int) -> d
     segments = synthetic(SEGMENTS, dimension, seed)
     parts = [np.vstack((query, segments)) for query in queries]
     pieces = head.pieces(tools)
-    described = head.described(parts[0], pieces)[1:]
+    described = head.products(parts[0], pieces)[1:]
     logits = head.query_logits(queries[0], described)
     histories = np.random.default_rng(seed).integers(n - 1, size=(len(queries), 2)).tolist()
     return {
-        "described_ms": _cost(lambda rows: head.described(rows, pieces), parts),
+        "described_ms": _cost(lambda rows: head.products(rows, pieces), parts),
         "query_ms": _cost(lambda query: head.query_logits(query, described), queries),
         "step_ms": _cost(lambda history: head.logits(logits, history), histories),
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeret.encoders.onnx import Encoder
+from edgeret.encoders.base import MIN_COSINE
+from edgeret.encoders.onnx import OnnxEncoder
 from edgeret.errors import CheckFailedError
 from edgeret_export.encoders.onnx_graph import quiet
 
-MIN_COSINE: Mapping[str, float] = {"fp32": 0.9999, "fp16": 0.999, "int8": 0.98}
 MAX_NDCG_LOSS = 0.005
 MAX_QUERIES = 4096
 
@@ -41,7 +41,7 @@ def sample(count: int, limit: int = MAX_QUERIES) -> NDArray[np.intp]:
 
 def measure(
     model_folder: Path,
-    encoder: Encoder,
+    encoder: OnnxEncoder,
     queries: Sequence[str],
     relevant: Sequence[frozenset[int]],
     tool_texts: Sequence[str],

@@ -16,7 +16,7 @@ from sklearn.linear_model import LogisticRegression
 
 from edgeret_export.fitting.reliability import expected_calibration_error
 
-FAMILIAR_QUANTILE = 0.01
+IN_DISTRIBUTION_QUANTILE = 0.01
 """Share of held-out demonstrations that the "unlike anything demonstrated" threshold gives up."""
 CALIBRATION_BINS = 25
 CONFORMAL_QUANTILES = 401
@@ -42,11 +42,13 @@ class Outcomes:
 
     def target(self) -> NDArray[np.float32]:
         """Acceptable labels sharing 1 a row (rows, labels)."""
-        return (self.acceptable / self.acceptable.sum(axis=1, keepdims=True)).astype(np.float32)
+        shares: NDArray[np.float32] = (self.acceptable / self.acceptable.sum(axis=1, keepdims=True)).astype(np.float32)
+        return shares
 
     def fused_logits(self, weights: tuple[float, float]) -> NDArray[np.float32]:
         """The log-linear fusion before normalisation (rows, labels)."""
-        return np.float32(weights[0]) * self.head + np.float32(weights[1]) * np.log(self.graph + np.float32(1e-12))
+        logs: NDArray[np.float32] = np.log(self.graph + np.float32(1e-12))
+        return np.float32(weights[0]) * self.head + np.float32(weights[1]) * logs
 
 
 def nll(log_probabilities: NDArray[np.floating], target: NDArray[np.floating]) -> float:
@@ -70,7 +72,7 @@ def fit_fusion(outcomes: Outcomes) -> tuple[float, float]:
     return float(found.x[0]), float(found.x[1])
 
 
-def fit_novel(outcomes: Outcomes, weights: tuple[float, float]) -> tuple[float, float, float]:
+def fit_unseen(outcomes: Outcomes, weights: tuple[float, float]) -> tuple[float, float, float]:
     """(slope, bias, called) of the score that a tool without demonstrations gets, by cross-entropy.
 
     `outcomes.seen` must hide tools from the heads; those columns are scored by their descriptions instead.
@@ -91,13 +93,13 @@ def fit_novel(outcomes: Outcomes, weights: tuple[float, float]) -> tuple[float, 
     return float(found.x[0]), float(found.x[1]), float(found.x[2])
 
 
-def fit_novel_bias(outcomes: Outcomes, weights: tuple[float, float], novel: tuple[float, float, float]) -> float:
+def fit_unseen_bias(outcomes: Outcomes, weights: tuple[float, float], unseen: tuple[float, float, float]) -> float:
     """The bias alone, where `seen` shows how rarely tools really go undemonstrated in a set like this one.
 
-    `fit_novel` hides popular tools, and so learns to expect what is hidden; a tool that none of many demonstrations
+    `fit_unseen` hides popular tools, and so learns to expect what is hidden; a tool that none of many demonstrations
     used is seldom the answer. Never above the bias given, and at most 8 nats below.
     """
-    slope, bias, called = novel
+    slope, bias, called = unseen
     fused = outcomes.fused_logits(weights).astype(np.float64)
     fused[~outcomes.seen] = -np.inf
     fused -= logsumexp(fused, axis=1, keepdims=True)

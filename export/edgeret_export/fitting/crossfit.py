@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.cli.progress import track
-from edgeret.scoring.calibration import Policy, PolicyParameters
+from edgeret.scoring.calibration import Calibration, CalibrationParameters
 from edgeret.scoring.graph import Graph, GraphOptions
 from edgeret_export.fitting import calibration as calibrate
 from edgeret_export.fitting.calibration import Outcomes
@@ -44,7 +44,7 @@ class Fitted:
 
     graph_options: GraphOptions
     n_clusters: int
-    policy: PolicyParameters
+    calibration: CalibrationParameters
     report: dict[str, Any]
     held_out: HeldOut | None = None
 
@@ -77,7 +77,7 @@ def crossfit(
             "plans": n_plans,
             "note": f"fewer than {MIN_PLANS} different queries: nothing was fitted on held-out ones",
         }
-        return Fitted(options, clusters_for(n_plans), PolicyParameters(), report)
+        return Fitted(options, clusters_for(n_plans), CalibrationParameters(), report)
     folds = assign_folds(texts, seed)
     cosines = queries.cosines()
     head = np.zeros((len(table), len(table.labels)), np.float32)
@@ -101,30 +101,30 @@ def crossfit(
         called_mask(table, written),
     )
     weights = calibrate.fit_fusion(outcomes)
-    novel = _fit_novel(table, queries, folds, options, head_options, weights, seed)
-    novel = (novel[0], calibrate.fit_novel_bias(outcomes, weights, novel), novel[2])
+    unseen = _fit_unseen(table, queries, folds, options, head_options, weights, seed)
+    unseen = (unseen[0], calibrate.fit_unseen_bias(outcomes, weights, unseen), unseen[2])
     fused = outcomes.fused_logits(weights)
     fused = np.exp(fused - fused.max(axis=1, keepdims=True))
     fused /= fused.sum(axis=1, keepdims=True)
     confidence, best = fused.max(axis=1), fused.argmax(axis=1)
     correct = acceptable[np.arange(len(best)), best]
     slope, bias = _fit_search(table, queries, acceptable, written)
-    policy = PolicyParameters(
+    calibration = CalibrationParameters(
         head_weight=weights[0],
         graph_weight=weights[1],
-        novel_slope=novel[0],
-        novel_bias=novel[1],
-        novel_called=novel[2],
-        familiar_cosine=float(np.quantile(familiar, calibrate.FAMILIAR_QUANTILE)),
+        unseen_slope=unseen[0],
+        unseen_bias=unseen[1],
+        unseen_called=unseen[2],
+        in_distribution_cosine=float(np.quantile(familiar, calibrate.IN_DISTRIBUTION_QUANTILE)),
         search_slope=slope,
         search_bias=bias,
-        knots=calibrate.fit_confidence_map(confidence, correct),
+        calibration_map=calibrate.fit_confidence_map(confidence, correct),
     )
-    numbers = {k: v for k in PolicyParameters.__slots__ if isinstance(v := getattr(policy, k), float)}
-    policy = replace(policy, **{k: round(v, 6) for k, v in numbers.items()})
-    judge = Policy(policy)
+    numbers = {k: v for k in CalibrationParameters.__slots__ if isinstance(v := getattr(calibration, k), float)}
+    calibration = replace(calibration, **{k: round(v, 6) for k, v in numbers.items()})
+    judge = Calibration(calibration)
     calibrated = np.stack([judge.calibrate(row) for row in fused.astype(np.float32)])
-    policy = replace(policy, right_probabilities=calibrate.right_quantiles(calibrated, acceptable))
+    calibration = replace(calibration, right_probabilities=calibrate.right_quantiles(calibrated, acceptable))
     report = {
         "plans": n_plans,
         "decisions": len(written),
@@ -137,7 +137,7 @@ def crossfit(
         "ece_calibrated": round(calibrate.cross_fitted_ece(confidence, correct, row_fold), 5),
         "refusal_curve": refusal_curve(confidence, correct),
     }
-    return Fitted(options, clusters_for(n_plans), policy, report, HeldOut(written, calibrated))
+    return Fitted(options, clusters_for(n_plans), calibration, report, HeldOut(written, calibrated))
 
 
 def predict_head(
@@ -148,7 +148,7 @@ def predict_head(
     plans = table.plan[rows].tolist()
     logits, pieces = {}, head.pieces(queries.label_vectors)
     for plan in set(plans):
-        described = head.described(queries.parts(plan), pieces)
+        described = head.products(queries.parts(plan), pieces)
         logits[plan] = head.query_logits(queries.vectors[plan], described[1:])
     return np.stack(
         [head.log_probabilities(logits[plan], table.histories[row]) for plan, row in zip(plans, rows, strict=True)]
@@ -210,7 +210,7 @@ def _seen(table: StepTable, folds: NDArray[np.intp]) -> NDArray[np.bool_]:
     return seen
 
 
-def _fit_novel(
+def _fit_unseen(
     table: StepTable,
     queries: Queries,
     folds: NDArray[np.intp],
@@ -246,10 +246,10 @@ def _fit_novel(
             )
         )
     if not parts:
-        default = PolicyParameters()
-        return default.novel_slope, default.novel_bias, default.novel_called
+        default = CalibrationParameters()
+        return default.unseen_slope, default.unseen_bias, default.unseen_called
     pooled = Outcomes(*(np.concatenate([getattr(p, name) for p in parts]) for name in Outcomes.__slots__))
-    return calibrate.fit_novel(pooled, weights)
+    return calibrate.fit_unseen(pooled, weights)
 
 
 def _fit_search(
@@ -261,7 +261,7 @@ def _fit_search(
     # Labels only: a tool that no demonstration calls is never right here, and says nothing about those that are.
     cosines = queries.cosines()[plans][:, :-1]
     if not cosines.shape[1]:
-        return PolicyParameters().search_slope, PolicyParameters().search_bias
+        return CalibrationParameters().search_slope, CalibrationParameters().search_bias
     best = cosines.argmax(axis=1)
     rows = np.arange(len(best))
     return calibrate.fit_search(cosines[rows, best], accepted[rows, best])

@@ -14,7 +14,7 @@ _WORKED_CALLS = (2, 3)
 _WORKED_CHARS = 120
 
 
-def pack_examples(demonstrations: Sequence[Demonstration]) -> bytes:
+def pack_exemplars(demonstrations: Sequence[Demonstration]) -> bytes:
     """JSON for the role `examples`: two worked examples first, then demonstrations that cover the tools.
 
     Worked examples stand in every prompt, so they are plans of two or three different calls in about a line of words.

@@ -7,17 +7,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from edgeret.bundle import roles
 from edgeret.bundle.writer import BundleWriter
 from edgeret.cli.progress import say
 from edgeret.errors import InputError
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret.planner.chat import CHAT_FORMATS
-from edgeret.planner.model import LICENCE_ROLE, ROLE, PlannerSpec
-from edgeret.planner.reranker import WORKED, AdviceParameters, parse_examples
+from edgeret.planner.exemplars import CONSTANT, parse_exemplars
+from edgeret.planner.model import PlannerSpec
+from edgeret.planner.reranker import RerankParameters
 from edgeret.types import Tool
 from edgeret_export.fitting.crossfit import Fitted
 from edgeret_export.fitting.decisions import StepTable
-from edgeret_export.planner.weight import fit_advice
+from edgeret_export.planner.weight import fit_reranking
 from edgeret_export.recipe import Recipe
 from edgeret_export.sources.cards import Card, PlannerCard
 from edgeret_export.sources.fetch import fetch
@@ -47,10 +49,10 @@ def add_planner(
     demonstrations: Sequence[Demonstration],
     tools: Sequence[Tool],
     recipe: Recipe,
-    examples: bytes,
+    exemplars: bytes,
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Writes the model and its licence; what the manifest says of the planner, and the report on its advice.
-    `examples` are the bundle's, as written.
+    `exemplars` are the bundle's, as written.
 
     Raises PlannerError for a model that llama.cpp refuses, MissingExtraError without llama-cpp-python.
     """
@@ -58,24 +60,24 @@ def add_planner(
     source = f"{card.name}: {card.sources[0]}"
     say(f"{card.name} comes under the licence {card.licence}, whose text goes into the bundle")
     for number, name in enumerate(planner.licence_files):
-        role = LICENCE_ROLE if not number else f"{LICENCE_ROLE}-{number + 1}"
+        role = roles.PLANNER_LICENCE if not number else f"{roles.PLANNER_LICENCE}-{number + 1}"
         data = (model.folder / name).read_bytes()
         writer.add(f"planner-{Path(name).name}", role, data, card.licence, source)
-    writer.add_file("planner.gguf", ROLE, model.folder / planner.file, card.licence, source)
+    writer.add_file("planner.gguf", roles.PLANNER, model.folder / planner.file, card.licence, source)
     chat = next(chat for chat in CHAT_FORMATS if chat == planner.chat)
     spec = PlannerSpec(chat, planner.context)
-    parameters, report = AdviceParameters(), {"questions": 0, "weight": 0.0, "note": "nobody asked what it is worth"}
+    parameters, report = RerankParameters(), {"questions": 0, "weight": 0.0, "note": "nobody asked what it is worth"}
     if fitted.held_out is not None and recipe.planner_questions:
-        worked = parse_examples(examples, "examples")[:WORKED]
-        parameters, report = fit_advice(
+        constant = parse_exemplars(exemplars, "exemplars")[:CONSTANT]
+        parameters, report = fit_reranking(
             model.folder / planner.file,
             spec,
             fitted.held_out,
             table,
             demonstrations,
             tools,
-            worked,
-            fitted.policy,
+            constant,
+            fitted.calibration,
             recipe.planner_questions,
             recipe.seed,
         )

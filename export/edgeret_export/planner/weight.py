@@ -14,11 +14,13 @@ from scipy.optimize import minimize_scalar
 from edgeret.cli.progress import say, track
 from edgeret.host import available_cpus
 from edgeret.inputs.demonstrations import Demonstration
+from edgeret.planner.exemplars import Exemplar
 from edgeret.planner.model import Planner, PlannerSpec
-from edgeret.planner.prompts import Example, selection_prompt, wants_weights
-from edgeret.planner.reranker import AdviceParameters
-from edgeret.runtime.task import COVERAGE, MAX_ASKED
-from edgeret.scoring.calibration import Policy, PolicyParameters
+from edgeret.planner.prompts import selection_prompt, wants_weights
+from edgeret.planner.reranker import RerankParameters
+from edgeret.runtime.decide import MAX_ASKED
+from edgeret.runtime.options import COVERAGE
+from edgeret.scoring.calibration import Calibration, CalibrationParameters
 from edgeret.types import Call, Candidate, Tool
 from edgeret_export.fitting.decisions import StepTable
 from edgeret_export.fitting.held_out import HeldOut
@@ -40,18 +42,18 @@ class Question:
     right: NDArray[np.bool_]
 
 
-def fit_advice(
+def fit_reranking(
     model: Path,
     spec: PlannerSpec,
     held_out: HeldOut,
     table: StepTable,
     demonstrations: Sequence[Demonstration],
     tools: Sequence[Tool],
-    worked: Sequence[Example],
-    policy: PolicyParameters,
+    constant: Sequence[Exemplar],
+    calibration: CalibrationParameters,
     questions: int,
     seed: int,
-) -> tuple[AdviceParameters, dict[str, Any]]:
+) -> tuple[RerankParameters, dict[str, Any]]:
     """The weight of the planner's advice, by cross-entropy, and a report.
 
     The weight is 0, and the planner is then never asked by itself, unless two halves of the questions agree that it
@@ -62,7 +64,7 @@ def fit_advice(
     unsure = np.flatnonzero(confidence < ask_below)
     chosen = np.random.default_rng(seed).permutation(unsure)[:questions]
     planner = Planner(model, spec, available_cpus())
-    judge = Policy(policy)
+    judge = Calibration(calibration)
     asked: list[Question] = []
     cost: list[float] = []
     for i in track(chosen, "asking the planner", len(chosen)):
@@ -76,7 +78,7 @@ def fit_advice(
         demonstration = demonstrations[table.plan[row]]
         history = [Call(table.labels[t]) for t in table.histories[row]]
         prompt = selection_prompt(
-            tools, demonstration.query, history, mask, weighted=wants_weights(mask), worked=worked
+            tools, demonstration.query, history, mask, weighted=wants_weights(mask), exemplars=constant
         )
         found = planner.score(prompt, [candidate.tool for candidate in mask])
         acceptable = {table.labels[t] for t in table.target_label[table.target_row == row]}
@@ -93,12 +95,12 @@ def fit_advice(
     return weigh(asked, ask_below)
 
 
-def weigh(asked: Sequence[Question], ask_below: float) -> tuple[AdviceParameters, dict[str, Any]]:
+def weigh(asked: Sequence[Question], ask_below: float) -> tuple[RerankParameters, dict[str, Any]]:
     """The parameters and the report for the questions' outcomes."""
     useful = [q for q in asked if q.right.any()]
     if len(useful) < 20:
         note = f"{len(useful)} questions with a right answer among the candidates are too few to say; advice unused"
-        return AdviceParameters(ask_below=ask_below), {"questions": len(asked), "weight": 0.0, "note": note}
+        return RerankParameters(ask_below=ask_below), {"questions": len(asked), "weight": 0.0, "note": note}
     halves = useful[::2], useful[1::2]
     gains = np.concatenate(
         [_losses(other, 0.0, 1.0) - _losses(other, _fit(half), 1.0) for half, other in (halves, halves[::-1])]
@@ -108,8 +110,8 @@ def weigh(asked: Sequence[Question], ask_below: float) -> tuple[AdviceParameters
     scale = float(
         minimize_scalar(lambda s: _losses(useful, s, 0.0).mean(), bounds=(MIN_SCALE, MAX_SCALE), method="bounded").x
     )
-    parameters = AdviceParameters(round(weight, 4), round(scale, 4), ask_below)
-    report = {
+    parameters = RerankParameters(round(weight, 4), round(scale, 4), ask_below)
+    report: dict[str, Any] = {
         "questions": len(asked),
         "weight": parameters.weight,
         "gain_nats": round(float(gains.mean()), 5),

@@ -12,6 +12,7 @@ from typing import Any
 
 from edgeret.errors import InputError
 from edgeret.planner.chat import CHAT_FORMATS
+from edgeret.quoting import suggestion
 
 KINDS = ("encoder", "planner")
 POOLINGS = ("mean", "cls", "max", "lasttoken")
@@ -95,7 +96,10 @@ def find_card(name: str) -> Card:
         return read_card(Path(name))
     known = {card.name: card for card in all_cards()}
     if name not in known:
-        raise InputError(f"no model card '{name}'; known: {', '.join(known)} (or give the path of a .toml file)")
+        raise InputError(
+            f"no model card '{name}'; known: {', '.join(known)} (or give the path of a .toml file)"
+            + suggestion(name, known)
+        )
     return known[name]
 
 

@@ -1,0 +1,136 @@
+"""Commands about a bundle as such: inspect, verify, doctor. Decides nothing; the checks are elsewhere."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from edgeret.bundle import roles
+from edgeret.bundle.reader import Bundle, open_bundle, verify_bundle
+from edgeret.cli.console import MOST_CHARS, add_command, table
+from edgeret.cli.doctor import examine, stray_files, versions
+from edgeret.cli.options import add_content_hash, add_runtime_options, load_runtime
+from edgeret.cli.picture import clusters_told, draw
+from edgeret.encoders.base import EncoderSpec
+from edgeret.errors import BundleError, EdgeretError
+from edgeret.fields import get, get_strings
+from edgeret.quoting import visible
+
+
+def add_bundle_commands(commands: Any) -> None:
+    """Adds inspect, verify and doctor."""
+    look = add_command(commands, "inspect", "Show what a bundle holds.", _inspect, _print_inspect, bundle=True)
+    look.add_argument("--html", metavar="FILE", help="draw it too: tools, clusters and transitions, files and licences")
+    add_content_hash(look)
+    verify = add_command(commands, "verify", "Check every byte of a bundle.", _verify, _print_checks, bundle=True)
+    add_content_hash(verify)
+    doctor = add_command(
+        commands, "doctor", "Check that a bundle works on this device.", _doctor, _print_checks, bundle=True
+    )
+    add_runtime_options(doctor)
+
+
+def _inspect(arguments: argparse.Namespace) -> Mapping[str, Any]:
+    bundle = open_bundle(arguments.bundle, content_hash=arguments.content_hash)
+    info, where = bundle.manifest.info, str(bundle.path)
+    encoder = get(info, roles.INFO_ENCODER, dict, where)
+    EncoderSpec.from_dict(get(encoder, "spec", dict, where), where)
+    names = get_strings(bundle.map(roles.INDEX), "names", where)
+    if arguments.html is not None:
+        draw(bundle, Path(arguments.html))
+    return {
+        **({} if arguments.html is None else {"html": arguments.html}),
+        "bundle": str(bundle.path),
+        "format_version": bundle.manifest.version,
+        "content_hash": bundle.manifest.content_hash,
+        "built_with": info.get(roles.INFO_EDGERET),
+        "size_mb": round(bundle.size / 1e6, 3),
+        "encoder": encoder,
+        "planner": _planner_info(bundle),
+        "tools": list(names),
+        "counts": info.get(roles.INFO_COUNTS),
+        "clusters": clusters_told(bundle),
+        "recipe": info.get(roles.INFO_RECIPE),
+        "report": info.get(roles.INFO_REPORT),
+        "toolchain": info.get(roles.INFO_TOOLCHAIN),
+        "files": [asdict(entry) for entry in bundle.manifest.files],
+    }
+
+
+def _planner_info(bundle: Bundle) -> Mapping[str, Any] | None:
+    entry = bundle.manifest.file(roles.PLANNER)
+    if entry is None:
+        return None
+    texts = [f.name for f in bundle.manifest.files if f.role.startswith(roles.PLANNER_LICENCE)]
+    planner = get(bundle.manifest.info, roles.INFO_PLANNER, dict, str(bundle.path))
+    return {**planner, "licence": entry.licence, "licence_files": texts}
+
+
+def _print_inspect(result: Mapping[str, Any]) -> str:
+    counts, spec = _map(result, "counts"), result["encoder"]["spec"]
+    undemonstrated = counts.get("without_demonstration")
+    rows = [[f["name"], f["role"], round(f["size"] / 1e6, 3), f["licence"], f["source"]] for f in result["files"]]
+    lines = [
+        f"bundle   {result['bundle']}, format {result['format_version']}, {result['size_mb']} MB",
+        f"hash     {result['content_hash']}",
+        f"encoder  {_told(result['encoder'].get('card'))}, {spec['precision']} ({spec['instruction_set']})",
+        f"tools    {len(result['tools'])}, demonstrations {_told(counts.get('demonstrations'))}, "
+        f"clusters {result['clusters']}; without demonstration: "
+        f"{len(undemonstrated) if isinstance(undemonstrated, list) else _told(None)}",
+    ]
+    if planner := result["planner"]:
+        worth = _map(planner, "parameters").get("weight")
+        texts = ", ".join(planner["licence_files"]) or "no text"
+        advice = f"its advice weighs {_told(worth)}" if worth else "its advice did not help and is not asked for"
+        lines.append(f"planner  {_told(planner.get('card'))}, licence {planner['licence']} ({texts}); {advice}")
+    held_out = _map(_map(result, "report"), "held_out")
+    if top1 := _map(held_out, "top1"):
+        told = ", ".join(f"{name} {_told(value)}" for name, value in top1.items())
+        lines.append(f"held out top-1 {told}; ECE {_told(held_out.get('ece_calibrated'))}")
+    if "html" in result:
+        lines.append(f"picture  {result['html']}")
+    lines = [visible(line) for line in lines]
+    return "\n".join([*lines, "", table(rows, ("file", "role", "MB", "licence", "source"))])
+
+
+def _map(value: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    """What a bundle says of itself where it need not: the map, or an empty one."""
+    found = value.get(key)
+    return found if isinstance(found, Mapping) else {}
+
+
+def _told(value: object) -> str:
+    """The same of a text or a number."""
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return str(value)[:200] if isinstance(value, str | int) else "(not told)"
+
+
+def _verify(arguments: argparse.Namespace) -> Mapping[str, Any]:
+    folder = Path(arguments.bundle)
+    try:
+        manifest = verify_bundle(folder, content_hash=arguments.content_hash)
+    except BundleError as error:
+        # Told as a finding: here a damaged bundle is an answer (exit 1), elsewhere an obstacle (exit 2).
+        return {"ok": False, "checks": [{"name": "integrity", "ok": False, "detail": str(error)}]}
+    size = sum(entry.size for entry in manifest.files)
+    detail = f"{len(manifest.files)} files, {size} bytes, content hash {manifest.content_hash}"
+    checks = [{"name": "integrity", "ok": True, "detail": detail}, stray_files(folder, manifest)]
+    return {"ok": all(c["ok"] for c in checks), "content_hash": manifest.content_hash, "checks": checks}
+
+
+def _doctor(arguments: argparse.Namespace) -> Mapping[str, Any]:
+    try:
+        return examine(load_runtime(arguments))
+    except EdgeretError as error:
+        return {"ok": False, "checks": [{"name": "loading", "ok": False, "detail": str(error)}], "versions": versions()}
+
+
+def _print_checks(result: Mapping[str, Any]) -> str:
+    return "\n".join(
+        f"{'ok   ' if c['ok'] else 'FAILS'}  {c['name']}: {visible(' '.join(c['detail'].split()))[:MOST_CHARS]}"
+        for c in result["checks"]
+    )

@@ -1,0 +1,187 @@
+"""From a request and its history to a decision: heads, description search or planner, abstention, and the reason.
+
+Knows nothing of how anything is scored, encoded or worded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from edgeret.errors import MissingExtraError, PlannerError
+from edgeret.planner.chat import Prompt
+from edgeret.planner.prompts import selection_prompt, wants_weights
+from edgeret.planner.reranker import rerank
+from edgeret.runtime.components import Components
+from edgeret.runtime.options import DecideOptions, PromptOptions
+from edgeret.runtime.scorer import History, Request
+from edgeret.stopwatch import Stopwatch
+from edgeret.types import END, Candidate, Decision, Source, Usage
+
+MAX_ASKED = 16
+"""Candidates that the planner is asked about at most; more cost a second and help no planner."""
+BY_HEADS = "most probable candidate of graph, head and description similarity"
+SEARCH_FLOOR = 0.5
+"""Without demonstrations to lean on, a tool must be more likely right than wrong."""
+
+
+@dataclass(slots=True)
+class _Verdict:
+    """A decision before its times are known; `refusal` says why edgeret abstains."""
+
+    source: Source
+    candidates: tuple[Candidate, ...]
+    reason: str
+    usage: Usage | None = None
+    refusal: str | None = None
+
+
+class Decider:
+    """Makes decisions with a bundle's components. Immutable and thread-safe."""
+
+    def __init__(self, components: Components) -> None:
+        self._components = components
+
+    def decide(self, request: Request, history: History, options: DecideOptions, watch: Stopwatch) -> Decision:
+        """The decision that `Task.next` describes. Raises as it does."""
+        if options.policy == "planner":
+            verdict = self._by_planner(request, history, options, watch)
+        elif options.policy == "auto" and not history.calls and not request.in_distribution:
+            verdict = self._by_search(request, history, options, watch)
+        else:
+            verdict = self._by_heads(request, history, options, watch)
+        best, reason = verdict.candidates[0], verdict.refusal or verdict.reason
+        if request.cut:
+            reason += f"; only the first {self._components.encoder.spec.max_tokens} tokens of the request were read"
+        watch.lap("decide")
+        return Decision(
+            tool=None if verdict.refusal else best.tool,
+            probability=best.probability,
+            source=verdict.source,
+            abstained=verdict.refusal is not None,
+            reason=reason,
+            candidates=verdict.candidates,
+            timings_ms=watch.total(),
+            usage=verdict.usage,
+        )
+
+    def unasked(self) -> str | None:
+        """Why the planner is not asked by itself, in words; None if it is."""
+        planner = self._components.planner
+        if planner.problem is not None:
+            return str(planner.problem)
+        if not planner.exists:
+            return "there is none"
+        return None if self._components.reranking.weight > 0 else "its advice did not help on held-out decisions"
+
+    def mask(self, ranked: Sequence[Candidate], coverage: float) -> Sequence[Candidate]:
+        """The conformal set of candidates (most probable first), at most MAX_ASKED of them."""
+        return self._components.calibration.candidate_set(ranked[:MAX_ASKED], coverage)
+
+    def prompt(self, request: Request, history: History, mask: Sequence[Candidate], options: PromptOptions) -> Prompt:
+        """The prompt that asks which function comes next, with this mask. Raises BundleError for exemplars that are
+        none."""
+        exemplars, masking = self._components.exemplars, options.masking
+        return selection_prompt(
+            tuple(self._components.tools.values()),
+            request.query,
+            history.calls,
+            mask,
+            masking=masking,
+            weighted=options.weighted == "yes" or (options.weighted == "auto" and wants_weights(mask)),
+            exemplars=exemplars.constant,
+            demonstrations=exemplars.using(mask) if masking == "demos" else (),
+        )
+
+    def _by_heads(self, request: Request, history: History, options: DecideOptions, watch: Stopwatch) -> _Verdict:
+        """Graph and head; under "auto" with the planner's advice where they are unsure, and with a floor."""
+        probabilities = request.probabilities(history, watch)
+        verdict = _Verdict("heads", request.ranked(probabilities, options.k), BY_HEADS)
+        if options.policy == "heads":
+            return verdict
+        unasked, coverage = self.unasked(), options.prompt.coverage
+        if unasked is None and verdict.candidates[0].probability >= self._components.reranking.ask_below:
+            unasked = "the heads are sure enough"
+        if unasked is None:
+            mask = self.mask(request.ranked(probabilities, MAX_ASKED), coverage)
+            if len(mask) > 1:
+                among = f"the {len(mask)} candidates that a coverage of {coverage:.0%} needs"
+                self._rerank(verdict, mask, among, self.prompt(request, history, mask, options.prompt), watch)
+            else:
+                unasked = "only one candidate is left"
+        if unasked is not None and self._components.planner.exists:
+            verdict.reason += f"; the planner was not asked: {unasked}"
+        verdict.refusal = self._refusal(verdict.candidates[0], not history.calls, options.min_probability)
+        return verdict
+
+    def _by_search(self, request: Request, history: History, options: DecideOptions, watch: Stopwatch) -> _Verdict:
+        """Descriptions alone, for a query that is unlike the demonstrations."""
+        parameters, reranking = self._components.calibration.parameters, self._components.reranking
+        reason = (
+            f"unlike the demonstrations (cosine {request.similarity:.2f}, "
+            f"like them from {parameters.in_distribution_cosine:.2f})"
+        )
+        verdict = _Verdict("search", request.by_description(options.k), reason)
+        if self.unasked() is None and verdict.candidates[0].probability < reranking.ask_below:
+            mask = request.by_description(MAX_ASKED)
+            among = f"the {len(mask)} nearest by description"
+            self._rerank(verdict, mask, among, self.prompt(request, history, mask, options.prompt), watch)
+        best = verdict.candidates[0]
+        floor = parameters.min_probability if options.min_probability is None else options.min_probability
+        if not best.probability >= max(floor, SEARCH_FLOOR):
+            verdict.refusal = (
+                f"{verdict.reason} and no description fits: {best.tool} has probability {best.probability:.3f}"
+            )
+        verdict.reason += f" and found by description: {best.tool}"
+        return verdict
+
+    def _by_planner(self, request: Request, history: History, options: DecideOptions, watch: Stopwatch) -> _Verdict:
+        """The planner's word alone, among the mask (hard) or all candidates."""
+        planner = self._components.planner.get()
+        masking, coverage = options.prompt.masking, options.prompt.coverage
+        ranked = request.ranked(request.probabilities(history, watch), None)
+        mask = self.mask(ranked, coverage)
+        asked = mask if masking == "hard" else ranked
+        if len(asked) == 1:
+            reason = f"the only candidate needed for a coverage of {coverage:.0%}, so the planner was not asked"
+            return _Verdict("heads", ranked[: options.k], reason)
+        prompt = self.prompt(request, history, mask, options.prompt)
+        watch.lap("decide")
+        try:
+            advised, usage = rerank(planner, prompt, asked, self._components.reranking, alone=True)
+        finally:
+            watch.lap("planner")
+        reason = f"the planner's choice among {len(asked)} candidates (masking {masking})"
+        return _Verdict("planner", _put_first(advised, ranked)[: options.k], reason, usage)
+
+    def _rerank(
+        self, verdict: _Verdict, mask: Sequence[Candidate], among: str, prompt: Prompt, watch: Stopwatch
+    ) -> None:
+        """Lets the planner advise on the mask; if it cannot be asked, what was found stays, and the reason says so."""
+        reranking = self._components.reranking
+        watch.lap("decide")
+        try:
+            advised, verdict.usage = rerank(self._components.planner.get(), prompt, mask, reranking, alone=False)
+        except (PlannerError, MissingExtraError) as error:
+            verdict.reason += f"; the planner could not be asked: {error}"
+        else:
+            verdict.source = "planner"
+            verdict.candidates = _put_first(advised, verdict.candidates)[: len(verdict.candidates)]
+            verdict.reason += f", and the planner's advice (weight {reranking.weight:g}) on {among}"
+        finally:
+            watch.lap("planner")
+
+    def _refusal(self, best: Candidate, first: bool, min_probability: float | None) -> str | None:
+        """Why edgeret abstains from the heads' best candidate, or None if it does not."""
+        if first and best.tool == END:
+            return "no tool fits: requests like this one were solved by calling nothing"
+        floor = self._components.calibration.parameters.min_probability if min_probability is None else min_probability
+        if not best.probability >= floor:
+            return f"unsure: the best candidate, {best.tool}, has probability {best.probability:.3f}, below {floor:.3f}"
+        return None
+
+
+def _put_first(advised: Sequence[Candidate], others: Sequence[Candidate]) -> tuple[Candidate, ...]:
+    """The candidates that were asked about, then those that were not."""
+    names = {candidate.tool for candidate in advised}
+    return (*advised, *(candidate for candidate in others if candidate.tool not in names))

@@ -1,0 +1,114 @@
+"""What a caller can ask for, checked once, at the door, into small values. Decides nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import isfinite
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from edgeret.encoders.base import MAX_TOKENS
+from edgeret.errors import InputError
+from edgeret.planner.prompts import MASKINGS, Masking
+from edgeret.quoting import quoted
+from edgeret.scoring.index import INDEX_KINDS, IndexKind
+
+Policy = Literal["auto", "heads", "planner"]
+POLICIES: tuple[Policy, ...] = get_args(Policy)
+Weighted = Literal["auto", "yes", "no"]
+COVERAGE = 0.95
+MAX_THREADS = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class PromptOptions:
+    """What a planner's prompt shows: see `Task.prompt`."""
+
+    masking: Masking = "hard"
+    weighted: Weighted = "auto"
+    coverage: float = COVERAGE
+
+    def __post_init__(self) -> None:
+        """Raises InputError for what is out of range."""
+        _choice("masking", self.masking, MASKINGS)
+        _choice("weighted", self.weighted, get_args(Weighted))
+        if not 0 < _number("coverage", self.coverage) < 1:
+            raise InputError(f"coverage must lie between 0 and 1, found {self.coverage}")
+
+
+@dataclass(frozen=True, slots=True)
+class DecideOptions:
+    """How a decision is made: see `Task.next`."""
+
+    policy: Policy = "auto"
+    k: int | None = 10
+    min_probability: float | None = None
+    prompt: PromptOptions = field(default_factory=PromptOptions)
+
+    def __post_init__(self) -> None:
+        """Raises InputError for what is out of range."""
+        _choice("policy", self.policy, POLICIES)
+        check_count("k", self.k, optional=True)
+        if self.min_probability is not None and not 0 <= _number("min_probability", self.min_probability) <= 1:
+            raise InputError(f"min_probability must lie between 0 and 1, found {self.min_probability}")
+
+
+@dataclass(frozen=True, slots=True)
+class LoadOptions:
+    """How a bundle is loaded: see `edgeret.load`."""
+
+    providers: str | Sequence[str] = ("cpu",)
+    allow_fallback: bool = False
+    provider_options: Mapping[str, Mapping[str, Any]] | None = None
+    threads: int | None = None
+    static_tokens: int | None = None
+    gpu_layers: int = 0
+    state_folder: str | Path | None = None
+    content_hash: str | None = None
+    index: IndexKind = "auto"
+
+    def __post_init__(self) -> None:
+        """Raises InputError for what is out of range; which providers there are is ONNX Runtime's to say."""
+        names = (self.providers,) if isinstance(self.providers, str) else self.providers
+        if not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
+            raise InputError(f"providers must be names such as 'cpu', found {_shown(self.providers)}")
+        options = {} if self.provider_options is None else self.provider_options
+        if not isinstance(options, Mapping) or not all(isinstance(value, Mapping) for value in options.values()):
+            raise InputError("provider_options must be a mapping from a provider's name to its options")
+        check_count("threads", self.threads, MAX_THREADS, optional=True)
+        check_count("static_tokens", self.static_tokens, MAX_TOKENS, optional=True)
+        if type(self.gpu_layers) is not int or self.gpu_layers < -1:
+            raise InputError(f"gpu_layers must be a whole number from -1 (all layers), found {_shown(self.gpu_layers)}")
+        if not isinstance(self.state_folder, str | Path | None):
+            raise InputError(f"state_folder must be a path, found {_shown(self.state_folder)}")
+        if self.content_hash is not None and not isinstance(self.content_hash, str):
+            raise InputError(f"content_hash must be hexadecimal digits, found {_shown(self.content_hash)}")
+        _choice("index", self.index, INDEX_KINDS)
+
+
+def check_count(name: str, value: object, most: int | None = None, *, optional: bool = False) -> None:
+    """Raises InputError unless the value is a whole number from 1 to `most`, or None where that is `optional`."""
+    if value is None and optional:
+        return
+    if type(value) is not int or value < 1 or (most is not None and value > most):
+        bound = "" if most is None else f" and at most {most}"
+        raise InputError(f"{name} must be at least 1{bound}, found {_shown(value)}")
+
+
+def _choice(name: str, value: object, known: Sequence[str]) -> None:
+    if not isinstance(value, str) or value not in known:
+        raise InputError(f"unknown {name} {_shown(value)}; choose one of {', '.join(known)}")
+
+
+def _number(name: str, value: object) -> float:
+    if not isinstance(value, int | float) or isinstance(value, bool) or not isfinite(value):
+        raise InputError(f"{name} must be a number, found {_shown(value)}")
+    return value
+
+
+def _shown(value: object) -> str:
+    """The value itself where it is short and plain, else what it is."""
+    if isinstance(value, str):
+        return quoted(value)
+    return str(value) if isinstance(value, int | float | None) else f"{type(value).__name__}"

@@ -1,0 +1,136 @@
+"""A request against a bundle's tools: what is computed once a request, and what once a step.
+
+Knows nothing of planners, of thresholds and of reasons.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeret.runtime.components import Components
+from edgeret.scoring.graph import UNKNOWN
+from edgeret.stopwatch import Stopwatch
+from edgeret.types import Call, Candidate
+
+UNSEEN_HITS = 64
+"""Tools without demonstrations that a query competes with, when an HNSW graph finds them."""
+CROWD = 16
+"""Candidates for each one listed from which on selecting those listed is faster than sorting all."""
+_NO_DESCRIPTION = np.full(1, -np.inf, np.float32)
+"""The cosine of `<end>` to any query, where candidates are ranked by description."""
+
+
+@dataclass(slots=True)
+class History:
+    """The calls so far, and the number of each one's label (UNKNOWN for a tool without demonstrations)."""
+
+    calls: list[Call] = field(default_factory=list)
+    numbers: list[int] = field(default_factory=list)
+
+
+class Scorer:
+    """What does not depend on a request, computed once a bundle. Immutable and thread-safe."""
+
+    def __init__(self, components: Components) -> None:
+        """Arranges the components' arrays for requests."""
+        index, head = components.index, components.head
+        self.components = components
+        self.labels = head.labels
+        self._number = {name: i for i, name in enumerate(self.labels[:-1])}
+        position = {name: i for i, name in enumerate(index.names)}
+        described = np.array([position[name] for name in self.labels[:-1]], np.intp)
+        self.label_pieces = head.pieces(index.vectors[described])
+        self._unseen = np.array([i for name, i in position.items() if name not in self._number], np.intp)
+        self._unseen_vectors = index.vectors[self._unseen] if index.kind == "exact" else None
+        self._names = (*self.labels, *(index.names[i] for i in self._unseen.tolist()))
+
+    def read(self, query: str, watch: Stopwatch) -> Request:
+        """Encodes a query and computes what all its steps share. Raises BundleError and InputError as the encoder
+        does."""
+        return Request(self, query, watch)
+
+    def number(self, tool: str) -> int:
+        """The label number of a tool, or UNKNOWN."""
+        return self._number.get(tool, UNKNOWN)
+
+    def unseen(self, vector: NDArray[np.float32]) -> tuple[tuple[str, ...], NDArray[np.float32]]:
+        """What a query decides between: the labels and, behind them, tools without demonstrations, all of them or
+        the nearest ones where an HNSW graph searches; and the cosines of the latter to the query's vector.
+        """
+        if self._unseen_vectors is not None:
+            return self._names, self._unseen_vectors @ vector
+        index = self.components.index
+        positions, cosines = index.search(vector, UNSEEN_HITS)
+        keep = np.isin(positions, self._unseen)
+        return (*self.labels, *(index.names[i] for i in positions[keep].tolist())), cosines[keep]
+
+
+class Request:
+    """A query, encoded once. Immutable.
+
+    `names` are what it decides between: labels (tools, then `<end>`), then unseen tools. `vector` is the query's unit
+    vector, float32 (dimension,). `similarity` is the cosine to the nearest cluster of demonstrations, and
+    `in_distribution` whether that is near enough. `cut` says that the encoder read only the query's beginning.
+    """
+
+    def __init__(self, scorer: Scorer, query: str, watch: Stopwatch) -> None:
+        """Use `Scorer.read`."""
+        components = scorer.components
+        head, calibration = components.head, components.calibration
+        self._scorer = scorer
+        self.query = query
+        vectors, self.cut = components.encoder.encode_query(query, watch)
+        self.vector = vectors[0]
+        # One pass over the tools' vectors serves the query itself and the head's mixtures of it and its parts.
+        products = head.products(vectors, scorer.label_pieces)
+        self._cosines = products[0]
+        self.names, self._unseen = scorer.unseen(self.vector)
+        self._unseen_weights = calibration.unseen_weights(self._unseen) if len(self._unseen) else self._unseen
+        watch.lap("search")
+        self._position = components.graph.locate(self.vector)
+        self.similarity = self._position.similarity
+        self.in_distribution = calibration.in_distribution(self.similarity)
+        watch.lap("graph")
+        self.query_logits = head.query_logits(self.vector, products[1:])
+        watch.lap("head")
+
+    def probabilities(self, history: History, watch: Stopwatch) -> NDArray[np.float32]:
+        """Calibrated probabilities of `names` after a history, float32, summing to 1. The graph is walked here, and
+        nowhere else."""
+        components = self._scorer.components
+        graph = components.graph.distribution(self._position, history.numbers, normalise=False)
+        watch.lap("graph")
+        head = components.head.logits(self.query_logits, history.numbers)
+        watch.lap("head")
+        weights, called = None, None
+        if len(self._unseen):
+            weights = self._unseen_weights
+            if UNKNOWN in history.numbers:
+                made = {call.tool for call in history.calls}
+                called = np.array([name in made for name in self.names[len(self._scorer.labels) :]])
+        fused = components.calibration.fuse(head, graph, weights, called)
+        watch.lap("fuse")
+        return fused
+
+    def ranked(self, values: NDArray[np.float32], k: int | None) -> tuple[Candidate, ...]:
+        """The first `k` of `names` by `values`, probabilities or any other measure of how well they fit."""
+        n = len(values)
+        if k is not None and k * CROWD < n:
+            listed = values.argpartition(n - k)[n - k :]
+            order = listed[values[listed].argsort()[::-1]]
+        else:
+            order = values.argsort()[::-1][:k]
+        names = map(self.names.__getitem__, order.tolist())
+        return tuple(map(Candidate._make, zip(names, values[order].tolist(), strict=True)))
+
+    def by_description(self, k: int | None = None) -> tuple[Candidate, ...]:
+        """The `k` tools (None: all) whose descriptions are nearest to the query, nearest first, whatever was
+        demonstrated. Each has its own probability of being right, so they need not sum to 1.
+        """
+        # `<end>` has no description; it stands between labels and unseen tools, and comes last of all.
+        cosines = np.concatenate((self._cosines, _NO_DESCRIPTION, self._unseen))
+        probability = self._scorer.components.calibration.search_probability
+        return tuple(Candidate(name, probability(c)) for name, c in self.ranked(cosines, k)[: len(cosines) - 1])

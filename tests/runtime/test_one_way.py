@@ -1,0 +1,189 @@
+"""One way to a decision: options checked at the door, one walk of the graph, one clock, and nothing to change."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import FrozenInstanceError, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import edgeret
+from edgeret import InputError, Runtime
+from edgeret.planner.lazy import LazyPlanner
+from edgeret.planner.model import Scores
+from edgeret.planner.reranker import RerankParameters
+from edgeret.runtime.options import POLICIES
+from edgeret.scoring.calibration import Calibration
+from edgeret.scoring.graph import Graph
+from edgeret.types import Usage
+
+QUERY = "find my file and send it"
+NAP = 0.03
+
+
+class Slow:
+    """A planner that takes its time and likes the last answer."""
+
+    def score(self, prompt: object, answers: list[str]) -> Scores:
+        time.sleep(NAP)
+        likelihood = np.linspace(-9.0, -1.0, len(answers))
+        return Scores(likelihood, np.ones(len(answers), np.intp), Usage(1, 1, 1, 1, 1e3 * NAP))
+
+
+@pytest.fixture(scope="module")
+def runtime(tiny_original: Path) -> Runtime:
+    return edgeret.load(tiny_original, threads=1)
+
+
+def asking(runtime: Runtime) -> Runtime:
+    """The same with a planner that is asked at every step: all candidates belong to every conformal set."""
+    components = runtime.components
+    calibration = Calibration(replace(components.calibration.parameters, right_probabilities=(0.0, 0.0, 1.0)))
+    planner: Any = LazyPlanner(Slow)  # type: ignore[arg-type]
+    reranking = RerankParameters(weight=1.0, ask_below=1.1)
+    return Runtime(replace(components, calibration=calibration, planner=planner, reranking=reranking))
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"coverage": 7}, "coverage must lie between 0 and 1, found 7"),
+        ({"coverage": float("nan")}, "coverage must be a number"),
+        ({"masking": "magic"}, 'unknown masking "magic"; choose one of none, hard, soft, demos'),
+        ({"masking": None}, "unknown masking None"),
+        ({"weighted": "perhaps"}, 'unknown weighted "perhaps"'),
+        ({"min_probability": 5}, "min_probability must lie between 0 and 1, found 5"),
+        ({"min_probability": "high"}, 'min_probability must be a number, found "high"'),
+        ({"k": 0}, "k must be at least 1, found 0"),
+        ({"k": True}, "k must be at least 1, found True"),
+        ({"k": 2.5}, "k must be at least 1, found 2.5"),
+    ],
+)
+def test_options_are_checked_whatever_the_policy(
+    runtime: Runtime, policy: Any, options: Mapping[str, Any], words: str
+) -> None:
+    task = runtime.task(QUERY)
+    with pytest.raises(InputError) as caught:
+        task.next(policy=policy, **options)
+    assert words in str(caught.value)
+    assert "encode" in task.next().timings_ms  # the refusal used nothing up
+
+
+@pytest.mark.parametrize(
+    ("act", "words"),
+    [
+        (lambda runtime: runtime.task(None), "expected text, found NoneType"),
+        (lambda runtime: runtime.task(b"find"), "expected text, found bytes"),
+        (lambda runtime: runtime.task(QUERY).call("find_file", "text"), "arguments must be an object, found str"),
+        (lambda runtime: runtime.task(QUERY).call("find_file", []), "arguments must be an object, found list"),
+        (lambda runtime: runtime.task(QUERY).call(5), "unknown tool of type int"),
+        (lambda runtime: runtime.task(QUERY).call(["find_file"]), "unknown tool of type list"),
+        (lambda runtime: runtime.task(QUERY).fill(None), "unknown tool of type NoneType"),
+        (lambda runtime: runtime.task(QUERY).next(policy=5), "unknown policy 5; choose one of auto, heads, planner"),
+        (lambda runtime: runtime.task(QUERY).candidates(-1), "k must be at least 1, found -1"),
+        (lambda runtime: runtime.task(QUERY).prompt(coverage=0), "coverage must lie between 0 and 1, found 0"),
+        (lambda runtime: runtime.plan(QUERY, max_steps=-3), "max_steps must be at least 1, found -3"),
+        (lambda runtime: runtime.plan(QUERY, max_steps="3"), 'max_steps must be at least 1, found "3"'),
+        (lambda runtime: runtime.plan(QUERY, policy="luck"), 'unknown policy "luck"'),
+        (lambda runtime: runtime.steps(QUERY, policy="luck"), 'unknown policy "luck"'),
+        (lambda runtime: runtime.search(None), "expected text, found NoneType"),
+        (lambda runtime: runtime.search(QUERY, 0), "k must be at least 1, found 0"),
+        (lambda runtime: runtime.search(QUERY, strategy="magic"), "choose one of description, clauses"),
+    ],
+)
+def test_what_is_no_query_call_or_count_is_refused(runtime: Runtime, act: Callable[[Any], object], words: str) -> None:
+    with pytest.raises(InputError) as caught:
+        act(runtime)
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"threads": -2}, "threads must be at least 1 and at most 4096, found -2"),
+        ({"threads": 1.5}, "threads must be at least 1 and at most 4096, found 1.5"),
+        ({"providers": 7}, "providers must be names such as 'cpu', found 7"),
+        ({"providers": ["cpu", None]}, "providers must be names"),
+        ({"provider_options": {"cpu": 3}}, "provider_options must be a mapping"),
+        ({"static_tokens": 0}, "static_tokens must be at least 1"),
+        ({"gpu_layers": -2}, "gpu_layers must be a whole number from -1"),
+        ({"state_folder": 3}, "state_folder must be a path"),
+        ({"content_hash": 3}, "content_hash must be hexadecimal digits"),
+        ({"index": "best"}, 'unknown index "best"; choose one of auto, exact, hnsw'),
+    ],
+)
+def test_loading_is_refused_before_anything_is_read(options: Mapping[str, Any], words: str) -> None:
+    with pytest.raises(InputError) as caught:
+        edgeret.load("no such folder", **options)
+    assert words in str(caught.value)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_the_graph_is_walked_once_a_decision(runtime: Runtime, monkeypatch: pytest.MonkeyPatch, policy: Any) -> None:
+    walks: list[object] = []
+    walk = Graph.distribution
+    monkeypatch.setattr(Graph, "distribution", lambda self, *a, **k: (walks.append(a), walk(self, *a, **k))[1])
+    task = asking(runtime).task(QUERY)
+    assert walks == []
+    for number in (1, 2, 3):
+        task.next(policy=policy, min_probability=0)
+        assert len(walks) == number
+        task.call("find_file")
+
+
+@pytest.mark.parametrize("policy", ["auto", "planner"])
+def test_every_moment_of_a_decision_belongs_to_one_stage(runtime: Runtime, policy: Any) -> None:
+    task = asking(runtime).task(QUERY)
+    started = time.perf_counter()
+    decision = task.next(policy=policy, min_probability=0)
+    passed = (time.perf_counter() - started) * 1e3
+    ms = dict(decision.timings_ms)
+    assert decision.source == "planner"
+    total = ms.pop("total")
+    assert total == pytest.approx(sum(ms.values()))
+    assert ms["planner"] >= 1e3 * NAP
+    once = total - ms["tokenize"] - ms["encode"]
+    assert ms["planner"] <= once < 2 * ms["planner"] + passed - 1e3 * NAP
+    assert ms["decide"] < ms["planner"]
+
+
+def test_a_decision_carries_a_copy_of_its_times(runtime: Runtime) -> None:
+    task = runtime.task(QUERY)
+    first = task.next()
+    kept = dict(first.timings_ms)
+    task.accept(first)
+    second = task.next()
+    assert first.timings_ms == kept
+    assert first.timings_ms is not second.timings_ms
+    assert "encode" not in second.timings_ms
+
+
+def test_what_a_runtime_decides_with_cannot_be_changed(runtime: Runtime) -> None:
+    before = runtime.task(QUERY).candidates()
+    with pytest.raises(TypeError):
+        runtime.tools["send_mail"] = runtime.tools["find_file"]  # type: ignore[index]
+    with pytest.raises(FrozenInstanceError):
+        runtime.tools["find_file"].name = "other"  # type: ignore[misc]
+    runtime.tools["find_file"].parameters["properties"]["evil"] = {}
+    assert "evil" not in runtime.tools["find_file"].parameters["properties"]
+    for name in ("tools", "components", "manifest", "calibration", "policy"):
+        with pytest.raises(AttributeError):
+            setattr(runtime, name, None)
+    with pytest.raises(FrozenInstanceError):
+        runtime.components.calibration = None  # type: ignore[misc]
+    with pytest.raises(ValueError, match="read-only"):
+        runtime.components.index.vectors[0] = 0
+    assert runtime.task(QUERY).candidates() == before
+    assert {**runtime.tools} == dict(runtime.components.tools)
+
+
+def test_a_query_longer_than_the_encoder_reads_says_so(runtime: Runtime) -> None:
+    limit = runtime.components.encoder.spec.max_tokens
+    fitting, longer = " ".join(["mail"] * (limit - 2)), " ".join(["mail"] * (limit - 1))
+    assert "were read" not in runtime.task(fitting).next().reason
+    assert runtime.task(longer).next().reason.endswith(f"; only the first {limit} tokens of the request were read")
