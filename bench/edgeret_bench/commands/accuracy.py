@@ -15,7 +15,6 @@ from edgeret.planner.prompts import MASKINGS
 from edgeret.runtime.options import POLICIES
 from edgeret_bench import NEXT_TOOL_METHODS, OTHER_METHODS, RETRIEVAL_METHODS
 from edgeret_bench.commands.common import add_benchmark, names, numbers, seed, some
-from edgeret_bench.results.writing import printed
 from edgeret_export.encoders.quantize import PRECISIONS
 from edgeret_export.sources.cards import DEFAULT_ENCODER, find_card
 
@@ -32,9 +31,7 @@ def add_commands(commands: Any) -> None:
 
 
 def _add_next_tool(commands: Any) -> None:
-    step = add_benchmark(
-        commands, "next-tool", "Accuracy of the next function over plans.", _next_tool, printed, bundle=True
-    )
+    step = add_benchmark(commands, "next-tool", "Accuracy of the next function over plans.", _next_tool, bundle=True)
     step.add_argument("--demos", required=True, metavar="D", help="demonstrations: JSONL; not those of the build")
     step.add_argument(
         "--methods",
@@ -54,7 +51,6 @@ def _add_plan(commands: Any) -> None:
         "plan",
         "Decisions and whole plans with a planner in the loop: accuracy, tokens, reuse.",
         _plan,
-        printed,
         bundle=True,
     )
     plan.add_argument("--demos", required=True, metavar="D", help="demonstrations: JSONL; not those of the build")
@@ -83,7 +79,6 @@ def _add_fitted(commands: Any) -> None:
         "learning",
         "Accuracy by the number of demonstrations and of clusters, heads fitted anew for each.",
         _learning,
-        printed,
         bundle=True,
         extra=FITTING,
     )
@@ -94,7 +89,6 @@ def _add_fitted(commands: Any) -> None:
         "methods",
         "The papers' methods beside edgeret's, all fitted anew.",
         _methods,
-        printed,
         bundle=True,
         extra=FITTING,
     )
@@ -107,7 +101,7 @@ def _add_fitted(commands: Any) -> None:
 
 def _add_retrieval(commands: Any) -> None:
     search = add_benchmark(
-        commands, "retrieval", "Quality of tool search by a query's words.", _retrieval, printed, extra=FITTING
+        commands, "retrieval", "Quality of tool search by a query's words.", _retrieval, extra=FITTING
     )
     search.add_argument("--tools", required=True, metavar="T")
     search.add_argument("--queries", required=True, metavar="Q", help='JSONL of {"id", "query", "tools"}')

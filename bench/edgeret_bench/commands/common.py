@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from edgeret.cli.console import Handler, Printer, add_command, check_place
+from edgeret.cli.console import Handler, add_command, check_place
 from edgeret.errors import InputError, MissingExtraError
 from edgeret_bench.results.files import stamp, write_result
+from edgeret_bench.results.writing import printed
 
 
 def add_benchmark(
@@ -17,12 +18,11 @@ def add_benchmark(
     name: str,
     help_text: str,
     handler: Handler,
-    printer: Printer,
     bundle: bool = False,
     extra: str = "bench",
 ) -> argparse.ArgumentParser:
-    """Adds a command whose result is stamped, and written to a file with `-o`. A library that is not installed is
-    reported as the missing `extra` that brings it."""
+    """Adds a command whose result is stamped, printed as tables, and written to a file with `-o`. A library that is
+    not installed is reported as the missing `extra` that brings it."""
 
     def stamped(arguments: argparse.Namespace) -> Mapping[str, Any]:
         if arguments.output is not None:
@@ -35,7 +35,7 @@ def add_benchmark(
             write_result(Path(arguments.output), result)
         return result
 
-    parser = add_command(commands, name, help_text, stamped, printer, bundle)
+    parser = add_command(commands, name, help_text, stamped, printed, bundle)
     parser.add_argument("-o", "--output", metavar="FILE", help="write the result there too, for report and compare")
     return parser
 

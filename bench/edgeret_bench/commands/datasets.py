@@ -12,7 +12,6 @@ from edgeret.errors import InputError
 from edgeret.inputs.demonstrations import read_demonstrations
 from edgeret.inputs.tools import read_tools
 from edgeret_bench.commands.common import add_benchmark
-from edgeret_bench.results.writing import printed
 
 
 def add_commands(commands: Any) -> None:
@@ -26,7 +25,7 @@ def add_commands(commands: Any) -> None:
     fetch.add_argument(
         "--allow-unpinned", action="store_true", help="take files of which no hash is known; theirs is printed and kept"
     )
-    stats = add_benchmark(commands, "stats", "Figures of a set of plans.", _stats, printed)
+    stats = add_benchmark(commands, "stats", "Figures of a set of plans.", _stats)
     stats.add_argument("--tools", required=True, metavar="T")
     stats.add_argument("--demos", required=True, metavar="D", help="demonstrations: JSONL")
 

@@ -11,13 +11,12 @@ from edgeret.errors import InputError
 from edgeret.inputs.query import read_queries
 from edgeret_bench.commands.common import add_benchmark, names
 from edgeret_bench.peers import PEERS
-from edgeret_bench.results.writing import printed
 
 
 def add_commands(commands: Any) -> None:
     """Adds the command to `edgeret-bench`."""
     parser = add_benchmark(
-        commands, "peers", "Other people's tool search beside ours: accuracy and time.", _peers, printed, bundle=True
+        commands, "peers", "Other people's tool search beside ours: accuracy and time.", _peers, bundle=True
     )
     parser.add_argument("--queries", required=True, metavar="Q", help='JSONL of {"id", "query", "tools"}')
     parser.add_argument(

@@ -11,14 +11,11 @@ from edgeret.errors import InputError
 from edgeret.host import available_cpus
 from edgeret.inputs.query import read_texts
 from edgeret_bench.commands.common import add_benchmark, names, numbers, seed
-from edgeret_bench.results.writing import printed
 
 
 def add_commands(commands: Any) -> None:
     """Adds latency and scaling."""
-    speed = add_benchmark(
-        commands, "latency", "Time of every stage, warm and cold, and memory.", _latency, printed, bundle=True
-    )
+    speed = add_benchmark(commands, "latency", "Time of every stage, warm and cold, and memory.", _latency, bundle=True)
     speed.add_argument(
         "--queries", required=True, metavar="Q", help='plain text, one query a line, or JSONL of {"query": …}'
     )
@@ -50,7 +47,6 @@ def add_commands(commands: Any) -> None:
         "What a decision costs as tools, labels, clusters and histories grow, on a synthetic library; from how many "
         "tools HNSW pays.",
         _scaling,
-        printed,
     )
     scale.add_argument("--dimension", type=int, default=384, metavar="N", help="default: %(default)s")
     scale.add_argument("--sizes", metavar="a,b", help="numbers of tools (default: 200 to 44000, eight of them)")

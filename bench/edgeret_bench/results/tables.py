@@ -231,12 +231,13 @@ def _peers(result: Result) -> list[Table]:
 
 
 def _stats(result: Result) -> list[Table]:
-    keys = ("n_plans", "n_tools", "n_tools_called", "n_chains")
+    keys = ("n_plans", "n_tools", "n_tools_called")
     rows: list[list[Any]] = [[key[2:].replace("_", " "), result[key]] for key in keys]
     for key in ("calls_per_plan", "dependencies_per_plan", "links_per_plan"):
         rows.append([key.replace("_", " "), f"{result[key]['mean']:.1f} ± {result[key]['std']:.1f}"])
     lengths = [[length, count] for length, count in result["plans_by_length"].items()]
-    return [Table("figures", ("what", "value"), rows), Table("plans by length", ("calls", "plans"), lengths)]
+    note = f"{result['n_chains']} plans are chains"
+    return [Table("figures", ("what", "value"), rows, note), Table("plans by length", ("calls", "plans"), lengths)]
 
 
 def _provenance(result: Result) -> Table:
