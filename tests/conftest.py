@@ -21,6 +21,7 @@ from edgeret.types import Call, Tool
 from edgeret_export.build import Encoded, assemble, build_bundle
 from edgeret_export.encoders.export import ExportedEncoder
 from edgeret_export.encoders.parity import Parity
+from edgeret_export.fitting.training_set import training_set
 from edgeret_export.planner.package import PlannerModel
 from edgeret_export.recipe import Recipe
 from edgeret_export.sources.cards import DEFAULT_ENCODER, Card, EncoderCard, find_card
@@ -123,17 +124,12 @@ def build_tiny(
     demonstrations = make_demonstrations()
     exported = tiny_exported(seed)
     encoder = OnnxEncoder(exported.model, exported.tokenizer, exported.spec, choose(("cpu",), False, {}), 1)
-    both = [encoder.encode_query(d.query)[0] for d in demonstrations]
-    part = Encoded(
-        exported,
-        encoder,
-        np.stack([rows[0] for rows in both]),
-        np.stack([rows[1:] for rows in both]),
-        encoder.encode_tools([tool_text(t, recipe.tool_text) for t in tools]),
-        Parity(0, 1.0, 1.0, 1.0, 1.0),
-    )
+    vectors = np.stack([encoder.encode_query(d.query)[0] for d in demonstrations])
+    tool_vectors = encoder.encode_tools([tool_text(t, recipe.tool_text) for t in tools])
+    training = training_set(demonstrations, tools, vectors, tool_vectors, recipe.seed)
+    encoded = Encoded(exported, training, tool_vectors, Parity(0, 1.0, 1.0, 1.0, 1.0))
     with writing(target) as writer:
-        assemble(writer, tiny_card(), part, tools, demonstrations, recipe, model)
+        assemble(writer, tiny_card(), encoded, recipe, model)
     return target
 
 

@@ -59,7 +59,7 @@ class Components:
         if not set(labels[:-1]) <= set(self.index.names) or set(self.index.names) != set(self.tools):
             raise BundleError(f"{self.path}: index, heads and tools name different tools; {rebuild}")
         dimension = self.encoder.spec.dimension
-        found = {self.index.vectors.shape[1], self.graph.centroids.shape[1], self.head.weights.shape[1]}
+        found = {self.index.vectors.shape[1], self.graph.centroids.shape[1], self.head.arrays.weights.shape[1]}
         if found != {dimension}:
             raise BundleError(f"{self.path}: vectors of {sorted(found)} numbers, the encoder gives {dimension}")
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.bundle import roles
-from edgeret.bundle.codec import get_array
+from edgeret.bundle.codec import get_array, pack
 from edgeret.bundle.layout import check_owner
 from edgeret.bundle.reader import Bundle
 from edgeret.errors import BundleError
@@ -60,6 +60,23 @@ class GraphOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class GraphTables:
+    """What a bundle stores of a graph, without its options.
+
+    `centroids` are unit rows (clusters, dimension). Row r of the sparse table counts what followed the context
+    `keys[r] = (cluster, n, tools…)`, shape (rows, 2 + order): labels `targets[starts[r]:starts[r+1]]` with `counts` of
+    the same range.
+    """
+
+    labels: tuple[str, ...]
+    centroids: NDArray[np.float32]
+    keys: NDArray[np.int32]
+    starts: NDArray[np.int32]
+    targets: NDArray[np.int32]
+    counts: NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
 class GraphPosition:
     """A query's place in the graph: the `clusters` it is read from, ascending (m,); every cluster's share of the
     answer, float32 (clusters + 1,), 0 for those not read and, in the last place, for GLOBAL; the cosine to the
@@ -86,24 +103,12 @@ class _Context(NamedTuple):
 class Graph:
     """Cluster-conditioned Markov chains over labels (tools and `<end>`). Immutable and thread-safe."""
 
-    def __init__(
-        self,
-        labels: Sequence[str],
-        centroids: NDArray[np.float32],
-        keys: NDArray[np.int32],
-        starts: NDArray[np.int32],
-        targets: NDArray[np.int32],
-        counts: NDArray[np.float32],
-        options: GraphOptions,
-    ) -> None:
-        """`centroids` are unit rows (clusters, dimension).
-
-        Row r of the sparse table counts what followed the context `keys[r] = (cluster, n, tools…)`, shape
-        (rows, 2 + order): labels `targets[starts[r]:starts[r+1]]` with `counts` of the same range.
-        """
-        self.labels = tuple(labels)
-        self.centroids = centroids
+    def __init__(self, tables: GraphTables, options: GraphOptions) -> None:
+        """Arranges the tables for reading."""
+        self.labels = tables.labels
+        self.centroids = tables.centroids
         self.options = options
+        keys, starts, targets, counts = tables.keys, tables.starts, tables.targets, tables.counts
         # Rows of one context lie side by side, so that a step reads two or three stretches of memory and no more;
         # after an encoding all of it comes from main memory. GLOBAL sorts before every cluster.
         order = np.lexsort((keys[:, 0], *keys[:, :0:-1].T))
@@ -241,6 +246,12 @@ class Graph:
         return np.concatenate([np.arange(start, stop) for start, stop in ranges])
 
 
+def pack_graph(tables: GraphTables, options: GraphOptions, fingerprint: str) -> bytes:
+    """The file with the role `graph`, tied to the encoder whose vectors the centroids are means of."""
+    arrays = {name: getattr(tables, name) for name in ("centroids", "keys", "starts", "targets", "counts")}
+    return pack({"encoder": fingerprint, "labels": list(tables.labels), "options": options.to_dict(), **arrays})
+
+
 def load_graph(bundle: Bundle) -> Graph:
     """The bundle's graph. Raises BundleError if it was made for another encoder or does not hang together."""
     where = f"{bundle.path} ({roles.GRAPH})"
@@ -276,7 +287,7 @@ def load_graph(bundle: Bundle) -> Graph:
     )
     if not sound:
         raise BundleError(f"{where}: its tables contradict each other; build the bundle again")
-    return Graph(labels, centroids, keys, starts, targets, counts, options)
+    return Graph(GraphTables(labels, centroids, keys, starts, targets, counts), options)
 
 
 _RANGES: Mapping[str, tuple[float, float]] = {

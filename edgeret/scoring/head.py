@@ -1,29 +1,48 @@
 """DTDR-L (the DTDR paper, section 4): query and history to next-tool log-probabilities, by a linear layer.
 
-The factored form is the one that decides: its input is the query's vector beside features of the history, so that the
-query is multiplied once a task and a step only adds a few rows. The plain form is the paper's own (and, trained without
-history, TinyAgent's learned retriever); the benchmarks compare with it.
+Factored: its input is the query's vector beside features of the history, so that the query is multiplied once a task
+and a step only adds a few rows. (The paper encodes the query with the names of the history again at every step; the
+benchmarks fit that form for comparison.)
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.bundle import roles
-from edgeret.bundle.codec import get_array
+from edgeret.bundle.codec import get_array, pack
 from edgeret.bundle.layout import check_owner
 from edgeret.bundle.reader import Bundle
 from edgeret.errors import BundleError
 from edgeret.fields import get_number, get_strings
 from edgeret.types import SEGMENTS
 
-PAPER_ROLE, STATIC_ROLE = "head-paper", "head-static"
 PIECE = 400_000
 """Multiplications in one matrix product. Above some 500,000 OpenBLAS packs its operands and wakes its threads, for four
 rows: 1,000 tools took 160 us at once and 41 in pieces (docs/DESIGN.md, decisions)."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeadArrays:
+    """What a bundle stores of a head.
+
+    `weights` (labels, dimension), `bias` (labels,), and rows to add, each (…, labels): `called[t]` once for every tool
+    t in the history, `last[t]` for the latest, `count[min(n, len(count) - 1)]` for n calls. `segment_weights`
+    (stages, segments) is U, its last row serving all later stages too; `description_weight` is w_d.
+    """
+
+    labels: tuple[str, ...]
+    weights: NDArray[np.float32]
+    bias: NDArray[np.float32]
+    called: NDArray[np.float32]
+    last: NDArray[np.float32]
+    count: NDArray[np.float32]
+    description_weight: float
+    segment_weights: NDArray[np.float32]
 
 
 class FactoredHead:
@@ -33,34 +52,19 @@ class FactoredHead:
     its parts g_j, by how many calls were made (s): the step at hand is mostly named where the request has got to.
     """
 
-    def __init__(
-        self,
-        labels: Sequence[str],
-        weights: NDArray[np.float32],
-        bias: NDArray[np.float32],
-        called: NDArray[np.float32],
-        last: NDArray[np.float32],
-        count: NDArray[np.float32],
-        description_weight: float,
-        segment_weights: NDArray[np.float32],
-    ) -> None:
-        """`weights` (labels, dimension), `bias` (labels,), and rows to add, each (…, labels): `called[t]` once for
-        every tool t in the history, `last[t]` for the latest, `count[min(n, len(count) - 1)]` for n calls.
-        `segment_weights` (stages, segments) is U, its last row serving all later stages too.
-        """
-        self.labels = tuple(labels)
-        self.weights, self.bias = weights, bias
-        self.called, self.last, self.count = called, last, count
-        self.description_weight = description_weight
-        self.segment_weights = segment_weights
-        described = np.full((len(segment_weights), 1), description_weight)
+    def __init__(self, arrays: HeadArrays) -> None:
+        """Arranges the arrays for steps."""
+        self.arrays = arrays
+        self.labels = arrays.labels
+        count, segment_weights = arrays.count, arrays.segment_weights
+        described = np.full((len(segment_weights), 1), arrays.description_weight)
         mixture = np.vstack((np.eye(1, 1 + SEGMENTS), np.hstack((described, segment_weights))))
         self._mixture: NDArray[np.float32] = mixture.astype(np.float32)
         # What does not depend on the query is added up here, so that a step adds as few rows as can be.
-        self._latest = called + last
+        self._latest = arrays.called + arrays.last
         numbers = np.arange(max(len(count), len(segment_weights)))
         self._stages = np.minimum(numbers, len(segment_weights) - 1)
-        self._by_calls = bias + count[np.minimum(numbers, len(count) - 1)]
+        self._by_calls = arrays.bias + count[np.minimum(numbers, len(count) - 1)]
 
     def pieces(self, tools: NDArray[np.float32]) -> tuple[NDArray[np.float32], ...]:
         """The vectors of the labels' tools (labels - 1, dimension) as `products` takes them: transposed, and cut so
@@ -83,7 +87,7 @@ class FactoredHead:
         `described` (stages, labels - 1) are the method's rows from the second on; `<end>`, the last label, has no
         description.
         """
-        logits: NDArray[np.float32] = self._by_calls + self.weights @ vector
+        logits: NDArray[np.float32] = self._by_calls + self.arrays.weights @ vector
         logits[:, :-1] += described[self._stages]
         return logits
 
@@ -100,26 +104,8 @@ class FactoredHead:
                 logits += self._latest[latest]
             for tool in set(history[:-1]):
                 if tool >= 0 and tool != latest:
-                    logits += self.called[tool]
+                    logits += self.arrays.called[tool]
         return logits
-
-
-class PlainHead:
-    """One linear layer over a vector: the paper's DTDR-L on `E(q + names of h)`, or a static retriever on `E(q)`."""
-
-    def __init__(self, labels: Sequence[str], weights: NDArray[np.float32], bias: NDArray[np.float32]) -> None:
-        """`weights` (labels, dimension), `bias` (labels,)."""
-        self.labels = tuple(labels)
-        self.weights, self.bias = weights, bias
-
-    def log_probabilities(self, vector: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Log-softmax of the layer, float32 (labels,)."""
-        return log_softmax(self.weights @ vector + self.bias)
-
-
-def history_text(query: str, history: Sequence[str]) -> str:
-    """What the paper's form encodes: the query, then the names of the tools called so far."""
-    return " ".join((query, *history))
 
 
 def log_softmax(logits: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -127,6 +113,11 @@ def log_softmax(logits: NDArray[np.float32]) -> NDArray[np.float32]:
     shifted = logits - logits.max()
     result: NDArray[np.float32] = shifted - np.log(np.exp(shifted).sum())
     return result
+
+
+def pack_head(arrays: HeadArrays, fingerprint: str) -> bytes:
+    """The file with the role `head`, tied to the encoder whose vectors it was fitted on."""
+    return pack({"encoder": fingerprint, **asdict(arrays), "labels": list(arrays.labels)})
 
 
 def load_head(bundle: Bundle) -> FactoredHead:
@@ -142,7 +133,7 @@ def load_head(bundle: Bundle) -> FactoredHead:
         raise BundleError(f"{where}: no labels in it, or one of them twice; build the bundle again")
     if not len(count) or not len(segment_weights):
         raise BundleError(f'{where}: "count" or "segment_weights" has no rows; build the bundle again')
-    return FactoredHead(
+    arrays = HeadArrays(
         labels,
         get_array(value, "weights", "<f4", (n, None), where),
         get_array(value, "bias", "<f4", (n,), where),
@@ -152,16 +143,4 @@ def load_head(bundle: Bundle) -> FactoredHead:
         get_number(value, "description_weight", -1e4, 1e4, where),
         segment_weights,
     )
-
-
-def load_plain_head(bundle: Bundle, role: str) -> PlainHead:
-    """One of the bundle's baseline heads (PAPER_ROLE or STATIC_ROLE). Raises BundleError."""
-    where = f"{bundle.path} ({role})"
-    value = bundle.map(role)
-    check_owner(value, bundle.fingerprint(), where)
-    labels = get_strings(value, "labels", where)
-    return PlainHead(
-        labels,
-        get_array(value, "weights", "<f4", (len(labels), None), where),
-        get_array(value, "bias", "<f4", (len(labels),), where),
-    )
+    return FactoredHead(arrays)

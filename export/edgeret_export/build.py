@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 import edgeret
 from edgeret.bundle import roles
-from edgeret.bundle.codec import pack
 from edgeret.bundle.layout import encoder_fingerprint
 from edgeret.bundle.writer import BundleWriter, writing
 from edgeret.cli.progress import say, track
@@ -25,13 +24,15 @@ from edgeret.host import available_cpus
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret.inputs.tool_text import tool_text
 from edgeret.scoring import index as indexing
+from edgeret.scoring.graph import pack_graph
+from edgeret.scoring.head import pack_head
 from edgeret.types import Tool
 from edgeret_export.encoders import parity
 from edgeret_export.encoders.export import ExportedEncoder, encoder_of, export_encoder
 from edgeret_export.fitting.crossfit import Fitted, crossfit
-from edgeret_export.fitting.decisions import StepTable, build_table
 from edgeret_export.fitting.graph import fit_graph
-from edgeret_export.fitting.head import HeadOptions, Queries, fit_factored, head_to_dict
+from edgeret_export.fitting.head import fit_factored
+from edgeret_export.fitting.training_set import TrainingSet, training_set
 from edgeret_export.planner.exemplars import pack_exemplars
 from edgeret_export.planner.package import PlannerModel, add_planner, fetch_planner
 from edgeret_export.recipe import Recipe
@@ -73,48 +74,34 @@ def build_bundle(
         raise MissingExtraError("hnsw", f"an index of {len(tools)} tools (HNSW from {recipe.hnsw_from})")
     model = None if planner is None else fetch_planner(planner, offline, allow_unpinned)
     with writing(target, overwrite) as writer:
-        part = encode(card, recipe, demonstrations, tools, offline)
-        content_hash, report = assemble(writer, card, part, tools, demonstrations, recipe, model)
+        encoded = encode(card, recipe, demonstrations, tools, offline)
+        content_hash, report = assemble(writer, card, encoded, recipe, model)
     return Built(target, content_hash, report)
 
 
 def assemble(
-    writer: BundleWriter,
-    card: Card,
-    part: Encoded,
-    tools: Sequence[Tool],
-    demonstrations: Sequence[Demonstration],
-    recipe: Recipe,
-    model: PlannerModel | None = None,
+    writer: BundleWriter, card: Card, encoded: Encoded, recipe: Recipe, model: PlannerModel | None = None
 ) -> tuple[str, dict[str, Any]]:
-    """Fits everything on encoded demonstrations and writes it; returns the content hash and the build's report."""
-    texts = [d.query for d in demonstrations]
-    table = build_table(demonstrations, tools)
-    position = {tool.name: i for i, tool in enumerate(tools)}
-    label_vectors = part.tool_vectors[np.array([position[name] for name in table.labels[:-1]], np.intp)]
-    queries = Queries(part.vectors, part.segments, label_vectors)
-    options = HeadOptions(recipe.inverse_regularisation, recipe.history_scale, recipe.label_smoothing)
-    fitted = crossfit(table, queries, texts, recipe.order, options, recipe.seed)
-    fingerprint = _write_encoder(writer, card, part.exported)
-    _write_index(writer, tools, part.tool_vectors, recipe, fingerprint)
-    _write_heads(writer, table, queries, fitted, options, recipe, fingerprint)
-    exemplars = pack_exemplars(demonstrations)
-    writer.add("exemplars.json", roles.EXEMPLARS, exemplars, OWN_LICENCE, OURS)
-    report = {"parity": part.parity.to_dict(), "held_out": fitted.report}
+    """Fits everything on an encoded training set and writes it; returns the content hash and the build's report."""
+    training, spec = encoded.training, encoded.exported.spec
+    fitted = crossfit(training, recipe.order, recipe.head_options)
+    fingerprint = _write_encoder(writer, card, encoded.exported)
+    _write_index(writer, encoded, recipe, fingerprint)
+    _write_heads(writer, training, fitted, recipe, fingerprint)
+    writer.add("exemplars.json", roles.EXEMPLARS, pack_exemplars(training.demonstrations), OWN_LICENCE, OURS)
+    report = {"parity": encoded.parity.to_dict(), "held_out": fitted.report}
     planner_info = None
     if model is not None:
-        planner_info, report["planner"] = add_planner(
-            writer, model, fitted, table, demonstrations, tools, recipe, exemplars
-        )
-    toolchain = {**part.exported.toolchain, "scikit-learn": version("scikit-learn"), "numpy": version("numpy")}
+        planner_info, report["planner"] = add_planner(writer, model, training, fitted, recipe.planner_questions)
+    toolchain = {**encoded.exported.toolchain, "scikit-learn": version("scikit-learn"), "numpy": version("numpy")}
     content_hash = writer.finish(
         {
             roles.INFO_EDGERET: edgeret.__version__,
-            roles.INFO_ENCODER: {"card": card.name, "fingerprint": fingerprint, "spec": part.exported.spec.to_dict()},
+            roles.INFO_ENCODER: {"card": card.name, "fingerprint": fingerprint, "spec": spec.to_dict()},
             **({} if planner_info is None else {roles.INFO_PLANNER: planner_info}),
             roles.INFO_CALIBRATION: _calibration(writer, fitted, fingerprint),
-            roles.INFO_GOLDEN: _golden(texts, part.vectors),
-            roles.INFO_COUNTS: _counts(tools, demonstrations, table, fitted),
+            roles.INFO_GOLDEN: _golden(training),
+            roles.INFO_COUNTS: _counts(training, fitted),
             roles.INFO_RECIPE: asdict(recipe),
             roles.INFO_REPORT: report,
             roles.INFO_TOOLCHAIN: toolchain,
@@ -125,13 +112,11 @@ def assemble(
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """An encoder that passed the parity gate, with the vectors it gave: of the demonstrations' queries
-    (plans, dimension), of their parts (plans, SEGMENTS, dimension), and of the tools (tools, dimension)."""
+    """An encoder that passed the parity gate, the training set with the vectors that it gave, and those of the tools
+    (tools, dimension)."""
 
     exported: ExportedEncoder
-    encoder: OnnxEncoder
-    vectors: NDArray[np.float32]
-    segments: NDArray[np.float32]
+    training: TrainingSet
     tool_vectors: NDArray[np.float32]
     parity: parity.Parity
 
@@ -146,7 +131,8 @@ def encode(
     attempts = len(encoder_of(card).int8_keep) if recipe.precision == "int8" else 1
     attempt = 0
     while True:
-        encoded = _encode(card, recipe, demonstrations, tools, offline, attempt)
+        exported = export_encoder(card, recipe.precision, offline, attempt)
+        encoded = encode_with(exported, recipe, demonstrations, tools)
         try:
             parity.check(encoded.parity, recipe.precision)
         except CheckFailedError as error:
@@ -158,20 +144,16 @@ def encode(
             return encoded
 
 
-def _encode(
-    card: Card,
-    recipe: Recipe,
-    demonstrations: Sequence[Demonstration],
-    tools: Sequence[Tool],
-    offline: bool,
-    attempt: int,
+def encode_with(
+    exported: ExportedEncoder, recipe: Recipe, demonstrations: Sequence[Demonstration], tools: Sequence[Tool]
 ) -> Encoded:
-    exported = export_encoder(card, recipe.precision, offline, attempt)
-    choice = choose(("cpu",), False, {})
-    encoder = OnnxEncoder(exported.model, exported.tokenizer, exported.spec, choice, available_cpus())
+    """Everything encoded with an exported encoder, and how its vectors compare with the original's."""
+    encoder = OnnxEncoder(
+        exported.model, exported.tokenizer, exported.spec, choose(("cpu",), False, {}), available_cpus()
+    )
     n = len(demonstrations)
-    both = [encoder.encode_query(d.query)[0] for d in track(demonstrations, "encoding demonstrations", n)]
-    vectors, segments = np.stack([rows[0] for rows in both]), np.stack([rows[1:] for rows in both])
+    shown = track(demonstrations, "encoding demonstrations", n)
+    vectors = np.stack([encoder.encode_query(demonstration.query)[0] for demonstration in shown])
     texts = [tool_text(tool, recipe.tool_text) for tool in tools]
     tool_vectors = encoder.encode_tools(texts)
     say("comparing with the torch original")
@@ -183,10 +165,11 @@ def _encode(
         [demonstrations[i].query for i in chosen],
         [frozenset(position[call.tool] for call in demonstrations[i].calls) for i in chosen],
         texts,
-        vectors[chosen],
+        vectors[chosen, 0],
         tool_vectors,
     )
-    return Encoded(exported, encoder, vectors, segments, tool_vectors, measured)
+    training = training_set(demonstrations, tools, vectors, tool_vectors, recipe.seed)
+    return Encoded(exported, training, tool_vectors, measured)
 
 
 def _write_encoder(writer: BundleWriter, card: Card, exported: ExportedEncoder) -> str:
@@ -196,35 +179,23 @@ def _write_encoder(writer: BundleWriter, card: Card, exported: ExportedEncoder) 
     return encoder_fingerprint(exported.spec.to_dict(), weights.sha256, tokenizer.sha256)
 
 
-def _write_index(
-    writer: BundleWriter, tools: Sequence[Tool], vectors: NDArray[np.float32], recipe: Recipe, fingerprint: str
-) -> None:
-    listed = [asdict(tool) for tool in tools]
-    text = json.dumps(listed, ensure_ascii=False, separators=(",", ":"))
+def _write_index(writer: BundleWriter, encoded: Encoded, recipe: Recipe, fingerprint: str) -> None:
+    tools, vectors = encoded.training.tools, encoded.tool_vectors
+    text = json.dumps([asdict(tool) for tool in tools], ensure_ascii=False, separators=(",", ":"))
     writer.add("tools.json", roles.TOOLS, text.encode(), OWN_LICENCE, OURS)
-    names = [tool.name for tool in tools]
-    data = indexing.pack_index(names, vectors, fingerprint)
+    data = indexing.pack_index([tool.name for tool in tools], vectors, fingerprint)
     writer.add("index.msgpack", roles.INDEX, data, OWN_LICENCE, OURS)
     if len(tools) >= recipe.hnsw_from:
         say("building the HNSW graph")
         writer.add("index.hnsw", roles.HNSW, indexing.build_hnsw(vectors, recipe.seed), OWN_LICENCE, OURS)
 
 
-def _write_heads(
-    writer: BundleWriter,
-    table: StepTable,
-    queries: Queries,
-    fitted: Fitted,
-    options: HeadOptions,
-    recipe: Recipe,
-    fingerprint: str,
-) -> None:
+def _write_heads(writer: BundleWriter, training: TrainingSet, fitted: Fitted, recipe: Recipe, fingerprint: str) -> None:
     say("fitting graph and head on all demonstrations")
-    graph = fit_graph(table, queries.vectors, fitted.n_clusters, recipe.order, recipe.seed)
-    head = fit_factored(table, queries, options)
-    packed = pack(graph.to_dict(fitted.graph_options, fingerprint))
-    writer.add("graph.msgpack", roles.GRAPH, packed, OWN_LICENCE, OURS)
-    writer.add("head.msgpack", roles.HEAD, pack(head_to_dict(head, fingerprint)), OWN_LICENCE, OURS)
+    graph = pack_graph(fit_graph(training, fitted.n_clusters, recipe.order), fitted.graph_options, fingerprint)
+    head = pack_head(fit_factored(training, recipe.head_options).arrays, fingerprint)
+    writer.add("graph.msgpack", roles.GRAPH, graph, OWN_LICENCE, OURS)
+    writer.add("head.msgpack", roles.HEAD, head, OWN_LICENCE, OURS)
 
 
 def _calibration(writer: BundleWriter, fitted: Fitted, fingerprint: str) -> dict[str, Any]:
@@ -234,20 +205,20 @@ def _calibration(writer: BundleWriter, fitted: Fitted, fingerprint: str) -> dict
     return {**owners, "parameters": fitted.calibration.to_dict()}
 
 
-def _golden(queries: Sequence[str], vectors: NDArray[np.float32]) -> dict[str, Any]:
-    chosen = parity.sample(len(queries), GOLDEN)
-    return {"queries": [queries[i] for i in chosen], "vectors": vectors[chosen]}
+def _golden(training: TrainingSet) -> dict[str, Any]:
+    chosen = parity.sample(len(training.demonstrations), GOLDEN)
+    queries = [training.demonstrations[i].query for i in chosen]
+    return {"queries": queries, "vectors": training.queries.vectors[chosen]}
 
 
-def _counts(
-    tools: Sequence[Tool], demonstrations: Sequence[Demonstration], table: StepTable, fitted: Fitted
-) -> dict[str, Any]:
+def _counts(training: TrainingSet, fitted: Fitted) -> dict[str, Any]:
+    demonstrations, labels = training.demonstrations, training.decisions.labels
     return {
-        "tools": len(tools),
+        "tools": len(training.tools),
         "demonstrations": len(demonstrations),
-        "decisions": int(table.written.sum()),
+        "decisions": int(training.decisions.written.sum()),
         "clusters": fitted.n_clusters,
         "longest_plan": max(len(d.calls) for d in demonstrations),
         "no_tool_demonstrations": sum(not d.calls for d in demonstrations),
-        "without_demonstration": sorted(tool.name for tool in tools if tool.name not in table.labels),
+        "without_demonstration": sorted(tool.name for tool in training.tools if tool.name not in labels),
     }

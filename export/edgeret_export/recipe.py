@@ -11,6 +11,7 @@ from edgeret.errors import InputError
 from edgeret.inputs.tool_text import FORMS
 from edgeret.scoring.index import CROSSOVER
 from edgeret_export.encoders.quantize import PRECISIONS
+from edgeret_export.fitting.options import HeadOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,11 @@ class Recipe:
     tool_text: str = "name+description"
     hnsw_from: int = CROSSOVER
     planner_questions: int = 120
+
+    @property
+    def head_options(self) -> HeadOptions:
+        """What the head is fitted with."""
+        return HeadOptions(self.inverse_regularisation, self.history_scale, self.label_smoothing)
 
 
 def read_recipe(path: str | Path | None, **overrides: Any) -> Recipe:

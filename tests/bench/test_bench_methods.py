@@ -21,7 +21,7 @@ from edgeret.types import Call
 from edgeret_bench.accuracy import next_tool
 from edgeret_bench.accuracy import papers as methods
 from edgeret_bench.accuracy.learning import encode
-from edgeret_export.fitting.decisions import build_table
+from edgeret_export.fitting.decisions import number_decisions
 
 TRAIN = make_demonstrations(6)
 TEST = [replace(d, query=f"{d.query} please") for d in make_demonstrations(1)]
@@ -86,18 +86,17 @@ def test_the_static_retriever_counts_what_next_tool_counts(runtime: Runtime) -> 
 
 def test_contexts_are_counted_by_cluster_and_padded_history() -> None:
     plans = [plan("a", "find_file", "send_mail"), plan("b", "find_file"), plan("c", "send_mail", "find_file")]
-    table = build_table(plans, TOOLS)
+    table = number_decisions(plans, TOOLS)
     find, send, end = (table.labels.index(name) for name in ("find_file", "send_mail", "<end>"))
-    rows = np.arange(len(table))
-    scores = methods._counted(table, table, rows, np.zeros(3, np.intp), 1)
+    scores = methods._counted(table, table, np.zeros(3, np.intp), 1)
     # Rows: a's three steps, then b's two, then c's three.
     assert scores[0].tolist() == scores[3].tolist() == scores[5].tolist()
     assert (scores[0, find], scores[0, send], scores[0, end]) == (2, 1, 0)
     assert (scores[1, find], scores[1, send], scores[1, end]) == (0, 1, 2)
-    apart = methods._counted(table, table, rows, np.arange(3), 2)
+    apart = methods._counted(table, table, np.arange(3), 2)
     assert (apart[7, end], apart[7].sum()) == (1, 1)
     known = table.select(table.plan < 2)
-    assert not methods._counted(table, known, rows, np.arange(3), 2)[5:].any()
+    assert not methods._counted(known, table, np.arange(3), 2)[5:].any()
 
 
 def test_what_was_never_seen_is_ranked_by_how_common_a_label_is(runtime: Runtime) -> None:
@@ -110,10 +109,12 @@ def test_what_was_never_seen_is_ranked_by_how_common_a_label_is(runtime: Runtime
 
 
 def test_the_logistic_head_is_scikit_learns_on_query_and_history(runtime: Runtime) -> None:
-    queries, table = encode(runtime, [*TRAIN, *TEST])
+    both = encode(runtime, [*TRAIN, *TEST], 0)
+    queries, table = both.queries, both.decisions
     known = table.select(table.plan < len(TRAIN))
     rows = np.flatnonzero(table.plan >= len(TRAIN))
-    scores = methods._logistic(known, table, queries, rows)
+    learned = table.plan < len(TRAIN)
+    scores = methods._logistic(both.select(learned), both.select(~learned))
     n = len(table.labels)
 
     def dense(part: Any) -> Any:

@@ -7,7 +7,7 @@ import pytest
 from conftest import TOOLS, make_demonstrations
 
 from edgeret_bench.accuracy.plain_head import PlainHead, fit_plain, history_text
-from edgeret_export.fitting.decisions import build_table
+from edgeret_export.fitting.decisions import number_decisions
 
 
 def test_plain_head_is_a_softmax_of_one_layer_and_its_text_names_the_history() -> None:
@@ -20,7 +20,7 @@ def test_plain_head_is_a_softmax_of_one_layer_and_its_text_names_the_history() -
 
 def test_a_plain_head_learns_what_its_vectors_tell_apart_and_repeats_under_a_seed() -> None:
     pytest.importorskip("torch")
-    table = build_table(make_demonstrations(4), TOOLS)
+    table = number_decisions(make_demonstrations(4), TOOLS)
     vectors = np.eye(len(table), dtype=np.float32)  # a vector of its own for every row: all of it can be learned
     head, again = (fit_plain(table, vectors, 3, epochs=200, decay=1.0) for _ in range(2))
     assert np.array_equal(head.weights, again.weights)

@@ -253,7 +253,7 @@ def test_synthetic_libraries_are_unit_rows_that_repeat_under_a_seed() -> None:
 def test_synthetic_parts_have_the_sizes_asked_for() -> None:
     head = scaling.synthetic_head(9, 4, 0)
     assert (len(head.labels), head.labels[-1]) == (9, END)
-    assert head.weights.shape == (9, 4)
+    assert head.arrays.weights.shape == (9, 4)
     graph = scaling.synthetic_graph(9, 5, 4, 0)
     assert sorted(graph.labels) == sorted(head.labels)
     vector = np.ones(4, np.float32) / 2

@@ -12,11 +12,11 @@ import torch
 from conftest import TOOLS, build_tiny
 from scipy.optimize import check_grad
 from sklearn.linear_model import LogisticRegression
+from training import queries_of, training_of
 
-from edgeret.bundle.codec import pack
 from edgeret.errors import InputError
 from edgeret.inputs.demonstrations import Demonstration, linear_extensions
-from edgeret.scoring.graph import GLOBAL, PADDING, UNUSED, GraphOptions
+from edgeret.scoring.graph import GLOBAL, PADDING, UNUSED, GraphOptions, GraphTables, pack_graph
 from edgeret.scoring.head import FactoredHead
 from edgeret.types import END, SEGMENTS, Call
 from edgeret_export.fitting import calibration as calibrate
@@ -26,12 +26,12 @@ from edgeret_export.fitting.calibration import (
     fit_confidence_map,
     fit_fusion,
 )
-from edgeret_export.fitting.counts import GraphTables
-from edgeret_export.fitting.crossfit import assign_folds
-from edgeret_export.fitting.decisions import StepTable, build_table
+from edgeret_export.fitting.decisions import Decisions, number_decisions
 from edgeret_export.fitting.graph import fit_graph
-from edgeret_export.fitting.head import HeadOptions, Queries, fit_factored
+from edgeret_export.fitting.head import fit_factored
+from edgeret_export.fitting.options import HeadOptions
 from edgeret_export.fitting.reliability import expected_calibration_error, refusal_curve
+from edgeret_export.fitting.training_set import Queries, assign_folds
 from edgeret_export.recipe import Recipe, read_recipe
 
 F, S, W, P = "find_file", "send_mail", "write_note", "play_music"
@@ -54,7 +54,7 @@ def test_orders_stop_at_the_limit_with_the_written_one_first() -> None:
 
 
 def test_the_table_shares_weight_among_the_orders_of_a_plan() -> None:
-    table = build_table([plan(F, S, W, links=((0, 2), (1, 2))), plan(P), plan()], TOOLS)
+    table = number_decisions([plan(F, S, W, links=((0, 2), (1, 2))), plan(P), plan()], TOOLS)
     assert table.labels == (F, S, W, P, END)
     assert table.plan.tolist() == [0] * 8 + [1] * 2 + [2]
     assert table.histories[:8] == ((), (0,), (0, 1), (0, 1, 2), (), (1,), (1, 0), (1, 0, 2))
@@ -65,7 +65,7 @@ def test_the_table_shares_weight_among_the_orders_of_a_plan() -> None:
 
 
 def test_acceptable_labels_share_one_a_row() -> None:
-    table = build_table([plan(F, S, W, links=((0, 2), (1, 2))), plan(P)], TOOLS)
+    table = number_decisions([plan(F, S, W, links=((0, 2), (1, 2))), plan(P)], TOOLS)
     assert np.bincount(table.target_row, table.target_share).tolist() == [1.0] * len(table)
     assert table.acceptable()[0].tolist() == [True, True, False, False, False]
     assert table.target_share[table.target_row == 0].tolist() == [0.5, 0.5]
@@ -84,8 +84,8 @@ def rows(tables: GraphTables) -> dict[tuple[int, ...], dict[str, float]]:
 
 
 def test_graph_counts_worked_by_hand() -> None:
-    table = build_table([plan(F, S), plan(F)], TOOLS)
-    tables = fit_graph(table, np.eye(2, 4, dtype=np.float32), 1, 1, 0)
+    table = number_decisions([plan(F, S), plan(F)], TOOLS)
+    tables = fit_graph(training_of(table, np.eye(2, 4, dtype=np.float32)), 1, 1)
     expected = {(): {F: 2, S: 1, END: 2}, (PADDING,): {F: 2}, (0,): {S: 1, END: 1}, (1,): {END: 1}}
     # One cluster holds both plans, in however many clusterings.
     every = (GLOBAL, *range(len(tables.centroids)))
@@ -95,24 +95,26 @@ def test_graph_counts_worked_by_hand() -> None:
 
 
 def test_both_orders_of_independent_calls_count_half() -> None:
-    tables = fit_graph(build_table([plan(F, S, links=())], TOOLS), np.eye(1, 4, dtype=np.float32), 1, 2, 0)
+    tables = fit_graph(
+        training_of(number_decisions([plan(F, S, links=())], TOOLS), np.eye(1, 4, dtype=np.float32)), 1, 2
+    )
     found = rows(tables)
     assert found[GLOBAL, PADDING, PADDING] == {F: 0.5, S: 0.5}
     assert found[GLOBAL, PADDING, 0] == {S: 0.5}
     assert found[GLOBAL, 0, 1] == found[GLOBAL, 1, 0] == {END: 0.5}
 
 
-def two_topics() -> tuple[StepTable, np.ndarray]:
+def two_topics() -> tuple[Decisions, np.ndarray]:
     rng = np.random.default_rng(1)
     topic = np.arange(40) % 2
     vectors = np.eye(2, 6)[topic] + 0.1 * rng.normal(size=(40, 6))
     vectors = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
-    return build_table([plan(F, S) if t == 0 else plan(W, P) for t in topic], TOOLS), vectors
+    return number_decisions([plan(F, S) if t == 0 else plan(W, P) for t in topic], TOOLS), vectors
 
 
 def test_unlike_plans_fall_into_clusters_of_their_own() -> None:
     table, vectors = two_topics()
-    tables = fit_graph(table, vectors, 2, 1, 0)
+    tables = fit_graph(training_of(table, vectors), 2, 1)
     assert len(tables.centroids) % 2 == 0
     firsts = [rows(tables)[c, PADDING] for c in range(len(tables.centroids))]
     assert firsts.count({F: 20.0}) == firsts.count({W: 20.0}) == len(firsts) // 2
@@ -123,14 +125,8 @@ def test_unlike_plans_fall_into_clusters_of_their_own() -> None:
 
 def test_the_graph_has_the_same_bytes_twice() -> None:
     table, vectors = two_topics()
-    first, second = (pack(fit_graph(table, vectors, 5, 3, 7).to_dict(GraphOptions(), "f")) for _ in range(2))
+    first, second = (pack_graph(fit_graph(training_of(table, vectors, 7), 5, 3), GraphOptions(), "f") for _ in range(2))
     assert first == second
-
-
-def queries_of(vectors: np.ndarray, n_tools: int) -> Queries:
-    """Queries without parts and descriptions: what is left is plain logistic regression."""
-    n, dimension = vectors.shape
-    return Queries(vectors, np.zeros((n, SEGMENTS, dimension), np.float32), np.zeros((n_tools, dimension), np.float32))
 
 
 def query_logits(head: FactoredHead, queries: Queries, vector: np.ndarray, segments: np.ndarray) -> np.ndarray:
@@ -143,7 +139,7 @@ def query_logits(head: FactoredHead, queries: Queries, vector: np.ndarray, segme
 def test_the_factored_head_separates_an_easy_problem() -> None:
     table, vectors = two_topics()
     queries = queries_of(vectors, 4)
-    head = fit_factored(table, queries, HeadOptions())
+    head = fit_factored(training_of(table, queries), HeadOptions())
     for row, history in enumerate(table.histories):
         at = table.plan[row]
         logits = query_logits(head, queries, vectors[at], queries.segments[at])
@@ -158,9 +154,9 @@ def test_without_history_the_head_is_scikit_learns_logistic_regression() -> None
     label = (vectors @ rng.normal(size=(5, 3)) + rng.normal(size=(150, 3))).argmax(axis=1)
     every = np.arange(150)
     ones = np.ones(150, np.float32)
-    table = StepTable(("a", "b", END), every, ((),) * 150, ones > 0, ones, every, label, ones)
+    table = Decisions(("a", "b", END), every, ((),) * 150, ones > 0, ones, every, label, ones)
     queries = queries_of(vectors, 2)
-    head = fit_factored(table, queries, HeadOptions(inverse_regularisation=0.7, label_smoothing=0.0))
+    head = fit_factored(training_of(table, queries), HeadOptions(inverse_regularisation=0.7, label_smoothing=0.0))
     ours = [head.log_probabilities(query_logits(head, queries, v, queries.segments[0]), ()) for v in vectors]
     theirs = LogisticRegression(C=0.7).fit(vectors, label).predict_proba(vectors)
     assert np.abs(np.exp(ours) - theirs).max() < 0.02
@@ -180,16 +176,16 @@ def caught(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     return seen
 
 
-def small_problem() -> tuple[StepTable, Queries]:
+def small_problem() -> tuple[Decisions, Queries]:
     """Four plans with descriptions, parts, a repeated tool and two orders of one of them."""
     rng = np.random.default_rng(3)
-    table = build_table([plan(F, S, W), plan(S, F, links=()), plan(F, F), plan()], TOOLS)
+    table = number_decisions([plan(F, S, W), plan(S, F, links=()), plan(F, F), plan()], TOOLS)
     shapes = (4, 3), (4, SEGMENTS, 3), (3, 3)
     return table, Queries(*(rng.normal(size=shape).astype(np.float32) for shape in shapes))
 
 
 def test_the_heads_gradient_is_that_of_its_loss(caught: dict[str, Any]) -> None:
-    fit_factored(*small_problem(), HeadOptions(inverse_regularisation=1.0), max_iterations=1)
+    fit_factored(training_of(*small_problem()), HeadOptions(inverse_regularisation=1.0), max_iterations=1)
     objective, point = caught["objective"], 0.5 * np.random.default_rng(3).normal(size=caught["size"])
     error = check_grad(lambda x: objective(x)[0], lambda x: objective(x)[1], point, epsilon=1e-3)
     assert error < 0.01 * np.linalg.norm(objective(point)[1])
@@ -198,7 +194,7 @@ def test_the_heads_gradient_is_that_of_its_loss(caught: dict[str, Any]) -> None:
 def test_the_head_serves_what_it_was_trained_to(caught: dict[str, Any]) -> None:
     table, queries = small_problem()
     options = HeadOptions(inverse_regularisation=1e9, history_scale=3.0, label_smoothing=0.0)
-    head = fit_factored(table, queries, options, max_iterations=6)
+    head = fit_factored(training_of(table, queries), options, max_iterations=6)
     parts = zip(queries.vectors, queries.segments, strict=True)
     logits = [query_logits(head, queries, vector, segments) for vector, segments in parts]
     served = np.stack([head.log_probabilities(logits[p], h) for p, h in zip(table.plan, table.histories, strict=True)])

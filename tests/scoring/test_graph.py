@@ -9,11 +9,12 @@ import pytest
 from conftest import TOOLS, make_demonstrations
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from training import training_of
 
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret.scoring.graph import PADDING, Graph, GraphOptions
 from edgeret.types import END, Call, Tool
-from edgeret_export.fitting.decisions import StepTable, build_table
+from edgeret_export.fitting.decisions import Decisions, number_decisions
 from edgeret_export.fitting.graph import CLUSTERINGS, cluster, fit_graph
 
 
@@ -30,7 +31,7 @@ def one_cluster(options: GraphOptions) -> Graph:
     """Papers' example in small: a then b twice, a then c once."""
     tools = [Tool(n, n) for n in "abc"]
     plans = [demonstration("a", "b"), demonstration("a", "b"), demonstration("a", "c")]
-    return fit_graph(build_table(plans, tools), vectors(3), 1, options.order, 0).graph(options)
+    return Graph(fit_graph(training_of(number_decisions(plans, tools), vectors(3)), 1, options.order), options)
 
 
 def test_static_markov_chain_by_hand() -> None:
@@ -62,7 +63,7 @@ def test_called_tools_are_damped() -> None:
 
 
 def reference(
-    table: StepTable, assigned: list[tuple[int, ...]], options: GraphOptions, position, history: list[int]
+    table: Decisions, assigned: list[tuple[int, ...]], options: GraphOptions, position, history: list[int]
 ) -> np.ndarray:
     """The interpolation as the recursion over dense counts, with no shortcut."""
     n_labels = len(table.labels)
@@ -88,11 +89,10 @@ def reference(
 @settings(max_examples=25, deadline=None)
 @given(st.lists(st.integers(0, 4), max_size=4, unique=True), st.integers(1, 4), st.integers(0, 20), st.booleans())
 def test_the_collapsed_sum_equals_the_recursion(history: list[int], order: int, seed: int, wide: bool) -> None:
-    table = build_table(make_demonstrations(2), TOOLS)
+    table = number_decisions(make_demonstrations(2), TOOLS)
     queries = vectors(14, 3)
     options = GraphOptions(order=order, nearest=3, temperature=0.3)
-    tables = fit_graph(table, queries, 5, order, 0)
-    graph = tables.graph(options)
+    graph = Graph(fit_graph(training_of(table, queries), 5, order), options)
     assigned = clusters_of(table, queries)
     with pytest.MonkeyPatch.context() as patch:
         if wide:
@@ -102,11 +102,11 @@ def test_the_collapsed_sum_equals_the_recursion(history: list[int], order: int, 
     np.testing.assert_allclose(found, reference(table, assigned, options, position, history), atol=2e-6)
 
 
-def clusters_of(table: StepTable, queries: np.ndarray) -> list[tuple[int, ...]]:
+def clusters_of(table: Decisions, queries: np.ndarray) -> list[tuple[int, ...]]:
     """Every plan's cluster in each of the clusterings, numbered through."""
     found, offset = [], 0
     for run in range(CLUSTERINGS):
-        numbers, centroids = cluster(table, np.arange(14), queries, 5, run)
+        numbers, centroids = cluster(training_of(table, queries), 5, run)
         found.append(numbers + offset)
         offset += len(centroids)
     return list(zip(*(f.tolist() for f in found), strict=True))
@@ -115,8 +115,8 @@ def clusters_of(table: StepTable, queries: np.ndarray) -> list[tuple[int, ...]]:
 @settings(max_examples=50, deadline=None)
 @given(st.lists(st.integers(-1, 4), max_size=12))
 def test_any_history_gives_a_distribution(history: list[int]) -> None:
-    table = build_table(make_demonstrations(2), TOOLS)
-    graph = fit_graph(table, vectors(14, 3), 4, 3, 0).graph(GraphOptions())
+    table = number_decisions(make_demonstrations(2), TOOLS)
+    graph = Graph(fit_graph(training_of(table, vectors(14, 3)), 4, 3), GraphOptions())
     found = graph.distribution(graph.locate(vectors(1, 5)[0]), history)
     assert found.dtype == np.float32
     assert found.min() > 0
@@ -126,14 +126,14 @@ def test_any_history_gives_a_distribution(history: list[int]) -> None:
 def test_end_does_not_win_the_first_step() -> None:
     # Counted without padding, `<end>` is the commonest label of all.
     plans = [demonstration(t) for t in "abcabc"]
-    graph = fit_graph(build_table(plans, [Tool(n, n) for n in "abc"]), vectors(6), 2, 3, 0).graph(GraphOptions())
+    training = training_of(number_decisions(plans, [Tool(n, n) for n in "abc"]), vectors(6))
+    graph = Graph(fit_graph(training, 2, 3), GraphOptions())
     assert graph.labels[int(graph.distribution(graph.locate(vectors(1, 9)[0]), []).argmax())] != END
 
 
 def test_nearest_clusters_share_the_weight_by_similarity() -> None:
-    graph = fit_graph(build_table(make_demonstrations(2), TOOLS), vectors(14, 3), 6, 2, 0).graph(
-        GraphOptions(nearest=3)
-    )
+    training = training_of(number_decisions(make_demonstrations(2), TOOLS), vectors(14, 3))
+    graph = Graph(fit_graph(training, 6, 2), GraphOptions(nearest=3))
     query = vectors(1, 4)[0]
     position = graph.locate(query)
     cosines = graph.centroids @ query

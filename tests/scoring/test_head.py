@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from edgeret.encoders.base import segment_means
 from edgeret.scoring import head
-from edgeret.scoring.head import FactoredHead, PlainHead, history_text, log_softmax
+from edgeret.scoring.head import FactoredHead, HeadArrays, log_softmax
 from edgeret.types import SEGMENTS
 
 L, E = 5, 7
@@ -20,16 +20,17 @@ def normal(*shape: int) -> np.ndarray:
     return rng.normal(size=shape).astype(np.float32)
 
 
-HEAD = FactoredHead(
-    [*list("abcd"), "<end>"],
-    normal(L, E),
-    normal(L),
-    normal(L, L),
-    normal(L, L),
-    normal(4, L),
-    0.7,
-    normal(3, SEGMENTS),
+ARRAYS = HeadArrays(
+    labels=(*"abcd", "<end>"),
+    weights=normal(L, E),
+    bias=normal(L),
+    called=normal(L, L),
+    last=normal(L, L),
+    count=normal(4, L),
+    description_weight=0.7,
+    segment_weights=normal(3, SEGMENTS),
 )
+HEAD = FactoredHead(ARRAYS)
 VECTOR, PARTS, TOOLS = normal(E), normal(SEGMENTS, E), normal(L - 1, E)
 
 
@@ -37,14 +38,14 @@ VECTOR, PARTS, TOOLS = normal(E), normal(SEGMENTS, E), normal(L - 1, E)
 @given(st.lists(st.integers(-1, L - 2), max_size=6))
 def test_factored_head_is_one_linear_layer(history: list[int]) -> None:
     stage, count = min(len(history), 2), min(len(history), 3)
-    expected = HEAD.weights @ VECTOR + HEAD.bias + HEAD.count[count]
+    expected = ARRAYS.weights @ VECTOR + ARRAYS.bias + ARRAYS.count[count]
     for label in range(L - 1):
         expected[label] += 0.7 * TOOLS[label] @ VECTOR
-        expected[label] += sum(HEAD.segment_weights[stage, j] * (TOOLS[label] @ PARTS[j]) for j in range(SEGMENTS))
+        expected[label] += sum(ARRAYS.segment_weights[stage, j] * (TOOLS[label] @ PARTS[j]) for j in range(SEGMENTS))
     for tool in set(history) - {-1}:
-        expected += HEAD.called[tool]
+        expected += ARRAYS.called[tool]
     if history and history[-1] >= 0:
-        expected += HEAD.last[history[-1]]
+        expected += ARRAYS.last[history[-1]]
     found = HEAD.log_probabilities(
         HEAD.query_logits(VECTOR, HEAD.products(np.vstack((VECTOR, PARTS)), HEAD.pieces(TOOLS))[1:]), history
     )
@@ -56,7 +57,7 @@ def test_factored_head_is_one_linear_layer(history: list[int]) -> None:
 def test_descriptions_are_the_same_in_pieces(monkeypatch: pytest.MonkeyPatch, tools: int, piece: int) -> None:
     monkeypatch.setattr(head, "PIECE", piece)
     vectors, parts = normal(tools, E), np.vstack((VECTOR, PARTS))
-    mixtures = [VECTOR, *(0.7 * VECTOR + HEAD.segment_weights[s] @ PARTS for s in range(3))]
+    mixtures = [VECTOR, *(0.7 * VECTOR + ARRAYS.segment_weights[s] @ PARTS for s in range(3))]
     found = HEAD.products(parts, HEAD.pieces(vectors))
     assert (found.shape, found.dtype) == ((4, tools), np.float32)
     np.testing.assert_allclose(found, np.stack(mixtures) @ vectors.T, rtol=1e-4, atol=1e-5)
@@ -73,15 +74,6 @@ def test_log_softmax_survives_large_logits() -> None:
     found = log_softmax(np.array([1e4, 0, -1e4], np.float32))
     assert found[0] == pytest.approx(0)
     assert np.isfinite(found).all()
-
-
-def test_plain_head_and_its_text() -> None:
-    head = PlainHead("ab", np.array([[1, 0], [0, 1]], np.float32), np.zeros(2, np.float32))
-    np.testing.assert_allclose(
-        np.exp(head.log_probabilities(np.array([np.log(3), 0], np.float32))), [0.75, 0.25], rtol=1e-6
-    )
-    assert history_text("do it", ("a", "b")) == "do it a b"
-    assert history_text("do it", ()) == "do it"
 
 
 def test_segments_are_unit_means_of_consecutive_words() -> None:

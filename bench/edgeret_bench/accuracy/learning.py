@@ -12,15 +12,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeret.bundle import roles
 from edgeret.cli.progress import say, track
 from edgeret.errors import InputError
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret.runtime.runtime import Runtime
-from edgeret_export.fitting.counts import GraphTables
-from edgeret_export.fitting.crossfit import clusters_for, plain, predict_graph, predict_head
-from edgeret_export.fitting.decisions import StepTable, build_table
+from edgeret.scoring.graph import Graph, GraphTables
+from edgeret_export.fitting.crossfit import clusters_for, predict_graph, predict_head
 from edgeret_export.fitting.graph import fit_graph
-from edgeret_export.fitting.head import HeadOptions, Queries
+from edgeret_export.fitting.head import fit_factored
+from edgeret_export.fitting.training_set import TrainingSet, plain, training_set
 from edgeret_export.recipe import Recipe
 
 SHARES = (0.05, 0.1, 0.25, 0.5, 1.0)
@@ -46,35 +47,28 @@ def run(
     if not train or not test or not sound:
         raise InputError("learning curves need plans to train and to test on, shares above 0 up to 1, clusters from 1")
     repeated = repeated_queries(train, test)
-    both = [*train, *test]
-    queries, table = encode(runtime, both)
-    rows = np.flatnonzero(table.written & (table.plan >= len(train)))
-    acceptable = table.acceptable()[rows]
+    both = encode(runtime, [*train, *test], seed)
+    learned = both.decisions.plan < len(train)
+    held = both.select(both.decisions.written & ~learned)
+    recipe = Recipe(**runtime.manifest.info[roles.INFO_RECIPE])
     order = np.random.default_rng(seed).permutation(len(train))
-    recipe = Recipe(**runtime.manifest.info["recipe"])
-    options = HeadOptions(recipe.inverse_regularisation, recipe.history_scale, recipe.label_smoothing)
     curves: dict[str, list[dict[str, Any]]] = {"by_demonstrations": [], "by_clusters": []}
     head: NDArray[np.float32] = np.empty(0, np.float32)
     for part in track(sorted(shares), "demonstrations", len(shares)):
         used = order[: max(1, round(part * len(train)))]
-        chosen = table.select(np.isin(table.plan, used))
-        head = predict_head(chosen, table, queries, rows, options)
-        n_clusters = clusters_for(len(used))
-        graph = score_graph(
-            runtime, fit_graph(chosen, queries.vectors, n_clusters, recipe.order, seed), table, queries, rows
-        )
-        figures = _top1(runtime, head, graph, acceptable)
+        chosen, n_clusters = both.select(np.isin(both.decisions.plan, used)), clusters_for(len(used))
+        head = predict_head(fit_factored(chosen, recipe.head_options), held)
+        graph = score_graph(runtime, fit_graph(chosen, n_clusters, recipe.order), held)
+        figures = _top1(runtime, head, graph, held)
         curves["by_demonstrations"].append({"demonstrations": len(used), "clusters": n_clusters, **figures})
-    everything = table.select(table.plan < len(train))
+    everything = both.select(learned)
     if max(shares) < 1:
-        head = predict_head(everything, table, queries, rows, options)
+        head = predict_head(fit_factored(everything, recipe.head_options), held)
     for n_clusters in track(sorted(clusters), "clusters", len(clusters)):
-        graph = score_graph(
-            runtime, fit_graph(everything, queries.vectors, n_clusters, recipe.order, seed), table, queries, rows
-        )
-        figures = _top1(runtime, head, graph, acceptable)
+        graph = score_graph(runtime, fit_graph(everything, n_clusters, recipe.order), held)
+        figures = _top1(runtime, head, graph, held)
         curves["by_clusters"].append({"demonstrations": len(train), "clusters": n_clusters, **figures})
-    return {"n_plans": len(test), "n_steps": len(rows), "repeated_queries": repeated, "seed": seed, **curves}
+    return {"n_plans": len(test), "n_steps": len(held.decisions), "repeated_queries": repeated, "seed": seed, **curves}
 
 
 def repeated_queries(train: Sequence[Demonstration], test: Sequence[Demonstration]) -> int:
@@ -86,29 +80,26 @@ def repeated_queries(train: Sequence[Demonstration], test: Sequence[Demonstratio
     return repeated
 
 
-def encode(runtime: Runtime, demonstrations: Sequence[Demonstration]) -> tuple[Queries, StepTable]:
-    """What heads are fitted on, from the bundle's encoder and tool vectors: the queries, and one table of decisions."""
-    encoder = runtime.components.encoder
+def encode(runtime: Runtime, demonstrations: Sequence[Demonstration], seed: int) -> TrainingSet:
+    """What heads are fitted on, from the bundle's encoder and tool vectors."""
+    components = runtime.components
     shown = track(demonstrations, "encoding", len(demonstrations))
-    vectors = np.stack([encoder.encode_query(d.query)[0] for d in shown])
-    table = build_table(demonstrations, list(runtime.tools.values()))
-    position = {name: i for i, name in enumerate(runtime.components.index.names)}
-    label_vectors = runtime.components.index.vectors[np.array([position[name] for name in table.labels[:-1]], np.intp)]
-    return Queries(vectors[:, 0], vectors[:, 1:], label_vectors), table
+    vectors = np.stack([components.encoder.encode_query(d.query)[0] for d in shown])
+    tools = [components.tools[name] for name in components.index.names]
+    return training_set(demonstrations, tools, vectors, components.index.vectors, seed)
 
 
-def score_graph(
-    runtime: Runtime, tables: GraphTables, table: StepTable, queries: Queries, rows: NDArray[np.intp]
-) -> NDArray[np.float32]:
+def score_graph(runtime: Runtime, tables: GraphTables, held: TrainingSet) -> NDArray[np.float32]:
     """Probabilities (rows, labels) by the runtime's graph over other tables."""
-    return predict_graph(tables.graph(runtime.components.graph.options), table, queries, rows)[0]
+    return predict_graph(Graph(tables, runtime.components.graph.options), held)[0]
 
 
 def _top1(
-    runtime: Runtime, head: NDArray[np.float32], graph: NDArray[np.float32], acceptable: NDArray[np.bool_]
+    runtime: Runtime, head: NDArray[np.float32], graph: NDArray[np.float32], held: TrainingSet
 ) -> dict[str, float]:
     """Each method's share of steps whose best-ranked label is acceptable."""
-    fused = [runtime.components.calibration.fuse(h.copy(), g.copy()) for h, g in zip(head, graph, strict=True)]
+    fuse, acceptable = runtime.components.calibration.fuse, held.decisions.acceptable()
+    fused = [fuse(h.copy(), g.copy()) for h, g in zip(head, graph, strict=True)]
     steps = np.arange(len(acceptable))
     scores = dict(zip(METHODS, (graph, head, np.stack(fused)), strict=True))
     return {name: float(acceptable[steps, found.argmax(axis=1)].mean()) for name, found in scores.items()}

@@ -18,6 +18,7 @@ from sklearn.cluster import KMeans
 from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
 
+from edgeret.bundle import roles
 from edgeret.cli.progress import say, track
 from edgeret.errors import InputError
 from edgeret.inputs.demonstrations import Demonstration
@@ -27,9 +28,10 @@ from edgeret_bench.accuracy.next_tool import by_length, samples
 from edgeret_bench.accuracy.plain_head import fit_plain, history_text
 from edgeret_bench.metrics import mean, next_tool_metrics, rank
 from edgeret_export.fitting.crossfit import clusters_for, predict_head
-from edgeret_export.fitting.decisions import StepTable
+from edgeret_export.fitting.decisions import Decisions
 from edgeret_export.fitting.graph import fit_graph
-from edgeret_export.fitting.head import HeadOptions, Queries, history_features
+from edgeret_export.fitting.head import fit_factored, history_features
+from edgeret_export.fitting.training_set import TrainingSet
 from edgeret_export.recipe import Recipe
 
 PAPER_ORDER, PAPER_CLUSTERS = 3, 100
@@ -40,20 +42,13 @@ Scores = NDArray[np.floating]
 
 @dataclass(frozen=True)
 class Split:
-    """Encoded decisions of the plans to learn from, which come first, and of those to test on.
+    """Encoded plans to learn from, which come first, and to test on: both as one set, and the decisions of each; those
+    to test on as they are written."""
 
-    `known` are the decisions of the former, `written` marks those of them that stand in the order of the file (a mask
-    over `table`), and `rows` are the numbers of the latter's in `table`.
-    """
-
-    demonstrations: Sequence[Demonstration]
+    both: TrainingSet
     n_train: int
-    queries: Queries
-    table: StepTable
-    known: StepTable
-    written: NDArray[np.bool_]
-    rows: NDArray[np.intp]
-    seed: int
+    train: TrainingSet
+    test: TrainingSet
 
 
 def run(
@@ -71,21 +66,19 @@ def run(
     if not train or not test:
         raise InputError("methods need plans to train on (--train) and to test on (--demos); one of the files has none")
     repeated = repeated_queries(train, test)
-    queries, table = encode(runtime, [*train, *test])
-    learned = table.plan < len(train)
-    rows = np.flatnonzero(table.written & ~learned)
-    split = Split(
-        [*train, *test], len(train), queries, table, table.select(learned), table.written & learned, rows, seed
-    )
+    both = encode(runtime, [*train, *test], seed)
+    learned = both.decisions.plan < len(train)
+    split = Split(both, len(train), both.select(learned), both.select(both.decisions.written & ~learned))
     measured = _measure(split, _score(runtime, split))
-    plans = (table.plan[rows] - len(train)).tolist()
+    decisions = split.test.decisions
+    plans = (decisions.plan - len(train)).tolist()
     lengths = [len(test[plan].calls) for plan in plans]
-    end = len(table.labels) - 1
-    calls = [i for i, accepted in enumerate(table.acceptable()[rows]) if not accepted[end]]
+    end = len(decisions.labels) - 1
+    calls = [i for i, accepted in enumerate(decisions.acceptable()) if not accepted[end]]
     return {
         "n_train": len(train),
         "n_plans": len(test),
-        "n_steps": len(rows),
+        "n_steps": len(decisions),
         "dag": any(d.links is not None for d in test),
         "repeated_queries": repeated,
         "seed": seed,
@@ -102,51 +95,46 @@ def run(
 
 def _score(runtime: Runtime, split: Split) -> dict[str, Scores]:
     """Fits every method and scores the labels at the test steps, each (rows, labels)."""
-    recipe = Recipe(**runtime.manifest.info["recipe"])
-    queries, table, rows, seed = split.queries, split.table, split.rows, split.seed
-    written = table.select(split.written)
+    recipe = Recipe(**runtime.manifest.info[roles.INFO_RECIPE])
+    train, test, seed, fuse = split.train, split.test, split.both.seed, runtime.components.calibration.fuse
+    written, queries = train.written(), split.both.queries.vectors
     say("fitting static heads and graphs")
-    static = fit_plain(written, queries.vectors[written.plan], seed)
-    graph = fit_graph(split.known, queries.vectors, clusters_for(split.n_train), recipe.order, seed)
-    names = _history_vectors(runtime, split)
-    paper = fit_plain(written, names[split.written], seed, rate=PAPER_RATE, epochs=PAPER_EPOCHS)
-    converged = fit_plain(written, names[split.written], seed)
-    say("fitting the factored heads")
-    options = HeadOptions(recipe.inverse_regularisation, recipe.history_scale, recipe.label_smoothing)
-    head = predict_head(split.known, table, queries, rows, options)
-    walked = score_graph(runtime, graph, table, queries, rows)
-    everywhere = np.zeros(len(split.demonstrations), np.intp)
+    static = fit_plain(written.decisions, queries[written.decisions.plan], seed)
+    names = _history_vectors(runtime, split.both)
+    taught, asked = names[: len(written.decisions)], names[len(written.decisions) :]
+    paper = fit_plain(written.decisions, taught, seed, rate=PAPER_RATE, epochs=PAPER_EPOCHS)
+    converged = fit_plain(written.decisions, taught, seed)
+    say("fitting graph and factored head")
+    head = predict_head(fit_factored(train, recipe.head_options), test)
+    walked = score_graph(runtime, fit_graph(train, clusters_for(split.n_train), recipe.order), test)
+    everywhere = np.zeros(len(split.both.demonstrations), np.intp)
     return {
-        "random": np.random.default_rng(seed).random((len(rows), len(table.labels))),
-        "dr": _counted(table, split.known, rows, everywhere, 1),
-        "lr": np.stack([static.log_probabilities(queries.vectors[plan]) for plan in table.plan[rows]]),
+        "random": np.random.default_rng(seed).random(head.shape),
+        "dr": _counted(train.decisions, test.decisions, everywhere, 1),
+        "lr": np.stack([static.log_probabilities(queries[plan]) for plan in test.decisions.plan]),
         "dtdr-c": walked,
-        "dtdr-l": np.stack([converged.log_probabilities(names[row]) for row in rows]),
+        "dtdr-l": np.stack([converged.log_probabilities(vector) for vector in asked]),
         "dtdr-l-factored": head,
-        "fused": np.stack(
-            [runtime.components.calibration.fuse(h.copy(), g.copy()) for h, g in zip(head, walked, strict=True)]
-        ),
-        "dtdr-c-paper": _counted(table, split.known, rows, _query_clusters(queries, split.n_train, seed), PAPER_ORDER),
-        "dtdr-l-paper": np.stack([paper.log_probabilities(names[row]) for row in rows]),
-        "dtdr-l-logistic": _logistic(written, table, queries, rows),
+        "fused": np.stack([fuse(h.copy(), g.copy()) for h, g in zip(head, walked, strict=True)]),
+        "dtdr-c-paper": _counted(train.decisions, test.decisions, _query_clusters(split), PAPER_ORDER),
+        "dtdr-l-paper": np.stack([paper.log_probabilities(vector) for vector in asked]),
+        "dtdr-l-logistic": _logistic(written, test),
     }
 
 
 def _measure(split: Split, scores: Mapping[str, Scores]) -> dict[str, list[dict[str, float]]]:
     """The metrics of every test step, by method."""
-    known, table = split.known, split.table
-    acceptable = [np.flatnonzero(row).tolist() for row in table.acceptable()[split.rows]]
+    known, decisions = split.train.decisions, split.test.decisions
+    acceptable = [np.flatnonzero(row).tolist() for row in decisions.acceptable()]
     # Equal scores, above all the zeros of what was never seen, are ranked by how common a label is.
-    common = np.argsort(-np.bincount(known.target_label, known.target_share, len(table.labels)), kind="stable")
+    common = np.argsort(-np.bincount(known.target_label, known.target_share, len(known.labels)), kind="stable")
     return {
         name: [next_tool_metrics(common[rank(s[common])], a) for s, a in zip(found, acceptable, strict=True)]
         for name, found in scores.items()
     }
 
 
-def _counted(
-    table: StepTable, known: StepTable, rows: NDArray[np.intp], clusters: NDArray[np.intp], order: int
-) -> Scores:
+def _counted(known: Decisions, asked: Decisions, clusters: NDArray[np.intp], order: int) -> Scores:
     """How often each label followed the last `order` tools in the plan's cluster; nothing for what was never seen."""
     counts: defaultdict[tuple[int, tuple[int, ...]], dict[int, float]] = defaultdict(lambda: defaultdict(float))
     for row, label, share in zip(
@@ -154,27 +142,27 @@ def _counted(
     ):
         context = int(clusters[known.plan[row]]), _context(known.histories[row], order)
         counts[context][label] += share * float(known.weight[row])
-    scores = np.zeros((len(rows), len(table.labels)))
-    for i, row in enumerate(rows.tolist()):
-        context = int(clusters[table.plan[row]]), _context(table.histories[row], order)
-        for label, count in counts.get(context, {}).items():
-            scores[i, label] = count
+    scores = np.zeros((len(asked), len(asked.labels)))
+    for row, (plan, history) in enumerate(zip(asked.plan.tolist(), asked.histories, strict=True)):
+        for label, count in counts.get((int(clusters[plan]), _context(history, order)), {}).items():
+            scores[row, label] = count
     return scores
 
 
-def _logistic(train: StepTable, table: StepTable, queries: Queries, rows: NDArray[np.intp]) -> Scores:
+def _logistic(train: TrainingSet, test: TrainingSet) -> Scores:
     """Scores of scikit-learn's logistic regression on the query's vector beside the head's features of the history."""
-    vectors = sp.csr_matrix(queries.vectors)
+    vectors = sp.csr_matrix(train.queries.vectors)
     inputs = [
-        sp.hstack((vectors[part.plan], history_features(part, LOGISTIC_SCALE)[0]), format="csr")
-        for part in (train, table)
+        sp.hstack((vectors[part.decisions.plan], history_features(part.decisions, LOGISTIC_SCALE)[0]), format="csr")
+        for part in (train, test)
     ]
+    known = train.decisions
     with threadpool_limits(1):
         model = LogisticRegression(C=LOGISTIC_C, max_iter=LOGISTIC_ITERATIONS)
-        share = train.target_share * train.weight[train.target_row]
-        model.fit(inputs[0][train.target_row], train.target_label, sample_weight=share)
-        scores = np.full((len(rows), len(table.labels)), -np.inf)
-        scores[:, model.classes_] = model.decision_function(inputs[1][rows])
+        share = known.target_share * known.weight[known.target_row]
+        model.fit(inputs[0][known.target_row], known.target_label, sample_weight=share)
+        scores = np.full((len(test.decisions), len(known.labels)), -np.inf)
+        scores[:, model.classes_] = model.decision_function(inputs[1])
     return scores
 
 
@@ -182,23 +170,24 @@ def _context(history: tuple[int, ...], order: int) -> tuple[int, ...]:
     return ((-1,) * order + history)[-order:]
 
 
-def _query_clusters(queries: Queries, n_train: int, seed: int) -> NDArray[np.intp]:
+def _query_clusters(split: Split) -> NDArray[np.intp]:
     """The cluster of every plan's query, by k-means on the training queries alone."""
+    vectors, n_train = split.both.queries.vectors, split.n_train
     with threadpool_limits(1):
-        means = KMeans(min(PAPER_CLUSTERS, n_train), n_init=1, random_state=seed).fit(queries.vectors[:n_train])
-        found: NDArray[np.intp] = means.predict(queries.vectors).astype(np.intp)
+        means = KMeans(min(PAPER_CLUSTERS, n_train), n_init=1, random_state=split.both.seed).fit(vectors[:n_train])
+        found: NDArray[np.intp] = means.predict(vectors).astype(np.intp)
     return found
 
 
-def _history_vectors(runtime: Runtime, split: Split) -> NDArray[np.float32]:
-    """The vector of query and names of the history, of every row in the written order (rows, dimension)."""
-    table = split.table
-    vectors = split.queries.vectors[table.plan].copy()
+def _history_vectors(runtime: Runtime, both: TrainingSet) -> NDArray[np.float32]:
+    """The vector of query and names of the history, of every decision in the written order (rows, dimension)."""
+    decisions = both.written().decisions
+    vectors = both.queries.vectors[decisions.plan].copy()
     known: dict[str, NDArray[np.float32]] = {}
-    rows = [row for row in np.flatnonzero(table.written).tolist() if table.histories[row]]
+    rows = [row for row, history in enumerate(decisions.histories) if history]
     for row in track(rows, "encoding histories", len(rows)):
-        history = [table.labels[label] for label in table.histories[row]]
-        text = history_text(split.demonstrations[table.plan[row]].query, history)
+        history = [decisions.labels[label] for label in decisions.histories[row]]
+        text = history_text(both.demonstrations[decisions.plan[row]].query, history)
         if text not in known:
             known[text] = runtime.components.encoder.encode(text)
         vectors[row] = known[text]

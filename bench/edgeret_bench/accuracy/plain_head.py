@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.scoring.head import log_softmax
-from edgeret_export.fitting.decisions import StepTable
+from edgeret_export.fitting.decisions import Decisions
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ def history_text(query: str, history: Sequence[str]) -> str:
 
 
 def fit_plain(
-    table: StepTable,
+    decisions: Decisions,
     inputs: NDArray[np.float32],
     seed: int,
     *,
@@ -55,14 +55,14 @@ def fit_plain(
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     torch.manual_seed(seed)
-    target = torch.zeros(len(table), len(table.labels))
-    target[table.target_row, table.target_label] = torch.from_numpy(table.target_share)
-    data, weight = torch.from_numpy(inputs), torch.from_numpy(table.weight)
-    layer = torch.nn.Linear(inputs.shape[1], len(table.labels))
+    target = torch.zeros(len(decisions), len(decisions.labels))
+    target[decisions.target_row, decisions.target_label] = torch.from_numpy(decisions.target_share)
+    data, weight = torch.from_numpy(inputs), torch.from_numpy(decisions.weight)
+    layer = torch.nn.Linear(inputs.shape[1], len(decisions.labels))
     optimiser = torch.optim.Adam(layer.parameters(), lr=rate, weight_decay=weight_decay)
     schedule = torch.optim.lr_scheduler.ExponentialLR(optimiser, decay)
     for _ in range(epochs):
-        for rows in torch.split(torch.randperm(len(table)), batch):
+        for rows in torch.split(torch.randperm(len(decisions)), batch):
             losses = torch.nn.functional.cross_entropy(layer(data[rows]), target[rows], reduction="none")
             optimiser.zero_grad()
             torch.autograd.backward((losses * weight[rows]).mean())

@@ -17,12 +17,12 @@ from edgeret.cli.progress import say, track
 from edgeret.errors import InputError, MissingExtraError
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret.scoring.graph import Graph, GraphOptions
-from edgeret.scoring.head import FactoredHead
+from edgeret.scoring.head import FactoredHead, HeadArrays
 from edgeret.scoring.index import Index, build_hnsw, hnsw_available, open_hnsw
 from edgeret.types import END, SEGMENTS, Call, Tool
 from edgeret_bench.metrics import quantiles
 from edgeret_export.fitting.counts import tabulate
-from edgeret_export.fitting.decisions import build_table
+from edgeret_export.fitting.decisions import number_decisions
 
 TOOLS = (200, 500, 1_000, 2_000, 4_000, 8_000, 16_000, 44_000)
 LABELS = (50, 200, 1_000, 4_000)
@@ -88,18 +88,19 @@ def synthetic_head(n_labels: int, dimension: int, seed: int) -> FactoredHead:
     def weights(*shape: int) -> NDArray[np.float32]:
         return rng.standard_normal(shape, dtype=np.float32)
 
-    names = [*(f"tool_{i}" for i in range(n_labels - 1)), END]
+    names = (*(f"tool_{i}" for i in range(n_labels - 1)), END)
     square = (n_labels, n_labels)
-    return FactoredHead(
-        names,
-        weights(n_labels, dimension),
-        weights(n_labels),
-        weights(*square),
-        weights(*square),
-        weights(STAGES, n_labels),
-        1.0,
-        weights(STAGES, SEGMENTS),
+    arrays = HeadArrays(
+        labels=names,
+        weights=weights(n_labels, dimension),
+        bias=weights(n_labels),
+        called=weights(*square),
+        last=weights(*square),
+        count=weights(STAGES, n_labels),
+        description_weight=1.0,
+        segment_weights=weights(STAGES, SEGMENTS),
     )
+    return FactoredHead(arrays)
 
 
 def synthetic_graph(n_labels: int, n_clusters: int, dimension: int, seed: int) -> Graph:
@@ -119,7 +120,7 @@ def synthetic_graph(n_labels: int, n_clusters: int, dimension: int, seed: int) -
     clusters_of[len(demonstrations)] = (0,)
     demonstrations.append(Demonstration("all", "synthetic", tuple(Call(tool.name) for tool in tools)))
     centroids = synthetic(n_clusters, dimension, seed)
-    return tabulate(build_table(demonstrations, tools), clusters_of, centroids, 3).graph(GraphOptions())
+    return Graph(tabulate(number_decisions(demonstrations, tools), clusters_of, centroids, 3), GraphOptions())
 
 
 def _by_tools(sizes: Sequence[int], queries: NDArray[np.float32], seed: int) -> list[dict[str, Any]]:
@@ -201,7 +202,9 @@ def _head_cost(head: FactoredHead, queries: NDArray[np.float32], seed: int) -> d
 
 
 def _head_mb(head: FactoredHead) -> float:
-    return float(sum(a.nbytes for a in (head.weights, head.bias, head.called, head.last, head.count))) / 1e6
+    arrays = head.arrays
+    stored = (arrays.weights, arrays.bias, arrays.called, arrays.last, arrays.count)
+    return float(sum(array.nbytes for array in stored)) / 1e6
 
 
 def _cost(work: Callable[[Any], object], inputs: Sequence[Any] | NDArray[np.float32]) -> dict[str, float]:

@@ -14,8 +14,11 @@ from scipy.special import log_softmax, logsumexp
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 
+from edgeret.scoring.calibration import CalibrationParameters
 from edgeret_export.fitting.reliability import expected_calibration_error
 
+DEFAULTS = CalibrationParameters()
+"""Where searches start, and what holds where nothing could be fitted."""
 IN_DISTRIBUTION_QUANTILE = 0.01
 """Share of held-out demonstrations that the "unlike anything demonstrated" threshold gives up."""
 CALIBRATION_BINS = 25
@@ -68,7 +71,13 @@ def fit_fusion(outcomes: Outcomes) -> tuple[float, float]:
         slope = (np.exp(logp) - target) / len(target)
         return nll(logp, target), np.array([(slope * head).sum(), (slope * graph).sum()])
 
-    found = minimize(objective, np.array([0.8, 0.2]), jac=True, method="L-BFGS-B", bounds=[(0, 2), (0, 2)])
+    found = minimize(
+        objective,
+        np.array([DEFAULTS.head_weight, DEFAULTS.graph_weight]),
+        jac=True,
+        method="L-BFGS-B",
+        bounds=[(0, 2), (0, 2)],
+    )
     return float(found.x[0]), float(found.x[1])
 
 
@@ -88,7 +97,7 @@ def fit_unseen(outcomes: Outcomes, weights: tuple[float, float]) -> tuple[float,
         logp = log_softmax(logits, axis=1)
         return -float(np.where(target > 0, logp * target, 0).sum() / len(target))
 
-    start = np.array([14.0, -10.0, 6.0])
+    start = np.array([DEFAULTS.unseen_slope, DEFAULTS.unseen_bias, DEFAULTS.unseen_called])
     found = minimize(objective, start, method="L-BFGS-B", bounds=[(0, 60), (-40, 20), (0, 30)])
     return float(found.x[0]), float(found.x[1]), float(found.x[2])
 
@@ -150,7 +159,7 @@ def cross_fitted_ece(confidence: NDArray[np.floating], correct: NDArray[np.bool_
 def fit_search(cosine: NDArray[np.floating], correct: NDArray[np.bool_]) -> tuple[float, float]:
     """(slope, bias): probability that the nearest description is right, given its cosine."""
     if correct.all() or not correct.any():
-        return 10.0, -5.0 if not correct.any() else -2.0
+        return DEFAULTS.search_slope, DEFAULTS.search_bias if not correct.any() else -2.0
     model = LogisticRegression(C=10.0).fit(10 * cosine[:, None], correct)
     slope = float(10 * model.coef_[0, 0])
     if slope < 0:  # by chance, on few requests: a nearer description is never less likely right

@@ -4,56 +4,25 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeret.scoring.graph import GLOBAL, PADDING, UNUSED, Graph, GraphOptions
-from edgeret_export.fitting.decisions import StepTable
-
-
-@dataclass(frozen=True, slots=True)
-class GraphTables:
-    """The arrays of `edgeret.scoring.graph.Graph`, before options are chosen."""
-
-    labels: tuple[str, ...]
-    centroids: NDArray[np.float32]
-    keys: NDArray[np.int32]
-    starts: NDArray[np.int32]
-    targets: NDArray[np.int32]
-    counts: NDArray[np.float32]
-
-    def graph(self, options: GraphOptions) -> Graph:
-        """The graph that serves these tables."""
-        return Graph(self.labels, self.centroids, self.keys, self.starts, self.targets, self.counts, options)
-
-    def to_dict(self, options: GraphOptions, fingerprint: str) -> dict[str, Any]:
-        """The graph file's content."""
-        return {
-            "encoder": fingerprint,
-            "labels": list(self.labels),
-            "options": options.to_dict(),
-            "centroids": self.centroids,
-            "keys": self.keys,
-            "starts": self.starts,
-            "targets": self.targets,
-            "counts": self.counts,
-        }
+from edgeret.scoring.graph import GLOBAL, PADDING, UNUSED, GraphTables
+from edgeret_export.fitting.decisions import Decisions
 
 
 def tabulate(
-    table: StepTable, clusters_of: Mapping[int, Sequence[int]], centroids: NDArray[np.float32], order: int
+    decisions: Decisions, clusters_of: Mapping[int, Sequence[int]], centroids: NDArray[np.float32], order: int
 ) -> GraphTables:
     """Counts what followed which context in the clusters of each plan, and among all plans."""
     followers: defaultdict[tuple[int, ...], defaultdict[int, float]] = defaultdict(lambda: defaultdict(float))
     for row, label, share in zip(
-        table.target_row.tolist(), table.target_label.tolist(), table.target_share.tolist(), strict=True
+        decisions.target_row.tolist(), decisions.target_label.tolist(), decisions.target_share.tolist(), strict=True
     ):
-        context = (PADDING,) * order + table.histories[row]
-        observed = share * float(table.weight[row])
-        for number in (GLOBAL, *clusters_of[int(table.plan[row])]):
+        context = (PADDING,) * order + decisions.histories[row]
+        observed = share * float(decisions.weight[row])
+        for number in (GLOBAL, *clusters_of[int(decisions.plan[row])]):
             for n in range(order + 1):
                 followers[(number, n, *context[len(context) - n :])][label] += observed
     rows = sorted(followers.items())
@@ -62,7 +31,7 @@ def tabulate(
         keys[i, : len(key)] = key
     flat = [item for _, row in rows for item in sorted(row.items())]
     return GraphTables(
-        table.labels,
+        decisions.labels,
         centroids,
         keys,
         np.cumsum([0, *(len(row) for _, row in rows)]).astype(np.int32),

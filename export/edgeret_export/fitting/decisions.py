@@ -1,4 +1,4 @@
-"""Demonstrations as numbered decisions, the one table that graph, heads and calibration are fitted on."""
+"""Demonstrations as numbered decisions, the table that graph, head and calibration are fitted on."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MAX_ORDERS = 4
 
 
 @dataclass(frozen=True, slots=True)
-class StepTable:
+class Decisions:
     """One row a decision.
 
     `labels`: tools that demonstrations call, in the tools' order, then `<end>`. Per row: `plan` (the demonstration's
@@ -37,11 +37,11 @@ class StepTable:
     def __len__(self) -> int:
         return len(self.plan)
 
-    def select(self, rows: NDArray[np.bool_]) -> StepTable:
+    def select(self, rows: NDArray[np.bool_]) -> Decisions:
         """The rows that the mask (rows,) marks."""
         number = np.cumsum(rows) - 1
         kept = rows[self.target_row]
-        return StepTable(
+        return Decisions(
             self.labels,
             self.plan[rows],
             tuple(h for h, keep in zip(self.histories, rows.tolist(), strict=True) if keep),
@@ -63,7 +63,7 @@ class StepTable:
         return np.array([not h for h in self.histories], bool)
 
 
-def build_table(demonstrations: Sequence[Demonstration], tools: Sequence[Tool]) -> StepTable:
+def number_decisions(demonstrations: Sequence[Demonstration], tools: Sequence[Tool]) -> Decisions:
     """The decisions of all demonstrations, in file order."""
     called = {call.tool for d in demonstrations for call in d.calls}
     labels = (*(t.name for t in tools if t.name in called), END)
@@ -84,7 +84,7 @@ def build_table(demonstrations: Sequence[Demonstration], tools: Sequence[Tool]) 
                 written.append(o == 0)
                 weight.append(1 / len(orders))
     rows, target_labels, shares = zip(*targets, strict=True)
-    return StepTable(
+    return Decisions(
         labels,
         np.array(plan, np.intp),
         tuple(histories),

@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 from sklearn.cluster import KMeans
 from threadpoolctl import threadpool_limits
 
-from edgeret_export.fitting.counts import GraphTables, tabulate
-from edgeret_export.fitting.decisions import StepTable
+from edgeret.scoring.graph import GraphTables
+from edgeret_export.fitting.counts import tabulate
+from edgeret_export.fitting.training_set import TrainingSet
 
 CLUSTERINGS = 2
 """K-means runs whose clusters are read together; the borders of one fall inside the other's."""
@@ -19,29 +20,27 @@ PLAN_WEIGHT = 2.0
 better than clusters of alike words; at serving only the words are known, so centroids are means of query vectors."""
 
 
-def fit_graph(table: StepTable, queries: NDArray[np.float32], n_clusters: int, order: int, seed: int) -> GraphTables:
-    """Clusters the plans of `table`, CLUSTERINGS times, and counts.
-
-    `queries` are unit vectors of all plans (plans, dimension), of which those that `table` names are used.
-    """
-    plans = np.unique(table.plan)
+def fit_graph(training: TrainingSet, n_clusters: int, order: int) -> GraphTables:
+    """Clusters the training set's plans, CLUSTERINGS times, and counts what followed contexts of `order` tools."""
+    plans = training.plans
     clusters_of: defaultdict[int, list[int]] = defaultdict(list)
     parts: list[NDArray[np.float32]] = []
     for run in range(CLUSTERINGS):
-        assigned, found = cluster(table, plans, queries[plans], n_clusters, seed + run)
+        assigned, found = cluster(training, n_clusters, training.seed + run)
         for plan, number in zip(plans.tolist(), assigned.tolist(), strict=True):
             clusters_of[plan].append(number + sum(map(len, parts)))
         parts.append(found)
-    return tabulate(table, clusters_of, np.concatenate(parts), order)
+    return tabulate(training.decisions, clusters_of, np.concatenate(parts), order)
 
 
-def cluster(
-    table: StepTable, plans: NDArray[np.intp], queries: NDArray[np.float32], n_clusters: int, seed: int
-) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
-    """Cluster number of every plan (plans,), and unit centroids (clusters, dimension) in query space."""
-    bags = np.zeros((len(plans), len(table.labels)), np.float32)
+def cluster(training: TrainingSet, n_clusters: int, seed: int) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
+    """Cluster number of every one of the training set's plans (plans,), and unit centroids (clusters, dimension) in
+    query space."""
+    plans, decisions = training.plans, training.decisions
+    queries = training.queries.vectors[plans]
+    bags = np.zeros((len(plans), len(decisions.labels)), np.float32)
     where = {plan: i for i, plan in enumerate(plans.tolist())}
-    for plan, history in zip(table.plan.tolist(), table.histories, strict=True):
+    for plan, history in zip(decisions.plan.tolist(), decisions.histories, strict=True):
         bags[where[plan], list(history)] = 1
     norms = np.linalg.norm(bags, axis=1, keepdims=True)
     joint = np.hstack((queries, PLAN_WEIGHT * bags / np.maximum(norms, 1)))

@@ -1,8 +1,7 @@
-"""Fits DTDR-L: the factored head that decides, and the two plain heads that benchmarks compare it with."""
+"""Fits DTDR-L: the factored head that decides."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -11,9 +10,11 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from edgeret.scoring.head import FactoredHead, PlainHead
+from edgeret.scoring.head import FactoredHead, HeadArrays
 from edgeret.types import SEGMENTS
-from edgeret_export.fitting.decisions import StepTable
+from edgeret_export.fitting.decisions import Decisions
+from edgeret_export.fitting.options import HeadOptions
+from edgeret_export.fitting.training_set import TrainingSet
 
 MAX_COUNT = 6
 STAGES = 3
@@ -21,194 +22,116 @@ STAGES = 3
 GRADIENT_TOLERANCE = 3e-4  # 1e-3 stops too early (0.6 points of top-1 lost), 1e-4 takes three times as long for nothing
 
 
-@dataclass(frozen=True, slots=True)
-class HeadOptions:
-    """`inverse_regularisation` is scikit-learn's C, `history_scale` the weight a of history features beside the
-    query's unit vector, `label_smoothing` the share of the target spread over all labels."""
-
-    inverse_regularisation: float = 5.0
-    history_scale: float = 0.5
-    label_smoothing: float = 0.02
-
-
-@dataclass(frozen=True, slots=True)
-class Queries:
-    """What the head sees of all plans' queries: unit vectors (plans, dimension), the unit vectors of their parts
-    (plans, SEGMENTS, dimension), and the vectors of the labels' tools (labels - 1, dimension)."""
-
-    vectors: NDArray[np.float32]
-    segments: NDArray[np.float32]
-    label_vectors: NDArray[np.float32]
-
-    def parts(self, plan: int) -> NDArray[np.float32]:
-        """Unit vectors of one plan's query and its parts, as the runtime has them (1 + SEGMENTS, dimension)."""
-        return np.vstack((self.vectors[plan], self.segments[plan]))
-
-    def cosines(self) -> NDArray[np.float32]:
-        """Cosines of every query to the labels' tools, 0 for `<end>`, float32 (plans, labels)."""
-        return _with_end(self.vectors @ self.label_vectors.T)
-
-    def segment_cosines(self) -> NDArray[np.float32]:
-        """Cosines of every part to the labels' tools, 0 for `<end>`, float32 (SEGMENTS, plans, labels)."""
-        return np.stack([_with_end(self.segments[:, j] @ self.label_vectors.T) for j in range(SEGMENTS)])
+def fit_factored(training: TrainingSet, options: HeadOptions, max_iterations: int = 200) -> FactoredHead:
+    """Multinomial logistic regression by L-BFGS on soft targets (all acceptable tools share the likelihood)."""
+    problem = _Problem(training, options)
+    found = minimize(
+        problem.objective,
+        np.zeros(problem.bounds[-1]),
+        jac=True,
+        method="L-BFGS-B",
+        options={"maxiter": max_iterations, "gtol": GRADIENT_TOLERANCE, "ftol": 1e-9},
+    )
+    w, v, b, (described, repeated), u = problem.split(found.x.astype(np.float32))
+    scaled, n_labels = v * np.float32(options.history_scale), problem.n_labels
+    return FactoredHead(
+        HeadArrays(
+            labels=training.decisions.labels,
+            weights=np.ascontiguousarray(w.T),
+            bias=b.copy(),
+            called=scaled[:n_labels] + repeated * np.eye(n_labels, dtype=np.float32),
+            last=scaled[n_labels : 2 * n_labels].copy(),
+            count=scaled[2 * n_labels :].copy(),
+            description_weight=float(described),
+            segment_weights=u.copy(),
+        )
+    )
 
 
-def _with_end(cosines: NDArray[np.float32]) -> NDArray[np.float32]:
-    return np.hstack((cosines, np.zeros((len(cosines), 1), np.float32)))
-
-
-def fit_factored(table: StepTable, queries: Queries, options: HeadOptions, max_iterations: int = 200) -> FactoredHead:
-    """Multinomial logistic regression by L-BFGS on soft targets (all acceptable tools share the likelihood).
+class _Problem:
+    """The regression's data, loss and gradient.
 
     Every query is multiplied once an iteration, however many steps its plan has. Weights of description and parts are
     global, a dozen numbers, and so are not regularised.
     """
-    n, n_labels, dimension = len(table), len(table.labels), queries.vectors.shape[1]
-    used, plan = np.unique(table.plan, return_inverse=True)
-    x, whole, parts = queries.vectors[used], queries.cosines()[used], queries.segment_cosines()[:, used]
-    stage = np.array([min(len(h), STAGES - 1) for h in table.histories])
-    staged = [np.flatnonzero(stage == s) for s in range(STAGES)]
-    gather = [
-        sp.csr_matrix((np.ones(len(rows), np.float32), (plan[rows], rows)), shape=(len(used), n)) for rows in staged
-    ]
-    history, called = history_features(table, options.history_scale)
-    history_t = history.T.tocsr()
-    target = sp.csr_matrix((table.target_share, (table.target_row, table.target_label)), shape=(n, n_labels))
-    target = np.asarray(target.todense(), np.float32)
-    target = (1 - options.label_smoothing) * target + np.float32(options.label_smoothing / n_labels)
-    weight = (table.weight / table.weight.sum()).astype(np.float32)[:, None]
-    ridge = 1 / (options.inverse_regularisation * float(table.weight.sum()))
-    sizes = (dimension * n_labels, history.shape[1] * n_labels, n_labels, 2 + STAGES * SEGMENTS)
-    bounds = np.cumsum((0, *sizes))
-    penalty = np.zeros(bounds[-1])
-    penalty[: bounds[2]] = ridge
 
-    def split(theta: NDArray[Any]) -> tuple[NDArray[Any], ...]:
-        w, v, b, shared = (theta[i:j] for i, j in pairwise(bounds))
+    def __init__(self, training: TrainingSet, options: HeadOptions) -> None:
+        decisions, queries, smoothing = training.decisions, training.queries, options.label_smoothing
+        n, self.n_labels, self.dimension = len(decisions), len(decisions.labels), queries.vectors.shape[1]
+        used, self.plan = np.unique(decisions.plan, return_inverse=True)
+        self.x, self.whole = queries.vectors[used], queries.cosines()[used]
+        self.parts = queries.segment_cosines()[:, used]
+        stage = np.array([min(len(h), STAGES - 1) for h in decisions.histories])
+        self.staged = [np.flatnonzero(stage == s) for s in range(STAGES)]
+        self.gather = [
+            sp.csr_matrix((np.ones(len(rows), np.float32), (self.plan[rows], rows)), shape=(len(used), n))
+            for rows in self.staged
+        ]
+        self.history, self.called = history_features(decisions, options.history_scale)
+        self.history_t = self.history.T.tocsr()
+        target = sp.csr_matrix(
+            (decisions.target_share, (decisions.target_row, decisions.target_label)), shape=(n, self.n_labels)
+        )
+        target = np.asarray(target.todense(), np.float32)
+        self.target = (1 - smoothing) * target + np.float32(smoothing / self.n_labels)
+        self.weight = (decisions.weight / decisions.weight.sum()).astype(np.float32)[:, None]
+        features = (self.dimension, self.history.shape[1])
+        sizes = (*(size * self.n_labels for size in features), self.n_labels, 2 + STAGES * SEGMENTS)
+        self.bounds = np.cumsum((0, *sizes))
+        self.penalty = np.zeros(self.bounds[-1])
+        self.penalty[: self.bounds[2]] = 1 / (options.inverse_regularisation * float(decisions.weight.sum()))
+
+    def split(self, theta: NDArray[Any]) -> tuple[NDArray[Any], ...]:
+        """The parameters in their shapes: W, rows of the history, b, weights of description and repetition, U."""
+        w, v, b, shared = (theta[i:j] for i, j in pairwise(self.bounds))
         return (
-            w.reshape(dimension, n_labels),
-            v.reshape(-1, n_labels),
+            w.reshape(self.dimension, self.n_labels),
+            v.reshape(-1, self.n_labels),
             b,
             shared[:2],
             shared[2:].reshape(STAGES, SEGMENTS),
         )
 
-    def objective(theta: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        w, v, b, (described, repeated), u = split(theta.astype(np.float32))
-        base = x @ w + b + described * whole
-        logits = np.empty((n, n_labels), np.float32)
-        for s, rows in enumerate(staged):
-            logits[rows] = (base + np.tensordot(u[s], parts, 1))[plan[rows]]
-        logits += history @ v
-        logits[called] += repeated
+    def objective(self, theta: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        """Regularised cross-entropy in nats, and its gradient."""
+        w, v, b, (described, repeated), u = self.split(theta.astype(np.float32))
+        base = self.x @ w + b + described * self.whole
+        logits = np.empty((len(self.plan), self.n_labels), np.float32)
+        for s, rows in enumerate(self.staged):
+            logits[rows] = (base + np.tensordot(u[s], self.parts, 1))[self.plan[rows]]
+        logits += self.history @ v
+        logits[self.called] += repeated
         logits -= logits.max(axis=1, keepdims=True)
         np.exp(logits, out=logits)
         logits /= logits.sum(axis=1, keepdims=True)
-        loss = -float((weight * target * np.log(np.maximum(logits, 1e-30))).sum())
-        logits -= target
-        logits *= weight
-        by_stage = [matrix @ logits for matrix in gather]
+        loss = -float((self.weight * self.target * np.log(np.maximum(logits, 1e-30))).sum())
+        logits -= self.target
+        logits *= self.weight
+        by_stage = [matrix @ logits for matrix in self.gather]
         per_plan = sum(by_stage)
         gradient = np.concatenate(
             (
-                (x.T @ per_plan).ravel(),
-                (history_t @ logits).ravel(),
+                (self.x.T @ per_plan).ravel(),
+                (self.history_t @ logits).ravel(),
                 logits.sum(axis=0),
-                ((per_plan * whole).sum(), logits[called].sum()),
-                np.ravel([[(slope * part).sum() for part in parts] for slope in by_stage]),
+                ((per_plan * self.whole).sum(), logits[self.called].sum()),
+                np.ravel([[(slope * part).sum() for part in self.parts] for slope in by_stage]),
             )
         ).astype(np.float64)
-        return loss + 0.5 * float((penalty * theta * theta).sum()), gradient + penalty * theta
-
-    found = minimize(
-        objective,
-        np.zeros(bounds[-1]),
-        jac=True,
-        method="L-BFGS-B",
-        options={"maxiter": max_iterations, "gtol": GRADIENT_TOLERANCE, "ftol": 1e-9},
-    )
-    w, v, b, (described, repeated), u = split(found.x.astype(np.float32))
-    scaled = v * np.float32(options.history_scale)
-    return FactoredHead(
-        table.labels,
-        np.ascontiguousarray(w.T),
-        b.copy(),
-        scaled[:n_labels] + repeated * np.eye(n_labels, dtype=np.float32),
-        scaled[n_labels : 2 * n_labels].copy(),
-        scaled[2 * n_labels :].copy(),
-        float(described),
-        u.copy(),
-    )
+        return loss + 0.5 * float((self.penalty * theta * theta).sum()), gradient + self.penalty * theta
 
 
-def fit_plain(
-    table: StepTable,
-    inputs: NDArray[np.float32],
-    seed: int,
-    *,
-    rate: float = 1e-2,
-    epochs: int = 30,
-    decay: float = 0.9,
-    weight_decay: float = 1e-5,
-    batch: int = 64,
-) -> PlainHead:
-    """The paper's linear layer by Adam on cross-entropy (appendix C); `inputs` are vectors a row (rows, dimension).
-
-    The paper's rate of 1e-3 for 10 epochs leaves it far from converged, so the baseline gets a setting that converges.
-    """
-    import torch
-
-    # Several threads add floats in another order; one gives the same weights whatever the machine, or the process
-    # before, made of them.
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    torch.manual_seed(seed)
-    target = torch.zeros(len(table), len(table.labels))
-    target[table.target_row, table.target_label] = torch.from_numpy(table.target_share)
-    data, weight = torch.from_numpy(inputs), torch.from_numpy(table.weight)
-    layer = torch.nn.Linear(inputs.shape[1], len(table.labels))
-    optimiser = torch.optim.Adam(layer.parameters(), lr=rate, weight_decay=weight_decay)
-    schedule = torch.optim.lr_scheduler.ExponentialLR(optimiser, decay)
-    for _ in range(epochs):
-        for rows in torch.randperm(len(table)).split(batch):
-            losses = torch.nn.functional.cross_entropy(layer(data[rows]), target[rows], reduction="none")
-            optimiser.zero_grad()
-            (losses * weight[rows]).mean().backward()
-            optimiser.step()
-        schedule.step()
-    torch.set_num_threads(threads)
-    return PlainHead(table.labels, layer.weight.detach().numpy().copy(), layer.bias.detach().numpy().copy())
-
-
-def head_to_dict(head: FactoredHead, fingerprint: str) -> dict[str, Any]:
-    """The head file's content."""
-    return {
-        "encoder": fingerprint,
-        "labels": list(head.labels),
-        "weights": head.weights,
-        "bias": head.bias,
-        "called": head.called,
-        "last": head.last,
-        "count": head.count,
-        "description_weight": head.description_weight,
-        "segment_weights": head.segment_weights,
-    }
-
-
-def plain_to_dict(head: PlainHead, fingerprint: str) -> dict[str, Any]:
-    """A baseline head's file content."""
-    return {"encoder": fingerprint, "labels": list(head.labels), "weights": head.weights, "bias": head.bias}
-
-
-def history_features(table: StepTable, scale: float) -> tuple[sp.csr_matrix, tuple[NDArray[np.intp], NDArray[np.intp]]]:
+def history_features(
+    decisions: Decisions, scale: float
+) -> tuple[sp.csr_matrix, tuple[NDArray[np.intp], NDArray[np.intp]]]:
     """Sparse features of histories, each `scale` (rows, 2·labels + MAX_COUNT + 1): bag of tools called, last tool,
     number of calls; and the bag's positions."""
-    n_labels = len(table.labels)
-    bag = [(row, tool) for row, h in enumerate(table.histories) for tool in sorted(set(h))]
-    last = [(row, n_labels + h[-1]) for row, h in enumerate(table.histories) if h]
-    count = [(row, 2 * n_labels + min(len(h), MAX_COUNT)) for row, h in enumerate(table.histories)]
+    n_labels = len(decisions.labels)
+    bag = [(row, tool) for row, h in enumerate(decisions.histories) for tool in sorted(set(h))]
+    last = [(row, n_labels + h[-1]) for row, h in enumerate(decisions.histories) if h]
+    count = [(row, 2 * n_labels + min(len(h), MAX_COUNT)) for row, h in enumerate(decisions.histories)]
 
     rows, columns = np.array(bag + last + count, np.intp).T
     values = np.full(len(rows), scale, np.float32)
-    features = sp.csr_matrix((values, (rows, columns)), shape=(len(table), 2 * n_labels + MAX_COUNT + 1))
+    features = sp.csr_matrix((values, (rows, columns)), shape=(len(decisions), 2 * n_labels + MAX_COUNT + 1))
     return features, (rows[: len(bag)], columns[: len(bag)])

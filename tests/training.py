@@ -1,0 +1,22 @@
+"""Training sets of few numbers, for fits that are followed by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from edgeret.types import SEGMENTS
+from edgeret_export.fitting.decisions import Decisions
+from edgeret_export.fitting.training_set import Queries, TrainingSet
+
+
+def queries_of(vectors: np.ndarray, n_tools: int = 0) -> Queries:
+    """Queries without parts and descriptions: what is left is plain logistic regression."""
+    n, dimension = vectors.shape
+    return Queries(vectors, np.zeros((n, SEGMENTS, dimension), np.float32), np.zeros((n_tools, dimension), np.float32))
+
+
+def training_of(decisions: Decisions, queries: Queries | np.ndarray, seed: int = 0) -> TrainingSet:
+    """Decisions of plans whose queries have these vectors; the fits look at no demonstration."""
+    if isinstance(queries, np.ndarray):
+        queries = queries_of(queries, len(decisions.labels) - 1)
+    return TrainingSet((), (), decisions, queries, np.zeros(len(queries.vectors), np.intp), seed)
