@@ -1,8 +1,7 @@
 """DTDR-L (the DTDR paper, section 4): query and history to next-tool log-probabilities, by a linear layer.
 
-The factored form is the one that decides: its input is the query's vector beside features of the history, so that the
-query is multiplied once a task and a step only adds a few rows. The plain form is the paper's own (and, trained without
-history, TinyAgent's learned retriever); the benchmarks compare with it.
+The form is factored: its input is the query's vector beside features of the history, so that the query is multiplied
+once a task and a step only adds a few rows. The paper's own form is fitted by the benchmarks, which compare with it.
 """
 
 from __future__ import annotations
@@ -20,7 +19,6 @@ from edgeret.errors import BundleError
 from edgeret.fields import get_number, get_strings
 from edgeret.types import SEGMENTS
 
-PAPER_ROLE, STATIC_ROLE = "head-paper", "head-static"
 PIECE = 400_000
 """Multiplications in one matrix product. Above some 500,000 OpenBLAS packs its operands and wakes its threads, for four
 rows: 1,000 tools took 160 us at once and 41 in pieces (docs/DESIGN.md, decisions)."""
@@ -104,24 +102,6 @@ class FactoredHead:
         return logits
 
 
-class PlainHead:
-    """One linear layer over a vector: the paper's DTDR-L on `E(q + names of h)`, or a static retriever on `E(q)`."""
-
-    def __init__(self, labels: Sequence[str], weights: NDArray[np.float32], bias: NDArray[np.float32]) -> None:
-        """`weights` (labels, dimension), `bias` (labels,)."""
-        self.labels = tuple(labels)
-        self.weights, self.bias = weights, bias
-
-    def log_probabilities(self, vector: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Log-softmax of the layer, float32 (labels,)."""
-        return log_softmax(self.weights @ vector + self.bias)
-
-
-def history_text(query: str, history: Sequence[str]) -> str:
-    """What the paper's form encodes: the query, then the names of the tools called so far."""
-    return " ".join((query, *history))
-
-
 def log_softmax(logits: NDArray[np.float32]) -> NDArray[np.float32]:
     """Log-softmax of a vector, in its own dtype."""
     shifted = logits - logits.max()
@@ -151,17 +131,4 @@ def load_head(bundle: Bundle) -> FactoredHead:
         count,
         get_number(value, "description_weight", -1e4, 1e4, where),
         segment_weights,
-    )
-
-
-def load_plain_head(bundle: Bundle, role: str) -> PlainHead:
-    """One of the bundle's baseline heads (PAPER_ROLE or STATIC_ROLE). Raises BundleError."""
-    where = f"{bundle.path} ({role})"
-    value = bundle.map(role)
-    check_owner(value, bundle.fingerprint(), where)
-    labels = get_strings(value, "labels", where)
-    return PlainHead(
-        labels,
-        get_array(value, "weights", "<f4", (len(labels), None), where),
-        get_array(value, "bias", "<f4", (len(labels),), where),
     )

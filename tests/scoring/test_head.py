@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from edgeret.encoders.base import segment_means
 from edgeret.scoring import head
-from edgeret.scoring.head import FactoredHead, PlainHead, history_text, log_softmax
+from edgeret.scoring.head import FactoredHead, log_softmax
 from edgeret.types import SEGMENTS
 
 L, E = 5, 7
@@ -73,15 +73,6 @@ def test_log_softmax_survives_large_logits() -> None:
     found = log_softmax(np.array([1e4, 0, -1e4], np.float32))
     assert found[0] == pytest.approx(0)
     assert np.isfinite(found).all()
-
-
-def test_plain_head_and_its_text() -> None:
-    head = PlainHead("ab", np.array([[1, 0], [0, 1]], np.float32), np.zeros(2, np.float32))
-    np.testing.assert_allclose(
-        np.exp(head.log_probabilities(np.array([np.log(3), 0], np.float32))), [0.75, 0.25], rtol=1e-6
-    )
-    assert history_text("do it", ("a", "b")) == "do it a b"
-    assert history_text("do it", ()) == "do it"
 
 
 def test_segments_are_unit_means_of_consecutive_words() -> None:

@@ -1,4 +1,4 @@
-"""Fits DTDR-L: the factored head that decides, and the two plain heads that benchmarks compare it with."""
+"""Fits DTDR-L: the factored head that decides."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from edgeret.scoring.head import FactoredHead, PlainHead
+from edgeret.scoring.head import FactoredHead
 from edgeret.types import SEGMENTS
 from edgeret_export.fitting.decisions import StepTable
 
@@ -141,45 +141,6 @@ def fit_factored(table: StepTable, queries: Queries, options: HeadOptions, max_i
     )
 
 
-def fit_plain(
-    table: StepTable,
-    inputs: NDArray[np.float32],
-    seed: int,
-    *,
-    rate: float = 1e-2,
-    epochs: int = 30,
-    decay: float = 0.9,
-    weight_decay: float = 1e-5,
-    batch: int = 64,
-) -> PlainHead:
-    """The paper's linear layer by Adam on cross-entropy (appendix C); `inputs` are vectors a row (rows, dimension).
-
-    The paper's rate of 1e-3 for 10 epochs leaves it far from converged, so the baseline gets a setting that converges.
-    """
-    import torch
-
-    # Several threads add floats in another order; one gives the same weights whatever the machine, or the process
-    # before, made of them.
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    torch.manual_seed(seed)
-    target = torch.zeros(len(table), len(table.labels))
-    target[table.target_row, table.target_label] = torch.from_numpy(table.target_share)
-    data, weight = torch.from_numpy(inputs), torch.from_numpy(table.weight)
-    layer = torch.nn.Linear(inputs.shape[1], len(table.labels))
-    optimiser = torch.optim.Adam(layer.parameters(), lr=rate, weight_decay=weight_decay)
-    schedule = torch.optim.lr_scheduler.ExponentialLR(optimiser, decay)
-    for _ in range(epochs):
-        for rows in torch.randperm(len(table)).split(batch):
-            losses = torch.nn.functional.cross_entropy(layer(data[rows]), target[rows], reduction="none")
-            optimiser.zero_grad()
-            (losses * weight[rows]).mean().backward()
-            optimiser.step()
-        schedule.step()
-    torch.set_num_threads(threads)
-    return PlainHead(table.labels, layer.weight.detach().numpy().copy(), layer.bias.detach().numpy().copy())
-
-
 def head_to_dict(head: FactoredHead, fingerprint: str) -> dict[str, Any]:
     """The head file's content."""
     return {
@@ -193,11 +154,6 @@ def head_to_dict(head: FactoredHead, fingerprint: str) -> dict[str, Any]:
         "description_weight": head.description_weight,
         "segment_weights": head.segment_weights,
     }
-
-
-def plain_to_dict(head: PlainHead, fingerprint: str) -> dict[str, Any]:
-    """A baseline head's file content."""
-    return {"encoder": fingerprint, "labels": list(head.labels), "weights": head.weights, "bias": head.bias}
 
 
 def history_features(table: StepTable, scale: float) -> tuple[sp.csr_matrix, tuple[NDArray[np.intp], NDArray[np.intp]]]:
