@@ -57,7 +57,7 @@ def test_what_runs_on_a_device_needs_nothing_of_the_build_host(tiny: Path, demos
     assert "taskbench" in bench(tmp_path, "fetch")
     tools = tmp_path / "tools.jsonl"
     tools.write_text("".join(json.dumps({"name": t.name, "description": t.description}) + "\n" for t in TOOLS))
-    assert "plans are chains" in bench(tmp_path, "stats", "--tools", tools, "--demos", demos)
+    assert json.loads(bench(tmp_path, "stats", "--tools", tools, "--demos", demos, "--json"))["n_plans"] == 14
 
 
 @pytest.mark.parametrize("command", ["learning", "methods"])
