@@ -31,12 +31,12 @@ FENCE = re.compile(
 LONGEST_S = 900
 SAID: Mapping[str, tuple[str, ...]] = {
     "README.md": ("find_file (", "convert_to_pdf (", "get_contact_email (", "send_mail ("),
-    "docs/tutorial.md": ("calling thermostat-set\ndone", "no tool fits", "notify_phone"),
+    "docs/tutorial.md": ("calling thermostat-set\ndone", "no tool fits", "2  notify_phone"),
     "docs/howto/calls.md": (
         "{'to': ['what get_contact_email returned'], 'attachments': ['what convert_to_pdf returned']}",
     ),
     "docs/howto/thresholds.md": ("because no tool fits", "because unlike the demonstrations", "None True"),
-    "docs/howto/undemonstrated.md": ("without demonstration: 1", "without demonstration: 0", "lock_door"),
+    "docs/howto/undemonstrated.md": ("without demonstration: 1", "None ['<end>", "1  lock_door"),
     "docs/howto/trust.md": ("another bundle than the one asked for",),
 }
 """What a page says that its reader will see."""
