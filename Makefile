@@ -34,7 +34,7 @@ FORGED := 20000
 fuzz: $(VENV)/.dev
 	$(BIN)/python tests/forge_run.py --cases $(FORGED)
 
-# The variable silences mkdocs-material's advertisement of its successor.
+# The variable silences mkdocs-material's advertisement of its successor. With --quiet, --strict would see no warnings.
 SITE := NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 ## check: what CI checks before it runs the tests
@@ -44,7 +44,7 @@ check: $(VENV)/.dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python docs/generate_cli.py --check
-	$(SITE) --quiet
+	$(SITE)
 
 ## docs: write docs/cli.md anew from the parsers
 docs: $(VENV)/.dev
