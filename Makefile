@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 DEMO := build/desktop
 
-.PHONY: demo bench test test-full fuzz check docs clean
+.PHONY: demo bench test test-full fuzz check docs site clean
 
 ## demo: export the desktop example into a bundle and ask it for decisions
 demo: $(VENV)/.export
@@ -34,6 +34,9 @@ FORGED := 20000
 fuzz: $(VENV)/.dev
 	$(BIN)/python tests/forge_run.py --cases $(FORGED)
 
+# The variable silences mkdocs-material's advertisement of its successor. With --quiet, --strict would see no warnings.
+SITE := NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+
 ## check: what CI checks before it runs the tests
 check: $(VENV)/.dev
 	$(BIN)/ruff check .
@@ -41,10 +44,15 @@ check: $(VENV)/.dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python docs/generate_cli.py --check
+	$(SITE)
 
 ## docs: write docs/cli.md anew from the parsers
 docs: $(VENV)/.dev
 	$(BIN)/python docs/generate_cli.py
+
+## site: build/site/index.html, all pages; reads no network, and warnings are errors
+site: $(VENV)/.dev
+	$(SITE)
 
 clean:
 	rm -rf build dist $(VENV) .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -7,6 +7,7 @@ import json
 import re
 import subprocess
 import sys
+import tomllib
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,11 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator, FormatChecker
 
-DESKTOP = Path(__file__).resolve().parents[1] / "examples" / "desktop"
+from edgeret_export import example
+from edgeret_export.cli import main as export_main
+
+ROOT = Path(__file__).resolve().parents[1]
+DESKTOP = ROOT / "examples" / "desktop"
 REFERENCE = re.compile(r"\$out_(\d+)")
 
 
@@ -156,3 +161,51 @@ def test_requests_are_worded_differently() -> None:
     known = {run for row in DEMONSTRATIONS for run in runs(row["query"])}
     for row in REQUESTS:
         assert not runs(row["query"]) & known, row["query"]
+
+
+def write_it(capsys: pytest.CaptureFixture[str], folder: Path) -> dict[str, Any]:
+    assert export_main(["example", str(folder), "--json"]) == 0
+    result = json.loads(capsys.readouterr().out)
+    assert isinstance(result, dict)
+    return result
+
+
+def test_the_command_writes_the_files_and_says_what_to_run_next(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    folder = tmp_path / "new" / "my example"
+    result = write_it(capsys, folder)
+    assert sorted(path.name for path in folder.iterdir()) == sorted(result["files"]) == sorted(example.NAMES)
+    for name in example.NAMES:
+        assert (folder / name).read_bytes() == (DESKTOP / name).read_bytes()
+    assert f"--tools '{folder}/tools.jsonl'" in result["next"][0]
+    assert export_main(["example", str(folder)]) == 0
+    assert result["next"][0] in capsys.readouterr().out
+
+
+def test_the_command_leaves_files_of_others_alone(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "requests.jsonl").write_text("mine")
+    assert export_main(["example", str(tmp_path)]) == 2
+    assert "requests.jsonl: exists already and is not the example's" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["requests.jsonl"]
+    assert (tmp_path / "requests.jsonl").read_text() == "mine"
+
+
+def test_the_command_refuses_a_folder_that_is_a_file(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "taken").write_text("")
+    assert export_main(["example", str(tmp_path / "taken")]) == 2
+    assert "is no folder); give another place with FOLDER" in capsys.readouterr().err
+
+
+def test_the_command_reads_the_installed_files_where_there_are_some(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wheel = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
+    carried = {source: target for source, target in wheel["force-include"].items() if source.startswith("examples/")}
+    assert carried == {f"examples/desktop/{name}": f"edgeret_export/desktop/{name}" for name in example.NAMES}
+    for target in carried.values():
+        (tmp_path / target).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / target).write_text(f"installed {target}")
+    monkeypatch.setattr(example, "files", lambda package: tmp_path / package)
+    write_it(capsys, tmp_path / "out")
+    assert (tmp_path / "out" / "tools.jsonl").read_text() == "installed edgeret_export/desktop/tools.jsonl"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -81,16 +80,6 @@ def test_doctor_is_content_on_the_build_host(real: Path) -> None:
     )
     assert done.returncode == 0, done.stdout
     assert json.loads(done.stdout)["ok"]
-
-
-def test_the_readmes_program_runs(real: Path, tmp_path: Path) -> None:
-    (program,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
-    (tmp_path / "build").mkdir()
-    (tmp_path / "build" / "desktop").symlink_to(real, target_is_directory=True)
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=tmp_path, check=False)
-    first, then = done.stdout.split(" then ")
-    assert first in tool_names(real), done.stderr
-    assert then.strip() in {*tool_names(real), "<end>"}
 
 
 def test_the_same_inputs_give_the_same_bytes(tmp_path: Path) -> None:

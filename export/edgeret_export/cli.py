@@ -13,6 +13,7 @@ from edgeret.errors import InputError
 from edgeret.inputs.demonstrations import read_and_check
 from edgeret.inputs.tools import read_tools
 from edgeret_export.encoders.quantize import PRECISIONS
+from edgeret_export.example import write_example
 from edgeret_export.recipe import read_recipe
 from edgeret_export.sources.cards import DEFAULT_ENCODER, all_cards, check_licence, find_card
 
@@ -59,6 +60,10 @@ def make_parser() -> argparse.ArgumentParser:
         help="accept a model licence with terms of its own",
     )
     add_command(commands, "cards", "List the model cards.", _cards, _print_cards)
+    example = add_command(
+        commands, "example", "Write the desktop example: tools, demonstrations, requests.", _example, _print_example
+    )
+    example.add_argument("folder", nargs="?", default="edgeret-example", metavar="FOLDER", help="default: %(default)s")
     return parser
 
 
@@ -147,3 +152,13 @@ def _print_cards(result: Mapping[str, Any]) -> str:
         [[c["name"], c["kind"], c["licence"], "yes" if c["pinned"] else "no", c["summary"]] for c in result["cards"]],
         ("name", "kind", "licence", "pinned", "summary"),
     )
+
+
+def _example(arguments: argparse.Namespace) -> Mapping[str, Any]:
+    return write_example(Path(arguments.folder))
+
+
+def _print_example(result: Mapping[str, Any]) -> str:
+    build, *then = result["next"]
+    written = f"written  {result['folder']}: {', '.join(result['files'])}"
+    return "\n".join((written, f"next     {build}", *(f"then     {line}" for line in then)))

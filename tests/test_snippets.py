@@ -1,0 +1,131 @@
+"""Runs what README.md and the pages of docs/ tell their readers to run, page by page. Knows nothing of what it does.
+
+A page's blocks of `python` share one namespace, its blocks of `sh` one folder, and they run in the page's order. The
+README and the tutorial come first: what they leave in the folder, the other pages find there. A block that cannot run
+here stands behind `<!-- not run: reason -->`. To run one page by hand, in the current folder:
+
+    python tests/test_snippets.py docs/tutorial.md
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+import edgeret
+
+ROOT = Path(__file__).resolve().parents[1]
+GENERATED = "docs/cli.md"
+FIRST = ("README.md", "docs/tutorial.md")
+FENCE = re.compile(
+    r"^(?:<!-- not run: (?P<reason>.+?) -->\n)?```(?P<language>python|sh)\n(?P<text>.*?)^```$", re.M | re.S
+)
+LONGEST_S = 900
+SAID: Mapping[str, tuple[str, ...]] = {
+    "README.md": ("find_file (", "convert_to_pdf (", "get_contact_email (", "send_mail ("),
+    "docs/tutorial.md": ("calling thermostat-set\ndone", "no tool fits", "2  notify_phone"),
+    "docs/howto/calls.md": (
+        "{'to': ['what get_contact_email returned'], 'attachments': ['what convert_to_pdf returned']}",
+    ),
+    "docs/howto/thresholds.md": ("because no tool fits", "because unlike the demonstrations", "None True"),
+    "docs/howto/undemonstrated.md": ("without demonstration: 1", "None ['<end>", "1  lock_door"),
+    "docs/howto/trust.md": ("another bundle than the one asked for",),
+}
+"""What a page says that its reader will see."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """A block of a page: `line` is its first line in the file, `reason` why it is not run (empty: it is)."""
+
+    line: int
+    language: str
+    text: str
+    reason: str
+
+
+def read_blocks(page: Path) -> list[Block]:
+    """The blocks of `python` and `sh` of a page, in order."""
+    source = page.read_text(encoding="utf-8")
+    return [
+        Block(source.count("\n", 0, m.start("text")) + 1, m["language"], m["text"], m["reason"] or "")
+        for m in FENCE.finditer(source)
+    ]
+
+
+def run_page(page: Path) -> None:
+    """Runs the page's blocks in the current folder; the first that fails ends it with a traceback or its exit code."""
+    namespace: dict[str, object] = {"__name__": "__main__"}
+    for block in read_blocks(page):
+        if block.reason:
+            continue
+        if block.language == "python":
+            # Moved to its own line, so that a traceback names the line of the page.
+            exec(compile("\n" * (block.line - 1) + block.text, str(page), "exec"), namespace)
+        elif code := subprocess.run(["bash", "-euo", "pipefail", "-c", block.text], check=False).returncode:
+            sys.exit(f"{page}:{block.line}: exit code {code}")
+
+
+def run_apart(name: str, folder: Path) -> str:
+    """What a page prints when it is run in `folder`, in a process of its own that finds this environment's commands."""
+    path = os.pathsep.join((str(Path(sys.executable).parent), os.environ.get("PATH", "")))
+    done = subprocess.run(
+        [sys.executable, "-u", __file__, str(ROOT / name)],
+        cwd=folder,
+        env={**os.environ, "PATH": path},
+        capture_output=True,
+        text=True,
+        timeout=LONGEST_S,
+        check=False,
+    )
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+def pages() -> list[str]:
+    """The pages with blocks to run, relative to the checkout."""
+    found = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    return [name for page in found if (name := page.relative_to(ROOT).as_posix()) != GENERATED and read_blocks(page)]
+
+
+@pytest.fixture(scope="session")
+def first(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
+    """The folder in which a reader followed the README and the tutorial, and what they printed."""
+    folder = tmp_path_factory.mktemp("reader")
+    return folder, {name: run_apart(name, folder) for name in FIRST}
+
+
+@pytest.mark.real
+@pytest.mark.parametrize("name", pages())
+def test_every_snippet_of_the_page_runs(name: str, first: tuple[Path, dict[str, str]], tmp_path: Path) -> None:
+    folder, printed = first
+    if name not in FIRST:
+        printed = {name: run_apart(name, Path(shutil.copytree(folder, tmp_path / "reader")))}
+    for words in SAID.get(name, ()):
+        assert words in printed[name]
+
+
+@pytest.mark.parametrize("name", pages())
+def test_no_snippet_is_passed_over_by_its_form_or_without_a_reason(name: str) -> None:
+    source = (ROOT / name).read_text(encoding="utf-8")
+    assert len(re.findall(r"^\s*(?:```|~~~)\s*(?:python|py|sh|bash|shell|console)\b", source, re.M)) == len(
+        read_blocks(ROOT / name)
+    )
+    assert source.count("<!-- not run") == sum(bool(block.reason) for block in read_blocks(ROOT / name))
+
+
+def test_the_reference_has_every_public_name() -> None:
+    described = re.findall(r"^::: edgeret\.(\w+)$", (ROOT / "docs" / "api.md").read_text(encoding="utf-8"), re.M)
+    assert sorted(described) == sorted(set(edgeret.__all__) - {"__version__"})
+
+
+if __name__ == "__main__":
+    run_page(Path(sys.argv[1]))
