@@ -95,7 +95,7 @@ def write(target: Path, fatal_call: int, build: list[str] | None) -> None:
 
     for name in ("fsync", "rename", "unlink", "rmdir"):
         setattr(os, name, deadly(getattr(os, name)))
-    placing._renamed = deadly(placing._renamed)
+    placing.renamed = deadly(placing.renamed)
     if build is not None:
         from edgeret_export.cli import main as export
 

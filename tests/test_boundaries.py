@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 from fresh_environment import make_environment
 
+ROOT = Path(__file__).parents[1]
 HEAVY = ("torch", "sklearn", "scipy", "optimum", "transformers", "sentence_transformers", "edgeret_export", "onnx")
 
 SELECT = """
@@ -102,3 +104,16 @@ def test_the_bare_wheel_carries_cards_types_and_licence_and_names_missing_extras
         assert done.returncode == 2
         assert f"pip install 'edgeret[{extra}]'" in done.stderr
         assert "Traceback" not in done.stderr
+
+
+def test_files_and_functions_stay_short() -> None:
+    long: list[str] = []
+    for folder in ("edgeret", "export", "bench", "tests", "examples", "docs"):
+        for file in sorted((ROOT / folder).rglob("*.py")):
+            source = file.read_text()
+            if source.count("\n") > 400:
+                long.append(f"{file.relative_to(ROOT)} has {source.count(chr(10))} lines")
+            for node in ast.walk(ast.parse(source)):
+                if isinstance(node, ast.FunctionDef) and (node.end_lineno or 0) - node.lineno >= 60:
+                    long.append(f"{file.relative_to(ROOT)}: {node.name}")
+    assert not long

@@ -60,9 +60,9 @@ class Workshop:
             if old is None or _identity(self._place) != old:
                 return False
             check(self._place)  # again, now that no other writer can come between
-            _swap(self.folder, self._place)
+            swap(self.folder, self._place)
             if _identity(self.folder) != old:
-                _swap(self.folder, self._place)
+                swap(self.folder, self._place)
                 return False
             shutil.rmtree(self.folder, ignore_errors=True)
         return True
@@ -151,16 +151,16 @@ def _identity(path: Path) -> tuple[int, int] | None:
 
 def _move_new(source: Path, target: Path) -> None:
     """Renames a folder. Raises FileExistsError if anything stands at the target, however late it came."""
-    if _renamed(source, target, _NO_REPLACE):
+    if renamed(source, target, _NO_REPLACE):
         return
     if os.name == "posix":
         target.mkdir()  # claims the name, or raises; an empty folder can then be renamed over
     source.rename(target)
 
 
-def _swap(folder: Path, place: Path) -> None:
+def swap(folder: Path, place: Path) -> None:
     """Exchanges two folders, in one step where the system can."""
-    if _renamed(folder, place, _EXCHANGE):
+    if renamed(folder, place, _EXCHANGE):
         return
     aside = set_aside(place)
     shutil.rmtree(aside, ignore_errors=True)
@@ -173,7 +173,7 @@ def _swap(folder: Path, place: Path) -> None:
     aside.rename(folder)
 
 
-def _renamed(source: Path, target: Path, how: int) -> bool:
+def renamed(source: Path, target: Path, how: int) -> bool:
     """renameat2; False where system or file system has no such call. Raises OSError."""
     try:
         call = ctypes.CDLL(None, use_errno=True).renameat2

@@ -80,7 +80,7 @@ class OnnxEncoder:
             options.add_free_dimension_override_by_name("sequence_length", self._static)
         self._session = create_session(model, choice, options)
         self.requested = choice.requested
-        self._bound = choice.bound
+        self.bound = choice.bound
         self._inputs = frozenset(i.name for i in self._session.get_inputs())
         outputs = {o.name: o.type for o in self._session.get_outputs()}
         for name in (OUTPUT, TOKENS_OUTPUT):
@@ -177,7 +177,7 @@ class OnnxEncoder:
             inputs["token_type_ids"] = np.zeros(shape, np.int64)
         result: list[NDArray[np.float32]]
         try:
-            if self._bound:
+            if self.bound:
                 # ONNX Runtime then copies once each way, and not node by node.
                 binding = self._session.io_binding()
                 for name, value in inputs.items():

@@ -77,8 +77,8 @@ class Planner:
         self._engine = Engine(str(path), threads, gpu_layers, name)
         self._lock = threading.Lock()
         self._kept: dict[int, list[int]] = {SELECT: [], FILL: []}
-        self._stop = self._engine.tokenize(STOPS[spec.chat], markup=True)
-        if len(self._stop) != 1:
+        self.stop = self._engine.tokenize(STOPS[spec.chat], markup=True)
+        if len(self.stop) != 1:
             raise PlannerError(
                 f"{name or path}: no single token for {STOPS[spec.chat]!r}, which ends an answer in the chat format "
                 f"{spec.chat}; build the bundle with another planner or chat format"
@@ -86,7 +86,7 @@ class Planner:
 
     def count(self, prompt: Prompt) -> tuple[int, int]:
         """Tokens of a prompt's constant and variable part."""
-        constant, variable = self._tokens(prompt)
+        constant, variable = self.tokens(prompt)
         return len(constant), len(variable)
 
     def score(self, prompt: Prompt, answers: Sequence[str]) -> Scores:
@@ -100,7 +100,7 @@ class Planner:
         groups = self._groups(replies)
         likelihood: list[float] = []
         with self._lock:
-            constant, variable = self._tokens(prompt)
+            constant, variable = self.tokens(prompt)
             tokens = constant + variable
             room = max(sum(map(len, group)) for group in groups)
             last, read = self._read(SELECT, tokens, room, max(map(len, replies)))
@@ -118,7 +118,7 @@ class Planner:
         started = perf_counter()
         reply: list[int] = []
         with self._lock, self._engine.grammar(gbnf) as grammar:
-            constant, variable = self._tokens(prompt)
+            constant, variable = self.tokens(prompt)
             tokens = constant + variable
             logits, read = self._read(FILL, tokens, max_tokens, max_tokens)
             finished = False
@@ -137,14 +137,14 @@ class Planner:
     def save(self, prompt: Prompt) -> bytes:
         """Reads the constant part of a selection prompt and gives the cache's state behind it, for `restore`."""
         with self._lock:
-            constant, _ = self._tokens(prompt)
+            constant, _ = self.tokens(prompt)
             self._read(SELECT, constant, 0, 0)
             return self._engine.save(SELECT)
 
     def restore(self, prompt: Prompt, state: bytes) -> bool:
         """Puts back what `save` gave for the same model, prompt and llama.cpp; False if llama.cpp refuses it."""
         with self._lock:
-            constant, _ = self._tokens(prompt)
+            constant, _ = self.tokens(prompt)
             self._reserve(SELECT, len(constant))
             self._forget(SELECT, 0)
             if not self._engine.restore(SELECT, state):
@@ -161,7 +161,7 @@ class Planner:
 
     def _reply(self, answer: str) -> tuple[int, ...]:
         """An answer's tokens with the one that ends it."""
-        tokens = (*self._engine.tokenize(answer[: _TOKEN_BYTES * MAX_ANSWER_TOKENS]), *self._stop)
+        tokens = (*self._engine.tokenize(answer[: _TOKEN_BYTES * MAX_ANSWER_TOKENS]), *self.stop)
         if len(tokens) > MAX_ANSWER_TOKENS:
             raise PlannerError(
                 f"the answer {answer[:40]!r}… has more than {MAX_ANSWER_TOKENS} tokens; give the tool a shorter name"
@@ -180,7 +180,7 @@ class Planner:
             room -= len(reply)
         return groups
 
-    def _tokens(self, prompt: Prompt) -> tuple[list[int], list[int]]:
+    def tokens(self, prompt: Prompt) -> tuple[list[int], list[int]]:
         constant, variable = render(prompt, self.spec.chat)
         size = sum(len(piece.text) for piece in (*constant, *variable))
         if size > _TOKEN_BYTES * self.spec.context:

@@ -191,7 +191,7 @@ def _evaluated(validator: Any, instance: Mapping[str, Any], schema: Any) -> Iter
     yield from (name for name in instance if name not in extra)
     for keyword in ("$ref", "$dynamicRef"):
         if keyword in schema:
-            found = validator._resolver.lookup(schema[keyword])
+            found = validator._resolver.lookup(schema[keyword])  # noqa: SLF001 - it has no other name
             inner = validator.evolve(schema=found.contents, _resolver=found.resolver)
             yield from _evaluated(inner, instance, found.contents)
     branches = [*schema.get("allOf", ()), *schema.get("anyOf", ()), *schema.get("oneOf", ())]

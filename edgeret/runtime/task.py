@@ -14,7 +14,7 @@ from edgeret.planner.arguments import Filled, check_arguments
 from edgeret.planner.chat import Prompt
 from edgeret.planner.filling import fill
 from edgeret.planner.prompts import Masking
-from edgeret.quoting import quoted
+from edgeret.quoting import quoted, suggestion
 from edgeret.runtime.decide import MAX_ASKED, Decider
 from edgeret.runtime.options import COVERAGE, DecideOptions, Policy, PromptOptions, Weighted
 from edgeret.runtime.scorer import History, Request, Scorer
@@ -141,6 +141,10 @@ class Task:
         """Raises InputError for an unknown tool."""
         tool = self._components.tools.get(name) if isinstance(name, str) else None
         if tool is None:
-            shown = quoted(name) if isinstance(name, str) else f"of type {type(name).__name__}"
-            raise InputError(f"unknown tool {shown}; list the bundle's tools with: edgeret inspect")
+            if not isinstance(name, str):
+                raise InputError(
+                    f"unknown tool of type {type(name).__name__}; give the name of one of the bundle's tools"
+                )
+            near = suggestion(name, self._components.tools)
+            raise InputError(f"unknown tool {quoted(name)}; list the bundle's tools with: edgeret inspect{near}")
         return tool

@@ -140,7 +140,7 @@ def load_index(bundle: Bundle, kind: IndexKind = "auto") -> Index:
         return Index(names, vectors)
     if not has_graph:
         raise BundleError(
-            f"{bundle.path}: no HNSW graph in it; load it without index 'hnsw', or build the bundle again with "
+            f"{bundle.path}: no HNSW graph in it; choose another index (--index), or build the bundle again with "
             f"hnsw_from = {len(names)} at most"
         )
     if not hnsw_available():

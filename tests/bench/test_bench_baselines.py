@@ -23,6 +23,7 @@ from edgeret.types import END, Usage
 from edgeret_bench import OTHER_METHODS
 from edgeret_bench.accuracy import next_tool
 from edgeret_bench.accuracy.next_tool import by_length, reliability
+from edgeret_bench.accuracy.retrieval import Bm25
 from edgeret_bench.accuracy.scorers import IDEAL_GRAMMAR, Methods, convolve
 from edgeret_bench.metrics import rank
 
@@ -91,13 +92,13 @@ def test_bm25_finds_tools_by_their_words_even_without_demonstrations(runtime: Ru
     assert ranked(runtime, "bm25", "xyzzy")[-1] == END
 
 
-def test_bm25_reads_each_query_once(runtime: Runtime) -> None:
+def test_bm25_reads_each_query_once(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
     methods = Methods(runtime, 0)
     score, task, other = methods.get("bm25"), runtime.task("play music"), runtime.task("phone")
     asked: list[str] = []
     score(task, FIRST)
-    scores = methods._bm25.scores  # type: ignore[union-attr]
-    methods._bm25.scores = lambda query: (asked.append(query), scores(query))[1]  # type: ignore[method-assign,union-attr]
+    scores = Bm25.scores
+    monkeypatch.setattr(Bm25, "scores", lambda self, query: (asked.append(query), scores(self, query))[1])
     first = score(task, LATER)
     assert asked == []
     assert not np.array_equal(score(other, FIRST), first)

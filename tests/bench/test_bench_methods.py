@@ -88,15 +88,15 @@ def test_contexts_are_counted_by_cluster_and_padded_history() -> None:
     plans = [plan("a", "find_file", "send_mail"), plan("b", "find_file"), plan("c", "send_mail", "find_file")]
     table = number_decisions(plans, TOOLS)
     find, send, end = (table.labels.index(name) for name in ("find_file", "send_mail", "<end>"))
-    scores = methods._counted(table, table, np.zeros(3, np.intp), 1)
+    scores = methods.counted(table, table, np.zeros(3, np.intp), 1)
     # Rows: a's three steps, then b's two, then c's three.
     assert scores[0].tolist() == scores[3].tolist() == scores[5].tolist()
     assert (scores[0, find], scores[0, send], scores[0, end]) == (2, 1, 0)
     assert (scores[1, find], scores[1, send], scores[1, end]) == (0, 1, 2)
-    apart = methods._counted(table, table, np.arange(3), 2)
+    apart = methods.counted(table, table, np.arange(3), 2)
     assert (apart[7, end], apart[7].sum()) == (1, 1)
     known = table.select(table.plan < 2)
-    assert not methods._counted(known, table, np.arange(3), 2)[5:].any()
+    assert not methods.counted(known, table, np.arange(3), 2)[5:].any()
 
 
 def test_what_was_never_seen_is_ranked_by_how_common_a_label_is(runtime: Runtime) -> None:
@@ -114,7 +114,7 @@ def test_the_logistic_head_is_scikit_learns_on_query_and_history(runtime: Runtim
     known = table.select(table.plan < len(TRAIN))
     rows = np.flatnonzero(table.plan >= len(TRAIN))
     learned = table.plan < len(TRAIN)
-    scores = methods._logistic(both.select(learned), both.select(~learned))
+    scores = methods.logistic(both.select(learned), both.select(~learned))
     n = len(table.labels)
 
     def dense(part: Any) -> Any:

@@ -68,7 +68,7 @@ def test_threads_are_swept_over_the_same_queries(tiny_original: Path) -> None:
 def test_systems_take_turns_and_the_first_block_warms_up() -> None:
     asked: list[tuple[str, str]] = []
     systems = {name: lambda query, name=name: asked.append((name, query)) for name in ("a", "b")}
-    found = sweeps._in_turn(systems, QUERIES)
+    found = sweeps.in_turn(systems, QUERIES)
     assert [row["n"] for row in found.values()] == [24, 24]
     assert [name for name, _ in asked[:33]] == ["a"] * 8 + ["b"] * 8 + ["a"] * 8 + ["b"] * 8 + ["a"]
     of = {name: [query for n, query in asked if n == name] for name in systems}
@@ -197,7 +197,7 @@ def test_the_reference_is_the_same_work_every_time() -> None:
 
 def test_the_reference_computes_finite_numbers() -> None:
     work = Reference(1)
-    (out,) = work._session.run(None, work._input)
+    (out,) = work.session.run(None, work.input)
     assert out.shape == (1, reference.TOKENS, reference.WIDTH)
     assert 0.01 < np.abs(out).mean() < 1
 

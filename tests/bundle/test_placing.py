@@ -37,7 +37,7 @@ def beside(target: Path) -> list[str]:
 def system(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """A system that exchanges folders in one call, and one that cannot."""
     if request.param == "aside":
-        monkeypatch.setattr(placing, "_renamed", lambda *_: False)
+        monkeypatch.setattr(placing, "renamed", lambda *_: False)
     return str(request.param)
 
 
@@ -130,7 +130,7 @@ def test_a_folder_reached_through_a_link_is_written_into(tmp_path: Path, system:
 def test_what_a_stranger_puts_there_at_the_last_moment_is_put_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, system: str
 ) -> None:
-    target, swap = tmp_path / "b", placing._swap
+    target, swap = tmp_path / "b", placing.swap
     write(target)
 
     def late(folder: Path, place: Path) -> None:
@@ -140,7 +140,7 @@ def test_what_a_stranger_puts_there_at_the_last_moment_is_put_back(
             (place / "diary").write_text("mine")
         swap(folder, place)
 
-    monkeypatch.setattr(placing, "_swap", late)
+    monkeypatch.setattr(placing, "swap", late)
     with pytest.raises(InputError, match="exists already and is no bundle"):
         write(target, b"new", overwrite=True)
     assert (target / "diary").read_text() == "mine"
@@ -183,7 +183,7 @@ def test_a_failing_exchange_is_one_clear_error(tmp_path: Path, monkeypatch: pyte
     def refuse(*_: object) -> bool:
         raise OSError(errno.EACCES, "Permission denied")
 
-    monkeypatch.setattr(placing, "_renamed", refuse)
+    monkeypatch.setattr(placing, "renamed", refuse)
     with pytest.raises(InputError, match=r"cannot be written \(Permission denied\); nothing was left behind"):
         write(tmp_path / "b")
     assert list(tmp_path.iterdir()) == []

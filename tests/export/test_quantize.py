@@ -92,7 +92,7 @@ def test_outlying_channels_shrink_most(toy: onnx.ModelProto, tokenizer: bytes) -
 
 
 def test_int8_after_smoothing_is_closer_to_fp32(toy: onnx.ModelProto, tokenizer: bytes) -> None:
-    plain = quantize._int8(toy, "avx512_vnni", "")
+    plain = quantize.int8(toy, "avx512_vnni", "")
     smoothed = quantize.convert(toy, "int8", "avx512_vnni", tokenizer, 64, "")
     assert error(smoothed, toy) < 0.5 * error(plain, toy)
     assert error(smoothed, toy) < 0.02

@@ -110,15 +110,15 @@ def _score(runtime: Runtime, split: Split) -> dict[str, Scores]:
     everywhere = np.zeros(len(split.both.demonstrations), np.intp)
     return {
         "random": np.random.default_rng(seed).random(head.shape),
-        "dr": _counted(train.decisions, test.decisions, everywhere, 1),
+        "dr": counted(train.decisions, test.decisions, everywhere, 1),
         "lr": np.stack([static.log_probabilities(queries[plan]) for plan in test.decisions.plan]),
         "dtdr-c": walked,
         "dtdr-l": np.stack([converged.log_probabilities(vector) for vector in asked]),
         "dtdr-l-factored": head,
         "fused": np.stack([fuse(h.copy(), g.copy()) for h, g in zip(head, walked, strict=True)]),
-        "dtdr-c-paper": _counted(train.decisions, test.decisions, _query_clusters(split), PAPER_ORDER),
+        "dtdr-c-paper": counted(train.decisions, test.decisions, _query_clusters(split), PAPER_ORDER),
         "dtdr-l-paper": np.stack([paper.log_probabilities(vector) for vector in asked]),
-        "dtdr-l-logistic": _logistic(written, test),
+        "dtdr-l-logistic": logistic(written, test),
     }
 
 
@@ -134,7 +134,7 @@ def _measure(split: Split, scores: Mapping[str, Scores]) -> dict[str, list[dict[
     }
 
 
-def _counted(known: Decisions, asked: Decisions, clusters: NDArray[np.intp], order: int) -> Scores:
+def counted(known: Decisions, asked: Decisions, clusters: NDArray[np.intp], order: int) -> Scores:
     """How often each label followed the last `order` tools in the plan's cluster; nothing for what was never seen."""
     counts: defaultdict[tuple[int, tuple[int, ...]], dict[int, float]] = defaultdict(lambda: defaultdict(float))
     for row, label, share in zip(
@@ -149,7 +149,7 @@ def _counted(known: Decisions, asked: Decisions, clusters: NDArray[np.intp], ord
     return scores
 
 
-def _logistic(train: TrainingSet, test: TrainingSet) -> Scores:
+def logistic(train: TrainingSet, test: TrainingSet) -> Scores:
     """Scores of scikit-learn's logistic regression on the query's vector beside the head's features of the history."""
     vectors = sp.csr_matrix(train.queries.vectors)
     inputs = [

@@ -39,14 +39,14 @@ class Reference:
         options.intra_op_num_threads = threads
         options.inter_op_num_threads = 1
         options.add_session_config_entry("session.force_spinning_stop", "1")
-        self._session: Any = ort.InferenceSession(reference_model(), options, providers=["CPUExecutionProvider"])
+        self.session: Any = ort.InferenceSession(reference_model(), options, providers=["CPUExecutionProvider"])
         self._work = np.random.default_rng(2).standard_normal((96, WIDTH)).astype(np.float32)
-        self._input = {"x": np.random.default_rng(0).standard_normal((1, TOKENS, WIDTH)).astype(np.float32)}
+        self.input = {"x": np.random.default_rng(0).standard_normal((1, TOKENS, WIDTH)).astype(np.float32)}
 
     def measure(self) -> dict[str, float]:
         """How long each piece took, once, in ms."""
         started = perf_counter()
-        self._session.run(None, self._input)
+        self.session.run(None, self.input)
         encoded = perf_counter()
         product = self._work @ self._work.T
         np.exp(-np.abs(product)).sum()

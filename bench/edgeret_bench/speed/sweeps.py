@@ -25,7 +25,7 @@ SLICE_SECONDS = 1.0
 def threads(path: str, queries: Sequence[str], counts: Sequence[int]) -> dict[str, Any]:
     """First selections by CPU threads: ms. All counts take turns, block by block, so that they share the noise."""
     runtimes = {str(count): edgeret.load(path, threads=count) for count in counts}
-    return _in_turn({name: _select(runtime) for name, runtime in runtimes.items()}, queries)
+    return in_turn({name: _select(runtime) for name, runtime in runtimes.items()}, queries)
 
 
 def providers(path: str, queries: Sequence[str], names: Sequence[str]) -> dict[str, Any]:
@@ -37,7 +37,7 @@ def providers(path: str, queries: Sequence[str], names: Sequence[str]) -> dict[s
         except EdgeretError as error:
             found[name] = {"unavailable": str(error)}
             continue
-        found[name] = _in_turn({name: _select(runtime)}, queries)[name]
+        found[name] = in_turn({name: _select(runtime)}, queries)[name]
     return found
 
 
@@ -91,7 +91,7 @@ def _select(runtime: Runtime) -> Any:
     return lambda query: runtime.task(query).next()
 
 
-def _in_turn(systems: Mapping[str, Any], queries: Sequence[str]) -> dict[str, dict[str, float]]:
+def in_turn(systems: Mapping[str, Any], queries: Sequence[str]) -> dict[str, dict[str, float]]:
     """ms of QUERIES queries by every system, in blocks that take turns; the first block warms up and is not counted."""
     ms: dict[str, list[float]] = {name: [] for name in systems}
     for start in track(range(-BLOCK, QUERIES, BLOCK), ", ".join(systems), 1 + QUERIES // BLOCK):

@@ -19,14 +19,14 @@ class Bystanders:
     """Counts from its making on."""
 
     def __init__(self) -> None:
-        self._before = _counted()
+        self._before = counted()
         self._own = _own_seconds()
         self._started = perf_counter()
 
     def shares(self) -> dict[str, float | None]:
         """Shares of all cores' time since then: `others`, which other programs took, and `stolen`, in which the host
         ran something else although there was work here."""
-        after, seconds = _counted(), perf_counter() - self._started
+        after, seconds = counted(), perf_counter() - self._started
         if self._before is None or after is None or seconds <= 0:
             return {"others": None, "stolen": None}
         cores, busy, stolen = after
@@ -44,7 +44,7 @@ def _own_seconds() -> float:
     return times.user + times.system
 
 
-def _counted() -> tuple[int, float, float] | None:
+def counted() -> tuple[int, float, float] | None:
     """Cores, and seconds since boot, over all of them, that were work and that were stolen."""
     try:
         lines = STAT.read_text().splitlines()

@@ -38,10 +38,10 @@ def convert(model: Any, precision: str, instruction_set: str, tokenizer: bytes, 
     if precision != "int8":
         raise InputError(f"unknown precision '{precision}'; choose one of {', '.join(PRECISIONS)}")
     with quiet():
-        return _int8(smooth(fuse_attention(model), tokenizer, max_tokens), instruction_set, keep)
+        return int8(smooth(fuse_attention(model), tokenizer, max_tokens), instruction_set, keep)
 
 
-def _int8(model: Any, instruction_set: str, keep: str) -> bytes:
+def int8(model: Any, instruction_set: str, keep: str) -> bytes:
     import onnx
     import onnxruntime as ort
     from onnxruntime.quantization import QuantType, quantize_dynamic
