@@ -62,23 +62,7 @@ class OnnxEncoder:
         self._longest = longest = min(spec.max_tokens, self._static or spec.max_tokens)
         tokenizer_file.check(tokenizer, longest, f"{where}: tokenizer")
         onnx_file.check(model, self._static or longest, where)
-        options = ort.SessionOptions()
-        options.intra_op_num_threads = threads
-        options.inter_op_num_threads = 1
-        options.log_severity_level = 3
-        # Worker threads spin while a run lasts and stop with it; left spinning, they took half the speed (and the
-        # battery) from the decisions that follow an encoding.
-        options.add_session_config_entry("session.force_spinning_stop", "1")
-        # Constants would be computed while the session is made, for as long as a forger likes. Our graphs have none
-        # left to compute, and their speed is the same.
-        options.add_session_config_entry("optimization.disable_specified_optimizers", "ConstantFolding")
-        # A graph may name outside files for its weights, found next to the process; none of ours does, so there is
-        # no folder to find them in.
-        options.add_session_config_entry("session.model_external_initializers_file_folder_path", NOWHERE)
-        if self._static is not None:
-            options.add_free_dimension_override_by_name("batch_size", 1)
-            options.add_free_dimension_override_by_name("sequence_length", self._static)
-        self._session = create_session(model, choice, options)
+        self._session = create_session(model, choice, _session_options(ort, threads, self._static))
         self.requested = choice.requested
         self.bound = choice.bound
         self._inputs = frozenset(i.name for i in self._session.get_inputs())
@@ -216,3 +200,23 @@ class OnnxEncoder:
         """Unit vectors of tool texts, float32 (len(texts), dimension)."""
         rows = [self.embed(self.tokenize(self.spec.tool_prefix + text)) for text in texts]
         return np.stack(rows) if rows else np.zeros((0, self.spec.dimension), np.float32)
+
+
+def _session_options(ort: Any, threads: int, static_tokens: int | None) -> Any:
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = threads
+    options.inter_op_num_threads = 1
+    options.log_severity_level = 3
+    # Worker threads spin while a run lasts and stop with it; left spinning, they took half the speed (and the
+    # battery) from the decisions that follow an encoding.
+    options.add_session_config_entry("session.force_spinning_stop", "1")
+    # Constants would be computed while the session is made, for as long as a forger likes. Our graphs have none
+    # left to compute, and their speed is the same.
+    options.add_session_config_entry("optimization.disable_specified_optimizers", "ConstantFolding")
+    # A graph may name outside files for its weights, found next to the process; none of ours does, so there is
+    # no folder to find them in.
+    options.add_session_config_entry("session.model_external_initializers_file_folder_path", NOWHERE)
+    if static_tokens is not None:
+        options.add_free_dimension_override_by_name("batch_size", 1)
+        options.add_free_dimension_override_by_name("sequence_length", static_tokens)
+    return options

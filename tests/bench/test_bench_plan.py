@@ -26,7 +26,7 @@ from edgeret.types import Call, Candidate, Usage
 from edgeret_bench.accuracy import with_llm as plan
 from edgeret_bench.accuracy.rollouts import isomorphic
 from edgeret_bench.accuracy.with_llm import Options
-from edgeret_bench.cli import main, make_parser
+from edgeret_bench.cli import make_parser
 
 _KEYS = """n_plans n_steps dag seed coverage weighted planner unavailable methods by_plan_length by_history
 conformal prompts reuse plans threads device versions"""
@@ -371,30 +371,6 @@ def test_options_that_make_no_sense_are_refused(bare: Runtime) -> None:
     ):
         with pytest.raises(InputError, match=f"^{re.escape(message)}"):
             plan.run(bare, make_demonstrations(1), options)
-
-
-@pytest.fixture
-def demos(tmp_path: Path) -> str:
-    plans = make_demonstrations(1)
-    lines = ({"query": d.query, "calls": [{"tool": c.tool, "arguments": {}} for c in d.calls]} for d in plans)
-    path = tmp_path / "demos.jsonl"
-    path.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
-    return str(path)
-
-
-def test_the_command_prints_json_tables_or_one_line(tiny: Path, demos: str, capsys: pytest.CaptureFixture[str]) -> None:
-    argv = ["plan", str(tiny), "--demos", demos, "--steps", "5", "--plans", "2", "--threads", "1"]
-    assert main([*argv, "--json"]) == 0
-    result = json.loads(capsys.readouterr().out)
-    assert (list(result)[-len(KEYS) - 1 :], result["kind"]) == (["bundle_hash", *KEYS], "plan")
-    assert main(argv) == 0
-    text = capsys.readouterr().out
-    for words in ("fsa by calls of the plan", "coverage", "whole plans", "no planner: this bundle has no planner"):
-        assert words in text
-    assert main([*argv, "--policy", "heads,tails"]) == 2
-    assert "unknown policy 'tails'" in capsys.readouterr().err
-    assert main([*argv, "--policy", "planner"]) == 2
-    assert "this bundle has no planner" in capsys.readouterr().err
 
 
 def test_tables_are_printed_with_a_planner_too(bare: Runtime) -> None:

@@ -1,0 +1,59 @@
+"""Exemplars: which demonstrations a build picks for prompts, and what a reader takes for one."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from conftest import make_demonstrations
+
+from edgeret.errors import BundleError
+from edgeret.planner.exemplars import MAX_EXEMPLARS, parse_exemplars
+from edgeret_export.planner.exemplars import pack_exemplars
+
+
+def test_exemplars_begin_with_constant_ones_and_cover_the_tools() -> None:
+    demonstrations = make_demonstrations()
+    packed = json.loads(pack_exemplars(demonstrations))
+    assert pack_exemplars(demonstrations) == pack_exemplars(list(demonstrations))
+    worked = [[call["tool"] for call in example["calls"]] for example in packed[:2]]
+    assert len(worked[0]) >= 2
+    assert len(set(worked[0])) == len(worked[0])
+    called = {call.tool for d in demonstrations for call in d.calls}
+    assert {call["tool"] for example in packed[2:] for call in example["calls"]} == called
+    assert json.loads(pack_exemplars([d for d in demonstrations if not d.calls])) == []
+
+
+CALL = {"tool": "find_file", "arguments": {"name": "my file"}}
+
+
+@pytest.mark.parametrize(
+    ("examples", "words"),
+    [
+        ({}, "expected a list of at most 65536 exemplars"),
+        ([{}] * (MAX_EXEMPLARS + 1), "expected a list of at most 65536 exemplars"),
+        (["find"], "exemplar 1: expected an object, found str"),
+        ([{"query": "find", "calls": [CALL]}, {"query": 7, "calls": []}], 'exemplar 2: "query" must be a string'),
+        ([{"query": " ", "calls": [CALL]}], 'exemplar 1: "query" is empty'),
+        ([{"query": "x" * 20_001, "calls": [CALL]}], "20001 characters, at most 20000"),
+        ([{"query": "find", "calls": []}], "exemplar 1: no calls"),
+        ([{"query": "find", "calls": {}}], '"calls" must be a list, found dict'),
+        ([{"query": "find", "calls": ["find_file"]}], "exemplar 1: a call must be"),
+        ([{"query": "find", "calls": [CALL] * 257}], "257 calls, at most 256"),
+        ([{"query": "find", "calls": [{"tool": 7}]}], '"tool" must be a string, found int'),
+        ([{"query": "find", "calls": [{"tool": "a\nb"}]}], r"invisible character U\+000A"),
+        (
+            [{"query": "find", "calls": [{"tool": "a", "arguments": ["x"]}]}],
+            '"arguments" must be an object, found list',
+        ),
+        ([{"query": "find", "calls": [{"tool": "a", "arguments": {"x": 1e999}}]}], "not JSON|is not a number"),
+        (b"[" * 100_000, "nested too deeply"),
+        (b"\xff", "codec can't decode"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_examples_that_no_prompt_can_show_are_refused_by_place(examples: Any, words: str) -> None:
+    data = examples if isinstance(examples, bytes) else json.dumps(examples).encode()
+    with pytest.raises(BundleError, match=rf"^b \(exemplars\): .*({words}).*; build the bundle again$"):
+        parse_exemplars(data, "b (exemplars)")
