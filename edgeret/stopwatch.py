@@ -8,22 +8,29 @@ from time import perf_counter
 class Stopwatch:
     """Milliseconds by stage: every moment since the start, or since `resume`, belongs to exactly one of them."""
 
-    __slots__ = ("_last", "ms")
+    __slots__ = ("_marks",)
 
     def __init__(self) -> None:
-        self.ms: dict[str, float] = {}
-        self._last = perf_counter()
+        # Marks are kept and added up later: a lap stands between two stages of a few microseconds.
+        self._marks: list[tuple[str, float]] = [("", perf_counter())]
 
     def resume(self) -> None:
         """Goes on now; what passed since the last lap belongs to nobody."""
-        self._last = perf_counter()
+        self._marks.append(("", perf_counter()))
 
     def lap(self, stage: str) -> None:
         """Gives the time since the last lap to `stage`, which may be met more than once."""
-        now = perf_counter()
-        self.ms[stage] = self.ms.get(stage, 0.0) + (now - self._last) * 1e3
-        self._last = now
+        self._marks.append((stage, perf_counter()))
 
-    def total(self) -> dict[str, float]:
-        """A copy of the stages, in the order they were met, with their sum as `total`."""
-        return {**self.ms, "total": sum(self.ms.values())}
+    def ms(self) -> dict[str, float]:
+        """Milliseconds by stage, in the order they were met, with their sum as `total`; a copy."""
+        found: dict[str, float] = {}
+        total, last = 0.0, 0.0
+        for stage, mark in self._marks:
+            if stage:
+                passed = (mark - last) * 1e3
+                found[stage] = found.get(stage, 0.0) + passed
+                total += passed
+            last = mark
+        found["total"] = total
+        return found

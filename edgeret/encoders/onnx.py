@@ -93,9 +93,8 @@ class OnnxEncoder:
         """Token ids, and whether some were cut off."""
         try:
             encoding = self._tokenizer.encode(text)
-            return np.array(encoding.ids, dtype=np.int64), len(encoding.ids) == self._longest and bool(
-                encoding.overflowing
-            )
+            ids = np.array(encoding.ids, dtype=np.int64)
+            return ids, len(ids) == self._longest and bool(encoding.overflowing)
         except (KeyboardInterrupt, SystemExit):
             raise
         except BaseException as error:  # a Rust panic is no Exception

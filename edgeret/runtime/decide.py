@@ -61,7 +61,7 @@ class Decider:
             abstained=verdict.refusal is not None,
             reason=reason,
             candidates=verdict.candidates,
-            timings_ms=watch.total(),
+            timings_ms=watch.ms(),
             usage=verdict.usage,
         )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from math import isfinite
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -52,6 +53,24 @@ class DecideOptions:
         check_count("k", self.k, optional=True)
         if self.min_probability is not None and not 0 <= _number("min_probability", self.min_probability) <= 1:
             raise InputError(f"min_probability must lie between 0 and 1, found {self.min_probability}")
+
+
+def decide_options(
+    policy: Policy, k: int | None, min_probability: float | None, masking: Masking, weighted: Weighted, coverage: float
+) -> DecideOptions:
+    """The options of a decision, which are the same at most steps, and then not checked again. Raises InputError."""
+    try:
+        return _decide_options(policy, k, min_probability, masking, weighted, coverage)
+    except TypeError:  # what cannot be hashed is no option, and the check says which
+        return DecideOptions(policy, k, min_probability, PromptOptions(masking, weighted, coverage))
+
+
+# Typed, or True would be taken for the 1 that was checked before.
+@lru_cache(maxsize=64, typed=True)
+def _decide_options(
+    policy: Policy, k: int | None, min_probability: float | None, masking: Masking, weighted: Weighted, coverage: float
+) -> DecideOptions:
+    return DecideOptions(policy, k, min_probability, PromptOptions(masking, weighted, coverage))
 
 
 @dataclass(frozen=True, slots=True)

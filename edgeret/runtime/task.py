@@ -16,7 +16,7 @@ from edgeret.planner.filling import fill
 from edgeret.planner.prompts import Masking
 from edgeret.quoting import quoted, suggestion
 from edgeret.runtime.decide import MAX_ASKED, Decider
-from edgeret.runtime.options import COVERAGE, DecideOptions, Policy, PromptOptions, Weighted
+from edgeret.runtime.options import COVERAGE, DecideOptions, Policy, PromptOptions, Weighted, decide_options
 from edgeret.runtime.scorer import History, Request, Scorer
 from edgeret.stopwatch import Stopwatch
 from edgeret.types import Call, Candidate, Decision, Tool, Usage
@@ -95,7 +95,7 @@ class Task:
         Raises InputError for options out of range, whatever the policy, and for "planner" if the bundle has none;
         PlannerError or MissingExtraError for "planner" if it cannot be asked (under "auto" the heads then decide).
         """
-        options = DecideOptions(policy, k, min_probability, PromptOptions(masking, weighted, coverage))
+        options = decide_options(policy, k, min_probability, masking, weighted, coverage)
         self._components.check_process()
         watch = self._unpaid or Stopwatch()
         watch.resume()

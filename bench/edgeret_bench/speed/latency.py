@@ -198,8 +198,9 @@ def _measure(runtime: Runtime, query: str, stages: Mapping[str, list[float]]) ->
     task = runtime.task(query)
     decision = task.next()
     stages["first_select"].append((perf_counter() - started) * 1e3)
+    encoding = watch.ms()
     for stage in ("tokenize", "encode"):
-        stages[stage].append(watch.ms[stage])
+        stages[stage].append(encoding[stage])
     for stage in ("search", "graph", "head", "decide"):
         stages[stage].append(decision.timings_ms.get(stage, 0.0))
     called = next((c.tool for c in decision.candidates if c.tool != END), None)
