@@ -74,14 +74,15 @@ def read_demonstrations(path: str | Path, tools: Collection[str]) -> list[Demons
     return [demonstration for _, demonstration in _placed(Path(path), frozenset(tools))]
 
 
-def read_and_check(path: str | Path, tools: Sequence[Tool]) -> tuple[list[Demonstration], Misfits]:
-    """The same, with a count of the arguments that do not fit their tools' parameters: public data has many, and for
-    the choice of a tool they do no harm."""
+def read_and_check(paths: Sequence[str | Path], tools: Sequence[Tool]) -> tuple[list[Demonstration], Misfits]:
+    """The same of several files, with a count of the arguments that do not fit their tools' parameters: public data has
+    many, and for the choice of a tool they do no harm."""
     by_name, counted = {tool.name: tool for tool in tools}, Misfits()
     found: list[Demonstration] = []
-    for where, demonstration in _placed(Path(path), by_name):
-        counted.check(where, demonstration.calls, by_name)
-        found.append(demonstration)
+    for path in paths:
+        for where, demonstration in _placed(Path(path), by_name):
+            counted.check(where, demonstration.calls, by_name)
+            found.append(demonstration)
     return found, counted
 
 

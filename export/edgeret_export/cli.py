@@ -33,7 +33,13 @@ def make_parser() -> argparse.ArgumentParser:
         metavar="T",
         help="tools: JSONL, OpenAI or Anthropic `tools`, or MCP `tools/list`; may be given several times",
     )
-    build.add_argument("--demos", required=True, metavar="D", help="demonstrations: JSONL")
+    build.add_argument(
+        "--demos",
+        required=True,
+        action="append",
+        metavar="D",
+        help="demonstrations: JSONL; may be given several times",
+    )
     build.add_argument("-o", "--output", required=True, metavar="BUNDLE", help="folder to write; must not exist yet")
     build.add_argument(
         "--encoder", default=DEFAULT_ENCODER, metavar="CARD", help="card name or .toml (default: %(default)s)"
@@ -115,10 +121,11 @@ def _print_build(result: Mapping[str, Any]) -> str:
         f"nDCG@5 {parity['ndcg5_exported']:.4f} (torch {parity['ndcg5_reference']:.4f})",
     ]
     if "note" in held_out:
-        return "\n".join([*lines, f"held out    {held_out['note']}"])
-    top1 = ", ".join(f"{name} {value:.3f}" for name, value in held_out["top1"].items())
-    lines.append(f"held out    top-1 over {held_out['decisions']} decisions: {top1}")
-    lines.append(f"calibration ECE {held_out['ece_calibrated']:.4f} ({held_out['ece_fused']:.4f} before)")
+        lines.append(f"held out    {held_out['note']}; probabilities are guesses: give more demonstrations")
+    else:
+        top1 = ", ".join(f"{name} {value:.3f}" for name, value in held_out["top1"].items())
+        lines.append(f"held out    top-1 over {held_out['decisions']} decisions: {top1}")
+        lines.append(f"calibration ECE {held_out['ece_calibrated']:.4f} ({held_out['ece_fused']:.4f} before)")
     if advice := result.get("planner"):
         worth = f"weight {advice['weight']:g}" if advice["weight"] else "not asked by itself"
         lines.append(f"planner     {worth} after {advice['questions']} questions" + _advice(advice))

@@ -384,3 +384,13 @@ def test_what_two_runs_differ_by_widens_the_interval() -> None:
         expected = np.hypot(np.log(plain[bound] / plain["worse"]), 1.96 * 0.03)
         assert abs(np.log(wide[bound] / wide["worse"])) == pytest.approx(expected)
     assert row(compare(sides[0], sides[0]), "work")["verdict"] == "same"
+
+
+def test_runs_with_other_threads_are_compared_as_they_are() -> None:
+    # On one thread the reference work is slower too; divided by it, a slower run would look like a better one.
+    two, one = noisy(1), noisy(2, slower=1.3, machine=1.0)
+    one["samples"]["reference"]["serial"] = [1.6 * value for value in one["samples"]["reference"]["serial"]]
+    assert row(compare(two, one), "work")["verdict"] == "better"
+    found = compare({**two, "threads": 2}, {**one, "threads": 1})
+    assert row(found, "work")["verdict"] == "regression"
+    assert "other threads, so a slower machine looks like a slower edgeret" in found["warnings"]

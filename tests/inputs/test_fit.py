@@ -76,11 +76,11 @@ def test_misfits_are_counted_and_the_first_is_told_with_its_place(tmp_path: Path
     lines = [json.dumps({"query": "q", "calls": [{"tool": "wake", "arguments": a}]}) for a in arguments]
     path = tmp_path / "d.jsonl"
     path.write_text("\n".join(lines))
-    found, misfits = read_and_check(path, tools)
+    found, misfits = read_and_check([path], tools)
     assert found == read_demonstrations(path, ["wake"])
     assert str(misfits) == (
         "3 arguments of 2 demonstrations do not fit their tools' parameters "
         f'(first: {path}:2: "wake" has no parameter "tiem"; did you mean "time"?)'
     )
     path.write_text(lines[2])
-    assert read_and_check(path, tools)[1].first == f'{path}:1: argument "time" of "wake" must be string, found int'
+    assert read_and_check([path], tools)[1].first == f'{path}:1: argument "time" of "wake" must be string, found int'

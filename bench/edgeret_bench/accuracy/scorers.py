@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeret.bundle import roles
 from edgeret.errors import InputError
 from edgeret.inputs.demonstrations import Step
 from edgeret.inputs.tool_text import tool_text
@@ -101,7 +102,7 @@ class Methods:
 
     def _words(self, task: Task, step: Step) -> NDArray[np.floating]:
         if self._bm25 is None:
-            form = str(self._runtime.manifest.info["recipe"]["tool_text"])
+            form = str(self._runtime.manifest.info[roles.INFO_RECIPE]["tool_text"])
             self._bm25 = Bm25([tool_text(tool, form) for tool in self._runtime.tools.values()])
         bm25 = self._bm25
         return self._by_tool(task, self._once_a_task("bm25", task, lambda: bm25.scores(task.query)))

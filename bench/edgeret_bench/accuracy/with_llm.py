@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from edgeret.bundle import roles
 from edgeret.cli.doctor import device, versions
 from edgeret.cli.progress import track
 from edgeret.errors import InputError, MissingExtraError, PlannerError
@@ -188,7 +189,7 @@ def _planner(runtime: Runtime) -> dict[str, Any] | None:
     """What the manifest says of the planner, and what its word was found to be worth; None without one."""
     if not runtime.components.planner.exists:
         return None
-    told = runtime.manifest.info.get("planner", {})
+    told = runtime.manifest.info.get(roles.INFO_PLANNER, {})
     return {**told.get("spec", {}), **runtime.components.reranking.to_dict()}
 
 

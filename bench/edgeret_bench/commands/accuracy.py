@@ -103,7 +103,7 @@ def _add_retrieval(commands: Any) -> None:
     search = add_benchmark(
         commands, "retrieval", "Quality of tool search by a query's words.", _retrieval, extra=FITTING
     )
-    search.add_argument("--tools", required=True, metavar="T")
+    search.add_argument("--tools", required=True, action="append", metavar="T", help="may be given several times")
     search.add_argument("--queries", required=True, metavar="Q", help='JSONL of {"id", "query", "tools"}')
     search.add_argument("--encoder", default=DEFAULT_ENCODER, metavar="CARD", help="default: %(default)s")
     search.add_argument("--precision", choices=PRECISIONS, default="fp32", help="of the encoder (default: %(default)s)")
@@ -168,7 +168,7 @@ def _retrieval(arguments: argparse.Namespace) -> Mapping[str, Any]:
     from edgeret_bench.accuracy import retrieval
     from edgeret_export.encoders.export import export_encoder
 
-    tools = read_tools(arguments.tools)
+    tools = read_tools(*arguments.tools)
     queries = read_queries(arguments.queries, [tool.name for tool in tools])
     exported = export_encoder(find_card(arguments.encoder), arguments.precision, arguments.offline)
     encoder = OnnxEncoder(

@@ -26,7 +26,7 @@ def add_commands(commands: Any) -> None:
         "--allow-unpinned", action="store_true", help="take files of which no hash is known; theirs is printed and kept"
     )
     stats = add_benchmark(commands, "stats", "Figures of a set of plans.", _stats)
-    stats.add_argument("--tools", required=True, metavar="T")
+    stats.add_argument("--tools", required=True, action="append", metavar="T", help="may be given several times")
     stats.add_argument("--demos", required=True, metavar="D", help="demonstrations: JSONL")
 
 
@@ -94,5 +94,5 @@ def _print(result: Mapping[str, Any]) -> str:
 def _stats(arguments: argparse.Namespace) -> Mapping[str, Any]:
     from edgeret_bench.datasets.stats import statistics
 
-    tools = read_tools(arguments.tools)
+    tools = read_tools(*arguments.tools)
     return statistics(tools, read_demonstrations(arguments.demos, [tool.name for tool in tools]))

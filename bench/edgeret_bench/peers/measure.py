@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from edgeret.bundle import roles
 from edgeret.cli.doctor import device, versions
 from edgeret.cli.progress import say, track
 from edgeret.errors import CheckFailedError, EdgeretError, InputError, MissingExtraError
@@ -69,7 +70,7 @@ def run(
     names = list(PEERS if peers is None else dict.fromkeys(peers))
     kinds = {name: peer_class(name) for name in names}
     relevant = _relevant(queries, tools)
-    form = runtime.manifest.info["recipe"]["tool_text"]
+    form = runtime.manifest.info[roles.INFO_RECIPE]["tool_text"]
     texts = [tool_text(tool, form) for tool in tools]
     unavailable: dict[str, str] = {}
     with ExitStack() as stack:
@@ -91,7 +92,7 @@ def run(
         "k": K,
         "tool_text": form,
         "encoder": {
-            "card": runtime.manifest.info["encoder"].get("card"),
+            "card": runtime.manifest.info[roles.INFO_ENCODER].get("card"),
             "precision": runtime.components.encoder.spec.precision,
         },
         "peers_model": DEFAULT_ENCODER,

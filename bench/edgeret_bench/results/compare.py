@@ -104,7 +104,16 @@ def _pair(
             "a result without its samples cannot be compared; it was made with --no-samples, or its kind "
             f"('{kind}') keeps none"
         )
-    return first, second
+    if _other_setting(before, after) is None:
+        return first, second
+    # The reference work ran in each run's own setting, and would divide the difference out.
+    bare = ({k: v for k, v in side.items() if k != "reference"} for side in (first, second))
+    return next(bare), next(bare)
+
+
+def _other_setting(before: Mapping[str, Any], after: Mapping[str, Any]) -> str | None:
+    """What the two runs computed with that differs: threads or providers; None if both agree."""
+    return next((key for key in ("threads", "providers") if before.get(key) != after.get(key)), None)
 
 
 def _samples(result: Mapping[str, Any]) -> Mapping[str, Any] | None:
@@ -303,5 +312,7 @@ def _warnings(
         if taken is not None and taken > BUSY:
             found.append(f"other programs took {taken:.0%} of the CPU during the {which} run; measure when it is idle")
     if first["unit"] == "ms" and any(_common_piece(name, first, second) is None for name in first["series"]):
-        found.append("no reference workload in one of them, so a slower machine looks like a slower edgeret")
+        setting = _other_setting(before, after)
+        why = "no reference workload in one of them" if setting is None else f"other {setting}"
+        found.append(f"{why}, so a slower machine looks like a slower edgeret")
     return found
