@@ -17,6 +17,8 @@ from edgeret_bench.results.files import read_result
 from edgeret_bench.results.report import write_report
 
 METHODS = ",".join((*NEXT_TOOL_METHODS, "similarity", "bm25", "tool-graph"))
+FITTING = ("methods", "learning")
+"""Parts that fit heads anew."""
 SUSTAINED_SECONDS = 15
 REPORT = "report.html"
 
@@ -24,14 +26,15 @@ REPORT = "report.html"
 def choose(only: Sequence[str], skip: Sequence[str], trained: bool) -> list[str]:
     """The parts to run, in the order of SUITE_PARTS: those named in `only` (empty: all) but for those in `skip`.
 
-    Learning needs `trained`, the demonstrations of the build. Raises InputError for an unknown part, or for none.
+    Parts that fit heads anew need `trained`, the demonstrations of the build. Raises InputError for an unknown part, or
+    for none.
     """
     for name in (*only, *skip):
         if name not in SUITE_PARTS:
             raise InputError(f"unknown part '{name}' of the suite; choose among: {', '.join(SUITE_PARTS)}")
-    if "learning" in only and not trained:
-        raise InputError("part 'learning' needs --train, the demonstrations of the build")
-    left = [p for p in SUITE_PARTS if p in (only or SUITE_PARTS) and p not in skip and (trained or p != "learning")]
+    if not trained and (unfit := [name for name in FITTING if name in only]):
+        raise InputError(f"part '{unfit[0]}' needs --train, the demonstrations of the build")
+    left = [p for p in SUITE_PARTS if p in (only or SUITE_PARTS) and p not in skip and (trained or p not in FITTING)]
     if "latency" in skip and SWEEPS in left:
         left.remove(SWEEPS)  # they are measured with latency
     if not left:
@@ -85,7 +88,7 @@ def _commands(bundle: str, demos: str, train: str | None, queries: Path, parts: 
         "peers": timed,
         "latency": [*timed, *(sweeps if SWEEPS in parts else ())],
         "scaling": [],
-        "learning": [bundle, "--train", str(train), "--demos", demos],
+        **{name: [bundle, "--train", str(train), "--demos", demos] for name in FITTING},
     }
     wanted = {"latency" if part == SWEEPS else part for part in parts}
     return {name: options for name, options in everything.items() if name in wanted}

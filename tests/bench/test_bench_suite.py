@@ -21,7 +21,7 @@ from edgeret_bench.peers import measure
 from edgeret_bench.results.files import read_result
 from edgeret_bench.speed import latency, scaling, sweeps
 
-ALL = ["next-tool", "plan", "peers", "latency", "scaling", "learning"]
+ALL = ["next-tool", "plan", "peers", "latency", "scaling", "methods", "learning"]
 COLD = ("load_ms", "rss_mb", "rss_after_answer_mb", "peak_rss_mb")
 
 
@@ -167,7 +167,7 @@ def test_without_any_result_there_is_no_report_and_the_suite_fails(demos: Path, 
 
     found = run(tmp_path / "out", demos, never)
     assert (found["ok"], found["results"], "report" in found) == (False, [], False)
-    assert list(found["unavailable"]) == ALL[:-1]  # learning needs what it was trained on
+    assert list(found["unavailable"]) == ALL[:-2]  # methods and learning need what it was trained on
     assert not (tmp_path / "out" / "report.html").exists()
 
 
