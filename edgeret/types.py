@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, astuple, dataclass, field
 from typing import Any, Literal, NamedTuple
 
 START = "<start>"
@@ -59,6 +59,10 @@ class Usage:
     tokens_evaluated: int
     tokens_reused: int
     ms: float
+
+    def __add__(self, other: Usage) -> Usage:
+        """What both cost together."""
+        return Usage(*(mine + theirs for mine, theirs in zip(astuple(self), astuple(other), strict=True)))
 
 
 @dataclass(frozen=True, slots=True)

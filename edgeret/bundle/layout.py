@@ -106,5 +106,5 @@ def check_name(name: str, where: str) -> None:
         raise BundleError(f"{where}: {name[:120]!r} is no file name that a bundle may hold; {REBUILD}")
 
 
-_MAX_TEXT: Mapping[str, int] = {"name": 100, "role": 100, "sha256": 64, "licence": 500, "source": 2_000}
+MAX_TEXT: Mapping[str, int] = {"name": 100, "role": 100, "sha256": 64, "licence": 500, "source": 2_000}
 """Characters of an entry's texts at most."""

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, BinaryIO
 
 import msgpack
@@ -22,7 +23,6 @@ from edgeret.bundle import roles
 from edgeret.bundle.codec import unpack
 from edgeret.bundle.folder import Folder, in_folder
 from edgeret.bundle.layout import (
-    _MAX_TEXT,
     BLOCK,
     FORMAT_VERSION,
     LARGE_ROLES,
@@ -32,6 +32,7 @@ from edgeret.bundle.layout import (
     MAX_FILES,
     MAX_MANIFEST_BYTES,
     MAX_ROLE_BYTES,
+    MAX_TEXT,
     REBUILD,
     FileEntry,
     Manifest,
@@ -195,16 +196,16 @@ def _manifest(folder: Folder, content_hash: str | None) -> Manifest:
     names = {f.name.lower() for f in files}
     if len(names) != len(files) or len({f.role for f in files}) != len(files):
         raise BundleError(f"{where}: lists a file or a role twice; {REBUILD}")
-    return Manifest(version, digest.hex(), files, get(value, "info", dict, where))
+    return Manifest(version, digest.hex(), files, MappingProxyType(get(value, "info", dict, where)))
 
 
 def _entry(value: Any, where: str) -> FileEntry:
     if not isinstance(value, dict):
         raise BundleError(f"{where}: a file entry is not a map; {REBUILD}")
-    texts = {key: get(value, key, str, where) for key in _MAX_TEXT}
+    texts = {key: get(value, key, str, where) for key in MAX_TEXT}
     size = get(value, "size", int, where)
     check_name(texts["name"], where)
-    long = next((key for key, limit in _MAX_TEXT.items() if len(texts[key]) > limit), None)
+    long = next((key for key, limit in MAX_TEXT.items() if len(texts[key]) > limit), None)
     if long is not None:
         raise BundleError(f'{where}: "{long}" of {texts["name"]} has {len(texts[long])} characters; {REBUILD}')
     if not 0 <= size <= MAX_ROLE_BYTES.get(texts["role"], MAX_FILE_BYTES):

@@ -11,7 +11,17 @@ from pathlib import Path
 from typing import Any
 
 from edgeret.bundle.codec import pack
-from edgeret.bundle.layout import BLOCK, FORMAT_VERSION, MANIFEST, FileEntry, check_name, manifest_digest, wrap
+from edgeret.bundle.layout import (
+    BLOCK,
+    FORMAT_VERSION,
+    MANIFEST,
+    MAX_FILE_BYTES,
+    MAX_ROLE_BYTES,
+    FileEntry,
+    check_name,
+    manifest_digest,
+    wrap,
+)
 from edgeret.bundle.placing import one_at_a_time, workshop
 from edgeret.bundle.reader import read_manifest, unlisted
 from edgeret.errors import BundleError, InputError
@@ -76,6 +86,7 @@ class BundleWriter:
     def add(self, name: str, role: str, data: bytes, licence: str, source: str) -> FileEntry:
         """Writes one file and flushes it to disk."""
         check_name(name, str(self.folder))
+        _check_size(role, len(data))
         entry = FileEntry(name, role, len(data), hashlib.sha256(data).hexdigest(), licence, source)
         _write_flushed(self.folder / name, data)
         self.entries.append(entry)
@@ -84,6 +95,7 @@ class BundleWriter:
     def add_file(self, name: str, role: str, file: Path, licence: str, source: str) -> FileEntry:
         """Copies a file that is too large to hold in memory, and flushes the copy to disk."""
         check_name(name, str(self.folder))
+        _check_size(role, file.stat().st_size)
         digest, size = hashlib.sha256(), 0
         with file.open("rb") as stream, (self.folder / name).open("xb") as copy:
             while block := stream.read(BLOCK):
@@ -100,6 +112,15 @@ class BundleWriter:
         body = pack({"files": [asdict(e) for e in sorted(self.entries, key=lambda e: e.name)], "info": info})
         _write_flushed(self.folder / MANIFEST, wrap(FORMAT_VERSION, body))
         return manifest_digest(FORMAT_VERSION, body).hex()
+
+
+def _check_size(role: str, size: int) -> None:
+    """Raises InputError for a file that no reader would take."""
+    limit = MAX_ROLE_BYTES.get(role, MAX_FILE_BYTES)
+    if size > limit:
+        raise InputError(
+            f"the file with the role {role} would have {size} bytes, at most {limit} are read; use fewer tools"
+        )
 
 
 def _write_flushed(file: Path, data: bytes) -> None:

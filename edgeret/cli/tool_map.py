@@ -38,12 +38,12 @@ Box = tuple[float, float, float, float]
 
 @dataclass(frozen=True, slots=True)
 class Dot:
-    """A tool; `novel` if no demonstration calls it."""
+    """A tool; `unseen` if no demonstration calls it."""
 
     name: str
     x: float
     y: float
-    novel: bool
+    unseen: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,8 +13,8 @@ from edgeret.inputs.hygiene import check_name
 from edgeret.inputs.jsonl import decode
 from edgeret.types import Call, Candidate
 
-MAX_EXEMPLARS = 65_536
-"""In a bundle: four for each of 16,000 tools."""
+MAX_EXEMPLARS, MAX_BYTES = 65_536, 4 << 20
+"""In a bundle; some 250 bytes are usual, which makes 16,000."""
 CONSTANT = 2
 """Exemplars at the front of a bundle's list that stand in every selection prompt."""
 USES_SHOWN = 3
@@ -72,6 +73,21 @@ class Exemplars:
 
         calling = [e for e in self.all if any(c.tool == tool and c.arguments for c in e.calls)]
         return sorted(sorted(calling, key=likeness, reverse=True)[:USES_SHOWN], key=likeness)
+
+
+def pack_exemplars(exemplars: Sequence[Exemplar]) -> bytes:
+    """The JSON of a file with the role `exemplars`: as many of them, from the first on, as a reader takes."""
+    entries, room = [], MAX_BYTES - 2
+    for exemplar in exemplars[:MAX_EXEMPLARS]:
+        calls = [{"tool": call.tool, "arguments": dict(call.arguments)} for call in exemplar.calls]
+        entry = json.dumps(
+            {"query": exemplar.query, "calls": calls}, ensure_ascii=False, separators=(",", ":")
+        ).encode()
+        room -= len(entry) + 1
+        if room < 0:
+            break
+        entries.append(entry)
+    return b"[" + b",".join(entries) + b"]"
 
 
 def parse_exemplars(data: bytes, where: str) -> tuple[Exemplar, ...]:

@@ -39,10 +39,12 @@ def fill(
         gbnf, tries = grammar(tool.parameters, query, len(calls)), 1
     except UnsupportedSchemaError:
         gbnf, tries = _ANY_OBJECT, 2
-    filled, usage = Filled({}, required(tool.parameters), ()), None
+    filled = Filled({}, required(tool.parameters), ())
+    usage: Usage | None = None
     wrong: tuple[str, ...] = ()
     for _ in range(tries):
-        text, _, usage = planner.get().write(filling_prompt(tool, query, calls, shown, wrong), gbnf)
+        text, _, cost = planner.get().write(filling_prompt(tool, query, calls, shown, wrong), gbnf)
+        usage = cost if usage is None else usage + cost
         filled, checked = _settled(text, tool, len(calls))
         if not checked or not (filled.missing or filled.problems):
             break

@@ -47,7 +47,7 @@ class LazyPlanner:
             )
         with self._lock:
             if self._problem is not None:
-                raise self._problem
+                raise self._problem.with_traceback(None)  # or every refusal would lengthen it
             if self._planner is None:
                 try:
                     self._planner = self._load()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from edgeret.bundle import roles
 from edgeret.bundle.codec import unpack_json
@@ -75,8 +76,8 @@ class Components:
 def load_components(path: str | Path, options: LoadOptions) -> Components:
     """The components of the bundle at `path`; every file is verified before anything parses it. Raises BundleError,
     InputError, ProviderError or MissingExtraError."""
-    bundle = open_bundle(path, content_hash=options.content_hash)
     choice = choose(options.providers, options.allow_fallback, options.provider_options or {})
+    bundle = open_bundle(path, content_hash=options.content_hash)
     threads = options.threads or available_cpus()
     planner, reranking = _load_planner(bundle, threads, options)
     exemplars = bundle.read(roles.EXEMPLARS) if bundle.manifest.file(roles.EXEMPLARS) else b"[]"
@@ -88,7 +89,7 @@ def load_components(path: str | Path, options: LoadOptions) -> Components:
         graph=load_graph(bundle),
         head=load_head(bundle),
         calibration=Calibration(load_calibration(bundle)),
-        tools=load_tools(bundle),
+        tools=MappingProxyType(load_tools(bundle)),
         planner=planner,
         reranking=reranking,
         exemplars=Exemplars(exemplars, f"{bundle.path} ({roles.EXEMPLARS})"),

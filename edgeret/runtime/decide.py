@@ -5,10 +5,11 @@ Knows nothing of how anything is scored, encoded or worded.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
-from edgeret.errors import MissingExtraError, PlannerError
+from edgeret.errors import BundleError, MissingExtraError, PlannerError
 from edgeret.planner.chat import Prompt
 from edgeret.planner.prompts import selection_prompt, wants_weights
 from edgeret.planner.reranker import rerank
@@ -106,7 +107,8 @@ class Decider:
             mask = self.mask(request.ranked(probabilities, MAX_ASKED), coverage)
             if len(mask) > 1:
                 among = f"the {len(mask)} candidates that a coverage of {coverage:.0%} needs"
-                self._rerank(verdict, mask, among, self.prompt(request, history, mask, options.prompt), watch)
+                ask = partial(self.prompt, request, history, mask, options.prompt)
+                self._rerank(verdict, mask, among, ask, watch)
             else:
                 unasked = "only one candidate is left"
         if unasked is not None and self._components.planner.exists:
@@ -125,7 +127,7 @@ class Decider:
         if self.unasked() is None and verdict.candidates[0].probability < reranking.ask_below:
             mask = request.by_description(MAX_ASKED)
             among = f"the {len(mask)} nearest by description"
-            self._rerank(verdict, mask, among, self.prompt(request, history, mask, options.prompt), watch)
+            self._rerank(verdict, mask, among, partial(self.prompt, request, history, mask, options.prompt), watch)
         best = verdict.candidates[0]
         floor = parameters.min_probability if options.min_probability is None else options.min_probability
         if not best.probability >= max(floor, SEARCH_FLOOR):
@@ -138,6 +140,7 @@ class Decider:
     def _by_planner(self, request: Request, history: History, options: DecideOptions, watch: Stopwatch) -> _Verdict:
         """The planner's word alone, among the mask (hard) or all candidates."""
         planner = self._components.planner.get()
+        watch.lap("planner")
         masking, coverage = options.prompt.masking, options.prompt.coverage
         ranked = request.ranked(request.probabilities(history, watch), None)
         mask = self.mask(ranked, coverage)
@@ -148,25 +151,26 @@ class Decider:
         prompt = self.prompt(request, history, mask, options.prompt)
         watch.lap("decide")
         try:
-            advised, usage = rerank(planner, prompt, asked, self._components.reranking, alone=True)
+            reranked, usage = rerank(planner, prompt, asked, self._components.reranking, alone=True)
         finally:
             watch.lap("planner")
         reason = f"the planner's choice among {len(asked)} candidates (masking {masking})"
-        return _Verdict("planner", _put_first(advised, ranked)[: options.k], reason, usage)
+        return _Verdict("planner", _put_first(reranked, ranked)[: options.k], reason, usage)
 
     def _rerank(
-        self, verdict: _Verdict, mask: Sequence[Candidate], among: str, prompt: Prompt, watch: Stopwatch
+        self, verdict: _Verdict, mask: Sequence[Candidate], among: str, prompt: Callable[[], Prompt], watch: Stopwatch
     ) -> None:
         """Lets the planner advise on the mask; if it cannot be asked, what was found stays, and the reason says so."""
         reranking = self._components.reranking
         watch.lap("decide")
         try:
-            advised, verdict.usage = rerank(self._components.planner.get(), prompt, mask, reranking, alone=False)
-        except (PlannerError, MissingExtraError) as error:
+            planner = self._components.planner.get()
+            reranked, verdict.usage = rerank(planner, prompt(), mask, reranking, alone=False)
+        except (BundleError, PlannerError, MissingExtraError) as error:
             verdict.reason += f"; the planner could not be asked: {error}"
         else:
             verdict.source = "planner"
-            verdict.candidates = _put_first(advised, verdict.candidates)[: len(verdict.candidates)]
+            verdict.candidates = _put_first(reranked, verdict.candidates)[: len(verdict.candidates)]
             verdict.reason += f", and the planner's advice (weight {reranking.weight:g}) on {among}"
         finally:
             watch.lap("planner")
@@ -181,7 +185,7 @@ class Decider:
         return None
 
 
-def _put_first(advised: Sequence[Candidate], others: Sequence[Candidate]) -> tuple[Candidate, ...]:
+def _put_first(asked: Sequence[Candidate], others: Sequence[Candidate]) -> tuple[Candidate, ...]:
     """The candidates that were asked about, then those that were not."""
-    names = {candidate.tool for candidate in advised}
-    return (*advised, *(candidate for candidate in others if candidate.tool not in names))
+    names = {candidate.tool for candidate in asked}
+    return (*asked, *(candidate for candidate in others if candidate.tool not in names))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from math import isfinite
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -19,7 +18,9 @@ Policy = Literal["auto", "heads", "planner"]
 POLICIES: tuple[Policy, ...] = get_args(Policy)
 Weighted = Literal["auto", "yes", "no"]
 COVERAGE = 0.95
-MAX_THREADS = 4096
+MAX_THREADS, MAX_LAYERS = 4096, 1 << 20
+MAX_NUMBER = 1e300
+"""Beyond, a number is no option; Python's own can be too long to be written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,14 +94,17 @@ class LoadOptions:
         if not isinstance(names, Sequence) or not all(isinstance(name, str) for name in names):
             raise InputError(f"providers must be names such as 'cpu', found {_shown(self.providers)}")
         options = {} if self.provider_options is None else self.provider_options
-        if not isinstance(options, Mapping) or not all(isinstance(value, Mapping) for value in options.values()):
+        sound = isinstance(options, Mapping) and all(isinstance(name, str) for name in options)
+        if not sound or not all(isinstance(value, Mapping) for value in options.values()):
             raise InputError("provider_options must be a mapping from a provider's name to its options")
+        if not isinstance(self.allow_fallback, bool):
+            raise InputError(f"allow_fallback must be True or False, found {_shown(self.allow_fallback)}")
         check_count("threads", self.threads, MAX_THREADS, optional=True)
         check_count("static_tokens", self.static_tokens, MAX_TOKENS, optional=True)
-        if type(self.gpu_layers) is not int or self.gpu_layers < -1:
+        if type(self.gpu_layers) is not int or not -1 <= self.gpu_layers <= MAX_LAYERS:
             raise InputError(f"gpu_layers must be a whole number from -1 (all layers), found {_shown(self.gpu_layers)}")
-        if not isinstance(self.state_folder, str | Path | None):
-            raise InputError(f"state_folder must be a path, found {_shown(self.state_folder)}")
+        if self.state_folder is not None:
+            check_path("state_folder", self.state_folder)
         if self.content_hash is not None and not isinstance(self.content_hash, str):
             raise InputError(f"content_hash must be hexadecimal digits, found {_shown(self.content_hash)}")
         _choice("index", self.index, INDEX_KINDS)
@@ -110,9 +114,17 @@ def check_count(name: str, value: object, most: int | None = None, *, optional: 
     """Raises InputError unless the value is a whole number from 1 to `most`, or None where that is `optional`."""
     if value is None and optional:
         return
-    if type(value) is not int or value < 1 or (most is not None and value > most):
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise InputError(f"{name} must be a whole number, found {_shown(value)}")
+    if value < 1 or (most is not None and value > most):
         bound = "" if most is None else f" and at most {most}"
         raise InputError(f"{name} must be at least 1{bound}, found {_shown(value)}")
+
+
+def check_path(name: str, value: object) -> None:
+    """Raises InputError unless the value can be a path."""
+    if not isinstance(value, str | Path) or not str(value) or "\0" in str(value):
+        raise InputError(f"{name} must be a path, found {_shown(value)}")
 
 
 def _choice(name: str, value: object, known: Sequence[str]) -> None:
@@ -121,7 +133,7 @@ def _choice(name: str, value: object, known: Sequence[str]) -> None:
 
 
 def _number(name: str, value: object) -> float:
-    if not isinstance(value, int | float) or isinstance(value, bool) or not isfinite(value):
+    if not isinstance(value, int | float) or isinstance(value, bool) or not -MAX_NUMBER < value < MAX_NUMBER:
         raise InputError(f"{name} must be a number, found {_shown(value)}")
     return value
 
@@ -130,4 +142,5 @@ def _shown(value: object) -> str:
     """The value itself where it is short and plain, else what it is."""
     if isinstance(value, str):
         return quoted(value)
-    return str(value) if isinstance(value, int | float | None) else f"{type(value).__name__}"
+    plain = isinstance(value, float | None) or (isinstance(value, int) and abs(value) < MAX_NUMBER)
+    return str(value) if plain else type(value).__name__

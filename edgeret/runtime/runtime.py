@@ -5,19 +5,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from edgeret.bundle.layout import Manifest
-from edgeret.errors import InputError
+from edgeret.errors import InputError, MissingExtraError, PlannerError
 from edgeret.inputs.query import check_query
 from edgeret.quoting import quoted
 from edgeret.runtime import plan as planning
 from edgeret.runtime.components import Components, load_components
 from edgeret.runtime.decide import Decider
-from edgeret.runtime.options import DecideOptions, LoadOptions, Policy, check_count
+from edgeret.runtime.options import DecideOptions, LoadOptions, Policy, check_count, check_path
 from edgeret.runtime.scorer import Scorer
 from edgeret.runtime.task import Task
 from edgeret.scoring.index import IndexKind
@@ -46,8 +47,8 @@ def load(
     asked, with `gpu_layers` of its layers on a GPU; `state_folder` keeps what `warmup` had it read, for later starts.
 
     `content_hash` (hex), obtained over a way that you trust, must be the bundle's; it is checked before anything else
-    of the bundle is read. `index` is "exact" for a search that never reads the bundle's HNSW graph, "hnsw" to insist on
-    it, "auto" to use it where there are so many tools that it is faster. Load in the process that decides: a runtime
+    of the bundle is read. `index` is "exact" for a search that never parses the bundle's HNSW graph, "hnsw" to insist
+    on it, "auto" to use it where there are so many tools that it is faster. Load in the process that decides: a runtime
     does not survive a fork.
     Raises InputError for options out of range, BundleError, ProviderError or MissingExtraError.
     """
@@ -62,6 +63,7 @@ def load(
         content_hash,
         index,
     )
+    check_path("a bundle's folder", path)
     return Runtime(load_components(path, options))
 
 
@@ -148,7 +150,9 @@ class Runtime:
         task = self.task("warm up")
         task.next()
         if self._decider.unasked() is None:
-            self._components.planner.warm(task.prompt())
+            # A planner that cannot be loaded is told of by the decisions, which the heads then make.
+            with contextlib.suppress(PlannerError, MissingExtraError):
+                self._components.planner.warm(task.prompt())
 
 
 class _ToolView(Mapping[str, Tool]):

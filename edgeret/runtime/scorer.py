@@ -83,6 +83,7 @@ class Request:
         self._scorer = scorer
         self.query = query
         vectors, self.cut = components.encoder.encode_query(query, watch)
+        vectors.setflags(write=False)
         self.vector = vectors[0]
         # One pass over the tools' vectors serves the query itself and the head's mixtures of it and its parts.
         products = head.products(vectors, scorer.label_pieces)
@@ -95,6 +96,7 @@ class Request:
         self.in_distribution = calibration.in_distribution(self.similarity)
         watch.lap("graph")
         self.query_logits = head.query_logits(self.vector, products[1:])
+        self.query_logits.setflags(write=False)
         watch.lap("head")
 
     def probabilities(self, history: History, watch: Stopwatch) -> NDArray[np.float32]:
@@ -116,13 +118,13 @@ class Request:
         return fused
 
     def ranked(self, values: NDArray[np.float32], k: int | None) -> tuple[Candidate, ...]:
-        """The first `k` of `names` by `values`, probabilities or any other measure of how well they fit."""
+        """The first `k` of `names` by `values`, probabilities or any other measure of fit; equal ones keep their order."""
         n = len(values)
         if k is not None and k * CROWD < n:
-            listed = values.argpartition(n - k)[n - k :]
-            order = listed[values[listed].argsort()[::-1]]
+            listed = np.flatnonzero(values >= np.partition(values, n - k)[n - k])
+            order = listed[(-values[listed]).argsort(kind="stable")[:k]]
         else:
-            order = values.argsort()[::-1][:k]
+            order = (-values).argsort(kind="stable")[:k]
         names = map(self.names.__getitem__, order.tolist())
         return tuple(map(Candidate._make, zip(names, values[order].tolist(), strict=True)))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -32,7 +33,7 @@ class Task:
         self._history = History()
         watch = Stopwatch()
         self._request = scorer.read(query, watch)
-        self._unpaid: Stopwatch | None = watch
+        self._encoding: Stopwatch | None = watch
 
     @property
     def query(self) -> str:
@@ -46,8 +47,8 @@ class Task:
 
     @property
     def calls(self) -> tuple[Call, ...]:
-        """The calls so far, in order, with their arguments."""
-        return tuple(self._history.calls)
+        """The calls so far, in order, with their arguments; copies."""
+        return tuple(copy.deepcopy(call) for call in self._history.calls)
 
     def call(self, tool: str, arguments: Mapping[str, Any] | None = None) -> None:
         """Adds a call to the history; nothing is encoded again. Raises InputError for an unknown tool, for arguments
@@ -68,6 +69,8 @@ class Task:
 
         Raises InputError for a decision of another bundle, and for arguments that JSON cannot hold.
         """
+        if not isinstance(decision, Decision):
+            raise InputError(f"accept takes a decision of task.next(), found {type(decision).__name__}")
         if not decision.is_call or len(self._history.calls) == MAX_CALLS:
             return False
         self.call(str(decision.tool), arguments)
@@ -97,14 +100,13 @@ class Task:
         """
         options = decide_options(policy, k, min_probability, masking, weighted, coverage)
         self._components.check_process()
-        watch = self._unpaid or Stopwatch()
-        watch.resume()
-        decision = self._decider.decide(self._request, self._history, options, watch)
-        self._unpaid = None  # a refused question leaves the encoding's time to the next one
+        decision = self._decider.decide(self._request, self._history, options, Stopwatch(self._encoding))
+        self._encoding = None  # a refused question leaves the encoding's time to the next one, and nothing of its own
         return decision
 
     def probabilities(self) -> NDArray[np.float32]:
         """Calibrated probabilities of `request.names`, float32, summing to 1."""
+        self._components.check_process()
         return self._request.probabilities(self._history, Stopwatch())
 
     def candidates(self, k: int | None = None) -> list[Candidate]:
@@ -126,6 +128,9 @@ class Task:
         `weighted` "auto" shows probabilities where they can be trusted to help. Raises InputError.
         """
         options = PromptOptions(masking, weighted, coverage)
+        self._components.check_process()
+        if candidates is not None and not all(isinstance(candidate, Candidate) for candidate in candidates):
+            raise InputError("candidates must be Candidate(tool, probability), as task.candidates() gives them")
         mask = self._decider.mask(self.candidates(MAX_ASKED), coverage) if candidates is None else candidates
         return self._decider.prompt(self._request, self._history, mask, options)
 
@@ -135,6 +140,7 @@ class Task:
         a planner, PlannerError, MissingExtraError.
         """
         known, components = self._tool(tool), self._components
+        components.check_process()
         return fill(components.planner, components.exemplars, known, self.query, self._history.calls)
 
     def _tool(self, name: object) -> Tool:

@@ -51,9 +51,9 @@ class CalibrationParameters:
     def from_dict(value: Mapping[str, Any], where: str) -> CalibrationParameters:
         """Reads them back. Raises BundleError when one is missing, of another type or out of range."""
         numbers = {name: get_number(value, name, low, high, where) for name, (low, high) in _RANGES.items()}
-        knots = get_array(value, "calibration_map", "<f4", (None, 2), where)
-        rising = len(knots) >= 2 and bool((np.diff(knots[:, 0]) > 0).all() and (np.diff(knots[:, 1]) >= 0).all())
-        if not rising or knots.min() < 0 or knots.max() > 1:
+        points = get_array(value, "calibration_map", "<f4", (None, 2), where)
+        rising = len(points) >= 2 and bool((np.diff(points[:, 0]) > 0).all() and (np.diff(points[:, 1]) >= 0).all())
+        if not rising or points.min() < 0 or points.max() > 1:
             raise BundleError(f"{where}: the calibration map does not rise from 0 to 1; build the bundle again")
         quantiles = get_array(value, "right_probabilities", "<f4", (None,), where)
         if len(quantiles) < 2 or quantiles.min() < 0 or quantiles.max() > 1 or (np.diff(quantiles) < 0).any():
@@ -62,7 +62,7 @@ class CalibrationParameters:
             )
         return CalibrationParameters(
             **numbers,
-            calibration_map=tuple((float(x), float(y)) for x, y in knots),
+            calibration_map=tuple((float(x), float(y)) for x, y in points),
             right_probabilities=tuple(quantiles.tolist()),
         )
 
@@ -153,11 +153,11 @@ class Calibration:
 
     def _calibrated(self, confidence: float) -> float:
         """Piecewise linear interpolation; numpy's costs more than the rest of the step's arithmetic."""
-        knots = self.parameters.calibration_map
+        points = self.parameters.calibration_map
         right = bisect_right(self._x, confidence)
-        if right == 0 or right == len(knots):
-            return knots[max(0, right - 1)][1]
-        (x0, y0), (x1, y1) = knots[right - 1], knots[right]
+        if right == 0 or right == len(points):
+            return points[max(0, right - 1)][1]
+        (x0, y0), (x1, y1) = points[right - 1], points[right]
         return y0 + (y1 - y0) * (confidence - x0) / (x1 - x0)
 
     def threshold(self, coverage: float) -> float:

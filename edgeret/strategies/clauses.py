@@ -23,13 +23,15 @@ _BOUNDARY = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 _MIN_WORDS = 3
+MAX_CLAUSES = 16
+"""Clauses that are searched; each costs a run of the encoder."""
 
 
 def by_clauses(request: str, k: int, encoder: Encoder, index: Index) -> list[Hit]:
-    """The `k` tools that the request or one of its clauses finds: a tool counts by its best rank, then by its best
-    cosine (peak rank, as ToolQP joins its turns)."""
+    """The `k` tools that the request or one of its first MAX_CLAUSES clauses finds: a tool counts by its best rank,
+    then by its best cosine (peak rank, as ToolQP joins its turns)."""
     best: dict[int, tuple[int, float]] = {}
-    for part in (request, *split_clauses(request)):
+    for part in (request, *split_clauses(request)[:MAX_CLAUSES]):
         positions, cosines = index.search(encoder.encode(part), k)
         for rank, (position, cosine) in enumerate(zip(positions.tolist(), cosines.tolist(), strict=True)):
             old_rank, old_cosine = best.get(position, (rank, cosine))

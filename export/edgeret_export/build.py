@@ -23,6 +23,7 @@ from edgeret.errors import CheckFailedError, MissingExtraError
 from edgeret.host import available_cpus
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret.inputs.tool_text import tool_text
+from edgeret.planner.exemplars import pack_exemplars
 from edgeret.scoring import index as indexing
 from edgeret.scoring.graph import pack_graph
 from edgeret.scoring.head import pack_head
@@ -33,7 +34,7 @@ from edgeret_export.fitting.crossfit import Fitted, crossfit
 from edgeret_export.fitting.graph import fit_graph
 from edgeret_export.fitting.head import fit_factored
 from edgeret_export.fitting.training_set import TrainingSet, training_set
-from edgeret_export.planner.exemplars import pack_exemplars
+from edgeret_export.planner.exemplars import choose_exemplars
 from edgeret_export.planner.package import PlannerModel, add_planner, fetch_planner
 from edgeret_export.recipe import Recipe
 from edgeret_export.sources.cards import Card
@@ -88,7 +89,9 @@ def assemble(
     fingerprint = _write_encoder(writer, card, encoded.exported)
     _write_index(writer, encoded, recipe, fingerprint)
     _write_heads(writer, training, fitted, recipe, fingerprint)
-    writer.add("exemplars.json", roles.EXEMPLARS, pack_exemplars(training.demonstrations), OWN_LICENCE, OURS)
+    writer.add(
+        "exemplars.json", roles.EXEMPLARS, pack_exemplars(choose_exemplars(training.demonstrations)), OWN_LICENCE, OURS
+    )
     report = {"parity": encoded.parity.to_dict(), "held_out": fitted.report}
     planner_info = None
     if model is not None:

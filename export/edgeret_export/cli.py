@@ -9,10 +9,10 @@ from typing import Any
 
 from edgeret import __version__
 from edgeret.cli.console import Parser, add_command, run, table, warn
+from edgeret.encoders.base import PRECISIONS
 from edgeret.errors import InputError
 from edgeret.inputs.demonstrations import read_and_check
 from edgeret.inputs.tools import read_tools
-from edgeret_export.encoders.quantize import PRECISIONS
 from edgeret_export.example import write_example
 from edgeret_export.recipe import read_recipe
 from edgeret_export.sources.cards import DEFAULT_ENCODER, all_cards, check_licence, find_card
@@ -126,13 +126,13 @@ def _print_build(result: Mapping[str, Any]) -> str:
         top1 = ", ".join(f"{name} {value:.3f}" for name, value in held_out["top1"].items())
         lines.append(f"held out    top-1 over {held_out['decisions']} decisions: {top1}")
         lines.append(f"calibration ECE {held_out['ece_calibrated']:.4f} ({held_out['ece_fused']:.4f} before)")
-    if advice := result.get("planner"):
-        worth = f"weight {advice['weight']:g}" if advice["weight"] else "not asked by itself"
-        lines.append(f"planner     {worth} after {advice['questions']} questions" + _advice(advice))
+    if asked := result.get("planner"):
+        worth = f"weight {asked['weight']:g}" if asked["weight"] else "not asked by itself"
+        lines.append(f"planner     {worth} after {asked['questions']} questions" + _told_of_planner(asked))
     return "\n".join([*lines, f'next        edgeret select {result["bundle"]} "…"'])
 
 
-def _advice(report: Mapping[str, Any]) -> str:
+def _told_of_planner(report: Mapping[str, Any]) -> str:
     if "top1_planner" not in report:
         return f"; {report['note']}"
     top1 = ", ".join(f"{name} {report[f'top1_{name}']:.3f}" for name in ("heads", "planner", "together"))

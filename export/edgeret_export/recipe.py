@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from edgeret.errors import InputError
+from edgeret.bundle import roles
+from edgeret.encoders.base import PRECISIONS
+from edgeret.errors import BundleError, InputError
+from edgeret.fields import get
 from edgeret.inputs.tool_text import FORMS
+from edgeret.scoring.graph import GraphOptions
 from edgeret.scoring.index import CROSSOVER
-from edgeret_export.encoders.quantize import PRECISIONS
 from edgeret_export.fitting.options import HeadOptions
+
+_HEAD = HeadOptions()
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +32,10 @@ class Recipe:
 
     precision: str = "int8"
     seed: int = 0
-    order: int = 3
-    inverse_regularisation: float = 5.0
-    history_scale: float = 0.5
-    label_smoothing: float = 0.02
+    order: int = GraphOptions().order
+    inverse_regularisation: float = _HEAD.inverse_regularisation
+    history_scale: float = _HEAD.history_scale
+    label_smoothing: float = _HEAD.label_smoothing
     tool_text: str = "name+description"
     hnsw_from: int = CROSSOVER
     planner_questions: int = 120
@@ -38,6 +44,15 @@ class Recipe:
     def head_options(self) -> HeadOptions:
         """What the head is fitted with."""
         return HeadOptions(self.inverse_regularisation, self.history_scale, self.label_smoothing)
+
+
+def recipe_of(info: Mapping[str, Any], where: str) -> Recipe:
+    """What a bundle says that it was built with; keys of a later release are left out. Raises BundleError."""
+    told = get(info, roles.INFO_RECIPE, dict, where)
+    try:
+        return _override(Recipe(), {f.name: told[f.name] for f in fields(Recipe) if f.name in told}, where)
+    except InputError as error:
+        raise BundleError(f"{error}; build the bundle again") from None
 
 
 def read_recipe(path: str | Path | None, **overrides: Any) -> Recipe:

@@ -43,7 +43,7 @@ def test_the_picture_shows_tools_transitions_files_and_licences(tiny_original: P
     assert reader.loads == []
     assert "script" not in reader.tags
     assert reader.tags.count("circle") == 6
-    assert text.count('class="novel"') == 1  # phone_call
+    assert text.count('class="unseen"') == 1  # phone_call
     assert "find_file → send_mail" in text.replace("&gt;", ">")
     for file in bundle.manifest.files:
         assert f'<td class="text">{file.name}</td>' in text

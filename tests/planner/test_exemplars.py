@@ -9,20 +9,21 @@ import pytest
 from conftest import make_demonstrations
 
 from edgeret.errors import BundleError
-from edgeret.planner.exemplars import MAX_EXEMPLARS, parse_exemplars
-from edgeret_export.planner.exemplars import pack_exemplars
+from edgeret.planner.exemplars import MAX_BYTES, MAX_EXEMPLARS, Exemplar, pack_exemplars, parse_exemplars
+from edgeret.types import Call
+from edgeret_export.planner.exemplars import choose_exemplars
 
 
 def test_exemplars_begin_with_constant_ones_and_cover_the_tools() -> None:
     demonstrations = make_demonstrations()
-    packed = json.loads(pack_exemplars(demonstrations))
-    assert pack_exemplars(demonstrations) == pack_exemplars(list(demonstrations))
+    packed = json.loads(pack_exemplars(choose_exemplars(demonstrations)))
+    assert choose_exemplars(demonstrations) == choose_exemplars(list(demonstrations))
     worked = [[call["tool"] for call in example["calls"]] for example in packed[:2]]
     assert len(worked[0]) >= 2
     assert len(set(worked[0])) == len(worked[0])
     called = {call.tool for d in demonstrations for call in d.calls}
     assert {call["tool"] for example in packed[2:] for call in example["calls"]} == called
-    assert json.loads(pack_exemplars([d for d in demonstrations if not d.calls])) == []
+    assert choose_exemplars([d for d in demonstrations if not d.calls]) == []
 
 
 CALL = {"tool": "find_file", "arguments": {"name": "my file"}}
@@ -57,3 +58,10 @@ def test_examples_that_no_prompt_can_show_are_refused_by_place(examples: Any, wo
     data = examples if isinstance(examples, bytes) else json.dumps(examples).encode()
     with pytest.raises(BundleError, match=rf"^b \(exemplars\): .*({words}).*; build the bundle again$"):
         parse_exemplars(data, "b (exemplars)")
+
+
+def test_no_more_exemplars_are_packed_than_a_reader_takes() -> None:
+    many = [Exemplar("x" * 15_000, (Call("find_file"),))] * 400
+    packed = pack_exemplars(many)
+    assert MAX_BYTES - 20_000 < len(packed) <= MAX_BYTES
+    assert parse_exemplars(packed, "b") == tuple(many[: packed.count(b"query")])

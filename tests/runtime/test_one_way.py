@@ -13,6 +13,8 @@ import pytest
 
 import edgeret
 from edgeret import InputError, Runtime
+from edgeret.errors import PlannerError
+from edgeret.planner.exemplars import Exemplars
 from edgeret.planner.lazy import LazyPlanner
 from edgeret.planner.model import Scores
 from edgeret.planner.reranker import RerankParameters
@@ -60,11 +62,13 @@ def asking(runtime: Runtime) -> Runtime:
         ({"min_probability": 5}, "min_probability must lie between 0 and 1, found 5"),
         ({"min_probability": "high"}, 'min_probability must be a number, found "high"'),
         ({"k": 0}, "k must be at least 1, found 0"),
-        ({"k": [1]}, "k must be at least 1, found list"),
+        ({"k": [1]}, "k must be a whole number, found list"),
         ({"masking": ["hard"]}, "unknown masking list"),
-        ({"k": 1.0}, "k must be at least 1, found 1.0"),
-        ({"k": True}, "k must be at least 1, found True"),
-        ({"k": 2.5}, "k must be at least 1, found 2.5"),
+        ({"k": 1.0}, "k must be a whole number, found 1.0"),
+        ({"min_probability": 10**400}, "min_probability must be a number, found int"),
+        ({"coverage": 10**5000}, "coverage must be a number, found int"),
+        ({"k": True}, "k must be a whole number, found True"),
+        ({"k": 2.5}, "k must be a whole number, found 2.5"),
     ],
 )
 def test_options_are_checked_whatever_the_policy(
@@ -86,12 +90,19 @@ def test_options_are_checked_whatever_the_policy(
         (lambda runtime: runtime.task(QUERY).call("find_file", []), "arguments must be an object, found list"),
         (lambda runtime: runtime.task(QUERY).call(5), "unknown tool of type int"),
         (lambda runtime: runtime.task(QUERY).call(["find_file"]), "unknown tool of type list"),
+        (lambda runtime: runtime.task(QUERY).accept(None), "accept takes a decision of task.next(), found NoneType"),
+        (
+            lambda runtime: runtime.task(QUERY).prompt(candidates=["x"]),
+            "candidates must be Candidate(tool, probability)",
+        ),
+        (lambda _: edgeret.load(123), "a bundle's folder must be a path, found 123"),
+        (lambda _: edgeret.load("a\0b"), "a bundle's folder must be a path"),
         (lambda runtime: runtime.task(QUERY).fill(None), "unknown tool of type NoneType"),
         (lambda runtime: runtime.task(QUERY).next(policy=5), "unknown policy 5; choose one of auto, heads, planner"),
         (lambda runtime: runtime.task(QUERY).candidates(-1), "k must be at least 1, found -1"),
         (lambda runtime: runtime.task(QUERY).prompt(coverage=0), "coverage must lie between 0 and 1, found 0"),
         (lambda runtime: runtime.plan(QUERY, max_steps=-3), "max_steps must be at least 1, found -3"),
-        (lambda runtime: runtime.plan(QUERY, max_steps="3"), 'max_steps must be at least 1, found "3"'),
+        (lambda runtime: runtime.plan(QUERY, max_steps="3"), 'max_steps must be a whole number, found "3"'),
         (lambda runtime: runtime.plan(QUERY, policy="luck"), 'unknown policy "luck"'),
         (lambda runtime: runtime.steps(QUERY, policy="luck"), 'unknown policy "luck"'),
         (lambda runtime: runtime.search(None), "expected text, found NoneType"),
@@ -109,9 +120,14 @@ def test_what_is_no_query_call_or_count_is_refused(runtime: Runtime, act: Callab
     ("options", "words"),
     [
         ({"threads": -2}, "threads must be at least 1 and at most 4096, found -2"),
-        ({"threads": 1.5}, "threads must be at least 1 and at most 4096, found 1.5"),
+        ({"threads": 1.5}, "threads must be a whole number, found 1.5"),
         ({"providers": 7}, "providers must be names such as 'cpu', found 7"),
         ({"providers": ["cpu", None]}, "providers must be names"),
+        ({"threads": 10**5000}, "threads must be at least 1 and at most 4096, found int"),
+        ({"provider_options": {1: {}}}, "provider_options must be a mapping"),
+        ({"allow_fallback": "no"}, 'allow_fallback must be True or False, found "no"'),
+        ({"gpu_layers": 1 << 40}, "gpu_layers must be a whole number"),
+        ({"state_folder": "a\0b"}, "state_folder must be a path"),
         ({"provider_options": {"cpu": 3}}, "provider_options must be a mapping"),
         ({"static_tokens": 0}, "static_tokens must be at least 1"),
         ({"gpu_layers": -2}, "gpu_layers must be a whole number from -1"),
@@ -190,3 +206,67 @@ def test_a_query_longer_than_the_encoder_reads_says_so(runtime: Runtime) -> None
     fitting, longer = " ".join(["mail"] * (limit - 2)), " ".join(["mail"] * (limit - 1))
     assert "were read" not in runtime.task(fitting).next().reason
     assert runtime.task(longer).next().reason.endswith(f"; only the first {limit} tokens of the request were read")
+
+
+def test_loading_a_planner_is_the_planners_time_and_a_refusal_leaves_none(runtime: Runtime) -> None:
+    def load() -> Any:
+        time.sleep(NAP)
+        return Slow()
+
+    components = asking(runtime).components
+    first = Runtime(replace(components, planner=LazyPlanner(load))).task(QUERY).next(policy="planner")
+    assert first.timings_ms["graph"] < 1e3 * NAP < first.timings_ms["planner"]
+
+    class Broken:
+        def score(self, prompt: object, answers: list[str]) -> Scores:
+            time.sleep(NAP)
+            raise PlannerError("broken")
+
+    broken: Any = LazyPlanner(Broken)  # type: ignore[arg-type]
+    task = Runtime(replace(components, planner=broken)).task(QUERY)
+    with pytest.raises(PlannerError, match="broken"):
+        task.next(policy="planner")
+    after = task.next(policy="heads").timings_ms
+    assert "planner" not in after
+    assert "encode" in after
+
+
+def test_a_planner_that_cannot_be_loaded_is_told_of_and_leaves_no_trail(runtime: Runtime) -> None:
+    def load() -> Any:
+        raise PlannerError("the file is gone")
+
+    broken = Runtime(replace(asking(runtime).components, planner=LazyPlanner(load)))
+    broken.warmup()
+    depths = set()
+    for _ in range(5):
+        with pytest.raises(PlannerError, match="the file is gone") as caught:
+            broken.task(QUERY).next(policy="planner")
+        depths.add(len(caught.traceback))
+    assert len(depths) == 1
+    assert "the file is gone" in broken.task(QUERY).next().reason
+
+
+def test_exemplars_that_are_none_leave_the_heads_to_decide(runtime: Runtime) -> None:
+    task = Runtime(replace(asking(runtime).components, exemplars=Exemplars(b"[3]", "b (exemplars)"))).task(QUERY)
+    assert "could not be asked: b (exemplars): exemplar 1" in task.next(min_probability=0).reason
+
+
+def test_what_a_task_hands_out_is_a_copy_or_read_only(runtime: Runtime) -> None:
+    task = runtime.task(QUERY)
+    task.call("find_file", {"name": "x"})
+    task.calls[0].arguments["name"] = "y"  # type: ignore[index]
+    assert task.calls[0].arguments == {"name": "x"}
+    for array in (task.request.vector, task.request.query_logits):
+        with pytest.raises(ValueError, match="read-only"):
+            array[...] = 0
+    with pytest.raises(TypeError):
+        runtime.manifest.info["calibration"] = {}  # type: ignore[index]
+    with pytest.raises(AttributeError):
+        runtime.components.tools.pop("find_file")  # type: ignore[attr-defined]
+
+
+def test_equal_candidates_keep_their_order(runtime: Runtime) -> None:
+    request = runtime.task(QUERY).request
+    equal = np.zeros(len(request.names), np.float32)
+    assert [c.tool for c in request.ranked(equal, None)] == list(request.names)
+    assert [c.tool for c in request.ranked(equal, 3)] == list(request.names[:3])

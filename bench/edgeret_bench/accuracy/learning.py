@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeret.bundle import roles
 from edgeret.cli.progress import say, track
 from edgeret.errors import InputError
 from edgeret.inputs.demonstrations import Demonstration
@@ -22,7 +21,7 @@ from edgeret_export.fitting.crossfit import clusters_for, predict_graph, predict
 from edgeret_export.fitting.graph import fit_graph
 from edgeret_export.fitting.head import fit_factored
 from edgeret_export.fitting.training_set import TrainingSet, plain, training_set
-from edgeret_export.recipe import Recipe
+from edgeret_export.recipe import recipe_of
 
 SHARES = (0.05, 0.1, 0.25, 0.5, 1.0)
 CLUSTERS = (1, 5, 20, 50, 100, 250)
@@ -50,7 +49,7 @@ def run(
     both = encode(runtime, [*train, *test], seed)
     learned = both.decisions.plan < len(train)
     held = both.select(both.decisions.written & ~learned)
-    recipe = Recipe(**runtime.manifest.info[roles.INFO_RECIPE])
+    recipe = recipe_of(runtime.manifest.info, str(runtime.path))
     order = np.random.default_rng(seed).permutation(len(train))
     curves: dict[str, list[dict[str, Any]]] = {"by_demonstrations": [], "by_clusters": []}
     head: NDArray[np.float32] = np.empty(0, np.float32)

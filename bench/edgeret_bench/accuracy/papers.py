@@ -18,7 +18,6 @@ from sklearn.cluster import KMeans
 from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
 
-from edgeret.bundle import roles
 from edgeret.cli.progress import say, track
 from edgeret.errors import InputError
 from edgeret.inputs.demonstrations import Demonstration
@@ -32,7 +31,7 @@ from edgeret_export.fitting.decisions import Decisions
 from edgeret_export.fitting.graph import fit_graph
 from edgeret_export.fitting.head import fit_factored, history_features
 from edgeret_export.fitting.training_set import TrainingSet
-from edgeret_export.recipe import Recipe
+from edgeret_export.recipe import recipe_of
 
 PAPER_ORDER, PAPER_CLUSTERS = 3, 100
 PAPER_RATE, PAPER_EPOCHS = 1e-3, 10
@@ -95,7 +94,7 @@ def run(
 
 def _score(runtime: Runtime, split: Split) -> dict[str, Scores]:
     """Fits every method and scores the labels at the test steps, each (rows, labels)."""
-    recipe = Recipe(**runtime.manifest.info[roles.INFO_RECIPE])
+    recipe = recipe_of(runtime.manifest.info, str(runtime.path))
     train, test, seed, fuse = split.train, split.test, split.both.seed, runtime.components.calibration.fuse
     written, queries = train.written(), split.both.queries.vectors
     say("fitting static heads and graphs")

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from edgeret.cli.options import add_mask_options, add_runtime_options, load_runtime
+from edgeret.encoders.base import PRECISIONS
 from edgeret.inputs.demonstrations import read_demonstrations
 from edgeret.inputs.query import read_queries
 from edgeret.inputs.tool_text import FORMS
@@ -15,7 +16,6 @@ from edgeret.planner.prompts import MASKINGS
 from edgeret.runtime.options import POLICIES
 from edgeret_bench import NEXT_TOOL_METHODS, OTHER_METHODS, RETRIEVAL_METHODS
 from edgeret_bench.commands.common import add_benchmark, names, numbers, seed, some
-from edgeret_export.encoders.quantize import PRECISIONS
 from edgeret_export.sources.cards import DEFAULT_ENCODER, find_card
 
 FITTING = "export"

@@ -45,11 +45,19 @@ def stamp(kind: str, arguments: argparse.Namespace, result: Mapping[str, Any]) -
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "command": ["edgeret-bench", *arguments.argv],
         "bundle": Path(arguments.bundle).name if getattr(arguments, "bundle", None) else None,
-        "inputs": {name: _file(Path(value)) for name, value in given.items()},
+        "inputs": {name: _files(value) for name, value in given.items()},
         "options": {k: v for k, v in sorted(vars(arguments).items()) if k not in _NOT_OPTIONS},
         "environment": environment(),
         **result,
     }
+
+
+def _files(given: str | Sequence[str]) -> Any:
+    """A file, or all of those that were given for one option."""
+    if isinstance(given, str):
+        return _file(Path(given))
+    files = [_file(Path(name)) for name in given]
+    return files if len(files) > 1 else files[0]
 
 
 def write_result(path: Path, result: Mapping[str, Any]) -> None:

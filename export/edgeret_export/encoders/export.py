@@ -11,11 +11,11 @@ from importlib.metadata import version
 from pathlib import Path
 
 from edgeret.cli.progress import say
-from edgeret.encoders.base import EncoderSpec
+from edgeret.encoders.base import PRECISIONS, EncoderSpec
 from edgeret.errors import InputError, MissingExtraError
 from edgeret.host import instruction_set
 from edgeret_export.encoders.onnx_graph import export_onnx
-from edgeret_export.encoders.quantize import PRECISIONS, convert
+from edgeret_export.encoders.quantize import convert
 from edgeret_export.sources.cards import Card, EncoderCard
 from edgeret_export.sources.fetch import cache_folder, fetch
 

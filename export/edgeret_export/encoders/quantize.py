@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from edgeret.encoders.base import PRECISIONS
 from edgeret.errors import InputError
 from edgeret_export.encoders.fuse import fuse_attention
 from edgeret_export.encoders.onnx_graph import quiet, strip_names, with_nodes
 from edgeret_export.encoders.smooth import smooth
 
-PRECISIONS = ("fp32", "fp16", "int8")
 # Without VNNI, u8×s8 products are summed in pairs in 16 bits and saturate; 7-bit weights cannot overflow there.
 MIN_TABLE = 1 << 20
 REDUCED_RANGE = frozenset({"avx2", "avx512", "generic"})

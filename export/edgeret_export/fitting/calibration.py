@@ -21,6 +21,8 @@ DEFAULTS = CalibrationParameters()
 """Where searches start, and what holds where nothing could be fitted."""
 IN_DISTRIBUTION_QUANTILE = 0.01
 """Share of held-out demonstrations that the "unlike anything demonstrated" threshold gives up."""
+ALWAYS_RIGHT_BIAS = -2.0
+"""Of search where the nearest description was right every time: how often it is wrong, nobody has seen."""
 CALIBRATION_BINS = 25
 CONFORMAL_QUANTILES = 401
 MIN_ROWS = 200
@@ -132,16 +134,16 @@ def fit_confidence_map(confidence: NDArray[np.floating], correct: NDArray[np.boo
     y = IsotonicRegression(y_min=0, y_max=1).fit_transform(
         x, [correct[b].mean() for b in bins], sample_weight=[len(b) for b in bins]
     )
-    knots = [(0.0, 0.0)]
+    points = [(0.0, 0.0)]
     for a, b in zip(x.round(5).tolist(), y.round(5).tolist(), strict=True):
-        if knots[-1][0] < a < 1:
-            knots.append((a, b))
-    return (*knots, (1.0, float(round(y[-1], 5))))
+        if points[-1][0] < a < 1:
+            points.append((a, b))
+    return (*points, (1.0, float(round(y[-1], 5))))
 
 
 def right_quantiles(probabilities: NDArray[np.floating], acceptable: NDArray[np.bool_]) -> tuple[float, ...]:
     """Evenly spaced quantiles, least first, of the probability that each row gave to its most probable right answer:
-    what `Policy.threshold` reads. Both inputs (rows, labels)."""
+    what `Calibration.threshold` reads. Both inputs (rows, labels)."""
     right = np.where(acceptable, probabilities, 0).max(axis=1)
     return tuple(np.quantile(right, np.linspace(0, 1, CONFORMAL_QUANTILES), method="lower").tolist())
 
@@ -151,15 +153,15 @@ def cross_fitted_ece(confidence: NDArray[np.floating], correct: NDArray[np.bool_
     mapped = np.empty_like(confidence)
     for parity in (0, 1):
         part = fold % 2 == parity
-        knots = np.array(fit_confidence_map(confidence[~part], correct[~part]))
-        mapped[part] = np.interp(confidence[part], knots[:, 0], knots[:, 1])
+        points = np.array(fit_confidence_map(confidence[~part], correct[~part]))
+        mapped[part] = np.interp(confidence[part], points[:, 0], points[:, 1])
     return expected_calibration_error(mapped, correct)
 
 
 def fit_search(cosine: NDArray[np.floating], correct: NDArray[np.bool_]) -> tuple[float, float]:
     """(slope, bias): probability that the nearest description is right, given its cosine."""
     if correct.all() or not correct.any():
-        return DEFAULTS.search_slope, DEFAULTS.search_bias if not correct.any() else -2.0
+        return DEFAULTS.search_slope, (ALWAYS_RIGHT_BIAS if correct.any() else DEFAULTS.search_bias)
     model = LogisticRegression(C=10.0).fit(10 * cosine[:, None], correct)
     slope = float(10 * model.coef_[0, 0])
     if slope < 0:  # by chance, on few requests: a nearer description is never less likely right

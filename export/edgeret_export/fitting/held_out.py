@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 @dataclass(frozen=True, slots=True)
 class HeldOut:
     """Calibrated probabilities (rows, labels) of decisions whose plans the predicting heads had not seen; `rows` are
-    their numbers in the step table."""
+    their numbers in the training set."""
 
     rows: NDArray[np.intp]
     probabilities: NDArray[np.float32]

@@ -1,29 +1,30 @@
-"""Picks the demonstrations that travel in a bundle for prompts to show: few, short, and every tool among them."""
+"""Picks the exemplars that travel in a bundle for prompts to show: few, short, and every tool among them."""
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Sequence
 
 from edgeret.inputs.demonstrations import Demonstration
+from edgeret.planner.exemplars import Exemplar
 
 PER_TOOL = 4
 """Demonstrations that use a tool, where there are so many; prompts show five at most."""
-_WORKED_CALLS = (2, 3)
-_WORKED_CHARS = 120
+_CONSTANT_CALLS = (2, 3)
+_CONSTANT_CHARS = 120
 
 
-def pack_exemplars(demonstrations: Sequence[Demonstration]) -> bytes:
-    """JSON for the role `examples`: two worked examples first, then demonstrations that cover the tools.
+def choose_exemplars(demonstrations: Sequence[Demonstration]) -> list[Exemplar]:
+    """Two for the constant part of every prompt, then demonstrations that cover the tools, the shortest first.
 
-    Worked examples stand in every prompt, so they are plans of two or three different calls in about a line of words.
+    Those of the constant part are plans of two or three different calls in about a line of words.
     """
     plans = [d for d in demonstrations if d.calls]
-    short = sorted(plans, key=lambda d: (not _worked(d), abs(len(d.query) - _WORKED_CHARS), d.id))
-    worked = short[:1]
-    used = {call.tool for d in worked for call in d.calls}
-    worked += [d for d in short[1:] if _worked(d) and used.isdisjoint(call.tool for call in d.calls)][:1] or short[1:2]
+    short = sorted(plans, key=lambda d: (not _is_plain(d), abs(len(d.query) - _CONSTANT_CHARS), d.id))
+    constant = short[:1]
+    used = {call.tool for d in constant for call in d.calls}
+    others = [d for d in short[1:] if _is_plain(d) and used.isdisjoint(call.tool for call in d.calls)]
+    constant += others[:1] or short[1:2]
     shown: Counter[str] = Counter()
     chosen = []
     for demonstration in sorted(plans, key=lambda d: (len(d.query), d.id)):
@@ -31,13 +32,9 @@ def pack_exemplars(demonstrations: Sequence[Demonstration]) -> bytes:
         if any(shown[tool] < PER_TOOL for tool in tools):
             shown.update(tools)
             chosen.append(demonstration)
-    listed = [
-        {"query": d.query, "calls": [{"tool": c.tool, "arguments": dict(c.arguments)} for c in d.calls]}
-        for d in (*worked, *chosen)
-    ]
-    return json.dumps(listed, ensure_ascii=False, separators=(",", ":")).encode()
+    return [Exemplar(d.query, d.calls) for d in (*constant, *chosen)]
 
 
-def _worked(demonstration: Demonstration) -> bool:
+def _is_plain(demonstration: Demonstration) -> bool:
     names = [call.tool for call in demonstration.calls]
-    return len(names) in _WORKED_CALLS and len(set(names)) == len(names)
+    return len(names) in _CONSTANT_CALLS and len(set(names)) == len(names)

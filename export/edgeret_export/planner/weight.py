@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
 from edgeret.cli.progress import say, track
-from edgeret.planner.exemplars import CONSTANT, Exemplar, parse_exemplars
+from edgeret.planner.exemplars import CONSTANT, Exemplar
 from edgeret.planner.model import Planner
 from edgeret.planner.prompts import selection_prompt, wants_weights
 from edgeret.planner.reranker import RerankParameters
@@ -21,7 +21,7 @@ from edgeret.scoring.calibration import Calibration
 from edgeret.types import Call, Candidate, Usage
 from edgeret_export.fitting.held_out import HeldOut
 from edgeret_export.fitting.training_set import TrainingSet
-from edgeret_export.planner.exemplars import pack_exemplars
+from edgeret_export.planner.exemplars import choose_exemplars
 
 ASKED_SHARE = 0.3
 """Share of the decisions, the least sure ones, that a planner may be asked about."""
@@ -36,7 +36,7 @@ class Question:
     each candidate was right, all (candidates,)."""
 
     heads: NDArray[np.float64]
-    advice: NDArray[np.float64]
+    likelihoods: NDArray[np.float64]
     right: NDArray[np.bool_]
 
 
@@ -52,7 +52,7 @@ def fit_reranking(
     ask_below = round(float(np.quantile(confidence, ASKED_SHARE)), 4)
     unsure = np.flatnonzero(confidence < ask_below)
     chosen = np.random.default_rng(training.seed).permutation(unsure)[:questions]
-    constant = parse_exemplars(pack_exemplars(training.demonstrations), "exemplars")[:CONSTANT]
+    constant = choose_exemplars(training.demonstrations)[:CONSTANT]
     asked: list[Question] = []
     cost: list[float] = []
     for i in track(chosen, "asking the planner", len(chosen)):
@@ -128,16 +128,16 @@ def _fit(questions: Sequence[Question]) -> float:
     )
 
 
-def _losses(questions: Sequence[Question], advice: float, heads: float) -> NDArray[np.float64]:
+def _losses(questions: Sequence[Question], planner: float, heads: float) -> NDArray[np.float64]:
     """Cross-entropy in nats of what was right, one a question."""
     losses = []
     for question in questions:
-        logits = heads * question.heads + advice * question.advice
+        logits = heads * question.heads + planner * question.likelihoods
         logits = logits - logits.max()
         losses.append(np.log(np.exp(logits).sum()) - np.log(np.exp(logits[question.right]).sum()))
     return np.array(losses)
 
 
-def _top1(questions: Sequence[Question], advice: float, heads: float) -> float:
-    hits = [q.right[int((heads * q.heads + advice * q.advice).argmax())] for q in questions]
+def _top1(questions: Sequence[Question], planner: float, heads: float) -> float:
+    hits = [q.right[int((heads * q.heads + planner * q.likelihoods).argmax())] for q in questions]
     return round(float(np.mean(hits)), 4)
