@@ -80,4 +80,4 @@ def _blobs(opened: ExitStack, folder: int, levels: int) -> int:
 
 
 def _outside() -> OSError:
-    return OSError(errno.ELOOP, "a symbolic link that leads out of the bundle: copy with cp -RL")
+    return OSError(errno.ELOOP, "a symbolic link of a kind that is not followed")

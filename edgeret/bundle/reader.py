@@ -9,6 +9,7 @@ the rooms that read them.
 from __future__ import annotations
 
 import hashlib
+import re
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -41,8 +42,9 @@ from edgeret.bundle.layout import (
     wrap,
 )
 from edgeret.bundle.private_copy import private_copy
-from edgeret.errors import BundleError
+from edgeret.errors import BundleError, InputError
 from edgeret.fields import get
+from edgeret.quoting import quoted
 
 
 class LargeFile:
@@ -124,10 +126,10 @@ def open_bundle(path: str | Path, *, content_hash: str | None = None) -> Bundle:
     With `content_hash` (hex) it must be that very bundle; this is checked before any other file is opened. Should a
     writer put another bundle in its place meanwhile, that one is read.
     """
-    path = Path(path)
+    path, wanted = Path(path), _wanted(content_hash)
 
     def read(folder: Folder) -> Bundle:
-        manifest = _manifest(folder, content_hash)
+        manifest = _manifest(folder, wanted)
         contents: dict[str, bytes] = {}
         large: dict[str, LargeFile] = {}
         for entry in manifest.files:
@@ -143,8 +145,10 @@ def open_bundle(path: str | Path, *, content_hash: str | None = None) -> Bundle:
 def verify_bundle(path: str | Path, *, content_hash: str | None = None) -> Manifest:
     """Proves every listed file, those of unknown roles too, without holding any in memory. Raises BundleError."""
 
+    wanted = _wanted(content_hash)
+
     def read(folder: Folder) -> Manifest:
-        manifest = _manifest(folder, content_hash)
+        manifest = _manifest(folder, wanted)
         for entry in manifest.files:
             _open_verified(folder, entry).close()
         return manifest
@@ -161,6 +165,21 @@ def unlisted(path: Path, manifest: Manifest) -> list[str]:
     """Names in the folder that the manifest does not list; loading ignores them, `verify` reports them."""
     listed = {MANIFEST, *(f.name for f in manifest.files)}
     return sorted(p.name for p in path.iterdir() if p.name not in listed)
+
+
+def _wanted(content_hash: str | None) -> str | None:
+    """The hash as it is compared. Raises InputError for what can be none."""
+    if content_hash is None:
+        return None
+    wanted = content_hash.strip().lower()
+    if not _HASH.fullmatch(wanted):
+        raise InputError(
+            f"a content hash has 64 hexadecimal digits, found {quoted(content_hash)}; see: edgeret inspect"
+        )
+    return wanted
+
+
+_HASH = re.compile("[0-9a-f]{64}")
 
 
 def _manifest(folder: Folder, content_hash: str | None) -> Manifest:
@@ -181,11 +200,15 @@ def _manifest(folder: Folder, content_hash: str | None) -> Manifest:
     if version != FORMAT_VERSION:
         raise BundleError(
             f"{where}: format version {version}, this edgeret reads {FORMAT_VERSION}; "
-            + ("install a newer edgeret: pip install -U edgeret" if version > FORMAT_VERSION else REBUILD)
+            + (
+                "install a newer edgeret"
+                if version > FORMAT_VERSION
+                else "it was built by an older one: build it again"
+            )
         )
-    if content_hash is not None and content_hash.lower() != digest.hex():
+    if content_hash is not None and content_hash != digest.hex():
         raise BundleError(
-            f"{folder.path}: another bundle than the one asked for (expected content hash {content_hash[:64]}, "
+            f"{folder.path}: another bundle than the one asked for (expected content hash {content_hash}, "
             f"found {digest.hex()}); get it again from where the hash came from"
         )
     value = unpack(body, where)

@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from edgeret.bundle import roles
-from edgeret.bundle.reader import Bundle, open_bundle, verify_bundle
+from edgeret.bundle.layout import MANIFEST
+from edgeret.bundle.reader import Bundle, open_bundle, read_manifest, verify_bundle
 from edgeret.cli.console import MOST_CHARS, add_command, table
 from edgeret.cli.doctor import examine, stray_files, versions
 from edgeret.cli.options import add_content_hash, add_runtime_options, load_runtime
 from edgeret.cli.picture import clusters_told, draw
 from edgeret.encoders.base import EncoderSpec
-from edgeret.errors import BundleError, EdgeretError
+from edgeret.errors import BundleError, EdgeretError, InputError
 from edgeret.fields import get, get_strings
 from edgeret.quoting import visible
 
@@ -114,6 +115,7 @@ def _verify(arguments: argparse.Namespace) -> Mapping[str, Any]:
     try:
         manifest = verify_bundle(folder, content_hash=arguments.content_hash)
     except BundleError as error:
+        _check_place(folder)
         # Told as a finding: here a damaged bundle is an answer (exit 1), elsewhere an obstacle (exit 2).
         return {"ok": False, "checks": [{"name": "integrity", "ok": False, "detail": str(error)}]}
     size = sum(entry.size for entry in manifest.files)
@@ -122,10 +124,19 @@ def _verify(arguments: argparse.Namespace) -> Mapping[str, Any]:
     return {"ok": all(c["ok"] for c in checks), "content_hash": manifest.content_hash, "checks": checks}
 
 
+def _check_place(folder: Path) -> None:
+    """Raises BundleError where there is no bundle at all, which is bad input and no finding about one."""
+    if not (folder / MANIFEST).is_file():
+        read_manifest(folder)
+
+
 def _doctor(arguments: argparse.Namespace) -> Mapping[str, Any]:
     try:
         return examine(load_runtime(arguments))
+    except InputError:
+        raise
     except EdgeretError as error:
+        _check_place(Path(arguments.bundle))
         return {"ok": False, "checks": [{"name": "loading", "ok": False, "detail": str(error)}], "versions": versions()}
 
 

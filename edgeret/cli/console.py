@@ -154,6 +154,8 @@ def check_place(target: Path, option: str) -> None:
     folder = next((f for f in target.parents if f.exists()), Path())
     if not target.name or target.is_dir():
         why = "it is no file's name"
+    elif (target.parent / "manifest").is_file():
+        why = "it would lie in a bundle, and may be one of its files"
     elif target.is_block_device():
         why = "it is a disk"
     elif target.exists() and not target.is_file():

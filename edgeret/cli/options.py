@@ -15,7 +15,10 @@ from edgeret.scoring.index import INDEX_KINDS
 
 def positive(text: str) -> int:
     """A whole number from 1, for argparse."""
-    value = int(text)
+    try:
+        value = int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"must be a whole number, found {text!r}") from None
     if value < 1:
         raise argparse.ArgumentTypeError(f"must be at least 1, found {value}")
     return value

@@ -127,7 +127,7 @@ def name_of(provider: str) -> str:
 
 
 def _remedy(built_in: Sequence[str]) -> str:
-    names = ", ".join(name_of(p) for p in built_in)
+    names = ", ".join(name for p in built_in if (name := name_of(p)) in NAMES)
     return (
         f"available: {names}. Choose one of them, install its ONNX Runtime, or pass allow_fallback=True "
         "(--allow-fallback)"

@@ -10,7 +10,7 @@ from typing import Any
 
 from edgeret.errors import InputError
 from edgeret.inputs.fit import Misfits
-from edgeret.inputs.jsonl import list_field, parse_objects, plain, read_text, refuse_misspelling, text_field
+from edgeret.inputs.jsonl import json_type, list_field, parse_objects, plain, read_text, refuse_misspelling, text_field
 from edgeret.inputs.query import check_query
 from edgeret.quoting import quoted, suggestion
 from edgeret.types import END, Call, Tool
@@ -135,13 +135,13 @@ def linear_extensions(demonstration: Demonstration, limit: int) -> Iterator[tupl
 
 def _call(where: str, entry: Any) -> Call:
     if not isinstance(entry, dict):
-        raise InputError(f'{where}: a call must be {{"tool": …}}, found {type(entry).__name__}')
+        raise InputError(f'{where}: a call must be {{"tool": …}}, found {json_type(entry)}')
     refuse_misspelling(where, entry, "tool", str, ("name", "function"))
     refuse_misspelling(where, entry, "arguments", object, ("args", "params", "parameters"))
     name = text_field(where, entry, "tool")
     arguments = {} if entry.get("arguments") is None else entry["arguments"]
     if not isinstance(arguments, dict):
-        raise InputError(f'{where}: "arguments" must be an object, found {type(arguments).__name__}')
+        raise InputError(f'{where}: "arguments" must be an object, found {json_type(arguments)}')
     try:
         return Call(name, plain(arguments, MAX_ARGUMENTS_BYTES))
     except ValueError as error:
@@ -152,7 +152,7 @@ def _links(where: str, value: Any, n_calls: int) -> tuple[tuple[int, int], ...]:
     links: list[tuple[int, int]] = []
     for pair in value if isinstance(value, list) else [value]:
         match pair:
-            case [int(i), int(j)] if 0 <= i < j < n_calls:
+            case [int(i), int(j)] if type(i) is type(j) is int and 0 <= i < j < n_calls:
                 links.append((i, j))
             case _:
                 shown = reprlib.repr(pair)

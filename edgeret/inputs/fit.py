@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from edgeret.inputs.jsonl import json_type
 from edgeret.quoting import quoted, suggestion
 from edgeret.types import REFERENCE, Call, Tool
 
@@ -85,5 +86,5 @@ def _described(call: Call, name: str, tools: Mapping[str, Tool]) -> str:
         return f"{quoted(call.tool)} has no parameter {quoted(name)}{suggestion(name, properties)}"
     said = properties[name]["type"]
     expected = " or ".join(said) if isinstance(said, list) else said
-    found = type(call.arguments[name]).__name__
+    found = json_type(call.arguments[name])
     return f"argument {quoted(name)} of {quoted(call.tool)} must be {expected}, found {found}"

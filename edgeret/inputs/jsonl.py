@@ -17,6 +17,7 @@ MAX_DEPTH = 32
 """Objects and arrays inside each other, at most, in a function's parameters and arguments. Of 7,494 functions of six
 public sets none has more than 7."""
 _MOST_BITS = 1024
+_KINDS = {bool: "true or false", int: "a number", float: "a number", str: "text", list: "an array", dict: "an object"}
 _ALIKE = 0.8
 """`link` and `links`, `querry` and `query` are more alike than this; `lines` and `links` are not."""
 
@@ -55,7 +56,7 @@ def parse_objects(text: str, path: Path) -> Iterator[tuple[str, dict[str, Any]]]
         except ValueError as error:
             raise InputError(f"{where}: not JSON ({error}); every line must be one JSON object") from None
         if not isinstance(value, dict):
-            raise InputError(f"{where}: expected a JSON object, found {type(value).__name__}")
+            raise InputError(f"{where}: expected a JSON object, found {json_type(value)}; give one object a line")
         yield where, value
 
 
@@ -81,13 +82,21 @@ def _means(found: str, key: str, others: tuple[str, ...]) -> bool:
     return len(found) < 2 * len(key) and SequenceMatcher(None, plain_name, key).ratio() > _ALIKE
 
 
+def json_type(value: object) -> str:
+    """What JSON calls a decoded value's type: users read JSON, not Python."""
+    if value is None:
+        return "null"
+    for kind, name in _KINDS.items():
+        if isinstance(value, kind):
+            return name
+    return type(value).__name__
+
+
 def text_field(where: str, value: dict[str, Any], key: str) -> str:
     """`value[key]` as a string that is not blank. Raises InputError otherwise."""
     found = value.get(key)
     if not isinstance(found, str):
-        raise InputError(
-            f'{where}: "{key}" must be a string, found {type(found).__name__ if key in value else "nothing"}'
-        )
+        raise InputError(f'{where}: "{key}" must be a string, found {json_type(found) if key in value else "nothing"}')
     if not found.strip():
         raise InputError(f'{where}: "{key}" is empty')
     if not is_text(found):
@@ -158,7 +167,5 @@ def list_field(where: str, value: dict[str, Any], key: str) -> list[Any]:
     """`value[key]` as a list. Raises InputError otherwise."""
     found = value.get(key)
     if not isinstance(found, list):
-        raise InputError(
-            f'{where}: "{key}" must be a list, found {type(found).__name__ if key in value else "nothing"}'
-        )
+        raise InputError(f'{where}: "{key}" must be a list, found {json_type(found) if key in value else "nothing"}')
     return found

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from edgeret.errors import InputError
-from edgeret.inputs.jsonl import is_text, list_field, parse_objects, read_text, text_field
+from edgeret.inputs.jsonl import is_text, json_type, list_field, parse_objects, read_text, text_field
 from edgeret.quoting import quoted, suggestion
 
 MAX_QUERY_CHARS = 20_000
@@ -44,6 +44,8 @@ def read_texts(path: str | Path) -> list[str]:
     """
     path = Path(path)
     text = read_text(path, 'queries: plain text, one a line, or JSONL of {"query": …}')
+    if text.lstrip().startswith("["):
+        raise InputError(f"{path}: looks like a JSON array; write one query a line, as plain text or as an object")
     if path.suffix == ".jsonl" or text.lstrip().startswith("{"):
         found = [check_query(text_field(where, value, "query"), where) for where, value in parse_objects(text, path)]
     else:
@@ -67,7 +69,7 @@ def read_queries(path: str | Path, tools: Collection[str] | None = None) -> list
         names = list_field(where, value, "tools")
         for name in names:
             if not isinstance(name, str) or (known is not None and name not in known):
-                shown = quoted(name) if isinstance(name, str) else type(name).__name__
+                shown = quoted(name) if isinstance(name, str) else json_type(name)
                 raise InputError(
                     f'{where}: unknown tool {shown} in "tools"; it is not among the tools given'
                     + (suggestion(name, known or ()) if isinstance(name, str) else "")

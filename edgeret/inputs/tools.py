@@ -11,7 +11,7 @@ from typing import Any
 
 from edgeret.errors import InputError
 from edgeret.inputs.hygiene import check_name, hidden_character
-from edgeret.inputs.jsonl import decode, parse_objects, plain, read_text, refuse_misspelling, text_field
+from edgeret.inputs.jsonl import decode, json_type, parse_objects, plain, read_text, refuse_misspelling, text_field
 from edgeret.quoting import quoted
 from edgeret.types import Tool
 
@@ -73,22 +73,31 @@ def _entries(path: Path) -> tuple[Iterable[tuple[str, Any]], Mapping[str, Any] |
     return parse_objects(text, path), None
 
 
+_FORMS = (
+    'a tool is {"name", "description", "parameters"}, or what OpenAI, Anthropic or MCP write for a function; '
+    "built-in tools and demonstrations are none"
+)
+
+
 def parse_tool(entry: Any, where: str) -> Tool:
     """One tool from a decoded JSON object in any of the forms of `read_tools`. Raises InputError."""
     if not isinstance(entry, dict):
-        raise InputError(f"{where}: expected a JSON object, found {type(entry).__name__}")
+        raise InputError(f"{where}: expected a JSON object, found {json_type(entry)}")
     if entry.get("type") == "function" and isinstance(entry.get("function"), dict):
         entry = entry["function"]
-    name = text_field(where, entry, "name")
+    try:
+        name = text_field(where, entry, "name")
+    except InputError as error:
+        raise InputError(f"{error}; {_FORMS}") from None
     try:
         description = text_field(where, entry, "description")
     except InputError as error:
         raise InputError(f"{error}; tool {quoted(name)} cannot be found without words: describe what it does") from None
     key = next((key for key in _PARAMETERS if key in entry), _PARAMETERS[0])
     refuse_misspelling(where, entry, key, dict, _MEANT_AS_PARAMETERS)
-    parameters = entry.get(key, {})
+    parameters = {} if entry.get(key) is None else entry[key]
     if not isinstance(parameters, dict):
-        raise InputError(f'{where}: "parameters" must be a JSON Schema object, found {type(parameters).__name__}')
+        raise InputError(f'{where}: "parameters" must be a JSON Schema object, found {json_type(parameters)}')
     try:
         return Tool(name, description, plain(parameters, MAX_PARAMETERS_BYTES))
     except ValueError as error:

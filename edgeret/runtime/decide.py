@@ -52,6 +52,8 @@ class Decider:
         else:
             verdict = self._by_heads(request, history, options, watch)
         best, reason = verdict.candidates[0], verdict.refusal or verdict.reason
+        if best.tool == END and not verdict.refusal:
+            reason = f"nothing is left to do: {reason}"
         if request.cut:
             reason += f"; only the first {self._components.encoder.spec.max_tokens} tokens of the request were read"
         watch.lap("decide")

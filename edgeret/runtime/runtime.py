@@ -133,6 +133,9 @@ class Runtime:
         step at once. Raises InputError, and PlannerError or MissingExtraError where a planner must be asked.
         """
         check_count("max_steps", max_steps)
+        for name, given in (("cancelled", cancelled), ("decided", decided)):
+            if given is not None and not callable(given):
+                raise InputError(f"{name} must be a function, found {type(given).__name__}")
         found = self.steps(query, policy=policy, arguments=arguments)
         return planning.run(query, found, max_steps, cancelled, decided)
 
@@ -142,6 +145,8 @@ class Runtime:
         be asked.
         """
         DecideOptions(policy)
+        if not isinstance(arguments, bool):
+            raise InputError(f"arguments must be True or False, found {type(arguments).__name__}")
         return planning.steps(self.task(query), self._components, policy, arguments)
 
     def warmup(self) -> None:

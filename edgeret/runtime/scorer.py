@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.runtime.components import Components
+from edgeret.runtime.options import check_count
 from edgeret.scoring.graph import UNKNOWN
 from edgeret.stopwatch import Stopwatch
 from edgeret.types import Call, Candidate
@@ -81,7 +82,7 @@ class Request:
         components = scorer.components
         head, calibration = components.head, components.calibration
         self._scorer = scorer
-        self.query = query
+        self._query = query
         vectors, self.cut = components.encoder.encode_query(query, watch)
         vectors.setflags(write=False)
         self.vector = vectors[0]
@@ -98,6 +99,11 @@ class Request:
         self.query_logits = head.query_logits(self.vector, products[1:])
         self.query_logits.setflags(write=False)
         watch.lap("head")
+
+    @property
+    def query(self) -> str:
+        """The user's words."""
+        return self._query
 
     def probabilities(self, history: History, watch: Stopwatch) -> NDArray[np.float32]:
         """Calibrated probabilities of `names` after a history, float32, summing to 1. The graph is walked here, and
@@ -118,7 +124,7 @@ class Request:
         return fused
 
     def ranked(self, values: NDArray[np.float32], k: int | None) -> tuple[Candidate, ...]:
-        """The first `k` of `names` by `values`, probabilities or any other measure of fit; equal ones keep their order."""
+        """The first `k` of `names` by `values`, which measure how well they fit; equal ones keep their order."""
         n = len(values)
         if k is not None and k * CROWD < n:
             listed = np.flatnonzero(values >= np.partition(values, n - k)[n - k])
@@ -130,8 +136,9 @@ class Request:
 
     def by_description(self, k: int | None = None) -> tuple[Candidate, ...]:
         """The `k` tools (None: all) whose descriptions are nearest to the query, nearest first, whatever was
-        demonstrated. Each has its own probability of being right, so they need not sum to 1.
+        demonstrated. Each has its own probability of being right, so they need not sum to 1. Raises InputError.
         """
+        check_count("k", k, optional=True)
         # `<end>` has no description; it stands between labels and unseen tools, and comes last of all.
         cosines = np.concatenate((self._cosines, _NO_DESCRIPTION, self._unseen))
         probability = self._scorer.components.calibration.search_probability

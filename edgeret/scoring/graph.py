@@ -208,16 +208,6 @@ class Graph:
             result /= result.sum()
         return result
 
-    def markov(self, last: int) -> NDArray[np.float32]:
-        """The static dependency retriever (ToolNet), a baseline: what followed `last` anywhere; float32 (labels,)."""
-        context = self._contexts.get((last,))
-        if context is None:
-            return np.full(len(self.labels), 1 / len(self.labels), np.float32)
-        targets, counts = self._counted(context)
-        result = np.zeros(len(self.labels), np.float32)
-        result[targets] = counts / np.float32(context.total)
-        return result
-
     def transitions(self) -> NDArray[np.float64]:
         """What followed which single tool, in every cluster: rows of (cluster or GLOBAL, label before or PADDING for
         `<start>`, label after, count), float64 (transitions, 4). For whoever draws the graph."""

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
+import edgeret
 from edgeret.cli import commands as cli
 from edgeret.cli.options import parse_history
 from edgeret.errors import InputError
@@ -247,3 +248,32 @@ def test_broken_json_history_is_refused() -> None:
 def test_a_copy_of_a_bundle_verifies(capsys: pytest.CaptureFixture[str], tiny: Path, tmp_path: Path) -> None:
     copy = shutil.copytree(tiny, tmp_path / "copy")
     assert ok(capsys, "edgeret", "verify", copy)["ok"]
+
+
+@pytest.mark.parametrize("command", ["verify", "doctor"])
+def test_what_is_no_bundle_is_bad_input_and_no_finding(
+    tmp_path: Path, tiny: Path, command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "empty").mkdir()
+    for place in (tmp_path / "nowhere", tmp_path / "empty"):
+        assert cli.main([command, str(place)]) == 2
+        assert "bundle" in capsys.readouterr().err
+    (tiny / "head.msgpack").write_bytes(b"changed")
+    assert cli.main([command, str(tiny)]) == 1
+
+
+def test_nothing_is_written_into_a_bundle(tiny: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = (tiny / "manifest").read_bytes()
+    assert cli.main(["inspect", str(tiny), "--html", str(tiny / "manifest")]) == 2
+    assert "it would lie in a bundle" in capsys.readouterr().err
+    assert (tiny / "manifest").read_bytes() == before
+
+
+@pytest.mark.parametrize("wrong", ["", "abc", "zz", "0" * 63, "sha256:" + "0" * 64])
+def test_what_can_be_no_content_hash_is_refused_as_such(
+    tiny: Path, wrong: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["verify", str(tiny), "--content-hash", wrong]) == 2
+    assert "64 hexadecimal digits" in capsys.readouterr().err
+    right = edgeret.load(tiny).manifest.content_hash
+    assert edgeret.load(tiny, content_hash=f" {right.upper()}\n").manifest.content_hash == right

@@ -83,4 +83,6 @@ def test_misfits_are_counted_and_the_first_is_told_with_its_place(tmp_path: Path
         f'(first: {path}:2: "wake" has no parameter "tiem"; did you mean "time"?)'
     )
     path.write_text(lines[2])
-    assert read_and_check([path], tools)[1].first == f'{path}:1: argument "time" of "wake" must be string, found int'
+    assert (
+        read_and_check([path], tools)[1].first == f'{path}:1: argument "time" of "wake" must be string, found a number'
+    )

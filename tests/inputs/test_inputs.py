@@ -96,7 +96,7 @@ def test_lines_end_at_line_feeds_alone(tmp_path: Path, separator: str, end: str)
         ('{"name": "a", "description": " "}', r':1: "description" is empty; tool "a" cannot be found without words'),
         ('{"name": "a"}', r':1: "description" must be a string, found nothing'),
         ('{"name": "a", "description": "A"}\n{broken', r":2: not JSON"),
-        ('{"name": "a", "description": "A"}\n[1]', r":2: expected a JSON object, found list"),
+        ('{"name": "a", "description": "A"}\n[1]', r":2: expected a JSON object, found an array"),
         ('{"name": "<end>", "description": "A"}', "reserved"),
         ('{"name": "a", "description": "A\u202eB"}', r"invisible character U\+202E"),
         ('{"name": "a", "description": "A", "parameters": []}', '"parameters" must be a JSON Schema object'),
@@ -311,3 +311,17 @@ def test_names_become_words() -> None:
     assert tool_text(Tool("get_time", "Tells it."), "name+description") == "get time | Tells it."
     with pytest.raises(InputError, match="unknown tool text 'json'"):
         tool_text(Tool("a", "b"), "json")
+
+
+def test_parameters_of_null_are_none(tmp_path: Path) -> None:
+    file = tmp_path / "t.jsonl"
+    file.write_text('{"name": "a", "description": "A", "parameters": null}')
+    assert read_tools(file)[0].parameters == {}
+
+
+@pytest.mark.parametrize("entry", ['{"type": "web_search"}', '{"query": "q", "calls": []}', '{"functions": []}'])
+def test_what_is_no_tool_is_told_what_one_is(tmp_path: Path, entry: str) -> None:
+    file = tmp_path / "t.jsonl"
+    file.write_text(entry)
+    with pytest.raises(InputError, match=r'a tool is \{"name", "description", "parameters"\}, or what OpenAI'):
+        read_tools(file)

@@ -57,7 +57,7 @@ def test_a_line_in_braces_further_down_is_a_query_like_any_other(tmp_path: Path)
         ("q.txt", " \n\n", r"q\.txt: no queries in it"),
         ("q.jsonl", "\n", r"q\.jsonl: no queries in it"),
         ("q.txt", '{"query": "a"}\n{"text": "b"}\n', r'q\.txt:2: "query" must be a string, found nothing'),
-        ("q.txt", '{"query": 3}', r'q\.txt:1: "query" must be a string, found int'),
+        ("q.txt", '{"query": 3}', r'q\.txt:1: "query" must be a string, found a number'),
         ("q.txt", '{"query": " "}', r'q\.txt:1: "query" is empty'),
         ("q.txt", '{"query": "a"}\nplay my song\n', r"q\.txt:2: not JSON .*; every line must be one JSON object"),
         ("q.jsonl", "play my song\n", r"q\.jsonl:1: not JSON .*; every line must be one JSON object"),
@@ -72,3 +72,10 @@ def test_what_is_no_query_is_refused_with_its_place(tmp_path: Path, name: str, t
 def test_a_file_that_is_not_there_is_named_with_what_it_should_be(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"gone\.txt: no such file; expected queries: plain text, one a line, or"):
         read_texts(tmp_path / "gone.txt")
+
+
+def test_an_array_is_no_plain_text(tmp_path: Path) -> None:
+    file = tmp_path / "q.json"
+    file.write_text('[{"query": "x"}]')
+    with pytest.raises(InputError, match="looks like a JSON array; write one query a line"):
+        read_texts(file)

@@ -18,7 +18,7 @@ from edgeret.inputs.tool_text import tool_text
 from edgeret.planner.chat import Prompt, Turn
 from edgeret.runtime.runtime import Runtime
 from edgeret.runtime.task import Task
-from edgeret.scoring.graph import PADDING, UNKNOWN
+from edgeret.scoring.graph import GLOBAL, PADDING, UNKNOWN, Graph
 from edgeret_bench import FITTED_METHODS, NEXT_TOOL_METHODS, OTHER_METHODS
 from edgeret_bench.accuracy.retrieval import Bm25
 
@@ -39,6 +39,7 @@ class Methods:
     def __init__(self, runtime: Runtime, seed: int) -> None:
         self._runtime = runtime
         self._rng = np.random.default_rng(seed)
+        self._after = followers(runtime.components.graph)
         self._number = {name: i for i, name in enumerate(runtime.components.head.labels[:-1])}
         self._by_name: Mapping[str, Scorer] = {
             "random": self._random,
@@ -77,7 +78,9 @@ class Methods:
 
     def _static_graph(self, task: Task, step: Step) -> NDArray[np.floating]:
         last = self._number.get(step.history[-1], UNKNOWN) if step.history else PADDING
-        return self._all(task, self._runtime.components.graph.markov(last))
+        if last == UNKNOWN:
+            return self._all(task, np.full(self._after.shape[1], 1 / self._after.shape[1]))
+        return self._all(task, self._after[last])
 
     def _graph(self, task: Task, step: Step) -> NDArray[np.floating]:
         graph = self._runtime.components.graph
@@ -140,7 +143,7 @@ class Methods:
         position = self._position
         order = [position[name] for name in self._runtime.components.head.labels[:-1]]
         for name, label in number.items():
-            row = self._runtime.components.graph.markov(label)[:-1]
+            row = self._after[label][:-1]
             if row.size and row.max() > row.min():  # a tool that nothing follows has a flat row
                 follows[position[name], order] = row > 0
         np.fill_diagonal(follows, False)
@@ -165,3 +168,16 @@ def convolve(vectors: NDArray[np.float32], follows: NDArray[np.bool_]) -> NDArra
     result = mixed @ vectors
     result /= np.maximum(np.linalg.norm(result, axis=1, keepdims=True), 1e-12)
     return result
+
+
+def followers(graph: Graph) -> NDArray[np.float32]:
+    """The static dependency retriever (ToolNet): what followed each label anywhere, float32 (labels + 1, labels), rows
+    that sum to 1. The last row, which PADDING finds, is of the first call; what nothing followed says nothing."""
+    n = len(graph.labels)
+    counts = np.zeros((n + 1, n), np.float32)
+    moves = graph.transitions()
+    everywhere = moves[moves[:, 0] == GLOBAL]
+    np.add.at(counts, (everywhere[:, 1].astype(np.intp), everywhere[:, 2].astype(np.intp)), everywhere[:, 3])
+    totals = counts.sum(axis=1, keepdims=True)
+    shares: NDArray[np.float32] = np.where(totals > 0, counts / np.maximum(totals, 1e-30), 1 / n).astype(np.float32)
+    return shares

@@ -52,9 +52,9 @@ def stamp(kind: str, arguments: argparse.Namespace, result: Mapping[str, Any]) -
     }
 
 
-def _files(given: str | Sequence[str]) -> Any:
+def _files(given: str | Path | Sequence[str]) -> Any:
     """A file, or all of those that were given for one option."""
-    if isinstance(given, str):
+    if isinstance(given, str | Path):
         return _file(Path(given))
     files = [_file(Path(name)) for name in given]
     return files if len(files) > 1 else files[0]
