@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 
 from edgeret.bundle import roles
-from edgeret.bundle.codec import unpack_json
-from edgeret.bundle.layout import Manifest, check_owner
+from edgeret.bundle.layout import Manifest
 from edgeret.bundle.reader import Bundle, open_bundle
 from edgeret.encoders.base import Encoder
 from edgeret.encoders.load import load_encoder
@@ -17,14 +15,14 @@ from edgeret.encoders.providers import choose
 from edgeret.errors import BundleError, InputError, PlannerError
 from edgeret.fields import get
 from edgeret.host import available_cpus, forks
-from edgeret.inputs.tools import check_tools, parse_tool
 from edgeret.planner.exemplars import Exemplars
 from edgeret.planner.lazy import LazyPlanner
 from edgeret.planner.llama import import_llama
 from edgeret.planner.model import Planner, PlannerSpec
 from edgeret.planner.reranker import RerankParameters
 from edgeret.runtime.options import LoadOptions
-from edgeret.scoring.calibration import Calibration, CalibrationParameters
+from edgeret.runtime.tool_set import load_tools
+from edgeret.scoring.calibration import Calibration, load_calibration
 from edgeret.scoring.graph import Graph, load_graph
 from edgeret.scoring.head import FactoredHead, load_head
 from edgeret.scoring.index import Index, load_index
@@ -88,39 +86,13 @@ def load_components(path: str | Path, options: LoadOptions) -> Components:
         index=load_index(bundle, options.index),
         graph=load_graph(bundle),
         head=load_head(bundle),
-        calibration=Calibration(load_calibration(bundle)),
-        tools=MappingProxyType(load_tools(bundle)),
+        calibration=load_calibration(bundle),
+        tools=load_tools(bundle),
         planner=planner,
         reranking=reranking,
         exemplars=Exemplars(exemplars, f"{bundle.path} ({roles.EXEMPLARS})"),
         forked=forks(),
     )
-
-
-def load_tools(bundle: Bundle) -> dict[str, Tool]:
-    """The bundle's tools by name, in index order. Raises BundleError."""
-    where = f"{bundle.path} ({roles.TOOLS})"
-    entries = unpack_json(bundle.read(roles.TOOLS), where)
-    if not isinstance(entries, list):
-        raise BundleError(f"{where}: expected an array, found {type(entries).__name__}; build the bundle again")
-    try:
-        tools: Iterable[Tool] = check_tools([(where, parse_tool(entry, where)) for entry in entries], where)
-    except InputError as error:
-        raise BundleError(f"{error}; build the bundle again") from None
-    return {tool.name: tool for tool in tools}
-
-
-def load_calibration(bundle: Bundle) -> CalibrationParameters:
-    """What was fitted on held-out demonstrations, refused if it was fitted on other heads than the bundle's. Raises
-    BundleError."""
-    where = f"{bundle.path} ({roles.INFO_CALIBRATION})"
-    value = get(bundle.manifest.info, roles.INFO_CALIBRATION, dict, where)
-    check_owner(value, bundle.fingerprint(), where)
-    for role in (roles.GRAPH, roles.HEAD):
-        entry = bundle.manifest.file(role)
-        if entry is None or value.get(role) != entry.sha256:
-            raise BundleError(f"{where}: calibrated for another {role}; build the bundle again")
-    return CalibrationParameters.from_dict(get(value, "parameters", dict, where), where)
 
 
 def _load_planner(bundle: Bundle, threads: int, options: LoadOptions) -> tuple[LazyPlanner, RerankParameters]:

@@ -11,10 +11,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeret.bundle import roles
 from edgeret.bundle.codec import get_array
+from edgeret.bundle.layout import check_owner
+from edgeret.bundle.reader import Bundle
 from edgeret.errors import BundleError, InputError
-from edgeret.fields import get_number
+from edgeret.fields import get, get_number
 from edgeret.types import Candidate
+
+OWNERS = (roles.GRAPH, roles.HEAD)
+"""Roles whose files a calibration was fitted with, and is worth nothing without."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,3 +192,22 @@ class Calibration:
         """Probability that the tool found by its description, at this cosine, is the right one."""
         p = self.parameters
         return 1.0 / (1.0 + exp(min(700.0, -(p.search_slope * similarity + p.search_bias))))
+
+
+def pack_calibration(parameters: CalibrationParameters, fingerprint: str, hashes: Mapping[str, str]) -> dict[str, Any]:
+    """What the manifest holds: the parameters, tied to the encoder and, by their files' sha256 (by role), to the very
+    heads that they were fitted with."""
+    return {"encoder": fingerprint, **{role: hashes[role] for role in OWNERS}, "parameters": parameters.to_dict()}
+
+
+def load_calibration(bundle: Bundle) -> Calibration:
+    """What was fitted on held-out demonstrations, refused if it was fitted with other heads than the bundle's. Raises
+    BundleError."""
+    where = f"{bundle.path} ({roles.INFO_CALIBRATION})"
+    value = get(bundle.manifest.info, roles.INFO_CALIBRATION, dict, where)
+    check_owner(value, bundle.fingerprint(), where)
+    for role in OWNERS:
+        entry = bundle.manifest.file(role)
+        if entry is None or value.get(role) != entry.sha256:
+            raise BundleError(f"{where}: calibrated for another {role}; build the bundle again")
+    return Calibration(CalibrationParameters.from_dict(get(value, "parameters", dict, where), where))

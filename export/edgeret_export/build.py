@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
@@ -24,7 +23,9 @@ from edgeret.host import available_cpus
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret.inputs.tool_text import tool_text
 from edgeret.planner.exemplars import pack_exemplars
+from edgeret.runtime.tool_set import pack_tools
 from edgeret.scoring import index as indexing
+from edgeret.scoring.calibration import pack_calibration
 from edgeret.scoring.graph import pack_graph
 from edgeret.scoring.head import pack_head
 from edgeret.types import Tool
@@ -96,13 +97,14 @@ def assemble(
     planner_info = None
     if model is not None:
         planner_info, report["planner"] = add_planner(writer, model, training, fitted, recipe.planner_questions)
+    hashes = {entry.role: entry.sha256 for entry in writer.entries}
     toolchain = {**encoded.exported.toolchain, "scikit-learn": version("scikit-learn"), "numpy": version("numpy")}
     content_hash = writer.finish(
         {
             roles.INFO_EDGERET: edgeret.__version__,
             roles.INFO_ENCODER: {"card": card.name, "fingerprint": fingerprint, "spec": spec.to_dict()},
             **({} if planner_info is None else {roles.INFO_PLANNER: planner_info}),
-            roles.INFO_CALIBRATION: _calibration(writer, fitted, fingerprint),
+            roles.INFO_CALIBRATION: pack_calibration(fitted.calibration, fingerprint, hashes),
             roles.INFO_GOLDEN: _golden(training),
             roles.INFO_COUNTS: _counts(training, fitted),
             roles.INFO_RECIPE: asdict(recipe),
@@ -184,8 +186,7 @@ def _write_encoder(writer: BundleWriter, card: Card, exported: ExportedEncoder) 
 
 def _write_index(writer: BundleWriter, encoded: Encoded, recipe: Recipe, fingerprint: str) -> None:
     tools, vectors = encoded.training.tools, encoded.tool_vectors
-    text = json.dumps([asdict(tool) for tool in tools], ensure_ascii=False, separators=(",", ":"))
-    writer.add("tools.json", roles.TOOLS, text.encode(), OWN_LICENCE, OURS)
+    writer.add("tools.json", roles.TOOLS, pack_tools(tools), OWN_LICENCE, OURS)
     data = indexing.pack_index([tool.name for tool in tools], vectors, fingerprint)
     writer.add("index.msgpack", roles.INDEX, data, OWN_LICENCE, OURS)
     if len(tools) >= recipe.hnsw_from:
@@ -199,13 +200,6 @@ def _write_heads(writer: BundleWriter, training: TrainingSet, fitted: Fitted, re
     head = pack_head(fit_factored(training, recipe.head_options).arrays, fingerprint)
     writer.add("graph.msgpack", roles.GRAPH, graph, OWN_LICENCE, OURS)
     writer.add("head.msgpack", roles.HEAD, head, OWN_LICENCE, OURS)
-
-
-def _calibration(writer: BundleWriter, fitted: Fitted, fingerprint: str) -> dict[str, Any]:
-    """What was fitted on held-out decisions, tied to the very heads it was fitted with."""
-    hashes = {entry.role: entry.sha256 for entry in writer.entries}
-    owners = {"encoder": fingerprint, **{role: hashes[role] for role in (roles.GRAPH, roles.HEAD)}}
-    return {**owners, "parameters": fitted.calibration.to_dict()}
 
 
 def _golden(training: TrainingSet) -> dict[str, Any]:

@@ -90,7 +90,7 @@ def _suite(parsers: Mapping[str, argparse.ArgumentParser], arguments: argparse.N
     """`parsers` are those of all commands, by name."""
     from edgeret.bundle.reader import open_bundle
     from edgeret.inputs.demonstrations import read_demonstrations
-    from edgeret.runtime.components import load_tools
+    from edgeret.runtime.tool_set import load_tools
     from edgeret_bench import suite
 
     def benchmark(argv: Sequence[str]) -> Mapping[str, Any]:
