@@ -9,6 +9,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+import numpy as np
+from numpy.typing import NDArray
+
 from edgeret.errors import BundleError, MissingExtraError, PlannerError
 from edgeret.planner.chat import Prompt
 from edgeret.planner.prompts import selection_prompt, wants_weights
@@ -42,6 +45,7 @@ class Decider:
 
     def __init__(self, components: Components) -> None:
         self._components = components
+        self._has_planner = components.planner.exists
 
     def decide(self, request: Request, history: History, options: DecideOptions, watch: Stopwatch) -> Decision:
         """The decision that `Task.next` describes. Raises as it does."""
@@ -102,6 +106,21 @@ class Decider:
         verdict = _Verdict("heads", request.ranked(probabilities, options.k), BY_HEADS)
         if options.policy == "heads":
             return verdict
+        if self._has_planner:
+            self._ask_where_unsure(verdict, request, history, options, probabilities, watch)
+        verdict.refusal = self._refusal(verdict.candidates[0], not history.calls, options.min_probability)
+        return verdict
+
+    def _ask_where_unsure(
+        self,
+        verdict: _Verdict,
+        request: Request,
+        history: History,
+        options: DecideOptions,
+        probabilities: NDArray[np.float32],
+        watch: Stopwatch,
+    ) -> None:
+        """Lets a planner advise on what the heads are unsure of, or says why it was not asked."""
         unasked, coverage = self.unasked(), options.prompt.coverage
         if unasked is None and verdict.candidates[0].probability >= self._components.reranking.ask_below:
             unasked = "the heads are sure enough"
@@ -111,12 +130,9 @@ class Decider:
                 among = f"the {len(mask)} candidates that a coverage of {coverage:.0%} needs"
                 ask = partial(self.prompt, request, history, mask, options.prompt)
                 self._rerank(verdict, mask, among, ask, watch)
-            else:
-                unasked = "only one candidate is left"
-        if unasked is not None and self._components.planner.exists:
-            verdict.reason += f"; the planner was not asked: {unasked}"
-        verdict.refusal = self._refusal(verdict.candidates[0], not history.calls, options.min_probability)
-        return verdict
+                return
+            unasked = "only one candidate is left"
+        verdict.reason += f"; the planner was not asked: {unasked}"
 
     def _by_search(self, request: Request, history: History, options: DecideOptions, watch: Stopwatch) -> _Verdict:
         """Descriptions alone, for a query that is unlike the demonstrations."""

@@ -56,21 +56,13 @@ class DecideOptions:
             raise InputError(f"min_probability must lie between 0 and 1, found {self.min_probability}")
 
 
-def decide_options(
-    policy: Policy, k: int | None, min_probability: float | None, masking: Masking, weighted: Weighted, coverage: float
-) -> DecideOptions:
-    """The options of a decision, which are the same at most steps, and then not checked again. Raises InputError."""
-    try:
-        return _decide_options(policy, k, min_probability, masking, weighted, coverage)
-    except TypeError:  # what cannot be hashed is no option, and the check says which
-        return DecideOptions(policy, k, min_probability, PromptOptions(masking, weighted, coverage))
-
-
 # Typed, or True would be taken for the 1 that was checked before.
 @lru_cache(maxsize=64, typed=True)
-def _decide_options(
+def checked_before(
     policy: Policy, k: int | None, min_probability: float | None, masking: Masking, weighted: Weighted, coverage: float
 ) -> DecideOptions:
+    """The options of a decision, which are the same at most steps, and then not checked again. Raises InputError, and
+    TypeError for what cannot be hashed."""
     return DecideOptions(policy, k, min_probability, PromptOptions(masking, weighted, coverage))
 
 

@@ -84,7 +84,6 @@ class Request:
         self._scorer = scorer
         self._query = query
         vectors, self.cut = components.encoder.encode_query(query, watch)
-        vectors.setflags(write=False)
         self.vector = vectors[0]
         # One pass over the tools' vectors serves the query itself and the head's mixtures of it and its parts.
         products = head.products(vectors, scorer.label_pieces)

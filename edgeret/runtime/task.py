@@ -17,7 +17,7 @@ from edgeret.planner.filling import fill
 from edgeret.planner.prompts import Masking
 from edgeret.quoting import quoted, suggestion
 from edgeret.runtime.decide import MAX_ASKED, Decider
-from edgeret.runtime.options import COVERAGE, DecideOptions, Policy, PromptOptions, Weighted, decide_options
+from edgeret.runtime.options import COVERAGE, DecideOptions, Policy, PromptOptions, Weighted, checked_before
 from edgeret.runtime.scorer import History, Request, Scorer
 from edgeret.stopwatch import Stopwatch
 from edgeret.types import Call, Candidate, Decision, Tool, Usage
@@ -98,7 +98,10 @@ class Task:
         Raises InputError for options out of range, whatever the policy, and for "planner" if the bundle has none;
         PlannerError or MissingExtraError for "planner" if it cannot be asked (under "auto" the heads then decide).
         """
-        options = decide_options(policy, k, min_probability, masking, weighted, coverage)
+        try:
+            options = checked_before(policy, k, min_probability, masking, weighted, coverage)
+        except TypeError:  # what cannot be hashed is no option either, and the check says which
+            options = DecideOptions(policy, k, min_probability, PromptOptions(masking, weighted, coverage))
         self._components.check_process()
         decision = self._decider.decide(self._request, self._history, options, Stopwatch(self._encoding))
         self._encoding = None  # a refused question leaves the encoding's time to the next one, and nothing of its own
