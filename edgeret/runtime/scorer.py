@@ -95,8 +95,7 @@ class Request:
         self.similarity = self._position.similarity
         self.in_distribution = calibration.in_distribution(self.similarity)
         watch.lap("graph")
-        self.query_logits = head.query_logits(self.vector, products[1:])
-        self.query_logits.setflags(write=False)
+        self._query_logits = head.query_logits(self.vector, products[1:])
         watch.lap("head")
 
     @property
@@ -104,13 +103,18 @@ class Request:
         """The user's words."""
         return self._query
 
+    @property
+    def query_logits(self) -> NDArray[np.float32]:
+        """The head's logits as far as the query alone gives them, by calls made, float32 (stages, labels); a copy."""
+        return self._query_logits.copy()
+
     def probabilities(self, history: History, watch: Stopwatch) -> NDArray[np.float32]:
         """Calibrated probabilities of `names` after a history, float32, summing to 1. The graph is walked here, and
         nowhere else."""
         components = self._scorer.components
         graph = components.graph.distribution(self._position, history.numbers, normalise=False)
         watch.lap("graph")
-        head = components.head.logits(self.query_logits, history.numbers)
+        head = components.head.logits(self._query_logits, history.numbers)
         watch.lap("head")
         weights, called = None, None
         if len(self._unseen):
