@@ -160,18 +160,17 @@ def test_the_graph_is_walked_once_a_decision(runtime: Runtime, monkeypatch: pyte
 
 @pytest.mark.parametrize("policy", ["auto", "planner"])
 def test_every_moment_of_a_decision_belongs_to_one_stage(runtime: Runtime, policy: Any) -> None:
-    task = asking(runtime).task(QUERY)
+    asked = asking(runtime)
     started = time.perf_counter()
-    decision = task.next(policy=policy, min_probability=0)
+    decision = asked.task(QUERY).next(policy=policy, min_probability=0)
     passed = (time.perf_counter() - started) * 1e3
     ms = dict(decision.timings_ms)
     assert decision.source == "planner"
     total = ms.pop("total")
     assert total == pytest.approx(sum(ms.values()))
-    assert ms["planner"] >= 1e3 * NAP
-    once = total - ms["tokenize"] - ms["encode"]
-    assert ms["planner"] <= once < 2 * ms["planner"] + passed - 1e3 * NAP
-    assert ms["decide"] < ms["planner"]
+    # Were a nap counted in two stages, they would add up to more than there was.
+    assert 1e3 * NAP <= ms["planner"] <= total <= passed
+    assert max(time for stage, time in ms.items() if stage != "planner") < 1e3 * NAP
 
 
 def test_a_decision_carries_a_copy_of_its_times(runtime: Runtime) -> None:
