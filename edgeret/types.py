@@ -28,10 +28,23 @@ class Tool:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call of a demonstration; an argument `"$out_1"` refers to the output of the plan's first call."""
+    """One call; an argument `"$out_1"` refers to the output of the plan's first call. `result` is what the call gave,
+    as text or other JSON; None if nobody said."""
 
     tool: str
     arguments: Mapping[str, Any] = field(default_factory=dict)
+    result: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A tool that was tried and did not work, when `after` calls had been made. `retried` says that it may be chosen
+    again all the same."""
+
+    tool: str
+    reason: str
+    after: int
+    retried: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,6 +31,8 @@ END_LINE = "nothing is left to do"
 SHOWN_CHARS = 400
 """Of a description, a list of choices, or what a call is given; 1.0 % of 7,494 public descriptions are longer."""
 _NAME_CHARS = 100
+_RESULTS_CHARS = 1_600
+"""Of what all calls gave; the latest ones count most, and a planner's context is small."""
 _ANSWER_CHARS = 1_500
 """Of an answer that an exemplar shows; a planner has no room to write more."""
 _ONE_WORD = re.compile(r"[\w.-]{1,100}")
@@ -62,10 +64,11 @@ def selection_prompt(
 ) -> Prompt:
     """Asks which function comes next.
 
-    `tools` are all tools in their canonical order, `candidates` the mask: "hard" shows those alone, "soft" shows all
-    tools and recommends them, "none" ignores them, and "demos" shows all tools and `demonstrations`. `weighted` adds
-    the candidates' probabilities. `exemplars` are those that every prompt carries: the first is shown before its last
-    call, a second one when all is done. Those that name other tools than `tools`, or none, are left out.
+    `calls` are shown with what they gave, where they say so. `tools` are all tools in their canonical order,
+    `candidates` the mask: "hard" shows those alone, "soft" shows all tools and recommends them, "none" ignores them,
+    and "demos" shows all tools and `demonstrations`. `weighted` adds the candidates' probabilities. `exemplars` are
+    those that every prompt carries: the first is shown before its last call, a second one when all is done. Those that
+    name other tools than `tools`, or none, are left out.
     """
     listed = {candidate.tool: candidate.probability for candidate in candidates}
     constant = [Turn("system", _GUIDELINES if masking == "hard" else f"{_GUIDELINES}\n\n{_functions(tools)}")]
@@ -84,7 +87,8 @@ def selection_prompt(
         for exemplar in _fitting(demonstrations, by_name):
             solved = _data(exemplar.query, SHOWN_CHARS)
             parts.append(f"Solved before: {solved}\nCalls: {_names(exemplar.calls, finished=True)}")
-    parts.append(f"Calls so far: {_names(calls)}")
+    made = (f"{call.tool}{gave}" for call, gave in zip(calls, _results(calls), strict=True))
+    parts.append(f"Calls so far: {', '.join(made) or 'none'}")
     return Prompt(tuple(constant), Turn("user", "\n".join(parts)))
 
 
@@ -96,9 +100,9 @@ def filling_prompt(
     refused: Sequence[str] = (),
 ) -> Prompt:
     """Asks for the arguments of `tool` (the paper's second prompt): its parameters with type, whether they are
-    required and what they mean, and the calls so far with the names of their outputs. `shown` are demonstrations that
-    call this function, each shown with the right answer; others are left out, and very long answers. `refused` is an
-    earlier answer, followed by what was wrong.
+    required and what they mean, and the calls so far with the names of their outputs, and what they gave. `shown` are
+    demonstrations that call this function, each shown with the right answer; others are left out, and very long
+    answers. `refused` is an earlier answer, followed by what was wrong.
     """
     described = "\n".join((_function(tool.name, tool.description, "Function:"), *_parameters(tool.parameters)))
     constant = [Turn("system", f"{_FILLING}\n\n{described}")]
@@ -163,7 +167,10 @@ def _exemplar_turns(exemplar: Exemplar, finished: bool, tools: Mapping[str, Tool
 
 
 def _situation(request: str, calls: Sequence[Call]) -> str:
-    done = [f'"$out_{i}" = {call.tool}({_arguments(call.arguments)})' for i, call in enumerate(calls, 1)]
+    done = [
+        f'"$out_{i}" = {call.tool}({_arguments(call.arguments)}){gave}'
+        for i, (call, gave) in enumerate(zip(calls, _results(calls), strict=True), 1)
+    ]
     return f"Request: {request}\nCalls so far: " + ("; ".join(done) or "none")
 
 
@@ -176,6 +183,17 @@ def _answer(tool: Tool, arguments: Mapping[str, Any]) -> str:
 def _names(calls: Sequence[Call], finished: bool = False) -> str:
     names = [call.tool for call in calls] + ([END] if finished else [])
     return ", ".join(names) or "none"
+
+
+def _results(calls: Sequence[Call]) -> list[str]:
+    """What each call gave, as words to stand behind it: "" where nobody said, or there is no room beside later ones."""
+    shown: list[str] = []
+    room = _RESULTS_CHARS
+    for call in reversed(calls):
+        text = "" if call.result is None else f" gave {_value(call.result)}"
+        room -= len(text)
+        shown.append(text if room >= 0 else "")
+    return shown[::-1]
 
 
 def _arguments(arguments: Mapping[str, Any]) -> str:

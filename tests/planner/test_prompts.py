@@ -154,7 +154,7 @@ def hostile_prompts(words: str) -> list[Prompt]:
     }
     tools = [Tool("alpha", words, schema), Tool("beta", "does beta")]
     example = Exemplar(f"? {words}", (Call("beta", {"what": words}), Call("alpha", {"to": words})))
-    calls = [Call("beta", {"what": words})]
+    calls = [Call("beta", {"what": words}, words)]
     asked = [
         selection_prompt(
             tools, f"? {words}", calls, MASK, masking=masking, exemplars=[example] * 2, demonstrations=[example]
@@ -178,6 +178,27 @@ def test_a_description_is_shown_up_to_a_bound() -> None:
     prompt = selection_prompt([Tool("alpha", "x" * 16_000)], "q" * 20_000, [], MASK)
     assert f'- alpha: "{"x" * (SHOWN_CHARS - 1)}…"' in prompt.variable.text
     assert f'Request: "{"q" * 20_000}"' in prompt.variable.text
+
+
+def test_results_stand_behind_their_calls() -> None:
+    calls = (Call("beta", {"x": 1}, "found\n2"), Call("alpha"), Call("beta", {}, {"id": 7}), Call("beta", {}, False))
+    made = ask("none", calls=calls).variable.text.split("\n")[-1]
+    assert made == 'Calls so far: beta gave "found\\n2", alpha, beta gave {"id": 7}, beta gave false'
+    filled = filling_prompt(TOOLS[0], "do it", calls).variable.text.split("\n")[-1]
+    assert filled == (
+        'Calls so far: "$out_1" = beta(x=1) gave "found\\n2"; "$out_2" = alpha(); "$out_3" = beta() gave {"id": 7}; '
+        '"$out_4" = beta() gave false'
+    )
+
+
+def test_results_are_shown_up_to_a_bound_the_latest_ones_first() -> None:
+    one = ask("none", calls=(Call("beta", {}, "x" * 20_000),)).variable.text
+    assert one.endswith(f'beta gave "\\"{"x" * (SHOWN_CHARS - 2)}…"')
+    many = ask("none", calls=tuple(Call("beta", {}, f"{i} " + "x" * 300) for i in range(256))).variable.text
+    assert many.count("beta") == 256
+    assert len(many) < 256 * len("beta, ") + 5 * SHOWN_CHARS
+    assert 'beta gave "255 x' in many
+    assert 'gave "0 x' not in many
 
 
 def test_names_of_parameters_are_kept_to_their_line() -> None:
