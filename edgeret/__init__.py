@@ -23,7 +23,7 @@ from edgeret.errors import (
 from edgeret.planner.chat import Prompt
 from edgeret.runtime.runtime import Runtime, load
 from edgeret.runtime.task import Task
-from edgeret.types import END, Call, Candidate, Decision, Hit, Plan, PlanStep, Tool
+from edgeret.types import END, Call, Candidate, Decision, Failure, Hit, Plan, PlanStep, Tool
 
 telemetry.disable()
 
@@ -37,6 +37,7 @@ __all__ = [
     "CheckFailedError",
     "Decision",
     "EdgeretError",
+    "Failure",
     "Hit",
     "InputError",
     "MissingExtraError",

@@ -17,8 +17,9 @@ from edgeret.planner.chat import Prompt
 from edgeret.planner.prompts import selection_prompt, wants_weights
 from edgeret.planner.reranker import rerank
 from edgeret.runtime.components import Components
+from edgeret.runtime.history import History
 from edgeret.runtime.options import DecideOptions, PromptOptions
-from edgeret.runtime.scorer import History, Request
+from edgeret.runtime.scorer import Request
 from edgeret.stopwatch import Stopwatch
 from edgeret.types import END, Candidate, Decision, Source, Usage
 
@@ -49,7 +50,11 @@ class Decider:
 
     def decide(self, request: Request, history: History, options: DecideOptions, watch: Stopwatch) -> Decision:
         """The decision that `Task.next` describes. Raises as it does."""
-        if options.policy == "planner":
+        blocked = history.blocked
+        if blocked and set(request.names) - blocked == {END}:
+            ranked = request.ranked(request.probabilities(history, watch), options.k, blocked)
+            verdict = _Verdict("heads", ranked, BY_HEADS, refusal="every tool failed, so none is left to choose")
+        elif options.policy == "planner":
             verdict = self._by_planner(request, history, options, watch)
         elif options.policy == "auto" and not history.calls and not request.in_distribution:
             verdict = self._by_search(request, history, options, watch)
@@ -58,6 +63,8 @@ class Decider:
         best, reason = verdict.candidates[0], verdict.refusal or verdict.reason
         if best.tool == END and not verdict.refusal:
             reason = f"nothing is left to do: {reason}"
+        if blocked:
+            reason += f"; {history.left_out}"
         if request.cut:
             reason += f"; only the first {self._components.encoder.spec.max_tokens} tokens of the request were read"
         watch.lap("decide")
@@ -103,7 +110,7 @@ class Decider:
     def _by_heads(self, request: Request, history: History, options: DecideOptions, watch: Stopwatch) -> _Verdict:
         """Graph and head; under "auto" with the planner's advice where they are unsure, and with a floor."""
         probabilities = request.probabilities(history, watch)
-        verdict = _Verdict("heads", request.ranked(probabilities, options.k), BY_HEADS)
+        verdict = _Verdict("heads", request.ranked(probabilities, options.k, history.blocked), BY_HEADS)
         if options.policy == "heads":
             return verdict
         if self._has_planner:
@@ -125,7 +132,7 @@ class Decider:
         if unasked is None and verdict.candidates[0].probability >= self._components.reranking.ask_below:
             unasked = "the heads are sure enough"
         if unasked is None:
-            mask = self.mask(request.ranked(probabilities, MAX_ASKED), coverage)
+            mask = self.mask(request.ranked(probabilities, MAX_ASKED, history.blocked), coverage)
             if len(mask) > 1:
                 among = f"the {len(mask)} candidates that a coverage of {coverage:.0%} needs"
                 ask = partial(self.prompt, request, history, mask, options.prompt)
@@ -141,9 +148,9 @@ class Decider:
             f"unlike the demonstrations (cosine {request.similarity:.2f}, "
             f"like them from {parameters.in_distribution_cosine:.2f})"
         )
-        verdict = _Verdict("search", request.by_description(options.k), reason)
+        verdict = _Verdict("search", request.by_description(options.k, history.blocked), reason)
         if self.unasked() is None and verdict.candidates[0].probability < reranking.ask_below:
-            mask = request.by_description(MAX_ASKED)
+            mask = request.by_description(MAX_ASKED, history.blocked)
             among = f"the {len(mask)} nearest by description"
             self._rerank(verdict, mask, among, partial(self.prompt, request, history, mask, options.prompt), watch)
         best = verdict.candidates[0]
@@ -160,7 +167,7 @@ class Decider:
         planner = self._components.planner.get()
         watch.lap("planner")
         masking, coverage = options.prompt.masking, options.prompt.coverage
-        ranked = request.ranked(request.probabilities(history, watch), None)
+        ranked = request.ranked(request.probabilities(history, watch), None, history.blocked)
         mask = self.mask(ranked, coverage)
         asked = mask if masking == "hard" else ranked
         if len(asked) == 1:

@@ -19,11 +19,12 @@ from edgeret.runtime import plan as planning
 from edgeret.runtime.components import Components, load_components
 from edgeret.runtime.decide import Decider
 from edgeret.runtime.options import DecideOptions, LoadOptions, Policy, check_count, check_path
+from edgeret.runtime.saved import begin, restore
 from edgeret.runtime.scorer import Scorer
 from edgeret.runtime.task import Task
 from edgeret.scoring.index import IndexKind
 from edgeret.strategies import STRATEGIES
-from edgeret.types import Hit, Plan, PlanStep, Tool
+from edgeret.types import Call, Hit, Plan, PlanStep, Tool
 
 
 def load(
@@ -99,10 +100,19 @@ class Runtime:
         """The tools by name, to be read: every one is a copy."""
         return self._tools
 
-    def task(self, query: str) -> Task:
-        """Opens a task: encodes the query, once. Raises InputError for a query that is blank or too long."""
+    def task(self, query: str, history: Sequence[str | Call] = ()) -> Task:
+        """Opens a task: encodes the query, once. `history` are the calls made so far, in order, as names of tools or as
+        `Call`. Raises InputError for a query that is blank or too long, and for calls that `Task.call` refuses."""
         self._components.check_process()
-        return Task(self._scorer, self._decider, check_query(query))
+        checked = check_query(query)
+        return Task(self._scorer, self._decider, checked, begin(history, self._components.tools, self._scorer.number))
+
+    def resume(self, value: Mapping[str, Any]) -> Task:
+        """Opens a task as `Task.to_dict` kept it, also with another bundle that has its tools. The query is encoded
+        again. Raises InputError for anything else, and for tools that this bundle does not have."""
+        self._components.check_process()
+        query, history = restore(value, self._components.tools, self._scorer.number)
+        return Task(self._scorer, self._decider, query, history)
 
     def search(self, text: str, k: int = 10, *, strategy: str = "description") -> list[Hit]:
         """The `k` tools that fit `text` by their descriptions, best first; see `edgeret.strategies`.

@@ -5,31 +5,24 @@ Knows nothing of planners, of thresholds and of reasons.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.runtime.components import Components
+from edgeret.runtime.history import History
 from edgeret.runtime.options import check_count
 from edgeret.scoring.graph import UNKNOWN
 from edgeret.stopwatch import Stopwatch
-from edgeret.types import Call, Candidate
+from edgeret.types import END, Candidate
 
 UNSEEN_HITS = 64
 """Tools without demonstrations that a query competes with, when an HNSW graph finds them."""
 CROWD = 16
 """Candidates for each one listed from which on selecting those listed is faster than sorting all."""
+_HEAVIEST = 1e30
+"""Of an unseen tool beside all labels that are left; float32 has room for the sum of a hundred million such."""
 _NO_DESCRIPTION = np.full(1, -np.inf, np.float32)
 """The cosine of `<end>` to any query, where candidates are ranked by description."""
-
-
-@dataclass(slots=True)
-class History:
-    """The calls so far, and the number of each one's label (UNKNOWN for a tool without demonstrations)."""
-
-    calls: list[Call] = field(default_factory=list)
-    numbers: list[int] = field(default_factory=list)
 
 
 class Scorer:
@@ -109,8 +102,8 @@ class Request:
         return self._query_logits.copy()
 
     def probabilities(self, history: History, watch: Stopwatch) -> NDArray[np.float32]:
-        """Calibrated probabilities of `names` after a history, float32, summing to 1. The graph is walked here, and
-        nowhere else."""
+        """Calibrated probabilities of `names` after a history, float32, summing to 1; 0 for those that it blocks. The
+        graph is walked here, and nowhere else."""
         components = self._scorer.components
         graph = components.graph.distribution(self._position, history.numbers, normalise=False)
         watch.lap("graph")
@@ -122,27 +115,60 @@ class Request:
             if UNKNOWN in history.numbers:
                 made = {call.tool for call in history.calls}
                 called = np.array([name in made for name in self.names[len(self._scorer.labels) :]])
-        fused = components.calibration.fuse(head, graph, weights, called)
+        if blocked := history.blocked:
+            fused = self._fuse_others(blocked, head, graph, weights, called)
+        else:
+            fused = components.calibration.fuse(head, graph, weights, called)
         watch.lap("fuse")
         return fused
 
-    def ranked(self, values: NDArray[np.float32], k: int | None) -> tuple[Candidate, ...]:
-        """The first `k` of `names` by `values`, which measure how well they fit; equal ones keep their order."""
-        n = len(values)
-        if k is not None and k * CROWD < n:
-            listed = np.flatnonzero(values >= np.partition(values, n - k)[n - k])
-            order = listed[(-values[listed]).argsort(kind="stable")[:k]]
+    def _fuse_others(
+        self,
+        blocked: frozenset[str],
+        head: NDArray[np.float32],
+        graph: NDArray[np.float32],
+        unseen: NDArray[np.float32] | None,
+        called: NDArray[np.bool_] | None,
+    ) -> NDArray[np.float32]:
+        """What `Calibration.fuse` gives for the names that are not blocked, which keep their odds; 0 for the others."""
+        calibration, n = self._scorer.components.calibration, len(head)
+        left = np.array([name not in blocked for name in self.names])
+        if unseen is not None:
+            # They were weighed beside all labels together, so also beside those that are left out now.
+            weights = calibration.parameters
+            joint = weights.head_weight * head.astype(np.float64) + weights.graph_weight * np.log(graph)
+            shares = np.exp(joint - joint.max())
+            unseen = unseen[left[n:]].astype(np.float64) * (shares.sum() / max(shares[left[:n]].sum(), 1 / _HEAVIEST))
+            unseen = np.minimum(unseen, _HEAVIEST).astype(np.float32)
+            called = None if called is None else called[left[n:]]
+        fused = np.zeros(len(left), np.float32)
+        fused[left] = calibration.fuse(head[left[:n]], graph[left[:n]], unseen, called)
+        return fused
+
+    def ranked(
+        self, values: NDArray[np.float32], k: int | None, blocked: frozenset[str] = frozenset()
+    ) -> tuple[Candidate, ...]:
+        """The first `k` of `names` that are not `blocked` by `values`, which measure how well they fit; equal ones keep
+        their order."""
+        n, most = len(values), None if k is None else k + len(blocked)
+        if most is not None and most * CROWD < n:
+            listed = np.flatnonzero(values >= np.partition(values, n - most)[n - most])
+            order = listed[(-values[listed]).argsort(kind="stable")[:most]]
         else:
-            order = (-values).argsort(kind="stable")[:k]
+            order = (-values).argsort(kind="stable")[:most]
+        if blocked:
+            order = order[[self.names[position] not in blocked for position in order.tolist()]][:k]
         names = map(self.names.__getitem__, order.tolist())
         return tuple(map(Candidate._make, zip(names, values[order].tolist(), strict=True)))
 
-    def by_description(self, k: int | None = None) -> tuple[Candidate, ...]:
+    def by_description(self, k: int | None = None, blocked: frozenset[str] = frozenset()) -> tuple[Candidate, ...]:
         """The `k` tools (None: all) whose descriptions are nearest to the query, nearest first, whatever was
-        demonstrated. Each has its own probability of being right, so they need not sum to 1. Raises InputError.
+        demonstrated; but for those that are `blocked`. Each has its own probability of being right, so they need not
+        sum to 1. Raises InputError.
         """
         check_count("k", k, optional=True)
-        # `<end>` has no description; it stands between labels and unseen tools, and comes last of all.
+        # `<end>` has no description; it stands between labels and unseen tools, comes last of all, and is left out.
         cosines = np.concatenate((self._cosines, _NO_DESCRIPTION, self._unseen))
         probability = self._scorer.components.calibration.search_probability
-        return tuple(Candidate(name, probability(c)) for name, c in self.ranked(cosines, k)[: len(cosines) - 1])
+        ranked = self.ranked(cosines, k, blocked)
+        return tuple(Candidate(name, probability(cosine)) for name, cosine in ranked if name != END)

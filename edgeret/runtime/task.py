@@ -1,4 +1,5 @@
-"""One request of a user, step by step: its words and the calls so far. How anything is decided is elsewhere."""
+"""One request of a user, step by step: its words, the calls so far, and what failed. How anything is decided is
+elsewhere."""
 
 from __future__ import annotations
 
@@ -15,22 +16,25 @@ from edgeret.planner.arguments import Filled, check_arguments
 from edgeret.planner.chat import Prompt
 from edgeret.planner.filling import fill
 from edgeret.planner.prompts import Masking
-from edgeret.quoting import quoted, suggestion
 from edgeret.runtime.decide import MAX_ASKED, Decider
+from edgeret.runtime.history import History, check_reason, check_result
 from edgeret.runtime.options import COVERAGE, DecideOptions, Policy, PromptOptions, Weighted, checked_before
-from edgeret.runtime.scorer import History, Request, Scorer
+from edgeret.runtime.saved import checked_name, find_tool, save
+from edgeret.runtime.scorer import Request, Scorer
 from edgeret.stopwatch import Stopwatch
-from edgeret.types import Call, Candidate, Decision, Tool, Usage
+from edgeret.types import Call, Candidate, Decision, Failure, Usage
 
 
 class Task:
-    """One request of a user: its query, encoded once, and the calls so far. Not shared between threads."""
+    """One request of a user: its query, encoded once, the calls so far, and what failed. Not shared between threads."""
 
-    def __init__(self, scorer: Scorer, decider: Decider, query: str) -> None:
-        """Use `Runtime.task`."""
+    def __init__(self, scorer: Scorer, decider: Decider, query: str, history: History) -> None:
+        """Use `Runtime.task` or `Runtime.resume`."""
         self._scorer, self._decider = scorer, decider
         self._components = scorer.components
-        self._history = History()
+        self._history = history
+        self._given: Decision | None = None
+        self._taken_after: int | None = None  # how many calls had been made when the decision given last was taken
         watch = Stopwatch()
         self._request = scorer.read(query, watch)
         self._encoding: Stopwatch | None = watch
@@ -47,33 +51,83 @@ class Task:
 
     @property
     def calls(self) -> tuple[Call, ...]:
-        """The calls so far, in order, with their arguments; copies."""
+        """The calls so far, in order, with their arguments and results; copies."""
         return tuple(copy.deepcopy(call) for call in self._history.calls)
 
-    def call(self, tool: str, arguments: Mapping[str, Any] | None = None) -> None:
-        """Adds a call to the history; nothing is encoded again. Raises InputError for an unknown tool, for arguments
-        that JSON cannot hold, and for more than MAX_CALLS calls."""
-        known = self._tool(tool)
-        checked = {} if arguments is None else check_arguments(arguments)
-        if len(self._history.calls) == MAX_CALLS:
-            raise InputError(f"{MAX_CALLS} calls were made already, more than any plan has; open a new task")
-        self._history.calls.append(Call(known.name, checked))
-        self._history.numbers.append(self._scorer.number(known.name))
+    @property
+    def failures(self) -> tuple[Failure, ...]:
+        """What was tried and failed so far, in order."""
+        return tuple(self._history.failures)
 
-    def accept(self, decision: Decision, arguments: Mapping[str, Any] | None = None) -> bool:
+    def call(
+        self, tool: str, arguments: Mapping[str, Any] | None = None, result: Any = None, *, foreign: bool = False
+    ) -> None:
+        """Adds a call to the history; nothing is encoded again. `result` is what it gave, as text or other JSON, which
+        a planner is shown. A `foreign` tool may be one that the bundle does not have.
+
+        Raises InputError for an unknown tool, for arguments and results that JSON cannot hold or that are too large,
+        and for more than MAX_CALLS calls.
+        """
+        name = checked_name(self._components.tools, tool, foreign)
+        checked = {} if arguments is None else check_arguments(arguments)
+        self._history.add(Call(name, checked, check_result(result)), self._scorer.number(name))
+
+    def failed(self, tool: str, reason: str) -> None:
+        """Says that a tool was tried and did not work, and why. That is no call. The tool is left out of decisions,
+        whose other candidates share its probability, until another call is made or `retry` is called.
+
+        Raises InputError for an unknown tool, for a reason that is no text, and for more than MAX_CALLS failures.
+        """
+        name = find_tool(self._components.tools, tool).name
+        self._history.fail(Failure(name, check_reason(reason), len(self._history.calls)))
+
+    def retry(self, tool: str) -> bool:
+        """Lets a tool that failed be chosen again at once; whether it was left out. Raises InputError for an unknown
+        tool."""
+        return self._history.retry(find_tool(self._components.tools, tool).name)
+
+    def undo(self) -> Call | Failure:
+        """Takes back the last call or failure, whichever came later, and gives it. Raises InputError if there is
+        none."""
+        undone = self._history.undo()
+        if self._taken_after is not None and len(self._history.calls) <= self._taken_after:
+            self._taken_after = None
+        return copy.deepcopy(undone)
+
+    def fork(self) -> Task:
+        """Another task that goes on from here on its own; nothing is encoded again."""
+        other = copy.copy(self)
+        # The time of the encoding was spent once, so it stays with this one.
+        vars(other).update(_history=self._history.copy(), _encoding=None)
+        return other
+
+    def to_dict(self) -> dict[str, Any]:
+        """The task as JSON-ready data, for `Runtime.resume`: query, calls, failures and the bundle's content hash."""
+        components = self._components
+        return copy.deepcopy(save(self.query, components.manifest.content_hash, self._history, components.tools))
+
+    def accept(self, decision: Decision, arguments: Mapping[str, Any] | None = None, result: Any = None) -> bool:
         """Adds the call that a decision names, if it names one; whether it did. False says that the plan is over:
         nothing is left to do, nothing fits, or the history is full. So this loop is right for every request:
 
             while task.accept(decision := task.next()):
                 ...
 
-        Raises InputError for a decision of another bundle, and for arguments that JSON cannot hold.
+        Raises InputError for a decision that was taken already or is another bundle's, and as `call` does for arguments
+        and result.
         """
         if not isinstance(decision, Decision):
             raise InputError(f"accept takes a decision of task.next(), found {type(decision).__name__}")
-        if not decision.is_call or len(self._history.calls) == MAX_CALLS:
+        if not decision.is_call:
             return False
-        self.call(str(decision.tool), arguments)
+        made = len(self._history.calls)
+        if decision is self._given and self._taken_after is not None:
+            raise InputError("this decision was taken already; ask task.next() again")
+        if made == MAX_CALLS:
+            return False
+        self.call(str(decision.tool), arguments, result)
+        if decision is self._given:
+            self._taken_after = made
         return True
 
     def next(
@@ -105,17 +159,18 @@ class Task:
         self._components.check_process()
         decision = self._decider.decide(self._request, self._history, options, Stopwatch(self._encoding))
         self._encoding = None  # a refused question leaves the encoding's time to the next one, and nothing of its own
+        self._given, self._taken_after = decision, None
         return decision
 
     def probabilities(self) -> NDArray[np.float32]:
-        """Calibrated probabilities of `request.names`, float32, summing to 1."""
+        """Calibrated probabilities of `request.names`, float32, summing to 1; 0 for a tool that is left out."""
         self._components.check_process()
         return self._request.probabilities(self._history, Stopwatch())
 
     def candidates(self, k: int | None = None) -> list[Candidate]:
         """The `k` most probable candidates (None: all), most probable first. Raises InputError."""
         DecideOptions(k=k)
-        return list(self._request.ranked(self.probabilities(), k))
+        return list(self._request.ranked(self.probabilities(), k, self._history.blocked))
 
     def prompt(
         self,
@@ -142,18 +197,7 @@ class Task:
         and which required ones are missing; with what asking cost. Raises InputError for an unknown tool or without
         a planner, PlannerError, MissingExtraError.
         """
-        known, components = self._tool(tool), self._components
+        components = self._components
+        known = find_tool(components.tools, tool)
         components.check_process()
         return fill(components.planner, components.exemplars, known, self.query, self._history.calls)
-
-    def _tool(self, name: object) -> Tool:
-        """Raises InputError for an unknown tool."""
-        tool = self._components.tools.get(name) if isinstance(name, str) else None
-        if tool is None:
-            if not isinstance(name, str):
-                raise InputError(
-                    f"unknown tool of type {type(name).__name__}; give the name of one of the bundle's tools"
-                )
-            near = suggestion(name, self._components.tools)
-            raise InputError(f"unknown tool {quoted(name)}; list the bundle's tools with: edgeret inspect{near}")
-        return tool
