@@ -20,10 +20,9 @@ from edgeret.cli.options import (
     positive,
     probability,
 )
-from edgeret.errors import InputError
 from edgeret.inputs.query import check_query
 from edgeret.planner.prompts import MASKINGS
-from edgeret.quoting import quoted, suggestion, visible
+from edgeret.quoting import visible
 from edgeret.runtime.options import POLICIES
 from edgeret.runtime.runtime import Runtime
 from edgeret.runtime.task import Task
@@ -150,16 +149,7 @@ def _task(arguments: argparse.Namespace) -> tuple[Runtime, Task]:
     """The runtime, and a task of the query with the history's calls made."""
     history = parse_history(arguments.history)
     runtime = load_runtime(arguments)
-    unknown = next((tool for tool in history if tool not in runtime.tools), None)
-    if unknown is not None:
-        raise InputError(
-            f"--history: unknown tool {quoted(unknown)}; list the bundle's tools with: edgeret inspect "
-            f"{arguments.bundle}{suggestion(unknown, runtime.tools)}"
-        )
-    task = runtime.task(arguments.query)
-    for tool in history:
-        task.call(tool)
-    return runtime, task
+    return runtime, runtime.task(arguments.query, history)
 
 
 def _prompt(arguments: argparse.Namespace) -> Mapping[str, Any]:

@@ -106,7 +106,7 @@ def test_what_was_mistyped_is_answered_with_what_was_meant(capsys: pytest.Captur
     assert 'did you mean "build"?' in refused(capsys, "edgeret-export", "biuld")
     assert 'did you mean "heads"?' in refused(capsys, "edgeret", "select", tiny, "q", "--policy", "haeds")
     history = refused(capsys, "edgeret", "select", tiny, "q", "--history", "find_fiel")
-    assert '--history: unknown tool "find_fiel"; list the bundle' in history
+    assert 'history, item 1: unknown tool "find_fiel"; list the bundle' in history
     assert 'did you mean "find_file"?' in history
 
 
