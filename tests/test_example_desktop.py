@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator, FormatChecker
 
+from edgeret.inputs.tool_text import name_in_words
 from edgeret_export import example
 from edgeret_export.cli import main as export_main
 
@@ -32,7 +33,10 @@ TOOLS = read_rows("tools.jsonl")
 SCHEMAS = {tool["name"]: tool["parameters"] for tool in TOOLS}
 DEMONSTRATIONS = read_rows("demonstrations.jsonl")
 REQUESTS = read_rows("requests.jsonl")
-BOTH = pytest.mark.parametrize("rows", [DEMONSTRATIONS, REQUESTS], ids=["demonstrations", "requests"])
+TERSE = read_rows("terse.jsonl")
+FILES = pytest.mark.parametrize(
+    "rows", [DEMONSTRATIONS, REQUESTS, TERSE], ids=["demonstrations", "requests", "terse requests"]
+)
 
 
 def accept_references(schema: Any) -> Any:
@@ -77,9 +81,14 @@ def literals(value: Any, schema: dict[str, Any]) -> list[str]:
     return []
 
 
+def words_of(query: str) -> tuple[str, ...]:
+    """The words of a text, whatever their case and the punctuation between them."""
+    return tuple(re.findall(r"\w+", query.casefold()))
+
+
 def runs(query: str, length: int = 6) -> set[tuple[str, ...]]:
     """Every run of words of a text."""
-    words = re.findall(r"\w+", query.casefold())
+    words = words_of(query)
     return {tuple(words[start : start + length]) for start in range(len(words) - length + 1)}
 
 
@@ -111,7 +120,7 @@ def test_generator_reproduces_the_file(tmp_path: Path) -> None:
     assert b"\r" not in output.read_bytes()
 
 
-@BOTH
+@FILES
 def test_arguments_validate(rows: list[dict[str, Any]]) -> None:
     for row in rows:
         for call in row["calls"]:
@@ -119,7 +128,7 @@ def test_arguments_validate(rows: list[dict[str, Any]]) -> None:
             assert errors == [], row["id"]
 
 
-@BOTH
+@FILES
 def test_links_are_the_references_to_earlier_calls(rows: list[dict[str, Any]]) -> None:
     for row in rows:
         used = {(i, j) for j, call in enumerate(row["calls"]) for i in references(call["arguments"])}
@@ -129,7 +138,7 @@ def test_links_are_the_references_to_earlier_calls(rows: list[dict[str, Any]]) -
         assert all(0 <= i < j < len(row["calls"]) for i, j in links), row["id"]
 
 
-@BOTH
+@FILES
 def test_literals_occur_in_the_query(rows: list[dict[str, Any]]) -> None:
     for row in rows:
         for call in row["calls"]:
@@ -137,7 +146,7 @@ def test_literals_occur_in_the_query(rows: list[dict[str, Any]]) -> None:
                 assert text in row["query"], (row["id"], text)
 
 
-@BOTH
+@FILES
 def test_ids_and_queries_are_unique(rows: list[dict[str, Any]]) -> None:
     assert len({row["id"] for row in rows}) == len(rows)
     assert len({row["query"].casefold() for row in rows}) == len(rows)
@@ -161,6 +170,50 @@ def test_requests_are_worded_differently() -> None:
     known = {run for row in DEMONSTRATIONS for run in runs(row["query"])}
     for row in REQUESTS:
         assert not runs(row["query"]) & known, row["query"]
+
+
+def test_terse_requests_are_complete() -> None:
+    assert [row["id"] for row in TERSE] == [f"t{number:03d}" for number in range(1, len(TERSE) + 1)]
+    assert len(TERSE) >= 170
+    assert sum(not row["calls"] for row in TERSE) >= 25
+    for row in TERSE:
+        assert row["tools"] == sorted({call["tool"] for call in row["calls"]}), row["id"]
+        assert len(row["query"].split()) <= 8, row["query"]
+    uses = Counter(name for row in TERSE for name in row["tools"])
+    assert min(uses[name] for name in SCHEMAS) >= 3
+
+
+def test_no_request_for_testing_is_a_demonstration() -> None:
+    known = {words_of(row["query"]) for row in DEMONSTRATIONS}
+    assert [row["query"] for row in REQUESTS + TERSE if words_of(row["query"]) in known] == []
+
+
+def test_no_demonstration_is_the_name_of_a_tool() -> None:
+    names = {words_of(name_in_words(name)) for name in SCHEMAS}
+    assert [row["query"] for row in DEMONSTRATIONS if words_of(row["query"]) in names] == []
+
+
+def test_short_demonstrations_are_of_every_sort() -> None:
+    short = [row for row in DEMONSTRATIONS if len(row["query"].split()) <= 6]
+    uses = Counter(name for row in short for name in {call["tool"] for call in row["calls"]})
+    assert min(uses[name] for name in SCHEMAS) >= 3
+    assert {len(row["calls"]) for row in short} >= {0, 1, 2, 3, 4}
+
+
+def test_length_alone_does_not_tell_whether_a_tool_fits() -> None:
+    for most in (2, 4, 6):
+        short = [row for row in DEMONSTRATIONS if len(row["query"].split()) <= most]
+        assert sum(bool(row["calls"]) for row in short) > len(short) / 2, most
+    longer = [row for row in DEMONSTRATIONS if 9 <= len(row["query"].split()) <= 14]
+    assert sum(not row["calls"] for row in longer) >= 40
+
+
+def test_about_one_demonstration_in_five_is_terse_or_untidy() -> None:
+    def hurried(query: str) -> bool:
+        return len(query.split()) <= 4 or (query == query.lower() and not query.endswith((".", "?")))
+
+    share = sum(hurried(row["query"]) for row in DEMONSTRATIONS) / len(DEMONSTRATIONS)
+    assert 0.2 <= share <= 0.25
 
 
 def write_it(capsys: pytest.CaptureFixture[str], folder: Path) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """Words a request: chooses phrases for its intents, joins them, and gives the whole a style of speech.
 
 A value that fills a slot is framed by a mark while the text is built, so that upper and lower case of the words around
-it may change without touching the value.
+it may change without touching the value; the marks are still there in what is returned (untidy.py takes them out).
 """
 
 from __future__ import annotations
@@ -181,13 +181,20 @@ def finish(text: str, rng: random.Random) -> str:
     """Case and full stop: tidy as a rule, careless now and then."""
     text = text.replace("..", ".")
     if rng.random() < 0.3 and not is_sentence(text):
-        return text.replace(MARK, "")
+        return text
     text = upper_first(text)
     if not is_sentence(text) and rng.random() < 0.7:
         text += "."
     elif text.endswith("?") and rng.random() < 0.15:
         text = text[:-1]
-    return text.replace(MARK, "")
+    return text
+
+
+def word_tersely(intents: list[Intent], values: list[dict[str, str]], rng: random.Random) -> str:
+    """A request in telegram style: a wording of each intent as it stands, in their order."""
+    phrases = [expand(rng.choice(intent.phrases), rng) for intent in intents]
+    texts = [fill(phrase, slots) for phrase, slots in zip(phrases, values, strict=True)]
+    return join(texts, TERSE_JOINTS, rng)
 
 
 def word_request(intents: list[Intent], values: list[dict[str, str]], rng: random.Random) -> str:

@@ -1,8 +1,11 @@
 """Writes the demonstrations of the desktop assistant from the phrase files, the same bytes for the same seed.
 
 The folder "phrases" holds intents (grammar.py explains the format). A demonstration is one intent, or two to four
-independent intents put into one request; composition.py words it. This file picks what is asked, builds the plan with
-its references and links, and counts the outcome.
+independent intents put into one request; composition.py words it, and untidy.py makes part of them careless. This file
+picks what is asked, builds the plan with its references and links, and counts the outcome.
+
+Short and untidy requests are of every sort: each tool, plans of several calls, and wishes that no tool serves. So
+neither length nor tidiness tells whether a tool fits.
 """
 
 from __future__ import annotations
@@ -12,20 +15,33 @@ import json
 import random
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from composition import word_request
+from composition import word_request, word_tersely
 from grammar import Intent, Slots, expand, load_intents, load_slots, load_wishes
+from untidy import plain, untidy
 
 HERE = Path(__file__).resolve().parent
+PHRASES = HERE / "phrases"
 PHRASE_FILES = ("mail.txt", "calendar.txt", "people.txt", "notes.txt", "files.txt", "daily.txt")
 DEFAULT_SEED = 20250
 LENGTH_COUNTS = {1: 440, 2: 560, 3: 440, 4: 280, 5: 180, 6: 100}
-NO_TOOL_COUNT = 160
+NO_TOOL_COUNT = 130
+# As short requests are, so must long ones be of both sorts; two wishes in one make a long one that no tool serves.
+TWO_WISHES_COUNT = 50
+TERSE_LENGTH_COUNTS = {1: 240, 2: 110, 3: 45, 4: 25}
+TERSE_NO_TOOL_COUNT = 60
+UNTIDY_SHARE = 0.05
+SMALL_LETTER_SHARE = 0.5
 LEAST_PER_TOOL = 25
 REFERENCE = re.compile(r"\$out_(\d+)")
+
+Plan = list[dict[str, Any]]
+Values = dict[str, str]
+Wording = Callable[[list[Intent], list[Values], random.Random], str]
 
 AREAS = {
     "mail": ("search_mail", "read_mail", "send_mail", "reply_to_mail", "forward_mail", "save_attachment"),
@@ -142,8 +158,8 @@ class Picker:
         self.tool_uses.update(tool for intent in intents for tool, _ in intent.calls)
 
 
-def compose(length: int, picker: Picker, slots: Slots, rng: random.Random) -> tuple[str, list[dict[str, Any]]] | None:
-    """One request with its plan, or nothing if no set of intents has that length."""
+def compose(length: int, picker: Picker, slots: Slots, word: Wording, rng: random.Random) -> tuple[str, Plan] | None:
+    """One request, marked (composition.py), with its plan, or nothing if no set of intents has that length."""
     intents: list[Intent] = []
     for part in split_length(length, rng):
         intent = picker.pick(part, intents)
@@ -152,53 +168,77 @@ def compose(length: int, picker: Picker, slots: Slots, rng: random.Random) -> tu
         intents.append(intent)
     used: set[str] = set()
     values = [slots.choose(intent, rng, used) for intent in intents]
-    query = word_request(intents, values, rng)
+    if word is word_tersely and rng.random() < SMALL_LETTER_SHARE:
+        values = [{name: value.lower() for name, value in chosen.items()} for chosen in values]
+    query = word(intents, values, rng)
     picker.count(intents)
     return query, build_plan(intents, values)
 
 
-def wishes_without_tool(slots: Slots, rng: random.Random) -> Iterator[str]:
-    """Requests that no tool serves, round after round through all lines of the file."""
-    lines = load_wishes(HERE / "phrases" / "no_tool.txt")
+def wishes_without_tool(
+    file: str, together: int, word: Wording, slots: Slots, rng: random.Random
+) -> Iterator[tuple[str, Plan]]:
+    """Requests that no tool serves, so many wishes in each, round after round through all lines of the file."""
+    lines = load_wishes(PHRASES / file)
     while True:
         rng.shuffle(lines)
-        for line in lines:
-            line = expand(line, rng)
-            names = re.findall(r"\{(\w+)\}", line)
-            values = {name: slots.value(name, rng, set()) for name in names}
-            intent = Intent("no_tool", (), (line,), ())
-            yield word_request([intent], [values], rng)
+        for start in range(0, len(lines) - together + 1, together):
+            intents: list[Intent] = []
+            values: list[Values] = []
+            for line in lines[start : start + together]:
+                line = expand(line, rng)
+                intents.append(Intent("no_tool", (), (line,), ()))
+                names = re.findall(r"\{(\w+)\}", line)
+                values.append({name: slots.value(name, rng, set()) for name in names})
+            yield word(intents, values, rng), []
+
+
+class Rows:
+    """The demonstrations so far, no request twice."""
+
+    def __init__(self) -> None:
+        self.rows: list[tuple[str, Plan]] = []
+        self.seen: set[str] = set()
+
+    def add(self, count: int, make: Callable[[], tuple[str, Plan] | None], finish: Callable[[str], str]) -> None:
+        """Adds so many new ones of what `make` gives, their marked text finished."""
+        wanted = len(self.rows) + count
+        while len(self.rows) < wanted:
+            row = make()
+            if row is None:
+                continue
+            query = finish(row[0])
+            texts = {query.casefold(), plain(row[0]).casefold()}
+            if not texts & self.seen:
+                self.seen |= texts
+                self.rows.append((query, row[1]))
 
 
 def generate(seed: int) -> list[dict[str, Any]]:
-    """All demonstrations of one seed."""
-    rng = random.Random(seed)
-    slots = load_slots(HERE / "phrases" / "slots.txt")
-    intents = [intent for name in PHRASE_FILES for intent in load_intents(HERE / "phrases" / name)]
-    picker = Picker(intents, rng)
-    seen: set[str] = set()
-    rows: list[tuple[str, list[dict[str, Any]]]] = []
-    for length, wanted in LENGTH_COUNTS.items():
-        made = 0
-        while made < wanted:
-            row = compose(length, picker, slots, rng)
-            if row is None or row[0].casefold() in seen:
-                continue
-            seen.add(row[0].casefold())
-            rows.append(row)
-            made += 1
-    wishes = wishes_without_tool(slots, rng)
-    made = 0
-    while made < NO_TOOL_COUNT:
-        query = next(wishes)
-        if query.casefold() not in seen:
-            seen.add(query.casefold())
-            rows.append((query, []))
-            made += 1
-    rng.shuffle(rows)
+    """All demonstrations of one seed. Tidy and hurried ones have their own dice: a change of one leaves the other."""
+    rng, hurried = random.Random(seed), random.Random(seed + 1)
+    slots = load_slots(PHRASES / "slots.txt")
+    picker = Picker([intent for name in PHRASE_FILES for intent in load_intents(PHRASES / name)], rng)
+    terse_picker = Picker(load_intents(PHRASES / "terse.txt"), hurried)
+    careless = partial(untidy, rng=hurried)
+
+    def mostly_tidy(text: str) -> str:
+        return careless(text) if hurried.random() < UNTIDY_SHARE else plain(text)
+
+    rows = Rows()
+    for length, count in LENGTH_COUNTS.items():
+        rows.add(count, partial(compose, length, picker, slots, word_request, rng), mostly_tidy)
+    for together, count in ((1, NO_TOOL_COUNT), (2, TWO_WISHES_COUNT)):
+        wishes = wishes_without_tool("no_tool.txt", together, word_request, slots, rng)
+        rows.add(count, partial(next, wishes), mostly_tidy)
+    for length, count in TERSE_LENGTH_COUNTS.items():
+        rows.add(count, partial(compose, length, terse_picker, slots, word_tersely, hurried), careless)
+    wishes = wishes_without_tool("no_tool_terse.txt", 1, word_tersely, slots, hurried)
+    rows.add(TERSE_NO_TOOL_COUNT, partial(next, wishes), careless)
+    rng.shuffle(rows.rows)
     return [
         {"id": f"d{number:04d}", "query": query, "calls": calls, "links": links_of(calls)}
-        for number, (query, calls) in enumerate(rows, 1)
+        for number, (query, calls) in enumerate(rows.rows, 1)
     ]
 
 

@@ -98,8 +98,9 @@ class Slots:
         return text
 
     def choose(self, intent: Intent, rng: random.Random, used: set[str]) -> dict[str, str]:
-        """A value for each slot of an intent's calls."""
-        names = dict.fromkeys(SLOT.findall(json.dumps([arguments for _, arguments in intent.calls])))
+        """A value for each slot of an intent's calls, and for those that only its wordings hold, such as an app."""
+        arguments = json.dumps([arguments for _, arguments in intent.calls])
+        names = dict.fromkeys(SLOT.findall(" ".join((arguments, *intent.phrases))))
         return {name: self.value(name, rng, used) for name in names}
 
 
