@@ -83,12 +83,11 @@ class Overlay:
             file = LockedFile(path, wait_seconds)
             try:
                 data = file.read(MAX_OVERLAY_BYTES)
-                if born := is_unborn(data):
+                if is_unborn(data):  # not longer than a header, so that nothing is left behind the new one
                     data = pack_header(fingerprint, bundle_hash, os.urandom(SALT_BYTES))
-                    file.cut(0)
                     file.put(data, 0)
                 contents = scan(data, fingerprint, str(path))
-                if not born and contents.size_bytes < len(data):
+                if contents.size_bytes < len(data):
                     file.cut(contents.size_bytes)
                 file.settle()
             except BaseException:

@@ -101,6 +101,7 @@ def test_a_file_cut_at_any_byte_of_its_last_batch_is_taken_up_again(path: Path) 
         path.write_bytes(data[:size])
         assert texts(path) == ["a"]
         with opened(path) as overlay:
+            assert path.stat().st_size == overlay.size_bytes == whole
             assert overlay.recovered == f"left out {size - whole} bytes of an append that was cut off"
             assert [record.value["text"] for record in overlay.append(noted("d"))] == ["d"]
         assert texts(path) == ["a", "d"]

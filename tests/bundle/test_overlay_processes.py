@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -69,6 +70,27 @@ def test_who_waited_for_a_compacting_process_finds_the_new_file(path: Path) -> N
         with opened(path, wait_seconds=20.0) as mine:
             mine.append(noted("mine"))
     assert texts(path) == ["compacted", "mine"]
+
+
+def test_a_file_replaced_between_opening_and_locking_it_is_opened_again(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened(path) as overlay:
+        overlay.append(noted("old"))
+    with opened(path.with_name("new")) as overlay:
+        overlay.append(noted("new"))
+    real, calls = locked_file._try_lock, []  # noqa: SLF001
+
+    def late(descriptor: int) -> bool:
+        calls.append(descriptor)
+        if len(calls) == 1:
+            path.with_name("new").replace(path)
+        return real(descriptor)
+
+    monkeypatch.setattr(locked_file, "_try_lock", late)
+    with opened(path, wait_seconds=20.0) as overlay:
+        overlay.append(noted("more"))
+    assert texts(path) == ["new", "more"]
 
 
 def test_the_lock_of_a_killed_process_is_free(path: Path) -> None:
@@ -145,3 +167,16 @@ def test_threads_append_one_after_another(path: Path) -> None:
         for thread in threads:
             thread.join()
     assert texts(path) == ["x", "y"] * 80
+
+
+def test_a_fork_that_lives_on_does_not_keep_a_closed_file_locked(path: Path) -> None:
+    overlay = opened(path)
+    child = os.fork()
+    if child == 0:
+        signal.pause()
+    try:
+        overlay.close()
+        opened(path).close()
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
