@@ -171,6 +171,11 @@ def test_batches_of_two_files_are_never_mixed() -> None:
         scan(DATA + DATA[ENDS[2] :], ENCODER, "t")
 
 
+def test_a_forged_number_is_refused() -> None:
+    with pytest.raises(OverlayError, match="byte 132 expected record 0, found 5"):
+        scan(packed([]) + sealed(msgpack.packb({"records": []}), number=5), ENCODER, "t")
+
+
 def test_another_encoders_overlay_is_refused() -> None:
     with pytest.raises(OverlayError, match=r"t: learned with another encoder \(expected fingerprint eeee.*found abab"):
         scan(DATA, "ee" * 32, "t")
