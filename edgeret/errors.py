@@ -19,6 +19,10 @@ class BundleError(EdgeretError):
     """A bundle that is missing, altered, truncated, newer than this release, or put together from strangers."""
 
 
+class OverlayError(EdgeretError):
+    """What was learned on the device that cannot be read, written or locked, is damaged, or is another encoder's."""
+
+
 class ProviderError(EdgeretError):
     """The execution provider that was asked for cannot be had."""
 

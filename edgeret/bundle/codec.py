@@ -1,4 +1,4 @@
-"""msgpack maps, raw arrays and JSON: the encoding of every file of ours in a bundle. Knows nothing of what they mean.
+"""msgpack maps, raw arrays and JSON: the encoding of every file of ours. Knows nothing of what they mean.
 
 Decoding trusts nothing: types are checked, an array's size must match its shape, and no object is ever built from a
 name found in the data.
@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 from edgeret.errors import BundleError
 from edgeret.fields import get, short
 
-DTYPES = ("<f4", "<i4", "<i8")
-"""The array types of the format: little-endian float32, int32, int64."""
+DTYPES = ("<f4", "<f2", "<i4", "<i8", "|i1")
+"""The array types of the format: little-endian float32, float16, int32, int64, and int8. No field of a bundle is a
+float16 or an int8; an overlay's may be."""
 MAX_CONTAINERS, MAX_ITEMS = 100_000, 2_000_000
 """Maps and arrays that one file of ours may hold, and entries of all its arrays together. Empty maps are a byte each in
 a file and 64 in memory: without a bound, 100 MB of them took 7 GB."""
@@ -57,7 +58,7 @@ def _pack(packer: Any, value: object) -> None:
 def _pack_array(packer: Any, array: NDArray[Any]) -> None:
     dtype = array.dtype.newbyteorder("<").str
     if dtype not in DTYPES:
-        raise TypeError(f"arrays in a bundle are of {DTYPES}, not {dtype}")
+        raise TypeError(f"arrays are of {DTYPES}, not {dtype}")
     data = np.ascontiguousarray(array, dtype=dtype).tobytes()
     packer.pack_map_header(4)
     for key, inner in (("dtype", dtype), ("shape", list(array.shape))):
@@ -76,11 +77,12 @@ def _header_size(size: int) -> int:
     return 2 if size < 1 << 8 else 3 if size < 1 << 16 else 5
 
 
-class _Census:
+class Census:
     """Counts what is decoded while it is decoded, and refuses too much of it."""
 
-    def __init__(self) -> None:
+    def __init__(self, max_containers: int = MAX_CONTAINERS, max_items: int = MAX_ITEMS) -> None:
         self.containers = self.items = 0
+        self.max_containers, self.max_items = max_containers, max_items
 
     def map(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         """A map's pairs as a dictionary, if no key comes twice."""
@@ -98,14 +100,24 @@ class _Census:
     def _count(self, items: int) -> None:
         self.containers += 1
         self.items += items
-        if self.containers > MAX_CONTAINERS or self.items > MAX_ITEMS:
-            raise ValueError(f"more than {MAX_CONTAINERS} maps and arrays, or {MAX_ITEMS} entries of them")
+        if self.containers > self.max_containers or self.items > self.max_items:
+            raise ValueError(f"more than {self.max_containers} maps and arrays, or {self.max_items} entries of them")
 
 
 def unpack(data: bytes, where: str) -> dict[str, Any]:
     """The map that `data` holds. Raises BundleError if it is anything else, holds a key twice, or is made to exhaust
     memory."""
-    census = _Census()
+    try:
+        return decode(data, Census())
+    except ValueError as error:
+        raise BundleError(f"{where}: not a msgpack map ({error}); build the bundle again") from None
+
+
+def decode(data: bytes, census: Census) -> dict[str, Any]:
+    """The map that `data` holds, counted by a census that may have counted other maps before.
+
+    Raises ValueError if it is anything else, holds a key twice, or if the census counts too much.
+    """
     try:
         value = msgpack.unpackb(
             data,
@@ -116,10 +128,10 @@ def unpack(data: bytes, where: str) -> dict[str, Any]:
             max_array_len=min(len(data), MAX_ITEMS),
             max_map_len=min(len(data), MAX_CONTAINERS),
         )
-    except (ValueError, msgpack.exceptions.UnpackException, RecursionError) as error:
-        raise BundleError(f"{where}: not a msgpack map ({error}); build the bundle again") from None
+    except (msgpack.exceptions.UnpackException, RecursionError) as error:
+        raise ValueError(str(error) or type(error).__name__) from None
     if not isinstance(value, dict):
-        raise BundleError(f"{where}: expected a msgpack map, found {type(value).__name__}; build the bundle again")
+        raise ValueError(f"expected a map, found {type(value).__name__}")
     return value
 
 
@@ -160,7 +172,9 @@ def get_array(
             "build the bundle again"
         )
     array: NDArray[Any] = np.frombuffer(data, dtype=dtype).reshape(found_shape)
-    # Written so that NaN, which is smaller than nothing and larger than nothing, fails too.
-    if dtype == "<f4" and array.size and not (array.min() >= -LARGEST and array.max() <= LARGEST):
+    # Written so that NaN, which is smaller than nothing and larger than nothing, fails too; as Python's floats, since
+    # LARGEST would be infinite as a float16.
+    floats = dtype in ("<f4", "<f2") and array.size
+    if floats and not (float(array.min()) >= -LARGEST and float(array.max()) <= LARGEST):
         raise BundleError(f'{where}: "{key}" holds numbers that are not finite, or too large; build the bundle again')
     return array

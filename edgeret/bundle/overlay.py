@@ -1,0 +1,219 @@
+"""The bytes of an overlay: a header and batches of records, each tied to what stands before it (docs/FORMAT.md,
+section 15). Opens no file, and knows nothing of what a record means.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from edgeret.bundle.codec import Census, decode, pack
+from edgeret.errors import OverlayError
+from edgeret.fields import short
+
+MAGIC = b"edgeret-overlay\n"
+FORMAT_VERSION = 1
+SALT_BYTES = 16
+MAX_RECORD_BYTES = 16 << 20
+"""Bytes of a batch's body, so of a record too."""
+MAX_OVERLAY_BYTES = 64 << 20
+"""Some fifty thousand plans with a float16 vector of 384 numbers each."""
+MAX_CONTAINERS, MAX_ITEMS = 500_000, 2_000_000
+"""Maps and arrays that all batches together may hold, and entries of all of them: 64 bytes and more each in memory."""
+MOVE_AWAY = "nothing was changed; bring back a copy of the file, or move it away and begin a new one"
+"""How every message about damage ends."""
+
+_HEADER = struct.Struct("<16sI16s32s32s32s")
+_HEAD = struct.Struct("<4sIQ32s")
+DIGEST_BYTES = 32
+_MARKER = b"\xffrec"  # FF occurs in no UTF-8, so that no text in a record can look like a batch
+_KIND = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
+_HEX = re.compile(r"[0-9a-f]{64}")
+
+HEADER_BYTES = _HEADER.size
+_MOST_TORN = _HEAD.size + MAX_RECORD_BYTES + DIGEST_BYTES
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """One record: what it is called, what it holds, and its place in the file, counted from 0.
+
+    Arrays in `value` are maps as in a bundle's files: `codec.get_array` checks and reads them.
+    """
+
+    kind: str
+    value: Mapping[str, Any]
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Records that are in a file together or not at all: their bytes, and what every reader finds in these."""
+
+    data: bytes
+    records: Sequence[Record]
+    census: Census
+
+
+@dataclass(slots=True)
+class Contents:
+    """What an overlay's valid bytes hold: `size_bytes` of them, the last batch's digest at their end."""
+
+    fingerprint: str
+    bundle_hash: str
+    digest: bytes
+    size_bytes: int = HEADER_BYTES
+    records: list[Record] = field(default_factory=list)
+    census: Census = field(default_factory=lambda: Census(MAX_CONTAINERS, MAX_ITEMS))
+
+    def add(self, batch: Batch) -> None:
+        """Adds what `pack_batch` gave for these contents."""
+        self.records.extend(batch.records)
+        self.census = batch.census
+        self.digest = batch.data[-DIGEST_BYTES:]
+        self.size_bytes += len(batch.data)
+
+
+def pack_header(fingerprint: str, bundle_hash: str, salt: bytes) -> bytes:
+    """The first HEADER_BYTES bytes. `salt`: SALT_BYTES random ones, so that no two files have batches in common.
+
+    Raises OverlayError if fingerprint or hash is not 64 lower-case hex digits.
+    """
+    for name, value in (("fingerprint", fingerprint), ("content hash", bundle_hash)):
+        if not _HEX.fullmatch(value):
+            raise OverlayError(f"expected a bundle's {name}, 64 lower-case hex digits; found {short(value)}")
+    start = MAGIC + struct.pack("<I", FORMAT_VERSION) + salt + bytes.fromhex(fingerprint) + bytes.fromhex(bundle_hash)
+    return start + hashlib.sha256(start).digest()
+
+
+def pack_batch(records: Sequence[tuple[str, Mapping[str, Any]]], contents: Contents, where: str) -> Batch:
+    """The batch that adds these records behind `contents`, which it does not change.
+
+    Raises OverlayError, naming `where`: for a kind that is not 1 to 64 of a-z, 0-9 and -, for a value that is not plain
+    data and arrays of `codec.DTYPES`, and for more than a batch or an overlay may hold.
+    """
+    try:
+        body = pack({"records": [list(record) for record in records]})
+        head = _HEAD.pack(_MARKER, len(body), len(contents.records), contents.digest)
+        batch = _read_batch(head + body + hashlib.sha256(head + body).digest(), contents)
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        raise OverlayError(
+            f"{where}: a record that cannot be kept ({error}); nothing was changed; give plain data and arrays"
+        ) from None
+    size = contents.size_bytes + len(batch.data)
+    if len(body) > MAX_RECORD_BYTES or size > MAX_OVERLAY_BYTES:
+        raise OverlayError(
+            f"{where}: expected at most {MAX_RECORD_BYTES} bytes of records at once and {MAX_OVERLAY_BYTES} in all, "
+            f"found {len(body)} and {size}; nothing was changed; give fewer at once, or compact the file"
+        )
+    return batch
+
+
+def is_unborn(data: bytes) -> bool:
+    """Whether this is a file whose writer died before its header was whole, so that nothing can be lost with it."""
+    if len(data) > HEADER_BYTES or (len(data) == HEADER_BYTES and _digest_is_right(data)):
+        return False
+    return MAGIC.startswith(data[: len(MAGIC)].rstrip(b"\0"))  # zeros: where the length came to the disk first
+
+
+def scan(data: bytes, fingerprint: str, where: str) -> Contents:
+    """What a file's bytes hold, up to the end of its last whole batch.
+
+    Bytes behind that are what a writer left that died while it appended. Raises OverlayError, naming `where`: for what
+    is no overlay, a newer one, or another encoder's; and where batches are damaged, missing, or another file's.
+    """
+    contents = _read_header(data, fingerprint, where)
+    while batch := _whole_batch(data, contents.size_bytes):
+        _, _, number, digest = _HEAD.unpack_from(batch)
+        if digest != contents.digest or number != len(contents.records):
+            raise OverlayError(
+                f"{where}: at byte {contents.size_bytes} expected record {len(contents.records)}, found {number}, or "
+                f"one of another file: something was cut out or put in; {MOVE_AWAY}"
+            )
+        try:
+            contents.add(_read_batch(batch, contents))
+        except ValueError as error:
+            raise OverlayError(f"{where}: at byte {contents.size_bytes}: {error}; {MOVE_AWAY}") from None
+    if _more_than_torn(data, contents.size_bytes):
+        raise OverlayError(
+            f"{where}: damaged at byte {contents.size_bytes}, behind {len(contents.records)} good records and before "
+            f"others; {MOVE_AWAY}"
+        )
+    return contents
+
+
+def _read_header(data: bytes, fingerprint: str, where: str) -> Contents:
+    if not data.startswith(MAGIC):
+        raise OverlayError(f"{where}: not an edgeret overlay; nothing was changed; name another file")
+    if not _digest_is_right(data):
+        raise OverlayError(f"{where}: its header is damaged; {MOVE_AWAY}")
+    _, version, _, encoder, bundle, digest = _HEADER.unpack_from(data)
+    if version != FORMAT_VERSION:
+        raise OverlayError(
+            f"{where}: expected format version {FORMAT_VERSION}, found {version}; nothing was changed; "
+            "use the release of edgeret that wrote it"
+        )
+    if encoder.hex() != fingerprint:
+        raise OverlayError(
+            f"{where}: learned with another encoder (expected fingerprint {fingerprint[:12]}…, found "
+            f"{encoder.hex()[:12]}…), so its vectors mean something else; nothing was changed; use the bundle that it "
+            "was made with, or name another file"
+        )
+    return Contents(fingerprint, bundle.hex(), digest)
+
+
+def _read_batch(data: bytes, contents: Contents) -> Batch:
+    """A whole batch behind `contents`, decoded. Raises ValueError for what is not a kind and a map for each record."""
+    census = Census(MAX_CONTAINERS, MAX_ITEMS)
+    census.containers, census.items = contents.census.containers, contents.census.items
+    found = decode(data[_HEAD.size : -DIGEST_BYTES], census).get("records")
+    if not isinstance(found, list) or not all(map(_is_record, found)):
+        raise ValueError("expected a map and a kind (1 to 64 characters out of a-z, 0-9 and -) for each record")
+    first = len(contents.records)
+    return Batch(data, [Record(kind, value, first + place) for place, (kind, value) in enumerate(found)], census)
+
+
+def _digest_is_right(header: bytes) -> bool:
+    start, digest = header[: HEADER_BYTES - DIGEST_BYTES], header[HEADER_BYTES - DIGEST_BYTES : HEADER_BYTES]
+    return hashlib.sha256(start).digest() == digest
+
+
+def _batch_end(data: bytes, offset: int) -> int:
+    """Where the batch that may begin at `offset` ends; 0 if none can."""
+    if offset + _HEAD.size > len(data):
+        return 0
+    marker, length, _, _ = _HEAD.unpack_from(data, offset)
+    end = int(offset + _HEAD.size + length + DIGEST_BYTES)
+    return end if marker == _MARKER and length <= MAX_RECORD_BYTES and end <= len(data) else 0
+
+
+def _whole_batch(data: bytes, offset: int) -> bytes:
+    """The batch at `offset`, nothing if it is not there or not whole."""
+    batch = data[offset : _batch_end(data, offset)]
+    return batch if hashlib.sha256(batch[:-DIGEST_BYTES]).digest() == batch[-DIGEST_BYTES:] else b""
+
+
+def _more_than_torn(data: bytes, offset: int) -> bool:
+    """Whether the bytes from `offset` on cannot all be one batch that was cut off: too many, or a whole one follows.
+
+    The search may hash twice as many bytes as there are. Only a forger's markers need more, and are called damage.
+    """
+    if len(data) - offset > _MOST_TORN:
+        return True
+    budget = 2 * (len(data) - offset)
+    while (offset := data.find(_MARKER, offset + 1)) != -1:
+        budget -= max(0, _batch_end(data, offset) - offset)
+        if budget < 0 or _whole_batch(data, offset):
+            return True
+    return False
+
+
+def _is_record(value: object) -> bool:
+    if not isinstance(value, list) or len(value) != 2:
+        return False
+    kind, content = value
+    return isinstance(kind, str) and bool(_KIND.fullmatch(kind)) and isinstance(content, dict)
