@@ -23,7 +23,7 @@ from edgeret_export.encoders.questions import from_demonstrations, from_tools, s
 
 BATCH = 16
 """Half the time of one at a time; 32 is no faster."""
-TIMED, TURNS = 8, 4
+TIMED, TURNS = 4, 4
 
 
 def start(exported: ExportedEncoder) -> OnnxEncoder:
