@@ -39,11 +39,11 @@ def tool_names(bundle: Path) -> set[str]:
 def test_the_parity_gate_measured_a_faithful_encoder(real: Path) -> None:
     parity = read_manifest(real).info["report"]["parity"]
     assert parity["precision"] == "int8"
-    assert parity["demonstrations"]["observations"] > 700
+    assert 600 < parity["demonstrations"]["observations"] < 720  # not those without tools, and none twice
     assert parity["tools"]["observations"] == len(tool_names(real))
     assert parity["cosine_min"] >= 0.98
     for loss in (parity["demonstrations"], parity["tools"]):
-        assert loss["ndcg5_reference"] - loss["ndcg5_exported"] <= 0.005
+        assert loss["shown"] <= 0.005
 
 
 def test_fp32_vectors_are_those_of_sentence_transformers(runtime: Runtime) -> None:
