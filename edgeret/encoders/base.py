@@ -72,13 +72,11 @@ class EncoderSpec:
         return spec
 
 
-def segment_means(tokens: NDArray[np.float32]) -> NDArray[np.float32]:
+def segment_means(words: NDArray[np.float32]) -> NDArray[np.float32]:
     """Unit means of the consecutive thirds of a text's token vectors (tokens, dimension), float32
-    (SEGMENTS, dimension). The first and the last token ([CLS], [SEP]) stand for no word and are left out.
-    """
-    words = tokens[1:-1]
+    (SEGMENTS, dimension); a third without a token is a row of zeros."""
     if len(words) < SEGMENTS:
-        means = np.zeros((SEGMENTS, tokens.shape[1]), np.float32)
+        means = np.zeros((SEGMENTS, words.shape[1]), np.float32)
         for i, word in enumerate(words):
             means[i * SEGMENTS // len(words)] = word
     else:
@@ -86,6 +84,28 @@ def segment_means(tokens: NDArray[np.float32]) -> NDArray[np.float32]:
         means = np.add.reduceat(words, [-(-j * len(words) // SEGMENTS) for j in range(SEGMENTS)], axis=0)
     means /= np.sqrt(np.maximum(np.einsum("ij,ij->i", means, means), np.float32(1e-24)))[:, None]
     return means
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedQuery:
+    """What one reading of a query gives, whatever its length.
+
+    `rows` are unit vectors of the whole query and of its consecutive parts, float32 (1 + SEGMENTS, dimension); a part
+    without a token of its own is a row of zeros. `tokens` are the vectors of its tokens in their context, float32
+    (tokens, dimension), and `spans` the characters of the query that each stands for, (tokens, 2). `readings` is how
+    many windows of the encoder the query took.
+    """
+
+    rows: NDArray[np.float32]
+    tokens: NDArray[np.float32]
+    spans: NDArray[np.intp]
+    readings: int = 1
+
+    @property
+    def vector(self) -> NDArray[np.float32]:
+        """The unit vector of the whole query, float32 (dimension,)."""
+        vector: NDArray[np.float32] = self.rows[0]
+        return vector
 
 
 class Encoder(Protocol):
@@ -102,9 +122,8 @@ class Encoder(Protocol):
     def encode(self, text: str) -> NDArray[np.float32]:
         """The unit vector of a query, float32 (dimension,)."""
 
-    def encode_query(self, text: str, watch: Stopwatch | None = None) -> tuple[NDArray[np.float32], bool]:
-        """Unit vectors of a query and of its parts, float32 (1 + SEGMENTS, dimension), and whether only its beginning
-        was read."""
+    def encode_query(self, text: str, watch: Stopwatch | None = None) -> EncodedQuery:
+        """Everything about a query that deciding needs, in windows where it is longer than the model reads."""
 
     def encode_batch(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Unit vectors of many queries, float32 (len(texts), dimension), for bulk work. Raises InputError where only

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeret.encoders.base import OUTPUT, TOKENS_OUTPUT, EncoderSpec, segment_means
+from edgeret.encoders.base import OUTPUT, TOKENS_OUTPUT, EncodedQuery, EncoderSpec, segment_means
 from edgeret.encoders.providers import ProviderChoice, create_session, import_onnxruntime, name_of
 from edgeret.errors import BundleError, InputError
 from edgeret.stopwatch import Stopwatch
@@ -87,14 +87,12 @@ class OnnxEncoder:
     def tokenize(self, text: str) -> NDArray[np.int64]:
         """Token ids of `text`, shape (tokens,), cut at the spec's `max_tokens`. Raises BundleError if the tokenizer
         fails."""
-        return self._tokens(text)[0]
+        return np.array(self._encoded(text).ids, np.int64)
 
-    def _tokens(self, text: str) -> tuple[NDArray[np.int64], bool]:
-        """Token ids, and whether some were cut off."""
+    def _encoded(self, text: str) -> Any:
+        """The tokenizer's reading of a text; `overflowing` holds what did not fit, in further windows."""
         try:
-            encoding = self._tokenizer.encode(text)
-            ids = np.array(encoding.ids, dtype=np.int64)
-            return ids, len(ids) == self._longest and bool(encoding.overflowing)
+            return self._tokenizer.encode(text)
         except (KeyboardInterrupt, SystemExit):
             raise
         except BaseException as error:  # a Rust panic is no Exception
@@ -107,20 +105,16 @@ class OnnxEncoder:
         self._check_unit(float(vector.dot(vector)))
         return vector
 
-    def embed_segments(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Unit vectors of the whole text and, from the same run, of its consecutive parts: float32
-        (1 + SEGMENTS, dimension). A part without a token of its own (very short texts) is a row of zeros.
-        """
+    def embed_tokens(self, ids: NDArray[np.int64]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """The unit vector of tokenised text and, from the same run, the vectors of its tokens: float32 (dimension,)
+        and (tokens, dimension)."""
         whole, tokens = self._run([ids], [OUTPUT, TOKENS_OUTPUT])
         vector, words = whole[0], tokens[0, : len(ids)]
         self._check_unit(float(vector.dot(vector)))
         numbers = words.reshape(-1)
         if not math.isfinite(numbers.dot(numbers)):
             raise BundleError(f"{self._where}: output {TOKENS_OUTPUT} holds numbers that are not finite; {REBUILD}")
-        rows = np.empty((1 + SEGMENTS, whole.shape[1]), np.float32)
-        rows[0] = vector
-        rows[1:] = segment_means(words)
-        return rows
+        return vector, words
 
     def encode_batch(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Unit vectors of several queries in one run, float32 (len(texts), dimension), padded to the longest.
@@ -182,18 +176,46 @@ class OnnxEncoder:
         return result
 
     def encode(self, text: str) -> NDArray[np.float32]:
-        """The unit vector of a query's text, float32 (dimension,); the spec's query prefix is put before it."""
-        return self.embed(self._tokens(self.spec.query_prefix + text)[0])
+        """The unit vector of a query's text, float32 (dimension,); the spec's query prefix is put before it. A text
+        that is longer than the model reads is read in windows."""
+        first, *more = self._windows(self._encoded(self.spec.query_prefix + text))
+        if not more:
+            return self.embed(np.array(first.ids, np.int64))
+        return self._joined([self.embed(np.array(e.ids, np.int64)) for e in (first, *more)], (first, *more))
 
-    def encode_query(self, text: str, watch: Stopwatch | None = None) -> tuple[NDArray[np.float32], bool]:
-        """The unit vectors of a query and of its parts as `embed_segments` gives them, and whether only the query's
-        beginning was read. `watch` is told of the stages `tokenize` and `encode`."""
+    def encode_query(self, text: str, watch: Stopwatch | None = None) -> EncodedQuery:
+        """The unit vectors of a query and of its parts, and those of its tokens. `watch` is told of the stages
+        `tokenize` and `encode`."""
         watch = watch or Stopwatch()
-        ids, cut = self._tokens(self.spec.query_prefix + text)
+        prefix = self.spec.query_prefix
+        windows = self._windows(self._encoded(prefix + text))
         watch.lap("tokenize")
-        rows = self.embed_segments(ids)
+        found = [self.embed_tokens(np.array(window.ids, np.int64)) for window in windows]
+        # The first and the last token of a window ([CLS], [SEP]) stand for no word.
+        tokens = found[0][1][1:-1] if len(found) == 1 else np.concatenate([words[1:-1] for _, words in found])
+        spans = np.array([span for window in windows for span in window.offsets[1:-1]], np.intp).reshape(-1, 2)
+        rows = np.empty((1 + SEGMENTS, self.spec.dimension), np.float32)
+        rows[0] = self._joined([vector for vector, _ in found], windows)
+        rows[1:] = segment_means(tokens)
+        if prefix:
+            spans = spans - len(prefix)
+            tokens, spans = tokens[spans[:, 1] > 0], spans[spans[:, 1] > 0]
         watch.lap("encode")
-        return rows, cut
+        return EncodedQuery(rows, tokens, spans, len(windows))
+
+    @staticmethod
+    def _windows(encoding: Any) -> list[Any]:
+        """A text's windows, in order."""
+        return [encoding, *encoding.overflowing]
+
+    @staticmethod
+    def _joined(vectors: Sequence[NDArray[np.float32]], windows: Sequence[Any]) -> NDArray[np.float32]:
+        """One unit vector for all windows, each counting by its tokens."""
+        if len(vectors) == 1:
+            return vectors[0]
+        mean = np.average(vectors, axis=0, weights=[len(window.ids) for window in windows])
+        joined: NDArray[np.float32] = (mean / max(float(np.linalg.norm(mean)), 1e-12)).astype(np.float32)
+        return joined
 
     def encode_tools(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Unit vectors of tool texts, float32 (len(texts), dimension)."""

@@ -15,6 +15,7 @@ from edgeret.inputs.tools import read_tools
 from edgeret_export.example import write_example
 from edgeret_export.recipe import PRECISION_CHOICES, read_recipe
 from edgeret_export.sources.cards import DEFAULT_ENCODER, all_cards, check_licence, find_card
+from edgeret_export.sources.priors import write_prior
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -69,6 +70,29 @@ def make_parser() -> argparse.ArgumentParser:
         help="accept a model licence with terms of its own",
     )
     add_command(commands, "cards", "List the model cards.", _cards, _print_cards)
+    prior = add_command(
+        commands,
+        "prior",
+        "Fit the weights that rank tools without demonstrations, on other people's tools and plans.",
+        _prior,
+        _print_prior,
+    )
+    prior.add_argument(
+        "--set",
+        required=True,
+        action="append",
+        metavar="[NAME=]FOLDER",
+        help="a folder of tools.jsonl and demonstrations.jsonl, or TOOLS:PLANS; at least two",
+    )
+    prior.add_argument(
+        "--leave-out", action="append", default=[], metavar="PREFIX", help="plans whose ids begin so are left out"
+    )
+    prior.add_argument("-o", "--output", required=True, metavar="CARD.json", help="the card to write")
+    prior.add_argument(
+        "--encoder", default=DEFAULT_ENCODER, metavar="CARD", help="card name or .toml (default: %(default)s)"
+    )
+    prior.add_argument("--seed", type=int, default=0, metavar="N", help="seed of what is cut at random (default: 0)")
+    prior.add_argument("--offline", action="store_true", help="use cached model files only")
     example = add_command(
         commands, "example", "Write the desktop example: tools, demonstrations, requests.", _example, _print_example
     )
@@ -172,6 +196,22 @@ def _print_cards(result: Mapping[str, Any]) -> str:
         [[c["name"], c["kind"], c["licence"], "yes" if c["pinned"] else "no", c["summary"]] for c in result["cards"]],
         ("name", "kind", "licence", "pinned", "summary"),
     )
+
+
+def _prior(arguments: argparse.Namespace) -> Mapping[str, Any]:
+    card, recipe = find_card(arguments.encoder), read_recipe(None, seed=arguments.seed)
+    from edgeret_export.prior import make_card, read_source
+
+    sources = [read_source(told, arguments.leave_out) for told in arguments.set]
+    made = make_card(sources, card, "int8", recipe.tool_text, recipe.seed, arguments.offline)
+    write_prior(Path(arguments.output), made)
+    return {"card": arguments.output, **made}
+
+
+def _print_prior(result: Mapping[str, Any]) -> str:
+    columns = ("decisions", "top1", "mrr", "first_tool", "search_first_tool", "ece")
+    rows = [[name, *(str(found[column]) for column in columns)] for name, found in result["left_out"].items()]
+    return "\n".join((f"written  {result['card']}", table(rows, ("left out", *columns))))
 
 
 def _example(arguments: argparse.Namespace) -> Mapping[str, Any]:

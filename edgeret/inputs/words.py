@@ -1,0 +1,36 @@
+"""A text's words, brought to a form in which those that mean the same meet. Knows nothing of tools and vectors.
+
+English, by rule: camel case is split, endings fall away, and words that every request has are left out. Where another
+language is written the rules change little, and shared words still meet.
+"""
+
+from __future__ import annotations
+
+import re
+
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_WORD = re.compile(r"[^\W_]+")
+_ENDINGS = ("ies", "ing", "ed", "es", "s", "e")
+_LEAST = 3
+_COMMON = frozenset(
+    """a about all also an and any are as at be but by can could did do does for from had has have he her his how i if in
+    into is it its just me my no not of on or our out please she so some that the their them then there they this to
+    up us was we were what when which will with would you your""".split()
+)
+
+
+def words(text: str) -> list[str]:
+    """The words of a text that say something, in order, lower case and without endings."""
+    found = _WORD.findall(_CAMEL.sub(" ", text).lower())
+    return [_stem(word) for word in found if word not in _COMMON]
+
+
+def _stem(word: str) -> str:
+    for ending in _ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) >= _LEAST:
+            word = word[: -len(ending)] + ("i" if ending == "ies" else "")
+            break
+    if len(word) > _LEAST and word.endswith("y"):
+        return word[:-1] + "i"
+    # "stopped" and "stop", but not "call" and "cal".
+    return word[:-1] if len(word) > _LEAST and word[-1] == word[-2] and word[-1] not in "ls" else word

@@ -1,0 +1,203 @@
+"""Fits the prior: weights for ranking tools without demonstrations, on other people's tools. Encodes nothing.
+
+A conditional logit over the tools of each decision, and two logistic regressions for `<end>`: that a plan is complete,
+and that no tool fits. All evidence comes from the runtime's own code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+from sklearn.linear_model import LogisticRegression
+
+from edgeret.scoring.prior import EndWeights, Evidence, NothingWeights, Prior, PriorWeights, ToolWeights
+from edgeret_export.fitting.reliability import expected_calibration_error
+
+TOOL, COMPLETE, NOTHING = (tuple(f.name for f in fields(kind)) for kind in (ToolWeights, EndWeights, NothingWeights))
+PENALTY, SMOOTH = 1e-3, 0.01
+"""Of the ranking's weights, per decision; and scikit-learn's C of both logistic regressions."""
+MAY_BE_NEGATIVE = ("still_needed", "key_still_needed")
+"""Evidence against a tool; all other evidence speaks for it, and a negative weight would be an accident of the sets."""
+NOTHING_SHARE = 0.05
+"""Of requests that no tool fits, among first decisions; how many there are in the sets says nothing about users."""
+DIGITS = 5
+BLANK = PriorWeights(
+    ToolWeights(*[0.0] * len(TOOL)), EndWeights(*[0.0] * len(COMPLETE)), NothingWeights(*[0.0] * len(NOTHING))
+)
+"""For tools that are arranged before any weights are known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A query's evidence among a set's tools, and its decisions: `calls` (positions) and, for every number of calls
+    made, the positions of what may come next (`<end>` among them)."""
+
+    evidence: Evidence
+    calls: tuple[int, ...]
+    acceptable: tuple[frozenset[int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PriorSet:
+    """Tools arranged as the runtime does, without weights; with requests, and requests that none of the tools fits. `group` names the
+    source: what is told of one source is fitted on the others."""
+
+    name: str
+    group: str
+    prior: Prior
+    requests: tuple[Request, ...]
+    strangers: tuple[Evidence, ...]
+
+
+def fit_prior(sets: Sequence[PriorSet]) -> PriorWeights:
+    """The weights; every decision counts the same. Raises ValueError without requests that have calls."""
+    tool = _fit_tools(sets)
+    ranking = replace(BLANK, tool=tool)
+    complete: list[tuple[list[float], bool, float]] = []
+    nothing: list[tuple[list[float], bool, float]] = []
+    for part in sets:
+        prior = part.prior.weighing(ranking)
+        for request in part.requests:
+            reading = prior.read(request.evidence)
+            for k, acceptable in enumerate(request.acceptable):
+                calls = request.calls[:k]
+                best, ends = reading.scores(calls).max().item(), prior.end in acceptable
+                if k:
+                    found = reading.end_features(best, calls)
+                    complete.append(([found[name] for name in COMPLETE], ends, 1.0))
+                else:
+                    found = reading.nothing_features(best)
+                    nothing.append(([found[name] for name in NOTHING], ends, 1.0))
+        for stranger in part.strangers:
+            reading = prior.read(stranger)
+            found = reading.nothing_features(reading.scores(()).max().item())
+            nothing.append(([found[name] for name in NOTHING], True, 1.0))
+    unfit = sum(ends for _, ends, _ in nothing)
+    share = NOTHING_SHARE / (1 - NOTHING_SHARE) * (len(nothing) - unfit) / max(1, unfit)
+    nothing = [(x, ends, share if ends else 1.0) for x, ends, _ in nothing]
+    return PriorWeights(tool, EndWeights(*_logistic(complete)), NothingWeights(*_logistic(nothing)))
+
+
+def _fit_tools(sets: Sequence[PriorSet]) -> ToolWeights:
+    """Conditional logit by L-BFGS over all tools but those called already."""
+    rows: list[NDArray[np.float32]] = []
+    targets: list[NDArray[np.float32]] = []
+    for part in sets:
+        prior = part.prior
+        for request in part.requests:
+            reading = prior.read(request.evidence)
+            for k, acceptable in enumerate(request.acceptable):
+                if prior.end in acceptable:
+                    continue
+                found = reading.features(request.calls[:k])
+                left = np.ones(prior.n, bool)
+                left[[prior.end, *(call for call in request.calls[:k] if call not in acceptable)]] = False
+                truth = np.zeros(prior.n, np.float32)
+                truth[list(acceptable)] = 1 / len(acceptable)
+                rows.append(np.stack([found[name] for name in TOOL], axis=1)[left])
+                targets.append(truth[left])
+    if not rows:
+        raise ValueError("no request with a call to fit the prior on")
+    features, target = np.concatenate(rows).astype(np.float64), np.concatenate(targets).astype(np.float64)
+    sizes = np.array([len(row) for row in rows])
+    starts, segment = np.concatenate(([0], np.cumsum(sizes)[:-1])), np.repeat(np.arange(len(sizes)), sizes)
+
+    def objective(weights: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        scores = features @ weights
+        best = np.maximum.reduceat(scores, starts)
+        shares = np.exp(scores - best[segment])
+        total = np.add.reduceat(shares, starts)
+        log_p = scores - best[segment] - np.log(total)[segment]
+        slope = (shares / total[segment] - target) / len(sizes)
+        loss = -float((target * log_p).sum()) / len(sizes) + PENALTY * float(weights @ weights)
+        return loss, features.T @ slope + 2 * PENALTY * weights
+
+    bounds = [(None, None) if name in MAY_BE_NEGATIVE else (0, None) for name in TOOL]
+    found = minimize(objective, np.full(len(TOOL), 0.1), jac=True, method="L-BFGS-B", bounds=bounds)
+    return ToolWeights(*(round(float(weight), DIGITS) for weight in found.x))
+
+
+def _logistic(rows: Sequence[tuple[list[float], bool, float]]) -> list[float]:
+    """Weights of a logistic regression whose first feature is the constant; features are scaled for the penalty."""
+    x, y = np.array([row[0] for row in rows]), np.array([row[1] for row in rows])
+    if y.all() or not y.any():
+        constant = 5.0 if y.all() else -5.0
+        return [constant, *[0.0] * (x.shape[1] - 1)]
+    mean, scale = x[:, 1:].mean(axis=0), x[:, 1:].std(axis=0) + 1e-9
+    model = LogisticRegression(C=SMOOTH, max_iter=1000).fit((x[:, 1:] - mean) / scale, y, [row[2] for row in rows])
+    weights = model.coef_[0] / scale
+    constant = float(model.intercept_[0] - weights @ mean)
+    return [round(float(w), DIGITS) for w in (constant, *weights)]
+
+
+@dataclass(frozen=True, slots=True)
+class PriorFigures:
+    """What the prior does on a set: decisions, top-1 and MRR over them (`<end>` included), first tool right, the same
+    by description search, and the expected calibration error; with the confidences and outcomes behind it."""
+
+    decisions: int
+    top1: float
+    mrr: float
+    first_tool: float
+    search_first_tool: float
+    confidence: NDArray[np.float64]
+    correct: NDArray[np.bool_]
+
+    def to_dict(self) -> dict[str, float | int]:
+        """The figures, rounded."""
+        names = ("top1", "mrr", "first_tool", "search_first_tool")
+        ece = expected_calibration_error(self.confidence, self.correct)
+        return {"decisions": self.decisions, **{n: round(getattr(self, n), 4) for n in names}, "ece": round(ece, 4)}
+
+
+def evaluate(weights: PriorWeights, sets: Sequence[PriorSet]) -> PriorFigures:
+    """The figures over all decisions of these sets."""
+    ranks: list[float] = []
+    first: list[bool] = []
+    searched: list[bool] = []
+    confidence: list[float] = []
+    for part in sets:
+        prior = part.prior.weighing(weights)
+        for request in part.requests:
+            reading = prior.read(request.evidence)
+            for k, acceptable in enumerate(request.acceptable):
+                log_p = reading.log_probabilities(request.calls[:k])
+                ranks.append(1 + int((log_p > log_p[list(acceptable)].max()).sum()))
+                confidence.append(float(np.exp(log_p.max())))
+                if not k and prior.end not in acceptable:
+                    tools = np.where(np.arange(prior.n) == prior.end, -np.inf, log_p)
+                    first.append(int(tools.argmax()) in acceptable)
+                    searched.append(_nearest(prior, request.evidence) in acceptable)
+    rank = np.array(ranks)
+    return PriorFigures(
+        len(rank),
+        float((rank == 1).mean()),
+        float((1 / rank).mean()),
+        float(np.mean(first)) if first else 1.0,
+        float(np.mean(searched)) if searched else 1.0,
+        np.array(confidence),
+        rank == 1,
+    )
+
+
+def leave_one_out(sets: Sequence[PriorSet]) -> Mapping[str, PriorFigures]:
+    """Every group's figures with weights that were fitted on the others. Raises ValueError for a single group."""
+    groups = sorted({part.group for part in sets})
+    if len(groups) < 2:
+        raise ValueError("one group of sets cannot be left out of itself; give several")
+    return {
+        group: evaluate(
+            fit_prior([part for part in sets if part.group != group]), [part for part in sets if part.group == group]
+        )
+        for group in groups
+    }
+
+
+def _nearest(prior: Prior, evidence: Evidence) -> int:
+    cosines = prior.vectors @ evidence.rows[0]
+    cosines[prior.end] = -np.inf
+    return int(cosines.argmax())

@@ -1,0 +1,52 @@
+"""Prior cards: weights that rank tools without demonstrations, with what they were fitted on and what they are worth."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from edgeret.errors import BundleError, InputError
+from edgeret.scoring.prior import PriorWeights
+from edgeret_export.sources.cards import DEFAULT_ENCODER, cards_folder
+
+
+@dataclass(frozen=True, slots=True)
+class PriorCard:
+    """A prior: its `encoder` (a card's name), weights, the map from its confidence to how often it is right, and `told`,
+    everything that the card says."""
+
+    encoder: str
+    weights: PriorWeights
+    calibration_map: tuple[tuple[float, float], ...]
+    told: Mapping[str, Any]
+
+
+def read_prior(encoder: str, path: str | Path | None = None) -> PriorCard:
+    """The prior card at `path`, or the one that is shipped for this encoder; for an encoder without one, the default
+    encoder's, whose cosines are of a kind with others'. Raises InputError."""
+    file = Path(path) if path is not None else _shipped(encoder)
+    try:
+        told = json.loads(file.read_text(encoding="utf-8"))
+        points = tuple((float(x), float(y)) for x, y in told["calibration_map"])
+        return PriorCard(str(told["encoder"]), PriorWeights.from_dict(told["weights"], str(file)), points, told)
+    except OSError as error:
+        raise InputError(f"{file}: cannot be read ({error.strerror}); expected a prior card in JSON") from None
+    except (ValueError, KeyError, TypeError, BundleError) as error:
+        raise InputError(f"{file}: no prior card ({error}); make one with: edgeret-export prior") from None
+
+
+def write_prior(path: Path, told: Mapping[str, Any]) -> None:
+    """Writes a prior card. Raises InputError where that is not possible."""
+    try:
+        path.write_text(json.dumps(told, indent=1) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written ({error.strerror})") from None
+
+
+def _shipped(encoder: str) -> Path:
+    folder = Path(str(cards_folder())) / "priors"
+    own = folder / f"{encoder}.json"
+    return own if own.exists() else folder / f"{DEFAULT_ENCODER}.json"
