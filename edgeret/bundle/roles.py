@@ -5,10 +5,11 @@ from __future__ import annotations
 
 ENCODER, TOKENIZER = "encoder", "tokenizer"
 TOOLS, INDEX, HNSW = "tools", "index", "hnsw"
-GRAPH, HEAD = "graph", "head"
+GRAPH, HEAD, MEMORY = "graph", "head", "memory"
 EXEMPLARS, PLANNER, PLANNER_LICENCE = "exemplars", "planner", "planner-licence"
 
 INFO_EDGERET = "edgeret"
 INFO_ENCODER, INFO_PLANNER, INFO_CALIBRATION = "encoder", "planner", "calibration"
+INFO_PRIOR = "prior"
 INFO_GOLDEN, INFO_COUNTS, INFO_RECIPE = "golden", "counts", "recipe"
 INFO_REPORT, INFO_TOOLCHAIN = "report", "toolchain"

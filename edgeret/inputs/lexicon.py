@@ -69,6 +69,17 @@ class Overlaps:
     text: NDArray[np.float32]
     said: tuple[int, ...]
 
+    def among(self, positions: NDArray[np.intp]) -> Overlaps:
+        """The same for some of the tools."""
+        place = {position: i for i, position in enumerate(positions.tolist())}
+        return Overlaps(
+            self.name[positions],
+            self.parameters[positions],
+            self.coverage[positions],
+            self.text[positions],
+            tuple(place[position] for position in self.said if position in place),
+        )
+
 
 class Lexicon:
     """The words of a set of tools. Immutable and thread-safe."""
@@ -88,10 +99,10 @@ class Lexicon:
         self._rarity = np.array([math.log1p(n / max(1, count)) for count in counted.values()], np.float32)
         self._tables = {field: _Postings(self._number, [getattr(t, field) for t in tools]) for field in FIELDS}
         totals = {field: table.total(self._rarity, n) for field, table in self._tables.items()}
-        self._per_name = 1 / np.maximum(totals["name"], np.float32(1e-6))
-        self._per_parameters = 1 / np.maximum(totals["parameters"], np.float32(1e-6))
+        self._per_name = np.float32(1) / np.maximum(totals["name"], np.float32(1e-6))
+        self._per_parameters = np.float32(1) / np.maximum(totals["parameters"], np.float32(1e-6))
         # Long descriptions share words with everything; the root keeps them from winning by length.
-        self._per_text = 0.25 / np.sqrt(np.maximum(totals["text"], np.float32(1e-6)))
+        self._per_text = np.float32(0.25) / np.sqrt(np.maximum(totals["text"], np.float32(1e-6)))
         self._named: dict[frozenset[str], list[int]] = {}
         for position, tool in enumerate(tools):
             self._named.setdefault(tool.name, []).append(position)

@@ -23,9 +23,11 @@ from edgeret.planner.reranker import RerankParameters
 from edgeret.runtime.options import LoadOptions
 from edgeret.runtime.tool_set import load_tools
 from edgeret.scoring.calibration import Calibration, load_calibration
+from edgeret.scoring.episodes import Episodes, load_memory
 from edgeret.scoring.graph import Graph, load_graph
 from edgeret.scoring.head import FactoredHead, load_head
 from edgeret.scoring.index import Index, load_index
+from edgeret.scoring.prior import PriorWeights
 from edgeret.types import END, Tool
 
 
@@ -34,15 +36,17 @@ class Components:
     """Everything that a bundle holds for deciding. Immutable and thread-safe; to vary one, make others with
     `dataclasses.replace` and a `Runtime` of them.
 
-    `tools` are in the index's order. `forked` says in which process they were loaded (see `edgeret.host.forks`).
+    `tools` are in the index's order. Without demonstrations there are no `graph` and no `head`. `forked` says in which process they were loaded (see `edgeret.host.forks`).
     """
 
     path: Path
     manifest: Manifest
     encoder: Encoder
     index: Index
-    graph: Graph
-    head: FactoredHead
+    prior: PriorWeights
+    graph: Graph | None
+    head: FactoredHead | None
+    memory: Episodes | None
     calibration: Calibration
     tools: Mapping[str, Tool]
     planner: LazyPlanner
@@ -52,13 +56,18 @@ class Components:
 
     def __post_init__(self) -> None:
         """Raises BundleError for components that contradict each other."""
-        labels, rebuild = self.head.labels, "build the bundle again"
-        if self.graph.labels != labels or labels[-1:] != (END,):
-            raise BundleError(f"{self.path}: graph and head decide between different tools; {rebuild}")
-        if not set(labels[:-1]) <= set(self.index.names) or set(self.index.names) != set(self.tools):
-            raise BundleError(f"{self.path}: index, heads and tools name different tools; {rebuild}")
-        dimension = self.encoder.spec.dimension
-        found = {self.index.vectors.shape[1], self.graph.centroids.shape[1], self.head.arrays.weights.shape[1]}
+        rebuild, dimension = "build the bundle again", self.encoder.spec.dimension
+        if set(self.index.names) != set(self.tools):
+            raise BundleError(f"{self.path}: index and tools name different tools; {rebuild}")
+        found = {self.index.vectors.shape[1]}
+        if (self.graph is None) is not (self.head is None) or (self.memory is not None and self.head is None):
+            raise BundleError(f"{self.path}: graph, head and memory come together or not at all; {rebuild}")
+        if self.graph is not None and self.head is not None:
+            if self.graph.labels != self.head.labels or self.head.labels[-1:] != (END,):
+                raise BundleError(f"{self.path}: graph and head decide between different tools; {rebuild}")
+            found |= {self.graph.centroids.shape[1], self.head.arrays.weights.shape[1]}
+        if self.memory is not None:
+            found.add(self.memory.dimension)
         if found != {dimension}:
             raise BundleError(f"{self.path}: vectors of {sorted(found)} numbers, the encoder gives {dimension}")
 
@@ -79,13 +88,17 @@ def load_components(path: str | Path, options: LoadOptions) -> Components:
     threads = options.threads or available_cpus()
     planner, reranking = _load_planner(bundle, threads, options)
     exemplars = bundle.read(roles.EXEMPLARS) if bundle.manifest.file(roles.EXEMPLARS) else b"[]"
+    head = load_head(bundle) if bundle.manifest.file(roles.HEAD) else None
+    where = f"{bundle.path} ({roles.INFO_PRIOR})"
     return Components(
         path=bundle.path,
         manifest=bundle.manifest,
         encoder=load_encoder(bundle, choice, threads, options.static_tokens),
         index=load_index(bundle, options.index),
-        graph=load_graph(bundle),
-        head=load_head(bundle),
+        prior=PriorWeights.from_dict(get(bundle.manifest.info, roles.INFO_PRIOR, dict, where), where),
+        graph=load_graph(bundle) if bundle.manifest.file(roles.GRAPH) else None,
+        head=head,
+        memory=None if head is None else load_memory(bundle, len(head.labels)),
         calibration=load_calibration(bundle),
         tools=load_tools(bundle),
         planner=planner,

@@ -26,8 +26,9 @@ from edgeret.types import END, Candidate, Decision, Source, Usage
 MAX_ASKED = 16
 """Candidates that the planner is asked about at most; more cost a second and help no planner."""
 BY_HEADS = "most probable candidate of graph, head and description similarity"
+BY_TOOLS = "most probable by the tools' names, descriptions and flow; nothing was demonstrated"
 SEARCH_FLOOR = 0.5
-"""Without demonstrations to lean on, a tool must be more likely right than wrong."""
+"""Where a request is unlike all demonstrations, a tool must be more likely right than wrong."""
 
 
 @dataclass(slots=True)
@@ -56,7 +57,7 @@ class Decider:
             verdict = _Verdict("heads", ranked, BY_HEADS, refusal="every tool failed, so none is left to choose")
         elif options.policy == "planner":
             verdict = self._by_planner(request, history, options, watch)
-        elif options.policy == "auto" and not history.calls and not request.in_distribution:
+        elif options.policy == "auto" and not history.calls and request.demonstrated and not request.in_distribution:
             verdict = self._by_search(request, history, options, watch)
         else:
             verdict = self._by_heads(request, history, options, watch)
@@ -65,8 +66,8 @@ class Decider:
             reason = f"nothing is left to do: {reason}"
         if blocked:
             reason += f"; {history.left_out}"
-        if request.cut:
-            reason += f"; only the first {self._components.encoder.spec.max_tokens} tokens of the request were read"
+        if best.tool in request.named and not history.calls:
+            reason += "; the request names it"
         watch.lap("decide")
         return Decision(
             tool=None if verdict.refusal else best.tool,
@@ -110,7 +111,8 @@ class Decider:
     def _by_heads(self, request: Request, history: History, options: DecideOptions, watch: Stopwatch) -> _Verdict:
         """Graph and head; under "auto" with the planner's advice where they are unsure, and with a floor."""
         probabilities = request.probabilities(history, watch)
-        verdict = _Verdict("heads", request.ranked(probabilities, options.k, history.blocked), BY_HEADS)
+        ranked = request.ranked(probabilities, options.k, history.blocked)
+        verdict = _Verdict("heads", ranked, BY_HEADS) if request.demonstrated else _Verdict("search", ranked, BY_TOOLS)
         if options.policy == "heads":
             return verdict
         if self._has_planner:
@@ -142,24 +144,27 @@ class Decider:
         verdict.reason += f"; the planner was not asked: {unasked}"
 
     def _by_search(self, request: Request, history: History, options: DecideOptions, watch: Stopwatch) -> _Verdict:
-        """Descriptions alone, for a query that is unlike the demonstrations."""
+        """The tools alone, for a query that is unlike the demonstrations."""
         parameters, reranking = self._components.calibration.parameters, self._components.reranking
         reason = (
             f"unlike the demonstrations (cosine {request.similarity:.2f}, "
             f"like them from {parameters.in_distribution_cosine:.2f})"
         )
-        verdict = _Verdict("search", request.by_description(options.k, history.blocked), reason)
+        probabilities = request.by_prior(history)
+        verdict = _Verdict("search", request.ranked(probabilities, options.k, history.blocked), reason)
         if self.unasked() is None and verdict.candidates[0].probability < reranking.ask_below:
-            mask = request.by_description(MAX_ASKED, history.blocked)
-            among = f"the {len(mask)} nearest by description"
+            mask = request.ranked(probabilities, MAX_ASKED, history.blocked)
+            among = f"the {len(mask)} most probable by the tools alone"
             self._rerank(verdict, mask, among, partial(self.prompt, request, history, mask, options.prompt), watch)
         best = verdict.candidates[0]
         floor = parameters.min_probability if options.min_probability is None else options.min_probability
-        if not best.probability >= max(floor, SEARCH_FLOOR):
+        if best.tool == END:
+            verdict.refusal = f"{verdict.reason} and no tool fits"
+        elif not best.probability >= max(floor, SEARCH_FLOOR):
             verdict.refusal = (
-                f"{verdict.reason} and no description fits: {best.tool} has probability {best.probability:.3f}"
+                f"{verdict.reason} and no tool fits well: {best.tool} has probability {best.probability:.3f}"
             )
-        verdict.reason += f" and found by description: {best.tool}"
+        verdict.reason += f" and found among the tools: {best.tool}"
         return verdict
 
     def _by_planner(self, request: Request, history: History, options: DecideOptions, watch: Stopwatch) -> _Verdict:
@@ -203,7 +208,7 @@ class Decider:
     def _refusal(self, best: Candidate, first: bool, min_probability: float | None) -> str | None:
         """Why edgeret abstains from the heads' best candidate, or None if it does not."""
         if first and best.tool == END:
-            return "no tool fits: requests like this one were solved by calling nothing"
+            return "no tool fits: calling nothing is most probable"
         floor = self._components.calibration.parameters.min_probability if min_probability is None else min_probability
         if not best.probability >= floor:
             return f"unsure: the best candidate, {best.tool}, has probability {best.probability:.3f}, below {floor:.3f}"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -100,12 +100,15 @@ class Runtime:
         """The tools by name, to be read: every one is a copy."""
         return self._tools
 
-    def task(self, query: str, history: Sequence[str | Call] = ()) -> Task:
+    def task(self, query: str, history: Sequence[str | Call] = (), *, tools: Collection[str] | None = None) -> Task:
         """Opens a task: encodes the query, once. `history` are the calls made so far, in order, as names of tools or as
-        `Call`. Raises InputError for a query that is blank or too long, and for calls that `Task.call` refuses."""
+        `Call`. `tools` are those that may be chosen (None: all), for instance what this user may call. Raises
+        InputError for a query that is blank or too long, for calls that `Task.call` refuses, for unknown tools and for
+        none."""
         self._components.check_process()
         checked = check_query(query)
-        return Task(self._scorer, self._decider, checked, begin(history, self._components.tools, self._scorer.number))
+        begun = begin(history, self._components.tools, self._scorer.number)
+        return Task(self._scorer, self._decider, checked, begun, tools)
 
     def resume(self, value: Mapping[str, Any]) -> Task:
         """Opens a task as `Task.to_dict` kept it, also with another bundle that has its tools. The query is encoded

@@ -5,90 +5,158 @@ Knows nothing of planners, of thresholds and of reasons.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
+from functools import cached_property
+
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeret.errors import InputError
+from edgeret.inputs.lexicon import Lexicon, tool_flow, tool_words
+from edgeret.inputs.words import words
+from edgeret.quoting import quoted, suggestion
 from edgeret.runtime.components import Components
+from edgeret.runtime.evidence import evidence
 from edgeret.runtime.history import History
-from edgeret.runtime.options import check_count
+from edgeret.scoring.calibration import Map
 from edgeret.scoring.graph import UNKNOWN
+from edgeret.scoring.head import log_softmax
+from edgeret.scoring.prior import Prior, Reading
 from edgeret.stopwatch import Stopwatch
-from edgeret.types import END, Candidate
+from edgeret.types import END, SEGMENTS, Call, Candidate, Tool
 
 UNSEEN_HITS = 64
-"""Tools without demonstrations that a query competes with, when an HNSW graph finds them."""
+"""Tools without demonstrations that a query competes with, when an HNSW graph finds them; and as many by their words."""
 CROWD = 16
 """Candidates for each one listed from which on selecting those listed is faster than sorting all."""
-_HEAVIEST = 1e30
-"""Of an unseen tool beside all labels that are left; float32 has room for the sum of a hundred million such."""
-_NO_DESCRIPTION = np.full(1, -np.inf, np.float32)
-"""The cosine of `<end>` to any query, where candidates are ranked by description."""
+_NOWHERE = -1
 
 
 class Scorer:
-    """What does not depend on a request, computed once a bundle. Immutable and thread-safe."""
+    """What does not depend on a request, computed once a set of tools. Immutable and thread-safe.
+
+    `names` are what is decided between: labels (tools, then `<end>`), then the tools without demonstrations. A label
+    whose tool is not there any more stays in its place, and is never chosen.
+    """
 
     def __init__(self, components: Components) -> None:
-        """Arranges the components' arrays for requests."""
-        index, head = components.index, components.head
+        """Takes the components as they are; what costs more than microseconds is arranged with the first request."""
         self.components = components
-        self.labels = head.labels
+        head, tools = components.head, components.tools
+        self.labels: tuple[str, ...] = (END,) if head is None else head.labels
+        self.end = len(self.labels) - 1
         self._number = {name: i for i, name in enumerate(self.labels[:-1])}
-        position = {name: i for i, name in enumerate(index.names)}
-        described = np.array([position[name] for name in self.labels[:-1]], np.intp)
-        self.label_pieces = head.pieces(index.vectors[described])
-        self._unseen = np.array([i for name, i in position.items() if name not in self._number], np.intp)
-        self._unseen_vectors = index.vectors[self._unseen] if index.kind == "exact" else None
-        self._names = (*self.labels, *(index.names[i] for i in self._unseen.tolist()))
+        self.names = (*self.labels, *(name for name in tools if name not in self._number))
+        self.position = {name: i for i, name in enumerate(self.names)}
+        gone = [i for i, name in enumerate(self.labels[:-1]) if name not in tools]
+        self.allowed: NDArray[np.bool_] | None = None
+        if gone:
+            self.allowed = np.ones(len(self.names), bool)
+            self.allowed[gone] = False
+        self._hnsw = components.index.kind == "hnsw"
 
-    def read(self, query: str, watch: Stopwatch) -> Request:
-        """Encodes a query and computes what all its steps share. Raises BundleError and InputError as the encoder
-        does."""
-        return Request(self, query, watch)
+    @cached_property
+    def prior(self) -> Prior:
+        """The prior over `names`. (Two threads may both arrange it; they get the same.)"""
+        index, tools = self.components.index, self.components.tools
+        at = {name: i for i, name in enumerate(index.names)}
+        vectors = np.zeros((len(self.names), index.vectors.shape[1]), np.float32)
+        here = [i for i, name in enumerate(self.names) if name in at]
+        vectors[here] = index.vectors[[at[self.names[i]] for i in here]]
+        said = [tool_words(tools.get(name, Tool(name if name != END else "", ""))) for name in self.names]
+        self.__dict__["lexicon"] = Lexicon(said)
+        return Prior(vectors, self.end, tool_flow(said, self.names), self.components.prior)
+
+    @cached_property
+    def lexicon(self) -> Lexicon:
+        """The words of `names`; arranged together with the prior."""
+        _ = self.prior
+        found: Lexicon = self.__dict__["lexicon"]
+        return found
+
+    @cached_property
+    def popularity(self) -> NDArray[np.float32]:
+        """How much more often than the prior expected each of `names` was called, in nats, float32 (names,); 0 for
+        tools that no demonstration could call."""
+        head = self.components.head
+        told = {} if head is None else head.popularity
+        return np.array([told.get(name, 0.0) for name in self.names], np.float32)
+
+    def read(self, query: str, watch: Stopwatch, tools: Collection[str] | None = None) -> Request:
+        """Encodes a query and computes what all its steps share; `tools` are those that may be chosen, None for all.
+        Raises BundleError and InputError as the encoder does, and InputError for unknown tools or none."""
+        return Request(self, query, watch, self.subset(tools))
 
     def number(self, tool: str) -> int:
         """The label number of a tool, or UNKNOWN."""
         return self._number.get(tool, UNKNOWN)
 
-    def unseen(self, vector: NDArray[np.float32]) -> tuple[tuple[str, ...], NDArray[np.float32]]:
-        """What a query decides between: the labels and, behind them, tools without demonstrations, all of them or
-        the nearest ones where an HNSW graph searches; and the cosines of the latter to the query's vector.
-        """
-        if self._unseen_vectors is not None:
-            return self._names, self._unseen_vectors @ vector
-        index = self.components.index
-        positions, cosines = index.search(vector, UNSEEN_HITS)
-        keep = np.isin(positions, self._unseen)
-        return (*self.labels, *(index.names[i] for i in positions[keep].tolist())), cosines[keep]
+    def subset(self, tools: Collection[str] | None) -> NDArray[np.bool_] | None:
+        """Which of `names` may be chosen, bool (names,), `<end>` among them; None for all. Raises InputError."""
+        if tools is None:
+            return self.allowed
+        if isinstance(tools, str) or not isinstance(tools, Collection) or not all(isinstance(t, str) for t in tools):
+            raise InputError("tools must be a list of tools' names")
+        unknown = next((name for name in tools if name not in self.components.tools), None)
+        if unknown is not None:
+            near = suggestion(unknown, self.components.tools)
+            raise InputError(f"unknown tool {quoted(unknown)} in tools; list them with: edgeret inspect{near}")
+        if not tools:
+            raise InputError("tools is empty; name at least one tool, or leave it out for all")
+        allowed = np.zeros(len(self.names), bool)
+        allowed[[self.end, *(self.position[name] for name in tools)]] = True
+        return allowed
+
+    def near(self, vector: NDArray[np.float32], query: str) -> NDArray[np.intp] | None:
+        """Positions of what a query decides between: the labels, and the tools that an HNSW graph or shared words find;
+        None for all, where there is no such graph."""
+        if not self._hnsw:
+            return None
+        hits, _ = self.components.index.search(vector, UNSEEN_HITS)
+        found = {self.position[self.components.index.names[i]] for i in hits.tolist()}
+        by_words = self.lexicon.overlaps(words(query)).coverage
+        found.update(np.argpartition(by_words, -UNSEEN_HITS)[-UNSEEN_HITS:].tolist())
+        return np.array([*range(len(self.labels)), *sorted(i for i in found if i > self.end)], np.intp)
 
 
 class Request:
     """A query, encoded once. Immutable.
 
-    `names` are what it decides between: labels (tools, then `<end>`), then unseen tools. `vector` is the query's unit
-    vector, float32 (dimension,). `similarity` is the cosine to the nearest cluster of demonstrations, and
-    `in_distribution` whether that is near enough. `cut` says that the encoder read only the query's beginning.
+    `names` are what it decides between: labels (tools, then `<end>`), then tools without demonstrations. `vector` is
+    the query's unit vector, float32 (dimension,). `similarity` is the cosine to the nearest cluster of demonstrations
+    (-1 without any), and `in_distribution` whether that is near enough. `readings` is how many windows of the encoder
+    the query took.
     """
 
-    def __init__(self, scorer: Scorer, query: str, watch: Stopwatch) -> None:
+    def __init__(self, scorer: Scorer, query: str, watch: Stopwatch, allowed: NDArray[np.bool_] | None) -> None:
         """Use `Scorer.read`."""
         components = scorer.components
-        head, calibration = components.head, components.calibration
-        self._scorer = scorer
-        self._query = query
-        vectors, self.cut = components.encoder.encode_query(query, watch)
-        self.vector = vectors[0]
-        # One pass over the tools' vectors serves the query itself and the head's mixtures of it and its parts.
-        products = head.products(vectors, scorer.label_pieces)
-        self._cosines = products[0]
-        self.names, self._unseen = scorer.unseen(self.vector)
-        self._unseen_weights = calibration.unseen_weights(self._unseen) if len(self._unseen) else self._unseen
+        self._scorer, self._query, self._components = scorer, query, components
+        encoded = components.encoder.encode_query(query, watch)
+        self.vector, self.readings = encoded.vector, encoded.readings
+        self.names, self._position, self._near = scorer.names, scorer.position, scorer.near(self.vector, query)
+        prior = scorer.prior
+        seen = evidence(query, encoded, scorer.lexicon)
+        if self._near is not None:
+            self.names = tuple(scorer.names[i] for i in self._near.tolist())
+            self._position = {name: i for i, name in enumerate(self.names)}
+            prior, seen = prior.among(self._near), seen.among(self._near)
+            allowed = None if allowed is None else allowed[self._near]
+        self._allowed = allowed
+        self._reading = prior.read(seen)
+        self.named = tuple(self.names[i] for i in seen.shared.said)
         watch.lap("search")
-        self._position = components.graph.locate(self.vector)
-        self.similarity = self._position.similarity
-        self.in_distribution = calibration.in_distribution(self.similarity)
+        self.similarity, self.in_distribution = -1.0, False
+        if components.graph is not None:
+            self._place = components.graph.locate(self.vector)
+            self.similarity = self._place.similarity
+            self.in_distribution = components.calibration.in_distribution(self.similarity)
         watch.lap("graph")
-        self._query_logits = head.query_logits(self.vector, products[1:])
+        if components.head is not None:
+            cosines = self._reading.cosines[: 1 + SEGMENTS, : scorer.end]
+            self._query_logits = components.head.query_logits(self.vector, cosines, self._reading.static)
+        if components.memory is not None:
+            self._neighbours = components.memory.near(self.vector)
         watch.lap("head")
 
     @property
@@ -97,61 +165,99 @@ class Request:
         return self._query
 
     @property
+    def demonstrated(self) -> bool:
+        """Whether there are demonstrations to lean on."""
+        return self._components.head is not None
+
+    @property
+    def reading(self) -> Reading:
+        """What the prior makes of the query, for whoever measures it."""
+        return self._reading
+
+    @property
     def query_logits(self) -> NDArray[np.float32]:
         """The head's logits as far as the query alone gives them, by calls made, float32 (stages, labels); a copy."""
         return self._query_logits.copy()
 
     def probabilities(self, history: History, watch: Stopwatch) -> NDArray[np.float32]:
-        """Calibrated probabilities of `names` after a history, float32, summing to 1; 0 for those that it blocks. The
-        graph is walked here, and nowhere else."""
-        components = self._scorer.components
-        graph = components.graph.distribution(self._position, history.numbers, normalise=False)
-        watch.lap("graph")
-        head = components.head.logits(self._query_logits, history.numbers)
-        watch.lap("head")
-        weights, called = None, None
-        if len(self._unseen):
-            weights = self._unseen_weights
-            if UNKNOWN in history.numbers:
-                made = {call.tool for call in history.calls}
-                called = np.array([name in made for name in self.names[len(self._scorer.labels) :]])
-        if blocked := history.blocked:
-            fused = self._fuse_others(blocked, head, graph, weights, called)
-        else:
-            fused = components.calibration.fuse(head, graph, weights, called)
+        """Calibrated probabilities of `names` after a history, float32, summing to 1; 0 for those that may not be
+        chosen."""
+        logs = self.scores(history, watch)
+        calibrated = self._calibrated(logs, history, self._components.calibration.map)
         watch.lap("fuse")
-        return fused
+        return calibrated
 
-    def _fuse_others(
-        self,
-        blocked: frozenset[str],
-        head: NDArray[np.float32],
-        graph: NDArray[np.float32],
-        unseen: NDArray[np.float32] | None,
-        called: NDArray[np.bool_] | None,
-    ) -> NDArray[np.float32]:
-        """What `Calibration.fuse` gives for the names that are not blocked, which keep their odds; 0 for the others."""
-        calibration, n = self._scorer.components.calibration, len(head)
-        left = np.array([name not in blocked for name in self.names])
-        if unseen is not None:
-            # They were weighed beside all labels together, so also beside those that are left out now.
-            weights = calibration.parameters
-            joint = weights.head_weight * head.astype(np.float64) + weights.graph_weight * np.log(graph)
-            shares = np.exp(joint - joint.max())
-            unseen = unseen[left[n:]].astype(np.float64) * (shares.sum() / max(shares[left[:n]].sum(), 1 / _HEAVIEST))
-            unseen = np.minimum(unseen, _HEAVIEST).astype(np.float32)
-            called = None if called is None else called[left[n:]]
-        fused = np.zeros(len(left), np.float32)
-        fused[left] = calibration.fuse(head[left[:n]], graph[left[:n]], unseen, called)
-        return fused
+    def by_prior(self, history: History) -> NDArray[np.float32]:
+        """Calibrated probabilities of `names` from the tools alone, whatever was demonstrated; as `probabilities`."""
+        logs = self.prior_scores(history.calls)
+        return self._calibrated(logs, history, self._components.calibration.prior_map)
+
+    def prior_scores(self, calls: Sequence[Call]) -> NDArray[np.float32]:
+        """The prior's log-probabilities of `names` after these calls, float32."""
+        made = [self._position.get(call.tool, _NOWHERE) for call in calls]
+        return self._reading.log_probabilities(made, self._allowed)
+
+    def scores(self, history: History, watch: Stopwatch) -> NDArray[np.float32]:
+        """Everything fused: log-probabilities of `names` up to a constant, float32, before any calibration. The graph
+        is walked here, and nowhere else."""
+        components = self._components
+        head, graph, calibration = components.head, components.graph, components.calibration
+        if head is None or graph is None:
+            return self.prior_scores(history.calls)
+        walked = graph.distribution(self._place, history.numbers, normalise=False)
+        watch.lap("graph")
+        logits = head.logits(self._query_logits, history.numbers)
+        n = len(logits)
+        if not head.prior_steps:
+            watch.lap("head")
+            fused = calibration.fuse(logits, walked)
+            if len(self.names) == n:
+                return fused
+            unseen = calibration.unseen_scores(self.prior_scores(history.calls)[n:], self._popularity()[n:])
+            return np.concatenate((log_softmax(fused), unseen))
+        prior = self.prior_scores(history.calls)
+        popular = prior + self._popularity()
+        full = log_softmax(head.beside(logits, prior, popular))
+        watch.lap("head")
+        logs = calibration.fuse_all(full, walked, self._recalled(history, popular))
+        return logs
+
+    def _recalled(self, history: History, popular: NDArray[np.float32]) -> NDArray[np.float32] | None:
+        """What stored steps say, log-probabilities of `names`, float32; None without a memory."""
+        memory = self._components.memory
+        return None if memory is None else memory.log_probabilities(self._neighbours, history.numbers, popular)
+
+    def _popularity(self) -> NDArray[np.float32]:
+        popularity = self._scorer.popularity
+        return popularity if self._near is None else popularity[self._near]
+
+    def _calibrated(self, logs: NDArray[np.float32], history: History, points: Map) -> NDArray[np.float32]:
+        """Probabilities from log-scores, which are used up. What may not be chosen is left out before calibrating, so
+        the others keep their odds."""
+        allowed = self._allowed
+        if blocked := history.blocked:
+            allowed = np.ones(len(logs), bool) if allowed is None else allowed.copy()
+            allowed[[self._position[name] for name in blocked if name in self._position]] = False
+        calibrate = self._components.calibration.calibrate
+        if allowed is None:
+            logs -= logs[logs.argmax()]
+            np.exp(logs, out=logs)
+            return calibrate(logs, points)
+        left = logs[allowed]
+        logs.fill(0)
+        logs[allowed] = calibrate(np.exp(left - left.max()), points)
+        return logs
 
     def ranked(
         self, values: NDArray[np.float32], k: int | None, blocked: frozenset[str] = frozenset()
     ) -> tuple[Candidate, ...]:
-        """The first `k` of `names` that are not `blocked` by `values`, which measure how well they fit; equal ones keep
-        their order."""
+        """The first `k` of `names` that may be chosen and are not `blocked` by `values`, which measure how well they
+        fit; equal ones keep their order."""
         n, most = len(values), None if k is None else k + len(blocked)
-        if most is not None and most * CROWD < n:
+        if self._allowed is not None:
+            allowed = np.flatnonzero(self._allowed)
+            order = allowed[(-values[allowed]).argsort(kind="stable")[:most]]
+        elif most is not None and most * CROWD < n:
             listed = np.flatnonzero(values >= np.partition(values, n - most)[n - most])
             order = listed[(-values[listed]).argsort(kind="stable")[:most]]
         else:
@@ -160,15 +266,3 @@ class Request:
             order = order[[self.names[position] not in blocked for position in order.tolist()]][:k]
         names = map(self.names.__getitem__, order.tolist())
         return tuple(map(Candidate._make, zip(names, values[order].tolist(), strict=True)))
-
-    def by_description(self, k: int | None = None, blocked: frozenset[str] = frozenset()) -> tuple[Candidate, ...]:
-        """The `k` tools (None: all) whose descriptions are nearest to the query, nearest first, whatever was
-        demonstrated; but for those that are `blocked`. Each has its own probability of being right, so they need not
-        sum to 1. Raises InputError.
-        """
-        check_count("k", k, optional=True)
-        # `<end>` has no description; it stands between labels and unseen tools, comes last of all, and is left out.
-        cosines = np.concatenate((self._cosines, _NO_DESCRIPTION, self._unseen))
-        probability = self._scorer.components.calibration.search_probability
-        ranked = self.ranked(cosines, k, blocked)
-        return tuple(Candidate(name, probability(cosine)) for name, cosine in ranked if name != END)

@@ -4,7 +4,7 @@ elsewhere."""
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,14 @@ from edgeret.types import Call, Candidate, Decision, Failure, Usage
 class Task:
     """One request of a user: its query, encoded once, the calls so far, and what failed. Not shared between threads."""
 
-    def __init__(self, scorer: Scorer, decider: Decider, query: str, history: History) -> None:
+    def __init__(
+        self,
+        scorer: Scorer,
+        decider: Decider,
+        query: str,
+        history: History,
+        tools: Collection[str] | None = None,
+    ) -> None:
         """Use `Runtime.task` or `Runtime.resume`."""
         self._scorer, self._decider = scorer, decider
         self._components = scorer.components
@@ -36,7 +43,7 @@ class Task:
         self._given: Decision | None = None
         self._taken_after: int | None = None  # how many calls had been made when the decision given last was taken
         watch = Stopwatch()
-        self._request = scorer.read(query, watch)
+        self._request = scorer.read(query, watch, tools)
         self._encoding: Stopwatch | None = watch
 
     @property

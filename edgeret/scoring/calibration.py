@@ -5,7 +5,8 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from math import exp, inf
+from math import inf
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,8 @@ from edgeret.errors import BundleError, InputError
 from edgeret.fields import get, get_number
 from edgeret.types import Candidate
 
+Map = Sequence[tuple[float, float]]
+"""Points of a rising, piecewise linear map from a confidence to the calibrated one."""
 OWNERS = (roles.GRAPH, roles.HEAD)
 """Roles whose files a calibration was fitted with, and is worth nothing without."""
 
@@ -27,25 +30,26 @@ OWNERS = (roles.GRAPH, roles.HEAD)
 class CalibrationParameters:
     """Everything that was fitted on held-out demonstrations.
 
-    Fusion: log p = `head_weight`·log p_head + `graph_weight`·log p_graph (+ const). A tool without demonstrations
-    gets `unseen_slope`·cos + `unseen_bias` − `unseen_called`·[called already] instead. `calibration_map` (n, 2) maps
-    the fused confidence to the calibrated one. A query whose cosine to the nearest cluster is below
-    `in_distribution_cosine` is unlike anything demonstrated; description search then decides, right with probability
-    sigmoid(`search_slope`·cos + `search_bias`). Below `min_probability` edgeret abstains. `right_probabilities` are
+    Fusion: log p = `head_weight`·log p_head + `graph_weight`·log p_graph + `memory_weight`·log p_memory (+ const).
+    Where the head does not rest on the prior at every step, a tool without demonstrations gets `unseen_slope`·log
+    p_prior + `unseen_bias` beside all labels together, or + `added_bias` if it came after the demonstrations.
+    `calibration_map` (n, 2) maps the fused confidence to the calibrated one, `prior_map` that of the prior alone. A
+    query whose cosine to the nearest cluster is below `in_distribution_cosine` is unlike anything demonstrated; the
+    prior alone then decides. Below `min_probability` edgeret abstains. `right_probabilities` are
     evenly spaced quantiles, the least first, of the calibrated probability that held-out decisions gave to what was
     right: the threshold of a conformal set.
     """
 
     head_weight: float = 0.8
     graph_weight: float = 0.2
-    unseen_slope: float = 14.0
-    unseen_bias: float = -10.0
-    unseen_called: float = 6.0
+    memory_weight: float = 0.0
+    unseen_slope: float = 1.0
+    unseen_bias: float = 0.0
+    added_bias: float = 0.0
     in_distribution_cosine: float = -1.0
-    search_slope: float = 10.0
-    search_bias: float = -5.0
     min_probability: float = 0.1
-    calibration_map: tuple[tuple[float, float], ...] = ((0.0, 0.0), (1.0, 1.0))
+    calibration_map: Map = ((0.0, 0.0), (1.0, 1.0))
+    prior_map: Map = ((0.0, 0.0), (1.0, 1.0))
     right_probabilities: tuple[float, ...] = (0.0, 1.0)
 
     def to_dict(self) -> dict[str, Any]:
@@ -57,10 +61,7 @@ class CalibrationParameters:
     def from_dict(value: Mapping[str, Any], where: str) -> CalibrationParameters:
         """Reads them back. Raises BundleError when one is missing, of another type or out of range."""
         numbers = {name: get_number(value, name, low, high, where) for name, (low, high) in _RANGES.items()}
-        points = get_array(value, "calibration_map", "<f4", (None, 2), where)
-        rising = len(points) >= 2 and bool((np.diff(points[:, 0]) > 0).all() and (np.diff(points[:, 1]) >= 0).all())
-        if not rising or points.min() < 0 or points.max() > 1:
-            raise BundleError(f"{where}: the calibration map does not rise from 0 to 1; build the bundle again")
+        maps = {name: _map(value, name, where) for name in ("calibration_map", "prior_map")}
         quantiles = get_array(value, "right_probabilities", "<f4", (None,), where)
         if len(quantiles) < 2 or quantiles.min() < 0 or quantiles.max() > 1 or (np.diff(quantiles) < 0).any():
             raise BundleError(
@@ -68,21 +69,30 @@ class CalibrationParameters:
             )
         return CalibrationParameters(
             **numbers,
-            calibration_map=tuple((float(x), float(y)) for x, y in points),
+            calibration_map=maps["calibration_map"],
+            prior_map=maps["prior_map"],
             right_probabilities=tuple(quantiles.tolist()),
         )
 
 
-_ARRAYS = frozenset({"calibration_map", "right_probabilities"})
+def _map(value: Mapping[str, Any], name: str, where: str) -> Map:
+    """The points of a map. Raises BundleError."""
+    points = get_array(value, name, "<f4", (None, 2), where)
+    rising = len(points) >= 2 and bool((np.diff(points[:, 0]) > 0).all() and (np.diff(points[:, 1]) >= 0).all())
+    if not rising or points.min() < 0 or points.max() > 1:
+        raise BundleError(f"{where}: {name} does not rise from 0 to 1; build the bundle again")
+    return tuple((float(x), float(y)) for x, y in points)
+
+
+_ARRAYS = frozenset({"calibration_map", "prior_map", "right_probabilities"})
 _RANGES: Mapping[str, tuple[float, float]] = {
     "head_weight": (0.0, 100.0),
     "graph_weight": (0.0, 100.0),
+    "memory_weight": (0.0, 100.0),
     "unseen_slope": (-1e4, 1e4),
     "unseen_bias": (-1e4, 1e4),
-    "unseen_called": (0.0, 1e4),
+    "added_bias": (-1e4, 1e4),
     "in_distribution_cosine": (-1.0, 1.01),
-    "search_slope": (0.0, 1e4),
-    "search_bias": (-1e4, 1e4),
     "min_probability": (0.0, 1.0),
 }
 """Where fitted numbers can lie; a calibration beyond them was not fitted but made up."""
@@ -93,44 +103,54 @@ class Calibration:
 
     def __init__(self, parameters: CalibrationParameters) -> None:
         self.parameters = parameters
-        self._x = [x for x, _ in parameters.calibration_map]
         self._head_weight = np.float32(parameters.head_weight)
         self._graph_weight = np.float32(parameters.graph_weight)
+        self._memory_weight = np.float32(parameters.memory_weight)
 
-    def unseen_weights(self, cosines: NDArray[np.float32]) -> NDArray[np.float32]:
-        """What tools without demonstrations weigh beside all labels together, from their cosines: both (unseen,)."""
+    @property
+    def map(self) -> Map:
+        """The map of the fused confidence."""
+        return self.parameters.calibration_map
+
+    @property
+    def prior_map(self) -> Map:
+        """The map of the prior's own confidence."""
+        return self.parameters.prior_map
+
+    def unseen_scores(self, prior: NDArray[np.float32], popularity: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Logs of what tools without demonstrations weigh beside all labels together, from the prior's
+        log-probabilities and their popularity (0 for those that came later): all float32 (unseen,)."""
         p = self.parameters
-        scores = np.float32(p.unseen_slope) * cosines + np.float32(p.unseen_bias)
-        weights: NDArray[np.float32] = np.exp(np.minimum(scores, np.float32(80)))
-        return weights
+        bias = np.where(popularity == 0, np.float32(p.added_bias), np.float32(p.unseen_bias))
+        scores: NDArray[np.float32] = np.minimum(np.float32(p.unseen_slope) * prior + bias, np.float32(80))
+        return scores
 
-    def fuse(
-        self,
-        head: NDArray[np.float32],
-        graph: NDArray[np.float32],
-        unseen: NDArray[np.float32] | None = None,
-        unseen_called: NDArray[np.bool_] | None = None,
-    ) -> NDArray[np.float32]:
-        """Calibrated probabilities over labels, then unseen tools: float32 (labels + unseen,), summing to 1.
-
-        `head` are logits or log-probabilities and `graph` probabilities, both (labels,), each right up to a constant
-        and both used up; `unseen` are `unseen_weights`, and `unseen_called` marks those that the history holds.
-        """
-        p = self.parameters
+    def fuse(self, head: NDArray[np.float32], graph: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Log-probabilities of the labels up to a constant, float32 (labels,), from logits or log-probabilities of the
+        head and probabilities of the graph, both (labels,), each right up to a constant and both used up."""
         np.log(graph, out=graph)
         graph *= self._graph_weight
         head *= self._head_weight
         head += graph
-        head -= head[head.argmax()]
-        np.exp(head, out=head)
-        if unseen is None or not len(unseen):
-            return self.calibrate(head)
-        if unseen_called is not None:
-            unseen = unseen * np.exp(np.float32(-p.unseen_called) * unseen_called)
-        return self.calibrate(np.concatenate((head, unseen * head.sum())))
+        return head
 
-    def calibrate(self, scores: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Normalises scores and maps the largest through the calibration, scaling the rest to fill up to 1, in place.
+    def fuse_all(
+        self, full: NDArray[np.float32], graph: NDArray[np.float32], memory: NDArray[np.float32] | None
+    ) -> NDArray[np.float32]:
+        """The same of all tools: from log-probabilities of head and prior (n,), probabilities of the graph (labels,),
+        which shares what those give the labels, and log-probabilities of the memory (n,) or None."""
+        labels = len(graph)
+        fused = self._head_weight * full
+        if self._graph_weight:
+            held = np.exp(full[:labels]).sum() / graph.sum()
+            fused[:labels] += self._graph_weight * np.log(np.maximum(graph * held, np.float32(1e-30)))
+            fused[labels:] += self._graph_weight * full[labels:]
+        if memory is not None and self._memory_weight:
+            fused += self._memory_weight * memory
+        return fused
+
+    def calibrate(self, scores: NDArray[np.float32], points: Map) -> NDArray[np.float32]:
+        """Normalises scores and maps the largest through `points`, scaling the rest to fill up to 1, in place.
 
         The ranking stays as it is: the largest never falls below the runner-up. Raises BundleError for scores that are
         not finite.
@@ -145,7 +165,7 @@ class Calibration:
         if len(scores) == 1:
             scores[top] = 1.0
             return scores
-        target = self._calibrated(largest / (largest + rest))
+        target = _interpolated(points, largest / (largest + rest))
         if rest < 1e-30:
             scores += np.float32(1e-30)
             scores[top] = 0.0
@@ -156,15 +176,6 @@ class Calibration:
         scores *= (1.0 - target) / rest
         scores[top] = target
         return scores
-
-    def _calibrated(self, confidence: float) -> float:
-        """Piecewise linear interpolation; numpy's costs more than the rest of the step's arithmetic."""
-        points = self.parameters.calibration_map
-        right = bisect_right(self._x, confidence)
-        if right == 0 or right == len(points):
-            return points[max(0, right - 1)][1]
-        (x0, y0), (x1, y1) = points[right - 1], points[right]
-        return y0 + (y1 - y0) * (confidence - x0) / (x1 - x0)
 
     def threshold(self, coverage: float) -> float:
         """The probability from which on candidates belong to the conformal set of this coverage, in (0, 1).
@@ -188,16 +199,21 @@ class Calibration:
         """Whether a query with this cosine to its nearest cluster resembles the demonstrations."""
         return similarity >= self.parameters.in_distribution_cosine
 
-    def search_probability(self, similarity: float) -> float:
-        """Probability that the tool found by its description, at this cosine, is the right one."""
-        p = self.parameters
-        return 1.0 / (1.0 + exp(min(700.0, -(p.search_slope * similarity + p.search_bias))))
+
+def _interpolated(points: Map, confidence: float) -> float:
+    """Piecewise linear interpolation; numpy's costs more than the rest of the step's arithmetic."""
+    right = bisect_right(points, confidence, key=itemgetter(0))
+    if right == 0 or right == len(points):
+        return points[max(0, right - 1)][1]
+    (x0, y0), (x1, y1) = points[right - 1], points[right]
+    return y0 + (y1 - y0) * (confidence - x0) / (x1 - x0)
 
 
 def pack_calibration(parameters: CalibrationParameters, fingerprint: str, hashes: Mapping[str, str]) -> dict[str, Any]:
     """What the manifest holds: the parameters, tied to the encoder and, by their files' sha256 (by role), to the very
     heads that they were fitted with."""
-    return {"encoder": fingerprint, **{role: hashes[role] for role in OWNERS}, "parameters": parameters.to_dict()}
+    owners = {role: hashes[role] for role in OWNERS if role in hashes}
+    return {"encoder": fingerprint, **owners, "parameters": parameters.to_dict()}
 
 
 def load_calibration(bundle: Bundle) -> Calibration:
@@ -208,6 +224,6 @@ def load_calibration(bundle: Bundle) -> Calibration:
     check_owner(value, bundle.fingerprint(), where)
     for role in OWNERS:
         entry = bundle.manifest.file(role)
-        if entry is None or value.get(role) != entry.sha256:
+        if value.get(role) != (None if entry is None else entry.sha256):
             raise BundleError(f"{where}: calibrated for another {role}; build the bundle again")
     return Calibration(CalibrationParameters.from_dict(get(value, "parameters", dict, where), where))

@@ -7,8 +7,9 @@ benchmarks fit that form for comparison.)
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,12 +19,11 @@ from edgeret.bundle.codec import get_array, pack
 from edgeret.bundle.layout import check_owner
 from edgeret.bundle.reader import Bundle
 from edgeret.errors import BundleError
-from edgeret.fields import get_number, get_strings
+from edgeret.fields import get, get_number, get_strings
 from edgeret.types import SEGMENTS
 
-PIECE = 400_000
-"""Multiplications in one matrix product. Above some 500,000 OpenBLAS packs its operands and wakes its threads, for four
-rows: 1,000 tools took 160 us at once and 41 in pieces (docs/DESIGN.md, decisions)."""
+_FLOOR = np.float32(-60.0)
+"""Below any log-probability that says something; what may not be chosen has none, and is left out later."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +33,10 @@ class HeadArrays:
     `weights` (labels, dimension), `bias` (labels,), and rows to add, each (…, labels): `called[t]` once for every tool
     t in the history, `last[t]` for the latest, `count[min(n, len(count) - 1)]` for n calls. `segment_weights`
     (stages, segments) is U, its last row serving all later stages too; `description_weight` is w_d.
+
+    `prior_weight` is what the prior's scores weigh in the logits: with `prior_steps` its log-probabilities at every
+    step, else the part of its scores that the query alone gives. `popular` says how much more often than the prior
+    expected each of the tools in `popular_names` was called, in nats.
     """
 
     labels: tuple[str, ...]
@@ -43,10 +47,14 @@ class HeadArrays:
     count: NDArray[np.float32]
     description_weight: float
     segment_weights: NDArray[np.float32]
+    prior_weight: float
+    prior_steps: bool
+    popular_names: tuple[str, ...]
+    popular: NDArray[np.float32]
 
 
 class FactoredHead:
-    """logits = W·E(q) + b + T·r_s + Σ rows of the history. Immutable and thread-safe.
+    """logits = W·E(q) + b + T·r_s + Σ rows of the history + w_p·prior. Immutable and thread-safe.
 
     T are the vectors of the labels' tools, and r_s = w_d·E(q) + Σ_j U[s, j]·g_j mixes the query's vector with those of
     its parts g_j, by how many calls were made (s): the step at hand is mostly named where the request has got to.
@@ -58,38 +66,56 @@ class FactoredHead:
         self.labels = arrays.labels
         count, segment_weights = arrays.count, arrays.segment_weights
         described = np.full((len(segment_weights), 1), arrays.description_weight)
-        mixture = np.vstack((np.eye(1, 1 + SEGMENTS), np.hstack((described, segment_weights))))
-        self._mixture: NDArray[np.float32] = mixture.astype(np.float32)
+        self._mixture: NDArray[np.float32] = np.hstack((described, segment_weights)).astype(np.float32)
         # What does not depend on the query is added up here, so that a step adds as few rows as can be.
         self._latest = arrays.called + arrays.last
         numbers = np.arange(max(len(count), len(segment_weights)))
         self._stages = np.minimum(numbers, len(segment_weights) - 1)
         self._by_calls = arrays.bias + count[np.minimum(numbers, len(count) - 1)]
 
-    def pieces(self, tools: NDArray[np.float32]) -> tuple[NDArray[np.float32], ...]:
-        """The vectors of the labels' tools (labels - 1, dimension) as `products` takes them: transposed, and cut so
-        that every product stays small."""
-        step = max(1, PIECE // (len(self._mixture) * tools.shape[1]))
-        return tuple(tools[start : start + step].T for start in range(0, len(tools), step)) or (tools.T,)
+    @property
+    def prior_steps(self) -> bool:
+        """Whether the logits rest on the prior at every step."""
+        return self.arrays.prior_steps
 
-    def products(self, query: NDArray[np.float32], pieces: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
-        """Cosines of the query to the tools, then T·r_s of every stage: float32 (1 + stages, labels - 1), in one pass
-        over the tools' vectors, from the unit vectors of the query and its parts (1 + SEGMENTS, dimension)."""
-        directions: NDArray[np.float32] = self._mixture @ query
-        if len(pieces) == 1:
-            return directions @ pieces[0]
-        return np.concatenate([directions @ piece for piece in pieces], axis=1)
+    @cached_property
+    def popularity(self) -> Mapping[str, float]:
+        """`HeadArrays.popular`, by name."""
+        return dict(zip(self.arrays.popular_names, self.arrays.popular.tolist(), strict=True))
 
-    def query_logits(self, vector: NDArray[np.float32], described: NDArray[np.float32]) -> NDArray[np.float32]:
+    def query_logits(
+        self, vector: NDArray[np.float32], cosines: NDArray[np.float32], static: NDArray[np.float32]
+    ) -> NDArray[np.float32]:
         """The part that a task computes once, float32 (numbers of calls, labels); its last row serves all longer
         histories too.
 
-        `described` (stages, labels - 1) are the method's rows from the second on; `<end>`, the last label, has no
-        description.
+        `cosines` are those of the query and its parts to the labels' tools (1 + SEGMENTS, labels - 1); `static` is what
+        the prior makes of the query, the labels first (at least labels,). `<end>`, the last label, has no description.
         """
-        logits: NDArray[np.float32] = self._by_calls + self.arrays.weights @ vector
-        logits[:, :-1] += described[self._stages]
+        fixed = self.arrays.weights @ vector
+        if not self.arrays.prior_steps:
+            fixed += np.float32(self.arrays.prior_weight) * static[: len(fixed)]
+        logits: NDArray[np.float32] = self._by_calls + fixed
+        logits[:, :-1] += (self._mixture @ cosines)[self._stages]
         return logits
+
+    def beside(
+        self, logits: NDArray[np.float32], prior: NDArray[np.float32], popular: NDArray[np.float32]
+    ) -> NDArray[np.float32]:
+        """Logits of the labels and of all tools behind them, float32 (n,), where the logits rest on the prior at every
+        step: from the labels' logits, the prior's log-probabilities (n,) and the same with popularity added (n,).
+
+        Tools without demonstrations weigh together what the prior gives them, and share that as it says.
+        """
+        weight, labels = np.float32(self.arrays.prior_weight), len(self.labels)
+        found = np.empty(len(prior), np.float32)
+        found[:labels] = logits + weight * np.maximum(prior[:labels], _FLOOR)
+        if labels < len(prior):
+            others = np.maximum(popular[labels:], _FLOOR)
+            best = others.max()
+            total = np.log(np.exp(others - best).sum()) + best
+            found[labels:] = others + (weight - np.float32(1)) * total
+        return found
 
     def log_probabilities(self, query_logits: NDArray[np.float32], history: Sequence[int]) -> NDArray[np.float32]:
         """Log-softmax after `history` (label numbers, negative for a tool without a label), float32 (labels,)."""
@@ -117,7 +143,14 @@ def log_softmax(logits: NDArray[np.float32]) -> NDArray[np.float32]:
 
 def pack_head(arrays: HeadArrays, fingerprint: str) -> bytes:
     """The file with the role `head`, tied to the encoder whose vectors it was fitted on."""
-    return pack({"encoder": fingerprint, **asdict(arrays), "labels": list(arrays.labels)})
+    return pack(
+        {
+            "encoder": fingerprint,
+            **asdict(arrays),
+            "labels": list(arrays.labels),
+            "popular_names": list(arrays.popular_names),
+        }
+    )
 
 
 def load_head(bundle: Bundle) -> FactoredHead:
@@ -133,6 +166,7 @@ def load_head(bundle: Bundle) -> FactoredHead:
         raise BundleError(f"{where}: no labels in it, or one of them twice; build the bundle again")
     if not len(count) or not len(segment_weights):
         raise BundleError(f'{where}: "count" or "segment_weights" has no rows; build the bundle again')
+    popular_names = get_strings(value, "popular_names", where)
     arrays = HeadArrays(
         labels,
         get_array(value, "weights", "<f4", (n, None), where),
@@ -142,5 +176,9 @@ def load_head(bundle: Bundle) -> FactoredHead:
         count,
         get_number(value, "description_weight", -1e4, 1e4, where),
         segment_weights,
+        get_number(value, "prior_weight", -1e4, 1e4, where),
+        get(value, "prior_steps", bool, where),
+        popular_names,
+        get_array(value, "popular", "<f4", (len(popular_names),), where),
     )
     return FactoredHead(arrays)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from math import exp, log, log1p
 from typing import Any
 
@@ -130,6 +130,10 @@ class Evidence:
     shared: Overlaps
     words: int
 
+    def among(self, positions: NDArray[np.intp]) -> Evidence:
+        """The same for some of the tools."""
+        return replace(self, shared=self.shared.among(positions))
+
 
 class Prior:
     """A set of tools, arranged for requests. Immutable and thread-safe."""
@@ -141,7 +145,9 @@ class Prior:
         self.cut = pieces(vectors, EXPECTED_ROWS)
         tools = max(1, self.n - 1)
         centre = vectors.sum(axis=0) / tools
-        length = np.sqrt(np.maximum(np.einsum("ij,ij->i", vectors, vectors) - 2 * vectors @ centre + centre @ centre, 1e-9))
+        length = np.sqrt(
+            np.maximum(np.einsum("ij,ij->i", vectors, vectors) - 2 * vectors @ centre + centre @ centre, 1e-9)
+        )
         self._centre, self._length = centre, length
         self.named = _Pairs(flow.taker[flow.named], flow.giver[flow.named], self.n)
         self.keyed = _Pairs(flow.taker[~flow.named], flow.giver[~flow.named], self.n)
@@ -152,10 +158,18 @@ class Prior:
         other.weights = weights
         return other
 
+    def among(self, positions: NDArray[np.intp]) -> Prior:
+        """Some of the tools, `<end>` with them, without their flow: what a search found among very many."""
+        end = int(np.flatnonzero(positions == self.end)[0])
+        nothing = np.empty(0, np.intp)
+        return Prior(self.vectors[positions], end, Flow(nothing, nothing, np.empty(0, bool)), self.weights)
+
     def related(self, position: int) -> NDArray[np.float32]:
         """Cosines of all tools to one, both less the mean of all: float32 (n,)."""
         own = self.vectors[position] - self._centre
-        cosines: NDArray[np.float32] = (self.vectors @ own - self._centre @ own) / (self._length * self._length[position])
+        cosines: NDArray[np.float32] = (self.vectors @ own - self._centre @ own) / (
+            self._length * self._length[position]
+        )
         cosines[self.end] = 0.0
         return cosines
 
@@ -192,7 +206,8 @@ class _Pairs:
 class Reading:
     """One request. Immutable.
 
-    `static` is the part of the scores that no call changes, float32 (n,), 0 at `<end>`.
+    `static` is the part of the scores that no call changes, float32 (n,), 0 at `<end>`. `cosines` are those of the whole
+    request and its thirds to every tool, float32 (1 + SEGMENTS, n).
     """
 
     def __init__(self, prior: Prior, evidence: Evidence) -> None:
@@ -201,6 +216,7 @@ class Reading:
         e, n_windows = evidence.shared, len(evidence.windows)
         rows = evidence.rows
         products = product(np.concatenate((rows, evidence.windows, evidence.clauses)), prior.cut)
+        self.cosines = products[: len(rows)]
         self._whole, thirds = products[0], products[1 : len(rows)]
         self._windows = products[len(rows) : len(rows) + n_windows]
         self._clauses = products[len(rows) + n_windows :]
@@ -336,11 +352,11 @@ class Reading:
         if self._shared.said:
             return -SAID
         weights = self._prior.weights.nothing
-        return sum(getattr(weights, name) * value for name, value in self.nothing_features(best).items())
+        return float(sum(getattr(weights, name) * value for name, value in self.nothing_features(best).items()))
 
     def _end(self, scores: NDArray[np.float32], best: float, calls: Sequence[int]) -> float:
         weights = self._prior.weights.end
-        return sum(getattr(weights, name) * value for name, value in self.end_features(best, calls).items())
+        return float(sum(getattr(weights, name) * value for name, value in self.end_features(best, calls).items()))
 
 
 def _covered(cosines: NDArray[np.float32], called: Sequence[int]) -> NDArray[np.float32]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -16,21 +16,23 @@ from edgeret.bundle import roles
 from edgeret.bundle.layout import encoder_fingerprint
 from edgeret.bundle.writer import BundleWriter, writing
 from edgeret.cli.progress import say, track
+from edgeret.encoders.onnx import OnnxEncoder
 from edgeret.errors import CheckFailedError, MissingExtraError
 from edgeret.inputs.demonstrations import Demonstration
-from edgeret.inputs.tool_text import tool_text
+from edgeret.inputs.tool_text import name_in_words, tool_text
 from edgeret.planner.exemplars import pack_exemplars
 from edgeret.runtime.tool_set import pack_tools
 from edgeret.scoring import index as indexing
 from edgeret.scoring.calibration import pack_calibration
+from edgeret.scoring.episodes import pack_memory
 from edgeret.scoring.graph import pack_graph
 from edgeret.scoring.head import pack_head
-from edgeret.types import SEGMENTS, Tool
+from edgeret.types import Tool
 from edgeret_export.encoders import parity
 from edgeret_export.encoders.export import ExportedEncoder, attempts, export_encoder
 from edgeret_export.encoders.gate import Gate, start
 from edgeret_export.encoders.questions import sample
-from edgeret_export.fitting.crossfit import Fitted, crossfit
+from edgeret_export.fitting.crossfit import Fitted, crossfit, plan_calls
 from edgeret_export.fitting.graph import fit_graph
 from edgeret_export.fitting.head import fit_factored
 from edgeret_export.fitting.training_set import TrainingSet, training_set
@@ -38,6 +40,7 @@ from edgeret_export.planner.exemplars import choose_exemplars
 from edgeret_export.planner.package import PlannerModel, add_planner, fetch_planner
 from edgeret_export.recipe import AUTO, Recipe
 from edgeret_export.sources.cards import Card
+from edgeret_export.sources.priors import PriorCard, read_prior
 
 GOLDEN = 16
 """Queries whose vectors travel in the bundle, for `edgeret doctor` to repeat on the device."""
@@ -83,15 +86,17 @@ def build_bundle(
 def assemble(
     writer: BundleWriter, card: Card, encoded: Encoded, recipe: Recipe, model: PlannerModel | None = None
 ) -> tuple[str, dict[str, Any]]:
-    """Fits everything on an encoded training set and writes it; returns the content hash and the build's report."""
+    """Fits everything on what was encoded and writes it; returns the content hash and the build's report."""
     training, spec = encoded.training, encoded.exported.spec
-    fitted = crossfit(training, recipe.order, recipe.head_options)
+    fitted = Fitted.of_nothing(recipe.order, encoded.prior.calibration_map)
+    if training is not None:
+        fitted = crossfit(training, recipe.order, recipe.head_options, encoded.prior.calibration_map)
     fingerprint = _write_encoder(writer, card, encoded.exported)
     _write_index(writer, encoded, recipe, fingerprint)
-    _write_heads(writer, training, fitted, recipe, fingerprint)
-    writer.add(
-        "exemplars.json", roles.EXEMPLARS, pack_exemplars(choose_exemplars(training.demonstrations)), OWN_LICENCE, OURS
-    )
+    if training is not None:
+        _write_heads(writer, training, fitted, recipe, fingerprint)
+    demonstrations = () if training is None else training.demonstrations
+    writer.add("exemplars.json", roles.EXEMPLARS, pack_exemplars(choose_exemplars(demonstrations)), OWN_LICENCE, OURS)
     report = {"parity": encoded.parity.to_dict(), "held_out": fitted.report}
     planner_info = None
     if model is not None:
@@ -104,8 +109,9 @@ def assemble(
             roles.INFO_ENCODER: {"card": card.name, "fingerprint": fingerprint, "spec": spec.to_dict()},
             **({} if planner_info is None else {roles.INFO_PLANNER: planner_info}),
             roles.INFO_CALIBRATION: pack_calibration(fitted.calibration, fingerprint, hashes),
-            roles.INFO_GOLDEN: _golden(training),
-            roles.INFO_COUNTS: _counts(training, fitted),
+            roles.INFO_PRIOR: encoded.prior.weights.to_dict(),
+            roles.INFO_GOLDEN: encoded.golden,
+            roles.INFO_COUNTS: _counts(encoded.tools, training, fitted),
             roles.INFO_RECIPE: asdict(recipe),
             roles.INFO_REPORT: report,
             roles.INFO_TOOLCHAIN: toolchain,
@@ -116,12 +122,15 @@ def assemble(
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """An encoder that passed the parity gate, the training set with the vectors that it gave, and those of the tools
-    (tools, dimension)."""
+    """An encoder that passed the parity gate, the tools with their vectors (tools, dimension), the training set of the
+    demonstrations (None if there are none), queries whose vectors travel along, and the prior for all of it."""
 
     exported: ExportedEncoder
-    training: TrainingSet
+    tools: Sequence[Tool]
     tool_vectors: NDArray[np.float32]
+    training: TrainingSet | None
+    golden: Mapping[str, Any]
+    prior: PriorCard
     parity: parity.Parity
 
 
@@ -132,6 +141,7 @@ def encode(
 
     Raises CheckFailedError when fp32 is not its torch original, or when the precision that was asked for does not pass.
     """
+    prior = read_prior(card.name)
     gate = Gate(
         export_encoder(card, "fp32", offline), demonstrations, tools, [tool_text(t, recipe.tool_text) for t in tools]
     )
@@ -139,7 +149,8 @@ def encode(
     for precision, attempt in attempts(card, None if recipe.precision == AUTO else recipe.precision):
         if objections:
             say(f"parity gate: {objections}; trying {precision} with more of the model in fp32")
-        encoded = encode_with(export_encoder(card, precision, offline, attempt), gate, recipe, demonstrations, tools)
+        exported = export_encoder(card, precision, offline, attempt)
+        encoded = encode_with(exported, gate, recipe, demonstrations, tools, prior)
         objections = "; ".join(parity.problems(encoded.parity))
         if not objections:
             say(f"encoder: {encoded.parity.cost()}")
@@ -156,18 +167,23 @@ def encode_with(
     recipe: Recipe,
     demonstrations: Sequence[Demonstration],
     tools: Sequence[Tool],
+    prior: PriorCard,
 ) -> Encoded:
     """Everything encoded with an exported encoder, and how its vectors compare with the original's. Demonstrations may
     be none."""
     encoder = start(exported)
-    shown = track(demonstrations, "encoding demonstrations", len(demonstrations))
-    vectors = np.zeros((len(demonstrations), 1 + SEGMENTS, exported.spec.dimension), np.float32)
-    for row, demonstration in enumerate(shown):
-        vectors[row] = encoder.encode_query(demonstration.query)[0]
     tool_vectors = encoder.encode_tools([tool_text(tool, recipe.tool_text) for tool in tools])
-    measured = gate.measure(exported, encoder, vectors[:, 0], tool_vectors)
-    training = training_set(demonstrations, tools, vectors, tool_vectors, recipe.seed)
-    return Encoded(exported, training, tool_vectors, measured)
+    training = None
+    vectors = np.zeros((0, exported.spec.dimension), np.float32)
+    if demonstrations:
+        shown = track(demonstrations, "encoding demonstrations", len(demonstrations))
+        queries = (encoder.encode_query(demonstration.query) for demonstration in shown)
+        training = training_set(demonstrations, tools, queries, tool_vectors, prior.weights, recipe.seed)
+        vectors = training.queries.vectors
+    measured = gate.measure(exported, encoder, vectors, tool_vectors)
+    return Encoded(
+        exported, tools, tool_vectors, training, _golden(encoder, demonstrations, tools, vectors), prior, measured
+    )
 
 
 def _write_encoder(writer: BundleWriter, card: Card, exported: ExportedEncoder) -> str:
@@ -178,7 +194,7 @@ def _write_encoder(writer: BundleWriter, card: Card, exported: ExportedEncoder) 
 
 
 def _write_index(writer: BundleWriter, encoded: Encoded, recipe: Recipe, fingerprint: str) -> None:
-    tools, vectors = encoded.training.tools, encoded.tool_vectors
+    tools, vectors = encoded.tools, encoded.tool_vectors
     writer.add("tools.json", roles.TOOLS, pack_tools(tools), OWN_LICENCE, OURS)
     data = indexing.pack_index([tool.name for tool in tools], vectors, fingerprint)
     writer.add("index.msgpack", roles.INDEX, data, OWN_LICENCE, OURS)
@@ -193,22 +209,35 @@ def _write_heads(writer: BundleWriter, training: TrainingSet, fitted: Fitted, re
     head = pack_head(fit_factored(training, recipe.head_options).arrays, fingerprint)
     writer.add("graph.msgpack", roles.GRAPH, graph, OWN_LICENCE, OURS)
     writer.add("head.msgpack", roles.HEAD, head, OWN_LICENCE, OURS)
+    if training.prior.steps is not None:
+        memory = pack_memory(training.queries.vectors[training.plans], plan_calls(training), fingerprint)
+        writer.add("memory.msgpack", roles.MEMORY, memory, OWN_LICENCE, OURS)
 
 
-def _golden(training: TrainingSet) -> dict[str, Any]:
-    chosen = sample(len(training.demonstrations), GOLDEN)
-    queries = [training.demonstrations[i].query for i in chosen]
-    return {"queries": queries, "vectors": training.queries.vectors[chosen]}
+def _golden(
+    encoder: OnnxEncoder,
+    demonstrations: Sequence[Demonstration],
+    tools: Sequence[Tool],
+    vectors: NDArray[np.float32],
+) -> dict[str, Any]:
+    """Some of the demonstrations' queries with their vectors (plans, dimension); without demonstrations tools' names in
+    words."""
+    chosen = sample(len(demonstrations) or len(tools), GOLDEN)
+    if demonstrations:
+        return {"queries": [demonstrations[i].query for i in chosen], "vectors": vectors[chosen]}
+    queries = [name_in_words(tools[i].name) for i in chosen]
+    return {"queries": queries, "vectors": np.stack([encoder.encode_query(query).vector for query in queries])}
 
 
-def _counts(training: TrainingSet, fitted: Fitted) -> dict[str, Any]:
-    demonstrations, labels = training.demonstrations, training.decisions.labels
+def _counts(tools: Sequence[Tool], training: TrainingSet | None, fitted: Fitted) -> dict[str, Any]:
+    demonstrations = () if training is None else training.demonstrations
+    labels = () if training is None else training.decisions.labels
     return {
-        "tools": len(training.tools),
+        "tools": len(tools),
         "demonstrations": len(demonstrations),
-        "decisions": int(training.decisions.written.sum()),
+        "decisions": 0 if training is None else int(training.decisions.written.sum()),
         "clusters": fitted.n_clusters,
-        "longest_plan": max(len(d.calls) for d in demonstrations),
+        "longest_plan": max((len(d.calls) for d in demonstrations), default=0),
         "no_tool_demonstrations": sum(not d.calls for d in demonstrations),
-        "without_demonstration": sorted(tool.name for tool in training.tools if tool.name not in labels),
+        "without_demonstration": sorted(tool.name for tool in tools if tool.name not in labels),
     }

@@ -35,10 +35,10 @@ def make_parser() -> argparse.ArgumentParser:
     )
     build.add_argument(
         "--demos",
-        required=True,
         action="append",
+        default=[],
         metavar="D",
-        help="demonstrations: JSONL; may be given several times",
+        help="demonstrations, if there are any: JSONL; may be given several times",
     )
     build.add_argument("-o", "--output", required=True, metavar="BUNDLE", help="folder to write; must not exist yet")
     build.add_argument(

@@ -141,9 +141,7 @@ def _arranged(
     names = [*(tool.name for tool in part.tools), END]
     lexicon, end = Lexicon(said), len(part.tools)
     vectors = encoder.encode_tools([tool_text(tool, tool_form) for tool in part.tools])
-    prior = Prior(
-        np.vstack((vectors, np.zeros((1, vectors.shape[1]), np.float32))), end, tool_flow(said, names), BLANK
-    )
+    prior = Prior(np.vstack((vectors, np.zeros((1, vectors.shape[1]), np.float32))), end, tool_flow(said, names), BLANK)
     position = {name: i for i, name in enumerate(names)}
 
     def read(query: str) -> Evidence:

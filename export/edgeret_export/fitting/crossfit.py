@@ -12,16 +12,17 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import log_softmax
 
 from edgeret.cli.progress import track
-from edgeret.scoring.calibration import Calibration, CalibrationParameters
+from edgeret.scoring.calibration import Calibration, CalibrationParameters, Map
+from edgeret.scoring.episodes import Episodes
 from edgeret.scoring.graph import Graph, GraphOptions, GraphTables
 from edgeret.scoring.head import FactoredHead
 from edgeret_export.fitting import calibration as calibrate
-from edgeret_export.fitting.calibration import DEFAULTS, Outcomes
-from edgeret_export.fitting.decisions import Decisions
+from edgeret_export.fitting.calibration import Outcomes
 from edgeret_export.fitting.graph import fit_graph
-from edgeret_export.fitting.head import fit_factored
+from edgeret_export.fitting.head import NOBODY, fit_factored, others, popularity, seen_labels
 from edgeret_export.fitting.held_out import HeldOut
 from edgeret_export.fitting.options import HeadOptions
 from edgeret_export.fitting.reliability import expected_calibration_error, refusal_curve
@@ -33,9 +34,14 @@ MIN_CLUSTERS = 50
 """Clusters that a small set may have with half as many plans each: requests of different kinds must not share one."""
 CLUSTER_PRIORS = (1.0, 2.0, 3.0)
 CLUSTER_SHARES = (0.5, 0.75)
-HIDDEN_SHARE = 0.1
 MIN_PLANS = 25
 """Different queries below which five folds say nothing; defaults are used and the report says so."""
+OVER_NOTHING, OVER_PRIOR = (0.8, 0.2), (0.6, 0.0, 0.4)
+"""Weights of head and graph, and of head, graph and memory where the head rests on the prior, before any are fitted."""
+PULL = 10.0
+"""How many decisions those weights count for."""
+ADDED_BIAS = 0.0
+"""Of tools that came after the demonstrations: the prior is taken at its word."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,55 +55,87 @@ class Fitted:
     report: dict[str, Any]
     held_out: HeldOut | None = None
 
+    @staticmethod
+    def of_nothing(order: int, prior_map: Map) -> Fitted:
+        """What holds where nothing was demonstrated."""
+        calibration = CalibrationParameters(calibration_map=prior_map, prior_map=prior_map)
+        return Fitted(GraphOptions(order=order), 0, calibration, {"plans": 0, "note": "nothing was demonstrated"})
+
 
 def clusters_for(n_plans: int) -> int:
     """How many clusters a k-means run makes of so many plans; few plans are divided more finely."""
     return max(1, n_plans // PLANS_PER_CLUSTER, min(2 * n_plans // PLANS_PER_CLUSTER, MIN_CLUSTERS))
 
 
-def crossfit(training: TrainingSet, order: int, head_options: HeadOptions) -> Fitted:
-    """Fits graph and head on four fifths of the plans and predicts the rest, five times; chooses and calibrates."""
+def crossfit(training: TrainingSet, order: int, head_options: HeadOptions, prior_map: Map) -> Fitted:
+    """Fits everything on four fifths of the plans and predicts the rest, five times; chooses and calibrates.
+
+    `prior_map` calibrates the prior alone, and is what the map starts from that is fitted here.
+    """
     n_plans = len(training.demonstrations)
+    start = OVER_PRIOR if training.prior.steps is not None else OVER_NOTHING
+    biases = _unseen_bias(training)
     if training.different() < MIN_PLANS:
         note = f"fewer than {MIN_PLANS} different queries: nothing was fitted on held-out ones"
-        defaults = GraphOptions(order=order), clusters_for(n_plans), CalibrationParameters()
-        return Fitted(*defaults, {"plans": n_plans, "note": note})
+        calibration = _parameters(start, biases, prior_map, prior_map)
+        return Fitted(GraphOptions(order=order), clusters_for(n_plans), calibration, {"plans": n_plans, "note": note})
     held, folds = training.written(), _fit_folds(training, order, head_options)
     options, graph, nearest = _choose_graph(held, [fold.tables for fold in folds], order)
-    head = np.zeros((len(held.decisions), len(held.decisions.labels)), np.float32)
-    for number, fold in enumerate(folds):
-        head[held.row_folds == number] = fold.head
-    outcomes = Outcomes(
-        head,
-        graph,
-        held.decisions.acceptable(),
-        np.stack([fold.seen for fold in folds])[held.row_folds],
-        held.queries.cosines()[held.decisions.plan],
-        called_mask(held.decisions),
-    )
-    first = held.decisions.first()
-    calibration, fused = _calibrate(training, outcomes, options, head_options)
-    calibration = replace(
-        calibration,
-        in_distribution_cosine=round(float(np.quantile(nearest[first], calibrate.IN_DISTRIBUTION_QUANTILE)), 6),
-    )
+    outcomes = _outcomes(held, folds, graph)
+    weights = calibrate.fit_fusion(outcomes, start, PULL)
+    fused = outcomes.fused(weights)
+    points = calibrate.fit_confidence_map(*_confidence(fused, outcomes.acceptable), prior_map)
+    calibration = _parameters(tuple(round(weight, 6) for weight in weights), biases, points, prior_map)
+    if training.prior.steps is None:
+        quantile = np.quantile(nearest[held.decisions.first()], calibrate.IN_DISTRIBUTION_QUANTILE)
+        calibration = replace(calibration, in_distribution_cosine=round(float(quantile), 6))
     judge = Calibration(calibration)
-    calibrated = np.stack([judge.calibrate(row) for row in fused.astype(np.float32)])
+    calibrated = np.stack([judge.calibrate(row, judge.map) for row in fused.astype(np.float32)])
     quantiles = calibrate.right_quantiles(calibrated, outcomes.acceptable)
     calibration = replace(calibration, right_probabilities=quantiles)
-    report = {"plans": n_plans, "decisions": len(held.decisions), "folds": FOLDS, **_report(held, outcomes, fused)}
+    report = {"plans": n_plans, "decisions": len(held.decisions), "folds": FOLDS}
+    report |= _report(held, outcomes, fused, prior_map)
     rows = np.flatnonzero(training.decisions.written)
     return Fitted(options, clusters_for(n_plans), calibration, report, HeldOut(rows, calibrated))
 
 
+def _parameters(
+    weights: Sequence[float], biases: tuple[float, float], points: Map, prior_map: Map
+) -> CalibrationParameters:
+    head, graph, memory = (*weights, 0.0)[:3]
+    return CalibrationParameters(
+        head_weight=head,
+        graph_weight=graph,
+        memory_weight=memory,
+        unseen_bias=biases[0],
+        added_bias=biases[1],
+        calibration_map=points,
+        prior_map=prior_map,
+    )
+
+
+def _unseen_bias(training: TrainingSet) -> tuple[float, float]:
+    """What is added to the prior's log-probabilities of tools that no demonstration called, so that together they have
+    what Good and Turing expect of what was never seen (as many as were seen once); and of tools that came later, which
+    had no chance to be called."""
+    decisions, expected = training.decisions, training.prior.expected
+    counts = np.bincount(
+        decisions.target_label[decisions.written[decisions.target_row]], minlength=len(decisions.labels)
+    )
+    share = (float((counts == 1).sum()) + 0.5) / (float(decisions.written.sum()) + 1)
+    given = float(expected[len(decisions.labels) :].sum()) / max(1e-9, float(expected.sum()))
+    return (round(min(0.0, float(np.log(share / max(given, 1e-9)))), 6) if given > 0 else 0.0), ADDED_BIAS
+
+
 @dataclass(frozen=True, slots=True)
 class _Fold:
-    """What was fitted without a fold: its graph's tables, the labels that it had (labels,), and the head's
-    log-probabilities for the fold's decisions as written (rows, labels)."""
+    """What was fitted without a fold: its graph's tables, the labels that it had (labels,), the head's log-probabilities
+    for the fold's decisions as written (rows, n), and with the prior at every step the memory's (rows, n)."""
 
     tables: GraphTables
     seen: NDArray[np.bool_]
     head: NDArray[np.float32]
+    memory: NDArray[np.float32] | None
 
 
 def _fit_folds(training: TrainingSet, order: int, options: HeadOptions) -> list[_Fold]:
@@ -106,60 +144,94 @@ def _fit_folds(training: TrainingSet, order: int, options: HeadOptions) -> list[
     for number in track(range(FOLDS), "cross-fitting head and graph", FOLDS):
         inside = training.row_folds == number
         train, held = training.select(~inside), training.select(inside & training.decisions.written)
-        head = predict_head(fit_factored(train, options), held)
+        fitted = fit_factored(train, options)
         tables = fit_graph(train, clusters_for(len(train.plans)), order)
-        folds.append(_Fold(tables, _labels_of(train), head))
+        folds.append(_Fold(tables, seen_labels(train), predict_head(fitted, train, held), recall(train, held)))
     return folds
 
 
-def _calibrate(
-    training: TrainingSet, outcomes: Outcomes, options: GraphOptions, head_options: HeadOptions
-) -> tuple[CalibrationParameters, NDArray[np.floating]]:
-    """Fusion, the score of unseen tools, search and the confidence map; and the fused probabilities (rows, labels)."""
-    weights = calibrate.fit_fusion(outcomes)
-    slope, bias, called = _fit_unseen(training, options, head_options, weights)
-    bias = calibrate.fit_unseen_bias(outcomes, weights, (slope, bias, called))
-    fused = outcomes.fused_logits(weights)
-    fused = np.exp(fused - fused.max(axis=1, keepdims=True))
-    fused /= fused.sum(axis=1, keepdims=True)
-    confidence, correct = _confidence(fused, outcomes.acceptable)
-    search_slope, search_bias = _fit_search(training.written(), outcomes.acceptable)
-    calibration = CalibrationParameters(
-        head_weight=round(weights[0], 6),
-        graph_weight=round(weights[1], 6),
-        unseen_slope=round(slope, 6),
-        unseen_bias=round(bias, 6),
-        unseen_called=round(called, 6),
-        search_slope=round(search_slope, 6),
-        search_bias=round(search_bias, 6),
-        calibration_map=calibrate.fit_confidence_map(confidence, correct),
-    )
-    return calibration, fused
+def _outcomes(held: TrainingSet, folds: Sequence[_Fold], graph: NDArray[np.float32]) -> Outcomes:
+    """The experts' predictions, those of the graph spread over all names where the head's are."""
+    n = folds[0].head.shape[1]
+    head = np.zeros((len(held.decisions), n), np.float32)
+    seen = np.zeros((len(held.decisions), len(held.decisions.labels)), bool)
+    memory = np.zeros_like(head) if folds[0].memory is not None else None
+    for number, fold in enumerate(folds):
+        rows = held.row_folds == number
+        head[rows], seen[rows] = fold.head, fold.seen
+        if memory is not None and fold.memory is not None:
+            memory[rows] = fold.memory
+    acceptable = np.zeros((len(head), n), bool)
+    acceptable[:, : seen.shape[1]] = held.decisions.acceptable()
+    known = (acceptable[:, : seen.shape[1]] & seen).any(axis=1)
+    if memory is None:
+        return Outcomes((head, np.log(graph + np.float32(1e-12))), acceptable, known)
+    spread = head.copy()
+    share = np.where(seen, np.exp(head[:, : seen.shape[1]]), 0).sum(axis=1, keepdims=True)
+    walked = np.where(seen, graph, 0)
+    walked *= share / np.maximum(walked.sum(axis=1, keepdims=True), 1e-12)
+    spread[:, : seen.shape[1]] = np.where(seen, np.log(walked + np.float32(1e-12)), head[:, : seen.shape[1]])
+    return Outcomes((head, spread, memory), acceptable, np.ones(len(head), bool))
 
 
-def _report(held: TrainingSet, outcomes: Outcomes, fused: NDArray[np.floating]) -> dict[str, Any]:
+def _report(held: TrainingSet, outcomes: Outcomes, fused: NDArray[np.floating], prior_map: Map) -> dict[str, Any]:
     """What was measured on held-out decisions."""
     confidence, correct = _confidence(fused, outcomes.acceptable)
-    scores = {"head": outcomes.head, "graph": outcomes.graph, "fused": fused}
+    scores = dict(zip(("head", "graph", "memory"), outcomes.experts, strict=False))
+    if held.prior.steps is not None:
+        scores["prior"] = held.prior.steps
     return {
-        "top1": {name: _top1(found, outcomes.acceptable) for name, found in scores.items()},
+        "top1": {name: _top1(found, outcomes.acceptable) for name, found in {**scores, "fused": fused}.items()},
         "ece_fused": round(expected_calibration_error(confidence, correct), 5),
-        "ece_calibrated": round(calibrate.cross_fitted_ece(confidence, correct, held.row_folds), 5),
+        "ece_calibrated": round(calibrate.cross_fitted_ece(confidence, correct, held.row_folds, prior_map), 5),
         "refusal_curve": refusal_curve(confidence, correct),
     }
 
 
-def predict_head(head: FactoredHead, held: TrainingSet) -> NDArray[np.float32]:
-    """Log-probabilities of a head for decisions that it was not fitted on (rows, labels), by the runtime's own code."""
+def predict_head(head: FactoredHead, train: TrainingSet, held: TrainingSet) -> NDArray[np.float32]:
+    """Log-probabilities of a head that was fitted on `train` for decisions that it was not fitted on, by the runtime's
+    own code: over labels (rows, labels), or over all names where it rests on the prior at every step (rows, n)."""
     decisions, queries = held.decisions, held.queries
     plans = decisions.plan.tolist()
-    logits, pieces = {}, head.pieces(queries.label_vectors)
+    logits = {}
     for plan in set(plans):
-        products = head.products(queries.parts(plan), pieces)
-        logits[plan] = head.query_logits(queries.vectors[plan], products[1:])
-    return np.stack(
-        [head.log_probabilities(logits[plan], h) for plan, h in zip(plans, decisions.histories, strict=True)]
-    )
+        cosines = queries.parts(plan) @ queries.label_vectors.T
+        logits[plan] = head.query_logits(queries.vectors[plan], cosines, held.prior.static[plan])
+    found = np.stack([head.logits(logits[plan], h) for plan, h in zip(plans, decisions.histories, strict=True)])
+    if held.prior.steps is None:
+        return np.asarray(log_softmax(found, axis=1), np.float32)
+    seen, popular = seen_labels(train), popularity(train)
+    weight = np.float32(head.arrays.prior_weight)
+    full = held.prior.steps + popular
+    rest = np.ones(full.shape[1], bool)
+    rest[: len(seen)] = ~seen
+    full[:, rest] += (weight - 1) * others(held.prior.steps, popular, seen)[:, None]
+    labels = np.flatnonzero(seen)
+    full[:, labels] = found[:, labels] + weight * np.maximum(held.prior.steps[:, labels], NOBODY)
+    return np.asarray(log_softmax(full, axis=1), np.float32)
+
+
+def recall(train: TrainingSet, held: TrainingSet) -> NDArray[np.float32] | None:
+    """What a memory of `train` says of held-out decisions, log-probabilities (rows, n); None where the head does not
+    rest on the prior at every step."""
+    if held.prior.steps is None:
+        return None
+    memory, popular = episodes(train), held.prior.steps + popularity(train)
+    near = {plan: memory.near(held.queries.vectors[plan]) for plan in set(held.decisions.plan.tolist())}
+    steps = zip(held.decisions.plan.tolist(), held.decisions.histories, popular, strict=True)
+    return np.stack([memory.log_probabilities(near[plan], history, prior) for plan, history, prior in steps])
+
+
+def plan_calls(training: TrainingSet) -> list[tuple[int, ...]]:
+    """The label numbers of every plan's calls, as written."""
+    number = {name: i for i, name in enumerate(training.decisions.labels)}
+    plans = (training.demonstrations[plan] for plan in training.plans.tolist())
+    return [tuple(number[call.tool] for call in demonstration.calls) for demonstration in plans]
+
+
+def episodes(training: TrainingSet) -> Episodes:
+    """The memory of a training set's plans."""
+    return Episodes(training.queries.vectors[training.plans], plan_calls(training), len(training.decisions.labels))
 
 
 def predict_graph(graph: Graph, held: TrainingSet) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
@@ -169,14 +241,6 @@ def predict_graph(graph: Graph, held: TrainingSet) -> tuple[NDArray[np.float32],
     steps = zip(plans, held.decisions.histories, strict=True)
     scores = [graph.distribution(positions[plan], history) for plan, history in steps]
     return np.stack(scores), np.array([positions[plan].similarity for plan in plans], np.float32)
-
-
-def called_mask(decisions: Decisions) -> NDArray[np.bool_]:
-    """Which labels each row's history holds (rows, labels)."""
-    mask = np.zeros((len(decisions), len(decisions.labels)), bool)
-    for row, history in enumerate(decisions.histories):
-        mask[row, list(history)] = True
-    return mask
 
 
 def _choose_graph(
@@ -202,57 +266,6 @@ def _choose_graph(
             best = (loss, options, scores, nearest)
     assert best is not None
     return best[1:]
-
-
-def _labels_of(training: TrainingSet) -> NDArray[np.bool_]:
-    """Which labels some decision accepts (labels,)."""
-    seen = np.zeros(len(training.decisions.labels), bool)
-    seen[training.decisions.target_label] = True
-    return seen
-
-
-def _fit_unseen(
-    training: TrainingSet, options: GraphOptions, head_options: HeadOptions, weights: tuple[float, float]
-) -> tuple[float, float, float]:
-    """Hides a tenth of the tools with every plan that uses them, and fits how descriptions should stand in for them."""
-    rng, decisions = np.random.default_rng(training.seed + 1), training.decisions
-    tools = len(decisions.labels) - 1
-    parts: list[Outcomes] = []
-    for number in track(range(2), "hiding tools from the heads", 2):
-        hidden = np.zeros(tools + 1, bool)
-        hidden[rng.permutation(tools)[: max(1, round(HIDDEN_SHARE * tools))]] = True
-        tainted = np.unique(decisions.plan[decisions.target_row[hidden[decisions.target_label]]])
-        inside = training.row_folds == number
-        train = training.select(~inside & ~np.isin(decisions.plan, tainted))
-        held = training.select(inside & decisions.written)
-        if not len(train.decisions) or not len(held.decisions):
-            continue
-        graph = Graph(fit_graph(train, clusters_for(len(train.plans)), options.order), options)
-        parts.append(
-            Outcomes(
-                predict_head(fit_factored(train, head_options), held),
-                predict_graph(graph, held)[0],
-                held.decisions.acceptable(),
-                np.tile(_labels_of(train), (len(held.decisions), 1)),
-                held.queries.cosines()[held.decisions.plan],
-                called_mask(held.decisions),
-            )
-        )
-    if not parts:
-        return DEFAULTS.unseen_slope, DEFAULTS.unseen_bias, DEFAULTS.unseen_called
-    pooled = Outcomes(*(np.concatenate([getattr(p, name) for p in parts]) for name in Outcomes.__slots__))
-    return calibrate.fit_unseen(pooled, weights)
-
-
-def _fit_search(held: TrainingSet, acceptable: NDArray[np.bool_]) -> tuple[float, float]:
-    """How often the nearest description is an acceptable first call, by its cosine; no-tool plans count as wrong."""
-    first = held.decisions.first()
-    # Labels only: a tool that no demonstration calls is never right here, and says nothing about those that are.
-    cosines = held.queries.cosines()[held.decisions.plan[first]][:, :-1]
-    if not cosines.shape[1]:
-        return DEFAULTS.search_slope, DEFAULTS.search_bias
-    best, rows = cosines.argmax(axis=1), np.arange(len(cosines))
-    return calibrate.fit_search(cosines[rows, best], acceptable[first][rows, best])
 
 
 def _confidence(

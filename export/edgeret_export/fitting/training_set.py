@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeret.encoders.base import EncodedQuery
 from edgeret.inputs.demonstrations import Demonstration
+from edgeret.inputs.lexicon import Lexicon, tool_flow, tool_words
+from edgeret.runtime.evidence import evidence
+from edgeret.scoring.prior import Prior, PriorWeights
 from edgeret.types import SEGMENTS, Tool
 from edgeret_export.fitting.decisions import Decisions, number_decisions
 
 FOLDS = 5
+FEW_PLANS = 1500
+"""Demonstrations up to which the head's logits rest on the prior at every step, and a memory ships; with more the head
+has learned what both say, and steps are cheaper without them."""
+MOST_SCORES = 100_000_000
+"""The prior's log-probabilities that are kept, decisions times tools; 400 MB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +47,21 @@ class Queries:
 
 
 @dataclass(frozen=True, slots=True)
+class PriorScores:
+    """What the prior says of all plans, over `names`: the labels, then the tools that no demonstration calls (n,).
+
+    `static` is the part of its scores that the query alone gives, for the labels, float32 (plans, labels); `steps` its
+    log-probabilities at every decision, float32 (rows, n), None where there are too many to keep; `expected` how often
+    it expects each of `names` over all decisions, float64 (n,).
+    """
+
+    names: tuple[str, ...]
+    static: NDArray[np.float32]
+    steps: NDArray[np.float32] | None
+    expected: NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
 class TrainingSet:
     """Demonstrations to learn from, or a part of their decisions.
 
@@ -49,6 +73,7 @@ class TrainingSet:
     tools: tuple[Tool, ...]
     decisions: Decisions
     queries: Queries
+    prior: PriorScores
     folds: NDArray[np.intp]
     seed: int
 
@@ -68,7 +93,8 @@ class TrainingSet:
 
     def select(self, rows: NDArray[np.bool_]) -> TrainingSet:
         """The same with the decisions that the mask (rows,) marks."""
-        return replace(self, decisions=self.decisions.select(rows))
+        steps = None if self.prior.steps is None else self.prior.steps[rows]
+        return replace(self, decisions=self.decisions.select(rows), prior=replace(self.prior, steps=steps))
 
     def written(self) -> TrainingSet:
         """The same with the decisions that follow the order of the file."""
@@ -78,18 +104,69 @@ class TrainingSet:
 def training_set(
     demonstrations: Sequence[Demonstration],
     tools: Sequence[Tool],
-    vectors: NDArray[np.float32],
+    encoded: Iterable[EncodedQuery],
     tool_vectors: NDArray[np.float32],
+    weights: PriorWeights,
     seed: int,
 ) -> TrainingSet:
-    """The training set of demonstrations whose queries have `vectors` (plans, 1 + SEGMENTS, dimension), as
-    `Encoder.encode_query` gives them; `tool_vectors` (tools, dimension)."""
+    """The training set of demonstrations, of which there is at least one, whose queries were `encoded`;
+    `tool_vectors` (tools, dimension). `encoded` is read once, and not kept."""
     decisions = number_decisions(demonstrations, tools)
     position = {tool.name: i for i, tool in enumerate(tools)}
     labels = np.array([position[name] for name in decisions.labels[:-1]], np.intp)
-    queries = Queries(vectors[:, 0], vectors[:, 1:], tool_vectors[labels])
+    rows = np.zeros((len(demonstrations), 1 + SEGMENTS, tool_vectors.shape[1]), np.float32)
+    scored = _PriorScoring(decisions, len(demonstrations), tools, tool_vectors, weights)
+    for plan, (demonstration, found) in enumerate(zip(demonstrations, encoded, strict=True)):
+        rows[plan] = found.rows
+        scored.add(plan, demonstration.query, found)
+    queries = Queries(rows[:, 0], rows[:, 1:], tool_vectors[labels])
     folds = assign_folds([d.query for d in demonstrations], seed)
-    return TrainingSet(tuple(demonstrations), tuple(tools), decisions, queries, folds, seed)
+    return TrainingSet(tuple(demonstrations), tuple(tools), decisions, queries, scored.scores(), folds, seed)
+
+
+class _PriorScoring:
+    """Asks the prior about one plan after the other, as the runtime will."""
+
+    def __init__(
+        self,
+        decisions: Decisions,
+        plans: int,
+        tools: Sequence[Tool],
+        vectors: NDArray[np.float32],
+        weights: PriorWeights,
+    ) -> None:
+        known = {tool.name: i for i, tool in enumerate(tools)}
+        self.names = (*decisions.labels, *(name for name in known if name not in set(decisions.labels)))
+        said = [tool_words(tools[known[name]] if name in known else Tool("", "")) for name in self.names]
+        arranged = np.zeros((len(self.names), vectors.shape[1]), np.float32)
+        for i, name in enumerate(self.names):
+            if name in known:
+                arranged[i] = vectors[known[name]]
+        self._lexicon = Lexicon(said)
+        end = len(decisions.labels) - 1
+        self._prior = Prior(arranged, end, tool_flow(said, self.names), weights)
+        self._decisions = decisions
+        self._rows = np.split(
+            np.argsort(decisions.plan, kind="stable"), np.cumsum(np.bincount(decisions.plan, minlength=plans))[:-1]
+        )
+        few = plans <= FEW_PLANS and len(decisions) * len(self.names) <= MOST_SCORES
+        self._static = np.zeros((plans, end + 1), np.float32)
+        self._steps = np.zeros((len(decisions), len(self.names)), np.float32) if few else None
+        self._expected = np.zeros(len(self.names))
+
+    def add(self, plan: int, query: str, encoded: EncodedQuery) -> None:
+        """The prior's scores of a plan's decisions."""
+        reading = self._prior.read(evidence(query, encoded, self._lexicon))
+        self._static[plan] = reading.static[: self._static.shape[1]]
+        for row in self._rows[plan].tolist():
+            log_p = reading.log_probabilities(self._decisions.histories[row])
+            self._expected += self._decisions.weight[row] * np.exp(log_p)
+            if self._steps is not None:
+                self._steps[row] = log_p
+
+    def scores(self) -> PriorScores:
+        """What was added up."""
+        return PriorScores(self.names, self._static, self._steps, self._expected)
 
 
 def plain(query: str) -> str:
