@@ -25,10 +25,11 @@ $(DEMO)/manifest:
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest
 
-## test-full: the same, and what takes too long for every change: forged bundles, killed writers
+## test-full: the same, and what takes too long for every change: forged bundles, killed writers, many tool sets
 test-full: test fuzz
 	$(BIN)/python tests/swap_run.py
 	$(BIN)/python tests/kill_run.py
+	$(BIN)/python tests/parity_run.py
 
 ## fuzz: forge bundles whose hashes are right, and see what loading and deciding make of them
 FORGED := 20000

@@ -20,7 +20,7 @@ from edgeret.inputs.tools import read_tools
 from edgeret.types import Call, Tool
 from edgeret_export.build import Encoded, assemble, build_bundle
 from edgeret_export.encoders.export import ExportedEncoder
-from edgeret_export.encoders.parity import Parity
+from edgeret_export.encoders.parity import Loss, Parity
 from edgeret_export.fitting.training_set import training_set
 from edgeret_export.planner.package import PlannerModel
 from edgeret_export.recipe import Recipe
@@ -127,7 +127,8 @@ def build_tiny(
     vectors = np.stack([encoder.encode_query(d.query)[0] for d in demonstrations])
     tool_vectors = encoder.encode_tools([tool_text(t, recipe.tool_text) for t in tools])
     training = training_set(demonstrations, tools, vectors, tool_vectors, recipe.seed)
-    encoded = Encoded(exported, training, tool_vectors, Parity(0, 1.0, 1.0, 1.0, 1.0))
+    nothing = Loss(0, 1.0, 1.0, 0.0)
+    encoded = Encoded(exported, training, tool_vectors, Parity("fp32", 0.003, 1.0, 0, 0, 1.0, 1.0, nothing, nothing))
     with writing(target) as writer:
         assemble(writer, tiny_card(), encoded, recipe, model)
     return target

@@ -16,10 +16,7 @@ from edgeret.bundle import roles
 from edgeret.bundle.layout import encoder_fingerprint
 from edgeret.bundle.writer import BundleWriter, writing
 from edgeret.cli.progress import say, track
-from edgeret.encoders.onnx import OnnxEncoder
-from edgeret.encoders.providers import choose
 from edgeret.errors import CheckFailedError, MissingExtraError
-from edgeret.host import available_cpus
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret.inputs.tool_text import tool_text
 from edgeret.planner.exemplars import pack_exemplars
@@ -28,16 +25,18 @@ from edgeret.scoring import index as indexing
 from edgeret.scoring.calibration import pack_calibration
 from edgeret.scoring.graph import pack_graph
 from edgeret.scoring.head import pack_head
-from edgeret.types import Tool
+from edgeret.types import SEGMENTS, Tool
 from edgeret_export.encoders import parity
-from edgeret_export.encoders.export import ExportedEncoder, encoder_of, export_encoder
+from edgeret_export.encoders.export import ExportedEncoder, attempts, export_encoder
+from edgeret_export.encoders.gate import Gate, start
+from edgeret_export.encoders.questions import sample
 from edgeret_export.fitting.crossfit import Fitted, crossfit
 from edgeret_export.fitting.graph import fit_graph
 from edgeret_export.fitting.head import fit_factored
 from edgeret_export.fitting.training_set import TrainingSet, training_set
 from edgeret_export.planner.exemplars import choose_exemplars
 from edgeret_export.planner.package import PlannerModel, add_planner, fetch_planner
-from edgeret_export.recipe import Recipe
+from edgeret_export.recipe import AUTO, Recipe
 from edgeret_export.sources.cards import Card
 
 GOLDEN = 16
@@ -129,50 +128,44 @@ class Encoded:
 def encode(
     card: Card, recipe: Recipe, demonstrations: Sequence[Demonstration], tools: Sequence[Tool], offline: bool
 ) -> Encoded:
-    """Exports the encoder and encodes everything with it, trying what the card allows until the parity gate passes.
+    """Exports the encoder and encodes everything with it, trying what card and recipe allow until the gate passes.
 
-    Raises CheckFailedError with the last attempt's figures when none does.
+    Raises CheckFailedError when fp32 is not its torch original, or when the precision that was asked for does not pass.
     """
-    attempts = len(encoder_of(card).int8_keep) if recipe.precision == "int8" else 1
-    attempt = 0
-    while True:
-        exported = export_encoder(card, recipe.precision, offline, attempt)
-        encoded = encode_with(exported, recipe, demonstrations, tools)
-        try:
-            parity.check(encoded.parity, recipe.precision)
-        except CheckFailedError as error:
-            attempt += 1
-            if attempt == attempts:
-                raise
-            say(f"{error}; trying again with more of the model in fp32")
-        else:
+    gate = Gate(
+        export_encoder(card, "fp32", offline), demonstrations, tools, [tool_text(t, recipe.tool_text) for t in tools]
+    )
+    objections = ""
+    for precision, attempt in attempts(card, None if recipe.precision == AUTO else recipe.precision):
+        if objections:
+            say(f"parity gate: {objections}; trying {precision} with more of the model in fp32")
+        encoded = encode_with(export_encoder(card, precision, offline, attempt), gate, recipe, demonstrations, tools)
+        objections = "; ".join(parity.problems(encoded.parity))
+        if not objections:
+            say(f"encoder: {encoded.parity.cost()}")
             return encoded
+    raise CheckFailedError(
+        f"parity gate ({recipe.precision}): {objections}. Nothing was written. Without --precision {recipe.precision} "
+        "the build goes on to fp32 by itself"
+    )
 
 
 def encode_with(
-    exported: ExportedEncoder, recipe: Recipe, demonstrations: Sequence[Demonstration], tools: Sequence[Tool]
+    exported: ExportedEncoder,
+    gate: Gate,
+    recipe: Recipe,
+    demonstrations: Sequence[Demonstration],
+    tools: Sequence[Tool],
 ) -> Encoded:
-    """Everything encoded with an exported encoder, and how its vectors compare with the original's."""
-    encoder = OnnxEncoder(
-        exported.model, exported.tokenizer, exported.spec, choose(("cpu",), False, {}), available_cpus()
-    )
-    n = len(demonstrations)
-    shown = track(demonstrations, "encoding demonstrations", n)
-    vectors = np.stack([encoder.encode_query(demonstration.query)[0] for demonstration in shown])
-    texts = [tool_text(tool, recipe.tool_text) for tool in tools]
-    tool_vectors = encoder.encode_tools(texts)
-    say("comparing with the torch original")
-    position = {tool.name: i for i, tool in enumerate(tools)}
-    chosen = parity.sample(n)
-    measured = parity.measure(
-        exported.model_folder,
-        encoder,
-        [demonstrations[i].query for i in chosen],
-        [frozenset(position[call.tool] for call in demonstrations[i].calls) for i in chosen],
-        texts,
-        vectors[chosen, 0],
-        tool_vectors,
-    )
+    """Everything encoded with an exported encoder, and how its vectors compare with the original's. Demonstrations may
+    be none."""
+    encoder = start(exported)
+    shown = track(demonstrations, "encoding demonstrations", len(demonstrations))
+    vectors = np.zeros((len(demonstrations), 1 + SEGMENTS, exported.spec.dimension), np.float32)
+    for row, demonstration in enumerate(shown):
+        vectors[row] = encoder.encode_query(demonstration.query)[0]
+    tool_vectors = encoder.encode_tools([tool_text(tool, recipe.tool_text) for tool in tools])
+    measured = gate.measure(exported, encoder, vectors[:, 0], tool_vectors)
     training = training_set(demonstrations, tools, vectors, tool_vectors, recipe.seed)
     return Encoded(exported, training, tool_vectors, measured)
 
@@ -203,7 +196,7 @@ def _write_heads(writer: BundleWriter, training: TrainingSet, fitted: Fitted, re
 
 
 def _golden(training: TrainingSet) -> dict[str, Any]:
-    chosen = parity.sample(len(training.demonstrations), GOLDEN)
+    chosen = sample(len(training.demonstrations), GOLDEN)
     queries = [training.demonstrations[i].query for i in chosen]
     return {"queries": queries, "vectors": training.queries.vectors[chosen]}
 

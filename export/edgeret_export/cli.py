@@ -9,12 +9,11 @@ from typing import Any
 
 from edgeret import __version__
 from edgeret.cli.console import Parser, add_command, run, table, warn
-from edgeret.encoders.base import PRECISIONS
 from edgeret.errors import InputError
 from edgeret.inputs.demonstrations import read_and_check
 from edgeret.inputs.tools import read_tools
 from edgeret_export.example import write_example
-from edgeret_export.recipe import read_recipe
+from edgeret_export.recipe import PRECISION_CHOICES, read_recipe
 from edgeret_export.sources.cards import DEFAULT_ENCODER, all_cards, check_licence, find_card
 
 
@@ -44,7 +43,11 @@ def make_parser() -> argparse.ArgumentParser:
     build.add_argument(
         "--encoder", default=DEFAULT_ENCODER, metavar="CARD", help="card name or .toml (default: %(default)s)"
     )
-    build.add_argument("--precision", choices=PRECISIONS, help="of the encoder (default: int8)")
+    build.add_argument(
+        "--precision",
+        choices=PRECISION_CHOICES,
+        help="of the encoder (default: auto, which is int8 where that finds the same tools as fp32, else fp32)",
+    )
     build.add_argument("--planner", default="none", metavar="CARD", help="planner card, or none (default)")
     build.add_argument("--recipe", metavar="FILE.toml", help="settings of the build; see docs/recipe.md")
     build.add_argument("--seed", type=int, metavar="N", help="seed of everything drawn (default: 0)")
@@ -117,8 +120,8 @@ def _print_build(result: Mapping[str, Any]) -> str:
     lines = [
         f"bundle      {result['bundle']}",
         f"hash        {result['content_hash']}",
-        f"parity      cosine {parity['cosine_min']:.4f} at least, {parity['cosine_mean']:.4f} in the mean; "
-        f"nDCG@5 {parity['ndcg5_exported']:.4f} (torch {parity['ndcg5_reference']:.4f})",
+        f"encoder     {parity['precision']}, {parity['size_mb']:.1f} MB",
+        f"parity      {_told_of_parity(parity)}",
     ]
     if "note" in held_out:
         lines.append(f"held out    {held_out['note']}; probabilities are guesses: give more demonstrations")
@@ -130,6 +133,16 @@ def _print_build(result: Mapping[str, Any]) -> str:
         worth = f"weight {asked['weight']:g}" if asked["weight"] else "not asked by itself"
         lines.append(f"planner     {worth} after {asked['questions']} questions" + _told_of_planner(asked))
     return "\n".join([*lines, f'next        edgeret select {result["bundle"]} "…"'])
+
+
+def _told_of_parity(parity: Mapping[str, Any]) -> str:
+    # Where nobody demonstrated anything, what the tools say of themselves stands in.
+    what = "demonstrations" if parity["demonstrations"]["observations"] else "tools"
+    ndcg5 = parity[what]
+    return (
+        f"cosine to the original {parity['cosine_mean']:.4f} in the mean, {parity['cosine_min']:.4f} at least; nDCG@5 "
+        f"{ndcg5['ndcg5_exported']:.4f} (original {ndcg5['ndcg5_reference']:.4f}) on {ndcg5['observations']} {what}"
+    )
 
 
 def _told_of_planner(report: Mapping[str, Any]) -> str:

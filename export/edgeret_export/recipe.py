@@ -18,19 +18,21 @@ from edgeret.scoring.index import CROSSOVER
 from edgeret_export.fitting.options import HeadOptions
 
 _HEAD = HeadOptions()
+AUTO = "auto"
+PRECISION_CHOICES = (AUTO, *PRECISIONS)
 
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
     """All knobs of a build.
 
-    `order`: longest context of the graph. `inverse_regularisation`, `history_scale`, `label_smoothing`: see
-    `HeadOptions`. `tool_text`: what stands for a tool (see `edgeret.inputs.tool_text`). `hnsw_from`: tools from which
-    an HNSW graph is built. `planner_questions`: held-out decisions that a planner is asked about, to find what its
-    advice is worth.
+    `precision`: "auto" is int8 where that passes the parity gate, and fp32 elsewhere. `order`: longest context of the
+    graph. `inverse_regularisation`, `history_scale`, `label_smoothing`: see `HeadOptions`. `tool_text`: what stands for
+    a tool (see `edgeret.inputs.tool_text`). `hnsw_from`: tools from which an HNSW graph is built. `planner_questions`:
+    held-out decisions that a planner is asked about, to find what its advice is worth.
     """
 
-    precision: str = "int8"
+    precision: str = AUTO
     seed: int = 0
     order: int = GraphOptions().order
     inverse_regularisation: float = _HEAD.inverse_regularisation
@@ -79,7 +81,7 @@ def _override(recipe: Recipe, value: dict[str, Any], where: str) -> Recipe:
             raise InputError(f'{where}: "{key}" must be a {known[key].__name__}, found {found!r}')
     recipe = replace(recipe, **value)
     problems = {
-        "precision": (recipe.precision in PRECISIONS, f"one of {', '.join(PRECISIONS)}"),
+        "precision": (recipe.precision in PRECISION_CHOICES, f"one of {', '.join(PRECISION_CHOICES)}"),
         "tool_text": (recipe.tool_text in FORMS, f"one of {', '.join(FORMS)}"),
         "order": (1 <= recipe.order <= 8, "between 1 and 8"),
         "seed": (0 <= recipe.seed < 2**31, "between 0 and 2147483647"),

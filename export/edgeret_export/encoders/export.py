@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
-import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -14,10 +11,11 @@ from edgeret.cli.progress import say
 from edgeret.encoders.base import PRECISIONS, EncoderSpec
 from edgeret.errors import InputError, MissingExtraError
 from edgeret.host import instruction_set
-from edgeret_export.encoders.onnx_graph import export_onnx
+from edgeret_export.encoders.cache import key_of, recall, remember
+from edgeret_export.encoders.onnx_graph import export_onnx, read_onnx
 from edgeret_export.encoders.quantize import convert
 from edgeret_export.sources.cards import Card, EncoderCard
-from edgeret_export.sources.fetch import cache_folder, fetch
+from edgeret_export.sources.fetch import fetch
 
 EXPORT_RECIPE = 2
 """Raised with any change to how a model is exported, so that the cache does not answer with the old way."""
@@ -60,13 +58,16 @@ def export_encoder(card: Card, precision: str, offline: bool = False, attempt: i
         ("keep", keep),
         ("cpu", family),
     ]
-    key = hashlib.sha256(repr(parts).encode()).hexdigest()[:24]
+    key = key_of(parts)
     tokenizer = (folder / "tokenizer.json").read_bytes()
-    model = _recall(key)
+    model = recall(key)
     if model is None:
+        # The others are made from fp32, which every build has for comparison: torch then exports once.
+        source = None if precision == "fp32" else export_encoder(card, "fp32", offline).model
         say(f"exporting {card.name} to ONNX, {precision}")
-        model = convert(export_onnx(folder), precision, family, tokenizer, encoder.max_tokens, keep)
-        _remember(key, model)
+        graph = export_onnx(folder) if source is None else read_onnx(source)
+        model = convert(graph, precision, family, tokenizer, encoder.max_tokens, keep)
+        remember(key, model)
     spec = EncoderSpec(
         dimension=encoder.dimension,
         max_tokens=encoder.max_tokens,
@@ -80,32 +81,22 @@ def export_encoder(card: Card, precision: str, offline: bool = False, attempt: i
     return ExportedEncoder(model, tokenizer, spec, folder, toolchain)
 
 
+def attempts(card: Card, precision: str | None) -> Sequence[tuple[str, int]]:
+    """What a build tries until the parity gate passes, as arguments of `export_encoder`, best first.
+
+    A precision that was asked for is kept to; None goes on from int8 to fp32. Raises InputError for a card of
+    another kind.
+    """
+    encoder = encoder_of(card)
+    int8 = [("int8", attempt) for attempt in range(len(encoder.int8_keep))]
+    if precision is None:
+        # Not by fp16: on CPUs ONNX Runtime casts it to fp32 and back, and a text took 1.1 times as long (AVX-512).
+        return [*int8, ("fp32", 0)]
+    return int8 if precision == "int8" else [(precision, 0)]
+
+
 def encoder_of(card: Card) -> EncoderCard:
     """The card's encoder. Raises InputError for a card of another kind."""
     if card.encoder is None:
         raise InputError(f"model card '{card.name}' is a {card.kind}, an encoder is needed; see: edgeret-export cards")
     return card.encoder
-
-
-def _recall(key: str) -> bytes | None:
-    file = cache_folder() / "onnx" / key
-    try:
-        data = file.read_bytes()
-    except OSError:
-        return None
-    # The last 32 bytes are the hash of the rest: a file cut short by a crash must not be taken for a model.
-    return data[:-32] if hashlib.sha256(data[:-32]).digest() == data[-32:] else None
-
-
-def _remember(key: str, model: bytes) -> None:
-    folder = cache_folder() / "onnx"
-    folder.mkdir(parents=True, exist_ok=True)
-    descriptor, name = tempfile.mkstemp(dir=folder, prefix=".partial-")
-    try:
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.write(model)
-            stream.write(hashlib.sha256(model).digest())
-        Path(name).replace(folder / key)
-    except OSError:
-        Path(name).unlink(missing_ok=True)
-        say("the export could not be kept in the cache (disk full?); the next build exports again")

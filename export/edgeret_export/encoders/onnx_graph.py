@@ -60,6 +60,15 @@ def export_onnx(model_folder: Path) -> Any:
     return strip_names(without_branches(model))
 
 
+def read_onnx(data: bytes) -> Any:
+    """The ONNX ModelProto of these bytes. Raises MissingExtraError."""
+    try:
+        import onnx
+    except ImportError:
+        raise MissingExtraError("export", "converting an encoder") from None
+    return onnx.load_from_string(data)
+
+
 def without_branches(model: Any) -> Any:
     """The model with every branch that the exporter writes around a `squeeze` replaced by what is taken.
 

@@ -1,105 +1,160 @@
-"""The parity gate: an exported encoder must give the vectors of its torch original, and find the same tools."""
+"""The parity gate: an exported encoder must give its fp32 original's vectors, and find the same tools.
+
+It refuses what is shown, not what is found: with a hundred queries, nDCG@5 moves by more than its limit by chance. The
+original here is the fp32 export, which `original` compares with torch.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.encoders.base import MIN_COSINE
-from edgeret.encoders.onnx import OnnxEncoder
-from edgeret.errors import CheckFailedError
-from edgeret_export.encoders.onnx_graph import quiet
+from edgeret_export.encoders.bound import CONFIDENCE, lower_bound, share_exceeds
+from edgeret_export.encoders.questions import Questions
 
 MAX_NDCG_LOSS = 0.005
-MAX_QUERIES = 4096
+MAX_SHARE_BELOW = 0.05
+"""Of texts whose cosine is below MIN_COSINE. The least of thousands of cosines says how many texts there were. Faithful
+int8 has none below (of 768 real texts the least was 0.9925), a damaged encoder nearly all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Vectors:
+    """What one encoder made of all texts: of demonstrations' queries, of texts made from tools, and of the tools, each
+    float32 (texts, dimension)."""
+
+    requests: NDArray[np.float32]
+    made: NDArray[np.float32]
+    tools: NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Loss:
+    """nDCG@5 of both encoders, means over `observations`, and what the loss at least is: `shown`."""
+
+    observations: int
+    ndcg5_reference: float
+    ndcg5_exported: float
+    shown: float
 
 
 @dataclass(frozen=True, slots=True)
 class Parity:
-    """What the gate measured: cosines of ONNX to torch over the queries, and nDCG@5 of both on their tools."""
+    """What the gate measured: cosines of the export to its original over `texts`, how many are `below` the floor of
+    `precision`, and what was lost on demonstrations' queries and on texts made from the tools. `size_mb` is in 10^6
+    bytes, `time_ratio` the time of a text as a multiple of the original's."""
 
-    queries: int
+    precision: str
+    size_mb: float
+    time_ratio: float
+    texts: int
+    below: int
     cosine_mean: float
     cosine_min: float
-    ndcg5_reference: float
-    ndcg5_exported: float
+    demonstrations: Loss
+    tools: Loss
 
     def to_dict(self) -> dict[str, Any]:
-        """The figures, rounded, for manifest and report."""
-        return {k: round(v, 6) if isinstance(v, float) else v for k, v in asdict(self).items()}
+        """The figures, rounded, for manifest and report; without the time, for a build gives the same bytes twice."""
+        return {key: _rounded(value) for key, value in asdict(self).items() if key != "time_ratio"}
+
+    def cost(self) -> str:
+        """What the precision costs, for people."""
+        return f"{self.precision}, {self.size_mb:.1f} MB, {self.time_ratio:.2f} times the time of fp32 a text"
 
 
-def sample(count: int, limit: int = MAX_QUERIES) -> NDArray[np.intp]:
-    """Positions of at most `limit` of `count` items, evenly spaced, so that no part of a sorted file is left out."""
-    return np.unique(np.linspace(0, count - 1, min(count, limit)).round().astype(np.intp))
-
-
-def measure(
-    model_folder: Path,
-    encoder: OnnxEncoder,
-    queries: Sequence[str],
-    relevant: Sequence[frozenset[int]],
-    tool_texts: Sequence[str],
-    query_vectors: NDArray[np.float32],
-    tool_vectors: NDArray[np.float32],
+def compare(
+    precision: str,
+    size: int,
+    time_ratio: float,
+    reference: Vectors,
+    exported: Vectors,
+    requests: Questions,
+    made: Questions,
 ) -> Parity:
-    """Compares with sentence-transformers on torch.
+    """The figures of an export in `precision` of `size` bytes, which takes `time_ratio` times the original's time.
 
-    `query_vectors` (queries, dimension) and `tool_vectors` (tools, dimension) are the exported encoder's;
-    `relevant[i]` are positions in `tool_texts` that query i needs (empty sets take part in the cosines only).
+    Both `Vectors` belong to the questions, row by row.
     """
-    with quiet():
-        from sentence_transformers import SentenceTransformer
-
-        reference = SentenceTransformer(str(model_folder), device="cpu")
-        reference.max_seq_length = encoder.spec.max_tokens
-        torch_queries, torch_tools = (
-            reference.encode([prefix + t for t in texts], normalize_embeddings=True, show_progress_bar=False)
-            for prefix, texts in ((encoder.spec.query_prefix, queries), (encoder.spec.tool_prefix, tool_texts))
-        )
-    cosines = np.sum(np.float64(torch_queries) * query_vectors, axis=1)
+    pairs = (
+        (reference.requests, exported.requests),
+        (reference.made, exported.made),
+        (reference.tools, exported.tools),
+    )
+    cosines = np.concatenate([np.einsum("ij,ij->i", np.float64(a), np.float64(b)) for a, b in pairs])
+    groups = sum(any(questions.relevant) for questions in (requests, made))
+    # Either may refuse, so each gets its part of the error that both together may make.
+    confidence = 1 - (1 - CONFIDENCE) / max(1, groups)
     return Parity(
-        queries=len(queries),
+        precision=precision,
+        size_mb=size / 1e6,
+        time_ratio=time_ratio,
+        texts=len(cosines),
+        below=int((cosines < MIN_COSINE[precision]).sum()),
         cosine_mean=float(cosines.mean()),
         cosine_min=float(cosines.min()),
-        ndcg5_reference=ndcg5(torch_queries @ torch_tools.T, relevant),
-        ndcg5_exported=ndcg5(query_vectors @ tool_vectors.T, relevant),
+        demonstrations=_loss(
+            requests, reference.requests @ reference.tools.T, exported.requests @ exported.tools.T, confidence
+        ),
+        tools=_loss(made, reference.made @ reference.tools.T, exported.made @ exported.tools.T, confidence),
     )
 
 
-def ndcg5(scores: NDArray[np.float32], relevant: Sequence[frozenset[int]]) -> float:
-    """Mean nDCG@5 of score rows (queries, tools) over the queries that need a tool; 1 if none does."""
-    from sklearn.metrics import ndcg_score
-
-    rows = [i for i, tools in enumerate(relevant) if tools]
-    if not rows or scores.shape[1] < 2:
-        return 1.0
-    truth = np.zeros((len(rows), scores.shape[1]), np.float32)
-    for row, i in enumerate(rows):
-        truth[row, list(relevant[i])] = 1
-    return float(ndcg_score(truth, scores[rows], k=5))
-
-
-def check(parity: Parity, precision: str) -> None:
-    """Raises CheckFailedError with the figures when the export lost more than it may."""
-    problems = []
-    if parity.cosine_min < MIN_COSINE[precision]:
-        problems.append(
-            f"cosine to the torch reference is {parity.cosine_min:.5f}, at least {MIN_COSINE[precision]} needed"
+def problems(parity: Parity) -> list[str]:
+    """What the gate objects to, with the figures; none means that it passed."""
+    floor = MIN_COSINE[parity.precision]
+    found = []
+    if share_exceeds(parity.below, parity.texts, MAX_SHARE_BELOW):
+        found.append(
+            f"{parity.below} of {parity.texts} texts have a cosine to the original below {floor} "
+            f"(the least {parity.cosine_min:.5f}), at most {MAX_SHARE_BELOW:.0%} may"
         )
-    loss = parity.ndcg5_reference - parity.ndcg5_exported
-    if loss > MAX_NDCG_LOSS:
-        problems.append(
-            f"nDCG@5 on the demonstrations' tools fell from {parity.ndcg5_reference:.4f} "
-            f"to {parity.ndcg5_exported:.4f}, at most {MAX_NDCG_LOSS} allowed"
-        )
-    if problems:
-        raise CheckFailedError(
-            f"parity gate ({precision}, {parity.queries} queries): {'; '.join(problems)}. Nothing was written. "
-            + ("Build with --precision fp32, or on a CPU with VNNI" if precision == "int8" else "Check the model card")
-        )
+    for what, loss in (("demonstrations", parity.demonstrations), ("texts made from the tools", parity.tools)):
+        if loss.shown > MAX_NDCG_LOSS:
+            found.append(
+                f"nDCG@5 fell from {loss.ndcg5_reference:.4f} to {loss.ndcg5_exported:.4f} on {loss.observations} "
+                f"{what}, which shows a loss of {loss.shown:.4f} at least; at most {MAX_NDCG_LOSS} allowed"
+            )
+    return found
+
+
+def ndcg5(scores: NDArray[np.float32], relevant: Sequence[frozenset[int]]) -> NDArray[np.float64]:
+    """nDCG@5 of every row of scores (queries, tools) with the relevant tools' positions, float64 (queries,); nan where
+    none is. Equal scores keep the tools' order."""
+    # Tools with the same text have the same score up to rounding, and must not change places by it.
+    top = np.argsort(-np.round(scores, 6), axis=1, kind="stable")[:, :5]
+    discounts = 1 / np.log2(np.arange(2, 7))
+    ideal = np.concatenate(([np.nan], np.cumsum(discounts)))
+    gains = np.array(
+        [
+            sum(discounts[place] for place, tool in enumerate(row) if tool in tools)
+            for row, tools in zip(top.tolist(), relevant, strict=True)
+        ]
+    )
+    result: NDArray[np.float64] = gains / ideal[[min(len(tools), 5) for tools in relevant]]
+    return result
+
+
+def _loss(
+    questions: Questions, reference: NDArray[np.float32], exported: NDArray[np.float32], confidence: float
+) -> Loss:
+    before, after = (ndcg5(scores, questions.relevant) for scores in (reference, exported))
+    asked = ~np.isnan(before)
+    if not asked.any():
+        return Loss(0, 1.0, 1.0, 0.0)
+    _, observation = np.unique(questions.observation[asked], return_inverse=True)
+    counts = np.bincount(observation)
+    means = [np.bincount(observation, values[asked]) / counts for values in (before, after)]
+    shown = lower_bound(means[0] - means[1], confidence)
+    return Loss(len(counts), float(means[0].mean()), float(means[1].mean()), shown)
+
+
+def _rounded(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _rounded(inner) for key, inner in value.items()}
+    return round(value, 6) if isinstance(value, float) else value
