@@ -1,4 +1,4 @@
-"""Results with made-up samples, for tests of what is said about two of them."""
+"""Results with made-up figures, for tests of what is said of them and of how they are drawn."""
 
 from __future__ import annotations
 
@@ -37,6 +37,60 @@ def scores(
     if groups is not None:
         result["samples"]["groups"] = list(groups)
     return result
+
+
+def stamped(kind: str, **own: Any) -> dict[str, Any]:
+    """A whole result of that kind with these keys of its own."""
+    head = {"schema": "edgeret-result/1", "kind": kind, "created": "2026-01-01T00:00:00+00:00", "inputs": {}}
+    return {**head, "command": ["edgeret-bench", kind], "options": {}, "environment": ENVIRONMENT, **own}
+
+
+def _between(spread: float | None, **metrics: float | None) -> dict[str, Any]:
+    """Metrics with intervals that reach so far on both sides; None: no intervals."""
+    spans = {
+        name: None if spread is None or value is None else (value - spread, value + spread)
+        for name, value in metrics.items()
+    }
+    return {**metrics, "intervals": spans}
+
+
+def few_result(repeats: int = 1) -> dict[str, Any]:
+    """A result of `few` for tools alone, 10 and 300 demonstrations."""
+    sizes = {
+        str(size): {
+            **_between(0.03, top1=top1, mrr=top1 + 0.1, first_tool_top1=top1 - 0.1, search_first_tool_top1=0.4),
+            "ece": 0.05,
+            "top1_by_repeat": [top1] * (repeats if size else 1),
+            "bundle_hashes": [f"{size:064x}"] * (repeats if size else 1),
+        }
+        for size, top1 in ((0, 0.44), (10, 0.53), (300, 0.75))
+    }
+    counts = {"n_tools": 260, "n_train": 900, "n_plans": 500, "n_steps": 1713, "n_fitting": 480}
+    told = {"dag": False, "repeated_queries": 2, "repeats": repeats, "seed": 0}
+    return stamped("few", **counts, **told, encoder={"card": "tiny", "precision": "int8"}, sizes=sizes)
+
+
+def stream_result(**more: Any) -> dict[str, Any]:
+    """A result of `stream` over 40 plans, with both tests and a new tool."""
+    after = {
+        str(n): {"n_steps": 9, "top1": top1, "recall@5": top1 + 0.2, "others_top1": 0.79}
+        for n, top1 in ((0, 0.3), (1, 0.5), (3, 0.7))
+    }
+    own = {
+        **{"n_plans": 40, "n_steps": 130, "dag": False, "repeated_queries": 0, "replay": True, "seed": None},
+        "cumulative": {
+            name: _between(spread, top1=top1, mrr=top1 + 0.1)
+            for name, spread, top1 in (("10", None, 0.46), ("30", 0.1, 0.53), ("all", 0.08, 0.55))
+        },
+        "before_test": _between(0.02, top1=0.635, mrr=0.7),
+        "test": _between(0.02, top1=0.783, mrr=0.85),
+        "before_others": _between(0.01, top1=0.805, mrr=0.88),
+        "others": _between(0.01, top1=0.806, mrr=0.881),
+        "new_tool": {"tool": "phone_call", "known_before": False, "after": after},
+        "update_us": {"p50": 1500.0, "p90": 1900.0, "p99": 2500.0, "max": 4000.0, "n": 40},
+        "learned_mb": 0.2,
+    }
+    return stamped("stream", **own, bundle="bundle", bundle_hash="0" * 64) | more
 
 
 def noisy(seed: int, slower: float = 1.0, machine: float = 1.0, n: int = 1024, order: str = "q") -> dict[str, Any]:

@@ -12,5 +12,5 @@ OTHER_METHODS = ("similarity", "bm25", "tool-graph", "less-is-more")
 RETRIEVAL_METHODS = ("bm25", "dense", "hybrid", "clauses")
 SWEEPS = "sweeps"
 """The part of latency that takes longest: CPU threads, batches, and first selections without a pause."""
-SUITE_PARTS = ("next-tool", "plan", "peers", "latency", SWEEPS, "scaling", "methods", "learning")
+SUITE_PARTS = ("next-tool", "plan", "peers", "latency", SWEEPS, "scaling", "methods", "few")
 """What `edgeret-bench suite` measures and can leave out; each but SWEEPS is a command."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -12,21 +13,35 @@ from edgeret.cli.console import write_whole
 from edgeret.cli.progress import say
 from edgeret.errors import EdgeretError, InputError
 from edgeret.inputs.demonstrations import Demonstration
+from edgeret.types import Tool
 from edgeret_bench import NEXT_TOOL_METHODS, SUITE_PARTS, SWEEPS
 from edgeret_bench.results.files import read_result
 from edgeret_bench.results.report import write_report
 
 METHODS = ",".join((*NEXT_TOOL_METHODS, "similarity", "bm25", "tool-graph"))
-FITTING = ("methods", "learning")
-"""Parts that fit heads anew."""
+FITTING = ("methods", "few")
+"""Parts that learn anew from the demonstrations of the build."""
 SUSTAINED_SECONDS = 15
 REPORT = "report.html"
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What is measured: a bundle's folder, its tools and the card of its encoder; held-out demonstrations with the file
+    that they were read from; and the file of those of the build, if it is known."""
+
+    bundle: str
+    tools: Sequence[Tool]
+    encoder: str
+    demonstrations: Sequence[Demonstration]
+    demos: str
+    train: str | None
 
 
 def choose(only: Sequence[str], skip: Sequence[str], trained: bool) -> list[str]:
     """The parts to run, in the order of SUITE_PARTS: those named in `only` (empty: all) but for those in `skip`.
 
-    Parts that fit heads anew need `trained`, the demonstrations of the build. Raises InputError for an unknown part, or
+    Parts that learn anew need `trained`, the demonstrations of the build. Raises InputError for an unknown part, or
     for none.
     """
     for name in (*only, *skip):
@@ -43,23 +58,20 @@ def choose(only: Sequence[str], skip: Sequence[str], trained: bool) -> list[str]
 
 
 def run(
-    bundle: str,
-    demonstrations: Sequence[Demonstration],
-    demos: str,
-    train: str | None,
+    subject: Subject,
     target: Path,
     benchmark: Callable[[Sequence[str]], Mapping[str, Any]],
     parts: Sequence[str],
 ) -> dict[str, Any]:
-    """Measures `parts` (see `choose`) of the bundle on `demonstrations` (read from the file `demos`) and writes results
-    and report into `target`.
+    """Measures `parts` (see `choose`) and writes results and report into `target`.
 
     `benchmark` runs one command of edgeret-bench. A benchmark that cannot be run here is reported with the reason, and
     the others go on. Raises InputError if the folder cannot be written.
     """
-    queries = target / "queries.jsonl"
-    write_whole(queries, "".join(map(_query, demonstrations)), "-o")
-    plan = _commands(bundle, demos, train, queries, parts)
+    queries, tools = target / "queries.jsonl", target / "tools.jsonl"
+    write_whole(queries, "".join(map(_query, subject.demonstrations)), "-o")
+    write_whole(tools, "".join(_line(asdict(tool)) for tool in subject.tools), "-o")
+    plan = _commands(subject, queries, tools, parts)
     written, missing, seconds = [], {}, {}
     for number, (name, options) in enumerate(plan.items(), 1):
         say(f"{name} ({number} of {len(plan)})")
@@ -78,17 +90,20 @@ def run(
     return {**report, "ok": bool(written), "results": results, "unavailable": missing, "seconds": seconds}
 
 
-def _commands(bundle: str, demos: str, train: str | None, queries: Path, parts: Sequence[str]) -> dict[str, list[str]]:
+def _commands(subject: Subject, queries: Path, tools: Path, parts: Sequence[str]) -> dict[str, list[str]]:
     """The commands to run, with their arguments."""
+    bundle, demos = subject.bundle, subject.demos
     timed = [bundle, "--queries", str(queries)]
     sweeps = ["--sweep-threads", "--batches", "1,4,16", "--sustained", str(SUSTAINED_SECONDS)]
+    learned = ["--train", str(subject.train), "--demos", demos]
     everything: dict[str, list[str]] = {
         "next-tool": [bundle, "--demos", demos, "--methods", METHODS],
         "plan": [bundle, "--demos", demos],
         "peers": timed,
         "latency": [*timed, *(sweeps if SWEEPS in parts else ())],
         "scaling": [],
-        **{name: [bundle, "--train", str(train), "--demos", demos] for name in FITTING},
+        "methods": [bundle, *learned],
+        "few": ["--tools", str(tools), *learned, "--encoder", subject.encoder],
     }
     wanted = {"latency" if part == SWEEPS else part for part in parts}
     return {name: options for name, options in everything.items() if name in wanted}
@@ -97,4 +112,8 @@ def _commands(bundle: str, demos: str, train: str | None, queries: Path, parts: 
 def _query(demonstration: Demonstration) -> str:
     """A retrieval query: the request, and the tools that solved it."""
     tools = list(dict.fromkeys(call.tool for call in demonstration.calls))
-    return json.dumps({"id": demonstration.id, "query": demonstration.query, "tools": tools}, ensure_ascii=False) + "\n"
+    return _line({"id": demonstration.id, "query": demonstration.query, "tools": tools})
+
+
+def _line(value: Mapping[str, Any]) -> str:
+    return json.dumps(value, ensure_ascii=False) + "\n"

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bench_cli import write_demonstrations
+from bench_cli import write_demonstrations, write_tools
 from conftest import TOOLS, make_demonstrations
 from fresh_environment import make_environment
 
@@ -55,16 +55,16 @@ def test_what_runs_on_a_device_needs_nothing_of_the_build_host(tiny: Path, demos
         bench(tmp_path, "report", *results, "-o", name)
         assert (tmp_path / name).stat().st_size > 1000
     assert "taskbench" in bench(tmp_path, "fetch")
-    tools = tmp_path / "tools.jsonl"
-    tools.write_text("".join(json.dumps({"name": t.name, "description": t.description}) + "\n" for t in TOOLS))
+    tools = write_tools(tmp_path / "tools.jsonl", TOOLS)
     assert json.loads(bench(tmp_path, "stats", "--tools", tools, "--demos", demos, "--json"))["n_plans"] == 14
 
 
-@pytest.mark.parametrize("command", ["learning", "methods"])
+@pytest.mark.parametrize("command", ["few", "methods"])
 def test_commands_that_fit_heads_name_the_extra_that_they_need(
     tiny: Path, demos: Path, tmp_path: Path, command: str
 ) -> None:
-    error = bench(tmp_path, command, tiny, "--train", demos, "--demos", demos, code=2)
+    measured = ("--tools", write_tools(tmp_path / "tools.jsonl", TOOLS)) if command == "few" else (tiny,)
+    error = bench(tmp_path, command, *measured, "--train", demos, "--demos", demos, code=2)
     assert error.startswith(f"edgeret-bench: {command} (it needs the module ")
     assert error.endswith("requires extra 'export'. Install it with: pip install 'edgeret[export]'\n")
     assert error.count("\n") == 1

@@ -20,7 +20,6 @@ from edgeret.runtime.runtime import Runtime
 from edgeret.types import Call
 from edgeret_bench.accuracy import next_tool
 from edgeret_bench.accuracy import papers as methods
-from edgeret_bench.accuracy.learning import encode
 from edgeret_export.fitting.decisions import number_decisions
 
 TRAIN = make_demonstrations(6)
@@ -109,7 +108,7 @@ def test_what_was_never_seen_is_ranked_by_how_common_a_label_is(runtime: Runtime
 
 
 def test_the_logistic_head_is_scikit_learns_on_query_and_history(runtime: Runtime) -> None:
-    both = encode(runtime, [*TRAIN, *TEST], 0)
+    both = methods.encode(runtime, [*TRAIN, *TEST], 0)
     queries, table = both.queries, both.decisions
     known = table.select(table.plan < len(TRAIN))
     rows = np.flatnonzero(table.plan >= len(TRAIN))

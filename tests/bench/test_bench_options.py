@@ -10,7 +10,6 @@ from bench_cli import printed, refused, write_demonstrations, write_queries
 from conftest import make_demonstrations
 
 import edgeret
-from edgeret_bench.accuracy import learning
 from edgeret_bench.commands import speed
 from edgeret_bench.speed import latency, scaling, sweeps
 
@@ -74,38 +73,6 @@ def test_batches_are_refused_for_static_shapes_before_anything_is_measured(
 @pytest.mark.parametrize(
     ("option", "value", "expected"),
     [
-        ("--shares", "2", "shares above 0 up to 1"),
-        ("--shares", "0", "shares above 0 up to 1"),
-        ("--shares", "-0.5,1", "shares above 0 up to 1"),
-        ("--shares", ",", "shares above 0 up to 1"),
-        ("--shares", "half", "--shares must be numbers with commas between them, found 'half'"),
-        ("--clusters", "x", "--clusters must be numbers with commas between them, found 'x'"),
-        ("--clusters", "1.5", "--clusters must be numbers"),
-        ("--clusters", "0", "clusters from 1"),
-        ("--clusters", "5,-1", "clusters from 1"),
-        ("--train", "/gone.jsonl", "/gone.jsonl"),
-        ("--seed", "x", "--seed"),
-        pytest.param("--seed", "-1", "seed"),
-        pytest.param(*("--shares", "nan", "shares")),
-    ],
-)
-def test_learning_refuses(
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-    tiny_original: Path,
-    demos: Path,
-    option: str,
-    value: str,
-    expected: str,
-) -> None:
-    monkeypatch.setattr(learning, "fit_graph", never)
-    options = ["--train", demos, "--demos", demos, f"{option}={value}"]
-    assert expected in refused(capsys, "learning", tiny_original, *options)
-
-
-@pytest.mark.parametrize(
-    ("option", "value", "expected"),
-    [
         ("--sizes", "x", "--sizes must be numbers with commas between them, found 'x'"),
         ("--sizes", "20.5", "--sizes must be numbers"),
         ("--sizes", "9", "at least 10 tools"),
@@ -147,7 +114,7 @@ def test_accuracy_refuses(
     assert expected in refused(capsys, command, tiny_original, "--demos", demos, f"{option}={value}")
 
 
-@pytest.mark.parametrize("wrong", [["--batches", "1"], ["--shares", "1"], ["--nonsense"]])
+@pytest.mark.parametrize("wrong", [["--batches", "1"], ["--repeats", "1"], ["--nonsense"]])
 def test_options_of_another_command_are_refused(capsys: pytest.CaptureFixture[str], wrong: list[str]) -> None:
     assert wrong[0] in refused(capsys, "scaling", *wrong)
 

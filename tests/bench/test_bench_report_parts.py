@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 import pytest
+from bench_samples import few_result, stream_result
 
 from edgeret.runtime.options import POLICIES
 from edgeret_bench import FITTED_METHODS, NEXT_TOOL_METHODS, OTHER_METHODS, RETRIEVAL_METHODS
-from edgeret_bench.accuracy import learning
 from edgeret_bench.peers import PEERS
 from edgeret_bench.results.figures import FIRST_STAGES, figures
 from edgeret_bench.results.intervals import interval
 from edgeret_bench.results.methods import METHODS
-from edgeret_bench.results.tables import Table
+from edgeret_bench.results.tables import Table, measured
 from edgeret_bench.results.writing import as_text, cell_text, to_csv, to_markdown
 
 
@@ -26,7 +26,6 @@ def test_every_method_and_peer_that_can_be_measured_is_described() -> None:
         *RETRIEVAL_METHODS,
         *PEERS,
         *POLICIES,
-        *learning.METHODS,
     }
     assert known <= set(METHODS)
 
@@ -108,3 +107,42 @@ def test_a_table_for_a_terminal_has_dashes_for_what_was_not_measured() -> None:
         "",
         "n",
     ]
+
+
+def test_tools_alone_stand_left_of_the_smallest_sample_and_are_called_0() -> None:
+    drawing = figures("n", few_result())[0].drawing
+    assert drawing.layout.xaxis.type == "log"
+    assert drawing.layout.xaxis.ticktext == ("0", "10", "300")
+    for trace in drawing.data:
+        assert tuple(trace.x) == drawing.layout.xaxis.tickvals
+        assert 0 < trace.x[0] < trace.x[1] == 10
+    top1, first, search = drawing.data
+    assert tuple(top1.y) == (0.44, 0.53, 0.75)
+    assert top1.error_y.array == pytest.approx((0.03,) * 3)
+    assert top1.error_y.arrayminus == pytest.approx((0.03,) * 3)
+    assert [trace.name.split(",")[0] for trace in (first, search)] == ["first tool", "first tool"]
+
+
+def test_a_metric_that_no_request_has_is_not_drawn() -> None:
+    result = few_result()
+    for row in result["sizes"].values():
+        row["first_tool_top1"] = row["search_first_tool_top1"] = None
+    assert [len(trace.x) for trace in figures("n", result)[0].drawing.data] == [3, 0, 0]
+    assert "–" in as_text(measured(result))
+
+
+def test_repeats_are_told_in_the_table_of_few() -> None:
+    assert "means of 3 samples" in measured(few_result(3))[0].note
+    assert "means of" not in measured(few_result())[0].note
+
+
+def test_a_stream_ends_at_all_its_plans_and_shows_only_the_tests_it_had() -> None:
+    learned, tested, new = figures("n", stream_result())
+    assert [tuple(trace.x) for trace in learned.drawing.data] == [(10, 30, 40)] * 2
+    assert learned.drawing.data[0].error_y.array[0] == 0  # of ten plans no interval was told
+    assert [trace.name for trace in tested.drawing.data] == ["before", "after"]
+    assert tested.drawing.data[1].y == (0.783, 0.85, 0.806, 0.881)
+    assert tuple(new.drawing.data[0].x) == (0, 1, 3)
+    alone = stream_result(**dict.fromkeys(("before_test", "test", "before_others", "others")))
+    del alone["new_tool"]
+    assert len(figures("n", alone)) == len(measured(alone)) == 1

@@ -10,18 +10,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bench_cli import printed, refused, write_demonstrations
-from conftest import make_demonstrations
+from bench_cli import encode_tiny, printed, refused, write_demonstrations
+from conftest import TOOLS, make_demonstrations, tiny_card
 
+import edgeret_export.build
 from edgeret.errors import CheckFailedError, InputError, MissingExtraError, PlannerError
 from edgeret_bench import suite
-from edgeret_bench.accuracy import learning
+from edgeret_bench.accuracy import few
 from edgeret_bench.cli import main, make_parser
+from edgeret_bench.commands import learning
 from edgeret_bench.peers import measure
 from edgeret_bench.results.files import read_result
 from edgeret_bench.speed import latency, scaling, sweeps
 
-ALL = ["next-tool", "plan", "peers", "latency", "scaling", "methods", "learning"]
+ALL = ["next-tool", "plan", "peers", "latency", "scaling", "methods", "few"]
 COLD = ("load_ms", "rss_mb", "rss_after_answer_mb", "peak_rss_mb")
 
 
@@ -47,8 +49,9 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
         (scaling, "TOOLS", (10, 20)),
         *((scaling, name, (6, 12)) for name in ("CLUSTERS", "HISTORIES")),
         (scaling, "run", partial(scaling.run, labels=(8,))),
-        (learning, "SHARES", (0.5, 1.0)),
-        (learning, "CLUSTERS", (2,)),
+        (few, "SIZES", (3, 7)),
+        (edgeret_export.build, "encode", encode_tiny),
+        (learning, "find_card", {"tiny": tiny_card()}.__getitem__),
         (measure, "run", bounded(measure.run, min_queries=8)),
         (measure, "PEERS", ("graph-tool-call",)),
         (measure, "PeerProcess", absent),
@@ -67,7 +70,8 @@ def demos(tmp_path: Path) -> Path:
 
 def run(target: Path, demos: Path, benchmark: Callable[[Sequence[str]], Mapping[str, Any]], **more: Any) -> Any:
     parts = suite.choose(more.get("only", ()), more.get("skip", ()), "train" in more)
-    return suite.run("bundle", make_demonstrations(1), str(demos), more.get("train"), target, benchmark, parts)
+    subject = suite.Subject("bundle", TOOLS, "tiny", make_demonstrations(1), str(demos), more.get("train"))
+    return suite.run(subject, target, benchmark, parts)
 
 
 def benchmark(argv: Sequence[str]) -> Mapping[str, Any]:
@@ -87,7 +91,8 @@ def test_everything_is_measured_and_reported(
     assert (found["ok"], found["unavailable"]) == (True, {})
     assert list(found["seconds"]) == ALL
     assert found["results"] == [str(target / f"{name}.json") for name in ALL]
-    assert {file.name for file in target.iterdir()} == {*(f"{n}.json" for n in ALL), "queries.jsonl", "report.html"}
+    beside = ("queries.jsonl", "tools.jsonl", "report.html")
+    assert {file.name for file in target.iterdir()} == {*(f"{n}.json" for n in ALL), *beside}
     results = {name: read_result(target / f"{name}.json") for name in ALL}
     assert {name: result["kind"] for name, result in results.items()} == {name: name for name in ALL}
     for name, result in results.items():
@@ -167,7 +172,7 @@ def test_without_any_result_there_is_no_report_and_the_suite_fails(demos: Path, 
 
     found = run(tmp_path / "out", demos, never)
     assert (found["ok"], found["results"], "report" in found) == (False, [], False)
-    assert list(found["unavailable"]) == ALL[:-2]  # methods and learning need what it was trained on
+    assert list(found["unavailable"]) == ALL[:-2]  # methods and few need what it was trained on
     assert not (tmp_path / "out" / "report.html").exists()
 
 
@@ -219,8 +224,8 @@ def test_parts_are_skipped_or_chosen(demos: Path, tmp_path: Path) -> None:
     assert [argv[0] for argv in ran] == ["next-tool", "plan", "latency", "scaling"]
     assert "--sweep-threads" not in ran[2]
     ran.clear()
-    run(tmp_path / "out", demos, note, only=["sweeps", "learning"], train="t.jsonl")
-    assert [argv[0] for argv in ran] == ["latency", "learning"]
+    run(tmp_path / "out", demos, note, only=["sweeps", "few"], train="t.jsonl")
+    assert [argv[0] for argv in ran] == ["latency", "few"]
     assert "--sweep-threads" in ran[0]
     ran.clear()
     run(tmp_path / "out", demos, note, skip=["latency"])
@@ -232,7 +237,7 @@ def test_parts_are_skipped_or_chosen(demos: Path, tmp_path: Path) -> None:
     [
         (["--skip", "peer"], "unknown part 'peer' of the suite; choose among: next-tool, plan, peers, latency, sweeps"),
         (["--only", "speed"], "unknown part 'speed'"),
-        (["--only", "learning"], "needs --train"),
+        (["--only", "few"], "needs --train"),
         (["--only", "plan", "--skip", "plan"], "leave no part"),
     ],
 )

@@ -22,15 +22,16 @@ from edgeret.cli.progress import say, track
 from edgeret.errors import InputError
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret.runtime.runtime import Runtime
-from edgeret_bench.accuracy.learning import encode, repeated_queries, score_graph
+from edgeret.scoring.graph import Graph
 from edgeret_bench.accuracy.next_tool import by_length, samples
 from edgeret_bench.accuracy.plain_head import fit_plain, history_text
+from edgeret_bench.accuracy.walk import repeated_queries
 from edgeret_bench.metrics import mean, next_tool_metrics, rank
-from edgeret_export.fitting.crossfit import clusters_for, predict_head
+from edgeret_export.fitting.crossfit import clusters_for, predict_graph, predict_head
 from edgeret_export.fitting.decisions import Decisions
 from edgeret_export.fitting.graph import fit_graph
 from edgeret_export.fitting.head import fit_factored, history_features
-from edgeret_export.fitting.training_set import TrainingSet
+from edgeret_export.fitting.training_set import TrainingSet, training_set
 from edgeret_export.recipe import recipe_of
 
 PAPER_ORDER, PAPER_CLUSTERS = 3, 100
@@ -92,6 +93,15 @@ def run(
     }
 
 
+def encode(runtime: Runtime, demonstrations: Sequence[Demonstration], seed: int) -> TrainingSet:
+    """What heads are fitted on, from the bundle's encoder and tool vectors."""
+    components = runtime.components
+    shown = track(demonstrations, "encoding", len(demonstrations))
+    vectors = np.stack([components.encoder.encode_query(d.query)[0] for d in shown])
+    tools = [components.tools[name] for name in components.index.names]
+    return training_set(demonstrations, tools, vectors, components.index.vectors, seed)
+
+
 def _score(runtime: Runtime, split: Split) -> dict[str, Scores]:
     """Fits every method and scores the labels at the test steps, each (rows, labels)."""
     recipe = recipe_of(runtime.manifest.info, str(runtime.path))
@@ -105,7 +115,8 @@ def _score(runtime: Runtime, split: Split) -> dict[str, Scores]:
     converged = fit_plain(written.decisions, taught, seed)
     say("fitting graph and factored head")
     head = predict_head(fit_factored(train, recipe.head_options), test)
-    walked = score_graph(runtime, fit_graph(train, clusters_for(split.n_train), recipe.order), test)
+    tables = fit_graph(train, clusters_for(split.n_train), recipe.order)
+    walked = predict_graph(Graph(tables, runtime.components.graph.options), test)[0]
     everywhere = np.zeros(len(split.both.demonstrations), np.intp)
     return {
         "random": np.random.default_rng(seed).random(head.shape),

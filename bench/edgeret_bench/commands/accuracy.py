@@ -1,4 +1,4 @@
-"""Accuracy: next function, whole plans, learning curves, tool search."""
+"""Accuracy: next function, whole plans, the papers' methods, tool search."""
 
 from __future__ import annotations
 
@@ -15,18 +15,15 @@ from edgeret.inputs.tools import read_tools
 from edgeret.planner.prompts import MASKINGS
 from edgeret.runtime.options import POLICIES
 from edgeret_bench import NEXT_TOOL_METHODS, OTHER_METHODS, RETRIEVAL_METHODS
-from edgeret_bench.commands.common import add_benchmark, names, numbers, seed, some
+from edgeret_bench.commands.common import FITTING, add_benchmark, names, seed, some
 from edgeret_export.sources.cards import DEFAULT_ENCODER, find_card
-
-FITTING = "export"
-"""The extra of what fits heads and exports encoders."""
 
 
 def add_commands(commands: Any) -> None:
-    """Adds next-tool, plan, learning, methods and retrieval."""
+    """Adds next-tool, plan, methods and retrieval."""
     _add_next_tool(commands)
     _add_plan(commands)
-    _add_fitted(commands)
+    _add_methods(commands)
     _add_retrieval(commands)
 
 
@@ -72,18 +69,7 @@ def _add_plan(commands: Any) -> None:
     add_runtime_options(plan)
 
 
-def _add_fitted(commands: Any) -> None:
-    """The two that fit heads anew, with the build host's libraries."""
-    curve = add_benchmark(
-        commands,
-        "learning",
-        "Accuracy by the number of demonstrations and of clusters, heads fitted anew for each.",
-        _learning,
-        bundle=True,
-        extra=FITTING,
-    )
-    curve.add_argument("--shares", metavar="a,b", help="of the training plans (default: 0.05,0.1,0.25,0.5,1)")
-    curve.add_argument("--clusters", metavar="a,b", help="of a k-means run (default: 1,5,20,50,100,250)")
+def _add_methods(commands: Any) -> None:
     compared = add_benchmark(
         commands,
         "methods",
@@ -92,11 +78,10 @@ def _add_fitted(commands: Any) -> None:
         bundle=True,
         extra=FITTING,
     )
-    for parser in (curve, compared):
-        parser.add_argument("--train", required=True, metavar="D", help="demonstrations to learn from: JSONL")
-        parser.add_argument("--demos", required=True, metavar="D", help="demonstrations to test on: JSONL")
-        parser.add_argument("--seed", type=seed, default=0, metavar="N", help="default: %(default)s")
-        add_runtime_options(parser)
+    compared.add_argument("--train", required=True, metavar="D", help="demonstrations to learn from: JSONL")
+    compared.add_argument("--demos", required=True, metavar="D", help="demonstrations to test on: JSONL")
+    compared.add_argument("--seed", type=seed, default=0, metavar="N", help="default: %(default)s")
+    add_runtime_options(compared)
 
 
 def _add_retrieval(commands: Any) -> None:
@@ -139,17 +124,6 @@ def _plan(arguments: argparse.Namespace) -> Mapping[str, Any]:
     runtime = load_runtime(arguments)
     demonstrations = read_demonstrations(arguments.demos, runtime.tools)
     return {"bundle_hash": runtime.manifest.content_hash, **plan.run(runtime, demonstrations, options)}
-
-
-def _learning(arguments: argparse.Namespace) -> Mapping[str, Any]:
-    from edgeret_bench.accuracy import learning
-
-    shares = numbers(arguments.shares, float, "--shares") if arguments.shares else learning.SHARES
-    clusters = numbers(arguments.clusters, int, "--clusters") if arguments.clusters else learning.CLUSTERS
-    runtime = load_runtime(arguments)
-    train, test = (read_demonstrations(path, runtime.tools) for path in (arguments.train, arguments.demos))
-    result = learning.run(runtime, train, test, shares, clusters, arguments.seed)
-    return {"bundle_hash": runtime.manifest.content_hash, **result}
 
 
 def _methods(arguments: argparse.Namespace) -> Mapping[str, Any]:

@@ -12,6 +12,9 @@ from edgeret.errors import InputError, MissingExtraError
 from edgeret_bench.results.files import stamp, write_result
 from edgeret_bench.results.writing import printed
 
+FITTING = "export"
+"""The extra of what fits heads and exports encoders."""
+
 
 def add_benchmark(
     commands: Any,

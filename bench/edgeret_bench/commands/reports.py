@@ -35,7 +35,7 @@ def add_commands(commands: Any) -> None:
         True,
     )
     suite.add_argument("--demos", required=True, metavar="D", help="demonstrations: JSONL; not those of the build")
-    suite.add_argument("--train", metavar="D", help="those of the build, for learning curves")
+    suite.add_argument("--train", metavar="D", help="those of the build, for methods and few")
     suite.add_argument(
         "-o",
         "--output",
@@ -88,7 +88,9 @@ def _print_report(result: Mapping[str, Any]) -> str:
 
 def _suite(parsers: Mapping[str, argparse.ArgumentParser], arguments: argparse.Namespace) -> Mapping[str, Any]:
     """`parsers` are those of all commands, by name."""
+    from edgeret.bundle import roles
     from edgeret.bundle.reader import open_bundle
+    from edgeret.fields import get
     from edgeret.inputs.demonstrations import read_demonstrations
     from edgeret.runtime.tool_set import load_tools
     from edgeret_bench import suite
@@ -100,13 +102,20 @@ def _suite(parsers: Mapping[str, argparse.ArgumentParser], arguments: argparse.N
         return result
 
     parts = suite.choose(names(arguments.only), names(arguments.skip), arguments.train is not None)
-    tools = load_tools(open_bundle(arguments.bundle))
+    bundle = open_bundle(arguments.bundle)
+    tools, encoder = load_tools(bundle), get(bundle.manifest.info, roles.INFO_ENCODER, dict, str(bundle.path))
     demonstrations = read_demonstrations(arguments.demos, tools)
     if arguments.train is not None:
         read_demonstrations(arguments.train, tools)  # better refused now than after the other benchmarks
-    return suite.run(
-        arguments.bundle, demonstrations, arguments.demos, arguments.train, Path(arguments.output), benchmark, parts
+    subject = suite.Subject(
+        arguments.bundle,
+        list(tools.values()),
+        get(encoder, "card", str, str(bundle.path)),
+        demonstrations,
+        arguments.demos,
+        arguments.train,
     )
+    return suite.run(subject, Path(arguments.output), benchmark, parts)
 
 
 def _print_suite(result: Mapping[str, Any]) -> str:

@@ -271,15 +271,72 @@ def _scaling(result: Result) -> list[Figure]:
     ]
 
 
-def _learning(result: Result) -> list[Figure]:
-    texts = {
-        "demonstrations": "Top-1 on held-out plans, every method fitted anew for each point.",
-        "clusters": "Top-1 on held-out plans, the graph fitted anew for each point; the head knows no clusters.",
+def _sure(values: Sequence[float], spans: Sequence[Sequence[float] | None]) -> dict[str, Any]:
+    """Error bars from intervals; none where there were too few plans for one."""
+    known = [(value, value) if span is None else span for value, span in zip(values, spans, strict=True)]
+    return {
+        "array": [high - value for value, (_, high) in zip(values, known, strict=True)],
+        "arrayminus": [value - low for value, (low, _) in zip(values, known, strict=True)],
     }
-    found = []
-    for x, text in texts.items():
-        rows = [{k: v for k, v in row.items() if k == x or isinstance(v, float)} for row in result[f"by_{x}"]]
-        found.append(Figure(f"accuracy by {x}", text, _curves(rows, x, x, "top-1")))
+
+
+def _curve(rows: Mapping[float, Mapping[str, Any]], keys: Mapping[str, str]) -> Any:
+    """A line with error bars for each of `keys` (in the rows, which are by x, to its name), where it was measured."""
+    drawing = go.Figure()
+    for i, (key, name) in enumerate(keys.items()):
+        found = {x: row for x, row in rows.items() if row[key] is not None}
+        values = [row[key] for row in found.values()]
+        bars = _sure(values, [row["intervals"][key] for row in found.values()])
+        look = {"mode": "lines+markers", "marker": _marker(i), "line_dash": _dash(i)}
+        drawing.add_scatter(x=list(found), y=values, name=name, error_y=bars, **look)
+    return drawing
+
+
+def _few(result: Result) -> list[Figure]:
+    names = {
+        "top1": "all decisions",
+        "first_tool_top1": "first tool, edgeret's decision",
+        "search_first_tool_top1": "first tool, description search",
+    }
+    sizes = {int(size): row for size, row in result["sizes"].items()}
+    # A logarithmic axis has no 0: that stands half a decade left of the smallest sample.
+    zero = min((size for size in sizes if size), default=1) / 3
+    drawing = _axes(_curve({n or zero: row for n, row in sizes.items()}, names), "demonstrations", "top-1", log_x=True)
+    drawing.update_xaxes(tickvals=[n or zero for n in sizes], ticktext=[str(n) for n in sizes])
+    caption = (
+        "Top-1 on the same held-out plans, after builds on so many demonstrations; 0 is the tools alone. First tool: "
+        "whether the best tool of the first decision is right, of requests that need one. Bars: 95 % intervals."
+    )
+    return [Figure("accuracy by demonstrations", caption, drawing)]
+
+
+def _stream(result: Result) -> list[Figure]:
+    cumulative = result["cumulative"]
+    rows = {int(n): row for n, row in cumulative.items() if n != "all"} | {result["n_plans"]: cumulative["all"]}
+    so_far = _axes(_curve(rows, {"top1": "top-1", "mrr": "MRR"}), "plans learned", "mean so far", log_x=True)
+    so_far.update_xaxes(tickvals=list(rows), ticktext=[str(n) for n in rows])
+    caption = "Mean over all decisions so far, each made before its plan was learned. Bars: 95 % intervals."
+    found = [Figure("accuracy while learning", caption, so_far)]
+    tests = [name for name in ("test", "others") if result[name] is not None]
+    if tests:
+        bars = go.Figure()
+        places = [f"{name}, {what}" for name in tests for what in ("top-1", "MRR")]
+        for i, (when, prefix) in enumerate((("before", "before_"), ("after", ""))):
+            picked = [(result[prefix + name], key) for name in tests for key in ("top1", "mrr")]
+            values = [row[key] for row, key in picked]
+            sure = _sure(values, [row["intervals"][key] for row, key in picked])
+            bars.add_bar(x=places, y=values, name=when, marker_color=COLOURS[i], error_y=sure)
+        bars.update_xaxes(type="category")
+        text = "Accuracy on plans that were never learned, before and after learning the others. Bars: 95 % intervals."
+        found.append(Figure("before and after learning", text, _axes(bars, "", "score")))
+    if new := result.get("new_tool"):
+        after = new["after"]
+        keys = {"top1": "top-1", "recall@5": "recall@5", "others_top1": "top-1 of other decisions"}
+        lines = _lines({text: ([int(n) for n in after], [r[k] for r in after.values()]) for k, text in keys.items()})
+        text = "How well the tool is found where it is right, and all other decisions, by demonstrations learned of it."
+        lines.update_xaxes(tickvals=[int(n) for n in after])
+        drawing = _axes(lines, "demonstrations of the tool", "share of decisions")
+        found.append(Figure(f"new tool {new['tool']}", text, drawing))
     return found
 
 
@@ -303,7 +360,8 @@ _BY_KIND: Mapping[str, Callable[[Result], list[Figure]]] = {
     "latency": _latency,
     "plan": _plan,
     "scaling": _scaling,
-    "learning": _learning,
+    "few": _few,
+    "stream": _stream,
     "retrieval": _retrieval,
     "peers": _peers,
 }

@@ -23,7 +23,8 @@ SCHEMA, VERSION = "edgeret-result", 1
 KINDS = (
     "next-tool",
     "plan",
-    "learning",
+    "few",
+    "stream",
     "methods",
     "retrieval",
     "latency",
@@ -31,7 +32,7 @@ KINDS = (
     "peers",
     "stats",
 )
-_INPUTS = ("queries", "demos", "train", "tools")
+_INPUTS = ("queries", "demos", "train", "tools", "stream", "test", "others")
 """Arguments that name files which a result rests on."""
 _NOT_OPTIONS = frozenset({"handler", "printer", "json", "output", "bundle", "argv", *_INPUTS})
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from edgeret_bench.results.compare import BUSY
 from edgeret_bench.results.files import others_share
-from edgeret_bench.results.intervals import interval_text
+from edgeret_bench.results.intervals import interval_text, span_text
 from edgeret_bench.results.tables import SURE, Table
 
 Results = Sequence[tuple[str, Mapping[str, Any]]]
@@ -45,6 +45,14 @@ def _figures(result: Mapping[str, Any]) -> Iterator[Figure]:
         yield from _times(result)
     if kind in ("next-tool", "methods") and "fused" in result["methods"]:
         yield "top-1, fused", result["methods"]["fused"]["top1"], interval_text(result, "fused top1")
+    if kind == "few":
+        for size in dict.fromkeys((next(iter(result["sizes"])), next(reversed(result["sizes"])))):
+            row = result["sizes"][size]
+            yield f"top-1, {size} demonstrations", row["top1"], span_text(row["intervals"]["top1"])
+    if kind == "stream":
+        row = result["cumulative"]["all"]
+        yield "top-1 while learning", row["top1"], span_text(row["intervals"]["top1"])
+        yield "to predict and learn a plan p50, µs", result["update_us"]["p50"], None
     if kind == "plan":
         for policy in ("heads", "auto"):
             if policy in result["methods"]:

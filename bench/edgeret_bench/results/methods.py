@@ -41,13 +41,9 @@ METHODS: Mapping[str, str] = {
 def methods_table(results: Sequence[tuple[str, Mapping[str, Any]]]) -> Table:
     """The methods that occur in the results, in the order above."""
     found = {
-        str(name).partition("/")[0] for _, result in results for name in (*result.get("methods", ()), *_others(result))
+        str(name).partition("/")[0]
+        for _, result in results
+        for name in (*result.get("methods", ()), *result.get("systems", ()))
     }
     rows = [[name, what] for name, what in METHODS.items() if name in found]
     return Table("what the methods are", ("method", "what it does"), rows)
-
-
-def _others(result: Mapping[str, Any]) -> Sequence[str]:
-    """Names of systems, and of the columns of learning curves."""
-    curves = result.get("by_demonstrations") or [{}]
-    return [*result.get("systems", ()), *curves[0]]

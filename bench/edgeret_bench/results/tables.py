@@ -10,11 +10,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from edgeret_bench.results.files import others_share
-from edgeret_bench.results.intervals import interval_text
+from edgeret_bench.results.intervals import interval_text, span_text
 
 QUANTILES = ("p50", "p90", "p99", "max")
 SURE = "95 %"
 """Head of the columns that hold confidence intervals."""
+TESTS = ("before_test", "test", "before_others", "others")
+"""Keys of a stream's tests, which may be null."""
 Result = Mapping[str, Any]
 
 
@@ -178,12 +180,57 @@ def _rows(result: Result, key: str, title: str, note: str = "") -> Table:
     return Table(title, list(rows[0]), body, note)
 
 
-def _learning(result: Result) -> list[Table]:
-    note = f"{result['n_steps']} decisions of {result['n_plans']} plans"
-    return [
-        _rows(result, "by_demonstrations", "top-1 by demonstrations", note),
-        _rows(result, "by_clusters", "top-1 by clusters"),
+def _few(result: Result) -> list[Table]:
+    header = ("demonstrations", "top1", f"top1 {SURE}", "mrr", "first tool", f"first {SURE}", "by search", "ece")
+    rows = [
+        [
+            size,
+            row["top1"],
+            span_text(row["intervals"]["top1"]),
+            row["mrr"],
+            row["first_tool_top1"],
+            span_text(row["intervals"]["first_tool_top1"]),
+            row["search_first_tool_top1"],
+            row["ece"],
+        ]
+        for size, row in result["sizes"].items()
     ]
+    repeats = result["repeats"]
+    notes = (
+        f"{result['n_steps']} decisions of {result['n_plans']} plans; first tool, also by description search: of "
+        f"{result['n_fitting']} requests that need one",
+        f"means of {repeats} samples of every size" if repeats > 1 else "",
+        f"{result['repeated_queries']} test queries are among those to build on" if result["repeated_queries"] else "",
+    )
+    return [Table("accuracy by demonstrations", header, rows, _lines(*notes))]
+
+
+def _stream(result: Result) -> list[Table]:
+    header = ("what", "top1", f"top1 {SURE}", "mrr", f"mrr {SURE}")
+    learned = {f"first {name} plans": row for name, row in result["cumulative"].items() if name != "all"}
+    learned |= {"all plans": result["cumulative"]["all"]}
+    tested = {name.replace("_", " "): result[name] for name in TESTS if result[name] is not None}
+    micros = result["update_us"]
+    notes = (
+        f"{result['n_steps']} decisions of {result['n_plans']} plans, each predicted before it was learned",
+        f"µs to predict and learn a plan, without encoding: p50 {micros['p50']:.0f}, p99 {micros['p99']:.0f}",
+        f"learned {result['learned_mb']:.3f} MB",
+    )
+    found = [Table("accuracy while learning", header, [_sure(*item) for item in learned.items()], _lines(*notes))]
+    if tested:
+        rows = [_sure(*item) for item in tested.items()]
+        found.append(Table("before and after learning", header, rows, "nothing was learned from these plans"))
+    if new := result.get("new_tool"):
+        keys = ("top1", "recall@5", "others_top1")
+        rows = [[number, *(row[key] for key in keys)] for number, row in new["after"].items()]
+        note = "the bundle was built with demonstrations of it" if new["known_before"] else ""
+        found.append(Table(f"new tool {new['tool']}", ("demonstrations", *keys), rows, note))
+    return found
+
+
+def _sure(name: str, row: Mapping[str, Any]) -> list[Any]:
+    """A row of top-1 and MRR with their intervals."""
+    return [name, *(cell for key in ("top1", "mrr") for cell in (row[key], span_text(row["intervals"][key])))]
 
 
 def _scaling(result: Result) -> list[Table]:
@@ -256,7 +303,8 @@ _BY_KIND: Mapping[str, Callable[[Result], list[Table]]] = {
     "retrieval": _methods,
     "plan": _plan,
     "latency": _latency,
-    "learning": _learning,
+    "few": _few,
+    "stream": _stream,
     "scaling": _scaling,
     "peers": _peers,
     "stats": _stats,
