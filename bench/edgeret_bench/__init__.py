@@ -4,7 +4,7 @@ from edgeret import telemetry
 
 telemetry.disable("HF_HUB_DISABLE_TELEMETRY", "DO_NOT_TRACK")
 
-NEXT_TOOL_METHODS = ("random", "dr", "dtdr-c", "dtdr-l-factored", "fused")
+NEXT_TOOL_METHODS = ("random", "dr", "dtdr-c", "dtdr-l-factored", "prior", "fused")
 FITTED_METHODS = ("lr", "dtdr-l")
 """The papers' own heads, which no bundle carries: `edgeret-bench methods` fits them anew."""
 OTHER_METHODS = ("similarity", "bm25", "tool-graph", "less-is-more")

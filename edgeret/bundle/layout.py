@@ -33,6 +33,7 @@ MAX_ROLE_BYTES: Mapping[str, int] = {
     roles.HNSW: 512 << 20,
     roles.GRAPH: 256 << 20,
     roles.HEAD: 256 << 20,
+    roles.MEMORY: 64 << 20,
     roles.EXEMPLARS: 4 << 20,
     roles.PLANNER: MAX_FILE_BYTES,
 }

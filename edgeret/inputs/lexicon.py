@@ -1,5 +1,5 @@
-"""What tools' names, descriptions and parameters say in words: which of them a request shares, and which tool gives what
-another one takes. Knows nothing of vectors and decisions.
+"""What tools' names, descriptions and parameters say in words: which of them a request shares, and which tool gives
+what another one takes. Knows nothing of vectors and decisions.
 """
 
 from __future__ import annotations
@@ -99,10 +99,10 @@ class Lexicon:
         self._rarity = np.array([math.log1p(n / max(1, count)) for count in counted.values()], np.float32)
         self._tables = {field: _Postings(self._number, [getattr(t, field) for t in tools]) for field in FIELDS}
         totals = {field: table.total(self._rarity, n) for field, table in self._tables.items()}
-        self._per_name = np.float32(1) / np.maximum(totals["name"], np.float32(1e-6))
-        self._per_parameters = np.float32(1) / np.maximum(totals["parameters"], np.float32(1e-6))
+        self._per_name = _inverse(totals["name"])
+        self._per_parameters = _inverse(totals["parameters"])
         # Long descriptions share words with everything; the root keeps them from winning by length.
-        self._per_text = np.float32(0.25) / np.sqrt(np.maximum(totals["text"], np.float32(1e-6)))
+        self._per_text = np.float32(0.25) * np.sqrt(_inverse(totals["text"]))
         self._named: dict[frozenset[str], list[int]] = {}
         for position, tool in enumerate(tools):
             self._named.setdefault(tool.name, []).append(position)
@@ -173,6 +173,10 @@ def tool_flow(tools: Sequence[ToolWords], names: Sequence[str]) -> Flow:
     pairs = [*sorted(named), *sorted(keyed)]
     takers, producers = zip(*pairs, strict=True) if pairs else ((), ())
     return Flow(np.array(takers, np.intp), np.array(producers, np.intp), np.arange(len(pairs)) < len(named))
+
+
+def _inverse(totals: NDArray[np.float32]) -> NDArray[np.float32]:
+    return np.reciprocal(np.maximum(totals, np.float32(1e-6)), dtype=np.float32)
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:

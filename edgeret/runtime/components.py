@@ -36,7 +36,8 @@ class Components:
     """Everything that a bundle holds for deciding. Immutable and thread-safe; to vary one, make others with
     `dataclasses.replace` and a `Runtime` of them.
 
-    `tools` are in the index's order. Without demonstrations there are no `graph` and no `head`. `forked` says in which process they were loaded (see `edgeret.host.forks`).
+    `tools` are in the index's order. Without demonstrations there are no `graph` and no `head`. `forked` says in which
+    process they were loaded (see `edgeret.host.forks`).
     """
 
     path: Path

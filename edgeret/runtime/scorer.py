@@ -26,7 +26,7 @@ from edgeret.stopwatch import Stopwatch
 from edgeret.types import END, SEGMENTS, Call, Candidate, Tool
 
 UNSEEN_HITS = 64
-"""Tools without demonstrations that a query competes with, when an HNSW graph finds them; and as many by their words."""
+"""Tools without demonstrations that a query competes with, where an HNSW graph finds them; and as many by words."""
 CROWD = 16
 """Candidates for each one listed from which on selecting those listed is faster than sorting all."""
 _NOWHERE = -1
@@ -197,6 +197,18 @@ class Request:
         made = [self._position.get(call.tool, _NOWHERE) for call in calls]
         return self._reading.log_probabilities(made, self._allowed)
 
+    def head_scores(self, history: History) -> NDArray[np.float32]:
+        """Log-probabilities of the head alone, of the labels (labels,) or of all `names` where it rests on the prior at
+        every step; for whoever measures it. Raises InputError for a bundle from tools alone."""
+        head = self._components.head
+        if head is None:
+            raise InputError("this bundle was built from tools alone and has no head; build one with demonstrations")
+        logits = head.logits(self._query_logits, history.numbers)
+        if not head.prior_steps:
+            return log_softmax(logits)
+        prior = self.prior_scores(history.calls)
+        return log_softmax(head.beside(logits, prior, prior + self._popularity()))
+
     def scores(self, history: History, watch: Stopwatch) -> NDArray[np.float32]:
         """Everything fused: log-probabilities of `names` up to a constant, float32, before any calibration. The graph
         is walked here, and nowhere else."""
@@ -219,8 +231,7 @@ class Request:
         popular = prior + self._popularity()
         full = log_softmax(head.beside(logits, prior, popular))
         watch.lap("head")
-        logs = calibration.fuse_all(full, walked, self._recalled(history, popular))
-        return logs
+        return calibration.fuse_all(full, walked, self._recalled(history, popular))
 
     def _recalled(self, history: History, popular: NDArray[np.float32]) -> NDArray[np.float32] | None:
         """What stored steps say, log-probabilities of `names`, float32; None without a memory."""

@@ -4,6 +4,7 @@ text."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -82,5 +83,5 @@ def load_memory(bundle: Bundle, labels: int) -> Episodes | None:
     )
     if not sound:
         raise BundleError(f"{where}: its tables contradict each other; build the bundle again")
-    plans = [calls[start:stop].tolist() for start, stop in zip(starts[:-1], starts[1:], strict=True)]
+    plans = [calls[start:stop].tolist() for start, stop in pairwise(starts.tolist())]
     return Episodes(vectors, plans, labels)

@@ -36,11 +36,12 @@ _COVERED = 1e-6
 class ToolWeights:
     """What each piece of evidence for a tool weighs; cosines count ten times.
 
-    Words shared with the request: `name`, `parameters`, `coverage` (of the request by the tool's text), `text`. Cosines:
-    `window` (the best few words of the request), `clause` (the best clause), `next_clause` (the one behind that of the
-    last call), `third` (the part of the request that is due, less the others), `later` (the best words behind those of
-    the last call), `related` (to the last tool, both centred). Flow: a giver `was_called`, is `still_needed`, or gives
-    to what the request wants (`gives`); of mentioned givers, and `key_…` of those that only share a key's words.
+    Words shared with the request: `name`, `parameters`, `coverage` (of the request by the tool's text), `text`.
+    Cosines: `window` (the best few words of the request), `clause` (the best clause), `next_clause` (the one behind
+    that of the last call), `third` (the part of the request that is due, less the others), `later` (the best words
+    behind those of the last call), `related` (to the last tool, both centred). Flow: a giver `was_called`, is
+    `still_needed`, or gives to what the request wants (`gives`); of mentioned givers, and `key_…` of those that only
+    share a key's words.
     """
 
     name: float
@@ -206,8 +207,8 @@ class _Pairs:
 class Reading:
     """One request. Immutable.
 
-    `static` is the part of the scores that no call changes, float32 (n,), 0 at `<end>`. `cosines` are those of the whole
-    request and its thirds to every tool, float32 (1 + SEGMENTS, n).
+    `static` is the part of the scores that no call changes, float32 (n,), 0 at `<end>`. `cosines` are those of the
+    whole request and its thirds to every tool, float32 (1 + SEGMENTS, n).
     """
 
     def __init__(self, prior: Prior, evidence: Evidence) -> None:

@@ -48,8 +48,8 @@ class Source:
 
 
 def read_source(told: str, leave_out: Sequence[str] = ()) -> Source:
-    """A source from `[NAME=]FOLDER` or `[NAME=]TOOLS:PLANS`; plans whose ids begin with one of `leave_out` are left out,
-    and the calls of plans that list only `tools` are these, in order. Raises InputError."""
+    """A source from `[NAME=]FOLDER` or `[NAME=]TOOLS:PLANS`; plans whose ids begin with one of `leave_out` are left
+    out, and the calls of plans that list only `tools` are these, in order. Raises InputError."""
     name, _, place = told.rpartition("=")
     tools_file, _, plans_file = place.partition(":")
     if not plans_file:
@@ -86,10 +86,8 @@ def make_card(
         exported.model, exported.tokenizer, exported.spec, choose(("cpu",), False, {}), available_cpus()
     )
     parts = [part for source in sources for part in cut(source, seed)]
-    encoded = {
-        query: encoder.encode_query(query)
-        for query in track(sorted({d.query for part in parts for d in part.demonstrations}), "encoding", None)
-    }
+    asked = sorted({d.query for part in parts for d in part.demonstrations})
+    encoded = {query: encoder.encode_query(query) for query in track(asked, "encoding", len(asked))}
     say("fitting on all sources but one, in turn")
     sets = [_arranged(part, parts, encoded, encoder, tool_form, seed) for part in parts]
     figures = leave_one_out(sets)

@@ -15,8 +15,8 @@ from conftest import EXAMPLE, TOOLS, tiny_exported
 from edgeret.encoders.onnx import OnnxEncoder
 from edgeret.encoders.providers import choose
 from edgeret.errors import InputError
+from edgeret.inputs.clauses import split_clauses
 from edgeret.inputs.query import RetrievalQuery
-from edgeret.strategies.clauses import split_clauses
 from edgeret.types import Tool
 from edgeret_bench.accuracy import retrieval
 

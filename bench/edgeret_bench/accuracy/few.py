@@ -17,14 +17,16 @@ from numpy.typing import NDArray
 import edgeret
 from edgeret.bundle.writer import writing
 from edgeret.cli.progress import say, track
+from edgeret.encoders.base import EncodedQuery
 from edgeret.errors import InputError
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret.runtime.runtime import Runtime
 from edgeret.runtime.task import Task
-from edgeret.types import END, SEGMENTS, Decision
+from edgeret.types import END, Decision
 from edgeret_bench.accuracy.walk import Ranked, averages, ranked, repeated_queries, score, walk
 from edgeret_bench.results.files import order_of, rounded
 from edgeret_export.build import Encoded, assemble
+from edgeret_export.encoders.gate import start
 from edgeret_export.fitting.reliability import expected_calibration_error
 from edgeret_export.fitting.training_set import training_set
 from edgeret_export.recipe import Recipe
@@ -71,7 +73,9 @@ def run(
     `repeats` every size is measured on so many samples and averaged. Raises InputError as `check` does.
     """
     check(sizes, repeats)
-    train = encoded.training.demonstrations
+    train = () if encoded.training is None else encoded.training.demonstrations
+    encoder = start(encoded.exported)
+    queries = [encoder.encode_query(demonstration.query) for demonstration in train]
     chosen = sorted({min(size, len(train)) for size in sizes})
     if max(sizes) > len(train):
         say(f"{len(train)} demonstrations are all there are: sizes above are measured with {len(train)}")
@@ -82,7 +86,9 @@ def run(
     for size in chosen:
         # None and all of the demonstrations are the same sample however often it is drawn.
         drawn = [np.sort(order[:size]) for order in (orders if 0 < size < len(train) else orders[:1])]
-        found = [_build_and_measure(card, recipe, part(encoded, sample, recipe.seed), test) for sample in drawn]
+        found = [
+            _build_and_measure(card, recipe, part(encoded, queries, sample, recipe.seed), test) for sample in drawn
+        ]
         rows[str(size)], steps = _row(found)
         series |= {f"{size} {key}": [step[key] for step in steps] for key in ("top1", "mrr")}
         say(_told(size, rows[str(size)]))
@@ -105,14 +111,14 @@ def run(
     }
 
 
-def part(encoded: Encoded, chosen: NDArray[np.intp], seed: int) -> Encoded:
-    """The same with these demonstrations alone, none of them encoded again."""
-    training = encoded.training
-    vectors = np.zeros((len(chosen), 1 + SEGMENTS, encoded.tool_vectors.shape[1]), np.float32)
-    for row, plan in enumerate(chosen.tolist()):
-        vectors[row] = training.queries.parts(plan)
-    kept = [training.demonstrations[plan] for plan in chosen.tolist()]
-    return replace(encoded, training=training_set(kept, training.tools, vectors, encoded.tool_vectors, seed))
+def part(encoded: Encoded, queries: Sequence[EncodedQuery], chosen: NDArray[np.intp], seed: int) -> Encoded:
+    """The same with these demonstrations alone; `queries` are all of them, encoded."""
+    if encoded.training is None or not len(chosen):
+        return replace(encoded, training=None)
+    kept = [encoded.training.demonstrations[plan] for plan in chosen.tolist()]
+    found = [queries[plan] for plan in chosen.tolist()]
+    weights = encoded.prior.weights
+    return replace(encoded, training=training_set(kept, encoded.tools, found, encoded.tool_vectors, weights, seed))
 
 
 def _build_and_measure(card: Card, recipe: Recipe, encoded: Encoded, test: Sequence[Demonstration]) -> Measured:

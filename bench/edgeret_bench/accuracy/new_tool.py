@@ -35,7 +35,8 @@ def run(
     """`known_before`: whether the bundle was built with demonstrations of the tool, which is then not new. `after`:
     number of `lessons` learned to `top1` and `recall@5` of the tool over the test steps that accept it, and
     `others_top1` over all other steps."""
-    known = tool in learner.components.head.labels
+    head = learner.components.head
+    known = head is not None and tool in head.labels
     if known:
         say(f"the bundle was built with demonstrations of {tool}, so it is no new tool")
     taught, after = 0, {}

@@ -45,12 +45,14 @@ class Steps:
 def run(
     runtime: Runtime, demonstrations: Sequence[Demonstration], methods: Sequence[str], seed: int = 0
 ) -> dict[str, Any]:
-    """The contract's `next-tool` result, with calibration and refusal beside it.
+    """The contract's `next-tool` result, with calibration and refusal beside it; without `methods` all of
+    NEXT_TOOL_METHODS that the bundle has.
 
     Histories are the demonstrations' own; in a DAG any call whose predecessors are done counts as right. Raises
     InputError for a method that cannot be had.
     """
     known = Methods(runtime, seed)
+    methods = methods or known.usual()
     scorers = {name: known.get(name) for name in methods}
     found = Steps(methods)
     for number, demonstration in enumerate(track(demonstrations, "plans", len(demonstrations))):

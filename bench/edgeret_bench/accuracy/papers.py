@@ -22,7 +22,7 @@ from edgeret.cli.progress import say, track
 from edgeret.errors import InputError
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret.runtime.runtime import Runtime
-from edgeret.scoring.graph import Graph
+from edgeret.scoring.graph import Graph, GraphOptions
 from edgeret_bench.accuracy.next_tool import by_length, samples
 from edgeret_bench.accuracy.plain_head import fit_plain, history_text
 from edgeret_bench.accuracy.walk import repeated_queries
@@ -97,9 +97,9 @@ def encode(runtime: Runtime, demonstrations: Sequence[Demonstration], seed: int)
     """What heads are fitted on, from the bundle's encoder and tool vectors."""
     components = runtime.components
     shown = track(demonstrations, "encoding", len(demonstrations))
-    vectors = np.stack([components.encoder.encode_query(d.query)[0] for d in shown])
+    queries = (components.encoder.encode_query(d.query) for d in shown)
     tools = [components.tools[name] for name in components.index.names]
-    return training_set(demonstrations, tools, vectors, components.index.vectors, seed)
+    return training_set(demonstrations, tools, queries, components.index.vectors, components.prior, seed, few=0)
 
 
 def _score(runtime: Runtime, split: Split) -> dict[str, Scores]:
@@ -114,9 +114,10 @@ def _score(runtime: Runtime, split: Split) -> dict[str, Scores]:
     paper = fit_plain(written.decisions, taught, seed, rate=PAPER_RATE, epochs=PAPER_EPOCHS)
     converged = fit_plain(written.decisions, taught, seed)
     say("fitting graph and factored head")
-    head = predict_head(fit_factored(train, recipe.head_options), test)
+    head = predict_head(fit_factored(train, recipe.head_options), train, test)
     tables = fit_graph(train, clusters_for(split.n_train), recipe.order)
-    walked = predict_graph(Graph(tables, runtime.components.graph.options), test)[0]
+    options = GraphOptions() if runtime.components.graph is None else runtime.components.graph.options
+    walked = predict_graph(Graph(tables, options), test)[0]
     everywhere = np.zeros(len(split.both.demonstrations), np.intp)
     return {
         "random": np.random.default_rng(seed).random(head.shape),

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from edgeret.cli.progress import track
 from edgeret.encoders.onnx import OnnxEncoder
 from edgeret.errors import InputError, MissingExtraError
+from edgeret.inputs.clauses import split_clauses
 from edgeret.inputs.query import RetrievalQuery
 from edgeret.inputs.tool_text import tool_text
-from edgeret.strategies.clauses import split_clauses
 from edgeret.types import Tool
 from edgeret_bench import RETRIEVAL_METHODS
 from edgeret_bench.metrics import mean, rank, retrieval_metrics

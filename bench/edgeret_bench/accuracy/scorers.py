@@ -16,9 +16,11 @@ from edgeret.errors import InputError
 from edgeret.inputs.demonstrations import Step
 from edgeret.inputs.tool_text import tool_text
 from edgeret.planner.chat import Prompt, Turn
+from edgeret.runtime.history import History
 from edgeret.runtime.runtime import Runtime
 from edgeret.runtime.task import Task
 from edgeret.scoring.graph import GLOBAL, PADDING, UNKNOWN, Graph
+from edgeret.types import Call
 from edgeret_bench import FITTED_METHODS, NEXT_TOOL_METHODS, OTHER_METHODS
 from edgeret_bench.accuracy.retrieval import Bm25
 
@@ -29,6 +31,8 @@ IDEAL_TOOLS = Turn(
 )
 IDEAL_GRAMMAR = r"root ::= line line? line?" + "\n" + r'line ::= [A-Za-z] [^\n\x00-\x1f]{10,100} "\n"'
 
+FROM_DEMONSTRATIONS = ("dr", "dtdr-c", "dtdr-l-factored", "tool-graph")
+"""Methods that a bundle from tools alone does not have."""
 Scorer = Callable[[Task, Step], NDArray[np.floating]]
 """Scores of all candidates (`Task.candidate_names`) at one step; higher is better."""
 
@@ -39,13 +43,15 @@ class Methods:
     def __init__(self, runtime: Runtime, seed: int) -> None:
         self._runtime = runtime
         self._rng = np.random.default_rng(seed)
-        self._after = followers(runtime.components.graph)
-        self._number = {name: i for i, name in enumerate(runtime.components.head.labels[:-1])}
+        graph = runtime.components.graph
+        self._after = None if graph is None else followers(graph)
+        self._number = {name: i for i, name in enumerate(() if graph is None else graph.labels[:-1])}
         self._by_name: Mapping[str, Scorer] = {
             "random": self._random,
             "dr": self._static_graph,
             "dtdr-c": self._graph,
             "dtdr-l-factored": self._factored_head,
+            "prior": lambda task, step: np.exp(task.request.prior_scores([Call(name) for name in step.history])),
             "fused": lambda task, step: task.probabilities(),
             "similarity": self._similarity,
             "bm25": self._words,
@@ -58,6 +64,10 @@ class Methods:
         self._bm25: Bm25 | None = None
         self._convolved: NDArray[np.float32] | None = None
 
+    def usual(self) -> list[str]:
+        """Those of NEXT_TOOL_METHODS that this bundle has."""
+        return [name for name in NEXT_TOOL_METHODS if self._after is not None or name not in FROM_DEMONSTRATIONS]
+
     def get(self, name: str) -> Scorer:
         """The scorer. Raises InputError for a name that is unknown or that no bundle carries, and what
         `LazyPlanner.get` raises if the method needs a planner and there is none."""
@@ -69,6 +79,8 @@ class Methods:
         if name not in self._by_name:
             known = ", ".join((*NEXT_TOOL_METHODS, *OTHER_METHODS))
             raise InputError(f"unknown method '{name}'; choose among: {known}")
+        if name in FROM_DEMONSTRATIONS and self._after is None:
+            raise InputError(f"method '{name}' needs demonstrations, and this bundle was built from tools alone")
         if name == "less-is-more":
             _ = self._runtime.components.planner.get()
         return self._by_name[name]
@@ -77,6 +89,7 @@ class Methods:
         return self._rng.random(len(task.request.names))
 
     def _static_graph(self, task: Task, step: Step) -> NDArray[np.floating]:
+        assert self._after is not None
         last = self._number.get(step.history[-1], UNKNOWN) if step.history else PADDING
         if last == UNKNOWN:
             return self._all(task, np.full(self._after.shape[1], 1 / self._after.shape[1]))
@@ -84,13 +97,12 @@ class Methods:
 
     def _graph(self, task: Task, step: Step) -> NDArray[np.floating]:
         graph = self._runtime.components.graph
+        assert graph is not None
         return self._all(task, graph.distribution(graph.locate(task.request.vector), self._numbers(step)))
 
     def _factored_head(self, task: Task, step: Step) -> NDArray[np.floating]:
-        return self._all(
-            task,
-            np.exp(self._runtime.components.head.log_probabilities(task.request.query_logits, self._numbers(step))),
-        )
+        calls = [Call(name) for name in step.history]
+        return self._all(task, np.exp(task.request.head_scores(History(calls, self._numbers(step)))))
 
     def _numbers(self, step: Step) -> list[int]:
         return [self._number.get(name, UNKNOWN) for name in step.history]
@@ -141,7 +153,8 @@ class Methods:
         number, names = self._number, self._runtime.components.index.names
         follows = np.zeros((len(names), len(names)), bool)
         position = self._position
-        order = [position[name] for name in self._runtime.components.head.labels[:-1]]
+        order = [position[name] for name in self._number]
+        assert self._after is not None
         for name, label in number.items():
             row = self._after[label][:-1]
             if row.size and row.max() > row.min():  # a tool that nothing follows has a flat row

@@ -32,9 +32,8 @@ def _add_next_tool(commands: Any) -> None:
     step.add_argument("--demos", required=True, metavar="D", help="demonstrations: JSONL; not those of the build")
     step.add_argument(
         "--methods",
-        default=",".join(NEXT_TOOL_METHODS),
         metavar="a,b",
-        help=f"default: %(default)s; also {', '.join(OTHER_METHODS)}",
+        help=f"default: {','.join(NEXT_TOOL_METHODS)}, as far as the bundle has them; also {', '.join(OTHER_METHODS)}",
     )
     step.add_argument(
         "--seed", type=seed, default=0, metavar="N", help="seed of the method random (default: %(default)s)"
@@ -104,7 +103,9 @@ def _next_tool(arguments: argparse.Namespace) -> Mapping[str, Any]:
 
     runtime = load_runtime(arguments)
     demonstrations = read_demonstrations(arguments.demos, runtime.tools)
-    result = next_tool.run(runtime, demonstrations, some(arguments.methods, "--methods"), arguments.seed)
+    result = next_tool.run(
+        runtime, demonstrations, some(arguments.methods, "--methods") if arguments.methods else (), arguments.seed
+    )
     return {"bundle_hash": runtime.manifest.content_hash, **result}
 
 

@@ -19,6 +19,7 @@ from edgeret.inputs.demonstrations import Demonstration
 from edgeret.scoring.graph import Graph, GraphOptions
 from edgeret.scoring.head import FactoredHead, HeadArrays
 from edgeret.scoring.index import Index, build_hnsw, hnsw_available, open_hnsw
+from edgeret.scoring.products import pieces, product
 from edgeret.types import END, SEGMENTS, Call, Tool
 from edgeret_bench.metrics import quantiles
 from edgeret_export.fitting.counts import tabulate
@@ -99,6 +100,10 @@ def synthetic_head(n_labels: int, dimension: int, seed: int) -> FactoredHead:
         count=weights(STAGES, n_labels),
         description_weight=1.0,
         segment_weights=weights(STAGES, SEGMENTS),
+        prior_weight=1.0,
+        prior_steps=False,
+        popular_names=(),
+        popular=np.empty(0, np.float32),
     )
     return FactoredHead(arrays)
 
@@ -190,13 +195,13 @@ def _head_cost(head: FactoredHead, queries: NDArray[np.float32], seed: int) -> d
     tools = synthetic(n - 1, dimension, seed)
     segments = synthetic(SEGMENTS, dimension, seed)
     parts = [np.vstack((query, segments)) for query in queries]
-    pieces = head.pieces(tools)
-    described = head.products(parts[0], pieces)[1:]
-    logits = head.query_logits(queries[0], described)
+    cut = pieces(tools, 1 + SEGMENTS)
+    cosines, static = product(parts[0], cut), np.zeros(n, np.float32)
+    logits = head.query_logits(queries[0], cosines, static)
     histories = np.random.default_rng(seed).integers(n - 1, size=(len(queries), 2)).tolist()
     return {
-        "described_ms": _cost(lambda rows: head.products(rows, pieces), parts),
-        "query_ms": _cost(lambda query: head.query_logits(query, described), queries),
+        "described_ms": _cost(lambda rows: product(rows, cut), parts),
+        "query_ms": _cost(lambda query: head.query_logits(query, cosines, static), queries),
         "step_ms": _cost(lambda history: head.logits(logits, history), histories),
     }
 

@@ -96,7 +96,13 @@ def crossfit(training: TrainingSet, order: int, head_options: HeadOptions, prior
     report = {"plans": n_plans, "decisions": len(held.decisions), "folds": FOLDS}
     report |= _report(held, outcomes, fused, prior_map)
     rows = np.flatnonzero(training.decisions.written)
-    return Fitted(options, clusters_for(n_plans), calibration, report, HeldOut(rows, calibrated))
+    return Fitted(
+        options,
+        clusters_for(n_plans),
+        calibration,
+        report,
+        HeldOut(training.prior.names[: calibrated.shape[1]], rows, calibrated),
+    )
 
 
 def _parameters(
@@ -129,8 +135,9 @@ def _unseen_bias(training: TrainingSet) -> tuple[float, float]:
 
 @dataclass(frozen=True, slots=True)
 class _Fold:
-    """What was fitted without a fold: its graph's tables, the labels that it had (labels,), the head's log-probabilities
-    for the fold's decisions as written (rows, n), and with the prior at every step the memory's (rows, n)."""
+    """What was fitted without a fold: its graph's tables, the labels that it had (labels,), the head's
+    log-probabilities for the fold's decisions as written (rows, n), and with the prior at every step the memory's
+    (rows, n)."""
 
     tables: GraphTables
     seen: NDArray[np.bool_]
@@ -163,7 +170,7 @@ def _outcomes(held: TrainingSet, folds: Sequence[_Fold], graph: NDArray[np.float
             memory[rows] = fold.memory
     acceptable = np.zeros((len(head), n), bool)
     acceptable[:, : seen.shape[1]] = held.decisions.acceptable()
-    known = (acceptable[:, : seen.shape[1]] & seen).any(axis=1)
+    known: NDArray[np.bool_] = np.any(acceptable[:, : seen.shape[1]] & seen, axis=1)
     if memory is None:
         return Outcomes((head, np.log(graph + np.float32(1e-12))), acceptable, known)
     spread = head.copy()

@@ -65,7 +65,7 @@ def popularity(training: TrainingSet) -> NDArray[np.float32]:
     decisions, prior = training.decisions, training.prior
     expected = prior.expected
     if prior.steps is not None:
-        expected = decisions.weight @ np.exp(prior.steps)
+        expected = (decisions.weight @ np.exp(prior.steps)).astype(np.float64)
     called = np.zeros(len(prior.names))
     np.add.at(called, decisions.target_label, decisions.target_share * decisions.weight[decisions.target_row])
     ratio: NDArray[np.float32] = np.log((called + POPULARITY_PRIOR) / (expected + POPULARITY_PRIOR)).astype(np.float32)
@@ -92,8 +92,8 @@ def others(prior: NDArray[np.float32], popular: NDArray[np.float32], seen: NDArr
 class _Problem:
     """The regression's data, loss and gradient.
 
-    Every query is multiplied once an iteration, however many steps its plan has. Weights of description, prior and parts
-    are global, a dozen numbers.
+    Every query is multiplied once an iteration, however many steps its plan has. Weights of description, prior and
+    parts are global, a dozen numbers.
 
     Few demonstrations (`others` is not None): the logits start from the prior's at every step, among them one for all
     tools that these decisions never call, and everything is drawn to what the prior says. Many: the prior's part that
@@ -139,7 +139,7 @@ class _Problem:
         self.centre[self.bounds[3] + 2] = 1.0
 
     def split(self, theta: NDArray[Any]) -> tuple[NDArray[Any], ...]:
-        """The parameters in their shapes: W, rows of the history, b, weights of description, repetition and prior, U."""
+        """The parameters in their shapes: W, rows of the history, b, weights of description, repetition, prior, U."""
         w, v, b, shared = (theta[i:j] for i, j in pairwise(self.bounds))
         return (
             w.reshape(self.dimension, self.n_labels),

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, slots=True)
 class HeldOut:
-    """Calibrated probabilities (rows, labels) of decisions whose plans the predicting heads had not seen; `rows` are
-    their numbers in the training set."""
+    """Calibrated probabilities (rows, n) of decisions whose plans the predicting heads had not seen, over `names` (n,);
+    `rows` are their numbers in the training set."""
 
+    names: tuple[str, ...]
     rows: NDArray[np.intp]
     probabilities: NDArray[np.float32]

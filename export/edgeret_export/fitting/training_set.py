@@ -108,14 +108,16 @@ def training_set(
     tool_vectors: NDArray[np.float32],
     weights: PriorWeights,
     seed: int,
+    few: int = FEW_PLANS,
 ) -> TrainingSet:
     """The training set of demonstrations, of which there is at least one, whose queries were `encoded`;
-    `tool_vectors` (tools, dimension). `encoded` is read once, and not kept."""
+    `tool_vectors` (tools, dimension). `encoded` is read once, and not kept. Up to `few` demonstrations everything rests
+    on the prior at every step."""
     decisions = number_decisions(demonstrations, tools)
     position = {tool.name: i for i, tool in enumerate(tools)}
     labels = np.array([position[name] for name in decisions.labels[:-1]], np.intp)
     rows = np.zeros((len(demonstrations), 1 + SEGMENTS, tool_vectors.shape[1]), np.float32)
-    scored = _PriorScoring(decisions, len(demonstrations), tools, tool_vectors, weights)
+    scored = _PriorScoring(decisions, len(demonstrations), few, tools, tool_vectors, weights)
     for plan, (demonstration, found) in enumerate(zip(demonstrations, encoded, strict=True)):
         rows[plan] = found.rows
         scored.add(plan, demonstration.query, found)
@@ -131,6 +133,7 @@ class _PriorScoring:
         self,
         decisions: Decisions,
         plans: int,
+        few: int,
         tools: Sequence[Tool],
         vectors: NDArray[np.float32],
         weights: PriorWeights,
@@ -149,9 +152,9 @@ class _PriorScoring:
         self._rows = np.split(
             np.argsort(decisions.plan, kind="stable"), np.cumsum(np.bincount(decisions.plan, minlength=plans))[:-1]
         )
-        few = plans <= FEW_PLANS and len(decisions) * len(self.names) <= MOST_SCORES
+        kept = plans <= few and len(decisions) * len(self.names) <= MOST_SCORES
         self._static = np.zeros((plans, end + 1), np.float32)
-        self._steps = np.zeros((len(decisions), len(self.names)), np.float32) if few else None
+        self._steps = np.zeros((len(decisions), len(self.names)), np.float32) if kept else None
         self._expected = np.zeros(len(self.names))
 
     def add(self, plan: int, query: str, encoded: EncodedQuery) -> None:

@@ -39,7 +39,7 @@ def fetch_planner(card: Card, offline: bool = False, allow_unpinned: bool = Fals
 
 
 def add_planner(
-    writer: BundleWriter, model: PlannerModel, training: TrainingSet, fitted: Fitted, questions: int
+    writer: BundleWriter, model: PlannerModel, training: TrainingSet | None, fitted: Fitted, questions: int
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Writes the model and its licence; what the manifest says of the planner, and the report on its advice, for which
     it is asked at most so many questions.
@@ -57,7 +57,7 @@ def add_planner(
     chat = next(chat for chat in CHAT_FORMATS if chat == planner.chat)
     spec = PlannerSpec(chat, planner.context)
     parameters, report = RerankParameters(), {"questions": 0, "weight": 0.0, "note": "nobody asked what it is worth"}
-    if fitted.held_out is not None and questions:
+    if training is not None and fitted.held_out is not None and questions:
         engine = Planner(model.folder / planner.file, spec, available_cpus())
         calibration = Calibration(fitted.calibration)
         parameters, report = fit_reranking(engine, training, fitted.held_out, calibration, questions)

@@ -56,7 +56,7 @@ def fit_reranking(
     asked: list[Question] = []
     cost: list[float] = []
     for i in track(chosen, "asking the planner", len(chosen)):
-        ranked = _ranked(training.decisions.labels, held_out.probabilities[i])
+        ranked = _ranked(held_out.names, held_out.probabilities[i])
         mask = calibration.candidate_set(ranked, COVERAGE)
         if len(mask) < 2:
             continue

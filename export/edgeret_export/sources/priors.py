@@ -1,4 +1,4 @@
-"""Prior cards: weights that rank tools without demonstrations, with what they were fitted on and what they are worth."""
+"""Prior cards: weights that rank tools without demonstrations, what they were fitted on, and what they are worth."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from edgeret_export.sources.cards import DEFAULT_ENCODER, cards_folder
 
 @dataclass(frozen=True, slots=True)
 class PriorCard:
-    """A prior: its `encoder` (a card's name), weights, the map from its confidence to how often it is right, and `told`,
-    everything that the card says."""
+    """A prior: its `encoder` (a card's name), weights, the map from its confidence to how often it is right, and
+    `told`, everything that the card says."""
 
     encoder: str
     weights: PriorWeights
