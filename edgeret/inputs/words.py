@@ -14,8 +14,8 @@ _ENDINGS = ("ies", "ing", "ed", "es", "s", "e")
 _LEAST = 3
 _COMMON_WORDS = (
     "a about all also an and any are as at be but by can could did do does for from had has have he her his how i if "
-    "in into is it its just me my no not of on or our out please she so some that the their them then there they this to "
-    "up us was we were what when which will with would you your"
+    "in into is it its just me my no not of on or our out please she so some that the their them then there they this "
+    "to up us was we were what when which will with would you your"
 )
 _COMMON = frozenset(_COMMON_WORDS.split(" "))
 

@@ -103,9 +103,8 @@ def _next_tool(arguments: argparse.Namespace) -> Mapping[str, Any]:
 
     runtime = load_runtime(arguments)
     demonstrations = read_demonstrations(arguments.demos, runtime.tools)
-    result = next_tool.run(
-        runtime, demonstrations, some(arguments.methods, "--methods") if arguments.methods else (), arguments.seed
-    )
+    methods = () if arguments.methods is None else some(arguments.methods, "--methods")
+    result = next_tool.run(runtime, demonstrations, methods, arguments.seed)
     return {"bundle_hash": runtime.manifest.content_hash, **result}
 
 
