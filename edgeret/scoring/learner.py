@@ -13,22 +13,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.errors import InputError
-from edgeret.scoring.increments import KEPT, Increments, Lesson, Offsets
+from edgeret.scoring.increments import Increments, Lesson
 from edgeret.scoring.memory import END, MAX_WEIGHT, Memory, Neighbours
 from edgeret.scoring.mixture import Guard, Mixture
+from edgeret.scoring.offsets import LEAST_LOG, keep
 
 END_NAME = "<end>"
 FROM_NOTHING = (0.4, 0.5, 0.1)
 """Weights of increments, memory and base to start from where the base has seen no demonstrations."""
-OVER_A_HEAD = (0.05, 0.05, 0.9)
+OVER_A_HEAD = (0.1, 0.1, 0.8)
 """And where it has: known users lose nothing."""
 PRIOR_FROM_NOTHING = 0.003
 """What the base weighs among the memory's votes."""
 PRIOR_OVER_A_HEAD = 0.03
 PROBABLE = float(np.log(0.02))
 """A candidate that the base takes to be as probable as this gets a row of increments, called or not."""
-LEAST_LOG = np.float32(-30.0)
-"""What less probable candidates are taken to be, so that a weight times a logarithm stays finite."""
 REPLAYED = 4
 """Stored plans that are learned again with every new one."""
 MULTIPLIER = 0x9E3779B97F4A7C15
@@ -58,8 +57,7 @@ class Query:
 class Learner:
     """Learns from one plan at a time. One thread at a time.
 
-    `names[label]` are all labels; `<end>` is label 0. `demonstrations` says how many of each the base was fitted on,
-    all 0 for a base that was fitted on none.
+    `names[label]` are all labels; `<end>` is label 0.
     """
 
     def __init__(
@@ -96,6 +94,19 @@ class Learner:
             return f"muted, {learned}: worse than the base by {-self.guard.gain:.2f} nats a plan"
         return f"active, {learned}: better than the base by {self.guard.gain:.2f} nats a plan"
 
+    def empty_copy(self) -> Learner:
+        """A learner made like this one that has learned nothing."""
+        return Learner(self.dimension, self.demonstrations, self._capacity_steps, self.replayed)
+
+    def take_over(self, other: Learner) -> None:
+        """Becomes what `other` is, which is used up."""
+        self.__dict__.update(other.__dict__)
+
+    def set_names(self, names: Sequence[str]) -> None:
+        """Replaces the table of names; `<end>` must come first."""
+        self.names = list(names)
+        self._labels = {name: label for label, name in enumerate(self.names)}
+
     def label(self, name: str) -> int:
         """The number of a name, which is added to the table if it is new."""
         label = self._labels.setdefault(name, len(self.names))
@@ -106,10 +117,15 @@ class Learner:
     def query(self, vector: NDArray[np.float32], positions: NDArray[np.int64]) -> Query:
         """Prepares a query: its unit vector (dimension,), and for every label the candidate it stands for (names,), -1
         if none. The latest one is kept, so that learning a plan that was just predicted looks nothing up again."""
+        if len(positions) != len(self.names):
+            raise InputError(
+                f"positions must say for each of {len(self.names)} names which candidate it is, found "
+                f"{len(positions)}; map the names again after one was added, and after forgetting all"
+            )
         latest = self._latest
-        if latest is not None and latest.learned == self.learned and latest.positions is positions:
-            if np.array_equal(latest.vector, vector):
-                return latest
+        same = latest is not None and latest.learned == self.learned and latest.positions is positions
+        if latest is not None and same and np.array_equal(latest.vector, vector):
+            return latest
         self._latest = self._prepare(vector, positions, self.memory.near(vector))
         return self._latest
 
@@ -120,18 +136,14 @@ class Learner:
         scores = self.increments.query_scores(vector)
         return Query(vector, positions, near, scores, rows, rows_at[rows], votes, votes_at[votes], self.learned)
 
-    def predict(
-        self, base_log_p: NDArray[np.float32], query: Query, history: Sequence[int]
-    ) -> NDArray[np.float32]:
+    def predict(self, base_log_p: NDArray[np.float32], query: Query, history: Sequence[int]) -> NDArray[np.float32]:
         """The next call's log-probabilities (n,), from the base's (n,), which may hold -inf, and the labels of the
         calls made. While the guard mutes what was learned, they are the base's."""
         if self.guard.muted:
-            return base_log_p
+            return base_log_p.copy()
         return self.mixture.combine(self._experts(base_log_p, query, history))
 
-    def _experts(
-        self, base_log_p: NDArray[np.float32], query: Query, history: Sequence[int]
-    ) -> NDArray[np.float32]:
+    def _experts(self, base_log_p: NDArray[np.float32], query: Query, history: Sequence[int]) -> NDArray[np.float32]:
         """Increments, memory and base, log-probabilities up to a constant each: (3, n)."""
         experts = np.empty((3, len(base_log_p)), np.float32)
         base = np.maximum(base_log_p, LEAST_LOG, out=experts[2])
@@ -161,9 +173,10 @@ class Learner:
         query = self.query(vector, positions)
         known = self.memory.same_plan(query.neighbours, calls)
         if known is not None and self.memory.weights.item(known) >= MAX_WEIGHT:
+            self._latest = None
             return self.memory.add(vector, calls, self.memory.offsets[known], query.neighbours)
         targets = [*calls, END]
-        offsets = _keep(base_log_p, positions, targets)
+        offsets = keep(base_log_p, positions, targets)
         if known is None:
             self._judge(query, targets, base_log_p)
         plan_id = self.memory.add(vector, calls, offsets, query.neighbours)
@@ -214,7 +227,7 @@ class Learner:
         self.memory.clock, self.memory.next_id = memory.clock, memory.next_id
         for row in np.argsort(memory.times[: memory.plans], kind="stable").tolist():
             lesson = self._stored(memory, row)
-            self._judge(self.query(lesson.vector, positions), lesson.targets, self._restored(lesson.offsets))
+            self._judge(self.query(lesson.vector, positions), lesson.targets, lesson.offsets.dense(len(self.names)))
             self.memory.copy(memory, row)
             self._teach(lesson)
         return removed
@@ -224,15 +237,6 @@ class Learner:
         self.names, self._labels = [END_NAME], {END_NAME: END}
         self._begin()
 
-    def _restored(self, offsets: Offsets) -> NDArray[np.float32]:
-        """Log-probabilities over all labels (steps, names) from what was kept of them."""
-        kept = np.where(offsets.labels >= 0, np.exp(offsets.log_p.astype(np.float32)), 0)
-        others = np.maximum(1 - kept.sum(axis=1, keepdims=True), 1e-4) / len(self.names)
-        restored = np.repeat(np.log(others), len(self.names), axis=1).astype(np.float32)
-        step, place = np.nonzero(offsets.labels >= 0)
-        restored[step, offsets.labels[step, place]] = offsets.log_p[step, place]
-        return restored
-
     def _check(
         self,
         vector: NDArray[np.float32],
@@ -240,6 +244,7 @@ class Learner:
         base_log_p: NDArray[np.float32],
         positions: NDArray[np.int64],
     ) -> None:
+        self.memory.check_length(calls)
         steps = len(calls) + 1
         if base_log_p.ndim != 2 or len(base_log_p) != steps or np.isnan(base_log_p).any():
             raise InputError(
@@ -248,7 +253,7 @@ class Learner:
             )
         if vector.shape != (self.dimension,) or not abs(float(vector @ vector) - 1) < 1e-2:
             raise InputError(f"a query's vector must have {self.dimension} numbers and length 1, found {vector.shape}")
-        if positions.shape != (len(self.names),) or positions.max() >= base_log_p.shape[1]:
+        if positions.shape != (len(self.names),) or not -1 <= positions.min() <= positions.max() < base_log_p.shape[1]:
             raise InputError(
                 f"positions must give each of {len(self.names)} names one of {base_log_p.shape[1]} candidates or -1"
             )
@@ -256,21 +261,3 @@ class Learner:
         absent = [self.names[call] for call in [*calls, END] if call not in strange and positions[call] < 0]
         if strange or absent:
             raise InputError(f"a plan can only call candidates, found {strange or absent}; add them as tools first")
-
-
-def _keep(base_log_p: NDArray[np.float32], positions: NDArray[np.int64], targets: Sequence[int]) -> Offsets:
-    """The base's most probable labels at every step, what was right always among them."""
-    labels_at = np.full(base_log_p.shape[1], -1, np.int32)
-    here = np.flatnonzero(positions >= 0)
-    labels_at[positions[here]] = here
-    steps, candidates = base_log_p.shape
-    kept = min(KEPT, candidates)
-    top = np.argpartition(base_log_p, candidates - kept, axis=1)[:, candidates - kept :]
-    right = positions[np.array(targets)]
-    lacking = np.flatnonzero((top != right[:, None]).all(axis=1))
-    top[lacking, np.take_along_axis(base_log_p, top, axis=1)[lacking].argmin(axis=1)] = right[lacking]
-    labels = np.full((steps, KEPT), -1, np.int32)
-    labels[:, :kept] = labels_at[top]
-    log_p = np.full((steps, KEPT), LEAST_LOG, np.float16)
-    log_p[:, :kept] = np.maximum(np.take_along_axis(base_log_p, top, axis=1), LEAST_LOG)
-    return Offsets(labels, log_p)
