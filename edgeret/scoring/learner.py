@@ -6,7 +6,7 @@ grows; whoever asks says at which of his candidates each label stands.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -38,20 +38,16 @@ MULTIPLIER = 0x9E3779B97F4A7C15
 class Query:
     """What is computed once a query and a list of candidates.
 
-    `scores` (rows,) of the increments before any call; `rows` and `votes` index what has a candidate, if not all do,
-    and `rows_at` and `votes_at` say where. It serves until something else is learned, and is out of date then, not
-    wrong.
+    `scores` (rows,) of the increments before any call; `rows` and `votes` index what has a candidate, and `rows_at` and
+    `votes_at` say where. It serves until something else is learned, and is out of date then, not wrong.
     """
 
-    vector: NDArray[np.float32]
-    positions: NDArray[np.int64]
     neighbours: Neighbours
     scores: NDArray[np.float32]
     rows: NDArray[np.int64]
     rows_at: NDArray[np.int64]
     votes: NDArray[np.int64]
     votes_at: NDArray[np.int64]
-    learned: int
 
 
 class Learner:
@@ -63,7 +59,7 @@ class Learner:
     def __init__(
         self,
         dimension: int,
-        demonstrations: dict[str, int] | None = None,
+        demonstrations: Mapping[str, int] | None = None,
         capacity_steps: int = 10_000,
         replayed: int = REPLAYED,
     ) -> None:
@@ -84,7 +80,7 @@ class Learner:
         self.guard = Guard()
         self.learned = 0
         self._prior = PRIOR_OVER_A_HEAD if self.demonstrations else PRIOR_FROM_NOTHING
-        self._latest: Query | None = None
+        self._latest: tuple[NDArray[np.float32], Neighbours] | None = None
 
     @property
     def status(self) -> str:
@@ -116,25 +112,25 @@ class Learner:
 
     def query(self, vector: NDArray[np.float32], positions: NDArray[np.int64]) -> Query:
         """Prepares a query: its unit vector (dimension,), and for every label the candidate it stands for (names,), -1
-        if none. The latest one is kept, so that learning a plan that was just predicted looks nothing up again."""
+        if none. Raises InputError for positions of another size."""
         if len(positions) != len(self.names):
             raise InputError(
                 f"positions must say for each of {len(self.names)} names which candidate it is, found "
                 f"{len(positions)}; map the names again after one was added, and after forgetting all"
             )
-        latest = self._latest
-        same = latest is not None and latest.learned == self.learned and latest.positions is positions
-        if latest is not None and same and np.array_equal(latest.vector, vector):
-            return latest
-        self._latest = self._prepare(vector, positions, self.memory.near(vector))
-        return self._latest
-
-    def _prepare(self, vector: NDArray[np.float32], positions: NDArray[np.int64], near: Neighbours) -> Query:
+        vector = _stored(vector)
+        near = self._near(vector)
         rows_at = positions[self.increments.labels[: self.increments.rows]]
         votes_at = positions[near.labels]
         rows, votes = np.flatnonzero(rows_at >= 0), np.flatnonzero(votes_at >= 0)
-        scores = self.increments.query_scores(vector)
-        return Query(vector, positions, near, scores, rows, rows_at[rows], votes, votes_at[votes], self.learned)
+        return Query(near, self.increments.query_scores(vector), rows, rows_at[rows], votes, votes_at[votes])
+
+    def _near(self, vector: NDArray[np.float32]) -> Neighbours:
+        """The latest neighbours are kept, so that learning a plan that was just predicted looks nothing up again."""
+        latest = self._latest
+        if latest is None or not np.array_equal(latest[0], vector):
+            latest = self._latest = (vector, self.memory.near(vector))
+        return latest[1]
 
     def predict(self, base_log_p: NDArray[np.float32], query: Query, history: Sequence[int]) -> NDArray[np.float32]:
         """The next call's log-probabilities (n,), from the base's (n,), which may hold -inf, and the labels of the
@@ -165,32 +161,40 @@ class Learner:
         """Learns a plan and returns its id: its query's unit vector (dimension,), the labels of its calls, the base's
         log-probabilities at every step, the end among them (calls + 1, n), and the candidates of the labels (names,).
 
-        Before it is learned, the plan judges what was learned and moves the mixture's weights, unless it is stored
-        already. What was stored with full weight teaches nothing more. Raises InputError for arrays of another shape or
-        with NaN, and for calls that are no candidates.
+        Raises InputError for arrays of another shape or with NaN, and for calls that are no candidates.
         """
         self._check(vector, calls, base_log_p, positions)
-        query = self.query(vector, positions)
-        known = self.memory.same_plan(query.neighbours, calls)
-        if known is not None and self.memory.weights.item(known) >= MAX_WEIGHT:
-            self._latest = None
-            return self.memory.add(vector, calls, self.memory.offsets[known], query.neighbours)
         targets = [*calls, END]
-        offsets = keep(base_log_p, positions, targets)
+        return self.learn_lesson(Lesson(_stored(vector), targets, keep(base_log_p, positions, targets)))
+
+    def learn_lesson(self, lesson: Lesson) -> int:
+        """Learns a plan from what is kept of it and returns its id.
+
+        Before it is learned, the plan judges what was learned and moves the mixture's weights, unless it is stored
+        already. What was stored with full weight teaches nothing more. All that is learned is a function of the lessons
+        and their order: learned again, they give the same, bit for bit.
+        """
+        near, calls = self._near(lesson.vector), lesson.targets[:-1]
+        known = self.memory.same_plan(near, calls)
+        teaches = known is None or self.memory.weights.item(known) < MAX_WEIGHT
         if known is None:
-            self._judge(query, targets, base_log_p)
-        plan_id = self.memory.add(vector, calls, offsets, query.neighbours)
-        self._teach(Lesson(vector, targets, offsets))
+            self._judge(lesson)
+        plan_id = self.memory.add(lesson.vector, calls, lesson.offsets, near)
+        self._latest = None
+        if teaches:
+            self._teach(lesson)
         return plan_id
 
-    def _judge(self, query: Query, targets: Sequence[int], base_log_p: NDArray[np.float32]) -> None:
+    def _judge(self, lesson: Lesson) -> None:
+        """Scores the plan with what was learned before it, against the base, and moves the mixture's weights."""
+        query = self.query(lesson.vector, np.arange(len(self.names)))
+        base_log_p = lesson.offsets.dense(len(self.names))
         gain = 0.0
-        for k, target in enumerate(targets):
-            at = query.positions.item(target)
-            experts = self._experts(base_log_p[k], query, targets[:k])
+        for k, target in enumerate(lesson.targets):
+            experts = self._experts(base_log_p[k], query, lesson.targets[:k])
             mixed = self.mixture.combine(experts)
-            gain += mixed.item(at) - experts.item(2, at)
-            self.mixture.learn(experts, mixed, at)
+            gain += mixed.item(target) - experts.item(2, target)
+            self.mixture.learn(experts, mixed, target)
         self.guard.judge(gain)
 
     def _teach(self, lesson: Lesson) -> None:
@@ -203,15 +207,10 @@ class Learner:
         self.learned += 1
         first = self.learned * self.replayed
         drawn = [(first + i) * MULTIPLIER % 2**64 * self.memory.plans >> 64 for i in range(self.replayed)]
-        self.increments.learn([lesson, *(self._stored(self.memory, row) for row in drawn)])
+        self.increments.learn([lesson, *(_lesson(self.memory, row) for row in drawn)])
 
     def _demonstrated(self, label: int) -> int:
         return self.demonstrations.get(self.names[label], 0)
-
-    @staticmethod
-    def _stored(memory: Memory, row: int) -> Lesson:
-        targets = [*memory.calls_of(row), END]
-        return Lesson(memory.vectors[row], targets, memory.offsets[row], min(1.0, memory.weights.item(row)))
 
     def forget(self, plan_ids: Collection[int]) -> int:
         """Removes plans, and learns everything else anew from those that are left. How many were there.
@@ -223,13 +222,15 @@ class Learner:
         removed = sum(self.memory.remove(plan_id) for plan_id in set(plan_ids))
         memory = self.memory
         self._begin()
-        positions = np.arange(len(self.names))
-        self.memory.clock, self.memory.next_id = memory.clock, memory.next_id
+        self.memory.next_id = memory.next_id
         for row in np.argsort(memory.times[: memory.plans], kind="stable").tolist():
-            lesson = self._stored(memory, row)
-            self._judge(self.query(lesson.vector, positions), lesson.targets, lesson.offsets.dense(len(self.names)))
+            lesson = _lesson(memory, row)
+            self.memory.clock = int(memory.times[row]) - 1  # plans are as old to it as they were
+            self._judge(lesson)
             self.memory.copy(memory, row)
+            self._latest = None
             self._teach(lesson)
+        self.memory.clock = memory.clock
         return removed
 
     def forget_all(self) -> None:
@@ -261,3 +262,14 @@ class Learner:
         absent = [self.names[call] for call in [*calls, END] if call not in strange and positions[call] < 0]
         if strange or absent:
             raise InputError(f"a plan can only call candidates, found {strange or absent}; add them as tools first")
+
+
+def _stored(vector: NDArray[np.float32]) -> NDArray[np.float32]:
+    """A vector as the memory stores it, so that it makes no difference whether a plan comes from there."""
+    return vector.astype(np.float16).astype(np.float32)
+
+
+def _lesson(memory: Memory, row: int) -> Lesson:
+    """A stored plan, as it is learned again."""
+    targets = [*memory.calls_of(row), END]
+    return Lesson(memory.vectors[row], targets, memory.offsets[row], min(1.0, memory.weights.item(row)))

@@ -9,6 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from edgeret.errors import InputError
+from edgeret.scoring.increments import Lesson
 from edgeret.scoring.learner import Learner
 from edgeret.scoring.memory import MAX_WEIGHT
 
@@ -174,25 +175,39 @@ def test_a_thousand_plans_in_a_small_memory_stay_in_it() -> None:
     assert accuracy(made, world) > 0.95
 
 
+def same(one: Learner, other: Learner) -> bool:
+    increments = ("weights", "bias", "squares", "history")
+    alike = [(getattr(one.increments, name) == getattr(other.increments, name)).all() for name in increments]
+    return all(alike) and one.guard == other.guard and (one.mixture.weights == other.mixture.weights).all()
+
+
 def test_nothing_of_a_forgotten_plan_remains() -> None:
-    made, world = learner(), World()
-    ids = teach(made, world, 40)
-    strange = np.ones(D, np.float32) / np.float32(D**0.5)
-    gone = made.learn(strange, [9, 9], world.base([9, 9]), POSITIONS)
-    ids += teach(made, world, 20)
-    other = learner()
-    again = World()
-    assert teach(other, again, 40) == ids[:40]
-    other.memory.clock += 1
-    other.memory.next_id += 1
-    teach(other, again, 20)
+    made, never = learner(), learner()
+    for world, taught in ((World(), made), (World(), never)):
+        teach(taught, world, 40)
+        if taught is made:
+            calls = [9, 9]
+            gone = made.learn(np.full(D, D**-0.5, np.float32), calls, world.base(calls), POSITIONS)
+        else:
+            never.memory.clock += 1
+            never.memory.next_id += 1
+        teach(taught, world, 20)
+    assert not same(made, never)
     assert made.forget([gone, 12345]) == 1
-    assert other.forget([]) == 0
-    for name in ("weights", "bias", "squares", "history"):
-        assert (getattr(made.increments, name) == getattr(other.increments, name)).all()
-    assert (made.mixture.weights == other.mixture.weights).all() and made.guard == other.guard
+    assert same(made, never)
     assert gone not in made.memory.ids[: made.memory.plans]
-    assert accuracy(made, world) > 0.95
+    assert accuracy(made, World()) > 0.95
+
+
+def test_lessons_learned_again_in_the_same_order_give_the_same() -> None:
+    made, again, world = learner(), learner(), World()
+    for _ in range(50):
+        vector, calls = world.request()
+        plan_id = made.learn(vector, calls, world.base(calls), POSITIONS)
+        row = made.memory.ids.tolist().index(plan_id)
+        lesson = Lesson(made.memory.vectors[row].copy(), [*calls, 0], made.memory.offsets[row])
+        assert again.learn_lesson(lesson) == plan_id
+    assert same(made, again)
 
 
 def test_ids_are_never_used_again() -> None:
