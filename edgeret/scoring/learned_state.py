@@ -47,6 +47,7 @@ def pack_learner(learner: Learner) -> dict[str, Any]:
         "ids": memory.ids[:plans].copy(),
         "times": memory.times[:plans].copy(),
         "weights": memory.weights[:plans].copy(),
+        "shown": memory.shown[:plans].copy(),
         "redundant": memory.redundant[:plans].astype(np.int32),
         "offset_labels": np.concatenate([none, *(o.labels for o in memory.offsets)]).astype(np.int32),
         "offset_log_p": np.concatenate([none, *(o.log_p for o in memory.offsets)]).astype(np.float16),
@@ -103,6 +104,7 @@ def _restore_memory(memory: Memory, reader: _Reader, names: int) -> None:
         raise reader.error("ids", "an id of its own for every plan", "one twice")
     times = reader.array("times", np.int64, (plans,), 0, memory.clock)
     weights = reader.array("weights", np.float32, (plans,), LEAST_WEIGHT, MAX_WEIGHT)
+    shown = reader.array("shown", np.int32, (plans,), 1, MAX_WEIGHT)
     redundant = reader.array("redundant", np.int32, (plans,), 0, 1)
     labels = reader.array("offset_labels", np.int32, (steps, KEPT), NONE, names - 1)
     log_p = reader.array("offset_log_p", np.float16, (steps, KEPT), -100, 0.1)
@@ -112,7 +114,7 @@ def _restore_memory(memory: Memory, reader: _Reader, names: int) -> None:
         offsets = Offsets(labels[own], log_p[own])
         memory.restore(vectors[row], calls[first : first + length].tolist(), offsets, int(ids[row]))
         first += length
-    for name, column in (("times", times), ("weights", weights), ("redundant", redundant)):
+    for name, column in (("times", times), ("weights", weights), ("shown", shown), ("redundant", redundant)):
         getattr(memory, name)[:plans] = column
 
 

@@ -7,7 +7,7 @@ grows; whoever asks says at which of his candidates each label stands.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -215,19 +215,19 @@ class Learner:
     def forget(self, plan_ids: Collection[int]) -> int:
         """Removes plans, and learns everything else anew from those that are left. How many were there.
 
-        All that was learned is then a function of the plans that are left, so that nothing of the others remains but
-        the names of what they called. Plans that an earlier repeat or the memory's bound removed are gone already, but
-        what they taught is forgotten here too.
+        All that was learned is then a function of the plans that are left, of when they were learned and how often they
+        were shown: nothing of the others remains but the names of what they called. Plans that the memory's bound
+        removed are gone already, and what they taught is forgotten here too. About 1 ms for every plan that is left.
         """
         removed = sum(self.memory.remove(plan_id) for plan_id in set(plan_ids))
         memory = self.memory
         self._begin()
         self.memory.next_id = memory.next_id
         for row in np.argsort(memory.times[: memory.plans], kind="stable").tolist():
-            lesson = _lesson(memory, row)
+            lesson = replace(_lesson(memory, row), weight=1.0)
             self.memory.clock = int(memory.times[row]) - 1  # plans are as old to it as they were
             self._judge(lesson)
-            self.memory.copy(memory, row)
+            self.memory.copy(memory, row, self._near(lesson.vector))
             self._latest = None
             self._teach(lesson)
         self.memory.clock = memory.clock

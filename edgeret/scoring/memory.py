@@ -83,6 +83,7 @@ class Memory:
         self.ids = np.zeros(16, np.int64)
         self.times = np.zeros(16, np.int64)
         self.weights = np.zeros(16, np.float32)
+        self.shown = np.zeros(16, np.int32)
         self.redundant = np.zeros(16, np.bool_)
         self.offsets: list[Offsets] = []
 
@@ -103,22 +104,27 @@ class Memory:
         near = self.near(vector) if neighbours is None else neighbours
         self.clock += 1
         same = self.same_plan(near, labels)
-        for row in near.rows[near.cosines >= SAME_QUERY].tolist():
-            if row != same:
-                self.weights[row] = max(LEAST_WEIGHT, 0.5 * self.weights.item(row))
-                self.redundant[row] = True
+        self._outdate(near, labels, same)
         if same is not None:
             self.weights[same] = min(MAX_WEIGHT, self.weights.item(same) + 1.0)
+            self.shown[same] = min(MAX_WEIGHT, self.shown.item(same) + 1)
             self.times[same] = self.clock
             self.redundant[same] = False
             return int(self.ids[same])
-        if len(near.rows) and self.calls_of(near.rows.item(0)) == list(labels):
-            self.redundant[near.rows[0]] = True
         while self.steps + len(labels) + 1 > self.capacity_steps:
             self._remove_row(self._least_useful())
         self.restore(vector, labels, offsets, self.next_id)
         self.next_id += 1
         return self.next_id - 1
+
+    def _outdate(self, near: Neighbours, labels: Sequence[int], same: int | None) -> None:
+        """What a plan with these neighbours and calls, that is stored in row `same` or not at all, does to others."""
+        for row in near.rows[near.cosines >= SAME_QUERY].tolist():
+            if row != same:
+                self.weights[row] = max(LEAST_WEIGHT, 0.5 * self.weights.item(row))
+                self.redundant[row] = True
+        if same is None and len(near.rows) and self.calls_of(near.rows.item(0)) == list(labels):
+            self.redundant[near.rows[0]] = True
 
     def check_length(self, labels: Sequence[int]) -> None:
         """Raises InputError for a plan that is too long to be stored."""
@@ -223,16 +229,21 @@ class Memory:
         self.ids[row] = plan_id
         self.times[row] = self.clock
         self.weights[row] = 1.0
+        self.shown[row] = 1
         self.redundant[row] = False
         self.offsets.append(offsets)
         self.plans += 1
         self.steps += len(labels) + 1
 
-    def copy(self, other: Memory, row: int) -> None:
-        """Takes over another memory's plan as it is stored there, id, age and weight included."""
-        self.restore(other.vectors[row], other.calls_of(row), other.offsets[row], int(other.ids[row]))
-        for name in ("times", "weights", "redundant"):
-            getattr(self, name)[self.plans - 1] = getattr(other, name)[row]
+    def copy(self, other: Memory, row: int, neighbours: Neighbours) -> None:
+        """Stores another memory's plan with the id and time it has there, as often as it was shown; what others did to
+        it there is left behind."""
+        calls = other.calls_of(row)
+        self._outdate(neighbours, calls, None)
+        self.restore(other.vectors[row], calls, other.offsets[row], int(other.ids[row]))
+        self.clock = int(other.times[row])
+        self.times[self.plans - 1] = self.clock
+        self.shown[self.plans - 1] = self.weights[self.plans - 1] = other.shown[row]
 
     def _make_room(self, calls: int) -> None:
         if self.plans == len(self.ids):
@@ -260,5 +271,5 @@ class Memory:
         self.offsets.pop()
 
 
-_COLUMNS = ("vectors", "calls", "lengths", "ids", "times", "weights", "redundant")
+_COLUMNS = ("vectors", "calls", "lengths", "ids", "times", "weights", "shown", "redundant")
 """The arrays with a row for every plan."""

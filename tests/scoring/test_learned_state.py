@@ -145,6 +145,7 @@ CHANGES: list[tuple[str, Callable[[Any], Any]]] = [
     ("times", lambda a: altered(a, 10**6)),
     ("weights", lambda a: altered(a, 0)),
     ("weights", lambda a: altered(a, 1000)),
+    ("shown", lambda a: altered(a, 0)),
     ("redundant", lambda a: altered(a, 2)),
     ("offset_labels", lambda a: altered(a, N)),
     ("offset_log_p", lambda a: altered(a, 5)),

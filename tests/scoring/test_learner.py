@@ -199,6 +199,17 @@ def test_nothing_of_a_forgotten_plan_remains() -> None:
     assert accuracy(made, World()) > 0.95
 
 
+def test_a_forgotten_correction_leaves_what_it_corrected_as_it_was() -> None:
+    made, world = learner(), World()
+    vector, _ = world.request()
+    made.learn(vector, [1], world.base([1]), POSITIONS)
+    made.learn(vector, [1], world.base([1]), POSITIONS)
+    wrong = made.learn(vector, [2], world.base([2]), POSITIONS)
+    assert made.memory.weights[0] == 1 and made.memory.redundant[0]
+    made.forget([wrong])
+    assert made.memory.weights[0] == 2 and not made.memory.redundant[0]
+
+
 def test_lessons_learned_again_in_the_same_order_give_the_same() -> None:
     made, again, world = learner(), learner(), World()
     for _ in range(50):
