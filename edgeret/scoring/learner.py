@@ -28,8 +28,9 @@ PRIOR_FROM_NOTHING = 0.003
 PRIOR_OVER_A_HEAD = 0.03
 PROBABLE = float(np.log(0.02))
 """A candidate that the base takes to be as probable as this gets a row of increments, called or not."""
-REPLAYED = 4
-"""Stored plans that are learned again with every new one."""
+REPLAYED = 16
+"""Stored plans that are learned again with every new one. After 2,527 plans, top-1 of new ones was 0.772 with none,
+0.781 with 4, 0.787 with 16, which cost 0.9, 1.1 and 1.8 ms a plan, its prediction included."""
 MULTIPLIER = 0x9E3779B97F4A7C15
 """2^64 divided by the golden ratio: multiples of it, modulo 2^64, are spread evenly."""
 
@@ -171,8 +172,8 @@ class Learner:
         """Learns a plan from what is kept of it and returns its id.
 
         Before it is learned, the plan judges what was learned and moves the mixture's weights, unless it is stored
-        already. What was stored with full weight teaches nothing more. All that is learned is a function of the lessons
-        and their order: learned again, they give the same, bit for bit.
+        already. What was stored with full weight teaches nothing more. All that is learned comes from the lessons,
+        their order and the number of names: learned again, they give the same, bit for bit. Nothing is checked here.
         """
         near, calls = self._near(lesson.vector), lesson.targets[:-1]
         known = self.memory.same_plan(near, calls)
@@ -217,7 +218,7 @@ class Learner:
 
         All that was learned is then a function of the plans that are left, of when they were learned and how often they
         were shown: nothing of the others remains but the names of what they called. Plans that the memory's bound
-        removed are gone already, and what they taught is forgotten here too. About 1 ms for every plan that is left.
+        removed are gone already, and what they taught is forgotten here too. Costs 1.4 ms for every plan that is left.
         """
         removed = sum(self.memory.remove(plan_id) for plan_id in set(plan_ids))
         memory = self.memory
