@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 KEPT = 8
-"""Labels that are kept of every step; 16 taught nothing more, and are half a megabyte at 10,000 steps."""
+"""Labels that are kept of every step. 16 were 0.001 better, within noise, for another 0.5 MB at 10,000 steps."""
 LEAST_LOG = np.float32(-30.0)
 """What less probable candidates are taken to be, so that a weight times a logarithm stays finite."""
 LEAST_REST = 1e-4

@@ -38,7 +38,7 @@ MIN_PLANS = 25
 """Different queries below which five folds say nothing; defaults are used and the report says so."""
 OVER_NOTHING, OVER_PRIOR = (0.8, 0.2), (0.6, 0.0, 0.4)
 """Weights of head and graph, and of head, graph and memory where the head rests on the prior, before any are fitted."""
-PULL = 10.0
+PULL = 60.0
 """How many decisions those weights count for."""
 ADDED_BIAS = 0.0
 """Of tools that came after the demonstrations: the prior is taken at its word."""

@@ -1,0 +1,90 @@
+"""A log-linear mixture of experts whose weights learn online, and the guard that mutes it.
+
+Knows nothing of what the experts are; the last one is the base that is fallen back to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+RATE = 0.1
+"""Adagrad's step."""
+MAX_WEIGHT = 4.0
+"""Weights stay in [0, MAX_WEIGHT]."""
+MAX_GRADIENT = 10.0
+"""One step counts at most this much: an expert that was certain and wrong is wrong once."""
+MAX_SQUARES = np.float32(1e9)
+"""Bound of the sums that shorten the steps."""
+GUARD_DISCOUNT = 0.9
+"""What a judged plan counts for when one more was judged: the last ten or so decide."""
+MAX_GAIN = 3.0
+"""A plan's gain or loss counts at most this, in nats: one that was won by far must not hide ten that were lost."""
+GUARD_LEAST_PLANS = 5.0
+"""Discounted number of judged plans below which nothing is muted."""
+GUARD_ERRORS = 1.0
+"""Standard errors by which the mixture must be worse than the base to be muted. What gains nothing is muted every
+fourth time then, at no cost; what harms is muted after a dozen plans."""
+
+
+class Mixture:
+    """log p = Σ w_i·log p_i (+ const), w_i in [0, MAX_WEIGHT]. One thread at a time."""
+
+    def __init__(self, weights: Sequence[float]) -> None:
+        """Starts from these weights, one for each expert."""
+        self.weights = np.array(weights, np.float32)
+        self.squares = np.full(len(weights), 1.0, np.float32)
+
+    def combine(self, experts: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Normalised log-probabilities (n,) of experts' log-probabilities (experts, n)."""
+        return normalise(self.weights @ experts)
+
+    def learn(self, experts: NDArray[np.float32], mixed: NDArray[np.float32], target: int) -> None:
+        """One step of gradient ascent on the log-probability of `target`; `mixed` is what `combine` gave."""
+        gradient = experts[:, target] - experts @ np.exp(mixed)
+        gradient.clip(-MAX_GRADIENT, MAX_GRADIENT, out=gradient)
+        self.squares = np.minimum(self.squares + gradient * gradient, MAX_SQUARES)
+        self.weights += np.float32(RATE) * gradient / np.sqrt(self.squares)
+        self.weights.clip(0, MAX_WEIGHT, out=self.weights)
+
+
+def normalise(scores: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Scores (n,) less the logarithm of the sum of their exponentials, in place."""
+    scores -= scores.item(scores.argmax())
+    scores -= np.log(np.exp(scores).sum())
+    return scores
+
+
+@dataclass(slots=True)
+class Guard:
+    """Mutes what was learned while it does worse than the base on plans that it had not yet learned.
+
+    Discounted sums over judged plans: their number `plans`, and `total` and `squares` of the gains, a plan's gain being
+    log p_learned - log p_base of what was right, summed over its steps, within MAX_GAIN.
+    """
+
+    plans: float = 0.0
+    total: float = 0.0
+    squares: float = 0.0
+    muted: bool = False
+
+    @property
+    def gain(self) -> float:
+        """Mean gain of a plan, in nats; 0 before any was judged."""
+        return self.total / self.plans if self.plans else 0.0
+
+    def judge(self, gain: float) -> None:
+        """Takes one more plan into account."""
+        gain = min(MAX_GAIN, max(-MAX_GAIN, gain))
+        self.plans = GUARD_DISCOUNT * self.plans + 1.0
+        self.total = GUARD_DISCOUNT * self.total + gain
+        self.squares = GUARD_DISCOUNT * self.squares + gain * gain
+        if self.muted:
+            self.muted = self.gain <= 0.0
+        elif self.plans >= GUARD_LEAST_PLANS:
+            noise = sqrt(max(0.0, self.squares / self.plans - self.gain**2) / self.plans)
+            self.muted = self.gain < -GUARD_ERRORS * noise
