@@ -46,7 +46,7 @@ TOOLS = [
 """`phone_call` has no demonstration."""
 
 _PLANS: Sequence[tuple[str, tuple[str, ...]]] = (
-    ("find my file and send it", ("find_file", "send_mail")),
+    ("find my file and send a mail", ("find_file", "send_mail")),
     ("find the letter then mail it to me", ("find_file", "send_mail")),
     ("write a note", ("write_note",)),
     ("play my song", ("play_music",)),

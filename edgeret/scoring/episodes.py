@@ -36,8 +36,8 @@ class Episodes:
         self._memory = Memory(vectors.shape[1], steps + 1)
         self._end = labels - 1
         self.dimension = vectors.shape[1]
-        for vector, plan in zip(vectors, calls, strict=True):
-            self._memory.restore(vector, [number + 1 for number in plan], NOTHING_KEPT)
+        for row, (vector, plan) in enumerate(zip(vectors, calls, strict=True)):
+            self._memory.restore(vector, [number + 1 for number in plan], NOTHING_KEPT, row)
 
     def near(self, vector: NDArray[np.float32]) -> Neighbours:
         """The steps of the plans nearest to a unit query vector (dimension,)."""

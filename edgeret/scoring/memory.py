@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.errors import InputError
-from edgeret.scoring.head import PIECE
 from edgeret.scoring.offsets import Offsets
+from edgeret.scoring.products import PIECE
 
 END = 0
 """The label of the end of a plan."""
