@@ -52,8 +52,6 @@ def tried(monkeypatch: pytest.MonkeyPatch) -> Callable[[dict[tuple[str, int], fl
 
         monkeypatch.setattr(build, "export_encoder", export)
         monkeypatch.setattr(gates, "compare_with_torch", lambda exported, encoder: 1.0)
-        # Not asked about here, and it needs demonstrations.
-        monkeypatch.setattr(build, "training_set", lambda *_: None)
         return done
 
     return prepare
