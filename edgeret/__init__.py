@@ -17,11 +17,15 @@ from edgeret.errors import (
     EdgeretError,
     InputError,
     MissingExtraError,
+    OverlayError,
     PlannerError,
     ProviderError,
 )
+from edgeret.inputs.demonstrations import Demonstration, read_demonstrations
+from edgeret.inputs.tools import read_tools
 from edgeret.planner.chat import Prompt
-from edgeret.runtime.runtime import Runtime, load
+from edgeret.runtime.learning import LearnReport
+from edgeret.runtime.runtime import Runtime, from_tools, load
 from edgeret.runtime.task import Task
 from edgeret.types import END, Call, Candidate, Decision, Failure, Hit, Plan, PlanStep, Tool
 
@@ -36,11 +40,14 @@ __all__ = [
     "Candidate",
     "CheckFailedError",
     "Decision",
+    "Demonstration",
     "EdgeretError",
     "Failure",
     "Hit",
     "InputError",
+    "LearnReport",
     "MissingExtraError",
+    "OverlayError",
     "Plan",
     "PlanStep",
     "PlannerError",
@@ -50,5 +57,8 @@ __all__ = [
     "Task",
     "Tool",
     "__version__",
+    "from_tools",
     "load",
+    "read_demonstrations",
+    "read_tools",
 ]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+
+import numpy as np
 
 from edgeret.bundle import roles
 from edgeret.bundle.layout import Manifest
@@ -24,9 +26,10 @@ from edgeret.runtime.options import LoadOptions
 from edgeret.runtime.tool_set import load_tools
 from edgeret.scoring.calibration import Calibration, load_calibration
 from edgeret.scoring.episodes import Episodes, load_memory
-from edgeret.scoring.graph import Graph, load_graph
+from edgeret.scoring.graph import GLOBAL, Graph, load_graph
 from edgeret.scoring.head import FactoredHead, load_head
 from edgeret.scoring.index import Index, load_index
+from edgeret.scoring.learner import Learner
 from edgeret.scoring.prior import PriorWeights
 from edgeret.types import END, Tool
 
@@ -79,6 +82,22 @@ class Components:
                 f"{self.path}: loaded before this process was forked; load it again in here, with edgeret.load, or "
                 'start processes by "spawn"'
             )
+
+
+def fingerprint_of(manifest: Manifest) -> str:
+    """The encoder's fingerprint, as a loaded bundle's manifest says it."""
+    return str(manifest.info[roles.INFO_ENCODER]["fingerprint"])
+
+
+def learner_for(components: Components) -> Callable[[], Learner]:
+    """What makes learners over a bundle's decisions; they know how often its demonstrations called each tool."""
+    dimension, graph = components.encoder.spec.dimension, components.graph
+    called: dict[str, int] = {}
+    if graph is not None:
+        moves = graph.transitions()
+        counts = np.bincount(moves[moves[:, 0] == GLOBAL][:, 2].astype(np.intp), moves[moves[:, 0] == GLOBAL][:, 3])
+        called = {name: int(count) for name, count in zip(graph.labels, counts.tolist(), strict=False) if count}
+    return lambda: Learner(dimension, called)
 
 
 def load_components(path: str | Path, options: LoadOptions) -> Components:

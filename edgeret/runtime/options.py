@@ -79,6 +79,7 @@ class LoadOptions:
     state_folder: str | Path | None = None
     content_hash: str | None = None
     index: IndexKind = "auto"
+    overlay: str | Path | bool = False
 
     def __post_init__(self) -> None:
         """Raises InputError for what is out of range; which providers there are is ONNX Runtime's to say."""
@@ -100,6 +101,8 @@ class LoadOptions:
         if self.content_hash is not None and not isinstance(self.content_hash, str):
             raise InputError(f"content_hash must be hexadecimal digits, found {_shown(self.content_hash)}")
         _choice("index", self.index, INDEX_KINDS)
+        if not isinstance(self.overlay, bool):
+            check_path("overlay", self.overlay)
 
 
 def check_count(name: str, value: object, most: int | None = None, *, optional: bool = False) -> None:

@@ -12,16 +12,20 @@ from pathlib import Path
 from typing import Any
 
 from edgeret.bundle.layout import Manifest
+from edgeret.bundle.overlay_file import Overlay, overlay_path, read_overlay
 from edgeret.errors import InputError, MissingExtraError, PlannerError
+from edgeret.inputs.demonstrations import Demonstration
 from edgeret.inputs.query import check_query
 from edgeret.quoting import quoted
 from edgeret.runtime import plan as planning
-from edgeret.runtime.components import Components, load_components
+from edgeret.runtime.components import Components, fingerprint_of, learner_for, load_components
 from edgeret.runtime.decide import Decider
+from edgeret.runtime.learning import Learned, LearnedPlan, LearnReport
 from edgeret.runtime.options import DecideOptions, LoadOptions, Policy, check_count, check_path
-from edgeret.runtime.saved import begin, restore
+from edgeret.runtime.saved import begin, find_tool, restore
 from edgeret.runtime.scorer import Scorer
 from edgeret.runtime.task import Task
+from edgeret.runtime.tool_changes import changed, instead, recorded, replayed
 from edgeret.scoring.index import IndexKind
 from edgeret.strategies import STRATEGIES
 from edgeret.types import Call, Hit, Plan, PlanStep, Tool
@@ -39,6 +43,7 @@ def load(
     state_folder: str | Path | None = None,
     content_hash: str | None = None,
     index: IndexKind = "auto",
+    overlay: str | Path | bool = False,
 ) -> Runtime:
     """Loads a bundle; every file is verified before anything parses it.
 
@@ -51,7 +56,11 @@ def load(
     of the bundle is read. `index` is "exact" for a search that never parses the bundle's HNSW graph, "hnsw" to insist
     on it, "auto" to use it where there are so many tools that it is faster. Load in the process that decides: a runtime
     does not survive a fork.
-    Raises InputError for options out of range, BundleError, ProviderError or MissingExtraError.
+
+    `overlay` is the file that keeps tools that came and went and what was learned (True: beside the bundle,
+    NAME.overlay; a path: that file). It is read now, and written to, by one process at a time, from the first change
+    on. Without one, what is learned lasts as long as the runtime.
+    Raises InputError for options out of range, BundleError, OverlayError, ProviderError or MissingExtraError.
     """
     options = LoadOptions(
         providers,
@@ -63,20 +72,46 @@ def load(
         state_folder,
         content_hash,
         index,
+        overlay,
     )
     check_path("a bundle's folder", path)
-    return Runtime(load_components(path, options))
+    components = load_components(path, options)
+    if overlay is False:
+        return Runtime(components)
+    return with_overlay(components, overlay_path(path) if overlay is True else Path(overlay))
+
+
+def from_tools(tools: Sequence[Tool], *, base: str | Path | Runtime, **options: Any) -> Runtime:
+    """A runtime for these tools, made here and now of the encoder of another bundle, `base`: a folder, which is loaded
+    with the `options` of `load`, or a runtime. Only names, descriptions and parameters decide; `Runtime.learn` makes it
+    better. Raises InputError for tools that cannot be used, and what `load` raises."""
+    if not isinstance(tools, Sequence) or not tools:
+        raise InputError("from_tools needs a list of at least one edgeret.Tool, as edgeret.read_tools gives them")
+    runtime = base if isinstance(base, Runtime) else load(base, **options)
+    runtime.components.check_process()
+    return Runtime(instead(runtime.components, tools))
+
+
+def with_overlay(components: Components, path: Path) -> Runtime:
+    """A runtime that goes on where an overlay left off. Raises OverlayError."""
+    fingerprint, content_hash = fingerprint_of(components.manifest), components.manifest.content_hash
+    records = read_overlay(path, fingerprint)
+    learned = Learned(learner_for(components), lambda: Overlay.open(path, fingerprint, content_hash))
+    learned.read(records, str(path))
+    return Runtime(replayed(components, records, str(path)), learned)
 
 
 class Runtime:
-    """A loaded bundle. Immutable and thread-safe; hands out tasks."""
+    """A loaded bundle. Thread-safe; hands out tasks. Immutable but for what is `learned`."""
 
-    __slots__ = ("_components", "_decider", "_scorer", "_tools")
+    __slots__ = ("_components", "_decider", "_learned", "_scorer", "_tools")
 
-    def __init__(self, components: Components) -> None:
-        """Use `edgeret.load`; or components of your own, where a test or an experiment varies one."""
+    def __init__(self, components: Components, learned: Learned | None = None) -> None:
+        """Use `edgeret.load`; or components of your own, where a test or an experiment varies one. Without `learned`
+        nothing was learned yet, and what is learned is kept in memory."""
         self._components = components
-        self._scorer = Scorer(components)
+        self._learned = Learned(learner_for(components)) if learned is None else learned
+        self._scorer = Scorer(components, self._learned)
         self._decider = Decider(components)
         self._tools = _ToolView(components.tools)
 
@@ -116,6 +151,70 @@ class Runtime:
         self._components.check_process()
         query, history = restore(value, self._components.tools, self._scorer.number)
         return Task(self._scorer, self._decider, query, history)
+
+    @property
+    def learned(self) -> Learned:
+        """What was learned on this device: its plans, size and status. Shared with `with_tools`' generations."""
+        return self._learned
+
+    def learn(self, demonstrations: Sequence[Demonstration], *, keep_words: bool = True) -> LearnReport:
+        """Learns from demonstrations at once, each in milliseconds beyond its encoding. With `keep_words` false only
+        vectors and names of tools are kept. Raises InputError for unknown tools, before anything is learned, and
+        OverlayError where what was learned cannot be kept."""
+        self._components.check_process()
+        if isinstance(demonstrations, str | Demonstration) or not isinstance(demonstrations, Sequence):
+            raise InputError("learn takes a list of edgeret.Demonstration")
+        for demonstration in demonstrations:
+            if not isinstance(demonstration, Demonstration):
+                raise InputError(f"learn takes edgeret.Demonstration, found {type(demonstration).__name__}")
+            check_query(demonstration.query)
+            for call in demonstration.calls:
+                find_tool(self._components.tools, call.tool)
+        for demonstration in demonstrations:
+            request = self._scorer.read_again(demonstration.query)
+            request.learn([call.tool for call in demonstration.calls], "demonstration", keep_words)
+        return self._learned.report(len(demonstrations))
+
+    def forget(
+        self, query: str | None = None, *, tool: str | None = None, id: int | None = None, everything: bool = False
+    ) -> int:
+        """Forgets what was learned from a query (its words, whatever their case), from plans that call a tool, from the
+        plan of an id, or everything; how many plans that were. The rest is learned anew, in some milliseconds a plan.
+        Raises InputError unless exactly one is named, and OverlayError."""
+        if sum((query is not None, tool is not None, id is not None, everything is True)) != 1:
+            raise InputError("say what to forget: a query, tool=…, id=… or everything=True")
+        if everything:
+            return self._learned.forget(None)
+        words = None if query is None else " ".join(query.lower().split())
+
+        def chosen(plan: LearnedPlan) -> bool:
+            if words is not None:
+                return plan.query is not None and " ".join(plan.query.lower().split()) == words
+            return tool in plan.calls if tool is not None else plan.id == id
+
+        return self._learned.forget(chosen)
+
+    def with_tools(
+        self,
+        *,
+        add: Sequence[Tool] = (),
+        remove: Collection[str] = (),
+        replace: Sequence[Tool] = (),
+        keep: bool = False,
+    ) -> Runtime:
+        """Another runtime with these tools added, removed and replaced, in milliseconds beyond encoding them. New tools
+        are found and chosen at once; removed ones never are. Running tasks keep the tools that they began with. What
+        was learned is shared. With `keep`, the overlay that the bundle was loaded with keeps the change for later
+        starts. Raises InputError for names that are there already or not there, and OverlayError."""
+        self._components.check_process()
+        components = changed(self._components, add, remove, replace)
+        if keep and not self._learned.append(*recorded(components, add, remove, replace)):
+            raise InputError("keep needs an overlay; load the bundle with overlay=True")
+        return Runtime(components, self._learned)
+
+    def close(self) -> None:
+        """Lets go of the overlay, so that another process may write to it. The runtime still decides."""
+        self._learned.close()
 
     def search(self, text: str, k: int = 10, *, strategy: str = "description") -> list[Hit]:
         """The `k` tools that fit `text` by their descriptions, best first; see `edgeret.strategies`.

@@ -18,10 +18,12 @@ from edgeret.quoting import quoted, suggestion
 from edgeret.runtime.components import Components
 from edgeret.runtime.evidence import evidence
 from edgeret.runtime.history import History
+from edgeret.runtime.learning import Known, Learned, Origin
 from edgeret.scoring.calibration import Map
 from edgeret.scoring.graph import UNKNOWN
 from edgeret.scoring.head import log_softmax
-from edgeret.scoring.prior import Prior, Reading
+from edgeret.scoring.prior import Prior
+from edgeret.scoring.reading import Reading
 from edgeret.stopwatch import Stopwatch
 from edgeret.types import END, SEGMENTS, Call, Candidate, Tool
 
@@ -39,9 +41,10 @@ class Scorer:
     whose tool is not there any more stays in its place, and is never chosen.
     """
 
-    def __init__(self, components: Components) -> None:
-        """Takes the components as they are; what costs more than microseconds is arranged with the first request."""
-        self.components = components
+    def __init__(self, components: Components, learned: Learned) -> None:
+        """Takes the components as they are; what costs more than microseconds is arranged with the first request.
+        `learned` is what was learned on this device, and grows."""
+        self.components, self.learned = components, learned
         head, tools = components.head, components.tools
         self.labels: tuple[str, ...] = (END,) if head is None else head.labels
         self.end = len(self.labels) - 1
@@ -54,6 +57,7 @@ class Scorer:
             self.allowed = np.ones(len(self.names), bool)
             self.allowed[gone] = False
         self._hnsw = components.index.kind == "hnsw"
+        self._latest: Request | None = None
 
     @cached_property
     def prior(self) -> Prior:
@@ -85,7 +89,14 @@ class Scorer:
     def read(self, query: str, watch: Stopwatch, tools: Collection[str] | None = None) -> Request:
         """Encodes a query and computes what all its steps share; `tools` are those that may be chosen, None for all.
         Raises BundleError and InputError as the encoder does, and InputError for unknown tools or none."""
-        return Request(self, query, watch, self.subset(tools))
+        request = Request(self, query, watch, self.subset(tools))
+        self._latest = request if tools is None else None
+        return request
+
+    def read_again(self, query: str) -> Request:
+        """The same for all tools, without encoding again the query that was read last: learning follows deciding."""
+        latest = self._latest
+        return latest if latest is not None and latest.query == query else self.read(query, Stopwatch())
 
     def number(self, tool: str) -> int:
         """The label number of a tool, or UNKNOWN."""
@@ -143,7 +154,7 @@ class Request:
             prior, seen = prior.among(self._near), seen.among(self._near)
             allowed = None if allowed is None else allowed[self._near]
         self._allowed = allowed
-        self._reading = prior.read(seen)
+        self._reading = Reading(prior, seen)
         self.named = tuple(self.names[i] for i in seen.shared.said)
         watch.lap("search")
         self.similarity, self.in_distribution = -1.0, False
@@ -157,6 +168,8 @@ class Request:
             self._query_logits = components.head.query_logits(self.vector, cosines, self._reading.static)
         if components.memory is not None:
             self._neighbours = components.memory.near(self.vector)
+        self._known: Known | None = None
+        self._steps: dict[tuple[str, ...], NDArray[np.float32]] = {}  # the bundle's own word, which learning asks for
         watch.lap("head")
 
     @property
@@ -182,10 +195,32 @@ class Request:
     def probabilities(self, history: History, watch: Stopwatch) -> NDArray[np.float32]:
         """Calibrated probabilities of `names` after a history, float32, summing to 1; 0 for those that may not be
         chosen."""
-        logs = self.scores(history, watch)
-        calibrated = self._calibrated(logs, history, self._components.calibration.map)
+        logs, points = self.scores(history, watch), self._components.calibration.map
+        learned = self._scorer.learned
+        if learned.count:
+            watch.lap("fuse")
+            calls = [call.tool for call in history.calls]
+            base = self._steps[tuple(calls)] = log_softmax(logs)
+            logs, self._known = learned.predict(base, self.vector, self._position, calls, self._known)
+            points = learned.calibrated(points)
+            watch.lap("learned")
+        calibrated = self._calibrated(logs, history, points)
         watch.lap("fuse")
         return calibrated
+
+    def learn(self, calls: Sequence[str], origin: Origin, keep_words: bool) -> None:
+        """Learns that these calls solve the query. Raises InputError for tools that it does not decide between, and
+        OverlayError where it cannot be kept."""
+        rows, history = [], History()
+        for i, name in enumerate((*calls, None)):
+            known = self._steps.get(tuple(calls[:i]))
+            rows.append(log_softmax(self.scores(history, Stopwatch())) if known is None else known)
+            if name is not None:
+                if name not in self._position:
+                    raise InputError(f"unknown tool {quoted(name)} in a plan to learn; add it with: edgeret tools add")
+                history.add(Call(name), self._scorer.number(name))
+        query = self._query if keep_words else None
+        self._scorer.learned.learn(query, calls, origin, self.vector, np.stack(rows), self._position)
 
     def by_prior(self, history: History) -> NDArray[np.float32]:
         """Calibrated probabilities of `names` from the tools alone, whatever was demonstrated; as `probabilities`."""

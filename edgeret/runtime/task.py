@@ -18,6 +18,7 @@ from edgeret.planner.filling import fill
 from edgeret.planner.prompts import Masking
 from edgeret.runtime.decide import MAX_ASKED, Decider
 from edgeret.runtime.history import History, check_reason, check_result
+from edgeret.runtime.learning import LearnReport
 from edgeret.runtime.options import COVERAGE, DecideOptions, Policy, PromptOptions, Weighted, checked_before
 from edgeret.runtime.saved import checked_name, find_tool, save
 from edgeret.runtime.scorer import Request, Scorer
@@ -41,6 +42,7 @@ class Task:
         self._components = scorer.components
         self._history = history
         self._given: Decision | None = None
+        self._corrected = False
         self._taken_after: int | None = None  # how many calls had been made when the decision given last was taken
         watch = Stopwatch()
         self._request = scorer.read(query, watch, tools)
@@ -136,6 +138,21 @@ class Task:
         if decision is self._given:
             self._taken_after = made
         return True
+
+    def correct(self, tool: str, arguments: Mapping[str, Any] | None = None, result: Any = None) -> None:
+        """Adds a call in the place of the one that was proposed: the user, or whoever knows, called this tool. `learn`
+        then tells the runtime. Raises as `call` does."""
+        self.call(tool, arguments, result)
+        self._corrected = True
+
+    def learn(self, *, keep_words: bool = True) -> LearnReport:
+        """Lets the runtime learn that the calls made so far, and no more, solve the query; call it when the request is
+        done and its user content. None made says that no tool fits. With `keep_words` false, only the query's vector
+        and the tools' names are kept. Raises InputError for calls of foreign tools, and OverlayError."""
+        self._components.check_process()
+        calls = [find_tool(self._components.tools, call.tool).name for call in self._history.calls]
+        self._request.learn(calls, "corrected" if self._corrected else "accepted", keep_words)
+        return self._scorer.learned.report(1)
 
     def next(
         self,

@@ -6,6 +6,7 @@ grows; whoever asks says at which of his candidates each label stands.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -19,6 +20,8 @@ from edgeret.scoring.mixture import Guard, Mixture
 from edgeret.scoring.offsets import LEAST_LOG, keep
 
 END_NAME = "<end>"
+STRANGER = -2
+"""The number of a name that is not in the table; -1 stands for no call at all."""
 FROM_NOTHING = (0.4, 0.5, 0.1)
 """Weights of increments, memory and base to start from where the base has seen no demonstrations."""
 OVER_A_HEAD = (0.1, 0.1, 0.8)
@@ -95,6 +98,10 @@ class Learner:
         """A learner made like this one that has learned nothing."""
         return Learner(self.dimension, self.demonstrations, self._capacity_steps, self.replayed)
 
+    def without_replay(self) -> Learner:
+        """One that has learned nothing and learns every plan once."""
+        return Learner(self.dimension, self.demonstrations, self._capacity_steps, 0)
+
     def take_over(self, other: Learner) -> None:
         """Becomes what `other` is, which is used up."""
         self.__dict__.update(other.__dict__)
@@ -110,6 +117,10 @@ class Learner:
         if label == len(self.names):
             self.names.append(name)
         return label
+
+    def known(self, name: str) -> int:
+        """The number of a name, STRANGER for one that is not in the table."""
+        return self._labels.get(name, STRANGER)
 
     def query(self, vector: NDArray[np.float32], positions: NDArray[np.int64]) -> Query:
         """Prepares a query: its unit vector (dimension,), and for every label the candidate it stands for (names,), -1
@@ -164,9 +175,19 @@ class Learner:
 
         Raises InputError for arrays of another shape or with NaN, and for calls that are no candidates.
         """
+        return self.learn_lesson(self.lesson(vector, calls, base_log_p, positions))
+
+    def lesson(
+        self,
+        vector: NDArray[np.float32],
+        calls: Sequence[int],
+        base_log_p: NDArray[np.float32],
+        positions: NDArray[np.int64],
+    ) -> Lesson:
+        """What `learn` keeps of a plan, learned or not. Raises as it does."""
         self._check(vector, calls, base_log_p, positions)
         targets = [*calls, END]
-        return self.learn_lesson(Lesson(_stored(vector), targets, keep(base_log_p, positions, targets)))
+        return Lesson(_stored(vector), targets, keep(base_log_p, positions, targets))
 
     def learn_lesson(self, lesson: Lesson) -> int:
         """Learns a plan from what is kept of it and returns its id.
@@ -212,6 +233,13 @@ class Learner:
 
     def _demonstrated(self, label: int) -> int:
         return self.demonstrations.get(self.names[label], 0)
+
+    def without(self, plan_ids: Collection[int]) -> Learner:
+        """Another learner that has learned all but these plans; see `forget`."""
+        other = self.empty_copy()
+        other.take_over(copy.deepcopy(self))
+        other.forget(plan_ids)
+        return other
 
     def forget(self, plan_ids: Collection[int]) -> int:
         """Removes plans, and learns everything else anew from those that are left. How many were there.

@@ -10,7 +10,8 @@ from time import perf_counter
 from typing import Any, cast
 
 from edgeret.encoders.base import Encoder
-from edgeret.inputs.demonstrations import Demonstration
+from edgeret.runtime.components import learner_for
+from edgeret.runtime.learning import Learned
 from edgeret.runtime.runtime import Runtime
 
 
@@ -36,16 +37,9 @@ class TimedEncoder:
         return timed
 
 
-def fresh(runtime: Runtime, encoder: TimedEncoder) -> Runtime:
-    """A runtime of the same bundle that has learned nothing yet, and that keeps what it learns in memory alone."""
-    return Runtime(replace(runtime.components, encoder=cast(Encoder, encoder)))
-
-
-def teach(runtime: Runtime, demonstration: Demonstration, replay: bool) -> None:
-    """Lets the runtime learn one plan."""
-    runtime.learn([demonstration], replay=replay)  # type: ignore[attr-defined]
-
-
-def learned_bytes(runtime: Runtime) -> int:
-    """What the runtime has learned, in bytes."""
-    return int(runtime.learned.size_bytes)  # type: ignore[attr-defined]
+def fresh(runtime: Runtime, encoder: TimedEncoder, replay: bool) -> Runtime:
+    """A runtime of the same bundle that has learned nothing yet, and that keeps what it learns in memory alone; with
+    `replay` every lesson repeats some earlier ones."""
+    components = replace(runtime.components, encoder=cast(Encoder, encoder))
+    make = learner_for(components)
+    return Runtime(components, Learned(make if replay else lambda: make().without_replay()))

@@ -11,7 +11,6 @@ from edgeret.cli.progress import say, track
 from edgeret.errors import InputError
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret.runtime.runtime import Runtime
-from edgeret_bench.accuracy.learner import teach
 from edgeret_bench.accuracy.walk import ranked, score, walk
 from edgeret_bench.metrics import mean, next_tool_metrics, rank
 
@@ -29,9 +28,7 @@ def split(
     return [d for d in plans if not _uses(d, tool)], [d for d in plans if _uses(d, tool)]
 
 
-def run(
-    learner: Runtime, tool: str, lessons: Sequence[Demonstration], test: Sequence[Demonstration], replay: bool
-) -> dict[str, Any]:
+def run(learner: Runtime, tool: str, lessons: Sequence[Demonstration], test: Sequence[Demonstration]) -> dict[str, Any]:
     """`known_before`: whether the bundle was built with demonstrations of the tool, which is then not new. `after`:
     number of `lessons` learned to `top1` and `recall@5` of the tool over the test steps that accept it, and
     `others_top1` over all other steps."""
@@ -42,7 +39,7 @@ def run(
     taught, after = 0, {}
     for number in [n for n in AFTER if n <= len(lessons)]:
         for demonstration in lessons[taught:number]:
-            teach(learner, demonstration, replay)
+            learner.learn([demonstration])
         taught = number
         after[str(number)] = _test(learner, tool, test)
         say(f"{tool} after {number} demonstrations: top-1 {after[str(number)]['top1']:.3f}")

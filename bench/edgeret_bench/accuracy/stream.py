@@ -17,7 +17,7 @@ from edgeret.errors import InputError
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret.runtime.runtime import Runtime
 from edgeret_bench.accuracy import new_tool
-from edgeret_bench.accuracy.learner import TimedEncoder, fresh, learned_bytes, teach
+from edgeret_bench.accuracy.learner import TimedEncoder, fresh
 from edgeret_bench.accuracy.walk import Rows, averages, ranked, repeated_queries, score, walk
 from edgeret_bench.metrics import quantiles
 from edgeret_bench.results.files import order_of, rounded
@@ -57,10 +57,10 @@ def run(
     if not lessons:
         raise InputError("every plan of --stream calls the tool of --new-tool, so none is left; name another")
     clock = TimedEncoder(runtime.components.encoder)
-    learner = fresh(runtime, clock)
+    learner = fresh(runtime, clock, options.replay)
     repeated = repeated_queries(lessons, test) if test else 0
     before = [_tested(learner, part) for part in (test, others)]
-    rows, groups, seconds = _learn_all(learner, lessons, clock, options.replay)
+    rows, groups, seconds = _learn_all(learner, lessons, clock)
     after = [_tested(learner, part) for part in (test, others)]
     result = {
         "n_plans": len(lessons),
@@ -75,7 +75,7 @@ def run(
         "before_others": before[1],
         "others": after[1],
         "update_us": quantiles([1e6 * value for value in seconds]),
-        "learned_mb": learned_bytes(learner) / 1e6,
+        "learned_mb": learner.learned.size_bytes / 1e6,
         "samples": {
             "unit": "score",
             "order": order_of([d.query for d in lessons]),
@@ -84,7 +84,7 @@ def run(
         },
     }
     if options.new_tool is not None:
-        result["new_tool"] = new_tool.run(learner, options.new_tool, held_back, test, options.replay)
+        result["new_tool"] = new_tool.run(learner, options.new_tool, held_back, test)
     return result
 
 
@@ -96,7 +96,7 @@ def _chosen(plans: Sequence[Demonstration], options: Options) -> list[Demonstrat
 
 
 def _learn_all(
-    learner: Runtime, lessons: Sequence[Demonstration], clock: TimedEncoder, replay: bool
+    learner: Runtime, lessons: Sequence[Demonstration], clock: TimedEncoder
 ) -> tuple[Rows, list[int], list[float]]:
     """Metrics of every step before its plan was learned, with the plan's number, and the seconds that each plan took
     beyond its encoding."""
@@ -107,7 +107,7 @@ def _learn_all(
     for number, demonstration in enumerate(track(lessons, "plans", len(lessons))):
         spent, started = clock.seconds, perf_counter()
         found = walk(learner, demonstration, ranked)
-        teach(learner, demonstration, replay)
+        learner.learn([demonstration])
         seconds.append(perf_counter() - started - (clock.seconds - spent))
         rows += [score(candidates, step) for candidates, step in zip(found, demonstration.steps(), strict=True)]
         groups += [number] * len(found)

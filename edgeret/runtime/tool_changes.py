@@ -1,0 +1,138 @@
+"""Tools that come and go: a bundle's components with other tools, arranged anew without a build. Knows nothing of
+decisions and of what was learned."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, replace
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeret.bundle import roles
+from edgeret.bundle.codec import get_array
+from edgeret.bundle.overlay import Record
+from edgeret.errors import BundleError, InputError, OverlayError
+from edgeret.fields import get
+from edgeret.inputs.tool_text import tool_text
+from edgeret.inputs.tools import check_tools, parse_tool
+from edgeret.quoting import quoted, suggestion
+from edgeret.runtime.components import Components
+from edgeret.scoring.calibration import Calibration
+from edgeret.scoring.index import Index
+from edgeret.types import Tool
+
+CHANGE = "tools"
+"""The kind of an overlay's records that hold a change of tools."""
+
+
+def changed(
+    components: Components,
+    add: Sequence[Tool],
+    remove: Collection[str],
+    substitute: Sequence[Tool],
+    vectors: NDArray[np.float32] | None = None,
+) -> Components:
+    """The components with tools added, removed and replaced by others of the same name. `vectors` are those of what is
+    added and replaced, in this order, float32 (tools, dimension); None has them encoded.
+
+    An HNSW graph knows only the tools that it was built of, so without those every search is exact. Raises InputError
+    for names that are there already, or not there; and if no tool would be left.
+    """
+    old = components.tools
+    _check(old, add, remove, substitute)
+    fresh = [*add, *substitute]
+    if vectors is None:
+        form = str(components.manifest.info[roles.INFO_RECIPE]["tool_text"])
+        vectors = components.encoder.encode_tools([tool_text(tool, form) for tool in fresh])
+    gone, other = set(remove), {tool.name: i for i, tool in enumerate(substitute, len(add))}
+    names = [name for name in components.index.names if name not in gone]
+    at = {name: i for i, name in enumerate(components.index.names)}
+    kept = components.index.vectors[np.array([at[name] for name in names], np.intp)]
+    for i, name in enumerate(names):
+        if name in other:
+            kept[i] = vectors[other[name]]
+    tools = {name: substitute[other[name] - len(add)] if name in other else old[name] for name in names}
+    tools |= {tool.name: tool for tool in add}
+    index = Index((*names, *(tool.name for tool in add)), np.concatenate((kept, vectors[: len(add)])))
+    return replace(components, tools=MappingProxyType(tools), index=index)
+
+
+def instead(components: Components, tools: Sequence[Tool]) -> Components:
+    """The components for other tools altogether: only the encoder and the prior serve them. Raises InputError."""
+    bare = replace(
+        components,
+        graph=None,
+        head=None,
+        memory=None,
+        calibration=Calibration(
+            replace(components.calibration.parameters, calibration_map=components.calibration.parameters.prior_map)
+        ),
+        tools=MappingProxyType({}),
+        index=Index((), np.zeros((0, components.encoder.spec.dimension), np.float32)),
+    )
+    return changed(bare, tools, (), ())
+
+
+def recorded(
+    components: Components, add: Sequence[Tool], remove: Collection[str], substitute: Sequence[Tool]
+) -> tuple[str, dict[str, Any]]:
+    """A change as an overlay keeps it: its kind, and the tools with their vectors, of the components after it."""
+    at = {name: i for i, name in enumerate(components.index.names)}
+    fresh = [*add, *substitute]
+    return CHANGE, {
+        "added": [asdict(tool) for tool in add],
+        "removed": list(remove),
+        "replaced": [asdict(tool) for tool in substitute],
+        "vectors": components.index.vectors[np.array([at[tool.name] for tool in fresh], np.intp)],
+    }
+
+
+def replayed(components: Components, records: Sequence[Record], where: str) -> Components:
+    """The components after the changes that an overlay holds. Raises OverlayError for changes that make no sense, for
+    instance to a bundle with other tools."""
+    for record in records:
+        if record.kind != CHANGE:
+            continue
+        try:
+            parts = {key: get(dict(record.value), key, list, where) for key in ("added", "removed", "replaced")}
+            add, substitute = ([parse_tool(entry, where) for entry in parts[key]] for key in ("added", "replaced"))
+            shape = (len(add) + len(substitute), components.encoder.spec.dimension)
+            vectors = get_array(record.value, "vectors", "<f4", shape, where)
+            if not np.allclose(np.einsum("ij,ij->i", vectors, vectors), 1, atol=1e-2):
+                raise BundleError(f"{where}: vectors of tools that are not of length 1")
+            components = changed(components, add, [str(name) for name in parts["removed"]], substitute, vectors)
+        except (BundleError, InputError) as error:
+            raise OverlayError(f"{where}: {error}; move the file away to begin anew") from None
+    return components
+
+
+def _check(old: Mapping[str, Tool], add: Sequence[Tool], remove: Collection[str], substitute: Sequence[Tool]) -> None:
+    if isinstance(remove, str):
+        raise InputError("remove must be a list of tools' names, found text")
+    for kind, given in (("add", add), ("replace", substitute)):
+        if not all(isinstance(tool, Tool) for tool in given):
+            raise InputError(f"{kind} must be a list of edgeret.Tool, as edgeret.read_tools gives them")
+        if given:
+            check_tools([(f"{kind}, item {i}", tool) for i, tool in enumerate(given, 1)], kind)
+    for name in remove:
+        _known(name, old, "remove")
+    for tool in substitute:
+        _known(tool.name, old, "replace")
+    for tool in add:
+        if tool.name in old and tool.name not in remove:
+            raise InputError(f"{quoted(tool.name)} is among the tools already; replace it instead of adding it")
+    both = set(remove) & {tool.name for tool in substitute}
+    if both:
+        raise InputError(f"{quoted(min(both))} is to be removed and replaced; choose one")
+    if len(old) + len(add) - len(set(remove)) < 1:
+        raise InputError("no tool would be left; keep or add at least one")
+
+
+def _known(name: object, old: Mapping[str, Tool], kind: str) -> None:
+    if not isinstance(name, str) or name not in old:
+        shown = quoted(name) if isinstance(name, str) else type(name).__name__
+        near = suggestion(name, old) if isinstance(name, str) else ""
+        raise InputError(f"{kind}: unknown tool {shown}; list the tools with: edgeret inspect{near}")
