@@ -23,14 +23,14 @@ def runtime(tiny_original: Path) -> Runtime:
 
 
 def test_plans_follow_the_demonstrations(runtime: Runtime) -> None:
-    assert runtime.plan("find my file and send it").tools == ("find_file", "send_mail")
+    assert runtime.plan("find my file and send a mail").tools == ("find_file", "send_mail")
     assert runtime.plan("write a note").tools == ("write_note",)
-    assert runtime.plan("find my file and send it").outcome == "complete"
+    assert runtime.plan("find my file and send a mail").outcome == "complete"
 
 
 def test_a_task_encodes_once(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
     runs = []
-    for name in ("tokenize", "embed", "embed_segments", "encode_batch"):
+    for name in ("tokenize", "embed", "embed_tokens", "encode_batch"):
         used = getattr(OnnxEncoder, name)
         monkeypatch.setattr(OnnxEncoder, name, lambda self, *a, used=used: (runs.append(1), used(self, *a))[1])
     task = runtime.task("book the meeting then send a mail")
@@ -62,11 +62,18 @@ def test_probabilities_cover_every_tool_once_and_sum_to_one(runtime: Runtime) ->
     assert task.candidates(2) == candidates[:2]
 
 
-def test_a_tool_without_demonstration_is_found_by_its_description(runtime: Runtime) -> None:
+def test_a_tool_without_demonstration_is_found_among_few_by_its_words(runtime: Runtime) -> None:
     assert "phone_call" not in runtime.components.head.labels
     decision = runtime.task("call a phone").next()
+    assert (decision.tool, decision.source) == ("phone_call", "heads")
+    assert decision.reason.endswith("; the request names it")
+
+
+def test_a_request_unlike_many_demonstrations_is_left_to_the_tools(tiny_many: Path) -> None:
+    decision = edgeret.load(tiny_many, threads=1).task("call a phone").next()
     assert (decision.tool, decision.source) == ("phone_call", "search")
-    assert "found by description" in decision.reason
+    assert "unlike the demonstrations" in decision.reason
+    assert "found among the tools: phone_call" in decision.reason
 
 
 def test_what_nothing_fits_is_refused(runtime: Runtime) -> None:
@@ -87,7 +94,7 @@ def test_the_caller_sets_the_floor(runtime: Runtime) -> None:
 
 
 def test_plans_are_bounded(runtime: Runtime) -> None:
-    plan = runtime.plan("find my file and send it", max_steps=1)
+    plan = runtime.plan("find my file and send a mail", max_steps=1)
     assert (plan.outcome, plan.tools) == ("bound", ("find_file",))
 
 
@@ -141,7 +148,7 @@ def test_an_hnsw_index_serves_the_same_decisions(tmp_path: Path, runtime: Runtim
     folder = build_tiny(tmp_path / "b", recipe=Recipe(precision="fp32", hnsw_from=10), tools=[*TOOLS, *extra])
     large = edgeret.load(folder, threads=1, index="hnsw")
     assert large.components.index.kind == "hnsw"
-    assert large.plan("find my file and send it").tools == ("find_file", "send_mail")
+    assert large.plan("find my file and send a mail").tools == ("find_file", "send_mail")
     assert large.task("call a phone").next().tool == "phone_call"
 
 
