@@ -5,21 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
-import numpy as np
 import pytest
-from conftest import tiny_exported
+from conftest import encode_tiny
 
-from edgeret.encoders.onnx import OnnxEncoder
-from edgeret.encoders.providers import choose
 from edgeret.inputs.demonstrations import Demonstration
-from edgeret.inputs.tool_text import tool_text
 from edgeret.types import Tool
 from edgeret_bench.cli import main
 from edgeret_export.build import Encoded
-from edgeret_export.fitting.training_set import training_set
 from edgeret_export.recipe import Recipe
 
 
@@ -74,13 +68,8 @@ def write_tools(path: Path, tools: Sequence[Tool]) -> Path:
     return path
 
 
-def encode_tiny(
+def encoded_tiny(
     card: object, recipe: Recipe, demonstrations: Sequence[Demonstration], tools: Sequence[Tool], offline: bool = True
 ) -> Encoded:
-    """What `edgeret_export.build.encode` gives, by the made-up encoder, whose parity nobody measured."""
-    exported = tiny_exported()
-    encoder = OnnxEncoder(exported.model, exported.tokenizer, exported.spec, choose(("cpu",), False, {}), 1)
-    vectors = np.stack([encoder.encode_query(d.query)[0] for d in demonstrations])
-    tool_vectors = encoder.encode_tools([tool_text(tool, recipe.tool_text) for tool in tools])
-    training = training_set(demonstrations, tools, vectors, tool_vectors, recipe.seed)
-    return Encoded(exported, training, tool_vectors, cast(Any, SimpleNamespace(to_dict=dict)))
+    """What `edgeret_export.build.encode` gives, called as it is, by the made-up encoder."""
+    return encode_tiny(recipe, demonstrations, tools)

@@ -5,26 +5,27 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import pytest
 
 from edgeret.bundle.writer import writing
 from edgeret.encoders.base import OUTPUT, TOKENS_OUTPUT, EncoderSpec
-from edgeret.encoders.onnx import OnnxEncoder
-from edgeret.encoders.providers import choose
 from edgeret.inputs.demonstrations import Demonstration, read_demonstrations
-from edgeret.inputs.tool_text import tool_text
 from edgeret.inputs.tools import read_tools
 from edgeret.types import Call, Tool
-from edgeret_export.build import Encoded, assemble, build_bundle
+from edgeret_export.build import Encoded, assemble, build_bundle, encode_with
 from edgeret_export.encoders.export import ExportedEncoder
+from edgeret_export.encoders.gate import Gate, start
 from edgeret_export.encoders.parity import Loss, Parity
-from edgeret_export.fitting.training_set import training_set
+from edgeret_export.fitting.training_set import FEW_PLANS, training_set
 from edgeret_export.planner.package import PlannerModel
 from edgeret_export.recipe import Recipe
 from edgeret_export.sources.cards import DEFAULT_ENCODER, Card, EncoderCard, find_card
+from edgeret_export.sources.priors import read_prior
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "desktop"
 WORDS = re.findall(
@@ -45,7 +46,7 @@ TOOLS = [
 """`phone_call` has no demonstration."""
 
 _PLANS: Sequence[tuple[str, tuple[str, ...]]] = (
-    ("find my file and send it", ("find_file", "send_mail")),
+    ("find my file and send a mail", ("find_file", "send_mail")),
     ("find the letter then mail it to me", ("find_file", "send_mail")),
     ("write a note", ("write_note",)),
     ("play my song", ("play_music",)),
@@ -64,7 +65,7 @@ def make_demonstrations(repeats: int = 8) -> list[Demonstration]:
     ]
 
 
-def tiny_exported(seed: int = 0) -> ExportedEncoder:
+def tiny_exported(seed: int = 0, max_tokens: int = 64) -> ExportedEncoder:
     """An encoder that means random word vectors: the interface of a real one, in 3 kB."""
     from onnx import TensorProto, helper, numpy_helper
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
@@ -101,7 +102,7 @@ def tiny_exported(seed: int = 0) -> ExportedEncoder:
     ]
     graph = helper.make_graph(nodes, "tiny", ids, outputs, constants)
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
-    spec = EncoderSpec(DIMENSION, 64, "mean", True, "", "", "fp32", "any")
+    spec = EncoderSpec(DIMENSION, max_tokens, "mean", True, "", "", "fp32", "any")
     return ExportedEncoder(model.SerializeToString(), tokenizer.to_str().encode(), spec, Path(), {})
 
 
@@ -112,23 +113,51 @@ def tiny_card() -> Card:
     )
 
 
+class _Unmeasured:
+    """Stands for the parity gate: there is no torch original that the made-up encoder could be compared with."""
+
+    def measure(self, *_: object) -> Parity:
+        nothing = Loss(0, 1.0, 1.0, 0.0)
+        return Parity("fp32", 0.003, 1.0, 0, 0, 1.0, 1.0, nothing, nothing)
+
+
+def encode_tiny(
+    recipe: Recipe,
+    demonstrations: Sequence[Demonstration],
+    tools: Sequence[Tool] = TOOLS,
+    seed: int = 0,
+    few: int = FEW_PLANS,
+    max_tokens: int = 64,
+) -> Encoded:
+    """What `edgeret_export.build.encode` gives, by the made-up encoder. Above `few` demonstrations a head leans on the
+    prior's static part alone, as one of many demonstrations does."""
+    exported, prior, gate = tiny_exported(seed, max_tokens), read_prior("tiny"), cast(Gate, _Unmeasured())
+    encoded = encode_with(exported, gate, recipe, demonstrations, tools, prior)
+    if not demonstrations or few == FEW_PLANS:
+        return encoded
+    encoder = start(exported)
+    queries = [encoder.encode_query(demonstration.query) for demonstration in demonstrations]
+    vectors, weights = encoded.tool_vectors, prior.weights
+    return replace(
+        encoded, training=training_set(demonstrations, tools, queries, vectors, weights, recipe.seed, few=few)
+    )
+
+
 def build_tiny(
     target: Path,
     seed: int = 0,
     recipe: Recipe | None = None,
     tools: Sequence[Tool] = TOOLS,
     model: PlannerModel | None = None,
+    demonstrations: Sequence[Demonstration] | None = None,
+    few: int = FEW_PLANS,
+    max_tokens: int = 64,
 ) -> Path:
-    """Writes a bundle around the made-up encoder by the code that writes real ones."""
+    """Writes a bundle around the made-up encoder by the code that writes real ones. `demonstrations` None: the ones
+    above; `few` and `max_tokens` as in `encode_tiny`."""
     recipe = recipe or Recipe(precision="fp32")
-    demonstrations = make_demonstrations()
-    exported = tiny_exported(seed)
-    encoder = OnnxEncoder(exported.model, exported.tokenizer, exported.spec, choose(("cpu",), False, {}), 1)
-    vectors = np.stack([encoder.encode_query(d.query)[0] for d in demonstrations])
-    tool_vectors = encoder.encode_tools([tool_text(t, recipe.tool_text) for t in tools])
-    training = training_set(demonstrations, tools, vectors, tool_vectors, recipe.seed)
-    nothing = Loss(0, 1.0, 1.0, 0.0)
-    encoded = Encoded(exported, training, tool_vectors, Parity("fp32", 0.003, 1.0, 0, 0, 1.0, 1.0, nothing, nothing))
+    shown = make_demonstrations() if demonstrations is None else demonstrations
+    encoded = encode_tiny(recipe, shown, tools, seed, few, max_tokens)
     with writing(target) as writer:
         assemble(writer, tiny_card(), encoded, recipe, model)
     return target
@@ -138,6 +167,18 @@ def build_tiny(
 def tiny_original(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A tiny bundle, shared: not to be changed."""
     return build_tiny(tmp_path_factory.mktemp("tiny") / "bundle")
+
+
+@pytest.fixture(scope="session")
+def tiny_many(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tiny bundle whose head was fitted as one of many demonstrations, shared: not to be changed."""
+    return build_tiny(tmp_path_factory.mktemp("tiny-many") / "bundle", few=0)
+
+
+@pytest.fixture(scope="session")
+def tiny_tools(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tiny bundle from tools alone, shared: not to be changed."""
+    return build_tiny(tmp_path_factory.mktemp("tiny-tools") / "bundle", demonstrations=())
 
 
 @pytest.fixture

@@ -32,8 +32,8 @@ ROOM = 6 << 30
 PATIENCE = 120
 """Seconds until a call that waits for something is given up."""
 MAX_ERROR_CHARS = 2_000
-LONG = ("find my file and send it then book a meeting, " * 50)[:2_000]
-QUERIES = ("find my file and send it", "play", "Ünïcode 日本語 🎵 file\u0301 İ a\u200db", LONG)
+LONG = ("find my file and send a mail then book a meeting, " * 50)[:2_000]
+QUERIES = ("find my file and send a mail", "play", "Ünïcode 日本語 🎵 file\u0301 İ a\u200db", LONG)
 HARMFUL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 PACKAGE = str(Path(edgeret.__file__).parent)
 

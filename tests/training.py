@@ -6,7 +6,7 @@ import numpy as np
 
 from edgeret.types import SEGMENTS
 from edgeret_export.fitting.decisions import Decisions
-from edgeret_export.fitting.training_set import Queries, TrainingSet
+from edgeret_export.fitting.training_set import PriorScores, Queries, TrainingSet
 
 
 def queries_of(vectors: np.ndarray, n_tools: int = 0) -> Queries:
@@ -16,7 +16,10 @@ def queries_of(vectors: np.ndarray, n_tools: int = 0) -> Queries:
 
 
 def training_of(decisions: Decisions, queries: Queries | np.ndarray, seed: int = 0) -> TrainingSet:
-    """Decisions of plans whose queries have these vectors; the fits look at no demonstration."""
+    """Decisions of plans whose queries have these vectors; the fits look at no demonstration, and no prior says
+    anything."""
     if isinstance(queries, np.ndarray):
         queries = queries_of(queries, len(decisions.labels) - 1)
-    return TrainingSet((), (), decisions, queries, np.zeros(len(queries.vectors), np.intp), seed)
+    n, labels = len(queries.vectors), decisions.labels
+    nothing = PriorScores(labels, np.zeros((n, len(labels)), np.float32), None, np.zeros(len(labels)))
+    return TrainingSet((), (), decisions, queries, nothing, np.zeros(n, np.intp), seed)

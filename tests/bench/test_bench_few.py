@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from bench_cli import encode_tiny, printed, refused, run, write_demonstrations, write_tools
+from bench_cli import encoded_tiny, printed, refused, run, write_demonstrations, write_tools
 from conftest import TOOLS, make_demonstrations, tiny_card
 
 import edgeret
@@ -38,7 +38,7 @@ def tools_alone_can_be_built() -> bool:
 
 @pytest.fixture(scope="module")
 def encoded() -> Encoded:
-    return encode_tiny(None, RECIPE, TRAIN, TOOLS)
+    return encoded_tiny(None, RECIPE, TRAIN, TOOLS)
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +49,7 @@ def found(encoded: Encoded) -> dict[str, Any]:
 @pytest.fixture
 def made_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """The command with the made-up encoder."""
-    monkeypatch.setattr("edgeret_export.build.encode", encode_tiny)
+    monkeypatch.setattr("edgeret_export.build.encode", encoded_tiny)
     monkeypatch.setattr(learning, "find_card", lambda _: tiny_card())
 
 
@@ -108,7 +108,7 @@ def test_a_sample_lies_within_every_larger_one_and_a_seed_repeats_it(
 
 def test_a_part_is_what_encoding_it_alone_would_give(encoded: Encoded) -> None:
     chosen = np.array([2, 9, 30])
-    part, alone = few.part(encoded, chosen, 0).training, encode_tiny(None, RECIPE, [TRAIN[i] for i in chosen], TOOLS)
+    part, alone = few.part(encoded, chosen, 0).training, encoded_tiny(None, RECIPE, [TRAIN[i] for i in chosen], TOOLS)
     assert part.decisions.labels == alone.training.decisions.labels
     for plan in range(3):
         assert part.queries.parts(plan) == pytest.approx(alone.training.queries.parts(plan), abs=1e-6)

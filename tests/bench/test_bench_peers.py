@@ -32,7 +32,7 @@ from edgeret_export.sources.fetch import fetch
 
 TEXTS = [tool_text(tool, "name+description") for tool in TOOLS]
 QUERIES = [
-    RetrievalQuery("a", "find my file and send it", frozenset({"find_file", "send_mail"})),
+    RetrievalQuery("a", "find my file and send a mail", frozenset({"find_file", "send_mail"})),
     RetrievalQuery("b", "open calendar day", frozenset()),
     RetrievalQuery("c", "write a note", frozenset({"write_note"})),
 ]

@@ -90,7 +90,7 @@ def with_planner(runtime: Runtime, model: Model, weight: float = 0, scale: float
 
 
 def truth(*calls: Call, links: Sequence[tuple[int, int]] | None = None) -> Demonstration:
-    return Demonstration("x", "find my file and send it", calls, None if links is None else tuple(links))
+    return Demonstration("x", "find my file and send a mail", calls, None if links is None else tuple(links))
 
 
 def call(tool: str, **arguments: Any) -> Call:
@@ -210,7 +210,7 @@ def test_declining_what_no_tool_fits_is_told_apart_from_other_abstentions(bare: 
 
 
 def test_tables_split_the_steps_without_losing_any(bare: Runtime) -> None:
-    long = Demonstration("long", "find my file and send it", tuple(Call("send_mail") for _ in range(8)))
+    long = Demonstration("long", "find my file and send a mail", tuple(Call("send_mail") for _ in range(8)))
     found = plan.run(bare, [*make_demonstrations(2), long], Options(policies=["heads"], steps=0, plans=0))
     lengths, history = found["by_plan_length"]["heads"], found["by_history"]["heads"]
     assert list(lengths) == ["0", "1", "2", "6+"]

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from bench_cli import encode_tiny, printed, refused, write_demonstrations
+from bench_cli import encoded_tiny, printed, refused, write_demonstrations
 from conftest import TOOLS, make_demonstrations, tiny_card
 
 import edgeret_export.build
@@ -50,7 +50,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
         *((scaling, name, (6, 12)) for name in ("CLUSTERS", "HISTORIES")),
         (scaling, "run", partial(scaling.run, labels=(8,))),
         (few, "SIZES", (3, 7)),
-        (edgeret_export.build, "encode", encode_tiny),
+        (edgeret_export.build, "encode", encoded_tiny),
         (learning, "find_card", {"tiny": tiny_card()}.__getitem__),
         (measure, "run", bounded(measure.run, min_queries=8)),
         (measure, "PEERS", ("graph-tool-call",)),

@@ -41,18 +41,18 @@ def refused(capsys: pytest.CaptureFixture[str], command: str, *arguments: object
 
 
 def test_select(capsys: pytest.CaptureFixture[str], tiny: Path) -> None:
-    result = ok(capsys, "edgeret", "select", tiny, "find my file and send it")
+    result = ok(capsys, "edgeret", "select", tiny, "find my file and send a mail")
     assert result["tool"] == "find_file"
     assert set(result) == {"tool", "probability", "source", "abstained", "reason", "candidates", "timings_ms"}
     assert result["candidates"][0] == {"tool": "find_file", "probability": result["probability"]}
-    later = ok(capsys, "edgeret", "select", tiny, "find my file and send it", "--history", "find_file", "-k", 2)
+    later = ok(capsys, "edgeret", "select", tiny, "find my file and send a mail", "--history", "find_file", "-k", 2)
     assert later["tool"] == "send_mail"
     assert len(later["candidates"]) == 2
     assert ok(capsys, "edgeret", "select", tiny, "open calendar day")["tool"] is None
 
 
 def test_plan_search_inspect_doctor_verify(capsys: pytest.CaptureFixture[str], tiny: Path) -> None:
-    assert ok(capsys, "edgeret", "plan", tiny, "find my file and send it")["tools"] == ["find_file", "send_mail"]
+    assert ok(capsys, "edgeret", "plan", tiny, "find my file and send a mail")["tools"] == ["find_file", "send_mail"]
     assert ok(capsys, "edgeret", "search", tiny, "play music", "-k", 2)["hits"][0]["tool"] == "play_music"
     inspected = ok(capsys, "edgeret", "inspect", tiny)
     assert {f["licence"] for f in inspected["files"]} == {"MIT", "as its inputs"}
@@ -63,7 +63,7 @@ def test_plan_search_inspect_doctor_verify(capsys: pytest.CaptureFixture[str], t
 
 @pytest.mark.parametrize("command", ["select", "plan", "search"])
 def test_text_for_people(capsys: pytest.CaptureFixture[str], tiny: Path, command: str) -> None:
-    assert cli.main([command, str(tiny), "find my file and send it"]) == 0
+    assert cli.main([command, str(tiny), "find my file and send a mail"]) == 0
     assert "find_file" in capsys.readouterr().out
 
 

@@ -1,4 +1,4 @@
-"""Several texts in one run of the encoder, and tools ranked by description alone."""
+"""Several texts in one run of the encoder, and tools ranked by what they say alone."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ import edgeret
 from edgeret.encoders.onnx import OnnxEncoder
 from edgeret.encoders.providers import choose
 from edgeret.errors import InputError
+from edgeret.runtime.history import begin
 from edgeret.runtime.runtime import Runtime
+from edgeret.scoring.graph import UNKNOWN
 from edgeret.types import END
 
 ENCODER = tiny_exported()
@@ -55,32 +57,23 @@ def test_static_shapes_take_one_text_at_a_time(count: int) -> None:
     assert static.encode("mail") == pytest.approx(BATCHER.encode("mail"), abs=1e-6)
 
 
+@pytest.mark.parametrize("calls", [(), ("send_mail",)])
 @pytest.mark.parametrize("query", ["find the letter then mail it to me", "call my phone", "open calendar day"])
-def test_described_ranks_all_tools_by_cosine_demonstrated_or_not(runtime: Runtime, query: str) -> None:
-    found = runtime.task(query).request.by_description()
-    assert [c.tool for c in found] == [hit.tool for hit in runtime.search(query, len(TOOLS))]
-    assert sorted(c.tool for c in found) == sorted(tool.name for tool in TOOLS)
-    assert END not in {c.tool for c in found}
-    vectors = dict(zip(runtime.components.index.names, runtime.components.index.vectors, strict=True))
-    for candidate in found:
-        cosine = float(vectors[candidate.tool] @ runtime.components.encoder.encode(query))
-        assert candidate.probability == pytest.approx(
-            runtime.components.calibration.search_probability(cosine), abs=1e-5
-        )
-    chances = [c.probability for c in found]
-    assert chances == sorted(chances, reverse=True)
+def test_the_tools_alone_rank_all_of_them_whatever_was_demonstrated(
+    runtime: Runtime, tiny_tools: Path, query: str, calls: tuple[str, ...]
+) -> None:
+    task, alone = runtime.task(query, calls), edgeret.load(tiny_tools, threads=1).task(query, calls)
+    history = begin(calls, runtime.components.tools, lambda _: UNKNOWN)
+    found = dict(zip(task.request.names, task.request.by_prior(history).tolist(), strict=True))
+    assert sorted(found) == sorted([END, *(tool.name for tool in TOOLS)])
+    expected = dict(zip(alone.request.names, alone.probabilities().tolist(), strict=True))
+    assert found == pytest.approx(expected, abs=1e-5)
+    assert sum(found.values()) == pytest.approx(1, abs=1e-5)
 
 
-@given(st.integers(1, 20))
-def test_described_lists_as_many_as_asked_for(runtime: Runtime, k: int) -> None:
+def test_a_query_is_encoded_once_however_its_tools_are_ranked(runtime: Runtime) -> None:
     task = runtime.task("write a note and send it")
-    assert task.request.by_description(k) == task.request.by_description()[:k]
-    assert len(task.request.by_description(k)) == min(k, len(TOOLS))
-
-
-def test_described_does_not_depend_on_the_calls_so_far(runtime: Runtime) -> None:
-    task = runtime.task("write a note and send it")
-    before = task.request.by_description()
+    before = task.request.vector
     task.call("write_note")
-    assert task.request.by_description() == before
+    assert task.request.vector is before
     assert task.next().timings_ms["encode"] > 0

@@ -259,9 +259,9 @@ def flawed(value: float) -> bytes:
 def test_a_number_that_is_wrong_for_one_word_is_refused_when_the_word_comes(value: float) -> None:
     encoder = OnnxEncoder(flawed(value), ENCODER.tokenizer, ENCODER.spec, choose(("cpu",), False, {}), 1)
     good, bad = np.array([1, 7, 8, 2]), np.array([1, 7, 5, 8, 2])
-    assert encoder.embed_segments(good).shape == (4, DIMENSION)
+    assert encoder.embed_tokens(good)[1].shape == (4, DIMENSION)
     for use in (
-        encoder.embed_segments,
+        encoder.embed_tokens,
         encoder.embed,
         lambda _: encoder.encode_batch([" ".join(WORDS[4:6]), f"{WORDS[4]} {WORDS[2]} {WORDS[5]}"]),
     ):
@@ -271,7 +271,7 @@ def test_a_number_that_is_wrong_for_one_word_is_refused_when_the_word_comes(valu
 
 def test_parts_without_words_stay_rows_of_zeros() -> None:
     encoder = OnnxEncoder(ENCODER.model, ENCODER.tokenizer, ENCODER.spec, choose(("cpu",), False, {}), 1)
-    assert not encoder.embed_segments(encoder.tokenize("mail"))[2:].any()
+    assert not encoder.encode_query("mail").rows[2:].any()
 
 
 def test_a_text_without_a_token_is_an_input_error() -> None:

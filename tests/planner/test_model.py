@@ -174,7 +174,7 @@ def test_a_bundle_with_a_planner_is_built_loaded_and_asked(tmp_path: Path) -> No
     assert "Apache License" in (bundle / roles["planner-licence"].name).read_text()
     assert runtime.manifest.info["planner"]["spec"] == {"chat": "chatml", "context": 8192}
     assert runtime.manifest.info["report"]["planner"]["weight"] == runtime.components.reranking.weight
-    task = runtime.task("find my file and send it")
+    task = runtime.task("find my file and send a mail")
     decision = task.next(policy="planner", masking="none")
     assert decision.source == "planner"
     assert decision.tool in task.request.names

@@ -26,7 +26,7 @@ from edgeret_export.sources.cards import Card, PlannerCard
 pytest.importorskip("llama_cpp", reason="the extra 'planner' is not installed")
 
 SPEC = PlannerSpec("chatml", 4096)
-QUERY = "find my file and send it"
+QUERY = "find my file and send a mail"
 KEY = hashlib.sha256(b"").hexdigest()
 
 

@@ -32,7 +32,7 @@ from edgeret.types import END, Call, Candidate, Usage
 from edgeret_bench.speed.latency import planner_cost
 from edgeret_export.planner.weight import Question, weigh
 
-QUERY = "find my file and send it"
+QUERY = "find my file and send a mail"
 ALWAYS = RerankParameters(weight=1.0, scale=1.0, ask_below=1.1)
 
 

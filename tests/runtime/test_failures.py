@@ -19,7 +19,7 @@ from edgeret.runtime.options import POLICIES
 from edgeret.scoring.calibration import Calibration
 from edgeret.types import Usage
 
-QUERY = "find my file and send it"
+QUERY = "find my file and send a mail"
 NAMES = [tool.name for tool in TOOLS]
 
 

@@ -27,7 +27,7 @@ from edgeret.errors import BundleError
 
 TESTS = Path(__file__).parents[1]
 CASES = 450
-QUERY = "find my file and send it"
+QUERY = "find my file and send a mail"
 
 
 @pytest.fixture(scope="module")

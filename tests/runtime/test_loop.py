@@ -19,7 +19,7 @@ import edgeret
 from edgeret import END, Call, Failure, InputError, Runtime, Task
 from edgeret.encoders.onnx import OnnxEncoder
 
-QUERY = "find my file and send it"
+QUERY = "find my file and send a mail"
 NAMES = [tool.name for tool in TOOLS]
 
 

@@ -23,7 +23,7 @@ from edgeret.scoring.calibration import Calibration
 from edgeret.scoring.graph import Graph
 from edgeret.types import Usage
 
-QUERY = "find my file and send it"
+QUERY = "find my file and send a mail"
 NAP = 0.03
 
 

@@ -23,9 +23,9 @@ def runtime(tiny_original: Path) -> Runtime:
 
 
 def test_plans_follow_the_demonstrations(runtime: Runtime) -> None:
-    assert runtime.plan("find my file and send it").tools == ("find_file", "send_mail")
+    assert runtime.plan("find my file and send a mail").tools == ("find_file", "send_mail")
     assert runtime.plan("write a note").tools == ("write_note",)
-    assert runtime.plan("find my file and send it").outcome == "complete"
+    assert runtime.plan("find my file and send a mail").outcome == "complete"
 
 
 def test_a_task_encodes_once(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,7 +87,7 @@ def test_the_caller_sets_the_floor(runtime: Runtime) -> None:
 
 
 def test_plans_are_bounded(runtime: Runtime) -> None:
-    plan = runtime.plan("find my file and send it", max_steps=1)
+    plan = runtime.plan("find my file and send a mail", max_steps=1)
     assert (plan.outcome, plan.tools) == ("bound", ("find_file",))
 
 
@@ -141,7 +141,7 @@ def test_an_hnsw_index_serves_the_same_decisions(tmp_path: Path, runtime: Runtim
     folder = build_tiny(tmp_path / "b", recipe=Recipe(precision="fp32", hnsw_from=10), tools=[*TOOLS, *extra])
     large = edgeret.load(folder, threads=1, index="hnsw")
     assert large.components.index.kind == "hnsw"
-    assert large.plan("find my file and send it").tools == ("find_file", "send_mail")
+    assert large.plan("find my file and send a mail").tools == ("find_file", "send_mail")
     assert large.task("call a phone").next().tool == "phone_call"
 
 

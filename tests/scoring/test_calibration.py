@@ -17,7 +17,7 @@ probabilities = st.lists(st.floats(1e-4, 1), min_size=2, max_size=8).map(lambda 
 
 @given(probabilities)
 def test_calibration_keeps_sum_and_ranking(p: np.ndarray) -> None:
-    found = CAUTIOUS.calibrate(p.copy())
+    found = CAUTIOUS.calibrate(p.copy(), CAUTIOUS.map)
     assert found.sum() == pytest.approx(1, abs=1e-4)
     assert found.min() >= 0
     top = int(p.argmax())
@@ -27,7 +27,7 @@ def test_calibration_keeps_sum_and_ranking(p: np.ndarray) -> None:
 
 
 def test_calibration_follows_the_knots() -> None:
-    found = CAUTIOUS.calibrate(np.array([0.75] + [0.25 / 50] * 50, np.float32))
+    found = CAUTIOUS.calibrate(np.array([0.75] + [0.25 / 50] * 50, np.float32), CAUTIOUS.map)
     assert found[0] == pytest.approx(0.55)
 
 
@@ -35,45 +35,61 @@ def test_fusion_is_log_linear() -> None:
     policy = Calibration(CalibrationParameters(head_weight=0.6, graph_weight=0.4))
     head, graph = np.array([0.7, 0.2, 0.1], np.float32), np.array([0.2, 0.5, 0.3], np.float32)
     expected = head**0.6 * graph**0.4
-    np.testing.assert_allclose(policy.fuse(np.log(head), graph.copy()), expected / expected.sum(), rtol=1e-5)
+    found = np.exp(policy.fuse(np.log(head), graph.copy()))
+    np.testing.assert_allclose(found / found.sum(), expected / expected.sum(), rtol=1e-5)
 
 
-def test_a_novel_tool_competes_by_its_description_and_less_once_called() -> None:
-    policy = Calibration(CalibrationParameters(unseen_slope=10, unseen_bias=-3, unseen_called=5))
-    head, graph = np.log(np.array([0.6, 0.4], np.float32)), np.array([0.6, 0.4], np.float32)
+def test_fusion_of_three_is_log_linear_over_all_tools_and_the_graph_shares_what_the_labels_have() -> None:
+    policy = Calibration(CalibrationParameters(head_weight=0.5, graph_weight=0.3, memory_weight=0.2))
+    full, memory = np.array([0.4, 0.3, 0.2, 0.1], np.float32), np.array([0.1, 0.2, 0.3, 0.4], np.float32)
+    graph = np.array([1.0, 3.0], np.float32)  # right up to a factor
+    spread = np.array([0.7 * 0.25, 0.7 * 0.75, 0.2, 0.1])
+    expected = full**0.5 * spread**0.3 * memory**0.2
+    found = np.exp(policy.fuse_all(np.log(full), graph, np.log(memory)))
+    np.testing.assert_allclose(found / found.sum(), expected / expected.sum(), rtol=1e-5)
 
-    def fused(cosine: float, called: bool) -> np.ndarray:
-        weights = policy.unseen_weights(np.array([cosine], np.float32))
-        return policy.fuse(head.copy(), graph.copy(), weights, np.array([called]))
 
-    near, far, again = fused(0.8, False), fused(0.1, False), fused(0.8, True)
-    assert near.argmax() == 2
-    assert far.argmax() == 0
-    assert again[2] < near[2]
+def test_without_graph_and_memory_the_head_is_all_that_is_fused() -> None:
+    policy = Calibration(CalibrationParameters(head_weight=0.5, graph_weight=0.0, memory_weight=0.2))
+    full = np.log(np.array([0.4, 0.3, 0.2, 0.1], np.float32))
+    np.testing.assert_array_equal(policy.fuse_all(full, np.ones(2, np.float32), None), np.float32(0.5) * full)
+
+
+def test_a_tool_that_came_later_is_biased_otherwise_than_one_that_nobody_called() -> None:
+    policy = Calibration(CalibrationParameters(unseen_slope=2, unseen_bias=-3, added_bias=-1))
+    prior, popularity = np.log(np.array([0.5, 0.5], np.float32)), np.array([-0.7, 0.0], np.float32)
+    np.testing.assert_allclose(policy.unseen_scores(prior, popularity), 2 * prior + [-3, -1], rtol=1e-6)
+
+
+def test_scores_of_undemonstrated_tools_stay_where_powers_are_finite() -> None:
+    policy = Calibration(CalibrationParameters(unseen_slope=-1e4, unseen_bias=1e4))
+    assert policy.unseen_scores(np.array([-9.0], np.float32), np.ones(1, np.float32)).tolist() == [80]
 
 
 def test_parameters_survive_the_bundle() -> None:
-    parameters = CalibrationParameters(head_weight=0.7, calibration_map=((0.0, 0.0), (0.5, 0.25), (1.0, 0.75)))
+    points = ((0.0, 0.0), (0.5, 0.25), (1.0, 0.75))
+    parameters = CalibrationParameters(head_weight=0.7, memory_weight=0.3, calibration_map=points, prior_map=points)
     assert CalibrationParameters.from_dict(unpack(pack(parameters.to_dict()), "t"), "t") == parameters
 
 
 @pytest.mark.parametrize(
-    "calibration_map", [((0.0, 0.0),), ((0.0, 0.5), (1.0, 0.2)), ((0.5, 0.0), (0.5, 1.0)), ((0.0, 0.0), (1.0, 2.0))]
+    "points", [((0.0, 0.0),), ((0.0, 0.5), (1.0, 0.2)), ((0.5, 0.0), (0.5, 1.0)), ((0.0, 0.0), (1.0, 2.0))]
 )
-def test_a_calibration_that_does_not_rise_is_refused(calibration_map: tuple) -> None:
-    value = {**CalibrationParameters().to_dict(), "calibration_map": np.array(calibration_map, np.float32)}
-    with pytest.raises(BundleError, match="does not rise"):
+@pytest.mark.parametrize("name", ["calibration_map", "prior_map"])
+def test_a_calibration_that_does_not_rise_is_refused(points: tuple, name: str) -> None:
+    value = {**CalibrationParameters().to_dict(), name: np.array(points, np.float32)}
+    with pytest.raises(BundleError, match=f"{name} does not rise"):
         CalibrationParameters.from_dict(unpack(pack(value), "t"), "t")
 
 
 @given(st.floats(1e-12, 5e-4), st.integers(1, 40))
 def test_the_most_confident_decisions_are_calibrated_too(rest: float, others: int) -> None:
     p = np.array([1 - rest] + [rest / others] * others, np.float32)
-    found = CAUTIOUS.calibrate(p)
+    found = CAUTIOUS.calibrate(p, CAUTIOUS.map)
     assert found[0] == pytest.approx(0.9, abs=0.001)
     assert found.sum(dtype=np.float64) == pytest.approx(1, abs=1e-5)
 
 
 def test_certainty_is_calibrated_too() -> None:
-    found = CAUTIOUS.calibrate(np.array([1, 0, 0], np.float32))
+    found = CAUTIOUS.calibrate(np.array([1, 0, 0], np.float32), CAUTIOUS.map)
     np.testing.assert_allclose(found, [0.9, 0.05, 0.05], rtol=1e-5)

@@ -1,6 +1,8 @@
-"""DTDR-L: the factored form equals one linear layer over the concatenated features."""
+"""DTDR-L: the factored form equals one linear layer over the concatenated features, beside the prior."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -8,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgeret.encoders.base import segment_means
-from edgeret.scoring import head
+from edgeret.scoring import products
 from edgeret.scoring.head import FactoredHead, HeadArrays, log_softmax
 from edgeret.types import SEGMENTS
 
@@ -29,16 +31,22 @@ ARRAYS = HeadArrays(
     count=normal(4, L),
     description_weight=0.7,
     segment_weights=normal(3, SEGMENTS),
+    prior_weight=1.3,
+    prior_steps=False,
+    popular_names=(*"abcd", "<end>", "x", "y"),
+    popular=normal(L + 2),
 )
-HEAD = FactoredHead(ARRAYS)
+HEAD, OVER_PRIOR = FactoredHead(ARRAYS), FactoredHead(replace(ARRAYS, prior_steps=True))
 VECTOR, PARTS, TOOLS = normal(E), normal(SEGMENTS, E), normal(L - 1, E)
+COSINES = np.vstack((VECTOR, PARTS)) @ TOOLS.T
+STATIC = normal(L + 2)
 
 
 @settings(max_examples=50)
 @given(st.lists(st.integers(-1, L - 2), max_size=6))
 def test_factored_head_is_one_linear_layer(history: list[int]) -> None:
     stage, count = min(len(history), 2), min(len(history), 3)
-    expected = ARRAYS.weights @ VECTOR + ARRAYS.bias + ARRAYS.count[count]
+    expected = ARRAYS.weights @ VECTOR + ARRAYS.bias + ARRAYS.count[count] + 1.3 * STATIC[:L]
     for label in range(L - 1):
         expected[label] += 0.7 * TOOLS[label] @ VECTOR
         expected[label] += sum(ARRAYS.segment_weights[stage, j] * (TOOLS[label] @ PARTS[j]) for j in range(SEGMENTS))
@@ -46,25 +54,68 @@ def test_factored_head_is_one_linear_layer(history: list[int]) -> None:
         expected += ARRAYS.called[tool]
     if history and history[-1] >= 0:
         expected += ARRAYS.last[history[-1]]
-    found = HEAD.log_probabilities(
-        HEAD.query_logits(VECTOR, HEAD.products(np.vstack((VECTOR, PARTS)), HEAD.pieces(TOOLS))[1:]), history
-    )
+    found = HEAD.log_probabilities(HEAD.query_logits(VECTOR, COSINES, STATIC), history)
     np.testing.assert_allclose(found, expected - np.log(np.exp(expected).sum()), rtol=1e-3, atol=1e-4)
+
+
+def test_logits_that_rest_on_the_prior_at_every_step_leave_its_static_part_out() -> None:
+    without = FactoredHead(replace(ARRAYS, prior_weight=0.0)).query_logits(VECTOR, COSINES, STATIC)
+    np.testing.assert_array_equal(OVER_PRIOR.query_logits(VECTOR, COSINES, STATIC), without)
+
+
+def beside(n: int, prior: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Logits of the labels; log-probabilities of the prior over n names; popular ones; and what comes of them."""
+    logits = normal(L)
+    prior = log_softmax(normal(n)) if prior is None else prior
+    popular = prior + normal(n)
+    return logits, prior, popular, OVER_PRIOR.beside(logits, prior, popular)
+
+
+@pytest.mark.parametrize("n", [L, L + 1, L + 4])
+def test_logits_and_prior_make_one_distribution_over_all_tools(n: int) -> None:
+    logits, prior, popular, found = beside(n)
+    assert (found.shape, found.dtype) == ((n,), np.float32)
+    assert np.exp(log_softmax(found)).sum() == pytest.approx(1, abs=1e-5)
+    np.testing.assert_allclose(found[:L], logits + 1.3 * prior[:L], rtol=1e-5)
+    if n > L:
+        together = np.log(np.exp(popular[L:]).sum())
+        assert np.log(np.exp(found[L:]).sum()) == pytest.approx(1.3 * together, abs=1e-4)
+        np.testing.assert_allclose(found[L:] - found[L], popular[L:] - popular[L], atol=1e-5)
+
+
+def test_where_the_head_says_nothing_every_tool_keeps_what_the_prior_gives() -> None:
+    prior = log_softmax(normal(L + 3))
+    plain = FactoredHead(replace(ARRAYS, prior_steps=True, prior_weight=1.0))
+    np.testing.assert_allclose(log_softmax(plain.beside(np.zeros(L, np.float32), prior, prior)), prior, atol=1e-5)
+
+
+def test_what_may_not_be_chosen_weighs_next_to_nothing_and_is_finite() -> None:
+    prior = log_softmax(normal(L + 3))
+    prior[[1, L, L + 2]] = -np.inf
+    found = beside(L + 3, prior)[3]
+    assert np.isfinite(found).all()
+    assert np.exp(log_softmax(found))[[1, L, L + 2]].max() < 1e-15
+    prior[L:] = -np.inf  # all that were not demonstrated
+    assert np.isfinite(beside(L + 3, prior)[3]).all()
+
+
+def test_popularity_is_told_by_name() -> None:
+    assert list(HEAD.popularity) == [*"abcd", "<end>", "x", "y"]
+    assert HEAD.popularity["x"] == pytest.approx(float(ARRAYS.popular[L]))
 
 
 @pytest.mark.parametrize("tools", [0, 1, 2, 13, 40])
 @pytest.mark.parametrize("piece", [1, 100, 10**9])
-def test_descriptions_are_the_same_in_pieces(monkeypatch: pytest.MonkeyPatch, tools: int, piece: int) -> None:
-    monkeypatch.setattr(head, "PIECE", piece)
-    vectors, parts = normal(tools, E), np.vstack((VECTOR, PARTS))
-    mixtures = [VECTOR, *(0.7 * VECTOR + ARRAYS.segment_weights[s] @ PARTS for s in range(3))]
-    found = HEAD.products(parts, HEAD.pieces(vectors))
+def test_products_are_the_same_in_pieces(monkeypatch: pytest.MonkeyPatch, tools: int, piece: int) -> None:
+    monkeypatch.setattr(products, "PIECE", piece)
+    vectors, rows = normal(tools, E), np.vstack((VECTOR, PARTS))
+    found = products.product(rows, products.pieces(vectors, len(rows)))
     assert (found.shape, found.dtype) == ((4, tools), np.float32)
-    np.testing.assert_allclose(found, np.stack(mixtures) @ vectors.T, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(found, rows @ vectors.T, rtol=1e-4, atol=1e-5)
 
 
 def test_a_step_leaves_the_cached_part_alone() -> None:
-    cached = HEAD.query_logits(VECTOR, HEAD.products(np.vstack((VECTOR, PARTS)), HEAD.pieces(TOOLS))[1:])
+    cached = HEAD.query_logits(VECTOR, COSINES, STATIC)
     before = cached.copy()
     HEAD.log_probabilities(cached, [0, 1])
     np.testing.assert_array_equal(cached, before)
@@ -77,9 +128,7 @@ def test_log_softmax_survives_large_logits() -> None:
 
 
 def test_segments_are_unit_means_of_consecutive_words() -> None:
-    words = np.eye(6, dtype=np.float32)
-    tokens = np.vstack((9 * np.ones((1, 6)), words, 9 * np.ones((1, 6)))).astype(np.float32)
-    found = segment_means(tokens)
+    found = segment_means(np.eye(6, dtype=np.float32))
     half = np.sqrt(0.5)
     np.testing.assert_allclose(found[0], [half, half, 0, 0, 0, 0], rtol=1e-6)
     np.testing.assert_allclose(found[2], [0, 0, 0, 0, half, half], rtol=1e-6)
@@ -87,8 +136,7 @@ def test_segments_are_unit_means_of_consecutive_words() -> None:
 
 @given(st.integers(0, 12))
 def test_segments_cover_every_word_once(words: int) -> None:
-    tokens = np.vstack((np.zeros((1, 13)), np.eye(13)[:words], np.zeros((1, 13)))).astype(np.float32)
-    found = segment_means(tokens)
+    found = segment_means(np.eye(13, dtype=np.float32)[:words])
     assert found.shape == (SEGMENTS, 13)
     assert ((found > 0).sum(axis=0)[:words] == 1).all()
     # The same rule as floor(i * 3 / words), by which the weights were fitted.
