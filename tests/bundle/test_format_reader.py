@@ -21,7 +21,13 @@ from tokenizers import Tokenizer
 import edgeret
 
 Array = NDArray[Any]
-QUERIES = ["find my file and send a mail", "book the meeting then send a mail", "play", "open calendar day", "call a phone"]
+QUERIES = [
+    "find my file and send a mail",
+    "book the meeting then send a mail",
+    "play",
+    "open calendar day",
+    "call a phone",
+]
 PLANS = "", "find_file", "find_file send_mail", "phone_call", "book_meeting phone_call book_meeting write_note"
 HISTORIES = [tuple(plan.split()) for plan in (*PLANS, "write_note " * 9)]
 
