@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from edgeret.encoders.base import EncodedQuery
 from edgeret.inputs.clauses import clause_spans
-from edgeret.inputs.lexicon import Lexicon
 from edgeret.inputs.words import words
+from edgeret.runtime.lexicon import Lexicon
 from edgeret.scoring.prior import Evidence
 
 WINDOW, STRIDE = 8, 4

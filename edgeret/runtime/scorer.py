@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.errors import InputError
-from edgeret.inputs.lexicon import Lexicon, tool_flow, tool_words
 from edgeret.inputs.words import words
 from edgeret.quoting import quoted, suggestion
 from edgeret.runtime.components import Components
 from edgeret.runtime.evidence import evidence
 from edgeret.runtime.history import History
 from edgeret.runtime.learning import Known, Learned, Origin
+from edgeret.runtime.lexicon import Lexicon, tool_flow, tool_words
 from edgeret.scoring.calibration import Map
 from edgeret.scoring.graph import UNKNOWN
 from edgeret.scoring.head import log_softmax

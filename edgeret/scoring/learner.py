@@ -39,6 +39,8 @@ REPLAYED = 16
 0.781 with 4, 0.787 with 16, which cost 0.9, 1.1 and 1.8 ms a plan, its prediction included."""
 SURE = 1000
 """Demonstrated steps from which on a base is as sure of tools that it does not know as of all others."""
+SEVERAL = 4
+"""Stored plans from which on some are learned again."""
 MULTIPLIER = 0x9E3779B97F4A7C15
 """2^64 divided by the golden ratio: multiples of it, modulo 2^64, are spread evenly."""
 
@@ -255,8 +257,8 @@ class Learner:
         for label in probable[probable >= 0].tolist():
             self.increments.allocate(label, self._demonstrated(label), called=False)
         self.learned += 1
-        # The same few plans again and again in one batch would swing the weights about.
-        replayed = min(self.replayed, self.learned - 1)
+        # One plan or two, again and again in one batch, would swing the weights about.
+        replayed = self.replayed if self.memory.plans >= SEVERAL else 0
         first = self.learned * self.replayed
         drawn = [(first + i) * MULTIPLIER % 2**64 * self.memory.plans >> 64 for i in range(replayed)]
         self.increments.learn([lesson, *(_lesson(self.memory, row) for row in drawn)])

@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.fields import get_number
-from edgeret.inputs.lexicon import Flow, Overlaps
 
 CALLED = 20.0
 """What a tool that was called already loses, in nats."""
@@ -115,6 +114,40 @@ class PriorWeights:
                 **{f.name: get_number(part, f.name, -_LIMIT, _LIMIT, f"{where}: {key}") for f in fields(kind)}
             )
         return PriorWeights(**found)
+
+
+@dataclass(frozen=True, slots=True)
+class Overlaps:
+    """What a request shares with each tool, all float32 (tools,): the share of the name's and of the parameters' words,
+    weighted by how rare they are; the share of the request's words that the tool's text has; and how much of the text
+    they are. `said` are the positions of the tools whose names the request consists of."""
+
+    name: NDArray[np.float32]
+    parameters: NDArray[np.float32]
+    coverage: NDArray[np.float32]
+    text: NDArray[np.float32]
+    said: tuple[int, ...]
+
+    def among(self, positions: NDArray[np.intp]) -> Overlaps:
+        """The same for some of the tools."""
+        place = {position: i for i, position in enumerate(positions.tolist())}
+        return Overlaps(
+            self.name[positions],
+            self.parameters[positions],
+            self.coverage[positions],
+            self.text[positions],
+            tuple(place[position] for position in self.said if position in place),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """Which tool takes what another one gives: pairs of positions (pairs,), the taker and the giver. `named` pairs are
+    those where the taker's text mentions the giver; in the others a required key's owner stands in the giver's name."""
+
+    taker: NDArray[np.intp]
+    giver: NDArray[np.intp]
+    named: NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,11 +19,11 @@ from edgeret.errors import InputError
 from edgeret.host import available_cpus
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret.inputs.jsonl import parse_objects, read_text
-from edgeret.inputs.lexicon import Lexicon, tool_flow, tool_words
 from edgeret.inputs.query import check_query
 from edgeret.inputs.tool_text import tool_text
 from edgeret.inputs.tools import read_tools
 from edgeret.runtime.evidence import evidence
+from edgeret.runtime.lexicon import Lexicon, tool_flow, tool_words
 from edgeret.scoring.prior import Evidence, Prior
 from edgeret.types import END, Call, Tool
 from edgeret_export.encoders.export import export_encoder

@@ -126,7 +126,7 @@ def test_what_was_learned_wrong_is_muted_and_comes_back_when_it_is_better() -> N
     truth = world.plans
     world.plans = [[1 + (call + 3) % TOOLS for call in plan] for plan in truth]
     habit = world.base
-    for _ in range(150):  # the user insists on what the base takes to be wrong
+    for _ in range(600):  # the user insists on what the base takes to be wrong
         vector, calls = world.request()
         kind = world.plans.index(calls)
         made.learn(vector, calls, habit(truth[kind]), POSITIONS)

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from edgeret.encoders.base import EncodedQuery
 from edgeret.inputs.demonstrations import Demonstration
-from edgeret.inputs.lexicon import Lexicon, tool_flow, tool_words
 from edgeret.runtime.evidence import evidence
+from edgeret.runtime.lexicon import Lexicon, tool_flow, tool_words
 from edgeret.scoring.prior import Prior, PriorWeights
 from edgeret.scoring.reading import Reading
 from edgeret.types import SEGMENTS, Tool

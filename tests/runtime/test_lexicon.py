@@ -8,8 +8,8 @@ import time
 import numpy as np
 import pytest
 
-from edgeret.inputs.lexicon import Flow, Lexicon, Overlaps, tool_flow, tool_words
 from edgeret.inputs.words import words
+from edgeret.runtime.lexicon import Flow, Lexicon, Overlaps, tool_flow, tool_words
 from edgeret.types import Tool
 
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from edgeret.inputs.tool_text import name_in_words
 from edgeret.inputs.words import words
+from edgeret.scoring.prior import Flow, Overlaps
 from edgeret.types import Tool
 
 FIELDS = ("name", "text", "parameters")
@@ -59,30 +60,6 @@ def tool_words(tool: Tool) -> ToolWords:
         tuple(dict.fromkeys(m.lower() for m in found if not m.islower() or not m.isalpha())),
         tuple(dict.fromkeys(owner for owner in owners if owner)),
     )
-
-
-@dataclass(frozen=True, slots=True)
-class Overlaps:
-    """What a request shares with each tool, all float32 (tools,): the share of the name's and of the parameters' words,
-    weighted by how rare they are; the share of the request's words that the tool's text has; and how much of the text
-    they are. `said` are the positions of the tools whose names the request consists of."""
-
-    name: NDArray[np.float32]
-    parameters: NDArray[np.float32]
-    coverage: NDArray[np.float32]
-    text: NDArray[np.float32]
-    said: tuple[int, ...]
-
-    def among(self, positions: NDArray[np.intp]) -> Overlaps:
-        """The same for some of the tools."""
-        place = {position: i for i, position in enumerate(positions.tolist())}
-        return Overlaps(
-            self.name[positions],
-            self.parameters[positions],
-            self.coverage[positions],
-            self.text[positions],
-            tuple(place[position] for position in self.said if position in place),
-        )
 
 
 class Lexicon:
@@ -148,16 +125,6 @@ class _Postings:
     def total(self, rarity: NDArray[np.float32], n: int) -> NDArray[np.float32]:
         """The rarities of all words, added up by tool, float32 (n,)."""
         return np.bincount(self._tools, np.repeat(rarity, np.diff(self._starts)), n).astype(np.float32)
-
-
-@dataclass(frozen=True, slots=True)
-class Flow:
-    """Which tool takes what another one gives: pairs of positions (pairs,), the taker and the giver. `named` pairs are
-    those where the taker's text mentions the giver; in the others a required key's owner stands in the giver's name."""
-
-    taker: NDArray[np.intp]
-    giver: NDArray[np.intp]
-    named: NDArray[np.bool_]
 
 
 def tool_flow(tools: Sequence[ToolWords], names: Sequence[str]) -> Flow:
