@@ -196,7 +196,7 @@ def test_no_demonstration_is_the_name_of_a_tool() -> None:
 def test_short_demonstrations_are_of_every_sort() -> None:
     short = [row for row in DEMONSTRATIONS if len(row["query"].split()) <= 6]
     uses = Counter(name for row in short for name in {call["tool"] for call in row["calls"]})
-    assert min(uses[name] for name in SCHEMAS) >= 3
+    assert min(uses[name] for name in SCHEMAS) >= 12
     assert {len(row["calls"]) for row in short} >= {0, 1, 2, 3, 4}
 
 

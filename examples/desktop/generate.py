@@ -5,7 +5,8 @@ independent intents put into one request; composition.py words it, and untidy.py
 picks what is asked, builds the plan with its references and links, and counts the outcome.
 
 Short and untidy requests are of every sort: each tool, plans of several calls, and wishes that no tool serves. So
-neither length nor tidiness tells whether a tool fits.
+neither length nor tidiness tells whether a tool fits. People say one thing in many short ways, hence so many terse
+demonstrations, spread evenly over the tools and over the wordings of each.
 """
 
 from __future__ import annotations
@@ -42,8 +43,12 @@ LENGTH_COUNTS = {1: 440, 2: 560, 3: 440, 4: 280, 5: 180, 6: 100}
 NO_TOOL_COUNT = 130
 # As short requests are, so must long ones be of both sorts; two wishes in one make a long one that no tool serves.
 TWO_WISHES_COUNT = 50
-TERSE_LENGTH_COUNTS = {1: 620, 2: 520, 3: 80, 4: 30}
-TERSE_NO_TOOL_COUNT = 170
+TERSE_LENGTH_COUNTS = {1: 800, 2: 400, 3: 50, 4: 30}
+TERSE_NO_TOOL_COUNT = 140
+# Nearly every terse request is a single wish; a tidy plan is split into several more often, the longest most.
+TERSE_SPLIT_CHANCE = 0.2
+SPLIT_CHANCE = 0.5
+LONG_SPLIT_CHANCE = 0.8
 UNTIDY_SHARE = 0.05
 SMALL_LETTER_SHARE = 0.5
 LEAST_PER_TOOL = 25
@@ -123,10 +128,12 @@ def build_plan(intents: list[Intent], values: list[dict[str, str]]) -> list[dict
     return calls
 
 
-def split_length(length: int, rng: random.Random) -> list[int]:
-    """Splits a plan length into the lengths of its intents; a shorter list is likelier."""
+def split_length(length: int, chance: float, rng: random.Random) -> list[int]:
+    """Splits a plan length into the lengths of its intents, again and again with the chance."""
     parts = [length]
-    while len(parts) < 4 and max(parts) > 1 and rng.random() < (0.5 if length < 5 or len(parts) > 1 else 0.8):
+    while len(parts) < 4 and max(parts) > 1:
+        if rng.random() >= (chance if length < 5 or len(parts) > 1 else LONG_SPLIT_CHANCE):
+            break
         largest = parts.pop(parts.index(max(parts)))
         cut = rng.randint(1, largest - 1)
         parts += [cut, largest - cut]
@@ -192,14 +199,15 @@ class EvenPicker(Picker):
 def compose(length: int, picker: Picker, slots: Slots, word: Wording, rng: random.Random) -> tuple[str, Plan] | None:
     """One request, marked (composition.py), with its plan, or nothing if no set of intents has that length."""
     intents: list[Intent] = []
-    for part in split_length(length, rng):
+    terse = isinstance(word, TerseWording)
+    for part in split_length(length, TERSE_SPLIT_CHANCE if terse else SPLIT_CHANCE, rng):
         intent = picker.pick(part, intents)
         if intent is None:
             return None
         intents.append(intent)
     used: set[str] = set()
     values = [slots.choose(intent, rng, used) for intent in intents]
-    if isinstance(word, TerseWording) and rng.random() < SMALL_LETTER_SHARE:
+    if terse and rng.random() < SMALL_LETTER_SHARE:
         values = [{name: value.lower() for name, value in chosen.items()} for chosen in values]
     query = word(intents, values, rng)
     picker.count(intents)
