@@ -29,6 +29,7 @@ test: $(VENV)/.dev
 test-full: test fuzz
 	$(BIN)/python tests/swap_run.py
 	$(BIN)/python tests/kill_run.py
+	$(BIN)/python tests/kill_learning.py
 	$(BIN)/python tests/parity_run.py
 
 ## fuzz: forge bundles whose hashes are right, and see what loading and deciding make of them

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 from edgeret.cli.commands import make_parser as runtime_parser
@@ -36,12 +37,21 @@ def render() -> str:
     parts = [HEAD]
     for parser in (export_parser(), runtime_parser(), bench_parser()):
         parts.append(f"## {parser.prog}\n\n{parser.description}\n")
-        (commands,) = (a for a in parser._actions if isinstance(a, argparse._SubParsersAction))
-        for name, command in commands.choices.items():
+        for command in commands_of(parser):
             actions = [a for a in command._actions if a.dest != "help"]
             lines = "\n".join(describe(action) for action in actions)
-            parts.append(f"### {parser.prog} {name}\n\n{command.description}\n\n{lines}\n")
+            parts.append(f"### {command.prog}\n\n{command.description}\n\n{lines}\n")
     return "\n".join(parts)
+
+
+def commands_of(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
+    """A parser's commands, those of its commands in their place."""
+    for group in parser._actions:
+        if isinstance(group, argparse._SubParsersAction):
+            for command in group.choices.values():
+                yield from commands_of(command)
+            return
+    yield parser
 
 
 def main() -> int:

@@ -110,6 +110,11 @@ class Overlay:
         """The content hash of the bundle that the file was made with."""
         return self._contents.bundle_hash
 
+    @property
+    def digest(self) -> bytes:
+        """Its last bytes, which are others after any change; none if there is no file."""
+        return self._contents.digest
+
     def append(self, records: Records) -> tuple[Record, ...]:
         """Adds all records or, if it raises, none, and gives them as readers will find them.
 

@@ -13,7 +13,14 @@ from edgeret.bundle.layout import MANIFEST
 from edgeret.bundle.reader import Bundle, open_bundle, read_manifest, verify_bundle
 from edgeret.cli.console import MOST_CHARS, add_command, table
 from edgeret.cli.doctor import examine, stray_files, versions
-from edgeret.cli.options import add_content_hash, add_runtime_options, load_runtime
+from edgeret.cli.options import (
+    add_content_hash,
+    add_overlay_options,
+    add_runtime_options,
+    chosen_overlay,
+    load_runtime,
+)
+from edgeret.cli.overlay_told import line, told
 from edgeret.cli.picture import clusters_told, draw
 from edgeret.encoders.base import EncoderSpec
 from edgeret.errors import BundleError, EdgeretError, InputError
@@ -26,12 +33,14 @@ def add_bundle_commands(commands: Any) -> None:
     look = add_command(commands, "inspect", "Show what a bundle holds.", _inspect, _print_inspect, bundle=True)
     look.add_argument("--html", metavar="FILE", help="draw it too: tools, clusters and transitions, files and licences")
     add_content_hash(look)
+    add_overlay_options(look)
     verify = add_command(commands, "verify", "Check every byte of a bundle.", _verify, _print_checks, bundle=True)
     add_content_hash(verify)
     doctor = add_command(
         commands, "doctor", "Check that a bundle works on this device.", _doctor, _print_checks, bundle=True
     )
     add_runtime_options(doctor)
+    add_overlay_options(doctor)
 
 
 def _inspect(arguments: argparse.Namespace) -> Mapping[str, Any]:
@@ -45,6 +54,7 @@ def _inspect(arguments: argparse.Namespace) -> Mapping[str, Any]:
     return {
         **({} if arguments.html is None else {"html": arguments.html}),
         "bundle": str(bundle.path),
+        "overlay": told(chosen_overlay(arguments), bundle.manifest),
         "format_version": bundle.manifest.version,
         "content_hash": bundle.manifest.content_hash,
         "built_with": info.get(roles.INFO_EDGERET),
@@ -76,6 +86,7 @@ def _print_inspect(result: Mapping[str, Any]) -> str:
     rows = [[f["name"], f["role"], round(f["size"] / 1e6, 3), f["licence"], f["source"]] for f in result["files"]]
     lines = [
         f"bundle   {result['bundle']}, format {result['format_version']}, {result['size_mb']} MB",
+        f"overlay  {line(result['overlay'])}",
         f"hash     {result['content_hash']}",
         f"encoder  {_told(result['encoder'].get('card'))}, {spec['precision']} ({spec['instruction_set']})",
         f"tools    {len(result['tools'])}, demonstrations {_told(counts.get('demonstrations'))}, "
@@ -93,7 +104,7 @@ def _print_inspect(result: Mapping[str, Any]) -> str:
         lines.append(f"held out top-1 {told}; ECE {_told(held_out.get('ece_calibrated'))}")
     if "html" in result:
         lines.append(f"picture  {result['html']}")
-    lines = [visible(line) for line in lines]
+    lines = [visible(text) for text in lines]
     return "\n".join([*lines, "", table(rows, ("file", "role", "MB", "licence", "source"))])
 
 
@@ -132,7 +143,11 @@ def _check_place(folder: Path) -> None:
 
 def _doctor(arguments: argparse.Namespace) -> Mapping[str, Any]:
     try:
-        return examine(load_runtime(arguments))
+        runtime = load_runtime(arguments)
+        found = examine(runtime)
+        detail = f"{line(told(chosen_overlay(arguments), runtime.manifest))}; {runtime.learned.status}"
+        found["checks"].append({"name": "overlay", "ok": True, "detail": detail})
+        return found
     except InputError:
         raise
     except EdgeretError as error:

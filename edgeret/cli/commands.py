@@ -12,14 +12,18 @@ from typing import Any
 from edgeret import __version__
 from edgeret.cli.bundle_commands import add_bundle_commands
 from edgeret.cli.console import Parser, add_command, run, table
+from edgeret.cli.learn_command import add_learn_command
 from edgeret.cli.options import (
     add_mask_options,
+    add_overlay_options,
     add_runtime_options,
     load_runtime,
     parse_history,
+    parse_names,
     positive,
     probability,
 )
+from edgeret.cli.tools_command import add_tools_command
 from edgeret.inputs.query import check_query
 from edgeret.planner.prompts import MASKINGS
 from edgeret.quoting import visible
@@ -47,6 +51,9 @@ def make_parser() -> argparse.ArgumentParser:
     select.add_argument("query", metavar="QUERY")
     select.add_argument(
         "--history", default="", metavar="a,b,c", help="tools called so far, in order (or a JSON array)"
+    )
+    select.add_argument(
+        "--tools", metavar="a,b,c", help="the only tools that may be chosen (or a JSON array; default: all)"
     )
     select.add_argument("-k", type=positive, default=10, metavar="N", help="candidates to list (default: %(default)s)")
     _add_policy(select)
@@ -77,6 +84,9 @@ def make_parser() -> argparse.ArgumentParser:
 
     for command in (search, select, prompt, plan):
         add_runtime_options(command)
+        add_overlay_options(command)
+    add_tools_command(commands)
+    add_learn_command(commands)
     add_bundle_commands(commands)
     return parser
 
@@ -122,7 +132,8 @@ def _print_search(result: Mapping[str, Any]) -> str:
 
 def _select(arguments: argparse.Namespace) -> Mapping[str, Any]:
     check_query(arguments.query)
-    _, task = _task(arguments)
+    tools = None if arguments.tools is None else parse_names(arguments.tools, "--tools")
+    _, task = _task(arguments, tools)
     return task.next(
         policy=arguments.policy,
         k=arguments.k,
@@ -145,11 +156,11 @@ def _print_select(result: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _task(arguments: argparse.Namespace) -> tuple[Runtime, Task]:
-    """The runtime, and a task of the query with the history's calls made."""
+def _task(arguments: argparse.Namespace, tools: Sequence[str] | None = None) -> tuple[Runtime, Task]:
+    """The runtime, and a task of the query with the history's calls made, which may choose among `tools`."""
     history = parse_history(arguments.history)
     runtime = load_runtime(arguments)
-    return runtime, runtime.task(arguments.query, history)
+    return runtime, runtime.task(arguments.query, history, tools=tools)
 
 
 def _prompt(arguments: argparse.Namespace) -> Mapping[str, Any]:

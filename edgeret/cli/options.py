@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
+from pathlib import Path
 
+from edgeret.bundle.overlay_file import overlay_path
 from edgeret.cli.console import warn
 from edgeret.encoders.providers import NAMES
 from edgeret.errors import InputError
@@ -61,14 +63,44 @@ def add_runtime_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_overlay_options(parser: argparse.ArgumentParser, *, writes: bool = False) -> None:
+    """Adds the choice of an overlay to a command that reads one, or `writes` to it; without them, there is none."""
+    choice = parser.add_mutually_exclusive_group()
+    choice.add_argument(
+        "--overlay",
+        default=True,
+        metavar="FILE",
+        help="where changed tools and what was learned are kept (default: BUNDLE.overlay, beside the bundle)",
+    )
+    if not writes:
+        choice.add_argument(
+            "--no-overlay", dest="overlay", action="store_false", help="the bundle as it was built, and nothing else"
+        )
+    parser.set_defaults(writes=writes)
+
+
+def chosen_overlay(arguments: argparse.Namespace) -> Path | None:
+    """The overlay that the options of `add_overlay_options` choose; None for none. Raises InputError for a file that a
+    reader names and that is not there."""
+    if not getattr(arguments, "overlay", False):
+        return None
+    if arguments.overlay is True:
+        return overlay_path(arguments.bundle)
+    path = Path(arguments.overlay)
+    if not arguments.writes and not path.exists():
+        raise InputError(f"{path}: no such overlay; name another with --overlay, or take none with --no-overlay")
+    return path
+
+
 def add_content_hash(parser: argparse.ArgumentParser) -> None:
     """Adds the option that names the very bundle that is wanted."""
     parser.add_argument("--content-hash", metavar="HEX", help="refuse any bundle but the one with this content hash")
 
 
 def load_runtime(arguments: argparse.Namespace) -> Runtime:
-    """The runtime that the options of `add_runtime_options` ask for; says on stderr where it fell back to another
-    provider than the first one."""
+    """The runtime that the options of `add_runtime_options` and `add_overlay_options` ask for; says on stderr where it
+    fell back to another provider than the first one."""
+    overlay = chosen_overlay(arguments)
     runtime = load(
         arguments.bundle,
         providers=arguments.provider or ("cpu",),
@@ -78,6 +110,7 @@ def load_runtime(arguments: argparse.Namespace) -> Runtime:
         state_folder=arguments.state_folder,
         content_hash=arguments.content_hash,
         index=arguments.index,
+        overlay=False if overlay is None else overlay,
     )
     asked, running = runtime.components.encoder.requested[0], runtime.components.encoder.providers[0]
     if running != asked:
@@ -86,14 +119,20 @@ def load_runtime(arguments: argparse.Namespace) -> Runtime:
 
 
 def parse_history(text: str) -> list[str]:
-    """Tool names from `a,b,c`, or from a JSON array where names hold commas. Raises InputError."""
+    """The names that `--history` gives, as `parse_names`."""
+    return parse_names(text, "--history")
+
+
+def parse_names(text: str, option: str) -> list[str]:
+    """Tool names from `a,b,c`, or from a JSON array where names hold commas. Raises InputError, which names the
+    option."""
     if text.lstrip().startswith("["):
         try:
             names = json.loads(text)
         except (ValueError, RecursionError) as error:
-            raise InputError(f"--history: not a JSON array ({error})") from None
+            raise InputError(f"{option}: not a JSON array ({error})") from None
         if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-            raise InputError("--history: a JSON array of tool names is needed")
+            raise InputError(f"{option}: a JSON array of tool names is needed")
         return list(names)
     return [name.strip() for name in text.split(",") if name.strip()]
 

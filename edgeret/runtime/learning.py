@@ -7,6 +7,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
@@ -14,23 +15,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.bundle.codec import get_array
-from edgeret.bundle.overlay import Record
+from edgeret.bundle.overlay import MOVE_AWAY, Record
 from edgeret.bundle.overlay_file import Overlay
 from edgeret.errors import BundleError, InputError, OverlayError
 from edgeret.fields import get, get_number, get_strings
 from edgeret.inputs.demonstrations import Demonstration
+from edgeret.inputs.query import check_query
 from edgeret.scoring.calibration import Map
 from edgeret.scoring.increments import Lesson
 from edgeret.scoring.learned_state import pack_learner, restore_learner
-from edgeret.scoring.learner import END_NAME, Learner, Query
-from edgeret.scoring.offsets import KEPT, Offsets
+from edgeret.scoring.learner import STRANGER, Learner, Query
+from edgeret.scoring.memory import END
+from edgeret.scoring.offsets import KEPT, LEAST_LOG, Offsets
 from edgeret.types import Call
 
 Origin = Literal["accepted", "corrected", "demonstration"]
 ORIGINS: tuple[Origin, ...] = ("accepted", "corrected", "demonstration")
-PLAN, FORGOTTEN, STATE, WORDS = "plan", "forgotten", "learned-state", "learned-plan"
-"""Kinds of records: a plan to learn again; plans that were forgotten; all that was learned, as arrays; and, behind it,
-what is told of each of its plans."""
+PLAN, STATE, WORDS = "plan", "learned-state", "learned-plan"
+"""Kinds of records: a plan to learn again; all that was learned, as arrays; and, before that, what is told of each of
+its plans."""
 TRUSTED = 100
 """Learned plans that weigh as much as the map that a bundle brought."""
 UNFOLDED = 256
@@ -79,12 +82,17 @@ class Learned:
 
     def __init__(self, make: Callable[[], Learner], overlay: Callable[[], Overlay] | None = None) -> None:
         """Nothing learned. `make` gives a learner that has learned nothing, `overlay` opens the file to write to."""
+        self.kept: object = None
+        """The tools that the overlay holds, as `keep` was given them last; None after another process changed them."""
         self._make = make
         self._open = overlay
         self._overlay: Overlay | None = None
         self._learner = make()
         self._plans: dict[int, LearnedPlan] = {}
         self._unfolded = 0
+        self._named = len(self._learner.names)  # so many of the names stand in the overlay
+        self._digest = b""
+        self._others: list[Any] = []
         self._lock = threading.RLock()
 
     @property
@@ -162,74 +170,80 @@ class Learned:
         every step, the end among them, (calls + 1, n). Raises OverlayError where it cannot be kept; then nothing was
         learned."""
         with self._lock:
+            overlay = self._writable()
             learner = self._learner
             for name in position:
                 learner.label(name)
             numbers = [learner.known(name) for name in calls]
             lesson = learner.lesson(vector, numbers, base, _positions(learner, position))
             told = LearnedPlan(learner.memory.next_id, query, tuple(calls), origin, round(time.time(), 3))
-            self._append(PLAN, _record(told, lesson, learner.names))
+            if overlay is not None:
+                self._append(overlay, PLAN, _record(told, lesson, learner.names[self._named :]))
+            self._named = len(learner.names)
             self._take(told, lesson)
             if self._unfolded > UNFOLDED:
-                self.fold()
+                with suppress(OverlayError):  # the plan is kept already; the next one tries again
+                    self._fold()
 
     def forget(self, chosen: Callable[[LearnedPlan], bool] | None) -> int:
         """Forgets the plans that are `chosen` (None: everything), and all that they taught; how many there were. Raises
         OverlayError where that cannot be kept; then nothing was forgotten."""
         with self._lock:
-            gone = [plan.id for plan in self.plans if chosen is None or chosen(plan)]
-            if not gone and chosen is not None:
-                return 0
-            before, plans = self._learner, dict(self._plans)
-            self._learner = self._make()
-            if chosen is not None:
-                self._learner.take_over(before.without(gone))
-                self._plans = {number: plan for number, plan in plans.items() if number not in set(gone)}
-            else:
-                self._plans = {}
+            self._writable()
+            before, plans = self._learner, self.plans
+            gone = {plan.id for plan in plans if chosen is None or chosen(plan)}
+            if len(gone) == len(plans):
+                self._learner = self._make()
+            elif gone:
+                self._learner = before.without(gone)
+            self._plans = {plan.id: plan for plan in plans if plan.id not in gone}
             try:
-                self.fold()  # appended, what was forgotten would still stand in the file
+                # Even if none was chosen: the file may hold words of plans that others have replaced.
+                self._fold()
             except OverlayError:
-                self._learner, self._plans = before, plans
+                self._learner, self._plans = before, {plan.id: plan for plan in plans}
                 raise
             return len(gone)
 
-    def fold(self) -> None:
-        """Writes the overlay anew: other records as they are, then all that was learned as arrays. Raises
-        OverlayError."""
-        overlay = self._writable()
-        if overlay is None:
-            return
-        ours = (PLAN, FORGOTTEN, STATE, WORDS)
-        records = [(record.kind, record.value) for record in overlay.records if record.kind not in ours]
-        if self._learner.memory.plans:
-            records += [(WORDS, asdict(plan)) for plan in self.plans]
-            records.append((STATE, pack_learner(self._learner)))
-        overlay.compact(records)
-        self._unfolded = 0
-
-    def read(self, records: Sequence[Record], where: str) -> None:
-        """Takes up what an overlay holds. Raises OverlayError for records that make no sense."""
+    def read(self, overlay: Overlay) -> None:
+        """Takes up what an overlay holds, and nothing else. Raises OverlayError for records that make no sense."""
+        learner, where = self._make(), str(overlay.path)
+        plans: dict[int, LearnedPlan] = {}
+        unfolded = 0
         try:
-            for record in records:
+            for record in overlay.records:
                 if record.kind == STATE:
-                    restore_learner(self._learner, record.value, where)
+                    restore_learner(learner, record.value, where)
                 elif record.kind == WORDS:
                     told = _told(record.value, where)
-                    self._plans[told.id] = told
+                    plans[told.id] = told
                 elif record.kind == PLAN:
                     told = _told(record.value, where)
-                    self._take(
-                        replace(told, id=self._learner.memory.next_id),
-                        _lesson(self._learner, record.value, told, where),
-                    )
+                    number = learner.learn_lesson(_lesson(learner, record.value, told, where))
+                    plans[number] = replace(told, id=number)
+                    unfolded += 1
         except (BundleError, InputError) as error:
-            raise OverlayError(f"{where}: {error}; move the file away to begin anew") from None
+            raise senseless(error, where) from None
+        others = _others(overlay.records)
+        if others != self._others:
+            self.kept = None
+        self._learner, self._plans, self._unfolded, self._others = learner, plans, unfolded, others
+        self._named, self._digest = len(learner.names), overlay.digest
 
-    def append(self, kind: str, value: Mapping[str, Any]) -> bool:
-        """Keeps a record of another kind in the overlay; whether there is one. Raises OverlayError."""
+    def keep(self, kind: str, value: Mapping[str, Any], before: object, after: object) -> None:
+        """Keeps a record of another kind in the overlay, one that changes the tools from `before` to `after`. Raises
+        InputError if there is no overlay or if it holds other tools than `before`, and OverlayError."""
         with self._lock:
-            return self._append(kind, value)
+            overlay = self._writable()
+            if overlay is None:
+                raise InputError("keep needs an overlay; load the bundle with overlay=True")
+            if before is not self.kept:
+                raise InputError(
+                    f"{overlay.path}: the tools kept there were changed since, by another process or from another "
+                    "runtime; load the bundle again, and change the tools of that"
+                )
+            self._append(overlay, kind, value)
+            self._others, self.kept = _others(overlay.records), after
 
     def close(self) -> None:
         """Lets go of the overlay, so that another process may write to it."""
@@ -243,36 +257,72 @@ class Learned:
         self._plans[number] = replace(told, id=number)
         self._unfolded += 1
 
-    def _append(self, kind: str, value: Mapping[str, Any]) -> bool:
+    def _fold(self) -> None:
+        """Writes the overlay anew: other records as they are, then all that was learned as arrays. Raises
+        OverlayError."""
+        self._plans = {plan.id: plan for plan in self.plans}
         overlay = self._writable()
         if overlay is not None:
+            records = [(record.kind, record.value) for record in overlay.records if record.kind not in _OURS]
+            if self._plans:
+                records += [(WORDS, asdict(plan)) for plan in self._plans.values()]
+                records.append((STATE, pack_learner(self._learner)))
+            try:
+                overlay.compact(records)
+            except OverlayError:
+                self.close()
+                raise
+            self._digest = overlay.digest
+        self._unfolded, self._named = 0, len(self._learner.names)
+
+    def _append(self, overlay: Overlay, kind: str, value: Mapping[str, Any]) -> None:
+        try:
             overlay.append([(kind, value)])
-        return overlay is not None
+        except OverlayError:
+            self.close()  # the next one opens it again, and finds what is really there
+            raise
+        self._digest = overlay.digest
 
     def _writable(self) -> Overlay | None:
+        """The overlay, if there is one; what others wrote to it since it was read is taken up. Raises OverlayError."""
         if self._overlay is None and self._open is not None:
-            self._overlay = self._open()
+            overlay = self._open()
+            try:
+                if overlay.digest != self._digest:
+                    self.read(overlay)
+            except OverlayError:
+                overlay.close()
+                raise
+            self._overlay = overlay
         return self._overlay
+
+
+_OURS = (PLAN, STATE, WORDS)
+
+
+def senseless(error: Exception, where: str) -> OverlayError:
+    """What to raise for a record that is refused as a bundle's would be."""
+    told = str(error).removeprefix(f"{where}: ").removesuffix("; build the bundle again")
+    return OverlayError(f"{where}: a record makes no sense: {told}; {MOVE_AWAY}")
+
+
+def _others(records: Sequence[Record]) -> list[Any]:
+    return [(record.kind, record.value) for record in records if record.kind not in _OURS]
 
 
 def _positions(learner: Learner, position: Mapping[str, int]) -> NDArray[np.int64]:
     return np.array([position.get(name, -1) for name in learner.names], np.int64)
 
 
-def _record(told: LearnedPlan, lesson: Lesson, names: Sequence[str]) -> dict[str, Any]:
-    """A plan as it is kept: what is told of it, its vector (float16), and of every step the bundle's most probable
-    names with their log-probabilities."""
-    offsets = lesson.offsets
-    used = sorted({label for label in offsets.labels.ravel().tolist() if label >= 0})
-    place = {label: i for i, label in enumerate(used)}
-    labels = np.array([[place.get(label, -1) for label in row] for row in offsets.labels.tolist()], np.int32)
+def _record(told: LearnedPlan, lesson: Lesson, new_names: Sequence[str]) -> dict[str, Any]:
+    """A plan as it is kept: what is told of it, its vector (float16), the names that the table of names grew by, and of
+    every step the labels that the bundle took to be most probable with their log-probabilities."""
     return {
         **asdict(told),
-        "calls": list(told.calls),
         "vector": lesson.vector.astype(np.float16),
-        "names": [names[label] for label in used],
-        "offset_labels": labels.reshape(-1, KEPT),
-        "offset_log_p": offsets.log_p,
+        "new_names": list(new_names),
+        "offset_labels": lesson.offsets.labels,
+        "offset_log_p": lesson.offsets.log_p,
     }
 
 
@@ -280,24 +330,27 @@ def _told(value: Mapping[str, Any], where: str) -> LearnedPlan:
     query = value.get("query")
     origin = next((known for known in ORIGINS if known == value.get("origin")), None)
     if origin is None or not (query is None or isinstance(query, str)):
-        raise BundleError(f"{where}: a plan whose origin or query makes no sense")
+        raise BundleError(f"{where}: a plan whose origin or query is none")
+    if query is not None:
+        check_query(query, where)
     number = get(dict(value), "id", int, where)
     at = get_number(value, "learned_at", 0, MAX_TIME, where)
     return LearnedPlan(number, query, get_strings(dict(value), "calls", where), origin, at)
 
 
 def _lesson(learner: Learner, value: Mapping[str, Any], told: LearnedPlan, where: str) -> Lesson:
-    """A plan that was kept, checked. Raises BundleError."""
+    """A plan that was kept, checked. Raises BundleError and InputError."""
     steps = len(told.calls) + 1
     vector = get_array(value, "vector", "<f2", (learner.dimension,), where).astype(np.float32)
-    names = get_strings(dict(value), "names", where)
     labels = get_array(value, "offset_labels", "<i4", (steps, KEPT), where)
     log_p = get_array(value, "offset_log_p", "<f2", (steps, KEPT), where)
-    sound = abs(float(vector @ vector) - 1) < 1e-2 and labels.min() >= -1 and labels.max() < len(names)
-    if not sound or log_p.max() > 0.01 or END_NAME in told.calls:
-        raise BundleError(f"{where}: a plan whose vector or probabilities make no sense")
-    calls = [learner.label(name) for name in told.calls]
+    for name in get_strings(dict(value), "new_names", where):
+        if learner.known(name) != STRANGER:
+            raise BundleError(f"{where}: a name that is new twice")
+        learner.label(name)
+    calls = [learner.known(name) for name in told.calls]
     learner.memory.check_length(calls)
-    targets = [*calls, learner.label(END_NAME)]
-    numbers = np.array([*(learner.label(name) for name in names), -1], np.int32)
-    return Lesson(vector, targets, Offsets(numbers[labels], log_p.copy()))
+    sound = abs(float(vector @ vector) - 1) < 1e-2 and labels.min() >= -1 and labels.max() < len(learner.names)
+    if not sound or log_p.max() > 0.01 or log_p.min() < LEAST_LOG or min(calls, default=1) <= END:
+        raise BundleError(f"{where}: a plan whose vector, calls or probabilities are none")
+    return Lesson(vector, [*calls, END], Offsets(labels.copy(), log_p.copy()))

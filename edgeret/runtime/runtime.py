@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from edgeret.bundle.layout import Manifest
-from edgeret.bundle.overlay_file import Overlay, overlay_path, read_overlay
+from edgeret.bundle.overlay_file import Overlay, overlay_path
 from edgeret.errors import InputError, MissingExtraError, PlannerError
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret.inputs.query import check_query
@@ -27,6 +27,7 @@ from edgeret.runtime.scorer import Scorer
 from edgeret.runtime.task import Task
 from edgeret.runtime.tool_changes import changed, instead, recorded, replayed
 from edgeret.scoring.index import IndexKind
+from edgeret.scoring.memory import MAX_CALLS
 from edgeret.strategies import STRATEGIES
 from edgeret.types import Call, Hit, Plan, PlanStep, Tool
 
@@ -95,10 +96,12 @@ def from_tools(tools: Sequence[Tool], *, base: str | Path | Runtime, **options: 
 def with_overlay(components: Components, path: Path) -> Runtime:
     """A runtime that goes on where an overlay left off. Raises OverlayError."""
     fingerprint, content_hash = fingerprint_of(components.manifest), components.manifest.content_hash
-    records = read_overlay(path, fingerprint)
+    found = Overlay.open(path, fingerprint, content_hash, read_only=True)
     learned = Learned(learner_for(components), lambda: Overlay.open(path, fingerprint, content_hash))
-    learned.read(records, str(path))
-    return Runtime(replayed(components, records, str(path)), learned)
+    learned.read(found)
+    components = replayed(components, found.records, str(found.path))
+    learned.kept = components.tools
+    return Runtime(components, learned)
 
 
 class Runtime:
@@ -168,6 +171,10 @@ class Runtime:
             if not isinstance(demonstration, Demonstration):
                 raise InputError(f"learn takes edgeret.Demonstration, found {type(demonstration).__name__}")
             check_query(demonstration.query)
+            if len(demonstration.calls) > MAX_CALLS:
+                raise InputError(
+                    f"{len(demonstration.calls)} calls in a demonstration, at most {MAX_CALLS} can be learned; split it"
+                )
             for call in demonstration.calls:
                 find_tool(self._components.tools, call.tool)
         for demonstration in demonstrations:
@@ -183,6 +190,9 @@ class Runtime:
         Raises InputError unless exactly one is named, and OverlayError."""
         if sum((query is not None, tool is not None, id is not None, everything is True)) != 1:
             raise InputError("say what to forget: a query, tool=…, id=… or everything=True")
+        if not isinstance(query, str | None):
+            raise InputError(f"a query to forget must be text, found {type(query).__name__}")
+        self._components.check_process()
         if everything:
             return self._learned.forget(None)
         words = None if query is None else " ".join(query.lower().split())
@@ -205,11 +215,13 @@ class Runtime:
         """Another runtime with these tools added, removed and replaced, in milliseconds beyond encoding them. New tools
         are found and chosen at once; removed ones never are. Running tasks keep the tools that they began with. What
         was learned is shared. With `keep`, the overlay that the bundle was loaded with keeps the change for later
-        starts. Raises InputError for names that are there already or not there, and OverlayError."""
+        starts, if the tools that change are those that it holds. Raises InputError for names that are there already or
+        not there, and OverlayError."""
         self._components.check_process()
         components = changed(self._components, add, remove, replace)
-        if keep and not self._learned.append(*recorded(components, add, remove, replace)):
-            raise InputError("keep needs an overlay; load the bundle with overlay=True")
+        if keep:
+            record = recorded(components, add, remove, replace)
+            self._learned.keep(*record, self._components.tools, components.tools)
         return Runtime(components, self._learned)
 
     def close(self) -> None:

@@ -4,7 +4,7 @@ decisions and of what was learned."""
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -14,12 +14,13 @@ from numpy.typing import NDArray
 from edgeret.bundle import roles
 from edgeret.bundle.codec import get_array
 from edgeret.bundle.overlay import Record
-from edgeret.errors import BundleError, InputError, OverlayError
-from edgeret.fields import get
+from edgeret.errors import BundleError, InputError
+from edgeret.fields import get, get_strings
 from edgeret.inputs.tool_text import tool_text
 from edgeret.inputs.tools import check_tools, parse_tool
 from edgeret.quoting import quoted, suggestion
 from edgeret.runtime.components import Components
+from edgeret.runtime.learning import senseless
 from edgeret.scoring.calibration import Calibration
 from edgeret.scoring.index import Index
 from edgeret.types import Tool
@@ -97,16 +98,46 @@ def replayed(components: Components, records: Sequence[Record], where: str) -> C
         if record.kind != CHANGE:
             continue
         try:
-            parts = {key: get(dict(record.value), key, list, where) for key in ("added", "removed", "replaced")}
+            parts = {key: get(dict(record.value), key, list, where) for key in ("added", "replaced")}
             add, substitute = ([parse_tool(entry, where) for entry in parts[key]] for key in ("added", "replaced"))
             shape = (len(add) + len(substitute), components.encoder.spec.dimension)
             vectors = get_array(record.value, "vectors", "<f4", shape, where)
             if not np.allclose(np.einsum("ij,ij->i", vectors, vectors), 1, atol=1e-2):
                 raise BundleError(f"{where}: vectors of tools that are not of length 1")
-            components = changed(components, add, [str(name) for name in parts["removed"]], substitute, vectors)
+            removed = get_strings(dict(record.value), "removed", where)
+            components = changed(components, add, removed, substitute, vectors)
         except (BundleError, InputError) as error:
-            raise OverlayError(f"{where}: {error}; move the file away to begin anew") from None
+            raise senseless(error, where) from None
     return components
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """Names of tools that changed, from a bundle's to those of today, sorted."""
+
+    added: tuple[str, ...]
+    removed: tuple[str, ...]
+    replaced: tuple[str, ...]
+
+
+def summed(records: Sequence[Record]) -> Changes:
+    """All changes that an overlay holds as one. Takes records as they are: `replayed` is what checks them."""
+    added: set[str] = set()
+    removed: set[str] = set()
+    replaced: set[str] = set()
+    for record in records:
+        if record.kind != CHANGE:
+            continue
+        for name in record.value["removed"]:
+            if name not in added:
+                removed.add(name)
+            added.discard(name)
+            replaced.discard(name)
+        for tool in record.value["added"]:
+            (replaced if tool["name"] in removed else added).add(tool["name"])
+            removed.discard(tool["name"])
+        replaced |= {tool["name"] for tool in record.value["replaced"]} - added
+    return Changes(*(tuple(sorted(names)) for names in (added, removed, replaced)))
 
 
 def _check(old: Mapping[str, Tool], add: Sequence[Tool], remove: Collection[str], substitute: Sequence[Tool]) -> None:

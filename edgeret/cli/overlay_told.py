@@ -1,0 +1,46 @@
+"""What an overlay holds, as data and as lines for people. Knows no command, and changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from edgeret.bundle import roles
+from edgeret.bundle.layout import Manifest
+from edgeret.bundle.overlay_file import Overlay
+from edgeret.fields import get
+from edgeret.runtime.components import fingerprint_of
+from edgeret.runtime.learning import Learned
+from edgeret.runtime.tool_changes import summed
+from edgeret.scoring.learner import Learner
+
+
+def told(path: Path | None, manifest: Manifest) -> dict[str, Any] | None:
+    """Path, bytes, plans and changed tools of a bundle's overlay; None if there is none. Raises OverlayError."""
+    if path is None or not path.exists():
+        return None
+    where = str(path)
+    spec = get(get(manifest.info, roles.INFO_ENCODER, dict, where), "spec", dict, where)
+    dimension = get(spec, "dimension", int, where)
+    overlay = Overlay.open(path, fingerprint_of(manifest), manifest.content_hash, read_only=True)
+    learned = Learned(lambda: Learner(dimension))
+    learned.read(overlay)
+    return {
+        "path": where,
+        "size_bytes": overlay.size_bytes,
+        "plans": learned.count,
+        "plans_without_words": sum(plan.query is None for plan in learned.plans),
+        "tools": asdict(summed(overlay.records)),
+        "recovered": overlay.recovered,
+    }
+
+
+def line(overlay: Mapping[str, Any] | None) -> str:
+    """The same in one line."""
+    if overlay is None:
+        return "none"
+    changed = ", ".join(f"{len(names)} {kind}" for kind, names in overlay["tools"].items())
+    text = f"{overlay['path']}, {overlay['size_bytes']} bytes: {overlay['plans']} plans learned; tools: {changed}"
+    return f"{text}; {overlay['recovered']}" if overlay["recovered"] else text
