@@ -39,8 +39,6 @@ REPLAYED = 16
 0.781 with 4, 0.787 with 16, which cost 0.9, 1.1 and 1.8 ms a plan, its prediction included."""
 SURE = 1000
 """Demonstrated steps from which on a base is as sure of tools that it does not know as of all others."""
-SPREAD = 2
-"""Stored plans for each one that is learned again."""
 MULTIPLIER = 0x9E3779B97F4A7C15
 """2^64 divided by the golden ratio: multiples of it, modulo 2^64, are spread evenly."""
 
@@ -258,7 +256,7 @@ class Learner:
             self.increments.allocate(label, self._demonstrated(label), called=False)
         self.learned += 1
         # The same few plans again and again in one batch would swing the weights about.
-        replayed = min(self.replayed, (self.memory.plans - 1) // SPREAD)
+        replayed = min(self.replayed, self.learned - 1)
         first = self.learned * self.replayed
         drawn = [(first + i) * MULTIPLIER % 2**64 * self.memory.plans >> 64 for i in range(replayed)]
         self.increments.learn([lesson, *(_lesson(self.memory, row) for row in drawn)])
