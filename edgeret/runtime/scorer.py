@@ -118,15 +118,20 @@ class Scorer:
         allowed[[self.end, *(self.position[name] for name in tools)]] = True
         return allowed
 
-    def near(self, vector: NDArray[np.float32], query: str) -> NDArray[np.intp] | None:
-        """Positions of what a query decides between: the labels, and the tools that an HNSW graph or shared words find;
-        None for all, where there is no such graph."""
+    def near(
+        self, vector: NDArray[np.float32], query: str, allowed: NDArray[np.bool_] | None
+    ) -> NDArray[np.intp] | None:
+        """Positions of what a query decides between: the labels, and the tools that an HNSW graph or shared words find,
+        or those that a task names; None for all, where there is no such graph."""
         if not self._hnsw:
             return None
+        if allowed is not None and allowed is not self.allowed:
+            return np.union1d(np.arange(len(self.labels)), np.flatnonzero(allowed))
         hits, _ = self.components.index.search(vector, UNSEEN_HITS)
         found = {self.position[self.components.index.names[i]] for i in hits.tolist()}
         by_words = self.lexicon.overlaps(words(query)).coverage
-        found.update(np.argpartition(by_words, -UNSEEN_HITS)[-UNSEEN_HITS:].tolist())
+        most = min(UNSEEN_HITS, len(by_words))
+        found.update(np.argpartition(by_words, -most)[-most:].tolist())
         return np.array([*range(len(self.labels)), *sorted(i for i in found if i > self.end)], np.intp)
 
 
@@ -145,7 +150,7 @@ class Request:
         self._scorer, self._query, self._components = scorer, query, components
         encoded = components.encoder.encode_query(query, watch)
         self.vector, self.readings = encoded.vector, encoded.readings
-        self.names, self._position, self._near = scorer.names, scorer.position, scorer.near(self.vector, query)
+        self.names, self._position, self._near = scorer.names, scorer.position, scorer.near(self.vector, query, allowed)
         prior = scorer.prior
         seen = evidence(query, encoded, scorer.lexicon)
         if self._near is not None:

@@ -70,6 +70,16 @@ def make_parser() -> argparse.ArgumentParser:
         help="accept a model licence with terms of its own",
     )
     add_command(commands, "cards", "List the model cards.", _cards, _print_cards)
+    _add_prior(commands)
+    example = add_command(
+        commands, "example", "Write the desktop example: tools, demonstrations, requests.", _example, _print_example
+    )
+    example.add_argument("folder", nargs="?", default="edgeret-example", metavar="FOLDER", help="default: %(default)s")
+    return parser
+
+
+def _add_prior(commands: Any) -> None:
+    """The command that fits a prior."""
     prior = add_command(
         commands,
         "prior",
@@ -93,11 +103,6 @@ def make_parser() -> argparse.ArgumentParser:
     )
     prior.add_argument("--seed", type=int, default=0, metavar="N", help="seed of what is cut at random (default: 0)")
     prior.add_argument("--offline", action="store_true", help="use cached model files only")
-    example = add_command(
-        commands, "example", "Write the desktop example: tools, demonstrations, requests.", _example, _print_example
-    )
-    example.add_argument("folder", nargs="?", default="edgeret-example", metavar="FOLDER", help="default: %(default)s")
-    return parser
 
 
 def main(argv: Sequence[str] | None = None) -> int:

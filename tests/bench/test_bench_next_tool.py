@@ -46,7 +46,7 @@ def test_a_result_has_the_keys_of_the_contract(runtime: Runtime) -> None:
     found = next_tool.run(runtime, make_demonstrations(2), NEXT_TOOL_METHODS)
     beside = {"ms_per_step", "by_plan_length", "samples"}
     assert set(found) == {"n_plans", "n_steps", "dag", "seed", "methods", "calibration", "fitness", *beside}
-    assert tuple(found["methods"]) == ("random", "dr", "dtdr-c", "dtdr-l-factored", "fused")
+    assert tuple(found["methods"]) == ("random", "dr", "dtdr-c", "dtdr-l-factored", "prior", "fused")
     for values in found["methods"].values():
         assert set(values) == METRICS
         assert all(0 <= value <= 1 for value in values.values())
@@ -126,7 +126,7 @@ def test_a_tool_without_demonstrations_can_be_scored(runtime: Runtime) -> None:
 
 
 def test_an_unknown_method_is_refused_with_the_list(runtime: Runtime) -> None:
-    expected = "unknown method 'dtdr-x'; choose among: random, dr, dtdr-c, dtdr-l-factored, fused, "
+    expected = "unknown method 'dtdr-x'; choose among: random, dr, dtdr-c, dtdr-l-factored, prior, fused, "
     with pytest.raises(InputError, match=f"^{re.escape(expected)}similarity, bm25, tool-graph, less-is-more$"):
         next_tool.run(runtime, make_demonstrations(1), ["fused", "dtdr-x"])
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -15,21 +16,33 @@ import msgpack
 import numpy as np
 import onnxruntime
 import pytest
-from numpy.typing import NDArray
+from conftest import WORDS, build_tiny
+from format_prior import Array, PriorReader, log_sum, softmax, unit
 from tokenizers import Tokenizer
 
 import edgeret
+from edgeret import Tool
+from edgeret.runtime.history import History
+from edgeret_export.fitting.training_set import FEW_PLANS
 
-Array = NDArray[Any]
-QUERIES = [
-    "find my file and send a mail",
-    "book the meeting then send a mail",
-    "play",
-    "open calendar day",
-    "call a phone",
+TOOLS = [
+    Tool("find_file", "find a file", {"type": "object", "properties": {"name": {"description": "of the file"}}}),
+    Tool("send_mail", "send a mail, with what find_file found", {"properties": {"mailAddress": {}, "text": 5}}),
+    Tool("write_note", "write a note"),
+    Tool("play_music", "play music", {"properties": {"file_id": {}}, "required": ["file_id"]}),
+    Tool("book_meeting", "book a meeting", {"properties": {"day": {"description": "as Get_Day gives it"}}}),
+    Tool("phone_call", "call a phone", {"properties": {"address": {}}, "required": ["address", "phone_number", 5]}),
+    Tool("get_day", "find free days of the calendar"),
+    Tool("getPhone", "look a phone up"),
+    Tool("closeNote", "close it", {"properties": [], "required": "note_id"}),
 ]
+QUERIES = [
+    "find my file and send a mail", "book the meeting then send a mail", "play", "open calendar day", "call a phone",
+    "close note", "zebra", "write a note, and also play the music; then find me free days. Call the phone after that",
+    " ".join(np.random.default_rng(0).choice(WORDS, 90)) + " and then send it, or share it",
+]  # fmt: skip
 PLANS = "", "find_file", "find_file send_mail", "phone_call", "book_meeting phone_call book_meeting write_note"
-HISTORIES = [tuple(plan.split()) for plan in (*PLANS, "write_note " * 9)]
+HISTORIES = [tuple(plan.split()) for plan in (*PLANS, "write_note " * 9, "their_tool", "find_file their_tool")]
 
 
 def wrap(version: int, body: bytes) -> bytes:
@@ -42,17 +55,12 @@ def wrap(version: int, body: bytes) -> bytes:
 
 def array(value: dict[str, Any]) -> Array:
     """Section 2.4; a length that does not match the shape is an error of `reshape`."""
-    assert value["dtype"] in ("<f4", "<i4", "<i8")
+    assert value["dtype"] in ("<f4", "<f2", "<i4", "<i8")
     return np.frombuffer(value["data"], value["dtype"]).reshape(value["shape"])
 
 
-def softmax(scores: Array) -> Array:
-    powers = np.exp(scores - scores.max())
-    return powers / powers.sum()
-
-
-class Reader:
-    """Sections 1 to 9; everything in float64, where the reference has float32."""
+class Reader(PriorReader):
+    """Sections 1 to 9 and 16; everything in float64, where the reference has float32."""
 
     def __init__(self, folder: Path) -> None:
         """Section 11: proves every byte, then parses."""
@@ -65,36 +73,58 @@ class Reader:
         for role, data in self.files.items():
             expected = self.entries[role]["size"], self.entries[role]["sha256"]
             assert (len(data), hashlib.sha256(data).hexdigest()) == expected
-        self.index, self.graph, self.head = (msgpack.unpackb(self.files[r]) for r in ("index", "graph", "head"))
-        self.tools = [tool["name"] for tool in json.loads(self.files["tools"])]
-        self.labels: list[str] = self.head["labels"]
-        assert self.labels == self.graph["labels"] and self.labels[-1] == "<end>"
+        self.maps = {r: msgpack.unpackb(self.files[r]) for r in ("index", "graph", "head", "memory") if r in self.files}
+        self.index, self.head, self.graph = (self.maps.get(role) for role in ("index", "head", "graph"))
+        self.tools = {tool["name"]: tool for tool in json.loads(self.files["tools"])}
+        self.labels: list[str] = ["<end>"] if self.head is None else self.head["labels"]
+        assert (
+            self.labels[-1] == "<end>"
+            and (self.graph or self.maps["index"] | {"labels": self.labels})["labels"] == self.labels
+        )
         self.vectors = dict(zip(self.index["names"], array(self.index["vectors"]), strict=True))
-        self.unseen = [name for name in self.index["names"] if name not in self.labels]
+        self.names = [*self.labels, *(name for name in self.index["names"] if name not in self.labels)]
+        self.end = len(self.labels) - 1
+        self.place = np.stack(
+            [self.vectors.get(name, np.zeros(self.info["encoder"]["spec"]["dimension"])) for name in self.names]
+        )
+        self.tokenizer = Tokenizer.from_buffer(self.files["tokenizer"])
+        self.tokenizer.no_padding()
+        self.tokenizer.enable_truncation(self.info["encoder"]["spec"]["max_tokens"])
+        self.session = onnxruntime.InferenceSession(self.files["encoder"], providers=["CPUExecutionProvider"])
+        self._read_words()
+        self._read_flow()
 
-    def encode(self, query: str) -> tuple[Array, Array]:
-        """Section 5: the query's vector (d,) and its segment means (3, d)."""
+    def encode(self, query: str) -> None:
+        """Section 5: the query's vector q (d,), its segment means g (3, d), its tokens and their offsets."""
         spec = self.info["encoder"]["spec"]
-        tokenizer = Tokenizer.from_buffer(self.files["tokenizer"])
-        tokenizer.no_padding()
-        tokenizer.enable_truncation(spec["max_tokens"])
-        ids = np.array([tokenizer.encode(spec["query_prefix"] + query).ids], np.int64)
-        session = onnxruntime.InferenceSession(self.files["encoder"], providers=["CPUExecutionProvider"])
-        feeds = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
-        feeds = {i.name: feeds[i.name] for i in session.get_inputs()}
-        vector, tokens = session.run(["sentence_embedding", "token_embeddings"], feeds)
-        words = tokens[0, 1:-1].astype(np.float64)
+        first = self.tokenizer.encode(spec["query_prefix"] + query)
+        vectors, tokens, offsets, sizes = [], [], [], []
+        for window in (first, *first.overflowing):
+            ids = np.array([window.ids], np.int64)
+            feeds = {"input_ids": ids, "attention_mask": np.ones_like(ids), "token_type_ids": np.zeros_like(ids)}
+            feeds = {i.name: feeds[i.name] for i in self.session.get_inputs()}
+            vector, rows = self.session.run(["sentence_embedding", "token_embeddings"], feeds)
+            vectors.append(vector[0])
+            sizes.append(len(window.ids))
+            tokens += list(rows[0, 1:-1].astype(np.float64))
+            offsets += window.offsets[1:-1]
+        self.q = vectors[0] if len(vectors) == 1 else unit(np.average(vectors, axis=0, weights=sizes))
         segments = np.zeros((3, spec["dimension"]))
-        for i, word in enumerate(words):
-            segments[3 * i // len(words)] += word
-        return vector[0], segments / np.maximum(np.linalg.norm(segments, axis=1, keepdims=True), 1e-12)
+        for i, token in enumerate(tokens):
+            segments[3 * i // len(tokens)] += token
+        self.g, before = unit(segments), len(spec["query_prefix"])
+        own = [
+            (token, begin - before, end - before)
+            for token, (begin, end) in zip(tokens, offsets, strict=True)
+            if end > before
+        ]
+        self._read_request(query, own)
 
     def numbers(self, history: tuple[str, ...]) -> list[int]:
         """Label numbers of a history, -3 for unseen tools."""
-        assert set(history) <= set(self.tools)
         return [self.labels.index(name) if name in self.labels else -3 for name in history]
 
-    def walk(self, vector: Array, history: tuple[str, ...]) -> Array:
+    def walk(self, history: tuple[str, ...]) -> Array:
         """Section 7: the graph's distribution (L,)."""
         options, size = self.graph["options"], len(self.labels)
         keys, starts, targets, counts = (array(self.graph[k]) for k in ("keys", "starts", "targets", "counts"))
@@ -108,7 +138,7 @@ class Reader:
                 result[targets[span]] = counts[span]
             return result
 
-        cosines = array(self.graph["centroids"]) @ vector
+        cosines = array(self.graph["centroids"]) @ self.q
         nearest = np.argsort(-cosines)[: options["nearest"]].tolist()
         weights = softmax(cosines[nearest] / options["temperature"])
         beta, gamma = options["cluster_prior"], options["global_prior"]
@@ -124,36 +154,90 @@ class Reader:
         p[sorted({t for t in self.numbers(history) if t >= 0})] *= options["repeat_factor"]
         return p / p.sum()
 
-    def score(self, vector: Array, segments: Array, history: tuple[str, ...]) -> Array:
-        """Section 8: the head's log-probabilities (L,)."""
+    def logits(self, history: tuple[str, ...]) -> Array:
+        """Section 8.1: the head's logits (L,)."""
         names = ("weights", "bias", "called", "last", "count", "segment_weights")
         weights, bias, called, last, count, mix = (array(self.head[k]).astype(np.float64) for k in names)
         n, numbers = len(history), self.numbers(history)
-        direction = self.head["description_weight"] * vector + mix[min(n, len(mix) - 1)] @ segments
-        logits = weights @ vector + bias + count[min(n, len(count) - 1)]
+        direction = self.head["description_weight"] * self.q + mix[min(n, len(mix) - 1)] @ self.g
+        logits = weights @ self.q + bias + count[min(n, len(count) - 1)]
         logits[:-1] += [self.vectors[name] @ direction for name in self.labels[:-1]]
         logits += called[sorted({t for t in numbers if t >= 0})].sum(axis=0)
         if numbers and numbers[-1] >= 0:
             logits += last[numbers[-1]]
-        return np.log(softmax(logits))
+        if not self.head["prior_steps"]:
+            logits += self.head["prior_weight"] * self.static[: len(logits)]
+        return logits
 
-    def decide(self, query: str, history: tuple[str, ...]) -> tuple[Array, Array]:
-        """Section 9: fused, and calibrated, probabilities of labels, then unseen tools."""
-        p = self.info["calibration"]["parameters"]
-        vector, segments = self.encode(query)
-        head, graph = self.score(vector, segments, history), self.walk(vector, history)
-        known = p["head_weight"] * head + p["graph_weight"] * np.log(graph + 1e-12)
-        known -= np.log(np.exp(known - known.max()).sum()) + known.max()
-        unseen = [p["unseen_slope"] * (self.vectors[t] @ vector) + p["unseen_bias"] for t in self.unseen]
-        unseen = [x - p["unseen_called"] * (t in history) for t, x in zip(self.unseen, unseen, strict=True)]
-        fused = softmax(np.array([*known, *unseen]))
-        top, calibration_map = int(fused.argmax()), array(p["calibration_map"]).astype(np.float64)
-        confidence = fused[top]
-        target = np.interp(confidence, calibration_map[:, 0], calibration_map[:, 1])
+    def score(self, history: tuple[str, ...]) -> Array:
+        """Section 8.1: the head's log-probabilities, of labels or of all names."""
+        logits = self.logits(history)
+        if self.head["prior_steps"]:
+            n, weight = len(logits), self.head["prior_weight"]
+            p, m = np.maximum(self.prior(history), -60), np.maximum(self.popular(history), -60)
+            unseen = m[n:] + (weight - 1) * log_sum(m[n:]) if len(m) > n else m[n:]
+            logits = np.concatenate((logits + weight * p[:n], unseen))
+        return logits - log_sum(logits)
+
+    def popularity(self) -> Array:
+        told = dict(zip(self.head["popular_names"], array(self.head["popular"]), strict=True))
+        return np.array([told.get(name, 0.0) for name in self.names], np.float64)
+
+    def popular(self, history: tuple[str, ...]) -> Array:
+        return self.prior(history) + self.popularity()
+
+    def recall(self, history: tuple[str, ...]) -> Array:
+        """Section 8.2: the memory's log-probabilities of all names, up to a constant."""
+        memory = self.maps["memory"]
+        vectors, starts, calls = (array(memory[key]).astype(np.float64) for key in ("vectors", "starts", "calls"))
+        cosines, votes = vectors @ self.q, 0.01 * softmax(self.popular(history))
+        h = self.numbers(history)
+        for plan in np.argsort(-cosines, kind="stable")[:64]:
+            if cosines[plan] < 0.4:
+                continue
+            made = calls[int(starts[plan]) : int(starts[plan + 1])].astype(int).tolist()
+            for k, label in enumerate([*made, self.end]):
+                g = made[:k]
+                alike = (g[-1:] == h[-1:]) - 1
+                either = set(g) | set(h)
+                jaccard = len(set(g) & set(h)) / len(either) if either else 1.0
+                votes[label] += np.exp((cosines[plan] - 1) / 0.05 + 1.5 * (alike + jaccard - 1) - abs(len(g) - len(h)))
+        return np.log(votes + 1e-30)
+
+    def fused(self, history: tuple[str, ...]) -> Array:
+        """Section 9, fusion: probabilities of names."""
+        p, n = self.info["calibration"]["parameters"], len(self.labels)
+        if self.head is None:
+            return softmax(self.prior(history))
+        walked = self.walk(history)
+        if self.head["prior_steps"]:
+            head = self.score(history)
+            spread = np.log(np.maximum(np.exp(head[:n]).sum() * walked, 1e-30))
+            scores = p["head_weight"] * head + p["graph_weight"] * np.concatenate((spread, head[n:]))
+            return softmax(scores + p["memory_weight"] * self.recall(history) if "memory" in self.maps else scores)
+        known = p["head_weight"] * self.logits(history) + p["graph_weight"] * np.log(walked)
+        bias = np.where(self.popularity() == 0, p["added_bias"], p["unseen_bias"])
+        unseen = np.minimum(80, p["unseen_slope"] * self.prior(history) + bias)[n:]
+        return softmax(np.concatenate((known - log_sum(known), unseen)))
+
+    def decide(self, history: tuple[str, ...]) -> tuple[Array, Array, Array]:
+        """Section 9: fused, and calibrated, probabilities of names; and those that the prior alone gives."""
+        fused = self.fused(history)
+        return (
+            fused,
+            self.calibrated(fused, "calibration_map"),
+            self.calibrated(softmax(self.prior(history)), "prior_map"),
+        )
+
+    def calibrated(self, fused: Array, name: str) -> Array:
+        points = array(self.info["calibration"]["parameters"][name]).astype(np.float64)
+        top = int(fused.argmax())
+        target = np.interp(fused[top], points[:, 0], points[:, 1])
         rest = np.delete(fused, top)
         runner_up = rest.max() / rest.sum()
-        target = max(target, runner_up / (1 + runner_up) + 1e-6)
-        return fused, np.where(np.arange(len(fused)) == top, target, fused * (1 - target) / rest.sum())
+        if target < 0.5:
+            target = max(target, runner_up / (1 + runner_up) + 1e-6)
+        return np.where(np.arange(len(fused)) == top, target, fused * (1 - target) / rest.sum())
 
     def conformal_set(self, calibrated: Array, coverage: float) -> set[int]:
         """Section 9: which candidates a set of this coverage holds."""
@@ -162,54 +246,69 @@ class Reader:
         return {int(calibrated.argmax()), *np.flatnonzero(calibrated >= threshold).tolist()}
 
 
-def test_packing_the_manifest_again_gives_its_bytes(tiny_original: Path) -> None:
-    reader = Reader(tiny_original)
+@pytest.fixture(scope="module", params=["tools alone", "few", "many"])
+def kind(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A bundle of every kind, whose tools give to each other and whose encoder reads 24 tokens at once."""
+    few = {"many": 0}.get(request.param, FEW_PLANS)
+    shown = () if request.param == "tools alone" else None
+    target = tmp_path_factory.mktemp("kind") / "bundle"
+    return build_tiny(target, tools=TOOLS, demonstrations=shown, few=few, max_tokens=24)
+
+
+def test_packing_the_manifest_again_gives_its_bytes(kind: Path) -> None:
+    reader = Reader(kind)
     keys = ("name", "role", "size", "sha256", "licence", "source")
     entries = [{key: entry[key] for key in keys} for entry in sorted(reader.body["files"], key=lambda e: e["name"])]
     assert wrap(2, msgpack.packb({"files": entries, "info": reader.info})) == reader.manifest
     hashes, spec = {r: e["sha256"] for r, e in reader.entries.items()}, reader.info["encoder"]["spec"]
     pairs = {"weights": hashes["encoder"], "tokenizer": hashes["tokenizer"], **{key: spec[key] for key in sorted(spec)}}
     fingerprint = hashlib.sha256(msgpack.packb(pairs)).hexdigest()
-    parts = (reader.index, reader.graph, reader.head, reader.info["calibration"])
+    parts = (*reader.maps.values(), reader.info["calibration"])
     assert {part["encoder"] for part in parts} == {reader.info["encoder"]["fingerprint"]} == {fingerprint}
-    assert all(reader.info["calibration"][role] == hashes[role] for role in ("graph", "head"))
-    assert reader.tools == reader.index["names"]
-    golden = reader.info["golden"]
-    np.testing.assert_allclose([reader.encode(q)[0] for q in golden["queries"]], array(golden["vectors"]), atol=1e-5)
+    assert all(reader.info["calibration"].get(role) == hashes.get(role) for role in ("graph", "head", "memory"))
+    assert [*reader.tools] == reader.index["names"]
+    golden, found = reader.info["golden"], []
+    for query in golden["queries"]:
+        reader.encode(query)
+        found.append(reader.q)
+    np.testing.assert_allclose(found, array(golden["vectors"]), atol=1e-5)
 
 
-@pytest.mark.parametrize(
-    "calibration_map", [None, [(0, 0), (0.5, 0.3), (0.9, 0.6), (1, 0.7)]], ids=["as built", "bent"]
-)
-def test_second_reader_agrees(tiny: Path, calibration_map: list[tuple[float, float]] | None) -> None:
-    """On graph, head and fused probabilities, also with a calibration map that moves everything."""
-    if calibration_map is not None:
-        body = Reader(tiny).body
-        packed = {
-            "dtype": "<f4",
-            "shape": [len(calibration_map), 2],
-            "data": np.array(calibration_map, "<f4").tobytes(),
-        }
-        body["info"]["calibration"]["parameters"]["calibration_map"] = packed
-        (tiny / "manifest").write_bytes(wrap(2, msgpack.packb(body)))
-    reader, runtime = Reader(tiny), edgeret.load(tiny)
+@pytest.mark.parametrize("points", [None, [(0, 0), (0.5, 0.3), (0.9, 0.6), (1, 0.7)]], ids=["as built", "bent"])
+def test_second_reader_agrees(kind: Path, tmp_path: Path, points: list[tuple[float, float]] | None) -> None:
+    """On prior, graph, head and fused probabilities, also with calibration maps that move everything."""
+    folder = Path(shutil.copytree(kind, tmp_path / "bundle"))
+    if points is not None:
+        body = Reader(folder).body
+        packed = {"dtype": "<f4", "shape": [len(points), 2], "data": np.array(points, "<f4").tobytes()}
+        body["info"]["calibration"]["parameters"] |= {"calibration_map": packed, "prior_map": packed}
+        (folder / "manifest").write_bytes(wrap(2, msgpack.packb(body)))
+    reader, runtime = Reader(folder), edgeret.load(folder, threads=1)
     for query, history in product(QUERIES, HISTORIES):
         task = runtime.task(query)
         for tool in history:
-            task.call(tool)
-        vector, segments = reader.encode(query)
-        numbers = reader.numbers(history)
-        walked = runtime.components.graph.distribution(runtime.components.graph.locate(task.request.vector), numbers)
-        scored = runtime.components.head.log_probabilities(task.request.query_logits, numbers)
-        np.testing.assert_allclose(reader.walk(vector, history), walked, rtol=0, atol=1e-5)
-        np.testing.assert_allclose(reader.score(vector, segments, history), scored, rtol=0, atol=1e-5)
-        assert (*reader.labels, *reader.unseen) == task.request.names
-        fused, calibrated = reader.decide(query, history)
+            task.call(tool, foreign=True)
+        reader.encode(query)
+        assert tuple(reader.names) == task.request.names
+        request, numbers = task.request, reader.numbers(history)
+        np.testing.assert_allclose(
+            np.exp(reader.prior(history)), np.exp(request.prior_scores(task.calls)), rtol=0, atol=1e-5
+        )
+        fused, calibrated, alone = reader.decide(history)
+        begun = History()
+        for call, number in zip(task.calls, numbers, strict=True):
+            begun.add(call, number)
+        np.testing.assert_allclose(alone, request.by_prior(begun), rtol=0, atol=1e-5)
+        if reader.head is not None:
+            graph, head = runtime.components.graph, np.exp(request.head_scores(begun))
+            walked = graph.distribution(graph.locate(request.vector), numbers)
+            np.testing.assert_allclose(reader.walk(history), walked, rtol=0, atol=1e-5)
+            np.testing.assert_allclose(np.exp(reader.score(history)), head, rtol=0, atol=1e-5)
         assert fused.sum() == pytest.approx(1)
         np.testing.assert_allclose(calibrated, task.probabilities(), rtol=0, atol=1e-5)
         for coverage in (0.5, 0.9, 0.99):
             mask = runtime.components.calibration.candidate_set(task.candidates(), coverage)
-            names = [task.request.names[i] for i in reader.conformal_set(task.probabilities(), coverage)]
+            names = [request.names[i] for i in reader.conformal_set(task.probabilities(), coverage)]
             assert {candidate.tool for candidate in mask} == set(names)
 
 
@@ -219,10 +318,10 @@ def test_exemplars_are_as_specified(tiny_original: Path) -> None:
     assert all({"tool", "arguments"} == set(call) for exemplar in exemplars for call in exemplar["calls"])
 
 
-def test_arrays_lie_where_a_reader_may_map_them(tiny_original: Path) -> None:
-    reader = Reader(tiny_original)
-    for role in ("index", "graph", "head"):
-        data, content = reader.files[role], getattr(reader, role)
+def test_arrays_lie_where_a_reader_may_map_them(kind: Path) -> None:
+    reader = Reader(kind)
+    for role, content in reader.maps.items():
+        data = reader.files[role]
         arrays = [value for value in content.values() if isinstance(value, dict) and "data" in value]
         assert arrays
         for value in arrays:

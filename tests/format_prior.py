@@ -1,0 +1,227 @@
+"""The prior of a second reader, written from section 16 of docs/FORMAT.md alone. Knows nothing of edgeret."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+
+def softmax(scores: Array) -> Array:
+    powers = np.exp(scores - scores.max())
+    return powers / powers.sum()
+
+
+def log_sum(scores: Array) -> float:
+    return float(np.log(np.exp(scores - scores.max()).sum()) + scores.max())
+
+
+def unit(rows: Array) -> Array:
+    return rows / np.maximum(np.linalg.norm(rows, axis=-1, keepdims=True), 1e-12)
+
+
+COMMON = (
+    "a about all also an and any are as at be but by can could did do does for from had has have he her his how i if "
+    "in into is it its just me my no not of on or our out please she so some that the their them then there they this "
+    "to up us was we were what when which will with would you your"
+)
+PRODUCERS = "browse check create detect fetch find get identify list locate look lookup query read retrieve search show"
+CUT = re.compile(
+    r"""(?<=[.!?;:])\s+
+    | (?:(?<!\s)\s+)?(?:,\s*)?\b(?:and\s+then|and\s+also|as\s+well\s+as|after\s+that|afterwards?|in\s+addition
+      |additionally|moreover|furthermore|plus|followed\s+by|along\s+with|while|then|also|and|or|but|so\s+that)\b\s*
+    | (?:(?<!\s)\s+)?[,;]\s+""",
+    re.IGNORECASE | re.VERBOSE,
+)
+KEY = re.compile(r"(.+?)[_ ]?(?:ids?|IDs?|Ids?|identifier|number|code|token|key|name)")
+
+
+def stem(word: str) -> str:
+    """Section 16.1."""
+    for ending in ("ies", "ing", "ed", "es", "s", "e"):
+        if word.endswith(ending) and len(word) >= len(ending) + 3 and not (ending == "s" and word.endswith("ss")):
+            word = word[: -len(ending)] + ("i" if ending == "ies" else "")
+            break
+    if len(word) > 3 and word[-1] == "y":
+        return word[:-1] + "i"
+    if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "ls":
+        return word[:-1]
+    return word
+
+
+def words_of(text: str) -> list[str]:
+    """Section 16.1."""
+    runs = re.findall(r"[^\W_]+", re.sub("(?<=[a-z0-9])(?=[A-Z])", " ", text).lower())
+    return [stem(run) for run in runs if run not in COMMON.split()]
+
+
+def in_words(name: str) -> str:
+    """Section 6: a name in words."""
+    return re.sub("(?<=[a-z0-9])(?=[A-Z])", " ", re.sub(r"[_\-.]", " ", name)).strip()
+
+
+def a_map(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+class PriorReader:
+    """Sections 5 (a query's rows) and 16. Whoever derives from it sets what stands here first."""
+
+    info: dict[str, Any]
+    tools: dict[str, dict[str, Any]]
+    names: list[str]
+    end: int
+    place: Array
+    q: Array
+    g: Array
+
+    def _read_words(self) -> None:
+        """Section 16.2: the sets of words of names, and rarities."""
+        self.sets: list[dict[str, set[str]]] = []
+        for name in self.names:
+            tool = self.tools.get(name, {"name": "", "description": "", "parameters": {}})
+            own = set(words_of(in_words(tool["name"])))
+            keys = {word for key in a_map(tool["parameters"].get("properties")) for word in words_of(in_words(key))}
+            self.sets.append({"name": own, "text": own | set(words_of(tool["description"])), "parameters": own | keys})
+        known = {word for sets in self.sets for word in sets["text"] | sets["parameters"]}
+        counts = {word: sum(word in sets["text"] for sets in self.sets) for word in known}
+        self.rarity = {word: np.log(1 + len(self.names) / max(1, count)) for word, count in counts.items()}
+
+    def _read_flow(self) -> None:
+        """Section 16.3: takers' givers, by name and by key."""
+        place = {name.lower(): i for i, name in enumerate(self.names)}
+        producers = {stem(word) for word in PRODUCERS.split()}
+        self.named: list[set[int]] = [set() for _ in self.names]
+        self.keyed: list[set[int]] = [set() for _ in self.names]
+        for i, name in enumerate(self.names):
+            if name not in self.tools:
+                continue
+            tool, parameters = self.tools[name], self.tools[name]["parameters"]
+            texts = [tool["description"]]
+            texts += [str(a_map(v).get("description", "")) for v in a_map(parameters.get("properties")).values()]
+            for mention in re.findall(r"[A-Za-z0-9_][A-Za-z0-9_.\-]*[A-Za-z0-9_]", "\n".join(texts)):
+                if not re.fullmatch("[a-z]+", mention) and place.get(mention.lower(), i) != i:
+                    self.named[i].add(place[mention.lower()])
+            required = parameters.get("required")
+            for key in required if isinstance(required, list) else []:
+                match = KEY.fullmatch(key) if isinstance(key, str) else None
+                if match and (owner := set(words_of(in_words(match[1])))):
+                    found = (
+                        j for j, sets in enumerate(self.sets) if owner <= sets["name"] and sets["name"] & producers
+                    )
+                    self.keyed[i] |= {j for j in found if j != i}
+
+    def _read_request(self, query: str, tokens: list[tuple[Array, int, int]]) -> None:
+        """Sections 16.2, 16.4 and 16.5: what a request shares with names, its cosines, and static scores S."""
+        rarity, said = self.rarity, set(words_of(query))
+
+        def weight(chosen: set[str]) -> float:
+            return float(sum(rarity[word] for word in chosen))
+
+        known = said & rarity.keys()
+        shared = {
+            field: np.array([weight(known & sets[field]) / max(weight(sets[field]), 1e-6) for sets in self.sets])
+            for field in ("name", "parameters")
+        }
+        shared["coverage"] = np.array([weight(known & sets["text"]) / max(weight(known), 1e-6) for sets in self.sets])
+        texts = [weight(known & sets["text"]) * 0.25 / max(weight(sets["text"]), 1e-6) ** 0.5 for sets in self.sets]
+        shared["text"] = np.array(texts)
+        self.said = [i for i, sets in enumerate(self.sets) if said and sets["name"] == said]
+        t, stride = len(tokens), max(4, -(-len(tokens) // 24))
+        starts = sorted({*range(0, t - 7, stride), t - 8}) if t > 8 else [0][:t]
+        vectors = np.array([token for token, _, _ in tokens])
+        windows = [vectors[i : i + 8].sum(axis=0) for i in starts] or [self.q]
+        self.windows = unit(np.array(windows)) @ self.place.T
+        spans, begin = [], 0
+        for match in CUT.finditer(query):
+            spans.append((begin, match.start()))
+            begin = match.end()
+        spans = [(i, j) for i, j in [*spans, (begin, len(query))] if len(query[i:j].split()) >= 3] or [(0, len(query))]
+        clauses = []
+        for i, j in spans[:24]:
+            first = sum(begin < i for _, begin, _ in tokens)
+            last = sum(end <= j for _, _, end in tokens)
+            if last > first:
+                clauses.append(vectors[first:last].sum(axis=0))
+        self.clauses = unit(np.array(clauses or [self.q])) @ self.place.T
+        self.n_words, self.shared = len(query.split()), shared
+        self.cosines = np.vstack((self.q, self.g)) @ self.place.T
+        w, c = self.windows.max(axis=0), self.clauses.max(axis=0)
+        wanted = 8 * w + 2 * shared["name"] + 2 * shared["coverage"] + 4 * c + 3 * self.cosines[0]
+        share = np.exp(3 * (wanted - wanted.max())) * (np.arange(len(wanted)) != self.end)
+        share /= max(share.sum(), 1e-6)
+        evidence = {
+            **shared,
+            "gives": np.zeros(len(w)),
+            "key_gives": np.zeros(len(w)),
+            "window": 10 * w,
+            "clause": 10 * c,
+        }
+        for i in range(len(w)):
+            evidence["gives"][list(self.named[i])] += share[i]
+            evidence["key_gives"][list(self.keyed[i])] += share[i] / max(1, len(self.keyed[i]))
+        self.static = sum(self.info["prior"]["tool"][key] * value for key, value in evidence.items())
+        self.static[self.said] += 10
+        self.static[self.end] = 0
+
+    def prior_scores(self, history: tuple[str, ...]) -> Array:
+        """Section 16.6."""
+        n, weights = len(self.names), self.info["prior"]["tool"]
+        here = {self.names.index(name) for name in history if name in self.names}
+        last = self.names.index(history[-1]) if history and history[-1] in self.names else None
+        rows = (self.windows, self.clauses)
+        after = [0 if last is None else min(int(r[:, last].argmax()) + 1, len(r) - 1) for r in rows]
+        thirds = self.cosines[1:]
+        evidence = {
+            "later": 10 * self.windows[after[0] :].max(axis=0),
+            "next_clause": 10 * self.clauses[after[1]],
+            "third": 10 * (1.5 * thirds[min(len(history), 2)] - 0.5 * thirds.sum(axis=0)),
+            "was_called": np.array([bool(g & here) for g in self.named]),
+            "still_needed": np.array([bool(g - here) for g in self.named]),
+            "key_was_called": np.array([bool(g & here) for g in self.keyed]),
+            "key_still_needed": np.array([bool(g) and not g & here for g in self.keyed]),
+        }
+        if last is not None:
+            apart = self.place - self.place.sum(axis=0) / max(1, n - 1)
+            lengths = np.sqrt(np.maximum((apart**2).sum(axis=1), 1e-9))
+            evidence["related"] = 10 * (apart @ apart[last]) / (lengths * lengths[last]) * (np.arange(n) != self.end)
+        scores = self.static + sum(weights[key] * value for key, value in evidence.items())
+        scores[list(here)] -= 20
+        scores[self.end] = -np.inf
+        return scores
+
+    def prior(self, history: tuple[str, ...]) -> Array:
+        """Section 16.7: log-probabilities of all names."""
+        scores, k = self.prior_scores(history), len(history)
+        best = scores.max()
+        if k:
+            here = [self.names.index(name) for name in history if name in self.names]
+            covered = [
+                np.minimum(1, rows[:, here].max(axis=1) / np.maximum(rows.max(axis=1), 1e-6))
+                if here
+                else np.zeros(len(rows))
+                for rows in (self.windows, self.clauses)
+            ]
+            reached = max((1 + int(self.windows[:, i].argmax()) for i in here), default=0)
+            evidence = {
+                "constant": 1, "calls": k, "best": best, "clauses_left": len(self.clauses) - k,
+                "words_by_call": np.log(self.n_words / k), "windows_covered": covered[0].mean(),
+                "clauses_covered": covered[1].mean(), "least_window": covered[0].min(),
+                "least_clause": covered[1].min(),
+                "drop": self.prior_scores(()).max() - best, "windows_left": 1 - reached / len(self.windows),
+            }  # fmt: skip
+        else:
+            evidence = {
+                "constant": 1, "best": best, "cosine": self.cosines[0].max(), "name": self.shared["name"].max(),
+                "window": max(self.windows.max(), self.clauses.max()), "coverage": self.shared["coverage"].max(),
+            }  # fmt: skip
+        weights = self.info["prior"]["end" if k else "nothing"]
+        logit = sum(weights[key] * value for key, value in evidence.items())
+        logit = float(np.clip(-10 if self.said and not k else logit, -30, 30))
+        found = scores - log_sum(scores) - np.log1p(np.exp(logit))
+        found[self.end] = logit - np.log1p(np.exp(logit))
+        return found

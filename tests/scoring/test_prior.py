@@ -1,0 +1,233 @@
+"""The prior, worked by hand: words, flow, clauses and the end of a plan, and what it promises of any request."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+
+import numpy as np
+import pytest
+from conftest import TOOLS, tiny_exported
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from edgeret.encoders.onnx import OnnxEncoder
+from edgeret.encoders.providers import choose
+from edgeret.errors import BundleError
+from edgeret.inputs.lexicon import Flow, Lexicon, Overlaps, tool_flow, tool_words
+from edgeret.inputs.tool_text import tool_text
+from edgeret.inputs.words import words
+from edgeret.runtime.evidence import evidence
+from edgeret.scoring.prior import CALLED, EndWeights, Evidence, NothingWeights, Prior, PriorWeights, ToolWeights
+from edgeret.scoring.reading import Reading
+from edgeret.types import SEGMENTS, Tool
+from edgeret_export.sources.priors import read_prior
+
+SHIPPED = read_prior("tiny").weights
+NAMES = [f.name for f in fields(ToolWeights)]
+NOTHING = PriorWeights(
+    ToolWeights(*[0.0] * len(NAMES)),
+    EndWeights(*[0.0] * len(fields(EndWeights))),
+    NothingWeights(*[0.0] * len(fields(NothingWeights))),
+)
+N, END = 4, 3
+"""Three tools that lie on three axes, then `<end>`."""
+AXES = np.vstack((np.eye(3), np.zeros((1, 3)))).astype(np.float32)
+
+
+def weights(
+    end: dict[str, float] | None = None, nothing: dict[str, float] | None = None, **tool: float
+) -> PriorWeights:
+    """No evidence counts but what is named here."""
+    return PriorWeights(
+        replace(NOTHING.tool, **tool), replace(NOTHING.end, **(end or {})), replace(NOTHING.nothing, **(nothing or {}))
+    )
+
+
+def request(*clauses: int, name: tuple[float, ...] = (0, 0, 0), said: tuple[int, ...] = ()) -> Evidence:
+    """A request with a clause, which is a window too, on the axis of each of these tools."""
+    rows = np.zeros((1 + SEGMENTS, 3), np.float32)
+    rows[:, clauses[0]] = 1
+    nothing = np.zeros(N, np.float32)
+    shared = Overlaps(np.array([*name, 0], np.float32), nothing, nothing, nothing, said)
+    return Evidence(rows, AXES[list(clauses)], AXES[list(clauses)], shared, 4 * len(clauses))
+
+
+def reading(what: Evidence, how: PriorWeights, *pairs: tuple[int, int, bool]) -> Reading:
+    """Of a request among the three tools, with this flow: taker, giver, whether by mention."""
+    columns = list(zip(*pairs, strict=True)) or [(), (), ()]
+    flow = Flow(np.array(columns[0], np.intp), np.array(columns[1], np.intp), np.array(columns[2], bool))
+    return Reading(Prior(AXES, END, flow, how), what)
+
+
+def test_shared_words_are_weighed() -> None:
+    found = reading(request(0, name=(0.5, 1.0, 0)), weights(name=2.0)).scores(())
+    np.testing.assert_allclose(found, [1.0, 2.0, 0.0, -np.inf])
+
+
+def test_a_tool_whose_name_is_all_that_is_said_wins_whatever_the_weights() -> None:
+    found = reading(request(0, said=(1,)), weights(window=-0.5, nothing={"constant": 30.0}))
+    log_p = found.log_probabilities(())
+    assert log_p.argmax() == 1
+    assert log_p[1] > np.log(0.99)
+    # A called tool is said no more.
+    assert found.log_probabilities((1,)).argmax() != 1
+
+
+def test_cosines_count_in_tenths() -> None:
+    found = reading(request(0, 1), weights(window=0.25)).scores(())
+    np.testing.assert_allclose(found[:3], [2.5, 2.5, 0.0])
+
+
+def test_a_giver_that_is_mentioned_is_needed_until_it_was_called() -> None:
+    how = weights(was_called=2.0, still_needed=-3.0)
+    found = reading(request(0), how, (2, 0, True), (2, 1, True))
+    np.testing.assert_allclose(found.scores(())[:3], [0, 0, -3])
+    np.testing.assert_allclose(found.scores((0,))[:3], [-CALLED, 0, 2 - 3])  # the other one is still needed
+    np.testing.assert_allclose(found.scores((0, 1))[:3], [-CALLED, -CALLED, 2])
+
+
+def test_one_giver_of_a_key_is_enough() -> None:
+    how = weights(key_was_called=2.0, key_still_needed=-3.0)
+    found = reading(request(0), how, (2, 0, False), (2, 1, False))
+    np.testing.assert_allclose(found.scores(())[:3], [0, 0, -3])
+    np.testing.assert_allclose(found.scores((0,))[:3], [-CALLED, 0, 2])
+
+
+def test_what_gives_to_the_tool_that_is_wanted_gains() -> None:
+    wanted = request(2)
+    shares = np.exp(3 * np.array([0, 0, 8 + 4 + 3]) - 45)
+    shares = shares / shares.sum()
+    named = reading(wanted, weights(gives=1.0), (2, 0, True), (2, 1, True)).scores(())
+    np.testing.assert_allclose(named[:3], [shares[2], shares[2], 0], atol=1e-6)
+    keyed = reading(wanted, weights(key_gives=1.0), (2, 0, False), (2, 1, False)).scores(())
+    np.testing.assert_allclose(keyed[:3], [shares[2] / 2, shares[2] / 2, 0], atol=1e-6)
+
+
+def test_the_clause_behind_that_of_the_last_call_is_next() -> None:
+    found = reading(request(1, 0, 2), weights(next_clause=1.0))
+    assert [found.scores(calls)[:3].argmax() for calls in ((), (1,), (0,), (1, 0))] == [1, 0, 2, 2]
+    np.testing.assert_allclose(found.scores((-1,))[:3], found.scores(())[:3])  # nobody knows which clause that was
+
+
+def test_the_plan_is_complete_when_all_clauses_are_covered() -> None:
+    how = weights(end={"constant": -6.0, "least_clause": 12.0}, nothing={"constant": -6.0})
+    found = reading(request(0, 1), how)
+    assert found.log_probabilities(()).argmax() != END
+    assert found.log_probabilities((0,)).argmax() == 1
+    assert found.log_probabilities((0, 1)).argmax() == END
+    assert np.exp(found.log_probabilities((0, 1))[END]) == pytest.approx(1 / (1 + np.exp(-6)), abs=1e-5)
+
+
+def test_a_request_that_no_tool_fits_ends_at_once() -> None:
+    found = reading(request(0), weights(nothing={"constant": 2.0})).log_probabilities(())
+    np.testing.assert_allclose(np.exp(found), [*[(1 - 1 / (1 + np.exp(-2))) / 3] * 3, 1 / (1 + np.exp(-2))], rtol=1e-5)
+
+
+@pytest.mark.parametrize("calls", [(-1,), (0, -1), (-1, -1, 2)])
+def test_a_foreign_call_is_a_call_and_no_tool(calls: tuple[int, ...]) -> None:
+    found = reading(request(0, 1), SHIPPED, (1, 0, True))
+    told = found.end_features(0.0, calls)
+    assert (told["calls"], told["clauses_left"]) == (len(calls), 2 - len(calls))
+    assert np.exp(found.log_probabilities(calls)).sum() == pytest.approx(1, abs=1e-5)
+    assert not found.features(calls)["related"].any() or calls[-1] >= 0
+
+
+def test_one_tool_is_enough() -> None:
+    flow = Flow(np.empty(0, np.intp), np.empty(0, np.intp), np.empty(0, bool))
+    shared = Overlaps(*(np.zeros(2, np.float32) for _ in range(4)), ())
+    one = Evidence(np.eye(4, 3, dtype=np.float32), AXES[:1], AXES[:1], shared, 1)
+    found = Reading(Prior(AXES[[0, 3]], 1, flow, SHIPPED), one)
+    for calls in ((), (0,), (0, 0), (-1,)):
+        assert np.exp(found.log_probabilities(calls)).sum() == pytest.approx(1, abs=1e-5)
+
+
+EXPORTED = tiny_exported()
+ENCODER = OnnxEncoder(EXPORTED.model, EXPORTED.tokenizer, EXPORTED.spec, choose(("cpu",), False, {}), 1)
+LINKED = [
+    *TOOLS,
+    Tool("share_file", "Shares what find_file found.", {"properties": {"file_id": {}}, "required": ["file_id"]}),
+    Tool("get_note", "Reads a note."),
+    Tool("close_note", "Closes it.", {"properties": {"note_id": {}}, "required": ["note_id"]}),
+]
+SAID = [tool_words(tool) for tool in (*LINKED, Tool("", ""))]
+LEXICON = Lexicon(SAID)
+PRIOR = Prior(
+    np.vstack(
+        (
+            ENCODER.encode_tools([tool_text(tool, "name+description") for tool in LINKED]),
+            np.zeros((1, EXPORTED.spec.dimension)),
+        )
+    ).astype(np.float32),
+    len(LINKED),
+    tool_flow(SAID, [*(tool.name for tool in LINKED), "<end>"]),
+    SHIPPED,
+)
+QUERIES = [
+    "find my file and send a mail", "mail", "share the file then close the note, and play music", "close note",
+    "write a note about the meeting and then call me. Find it after that", "zebra", "read " * 150 + "and zip the pack",
+]  # fmt: skip
+CALLS = st.lists(st.integers(-1, len(LINKED) - 1), max_size=5)
+
+
+def read(query: str, how: PriorWeights = SHIPPED) -> Reading:
+    return Reading(PRIOR.weighing(how), evidence(query, ENCODER.encode_query(query), LEXICON))
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.sampled_from(QUERIES), CALLS)
+def test_scores_are_features_times_weights(query: str, calls: list[int]) -> None:
+    found = read(query)
+    features = found.features(calls)
+    assert sorted(features) == sorted(NAMES)
+    expected = sum(getattr(SHIPPED.tool, name) * features[name].astype(float) for name in NAMES)
+    for position in LEXICON.overlaps(words(query)).said:
+        expected[position] += 10
+    for call in {call for call in calls if call >= 0}:
+        expected[call] -= CALLED
+    np.testing.assert_allclose(found.scores(calls)[:-1], expected[:-1], atol=1e-4)
+    assert found.scores(calls)[-1] == -np.inf
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.sampled_from(QUERIES), CALLS, st.sets(st.integers(0, len(LINKED) - 1)))
+def test_what_is_allowed_shares_all_probability(query: str, calls: list[int], chosen: set[int]) -> None:
+    allowed = np.zeros(PRIOR.n, bool)
+    allowed[[*chosen, PRIOR.end]] = True
+    found, whole = read(query).log_probabilities(calls, allowed), read(query).log_probabilities(calls)
+    assert found.dtype == np.float32
+    assert np.exp(found).sum() == pytest.approx(1, abs=1e-5)
+    assert np.exp(whole).sum() == pytest.approx(1, abs=1e-5)
+    assert (found[~allowed] == -np.inf).all()
+    tools = sorted(chosen)
+    if tools:
+        np.testing.assert_allclose(found[tools] - found[tools[0]], whole[tools] - whole[tools[0]], atol=1e-3)
+    else:
+        assert found[PRIOR.end] == 0
+
+
+def test_some_of_the_tools_are_read_as_among_all_but_for_their_flow() -> None:
+    chosen = np.array([1, 4, PRIOR.end])
+    plain = replace(SHIPPED, tool=replace(SHIPPED.tool, related=0.0, gives=0.0, key_gives=0.0))
+    plain = replace(plain, tool=replace(plain.tool, still_needed=0.0, key_still_needed=0.0))
+    query = "book a meeting and send a mail"
+    seen = evidence(query, ENCODER.encode_query(query), LEXICON)
+    some = Reading(PRIOR.weighing(plain).among(chosen), seen.among(chosen)).scores(())
+    np.testing.assert_allclose(some[:2], read(query, plain).scores(())[chosen[:2]], atol=1e-4)
+
+
+def test_features_of_calls_that_were_not_made_are_zero() -> None:
+    found = read("find my file").features(())
+    for name in ("related", "was_called", "key_was_called"):
+        assert not found[name].any()
+    assert found["still_needed"][6] == found["key_still_needed"][8] == 1
+
+
+def test_weights_survive_the_manifest_and_impossible_ones_are_refused_by_name() -> None:
+    told = SHIPPED.to_dict()
+    assert PriorWeights.from_dict(told, "here") == SHIPPED
+    for part, key in (("tool", "name"), ("end", "drop"), ("nothing", "best")):
+        for value in (1001, float("nan"), "1", None, True):
+            with pytest.raises(BundleError, match=f'here: {part}.*"{key}"'):
+                PriorWeights.from_dict({**told, part: {**told[part], key: value}}, "here")
+        with pytest.raises(BundleError, match=f"here: {part}"):
+            PriorWeights.from_dict({key: value for key, value in told.items() if key != part}, "here")
