@@ -21,7 +21,7 @@ import msgpack
 
 from edgeret.bundle.layout import FORMAT_VERSION
 
-MAPS = ("index", "graph", "head")
+MAPS = ("index", "graph", "head", "memory")
 """Roles whose files are msgpack maps; all of them name the encoder as their owner."""
 TREES = ("tools", "exemplars", "tokenizer")
 """Roles whose files are JSON."""
@@ -182,8 +182,8 @@ class Forgery:
             self._own(self.info.get("encoder"), "fingerprint", old["encoder"], owner)
             policy = self.info.get("calibration")
             self._own(policy, "encoder", old["encoder"], owner)
-            for role in ("graph", "head"):
-                self._own(policy, role, old[role], hashes.get(role, ""))
+            for role in ("graph", "head", "memory"):
+                self._own(policy, role, old.get(role, ""), hashes.get(role, ""))
         return {"files": self.entries, "info": self.info}
 
     def _hash(self, roles: Iterable[str]) -> None:

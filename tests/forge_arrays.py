@@ -167,7 +167,7 @@ def arrays_of_info(*inside: str) -> Family:
 
 
 ARRAYS: dict[str, Family] = {
-    **{f"{role}-arrays": arrays_of(role) for role in ("index", "graph", "head")},
+    **{f"{role}-arrays": arrays_of(role) for role in ("index", "graph", "head", "memory")},
     "calibration-arrays": arrays_of_info("calibration"),
     "golden-arrays": arrays_of_info("golden"),
 }

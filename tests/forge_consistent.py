@@ -59,13 +59,12 @@ NUMBERS = (
 )
 NUMBERS_BELOW = (*(-number for number in NUMBERS), math.nan, math.inf, 10**18, -(10**18), 2**63 - 1)
 PARAMETERS = (
-    "head_weight", "graph_weight", "unseen_slope", "unseen_bias", "unseen_called", "in_distribution_cosine",
-    "search_slope", "search_bias", "min_probability",
+    "head_weight", "graph_weight", "memory_weight", "unseen_slope", "unseen_bias", "added_bias",
+    "in_distribution_cosine", "min_probability",
 )  # fmt: skip
 RANGES: dict[str, tuple[float, float]] = {
-    "head_weight": (0, 100), "graph_weight": (0, 100), "unseen_slope": (-1e4, 1e4), "unseen_bias": (-1e4, 1e4),
-    "unseen_called": (0, 1e4), "in_distribution_cosine": (-1, 1.01),
-    "search_slope": (-1e4, 1e4), "search_bias": (-1e4, 1e4),
+    "head_weight": (0, 100), "graph_weight": (0, 100), "memory_weight": (0, 100), "unseen_slope": (-1e4, 1e4),
+    "unseen_bias": (-1e4, 1e4), "added_bias": (-1e4, 1e4), "in_distribution_cosine": (-1, 1.01),
     "min_probability": (0, 1), "temperature": (1e-4, 1e3), "cluster_prior": (1e-6, 1e6), "global_prior": (1e-6, 1e6),
     "cluster_share": (0, 1), "repeat_factor": (1e-6, 1), "order": (3, 3), "nearest": (1, 2**40),
 }  # fmt: skip
@@ -75,7 +74,7 @@ LARGEST = 1e9
 OPTIONS = ("temperature", "cluster_prior", "global_prior", "cluster_share", "repeat_factor", "order", "nearest")
 
 
-HEAD = ("weights", "bias", "called", "last", "count", "segment_weights")
+HEAD = ("weights", "bias", "called", "last", "count", "segment_weights", "popular")
 """The head's arrays."""
 
 
@@ -144,7 +143,12 @@ def extremes(forgery: Forgery, number: int) -> str:
             signs = np.random.default_rng(number).choice((-1, 1) if way < 3 else (way - 3.5, 1e-45), array.shape)
             array = LARGEST * signs
         holder[name] = pack(np.clip(array, -LARGEST, LARGEST), "<f4")
-    head["description_weight"] = chance.choice((head["description_weight"], 0.0, 1e4, -1e4))
+    for name in ("description_weight", "prior_weight"):
+        head[name] = chance.choice((head[name], 0.0, 1e4, -1e4))
+    head["prior_steps"] = chance.choice((True, True, False))
+    for part in forgery.info["prior"].values():
+        for name in part:
+            part[name] = chance.choice((part[name], part[name], part[name], 0.0, 1e3, -1e3))
     return "extremes"
 
 

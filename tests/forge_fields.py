@@ -248,12 +248,13 @@ def spoil_body(forgery: Forgery, number: int) -> str:
 
 
 FIELDS: dict[str, Family] = {
-    **{f"{role}-fields": spoil_map(role) for role in ("index", "graph", "head")},
+    **{f"{role}-fields": spoil_map(role) for role in ("index", "graph", "head", "memory")},
     **{f"{role}-fields": spoil_json(role) for role in ("tools", "exemplars", "tokenizer")},
     "graph-options": spoil_options,
     "info-fields": spoil_info(),
     "encoder-fields": spoil_info("encoder"),
     "calibration-fields": spoil_info("calibration"),
+    "prior-fields": spoil_info("prior"),
     "golden-fields": spoil_info("golden"),
     "entries": spoil_entries,
     "body": spoil_body,

@@ -30,7 +30,7 @@ NAMES = (
     "-", "---", "a b", "é", "a\nb", "encoder.onnx", "ENCODER.ONNX", "a\\b", "C:x", "\x1b[31m", "-rf", "a:b", "١٢٣", "Ⅷ",
 )  # fmt: skip
 ROLES = (
-    "encoder", "tokenizer", "tools", "index", "graph", "head", "exemplars", "planner", "hnsw", "", "a\nb",
+    "encoder", "tokenizer", "tools", "index", "graph", "head", "memory", "exemplars", "planner", "hnsw", "", "a\nb",
     "planner-licence", "planner-licence-99", "\x1b[31m", "x" * 100_000, "Encoder", "encoder ", "\u202e", "manifest",
 )  # fmt: skip
 

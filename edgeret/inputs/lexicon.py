@@ -8,6 +8,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,9 @@ from edgeret.types import Tool
 
 FIELDS = ("name", "text", "parameters")
 """What words are counted in: the name; name and description; name and names of parameters."""
+MOST_PAIRS = 1 << 18
+"""Of flow of one kind. Where everything gives to everything, flow tells nothing: 5,000 tools that all take and give one
+key made 25 million pairs in two minutes."""
 _PRODUCERS = frozenset(
     words("browse check create detect fetch find get identify list locate look lookup query read retrieve search show")
 )
@@ -164,15 +168,26 @@ def tool_flow(tools: Sequence[ToolWords], names: Sequence[str]) -> Flow:
         if tool.name & _PRODUCERS:
             for word in tool.name:
                 givers.setdefault(word, set()).add(i)
-    named = {(i, j) for i, tool in enumerate(tools) for m in tool.mentions if (j := position.get(m, i)) != i}
-    keyed: set[tuple[int, int]] = set()
-    for i, tool in enumerate(tools):
-        for owner in tool.keys:
-            found = set.intersection(*(givers.get(word, set()) for word in owner))
-            keyed.update((i, j) for j in found if j != i)
-    pairs = [*sorted(named), *sorted(keyed)]
+    named = _few((i, j) for i, tool in enumerate(tools) for m in tool.mentions if (j := position.get(m, i)) != i)
+
+    @cache
+    def having(owner: frozenset[str]) -> set[int]:
+        return set.intersection(*(givers.get(word, set()) for word in owner))
+
+    keyed = _few((i, j) for i, tool in enumerate(tools) for owner in tool.keys for j in having(owner) if j != i)
+    pairs = [*named, *keyed]
     takers, producers = zip(*pairs, strict=True) if pairs else ((), ())
     return Flow(np.array(takers, np.intp), np.array(producers, np.intp), np.arange(len(pairs)) < len(named))
+
+
+def _few(pairs: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Different pairs, ascending; none where there are more than MOST_PAIRS."""
+    found: set[tuple[int, int]] = set()
+    for pair in pairs:
+        found.add(pair)
+        if len(found) > MOST_PAIRS:
+            return []
+    return sorted(found)
 
 
 def _inverse(totals: NDArray[np.float32]) -> NDArray[np.float32]:

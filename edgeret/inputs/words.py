@@ -28,7 +28,8 @@ def words(text: str) -> list[str]:
 
 def _stem(word: str) -> str:
     for ending in _ENDINGS:
-        if word.endswith(ending) and len(word) - len(ending) >= _LEAST:
+        # Of "address" nothing falls away, or it would not meet "addresses".
+        if word.endswith(ending) and len(word) - len(ending) >= _LEAST and (ending != "s" or word[-2] != "s"):
             word = word[: -len(ending)] + ("i" if ending == "ies" else "")
             break
     if len(word) > _LEAST and word.endswith("y"):

@@ -3,6 +3,8 @@ of scores and of what was demonstrated."""
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -20,13 +22,14 @@ MOST_WINDOWS, MOST_CLAUSES = 24, 24
 
 def evidence(query: str, encoded: EncodedQuery, lexicon: Lexicon) -> Evidence:
     """The evidence that a query and its one encoding hold for every tool of the lexicon."""
-    tokens = encoded.tokens
-    totals = np.zeros((len(tokens) + 1, encoded.rows.shape[1]), np.float32)
+    tokens, count = encoded.tokens, len(encoded.tokens)
+    totals = np.zeros((count + 1, encoded.rows.shape[1]), np.float32)
     np.cumsum(tokens, axis=0, out=totals[1:])
-    starts = _window_starts(len(tokens))
-    windows = _means(totals, starts, np.minimum(starts + WINDOW, len(tokens)))
+    starts = _window_starts(count)
     begins, ends = _clause_tokens(query, encoded.spans)
-    clauses = _means(totals, begins, ends)
+    # Windows and clauses in one go; a request of a word or two is made of small arrays.
+    means = _means(totals, [*starts, *begins], [*(min(start + WINDOW, count) for start in starts), *ends])
+    windows, clauses = means[: len(starts)], means[len(starts) :]
     whole = encoded.rows[:1]  # stands in where a query has no token or no clause of its own
     return Evidence(
         encoded.rows,
@@ -37,26 +40,28 @@ def evidence(query: str, encoded: EncodedQuery, lexicon: Lexicon) -> Evidence:
     )
 
 
-def _window_starts(count: int) -> NDArray[np.intp]:
+def _window_starts(count: int) -> list[int]:
     """Where windows over so many tokens begin; the last one ends with the last token."""
     if count <= WINDOW:
-        return np.zeros(min(count, 1), np.intp)
-    stride = max(STRIDE, -(-count // MOST_WINDOWS))
-    return np.unique(np.append(np.arange(0, count - WINDOW + 1, stride), count - WINDOW))
+        return [0][:count]
+    starts = list(range(0, count - WINDOW + 1, max(STRIDE, -(-count // MOST_WINDOWS))))
+    return starts if starts[-1] == count - WINDOW else [*starts, count - WINDOW]
 
 
-def _clause_tokens(query: str, spans: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def _clause_tokens(query: str, spans: NDArray[np.intp]) -> tuple[list[int], list[int]]:
     """Which tokens each of the first clauses begins and ends with, the end excluded; clauses without tokens are left
     out."""
-    clauses = np.array(clause_spans(query)[:MOST_CLAUSES], np.intp)
-    begins = np.searchsorted(spans[:, 0], clauses[:, 0])
-    ends = np.searchsorted(spans[:, 1], clauses[:, 1], side="right")
-    held = ends > begins
-    return begins[held], ends[held]
+    firsts, lasts = spans[:, 0].tolist(), spans[:, 1].tolist()
+    found = (
+        (bisect_left(firsts, begin), bisect_right(lasts, end)) for begin, end in clause_spans(query)[:MOST_CLAUSES]
+    )
+    held = [(begin, end) for begin, end in found if end > begin]
+    return [begin for begin, _ in held], [end for _, end in held]
 
 
-def _means(totals: NDArray[np.float32], begins: NDArray[np.intp], ends: NDArray[np.intp]) -> NDArray[np.float32]:
+def _means(totals: NDArray[np.float32], begins: list[int], ends: list[int]) -> NDArray[np.float32]:
     """Unit means of spans of tokens, from running sums (tokens + 1, dimension): float32 (spans, dimension)."""
-    sums = totals[ends] - totals[begins]
+    sums = totals[np.array(ends, np.intp)]
+    sums -= totals[np.array(begins, np.intp)]
     sums /= np.sqrt(np.maximum(np.einsum("ij,ij->i", sums, sums), np.float32(1e-24)))[:, None]
     return sums

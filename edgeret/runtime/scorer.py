@@ -22,7 +22,8 @@ from edgeret.runtime.learning import Known, Learned, Origin
 from edgeret.scoring.calibration import Map
 from edgeret.scoring.graph import UNKNOWN
 from edgeret.scoring.head import log_softmax
-from edgeret.scoring.prior import Prior, Reading
+from edgeret.scoring.prior import Prior
+from edgeret.scoring.reading import Reading
 from edgeret.stopwatch import Stopwatch
 from edgeret.types import END, SEGMENTS, Call, Candidate, Tool
 
@@ -153,7 +154,7 @@ class Request:
             prior, seen = prior.among(self._near), seen.among(self._near)
             allowed = None if allowed is None else allowed[self._near]
         self._allowed = allowed
-        self._reading = prior.read(seen)
+        self._reading = Reading(prior, seen)
         self.named = tuple(self.names[i] for i in seen.shared.said)
         watch.lap("search")
         self.similarity, self.in_distribution = -1.0, False

@@ -22,8 +22,9 @@ from edgeret.types import Candidate
 
 Map = Sequence[tuple[float, float]]
 """Points of a rising, piecewise linear map from a confidence to the calibrated one."""
-OWNERS = (roles.GRAPH, roles.HEAD)
-"""Roles whose files a calibration was fitted with, and is worth nothing without."""
+OWNERS = (roles.GRAPH, roles.HEAD, roles.MEMORY)
+"""Roles whose files a calibration was fitted with, and is worth nothing without. Those that a bundle lacks are not
+named."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,19 +9,11 @@ PIECE = 400_000
 """Multiplications in one matrix product. Above some 500,000 OpenBLAS packs its operands and wakes its threads, for four
 rows: 1,000 tools took 160 us at once and 41 in pieces (docs/DESIGN.md, decisions)."""
 
-Pieces = tuple[NDArray[np.float32], ...]
 
-
-def pieces(vectors: NDArray[np.float32], rows: int) -> Pieces:
-    """Vectors (n, dimension) as `product` takes them: transposed, and cut so that a product of `rows` rows stays
-    small."""
-    step = max(1, PIECE // (rows * vectors.shape[1]))
-    return tuple(vectors[start : start + step].T for start in range(0, len(vectors), step)) or (vectors.T,)
-
-
-def product(rows: NDArray[np.float32], cut: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
-    """rows (m, dimension) times all vectors: float32 (m, n)."""
-    if len(cut) == 1:
-        found: NDArray[np.float32] = rows @ cut[0]
+def product(rows: NDArray[np.float32], vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    """rows (m, dimension) times all vectors (n, dimension), transposed: float32 (m, n)."""
+    step = max(1, PIECE // (len(rows) * vectors.shape[1]))
+    if step >= len(vectors):
+        found: NDArray[np.float32] = rows @ vectors.T
         return found
-    return np.concatenate([rows @ piece for piece in cut], axis=1)
+    return np.concatenate([rows @ vectors[at : at + step].T for at in range(0, len(vectors), step)], axis=1)

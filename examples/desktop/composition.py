@@ -190,11 +190,24 @@ def finish(text: str, rng: random.Random) -> str:
     return text
 
 
-def word_tersely(intents: list[Intent], values: list[dict[str, str]], rng: random.Random) -> str:
-    """A request in telegram style: a wording of each intent as it stands, in their order."""
-    phrases = [expand(rng.choice(intent.phrases), rng) for intent in intents]
-    texts = [fill(phrase, slots) for phrase, slots in zip(phrases, values, strict=True)]
-    return join(texts, TERSE_JOINTS, rng)
+class TerseWording:
+    """Words requests in telegram style. A wording comes again only when its intent has no unused one left."""
+
+    def __init__(self) -> None:
+        self.unused: dict[str, list[str]] = {}
+
+    def __call__(self, intents: list[Intent], values: list[dict[str, str]], rng: random.Random) -> str:
+        """A wording of each intent as it stands, in their order."""
+        phrases = [expand(self.next_phrase(intent, rng), rng) for intent in intents]
+        texts = [fill(phrase, slots) for phrase, slots in zip(phrases, values, strict=True)]
+        return join(texts, TERSE_JOINTS, rng)
+
+    def next_phrase(self, intent: Intent, rng: random.Random) -> str:
+        """A wording of the intent, each of them once before any comes again."""
+        unused = self.unused.setdefault(intent.name, [])
+        if not unused:
+            unused += rng.sample(intent.phrases, len(intent.phrases))
+        return unused.pop()
 
 
 def word_request(intents: list[Intent], values: list[dict[str, str]], rng: random.Random) -> str:

@@ -20,20 +20,30 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from composition import word_request, word_tersely
+from composition import TerseWording, word_request
 from grammar import Intent, Slots, expand, load_intents, load_slots, load_wishes
 from untidy import plain, untidy
 
 HERE = Path(__file__).resolve().parent
 PHRASES = HERE / "phrases"
 PHRASE_FILES = ("mail.txt", "calendar.txt", "people.txt", "notes.txt", "files.txt", "daily.txt")
+TERSE_FILES = (
+    "terse.txt",
+    "terse_mail.txt",
+    "terse_calendar.txt",
+    "terse_people.txt",
+    "terse_notes.txt",
+    "terse_files.txt",
+    "terse_daily.txt",
+    "terse_media.txt",
+)
 DEFAULT_SEED = 20250
 LENGTH_COUNTS = {1: 440, 2: 560, 3: 440, 4: 280, 5: 180, 6: 100}
 NO_TOOL_COUNT = 130
 # As short requests are, so must long ones be of both sorts; two wishes in one make a long one that no tool serves.
 TWO_WISHES_COUNT = 50
-TERSE_LENGTH_COUNTS = {1: 240, 2: 110, 3: 45, 4: 25}
-TERSE_NO_TOOL_COUNT = 60
+TERSE_LENGTH_COUNTS = {1: 620, 2: 520, 3: 80, 4: 30}
+TERSE_NO_TOOL_COUNT = 170
 UNTIDY_SHARE = 0.05
 SMALL_LETTER_SHARE = 0.5
 LEAST_PER_TOOL = 25
@@ -146,7 +156,11 @@ class Picker:
         if not free:
             return None
         some = self.rng.sample(free, min(4, len(free)))
-        return min(some, key=lambda intent: self.intent_uses[intent.name] + self.rarity(intent) / 20)
+        return min(some, key=self.burden)
+
+    def burden(self, intent: Intent) -> float:
+        """How much an intent and its tools were used so far."""
+        return self.intent_uses[intent.name] + self.rarity(intent) / 20
 
     def rarity(self, intent: Intent) -> int:
         """How often the least used tool of an intent was used so far."""
@@ -156,6 +170,23 @@ class Picker:
         """Takes note of intents that were put into a demonstration."""
         self.intent_uses.update(intent.name for intent in intents)
         self.tool_uses.update(tool for intent in intents for tool, _ in intent.calls)
+
+
+class EvenPicker(Picker):
+    """Picks intents so that each tool is equally often the aim, the last call, and each wording has its turn."""
+
+    def __init__(self, intents: list[Intent], rng: random.Random) -> None:
+        super().__init__(intents, rng)
+        self.aim_uses: Counter[str] = Counter()
+
+    def burden(self, intent: Intent) -> float:
+        """How often the intent's aim was one so far, and how often the intent was used for each of its wordings."""
+        return self.aim_uses[intent.calls[-1][0]] + 5 * self.intent_uses[intent.name] / len(intent.phrases)
+
+    def count(self, intents: list[Intent]) -> None:
+        """Takes note of intents that were put into a demonstration, and of their aims."""
+        super().count(intents)
+        self.aim_uses.update(intent.calls[-1][0] for intent in intents)
 
 
 def compose(length: int, picker: Picker, slots: Slots, word: Wording, rng: random.Random) -> tuple[str, Plan] | None:
@@ -168,7 +199,7 @@ def compose(length: int, picker: Picker, slots: Slots, word: Wording, rng: rando
         intents.append(intent)
     used: set[str] = set()
     values = [slots.choose(intent, rng, used) for intent in intents]
-    if word is word_tersely and rng.random() < SMALL_LETTER_SHARE:
+    if isinstance(word, TerseWording) and rng.random() < SMALL_LETTER_SHARE:
         values = [{name: value.lower() for name, value in chosen.items()} for chosen in values]
     query = word(intents, values, rng)
     picker.count(intents)
@@ -219,7 +250,8 @@ def generate(seed: int) -> list[dict[str, Any]]:
     rng, hurried = random.Random(seed), random.Random(seed + 1)
     slots = load_slots(PHRASES / "slots.txt")
     picker = Picker([intent for name in PHRASE_FILES for intent in load_intents(PHRASES / name)], rng)
-    terse_picker = Picker(load_intents(PHRASES / "terse.txt"), hurried)
+    terse_picker = EvenPicker([intent for name in TERSE_FILES for intent in load_intents(PHRASES / name)], hurried)
+    word_tersely = TerseWording()
     careless = partial(untidy, rng=hurried)
 
     def mostly_tidy(text: str) -> str:

@@ -12,7 +12,7 @@ import re
 from composition import MARK
 
 KEY_ROWS = ("qwertyuiop", "asdfghjkl", "zxcvbnm")
-ENDINGS = ("",) * 12 + ("?", "!", "...", "!!", " plz", " please", " asap", " thx", " now", " quick")
+ENDINGS = ("",) * 18 + ("?", "!", "...", "!!", " plz", " please", " asap", " thx", " now", " quick")
 SHORT_FORMS = {"please": "plz", "you": "u", "about": "abt", "tomorrow": "tmr", "could": "cud", "with": "w", "for": "4"}
 LONG = 8
 WORD = re.compile(r"[A-Za-z]{4,}")
@@ -24,19 +24,22 @@ def plain(text: str) -> str:
 
 
 def slip(word: str, rng: random.Random) -> str:
-    """One slip of the keyboard behind the first letter: dropped, doubled, swapped, or the key beside it."""
+    """One slip behind the first letter: dropped, doubled, swapped, the key beside it, also or instead, or no vowels."""
     place = rng.randrange(1, len(word) - 1)
     head, letter, tail = word[:place], word[place], word[place + 1 :]
-    kind = rng.choice(("drop", "double", "swap", "beside"))
+    kind = rng.choice(("drop", "double", "swap", "beside", "stray", "vowels"))
     if kind == "drop":
         return head + tail
     if kind == "double":
         return head + letter * 2 + tail
     if kind == "swap":
         return head + tail[0] + letter + tail[1:]
+    if kind == "vowels":
+        return word[0] + (re.sub(r"[aeiou]", "", word[1:]) or word[1:])
     row = next((row for row in KEY_ROWS if letter in row), letter)
     near = row.find(letter) + rng.choice((-1, 1))
-    return head + row[min(max(near, 0), len(row) - 1)] + tail
+    key = row[min(max(near, 0), len(row) - 1)]
+    return head + (letter + key if kind == "stray" else key) + tail
 
 
 def mistype(pieces: list[str], slips: int, rng: random.Random) -> list[str]:

@@ -14,8 +14,8 @@ import edgeret
 from edgeret.encoders.onnx import OnnxEncoder
 from edgeret.encoders.providers import choose
 from edgeret.errors import InputError
-from edgeret.runtime.history import begin
 from edgeret.runtime.runtime import Runtime
+from edgeret.runtime.saved import begin
 from edgeret.scoring.graph import UNKNOWN
 from edgeret.types import END
 

@@ -26,6 +26,7 @@ from edgeret_export.fitting.calibration import (
     fit_confidence_map,
     fit_fusion,
 )
+from edgeret_export.fitting.crossfit import OVER_NOTHING
 from edgeret_export.fitting.decisions import Decisions, number_decisions
 from edgeret_export.fitting.graph import fit_graph
 from edgeret_export.fitting.head import fit_factored
@@ -131,9 +132,8 @@ def test_the_graph_has_the_same_bytes_twice() -> None:
 
 def query_logits(head: FactoredHead, queries: Queries, vector: np.ndarray, segments: np.ndarray) -> np.ndarray:
     """What a task computes once, as the runtime does."""
-    return head.query_logits(
-        vector, head.products(np.vstack((vector, segments)), head.pieces(queries.label_vectors))[1:]
-    )
+    static = np.zeros(len(head.labels), np.float32)
+    return head.query_logits(vector, np.vstack((vector, segments)) @ queries.label_vectors.T, static)
 
 
 def test_the_factored_head_separates_an_easy_problem() -> None:
@@ -204,11 +204,13 @@ def test_the_head_serves_what_it_was_trained_to(caught: dict[str, Any]) -> None:
     assert 0.05 < loss < 1
 
 
-def outcomes(head: np.ndarray, graph: np.ndarray, label: np.ndarray, **columns: np.ndarray) -> Outcomes:
-    shape = (len(label), 4)
-    plain = {"seen": np.ones(shape, bool), "cosines": np.zeros(shape, np.float32), "called": np.zeros(shape, bool)}
-    acceptable = np.eye(4, dtype=bool)[label]
-    return Outcomes(np.log(head).astype(np.float32), graph.astype(np.float32), acceptable, **{**plain, **columns})
+def outcomes(head: np.ndarray, graph: np.ndarray, label: np.ndarray, known: np.ndarray | None = None) -> Outcomes:
+    experts = (np.log(head).astype(np.float32), np.log(graph).astype(np.float32))
+    return Outcomes(experts, np.eye(4, dtype=bool)[label], np.ones(len(label), bool) if known is None else known)
+
+
+def fit_two(found: Outcomes, pull: float = 0.0) -> tuple[float, ...]:
+    return fit_fusion(found, OVER_NOTHING, pull)
 
 
 def noisy(label: np.ndarray, sharpness: float, seed: int) -> np.ndarray:
@@ -222,10 +224,10 @@ def test_fusion_gives_noise_no_weight() -> None:
     informed = np.repeat(noisy(label[::4], 2, 5), 4, axis=0)
     # Every row of noise stands there in all four rotations, so that none can agree with the labels by chance.
     noise = np.stack([np.roll(noisy(label, 0, 6)[4 * (i // 4)], i % 4) for i in range(400)])
-    head, graph = fit_fusion(outcomes(noise, informed, label))
+    head, graph = fit_two(outcomes(noise, informed, label))
     assert head == pytest.approx(0, abs=1e-3)
     assert graph > 0.5
-    head, graph = fit_fusion(outcomes(informed, noise, label))
+    head, graph = fit_two(outcomes(informed, noise, label))
     assert head > 0.5
     assert graph == pytest.approx(0, abs=1e-3)
 
@@ -233,9 +235,9 @@ def test_fusion_gives_noise_no_weight() -> None:
 def test_fusion_trusts_the_better_source_more() -> None:
     label = np.random.default_rng(7).integers(4, size=800)
     good, poor = noisy(label, 2.5, 8), noisy(label, 1, 9)
-    head, graph = fit_fusion(outcomes(good, poor, label))
+    head, graph = fit_two(outcomes(good, poor, label))
     assert head > graph > 0
-    head, graph = fit_fusion(outcomes(poor, good, label))
+    head, graph = fit_two(outcomes(poor, good, label))
     assert graph > head > 0
 
 
@@ -243,10 +245,8 @@ def test_rows_whose_answer_was_never_seen_do_not_move_the_fusion() -> None:
     label = np.random.default_rng(10).integers(3, size=200)
     head, graph = noisy(label, 2, 11), noisy(label, 1, 12)
     both, both_graph = np.vstack((head, noisy(label, -9, 13))), np.vstack((graph, noisy(label, -9, 14)))
-    seen = np.ones((400, 4), bool)
-    seen[200:, 3] = False
-    extended = outcomes(both, both_graph, np.concatenate((label, np.full(200, 3))), seen=seen)
-    assert fit_fusion(extended) == pytest.approx(fit_fusion(outcomes(head, graph, label)), abs=1e-3)
+    extended = outcomes(both, both_graph, np.concatenate((label, np.full(200, 3))), np.arange(400) < 200)
+    assert fit_two(extended) == pytest.approx(fit_two(outcomes(head, graph, label)), abs=1e-3)
 
 
 def overconfident(seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -266,13 +266,26 @@ def test_the_confidence_map_rises_and_mends_overconfidence() -> None:
     after = expected_calibration_error(np.interp(confidence, knots[:, 0], knots[:, 1]), correct)
     assert before > 0.15
     assert after < before / 4
-    assert calibrate.cross_fitted_ece(confidence, correct, np.arange(4000) % 5) < before / 4
+    assert calibrate.cross_fitted_ece(confidence, correct, np.arange(4000) % 5, calibrate.IDENTITY) < before / 4
 
 
-def test_few_decisions_leave_probabilities_as_they_are() -> None:
-    confidence, correct = overconfident(0)
-    few = calibrate.MIN_ROWS - 1
-    assert fit_confidence_map(confidence[:few], correct[:few]) == ((0.0, 0.0), (1.0, 1.0))
+def test_no_decisions_leave_the_map_that_was_expected() -> None:
+    expected = ((0.0, 0.1), (1.0, 0.8))
+    assert fit_confidence_map(np.empty(0), np.empty(0, bool), expected) == expected
+
+
+def test_few_decisions_move_the_map_a_little() -> None:
+    # Ten right ones are as many as those that the expectation counts for: half way from 0.6 to 1.
+    found = fit_confidence_map(np.full(10, 0.6), np.ones(10, bool))
+    assert found == ((0.0, 0.0), (0.6, 0.8), (1.0, 0.8))
+
+
+def test_few_decisions_leave_fusion_near_where_it_began() -> None:
+    label = np.random.default_rng(7).integers(4, size=8)
+    found = outcomes(noisy(label, 2.5, 8), noisy(label, 1, 9), label)
+    away = [np.abs(np.array(fit_two(found, pull)) - OVER_NOTHING).max() for pull in (0.0, 10.0, 1e6)]
+    assert away[0] > away[1] > away[2]
+    assert away[2] < 1e-3
 
 
 def test_calibration_error_worked_by_hand() -> None:

@@ -52,8 +52,6 @@ def tried(monkeypatch: pytest.MonkeyPatch) -> Callable[[dict[tuple[str, int], fl
 
         monkeypatch.setattr(build, "export_encoder", export)
         monkeypatch.setattr(gates, "compare_with_torch", lambda exported, encoder: 1.0)
-        # Not asked about here, and it needs demonstrations.
-        monkeypatch.setattr(build, "training_set", lambda *_: None)
         return done
 
     return prepare
@@ -115,9 +113,18 @@ def test_no_demonstrations_are_enough(tried: Any, monkeypatch: pytest.MonkeyPatc
     tried({})
     given: list[Any] = []
     monkeypatch.setattr(build, "training_set", lambda *arguments: given.append(arguments))
-    measured = encode("auto").parity
-    assert given[0][2].shape == (0, 4, 24)
-    assert given[0][2].dtype == np.float32
+    encoded = encode("auto")
+    measured = encoded.parity
+    assert (encoded.training, given) == (None, [])
+    assert list(encoded.golden["queries"]) == [
+        "find file",
+        "send mail",
+        "write note",
+        "play music",
+        "book meeting",
+        "phone call",
+    ]
+    assert encoded.golden["vectors"].shape == (6, 24)
     assert measured.demonstrations.observations == 0
     assert measured.tools.observations == len(TOOLS)
 

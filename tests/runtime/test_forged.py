@@ -61,7 +61,9 @@ def test_a_forgery_passes_every_hash_owner_and_fingerprint(bases: Path, tmp_path
         assert (entry["size"], entry["sha256"]) == (len(data), hashlib.sha256(data).hexdigest())
     hashes = {entry["role"]: entry["sha256"] for entry in body["files"]}
     owner = fingerprint(body["info"]["encoder"]["spec"], hashes["encoder"], hashes["tokenizer"])
-    parts = [msgpack.unpackb((tmp_path / f"{name}.msgpack").read_bytes()) for name in ("index", "graph", "head")]
+    parts = [
+        msgpack.unpackb((tmp_path / f"{name}.msgpack").read_bytes()) for name in ("index", "graph", "head", "memory")
+    ]
     assert owner != Forger(bases / "tiny").info["encoder"]["fingerprint"]
     assert {owner} == {part["encoder"] for part in (*parts, body["info"]["calibration"])}
     assert decisions(tmp_path) != decisions(bases / "tiny")

@@ -57,7 +57,9 @@ def array(folder: Path, name: str, key: str) -> np.ndarray:
         ("graph_weight", 1e300),
         ("unseen_slope", 1e30),
         ("in_distribution_cosine", 3),
-        ("search_bias", float("inf")),
+        ("unseen_bias", float("inf")),
+        ("added_bias", -1e5),
+        ("memory_weight", 101),
     ],
 )
 def test_fitted_numbers_out_of_range_are_refused_by_name(tiny: Path, name: str, value: float) -> None:
@@ -151,7 +153,7 @@ def test_a_decision_that_would_be_nan_is_refused(tiny: Path) -> None:
     for bad in (np.nan, np.inf):
         for scores in ([0.5, bad], [bad, bad], [bad]):
             with pytest.raises(BundleError, match="no probabilities, but NaN or infinity"):
-                policy.calibrate(np.array(scores, np.float32))
+                policy.calibrate(np.array(scores, np.float32), policy.map)
 
 
 @pytest.mark.parametrize("floor", [float("nan"), -0.1, 1.5])

@@ -105,7 +105,10 @@ def test_options_are_checked_whatever_the_policy(
         (lambda runtime: runtime.plan(QUERY, max_steps="3"), 'max_steps must be a whole number, found "3"'),
         (lambda runtime: runtime.plan(QUERY, decided=5), "decided must be a function, found int"),
         (lambda runtime: runtime.plan(QUERY, arguments="no"), "arguments must be True or False, found str"),
-        (lambda runtime: runtime.task(QUERY).request.by_description(0), "k must be at least 1, found 0"),
+        (lambda runtime: runtime.task(QUERY, tools=[]), "tools is empty; name at least one tool"),
+        (lambda runtime: runtime.task(QUERY, tools="find_file"), "tools must be a list of tools' names"),
+        (lambda runtime: runtime.task(QUERY, tools=[5]), "tools must be a list of tools' names"),
+        (lambda runtime: runtime.task(QUERY, tools=["find_fil"]), 'unknown tool "find_fil" in tools'),
         (lambda runtime: runtime.plan(QUERY, policy="luck"), 'unknown policy "luck"'),
         (lambda runtime: runtime.steps(QUERY, policy="luck"), 'unknown policy "luck"'),
         (lambda runtime: runtime.search(None), "expected text, found NoneType"),
@@ -203,11 +206,10 @@ def test_what_a_runtime_decides_with_cannot_be_changed(runtime: Runtime) -> None
     assert {**runtime.tools} == dict(runtime.components.tools)
 
 
-def test_a_query_longer_than_the_encoder_reads_says_so(runtime: Runtime) -> None:
+def test_a_query_longer_than_the_encoder_reads_is_read_in_windows(runtime: Runtime) -> None:
     limit = runtime.components.encoder.spec.max_tokens
     fitting, longer = " ".join(["mail"] * (limit - 2)), " ".join(["mail"] * (limit - 1))
-    assert "were read" not in runtime.task(fitting).next().reason
-    assert runtime.task(longer).next().reason.endswith(f"; only the first {limit} tokens of the request were read")
+    assert [runtime.task(query).request.readings for query in (fitting, longer)] == [1, 2]
 
 
 def test_loading_a_planner_is_the_planners_time_and_a_refusal_leaves_none(runtime: Runtime) -> None:

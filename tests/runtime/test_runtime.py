@@ -30,7 +30,7 @@ def test_plans_follow_the_demonstrations(runtime: Runtime) -> None:
 
 def test_a_task_encodes_once(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
     runs = []
-    for name in ("tokenize", "embed", "embed_segments", "encode_batch"):
+    for name in ("tokenize", "embed", "embed_tokens", "encode_batch"):
         used = getattr(OnnxEncoder, name)
         monkeypatch.setattr(OnnxEncoder, name, lambda self, *a, used=used: (runs.append(1), used(self, *a))[1])
     task = runtime.task("book the meeting then send a mail")
@@ -62,11 +62,18 @@ def test_probabilities_cover_every_tool_once_and_sum_to_one(runtime: Runtime) ->
     assert task.candidates(2) == candidates[:2]
 
 
-def test_a_tool_without_demonstration_is_found_by_its_description(runtime: Runtime) -> None:
+def test_a_tool_without_demonstration_is_found_among_few_by_its_words(runtime: Runtime) -> None:
     assert "phone_call" not in runtime.components.head.labels
     decision = runtime.task("call a phone").next()
+    assert (decision.tool, decision.source) == ("phone_call", "heads")
+    assert decision.reason.endswith("; the request names it")
+
+
+def test_a_request_unlike_many_demonstrations_is_left_to_the_tools(tiny_many: Path) -> None:
+    decision = edgeret.load(tiny_many, threads=1).task("call a phone").next()
     assert (decision.tool, decision.source) == ("phone_call", "search")
-    assert "found by description" in decision.reason
+    assert "unlike the demonstrations" in decision.reason
+    assert "found among the tools: phone_call" in decision.reason
 
 
 def test_what_nothing_fits_is_refused(runtime: Runtime) -> None:

@@ -109,7 +109,7 @@ def test_popularity_is_told_by_name() -> None:
 def test_products_are_the_same_in_pieces(monkeypatch: pytest.MonkeyPatch, tools: int, piece: int) -> None:
     monkeypatch.setattr(products, "PIECE", piece)
     vectors, rows = normal(tools, E), np.vstack((VECTOR, PARTS))
-    found = products.product(rows, products.pieces(vectors, len(rows)))
+    found = products.product(rows, vectors)
     assert (found.shape, found.dtype) == ((4, tools), np.float32)
     np.testing.assert_allclose(found, rows @ vectors.T, rtol=1e-4, atol=1e-5)
 

@@ -19,7 +19,7 @@ from edgeret.inputs.demonstrations import Demonstration
 from edgeret.scoring.graph import Graph, GraphOptions
 from edgeret.scoring.head import FactoredHead, HeadArrays
 from edgeret.scoring.index import Index, build_hnsw, hnsw_available, open_hnsw
-from edgeret.scoring.products import pieces, product
+from edgeret.scoring.products import product
 from edgeret.types import END, SEGMENTS, Call, Tool
 from edgeret_bench.metrics import quantiles
 from edgeret_export.fitting.counts import tabulate
@@ -195,12 +195,11 @@ def _head_cost(head: FactoredHead, queries: NDArray[np.float32], seed: int) -> d
     tools = synthetic(n - 1, dimension, seed)
     segments = synthetic(SEGMENTS, dimension, seed)
     parts = [np.vstack((query, segments)) for query in queries]
-    cut = pieces(tools, 1 + SEGMENTS)
-    cosines, static = product(parts[0], cut), np.zeros(n, np.float32)
+    cosines, static = product(parts[0], tools), np.zeros(n, np.float32)
     logits = head.query_logits(queries[0], cosines, static)
     histories = np.random.default_rng(seed).integers(n - 1, size=(len(queries), 2)).tolist()
     return {
-        "described_ms": _cost(lambda rows: product(rows, cut), parts),
+        "described_ms": _cost(lambda rows: product(rows, tools), parts),
         "query_ms": _cost(lambda query: head.query_logits(query, cosines, static), queries),
         "step_ms": _cost(lambda history: head.logits(logits, history), histories),
     }

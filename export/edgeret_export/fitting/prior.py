@@ -15,6 +15,7 @@ from scipy.optimize import minimize
 from sklearn.linear_model import LogisticRegression
 
 from edgeret.scoring.prior import EndWeights, Evidence, NothingWeights, Prior, PriorWeights, ToolWeights
+from edgeret.scoring.reading import Reading
 from edgeret_export.fitting.reliability import expected_calibration_error
 
 TOOL, COMPLETE, NOTHING = (tuple(f.name for f in fields(kind)) for kind in (ToolWeights, EndWeights, NothingWeights))
@@ -62,7 +63,7 @@ def fit_prior(sets: Sequence[PriorSet]) -> PriorWeights:
     for part in sets:
         prior = part.prior.weighing(ranking)
         for request in part.requests:
-            reading = prior.read(request.evidence)
+            reading = Reading(prior, request.evidence)
             for k, acceptable in enumerate(request.acceptable):
                 calls = request.calls[:k]
                 best, ends = reading.scores(calls).max().item(), prior.end in acceptable
@@ -73,7 +74,7 @@ def fit_prior(sets: Sequence[PriorSet]) -> PriorWeights:
                     found = reading.nothing_features(best)
                     nothing.append(([found[name] for name in NOTHING], ends, 1.0))
         for stranger in part.strangers:
-            reading = prior.read(stranger)
+            reading = Reading(prior, stranger)
             found = reading.nothing_features(reading.scores(()).max().item())
             nothing.append(([found[name] for name in NOTHING], True, 1.0))
     unfit = sum(ends for _, ends, _ in nothing)
@@ -89,7 +90,7 @@ def _fit_tools(sets: Sequence[PriorSet]) -> ToolWeights:
     for part in sets:
         prior = part.prior
         for request in part.requests:
-            reading = prior.read(request.evidence)
+            reading = Reading(prior, request.evidence)
             for k, acceptable in enumerate(request.acceptable):
                 if prior.end in acceptable:
                     continue
@@ -163,7 +164,7 @@ def evaluate(weights: PriorWeights, sets: Sequence[PriorSet]) -> PriorFigures:
     for part in sets:
         prior = part.prior.weighing(weights)
         for request in part.requests:
-            reading = prior.read(request.evidence)
+            reading = Reading(prior, request.evidence)
             for k, acceptable in enumerate(request.acceptable):
                 log_p = reading.log_probabilities(request.calls[:k])
                 ranks.append(1 + int((log_p > log_p[list(acceptable)].max()).sum()))

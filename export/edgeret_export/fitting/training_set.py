@@ -13,6 +13,7 @@ from edgeret.inputs.demonstrations import Demonstration
 from edgeret.inputs.lexicon import Lexicon, tool_flow, tool_words
 from edgeret.runtime.evidence import evidence
 from edgeret.scoring.prior import Prior, PriorWeights
+from edgeret.scoring.reading import Reading
 from edgeret.types import SEGMENTS, Tool
 from edgeret_export.fitting.decisions import Decisions, number_decisions
 
@@ -159,7 +160,7 @@ class _PriorScoring:
 
     def add(self, plan: int, query: str, encoded: EncodedQuery) -> None:
         """The prior's scores of a plan's decisions."""
-        reading = self._prior.read(evidence(query, encoded, self._lexicon))
+        reading = Reading(self._prior, evidence(query, encoded, self._lexicon))
         self._static[plan] = reading.static[: self._static.shape[1]]
         for row in self._rows[plan].tolist():
             log_p = reading.log_probabilities(self._decisions.histories[row])

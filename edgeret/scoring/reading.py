@@ -1,0 +1,236 @@
+"""One request as the prior reads it: scores of all tools, step by step. Knows nothing of text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from math import exp, log, log1p
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeret.scoring.prior import CALLED, COSINE, SAID, Evidence, Pairs, Prior
+from edgeret.scoring.products import product
+from edgeret.types import SEGMENTS
+
+_COVERED = 1e-6
+
+
+class Reading:
+    """One request. Immutable, but for what it keeps to be faster.
+
+    `static` is the part of the scores that no call changes, float32 (n,), 0 at `<end>`. `cosines` are those of the
+    whole request and its thirds to every tool, float32 (1 + SEGMENTS, n).
+    """
+
+    def __init__(self, prior: Prior, evidence: Evidence) -> None:
+        """Reads a request among the prior's tools."""
+        self._prior, weights = prior, prior.weights.tool
+        e, rows, n_windows = evidence.shared, evidence.rows, len(evidence.windows)
+        products = product(np.concatenate((rows, evidence.windows, evidence.clauses)), prior.vectors)
+        self.cosines = products[: len(rows)]
+        self._windows = products[len(rows) : len(rows) + n_windows]
+        self._clauses = products[len(rows) + n_windows :]
+        self._n_words, self._shared = evidence.words, e
+        self._window, self._clause = self._windows.max(axis=0), self._clauses.max(axis=0)
+        static = np.float32(weights.name) * e.name
+        static += np.float32(weights.parameters) * e.parameters
+        static += np.float32(weights.coverage) * e.coverage
+        static += np.float32(weights.text) * e.text
+        static += np.float32(weights.window * COSINE) * self._window
+        if weights.clause:
+            static += np.float32(weights.clause * COSINE) * self._clause
+        if prior.named.any:
+            static += np.float32(weights.gives) * self._gives(prior.named)
+        if prior.keyed.any:
+            static += np.float32(weights.key_gives) * self._gives(prior.keyed)
+        for position in e.said:
+            static[position] += np.float32(SAID)
+        static[prior.end] = 0.0
+        self.static = static
+
+    def features(self, calls: Sequence[int]) -> dict[str, NDArray[np.float32]]:
+        """All evidence for every tool after `calls` (positions, negative for a tool that is not here), by the names of
+        `ToolWeights`, float32 (n,) each; for whoever fits the weights, and to see what `scores` adds up."""
+        e, prior, made = self._shared, self._prior, {call for call in calls if call >= 0}
+        clause, behind = self._reached(calls)
+        last = calls[-1] if calls else -1
+        was_called, still_needed = prior.named.after(made)
+        key_was_called, key_still_needed = prior.keyed.after(made)
+        return {
+            "name": e.name,
+            "parameters": e.parameters,
+            "coverage": e.coverage,
+            "text": e.text,
+            "window": COSINE * self._window,
+            "clause": COSINE * self._clause,
+            "next_clause": COSINE * self._clauses[clause],
+            "third": self._third(len(calls)),
+            "later": COSINE * self._later[behind],
+            "related": COSINE * prior.related(last) if last >= 0 else np.zeros(prior.n, np.float32),
+            "was_called": was_called,
+            "still_needed": still_needed,
+            "gives": self._gives(prior.named),
+            "key_was_called": key_was_called,
+            "key_still_needed": key_still_needed,
+            "key_gives": self._gives(prior.keyed),
+        }
+
+    def scores(self, calls: Sequence[int]) -> NDArray[np.float32]:
+        """The tools' scores after `calls`, float32 (n,): right up to a constant; -inf at `<end>`."""
+        prior, weights = self._prior, self._prior.weights.tool
+        clause, behind = self._reached(calls)
+        scores: NDArray[np.float32] = self._due[min(len(calls), SEGMENTS - 1)].copy()
+        scores += self._next_clauses[clause]
+        scores += self._laters[behind]
+        if calls:
+            if calls[-1] >= 0:
+                scores += prior.related_weighed(calls[-1])
+            made = {call for call in calls if call >= 0}
+            for pairs, was_called, still_needed in (
+                (prior.named, weights.was_called, weights.still_needed),
+                (prior.keyed, weights.key_was_called, weights.key_still_needed),
+            ):
+                for taker, satisfied in pairs.served(made).items():
+                    scores[taker] += np.float32(was_called - (still_needed if satisfied else 0.0))
+            for call in made:
+                scores[call] -= np.float32(CALLED)
+        scores[prior.end] = -np.inf
+        return scores
+
+    def log_probabilities(self, calls: Sequence[int], allowed: NDArray[np.bool_] | None = None) -> NDArray[np.float32]:
+        """Log-probabilities of all tools and `<end>` after `calls`, float32 (n,); -inf for those not `allowed` (n,)."""
+        scores = self.scores(calls)
+        if allowed is not None:
+            scores[~allowed] = -np.inf
+        best = scores.max().item()
+        if best == -np.inf:  # nothing is left but to end
+            scores[self._prior.end] = 0.0
+            return scores
+        logit = self._nothing(best) if not calls else self._end(scores, best, calls)
+        logit = min(30.0, max(-30.0, logit))
+        total = log(np.exp(scores - best).sum().item()) + best
+        scores -= np.float32(total + log1p(exp(logit)))
+        scores[self._prior.end] = logit - log1p(exp(logit))
+        return scores
+
+    def nothing_features(self, best: float) -> dict[str, float]:
+        """The evidence that no tool fits, by the names of `NothingWeights`."""
+        e = self._shared
+        return {
+            "constant": 1.0,
+            "best": best,
+            "cosine": self.cosines[0].max().item(),
+            "window": max(self._window.max().item(), self._clause.max().item()),
+            "coverage": e.coverage.max().item(),
+            "name": e.name.max().item(),
+        }
+
+    def end_features(self, best: float, calls: Sequence[int]) -> dict[str, float]:
+        """The evidence that the plan is complete, by the names of `EndWeights`."""
+        here = [call for call in calls if call >= 0]
+        windows, clauses, k = self._windows, self._clauses, len(calls)
+        window, clause = _covered(windows, self._best_windows, here), _covered(clauses, self._best_clauses, here)
+        reached = max(int(windows[:, call].argmax()) for call in here) + 1 if here else 0
+        return {
+            "constant": 1.0,
+            "clauses_left": float(len(clauses) - k),
+            "calls": float(k),
+            "words_by_call": log(self._n_words / k),
+            "windows_covered": sum(window) / len(window),
+            "clauses_covered": sum(clause) / len(clause),
+            "least_window": min(window),
+            "least_clause": min(clause),
+            "drop": self._first_best - best,
+            "best": best,
+            "windows_left": (len(windows) - reached) / len(windows),
+        }
+
+    @cached_property
+    def _due(self) -> NDArray[np.float32]:
+        """What the request says by how many calls were made, with what tools need before any call: (SEGMENTS, n)."""
+        prior, weights = self._prior, self._prior.weights.tool
+        fixed = self.static.copy()
+        for pairs, weight in ((prior.named, weights.still_needed), (prior.keyed, weights.key_still_needed)):
+            if pairs.any:
+                fixed += np.float32(weight) * pairs.needed
+        due: NDArray[np.float32] = fixed + np.float32(weights.third) * self._thirds
+        return due
+
+    @cached_property
+    def _thirds(self) -> NDArray[np.float32]:
+        """How much nearer each third is than the others, in tenths of a cosine: (SEGMENTS, n)."""
+        thirds = self.cosines[1:]
+        apart: NDArray[np.float32] = (thirds * np.float32(1.5) - thirds.sum(axis=0) * np.float32(0.5)) * COSINE
+        return apart
+
+    def _third(self, made: int) -> NDArray[np.float32]:
+        third: NDArray[np.float32] = self._thirds[min(made, SEGMENTS - 1)]
+        return third
+
+    @cached_property
+    def _later(self) -> NDArray[np.float32]:
+        """The best cosine of each window or one behind it (windows, n)."""
+        return np.maximum.accumulate(self._windows[::-1], axis=0)[::-1]
+
+    @cached_property
+    def _laters(self) -> NDArray[np.float32]:
+        weighed: NDArray[np.float32] = np.float32(self._prior.weights.tool.later * COSINE) * self._later
+        return weighed
+
+    @cached_property
+    def _next_clauses(self) -> NDArray[np.float32]:
+        weighed: NDArray[np.float32] = np.float32(self._prior.weights.tool.next_clause * COSINE) * self._clauses
+        return weighed
+
+    @cached_property
+    def _first_best(self) -> float:
+        return float(self.scores(()).max())
+
+    @cached_property
+    def _best_windows(self) -> list[float]:
+        best: list[float] = np.maximum(self._windows.max(axis=1), np.float32(_COVERED)).tolist()
+        return best
+
+    @cached_property
+    def _best_clauses(self) -> list[float]:
+        best: list[float] = np.maximum(self._clauses.max(axis=1), np.float32(_COVERED)).tolist()
+        return best
+
+    @cached_property
+    def _wanted(self) -> NDArray[np.float32]:
+        """How much the request wants each tool, taken at face value, float32 (n,)."""
+        e = self._shared
+        wanted = 8 * self._window + 2 * e.name + 2 * e.coverage + 4 * self._clause + 3 * self.cosines[0]
+        wanted = np.exp(3 * (wanted - wanted.max()))
+        wanted[self._prior.end] = 0.0
+        shares: NDArray[np.float32] = wanted / max(wanted.sum(), _COVERED)
+        return shares
+
+    def _gives(self, pairs: Pairs) -> NDArray[np.float32]:
+        return pairs.gives(self._wanted)
+
+    def _reached(self, calls: Sequence[int]) -> tuple[int, int]:
+        """The clause and the window behind those that the last call was for."""
+        if not calls or calls[-1] < 0:
+            return 0, 0
+        clause, window = int(self._clauses[:, calls[-1]].argmax()), int(self._windows[:, calls[-1]].argmax())
+        return min(clause + 1, len(self._clauses) - 1), min(window + 1, len(self._windows) - 1)
+
+    def _nothing(self, best: float) -> float:
+        if self._shared.said:
+            return -SAID
+        weights = self._prior.weights.nothing
+        return float(sum(getattr(weights, name) * value for name, value in self.nothing_features(best).items()))
+
+    def _end(self, scores: NDArray[np.float32], best: float, calls: Sequence[int]) -> float:
+        weights = self._prior.weights.end
+        return float(sum(getattr(weights, name) * value for name, value in self.end_features(best, calls).items()))
+
+
+def _covered(cosines: NDArray[np.float32], best: Sequence[float], called: Sequence[int]) -> list[float]:
+    """How near the nearest called tool comes to the `best` of any tool, by row of cosines (rows, n): at most 1."""
+    if not called:
+        return [0.0] * len(best)
+    nearest = cosines[:, called].max(axis=1).tolist()
+    return [min(1.0, found / most) for found, most in zip(nearest, best, strict=True)]

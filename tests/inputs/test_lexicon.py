@@ -1,0 +1,134 @@
+"""What tools and requests say in words: stems, overlaps worked by hand, and who gives what to whom."""
+
+from __future__ import annotations
+
+import math
+import time
+
+import numpy as np
+import pytest
+
+from edgeret.inputs.lexicon import Flow, Lexicon, Overlaps, tool_flow, tool_words
+from edgeret.inputs.words import words
+from edgeret.types import Tool
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", []),
+        ("what is to be done with all of it", ["don"]),
+        ("findFiles", ["find", "fil"]),
+        ("Stopped stopping stops stop", ["stop"] * 4),
+        ("cities City", ["citi", "citi"]),
+        ("call calls press pressing addresses address", ["call", "call", "press", "press", "address", "address"]),
+        ("bus is red", ["bus", "red"]),  # three letters stay
+        ("order_id v2Beta 12:30", ["order", "id", "v2", "beta", "12", "30"]),
+        ("Größe übrig", ["größ", "übrig"]),
+        ("日本語", ["日本語"]),
+    ],
+)
+def test_words_meet_in_one_form(text: str, expected: list[str]) -> None:
+    assert words(text) == expected
+
+
+def properties(*keys: str, required: tuple[str, ...] = ()) -> dict:
+    return {"type": "object", "properties": {key: {} for key in keys}, "required": list(required)}
+
+
+def lexicon(*tools: Tool) -> Lexicon:
+    return Lexicon([tool_words(tool) for tool in tools])
+
+
+def test_overlaps_worked_by_hand() -> None:
+    end, find = Tool("", ""), Tool("findFile", "looks", properties("folder"))
+    found = lexicon(find, Tool("send_mail", "send files"), end).overlaps(words("find the file in a folder quickly"))
+    one, two = math.log1p(3 / 1), math.log1p(3 / 2)  # of three names one has "find", two have "fil"
+    # "quickly" is nobody's word, and what only parameters say is as rare as can be.
+    assert found.name == pytest.approx([1.0, 0.0, 0.0])
+    assert found.parameters == pytest.approx([1.0, 0.0, 0.0])
+    assert found.coverage == pytest.approx([(one + two) / (2 * one + two), two / (2 * one + two), 0.0])
+    assert found.text == pytest.approx(
+        [0.25 * (one + two) / (2 * one + two) ** 0.5, 0.25 * two / (2 * one + two) ** 0.5, 0]
+    )
+    assert found.said == ()
+    assert {part.dtype for part in (found.name, found.parameters, found.coverage, found.text)} == {np.dtype(np.float32)}
+
+
+@pytest.mark.parametrize("query", ["Send mails!", "mail, please: send it", "sendMail"])
+def test_a_request_that_is_a_name_and_nothing_else_says_it(query: str) -> None:
+    known = lexicon(Tool("find_file", "x"), Tool("send_mail", "x"), Tool("mail.send", "y"))
+    assert known.overlaps(words(query)).said == (1, 2)
+    assert known.overlaps(words("send mail to Ann")).said == ()
+
+
+@pytest.mark.parametrize("query", ["", "!?", "is it for me", "zebra"])
+def test_a_request_without_known_words_shares_nothing(query: str) -> None:
+    found = lexicon(Tool("do_it", ""), Tool("_", ""), Tool("send_mail", "")).overlaps(words(query))
+    for part in (found.name, found.parameters, found.coverage, found.text):
+        assert part.tolist() == [0.0] * 3
+    assert found.said == ()
+
+
+def test_tools_with_names_alone_are_told_apart_and_twins_are_not() -> None:
+    plain = lexicon(Tool("send_mail", ""), Tool("send_note", ""), Tool("play", "")).overlaps(words("send a note"))
+    assert plain.name.argmax() == plain.coverage.argmax() == plain.text.argmax() == 1
+    twins = lexicon(Tool("a1", "sends a mail"), Tool("b1", "sends a mail")).overlaps(words("send the mail"))
+    assert twins.coverage[0] == twins.coverage[1] == pytest.approx(1)
+
+
+def test_some_of_the_tools_keep_what_they_share() -> None:
+    whole = lexicon(*(Tool(f"send_mail_{word}", "x") for word in ("now", "later", "daily"))).overlaps(
+        words("send mail daily")
+    )
+    part = whole.among(np.array([2, 0]))
+    assert isinstance(part, Overlaps)
+    assert (part.said, whole.said) == ((0,), (2,))
+    assert part.name.tolist() == whole.name[[2, 0]].tolist()
+
+
+def pairs(flow: Flow) -> set[tuple[int, int, bool]]:
+    return set(zip(flow.taker.tolist(), flow.giver.tolist(), flow.named.tolist(), strict=True))
+
+
+def test_a_tool_takes_what_it_mentions_and_what_its_required_keys_name() -> None:
+    tools = [
+        Tool("get_order", "Gets one."),
+        Tool("cancel_order", "Cancels what `get_order` found.", properties("order_id", required=("order_id",))),
+        Tool("find_order_items", "Lists.", properties("userId", required=("userId",))),
+        Tool("place_order", "Places.", properties("order_id", "item_code", required=("item_code",))),
+        Tool("search_users", "Searches; see Cancel_Order."),
+        Tool("play", "No get and no order."),
+    ]
+    flow = tool_flow([tool_words(tool) for tool in tools], [tool.name for tool in tools])
+    # A producer's name has all words of the key's owner; a plain word is no mention; what is optional is no need.
+    assert pairs(flow) == {(1, 0, True), (4, 1, True), (1, 0, False), (1, 2, False), (2, 4, False), (3, 2, False)}
+
+
+@pytest.mark.parametrize(
+    "parameters", [{}, {"properties": []}, {"properties": {"a": 5}, "required": "a"}, {"required": [5, None]}]
+)
+def test_schemas_that_say_nothing_give_no_flow(parameters: dict) -> None:
+    tools = [tool_words(Tool(name, "", parameters)) for name in ("get_a", "use_a")]
+    flow = tool_flow(tools, ["get_a", "use_a"])
+    assert (flow.taker.tolist(), flow.taker.dtype) == ([], np.intp)
+
+
+def test_no_tools_have_no_flow() -> None:
+    assert len(tool_flow([], []).taker) == 0
+
+
+def test_five_thousand_tools_are_arranged_and_asked_within_seconds() -> None:
+    schema = properties("user_id", "order_id", required=("user_id", "order_id"))
+    tools = [
+        Tool(f"get_user_order_{i}", f"Gets what get_user_order_{i + 1} gave of number {i}. " * 5, schema)
+        for i in range(5000)
+    ]
+    started = time.process_time()
+    said = [tool_words(tool) for tool in tools]
+    found = Lexicon(said).overlaps(words("get the user order 17"))
+    flow = tool_flow(said, [tool.name for tool in tools])
+    assert time.process_time() - started < 8
+    assert found.name.argmax() == 17
+    # Every one takes from every other one by key, which tells nothing; what they mention does.
+    assert pairs(flow) == {(i, i + 1, True) for i in range(4999)}
