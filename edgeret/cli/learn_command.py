@@ -47,6 +47,7 @@ def _learn(arguments: argparse.Namespace) -> Mapping[str, Any]:
         raise InputError("--no-words goes with --demos: it says how demonstrations are kept")
     if arguments.export is not None:
         check_place(Path(arguments.export), "--export")
+    arguments.writes = bool(arguments.demos)  # nothing is listed or forgotten of a file that is not there
     path = chosen_overlay(arguments)
     assert path is not None, "a command that writes has an overlay"
     with closing(load_runtime(arguments)) as runtime:

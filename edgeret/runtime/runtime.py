@@ -88,6 +88,8 @@ def from_tools(tools: Sequence[Tool], *, base: str | Path | Runtime, **options: 
     better. Raises InputError for tools that cannot be used, and what `load` raises."""
     if not isinstance(tools, Sequence) or not tools:
         raise InputError("from_tools needs a list of at least one edgeret.Tool, as edgeret.read_tools gives them")
+    if options.get("overlay", False) is not False:
+        raise InputError("from_tools takes no overlay, it keeps nothing; build a bundle of these tools to keep more")
     runtime = base if isinstance(base, Runtime) else load(base, **options)
     runtime.components.check_process()
     return Runtime(instead(runtime.components, tools))

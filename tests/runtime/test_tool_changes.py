@@ -200,6 +200,11 @@ def test_from_tools_needs_tools(tiny: Path, tools: Any) -> None:
         edgeret.from_tools(tools, base=tiny)
 
 
+def test_from_tools_keeps_nothing_and_says_so(tiny: Path) -> None:
+    with pytest.raises(InputError, match="from_tools takes no overlay"):
+        edgeret.from_tools([LOCK], base=tiny, overlay=True)
+
+
 FROM_TOOLS = """
 import json, socket, sys
 def blocked(*a, **k):
