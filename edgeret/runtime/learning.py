@@ -104,11 +104,11 @@ class Learned:
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of all that was learned, as it would be written."""
+        """Bytes of the numbers that were learned, as they would be written; the words of queries, where they are kept,
+        come on top."""
         with self._lock:
             state = pack_learner(self._learner) if self._plans else {}
-            words = sum(len(plan.query or "") for plan in self._plans.values())
-            return words + sum(value.nbytes for value in state.values() if isinstance(value, np.ndarray))
+            return sum(value.nbytes for value in state.values() if isinstance(value, np.ndarray))
 
     @property
     def status(self) -> str:

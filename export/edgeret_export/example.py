@@ -10,7 +10,7 @@ from typing import Any
 from edgeret.cli.console import write_whole
 from edgeret.errors import InputError
 
-NAMES = ("tools.jsonl", "demonstrations.jsonl", "requests.jsonl")
+NAMES = ("tools.jsonl", "demonstrations.jsonl", "requests.jsonl", "terse.jsonl")
 
 
 def example_folder() -> Path:
@@ -29,7 +29,7 @@ def write_example(target: Path) -> dict[str, Any]:
     wanted = {name: data for name, data in contents.items() if not _stands(target / name, data)}
     for name, data in wanted.items():
         write_whole(target / name, data.decode(), "FOLDER")
-    tools, demonstrations, requests = (shlex.quote(str(target / name)) for name in NAMES)
+    tools, demonstrations, requests, _ = (shlex.quote(str(target / name)) for name in NAMES)
     return {
         "folder": str(target),
         "files": list(NAMES),

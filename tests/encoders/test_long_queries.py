@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import DIMENSION, WORDS, build_tiny, tiny_exported
+from edgeret.runtime.lexicon import Lexicon
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,7 +17,6 @@ from edgeret.encoders.base import segment_means
 from edgeret.encoders.onnx import OnnxEncoder
 from edgeret.encoders.providers import choose
 from edgeret.inputs.clauses import clause_spans
-from edgeret.inputs.lexicon import Lexicon
 from edgeret.runtime.evidence import MOST_CLAUSES, MOST_WINDOWS, evidence
 from edgeret.types import SEGMENTS
 

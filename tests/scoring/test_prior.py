@@ -7,13 +7,13 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 from conftest import TOOLS, tiny_exported
+from edgeret.runtime.lexicon import Flow, Lexicon, Overlaps, tool_flow, tool_words
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgeret.encoders.onnx import OnnxEncoder
 from edgeret.encoders.providers import choose
 from edgeret.errors import BundleError
-from edgeret.inputs.lexicon import Flow, Lexicon, Overlaps, tool_flow, tool_words
 from edgeret.inputs.tool_text import tool_text
 from edgeret.inputs.words import words
 from edgeret.runtime.evidence import evidence
