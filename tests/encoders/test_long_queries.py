@@ -18,6 +18,7 @@ from edgeret.encoders.onnx import OnnxEncoder
 from edgeret.encoders.providers import choose
 from edgeret.inputs.clauses import clause_spans
 from edgeret.runtime.evidence import MOST_CLAUSES, MOST_WINDOWS, evidence
+from edgeret.runtime.lexicon import Lexicon
 from edgeret.types import SEGMENTS
 
 LIMIT = 16

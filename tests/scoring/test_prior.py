@@ -17,6 +17,7 @@ from edgeret.errors import BundleError
 from edgeret.inputs.tool_text import tool_text
 from edgeret.inputs.words import words
 from edgeret.runtime.evidence import evidence
+from edgeret.runtime.lexicon import Flow, Lexicon, Overlaps, tool_flow, tool_words
 from edgeret.scoring.prior import CALLED, EndWeights, Evidence, NothingWeights, Prior, PriorWeights, ToolWeights
 from edgeret.scoring.reading import Reading
 from edgeret.types import SEGMENTS, Tool
