@@ -32,11 +32,16 @@ fourth time then, at no cost; what harms is muted after a dozen plans."""
 
 
 class Mixture:
-    """log p = Σ w_i·log p_i (+ const), w_i in [0, MAX_WEIGHT]. One thread at a time."""
+    """log p = Σ w_i·log p_i (+ const), w_i in [0, MAX_WEIGHT]. One thread at a time.
 
-    def __init__(self, weights: Sequence[float]) -> None:
+    An `anchored` one keeps the sum of the weights: what the others gain, the last expert, the base, loses. All experts
+    begin with the base's word; without an anchor one surprise, which that word is to blame for, would lower them all.
+    """
+
+    def __init__(self, weights: Sequence[float], anchored: bool = False) -> None:
         """Starts from these weights, one for each expert."""
         self.weights = np.array(weights, np.float32)
+        self.anchored, self._sum = anchored, float(sum(weights))
         self.squares = np.full(len(weights), 1.0, np.float32)
 
     def combine(self, experts: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -45,11 +50,17 @@ class Mixture:
 
     def learn(self, experts: NDArray[np.float32], mixed: NDArray[np.float32], target: int) -> None:
         """One step of gradient ascent on the log-probability of `target`; `mixed` is what `combine` gave."""
-        gradient = experts[:, target] - experts @ np.exp(mixed)
+        known = experts - experts[-1] if self.anchored else experts
+        gradient = known[:, target] - known @ np.exp(mixed)
         gradient.clip(-MAX_GRADIENT, MAX_GRADIENT, out=gradient)
         self.squares = np.minimum(self.squares + gradient * gradient, MAX_SQUARES)
         self.weights += np.float32(RATE) * gradient / np.sqrt(self.squares)
         self.weights.clip(0, MAX_WEIGHT, out=self.weights)
+        if self.anchored:
+            others = float(self.weights[:-1].sum())
+            if others > self._sum:
+                self.weights[:-1] *= np.float32(self._sum / others)
+            self.weights[-1] = max(0.0, self._sum - others)
 
 
 def normalise(scores: NDArray[np.float32]) -> NDArray[np.float32]:
