@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import DIMENSION, WORDS, build_tiny, tiny_exported
-from edgeret.runtime.lexicon import Lexicon
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

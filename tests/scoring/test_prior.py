@@ -7,7 +7,6 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 from conftest import TOOLS, tiny_exported
-from edgeret.runtime.lexicon import Flow, Lexicon, Overlaps, tool_flow, tool_words
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
