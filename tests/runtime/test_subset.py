@@ -92,3 +92,10 @@ def test_an_hnsw_graph_serves_a_handful_of_tools(tmp_path: Path) -> None:
     for query in QUERIES:
         found, expected = (dict(runtime.task(query).candidates()) for runtime in (large, plain))
         assert found.keys() == expected.keys()
+
+
+def test_a_resumed_task_is_told_anew_what_may_be_chosen(runtime: Runtime) -> None:
+    allowed = [TOOLS[0].name, TOOLS[1].name]
+    saved = runtime.task("find my file", tools=allowed).to_dict()
+    resumed = runtime.resume(saved, tools=allowed)
+    assert {candidate.tool for candidate in resumed.candidates()} <= {*allowed, END}
