@@ -152,8 +152,8 @@ class Runtime:
 
     def resume(self, value: Mapping[str, Any], *, tools: Collection[str] | None = None) -> Task:
         """Opens a task as `Task.to_dict` kept it, also with another bundle that has its tools. The query is encoded
-        again. Which `tools` may be chosen is said again too: what a user may call can have changed. Raises InputError for
-        anything else, and for tools that this bundle does not have."""
+        again. Which `tools` may be chosen is said again too: what a user may call can have changed. Raises InputError
+        for anything else, and for tools that this bundle does not have."""
         self._components.check_process()
         query, history = restore(value, self._components.tools, self._scorer.number)
         return Task(self._scorer, self._decider, query, history, tools)
