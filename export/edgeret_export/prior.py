@@ -34,6 +34,8 @@ from edgeret_export.sources.cards import Card
 MOST_TOOLS = 300
 """Of one set; larger ones are cut into CUTS sets of CUT_TOOLS tools, which is what users have."""
 CUTS, CUT_TOOLS, CUT_REQUESTS = 4, 200, 80
+SMALL_CUTS, SMALL_REQUESTS = 2, 5
+"""And sets of the tools that a handful of requests need."""
 STRANGERS = 30
 """Requests of other groups that are asked of each set, as ones that no tool fits."""
 
@@ -111,19 +113,28 @@ def calibration_map(figures: Mapping[str, PriorFigures]) -> tuple[tuple[float, f
 
 
 def cut(source: Source, seed: int) -> list[Source]:
-    """The source itself, or sets of some of its tools if it has more than a user would have."""
+    """The source itself, or sets of some of its tools if it has more than a user would have; and a few sets of a handful
+    of tools, since among few tools every one is near to everything."""
+    solved = [demonstration for demonstration in source.demonstrations if demonstration.calls]
+    small = [_drawn(source, solved, SMALL_REQUESTS, 0, f"small {seed} {number}") for number in range(SMALL_CUTS)]
     if len(source.tools) <= MOST_TOOLS:
-        return [source]
-    parts = []
-    for number in range(CUTS):
-        rng = random.Random(f"{source.name} {seed} {number}")
-        asked = rng.sample(source.demonstrations, min(CUT_REQUESTS, len(source.demonstrations)))
-        needed = {call.tool for demonstration in asked for call in demonstration.calls}
-        others = [tool.name for tool in source.tools if tool.name not in needed]
-        needed.update(rng.sample(others, min(len(others), max(0, CUT_TOOLS - len(needed)))))
-        tools = tuple(tool for tool in source.tools if tool.name in needed)
-        parts.append(Source(source.name, tools, tuple(asked)))
-    return parts
+        return [source, *small]
+    large = [_drawn(source, solved, CUT_REQUESTS, CUT_TOOLS, f"{seed} {number}") for number in range(CUTS)]
+    return [*large, *small]
+
+
+def _drawn(source: Source, solved: Sequence[Demonstration], requests: int, tools: int, seed: str) -> Source:
+    """So many requests, the tools that they need, others up to a number of `tools`, and every request that these
+    solve."""
+    rng = random.Random(f"{source.name} {seed}")
+    asked = rng.sample(solved, min(requests, len(solved)))
+    needed = {call.tool for demonstration in asked for call in demonstration.calls}
+    others = [tool.name for tool in source.tools if tool.name not in needed]
+    needed.update(rng.sample(others, min(len(others), max(0, tools - len(needed)))))
+    kept = tuple(tool for tool in source.tools if tool.name in needed)
+    if not tools:
+        asked = [d for d in solved if all(call.tool in needed for call in d.calls)]
+    return Source(source.name, kept, tuple(asked))
 
 
 def _arranged(
