@@ -36,7 +36,7 @@ SAID: Mapping[str, tuple[str, ...]] = {
         "{'to': ['what get_contact_email returned'], 'attachments': ['what convert_to_pdf returned']}",
     ),
     "docs/howto/thresholds.md": ("because no tool fits", "because unlike the demonstrations", "None True"),
-    "docs/howto/undemonstrated.md": ("without demonstration: 1", "None ['<end>", "1  lock_door"),
+    "docs/howto/undemonstrated.md": ("without demonstration: 1", "lock_door ['lock_door", "1  lock_door"),
     "docs/howto/trust.md": ("another bundle than the one asked for",),
 }
 """What a page says that its reader will see."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import asdict
@@ -13,7 +14,6 @@ from typing import Any
 
 from edgeret.cli.console import add_command, check_place, table, write_whole
 from edgeret.cli.options import add_overlay_options, add_runtime_options, chosen_overlay, load_runtime
-from edgeret.cli.progress import track
 from edgeret.errors import InputError
 from edgeret.inputs.demonstrations import read_demonstrations
 from edgeret.runtime.runtime import Runtime
@@ -76,8 +76,13 @@ def _done(arguments: argparse.Namespace, runtime: Runtime, there: bool) -> dict[
 def _learned(arguments: argparse.Namespace, runtime: Runtime) -> int:
     found = [demo for file in arguments.demos for demo in read_demonstrations(file, tuple(runtime.tools))]
     parts = [found[i : i + AT_ONCE] for i in range(0, len(found), AT_ONCE)]
-    for part in track(parts, "learning", len(parts)):
+    for number, part in enumerate(parts, 1):
         runtime.learn(part, keep_words=not arguments.no_words)
+        # A bar would need rich, which a device does not have.
+        if len(parts) > 1 and sys.stderr.isatty():
+            sys.stderr.write(
+                f"\rlearned {min(number * AT_ONCE, len(found))} of {len(found)}" + "\n" * (part is parts[-1])
+            )
     return len(found)
 
 

@@ -113,8 +113,8 @@ def calibration_map(figures: Mapping[str, PriorFigures]) -> tuple[tuple[float, f
 
 
 def cut(source: Source, seed: int) -> list[Source]:
-    """The source itself, or sets of some of its tools if it has more than a user would have; and a few sets of a handful
-    of tools, since among few tools every one is near to everything."""
+    """The source itself, or sets of some of its tools if it has more than a user would have; and a few sets of a
+    handful of tools, since among few tools every one is near to everything."""
     solved = [demonstration for demonstration in source.demonstrations if demonstration.calls]
     small = [_drawn(source, solved, SMALL_REQUESTS, 0, f"small {seed} {number}") for number in range(SMALL_CUTS)]
     if len(source.tools) <= MOST_TOOLS:
