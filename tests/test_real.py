@@ -39,7 +39,7 @@ def tool_names(bundle: Path) -> set[str]:
 def test_the_parity_gate_measured_a_faithful_encoder(real: Path) -> None:
     parity = read_manifest(real).info["report"]["parity"]
     assert parity["precision"] == "int8"
-    assert 600 < parity["demonstrations"]["observations"] < 720  # not those without tools, and none twice
+    assert 850 < parity["demonstrations"]["observations"] < 1000  # not those without tools, and none twice
     assert parity["tools"]["observations"] == len(tool_names(real))
     assert parity["cosine_min"] >= 0.98
     for loss in (parity["demonstrations"], parity["tools"]):
@@ -56,7 +56,8 @@ def test_fp32_vectors_are_those_of_sentence_transformers(runtime: Runtime) -> No
     encoder = OnnxEncoder(exported.model, exported.tokenizer, exported.spec, choose(("cpu",), False, {}), 2)
     texts = ["Mail the minutes to Ana", "日本語も少し", "x " * 400]
     expected = SentenceTransformer(str(exported.model_folder), device="cpu").encode(texts, normalize_embeddings=True)
-    found = np.stack([encoder.encode(text) for text in texts])
+    # The last one is cut as torch cuts it; what decides reads it in windows.
+    found = np.stack([encoder.embed(encoder.tokenize(text)) for text in texts])
     assert (found * expected).sum(axis=1).min() > 0.9999
     np.testing.assert_allclose(np.linalg.norm(found, axis=1), 1, rtol=1e-5)
 
