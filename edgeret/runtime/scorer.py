@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.errors import InputError
-from edgeret.inputs.words import words
 from edgeret.quoting import quoted, suggestion
 from edgeret.runtime.components import Components
 from edgeret.runtime.evidence import evidence
@@ -60,23 +59,15 @@ class Scorer:
         self._latest: Request | None = None
 
     @cached_property
-    def prior(self) -> Prior:
-        """The prior over `names`. (Two threads may both arrange it; they get the same.)"""
+    def arranged(self) -> tuple[Lexicon, Prior]:
+        """The words of `names`, and the prior over them. (Two threads may both arrange them; they get the same.)"""
         index, tools = self.components.index, self.components.tools
         at = {name: i for i, name in enumerate(index.names)}
         vectors = np.zeros((len(self.names), index.vectors.shape[1]), np.float32)
         here = [i for i, name in enumerate(self.names) if name in at]
         vectors[here] = index.vectors[[at[self.names[i]] for i in here]]
         said = [tool_words(tools.get(name, Tool(name if name != END else "", ""))) for name in self.names]
-        self.__dict__["lexicon"] = Lexicon(said)
-        return Prior(vectors, self.end, tool_flow(said, self.names), self.components.prior)
-
-    @cached_property
-    def lexicon(self) -> Lexicon:
-        """The words of `names`; arranged together with the prior."""
-        _ = self.prior
-        found: Lexicon = self.__dict__["lexicon"]
-        return found
+        return Lexicon(said), Prior(vectors, self.end, tool_flow(said, self.names), self.components.prior)
 
     @cached_property
     def popularity(self) -> NDArray[np.float32]:
@@ -119,19 +110,19 @@ class Scorer:
         return allowed
 
     def near(
-        self, vector: NDArray[np.float32], query: str, allowed: NDArray[np.bool_] | None
+        self, vector: NDArray[np.float32], coverage: NDArray[np.float32], allowed: NDArray[np.bool_] | None
     ) -> NDArray[np.intp] | None:
-        """Positions of what a query decides between: the labels, and the tools that an HNSW graph or shared words find,
-        or those that a task names; None for all, where there is no such graph."""
+        """Positions of what a query decides between: the labels, and the tools that an HNSW graph or shared words find
+        (`coverage` (names,) of the query's words), or those that a task names; None for all, where there is no such
+        graph."""
         if not self._hnsw:
             return None
         if allowed is not None and allowed is not self.allowed:
             return np.union1d(np.arange(len(self.labels)), np.flatnonzero(allowed))
         hits, _ = self.components.index.search(vector, UNSEEN_HITS)
         found = {self.position[self.components.index.names[i]] for i in hits.tolist()}
-        by_words = self.lexicon.overlaps(words(query)).coverage
-        most = min(UNSEEN_HITS, len(by_words))
-        found.update(np.argpartition(by_words, -most)[-most:].tolist())
+        most = min(UNSEEN_HITS, len(coverage))
+        found.update(np.argpartition(coverage, -most)[-most:].tolist())
         return np.array([*range(len(self.labels)), *sorted(i for i in found if i > self.end)], np.intp)
 
 
@@ -150,9 +141,10 @@ class Request:
         self._scorer, self._query, self._components = scorer, query, components
         encoded = components.encoder.encode_query(query, watch)
         self.vector, self.readings = encoded.vector, encoded.readings
-        self.names, self._position, self._near = scorer.names, scorer.position, scorer.near(self.vector, query, allowed)
-        prior = scorer.prior
-        seen = evidence(query, encoded, scorer.lexicon)
+        self.names, self._position = scorer.names, scorer.position
+        lexicon, prior = scorer.arranged
+        seen = evidence(query, encoded, lexicon)
+        self._near = scorer.near(self.vector, seen.shared.coverage, allowed)
         if self._near is not None:
             self.names = tuple(scorer.names[i] for i in self._near.tolist())
             self._position = {name: i for i, name in enumerate(self.names)}

@@ -117,10 +117,6 @@ class FactoredHead:
             found[labels:] = others + (weight - np.float32(1)) * total
         return found
 
-    def log_probabilities(self, query_logits: NDArray[np.float32], history: Sequence[int]) -> NDArray[np.float32]:
-        """Log-softmax after `history` (label numbers, negative for a tool without a label), float32 (labels,)."""
-        return log_softmax(self.logits(query_logits, history))
-
     def logits(self, query_logits: NDArray[np.float32], history: Sequence[int]) -> NDArray[np.float32]:
         """The same before normalisation, which fusion does anyway: float32 (labels,), a fresh array."""
         logits: NDArray[np.float32] = query_logits[min(len(history), len(query_logits) - 1)].copy()

@@ -100,7 +100,9 @@ class Learner:
     @property
     def status(self) -> str:
         """What is learned and whether it is used, in one line."""
-        learned = f"{self.memory.plans} plans stored"
+        if not self.memory.plans:
+            return "nothing was learned"
+        learned = f"{self.memory.plans} plan{'s' if self.memory.plans > 1 else ''} stored"
         if self.guard.muted:
             return f"muted, {learned}: worse than the base by {-self.guard.gain:.2f} nats a plan"
         how = "better" if self.guard.gain >= 0 else "worse"

@@ -153,7 +153,7 @@ def _print_build(result: Mapping[str, Any]) -> str:
         f"parity      {_told_of_parity(parity)}",
     ]
     if "note" in held_out:
-        lines.append(f"held out    {held_out['note']}; probabilities are guesses: give more demonstrations")
+        lines.append(f"held out    {held_out['note']}")
     else:
         top1 = ", ".join(f"{name} {value:.3f}" for name, value in held_out["top1"].items())
         lines.append(f"held out    top-1 over {held_out['decisions']} decisions: {top1}")

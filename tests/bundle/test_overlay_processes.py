@@ -176,7 +176,9 @@ def test_a_fork_that_lives_on_does_not_keep_a_closed_file_locked(path: Path) -> 
         signal.pause()
     try:
         overlay.close()
-        opened(path).close()
+        with opened(path) as again:
+            again.append(noted("after"))
+        assert texts(path) == ["after"]
     finally:
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)

@@ -17,7 +17,7 @@ from training import queries_of, training_of
 from edgeret.errors import InputError
 from edgeret.inputs.demonstrations import Demonstration, linear_extensions
 from edgeret.scoring.graph import GLOBAL, PADDING, UNUSED, GraphOptions, GraphTables, pack_graph
-from edgeret.scoring.head import FactoredHead
+from edgeret.scoring.head import FactoredHead, log_softmax
 from edgeret.types import END, SEGMENTS, Call
 from edgeret_export.fitting import calibration as calibrate
 from edgeret_export.fitting import head as train_head
@@ -143,7 +143,7 @@ def test_the_factored_head_separates_an_easy_problem() -> None:
     for row, history in enumerate(table.histories):
         at = table.plan[row]
         logits = query_logits(head, queries, vectors[at], queries.segments[at])
-        logp = head.log_probabilities(logits, history)
+        logp = log_softmax(head.logits(logits, history))
         assert table.acceptable()[row, logp.argmax()]
         assert np.exp(logp.max()) > 0.8
 
@@ -157,7 +157,7 @@ def test_without_history_the_head_is_scikit_learns_logistic_regression() -> None
     table = Decisions(("a", "b", END), every, ((),) * 150, ones > 0, ones, every, label, ones)
     queries = queries_of(vectors, 2)
     head = fit_factored(training_of(table, queries), HeadOptions(inverse_regularisation=0.7, label_smoothing=0.0))
-    ours = [head.log_probabilities(query_logits(head, queries, v, queries.segments[0]), ()) for v in vectors]
+    ours = [log_softmax(head.logits(query_logits(head, queries, v, queries.segments[0]), ())) for v in vectors]
     theirs = LogisticRegression(C=0.7).fit(vectors, label).predict_proba(vectors)
     assert np.abs(np.exp(ours) - theirs).max() < 0.02
 
@@ -197,7 +197,9 @@ def test_the_head_serves_what_it_was_trained_to(caught: dict[str, Any]) -> None:
     head = fit_factored(training_of(table, queries), options, max_iterations=6)
     parts = zip(queries.vectors, queries.segments, strict=True)
     logits = [query_logits(head, queries, vector, segments) for vector, segments in parts]
-    served = np.stack([head.log_probabilities(logits[p], h) for p, h in zip(table.plan, table.histories, strict=True)])
+    served = np.stack(
+        [log_softmax(head.logits(logits[p], h)) for p, h in zip(table.plan, table.histories, strict=True)]
+    )
     share = table.target_share * table.weight[table.target_row] / table.weight.sum()
     loss = -(share * served[table.target_row, table.target_label]).sum()
     assert loss == pytest.approx(caught["found"].fun, rel=1e-4)

@@ -54,7 +54,7 @@ def test_factored_head_is_one_linear_layer(history: list[int]) -> None:
         expected += ARRAYS.called[tool]
     if history and history[-1] >= 0:
         expected += ARRAYS.last[history[-1]]
-    found = HEAD.log_probabilities(HEAD.query_logits(VECTOR, COSINES, STATIC), history)
+    found = log_softmax(HEAD.logits(HEAD.query_logits(VECTOR, COSINES, STATIC), history))
     np.testing.assert_allclose(found, expected - np.log(np.exp(expected).sum()), rtol=1e-3, atol=1e-4)
 
 
@@ -117,7 +117,7 @@ def test_products_are_the_same_in_pieces(monkeypatch: pytest.MonkeyPatch, tools:
 def test_a_step_leaves_the_cached_part_alone() -> None:
     cached = HEAD.query_logits(VECTOR, COSINES, STATIC)
     before = cached.copy()
-    HEAD.log_probabilities(cached, [0, 1])
+    log_softmax(HEAD.logits(cached, [0, 1]))
     np.testing.assert_array_equal(cached, before)
 
 

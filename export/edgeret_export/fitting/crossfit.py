@@ -40,6 +40,8 @@ OVER_NOTHING, OVER_PRIOR = (0.8, 0.2), (0.6, 0.0, 0.4)
 """Weights of head and graph, and of head, graph and memory where the head rests on the prior, before any are fitted."""
 PULL = 60.0
 """How many decisions those weights count for."""
+NOTHING = "nothing was demonstrated: probabilities are those that the prior's card found on other people's tools"
+FEW = f"fewer than {MIN_PLANS} different queries, so nothing was fitted on held-out ones: probabilities are rough"
 ADDED_BIAS = 1.5
 """Of tools that came after the demonstrations, in nats: the heads are surer of the tools that they know than the prior
 is of any. Of six tools that were held back, 0.20 of the steps were right at 0, 0.50 at 1 and 0.69 at 2, where all other
@@ -61,7 +63,7 @@ class Fitted:
     def of_nothing(order: int, prior_map: Map) -> Fitted:
         """What holds where nothing was demonstrated."""
         calibration = CalibrationParameters(calibration_map=prior_map, prior_map=prior_map)
-        return Fitted(GraphOptions(order=order), 0, calibration, {"plans": 0, "note": "nothing was demonstrated"})
+        return Fitted(GraphOptions(order=order), 0, calibration, {"plans": 0, "note": NOTHING})
 
 
 def clusters_for(n_plans: int) -> int:
@@ -78,9 +80,8 @@ def crossfit(training: TrainingSet, order: int, head_options: HeadOptions, prior
     start = OVER_PRIOR if training.prior.steps is not None else OVER_NOTHING
     biases = _unseen_bias(training)
     if training.different() < MIN_PLANS:
-        note = f"fewer than {MIN_PLANS} different queries: nothing was fitted on held-out ones"
         calibration = _parameters(start, biases, prior_map, prior_map)
-        return Fitted(GraphOptions(order=order), clusters_for(n_plans), calibration, {"plans": n_plans, "note": note})
+        return Fitted(GraphOptions(order=order), clusters_for(n_plans), calibration, {"plans": n_plans, "note": FEW})
     held, folds = training.written(), _fit_folds(training, order, head_options)
     options, graph, nearest = _choose_graph(held, [fold.tables for fold in folds], order)
     outcomes = _outcomes(held, folds, graph)
