@@ -32,8 +32,8 @@ class CalibrationParameters:
     """Everything that was fitted on held-out demonstrations.
 
     Fusion: log p = `head_weight`·log p_head + `graph_weight`·log p_graph + `memory_weight`·log p_memory (+ const).
-    Where the head does not rest on the prior at every step, a tool without demonstrations gets `unseen_slope`·log
-    p_prior + `unseen_bias` beside all labels together, or + `added_bias` if it came after the demonstrations.
+    Where the head does not rest on the prior at every step, a tool without demonstrations gets log p_prior +
+    `unseen_bias` beside all labels together, or + `added_bias` if it came after the demonstrations.
     `calibration_map` (n, 2) maps the fused confidence to the calibrated one, `prior_map` that of the prior alone. A
     query whose cosine to the nearest cluster is below `in_distribution_cosine` is unlike anything demonstrated; the
     prior alone then decides. Below `min_probability` edgeret abstains. `right_probabilities` are
@@ -44,7 +44,6 @@ class CalibrationParameters:
     head_weight: float = 0.8
     graph_weight: float = 0.2
     memory_weight: float = 0.0
-    unseen_slope: float = 1.0
     unseen_bias: float = 0.0
     added_bias: float = 0.0
     in_distribution_cosine: float = -1.0
@@ -90,7 +89,6 @@ _RANGES: Mapping[str, tuple[float, float]] = {
     "head_weight": (0.0, 100.0),
     "graph_weight": (0.0, 100.0),
     "memory_weight": (0.0, 100.0),
-    "unseen_slope": (-1e4, 1e4),
     "unseen_bias": (-1e4, 1e4),
     "added_bias": (-1e4, 1e4),
     "in_distribution_cosine": (-1.0, 1.01),
@@ -123,7 +121,7 @@ class Calibration:
         log-probabilities and their popularity (0 for those that came later): all float32 (unseen,)."""
         p = self.parameters
         bias = np.where(popularity == 0, np.float32(p.added_bias), np.float32(p.unseen_bias))
-        scores: NDArray[np.float32] = np.minimum(np.float32(p.unseen_slope) * prior + bias, np.float32(80))
+        scores: NDArray[np.float32] = np.minimum(prior + bias, np.float32(80))
         return scores
 
     def fuse(self, head: NDArray[np.float32], graph: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -217,7 +217,7 @@ class Reader(PriorReader):
             return softmax(scores + p["memory_weight"] * self.recall(history) if "memory" in self.maps else scores)
         known = p["head_weight"] * self.logits(history) + p["graph_weight"] * np.log(walked)
         bias = np.where(self.popularity() == 0, p["added_bias"], p["unseen_bias"])
-        unseen = np.minimum(80, p["unseen_slope"] * self.prior(history) + bias)[n:]
+        unseen = np.minimum(80, self.prior(history) + bias)[n:]
         return softmax(np.concatenate((known - log_sum(known), unseen)))
 
     def decide(self, history: tuple[str, ...]) -> tuple[Array, Array, Array]:
