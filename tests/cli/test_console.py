@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rewritten import rewrite
 
-from edgeret.bundle.layout import MANIFEST, wrap
+from edgeret.bundle.layout import FORMAT_VERSION, MANIFEST, wrap
 from edgeret.bundle.reader import read_manifest
 from edgeret.cli import commands as cli
 from edgeret.cli.console import MOST_CHARS, as_json, check_place, write_whole
@@ -30,7 +30,7 @@ def forged_texts(folder: Path) -> None:
         entry["licence"], entry["source"] = f"MIT{ESCAPES}", f"here{ESCAPES}\nok     integrity: fine"
     value["info"]["encoder"]["card"] = f"card{ESCAPES}\nhash     0000"
     value["info"]["edgeret"] = ESCAPES
-    (folder / MANIFEST).write_bytes(wrap(2, msgpack.packb(value)))
+    (folder / MANIFEST).write_bytes(wrap(FORMAT_VERSION, msgpack.packb(value)))
 
 
 @pytest.mark.parametrize("command", ["inspect", "verify", "doctor"])

@@ -232,7 +232,7 @@ def test_a_large_file_of_an_unknown_role_is_not_read_when_loading(tiny: Path, ti
         stream.truncate(4 << 30)
     entry = {"name": "video", "role": "film", "size": 4 << 30, "sha256": "0" * 64, "licence": "", "source": ""}
     value["files"] = sorted([*value["files"], entry], key=lambda e: e["name"])
-    (tiny / MANIFEST).write_bytes(wrap(2, msgpack.packb(value)))
+    (tiny / MANIFEST).write_bytes(wrap(FORMAT_VERSION, msgpack.packb(value)))
     said, seconds, megabytes = cost_of_loading(tiny, tiny_original)
     assert said == ""
     assert seconds < 2
@@ -261,7 +261,7 @@ def test_entries_with_endless_texts_or_sizes_beyond_their_role_are_refused(tiny:
     value_of = msgpack.unpackb(msgpack.unpackb((tiny / MANIFEST).read_bytes())[3])
     entry = next(e for e in value_of["files"] if e["role"] == ("tokenizer" if key == "size" else "tools"))
     entry[key] = value
-    (tiny / MANIFEST).write_bytes(wrap(2, msgpack.packb(value_of)))
+    (tiny / MANIFEST).write_bytes(wrap(FORMAT_VERSION, msgpack.packb(value_of)))
     with pytest.raises(BundleError, match=r"characters|is said to have") as caught:
         open_bundle(tiny)
     assert len(str(caught.value)) < 1000
