@@ -1,13 +1,33 @@
-"""Overlays of short notes, for tests: opened, and read as another process would."""
+"""Overlays of short notes, for tests: opened, and read as another process would.
+
+A test file takes the fixtures under the names by which its tests ask for them: `path, locks = fresh_path, both_locks`.
+(A conftest.py in tests/bundle would stand in the way of `from conftest import …`.)
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from edgeret.bundle import locked_file
 from edgeret.bundle.overlay_file import Overlay, read_overlay
 
 ENCODER, BUNDLE = "ab" * 32, "cd" * 32
+
+
+@pytest.fixture
+def fresh_path(tmp_path: Path) -> Path:
+    """Where the overlay is."""
+    return tmp_path / "b.overlay"
+
+
+@pytest.fixture(params=["itself", "beside"])
+def both_locks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Locks on the file, and on one beside it, as Windows needs."""
+    monkeypatch.setattr(locked_file, "_LOCKED_BESIDE", request.param == "beside")
+    return str(request.param)
 
 
 def opened(path: Path, **options: Any) -> Overlay:

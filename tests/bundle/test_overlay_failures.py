@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from kill_run import kill_at_calls, kill_at_random
-from overlay_notes import beside, noted, opened, texts
+from overlay_notes import beside, fresh_path, noted, opened, texts
 
 from edgeret.bundle import locked_file
 from edgeret.errors import OverlayError
@@ -20,11 +20,7 @@ from edgeret.errors import OverlayError
 if sys.platform == "win32":
     pytest.skip("limits, mounts and signals as used here are POSIX's", allow_module_level=True)
 
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    """Where the overlay is."""
-    return tmp_path / "b.overlay"
+path = fresh_path
 
 
 def test_what_returns_has_reached_the_disk(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,9 +9,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from overlay_notes import BUNDLE, ENCODER, beside, noted, opened, texts
+from overlay_notes import BUNDLE, ENCODER, beside, both_locks, fresh_path, noted, opened, texts
 
-from edgeret.bundle import locked_file
 from edgeret.bundle.codec import get_array
 from edgeret.bundle.overlay import HEADER_BYTES, MAX_OVERLAY_BYTES
 from edgeret.bundle.overlay_file import Overlay, overlay_path, read_overlay
@@ -20,18 +19,7 @@ from edgeret.errors import OverlayError
 if sys.platform == "win32":
     pytest.skip("modes, pipes and links as used here are POSIX's", allow_module_level=True)
 
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    """Where the overlay is."""
-    return tmp_path / "b.overlay"
-
-
-@pytest.fixture(params=["itself", "beside"])
-def locks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Locks on the file, and on one beside it, as Windows needs."""
-    monkeypatch.setattr(locked_file, "_LOCKED_BESIDE", request.param == "beside")
-    return str(request.param)
+path, locks = fresh_path, both_locks
 
 
 def test_what_was_appended_is_there_after_opening_again(path: Path, locks: str) -> None:

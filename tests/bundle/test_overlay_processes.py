@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from overlay_notes import noted, opened, texts
+from overlay_notes import both_locks, fresh_path, noted, opened, texts
 
 from edgeret.bundle import locked_file, overlay_file
 from edgeret.bundle.overlay import HEADER_BYTES
@@ -20,18 +20,7 @@ from edgeret.errors import OverlayError
 if sys.platform == "win32":
     pytest.skip("forks are POSIX's, and so is replacing a file that somebody reads", allow_module_level=True)
 
-
-@pytest.fixture
-def path(tmp_path: Path) -> Path:
-    """Where the overlay is."""
-    return tmp_path / "b.overlay"
-
-
-@pytest.fixture(params=["itself", "beside"])
-def locks(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Locks on the file, and on one beside it, as Windows needs."""
-    monkeypatch.setattr(locked_file, "_LOCKED_BESIDE", request.param == "beside")
-    return str(request.param)
+path, locks = fresh_path, both_locks
 
 
 def test_a_second_writer_is_told_at_once_or_waits(path: Path, locks: str) -> None:
