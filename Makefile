@@ -31,6 +31,7 @@ test-full: test fuzz
 	$(BIN)/python tests/kill_run.py
 	$(BIN)/python tests/kill_learning.py
 	$(BIN)/python tests/parity_run.py
+	$(BIN)/python tests/builds_run.py
 
 ## fuzz: forge bundles whose hashes are right, and see what loading and deciding make of them
 FORGED := 20000
