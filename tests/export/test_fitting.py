@@ -12,6 +12,7 @@ import torch
 from conftest import TOOLS, build_tiny
 from scipy.optimize import check_grad
 from sklearn.linear_model import LogisticRegression
+from threadpoolctl import threadpool_info, threadpool_limits
 from training import queries_of, training_of
 
 from edgeret.errors import InputError
@@ -164,12 +165,14 @@ def test_without_history_the_head_is_scikit_learns_logistic_regression() -> None
 
 @pytest.fixture
 def caught(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """What `fit_factored` gave its optimiser, and what came back."""
+    """What `fit_factored` gave its optimiser, and what came back; how many threads each library had for it."""
     seen: dict[str, Any] = {}
     minimize = train_head.minimize
 
     def catch(objective: Any, start: np.ndarray, **options: Any) -> Any:
-        seen.update(objective=objective, size=len(start), found=minimize(objective, start, **options))
+        threads = {library["num_threads"] for library in threadpool_info()}
+        seen.update(objective=objective, size=len(start), threads=threads)
+        seen["found"] = minimize(objective, start, **options)
         return seen["found"]
 
     monkeypatch.setattr(train_head, "minimize", catch)
@@ -189,6 +192,14 @@ def test_the_heads_gradient_is_that_of_its_loss(caught: dict[str, Any]) -> None:
     objective, point = caught["objective"], 0.5 * np.random.default_rng(3).normal(size=caught["size"])
     error = check_grad(lambda x: objective(x)[0], lambda x: objective(x)[1], point, epsilon=1e-3)
     assert error < 0.01 * np.linalg.norm(objective(point)[1])
+
+
+def test_the_head_is_fitted_on_one_thread_since_several_wait_for_each_other(caught: dict[str, Any]) -> None:
+    with threadpool_limits(2):
+        before = threadpool_info()
+        fit_factored(training_of(*small_problem()), HeadOptions(), max_iterations=1)
+        assert caught["threads"] == {1}
+        assert threadpool_info() == before
 
 
 def test_the_head_serves_what_it_was_trained_to(caught: dict[str, Any]) -> None:
