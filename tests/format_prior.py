@@ -130,6 +130,7 @@ class PriorReader:
         shared["coverage"] = np.array([weight(known & sets["text"]) / max(weight(known), 1e-6) for sets in self.sets])
         texts = [weight(known & sets["text"]) * 0.25 / max(weight(sets["text"]), 1e-6) ** 0.5 for sets in self.sets]
         shared["text"] = np.array(texts)
+        self.known = known
         self.said = [i for i, sets in enumerate(self.sets) if said and sets["name"] == said]
         t, stride = len(tokens), max(4, -(-len(tokens) // 24))
         starts = sorted({*range(0, t - 7, stride), t - 8}) if t > 8 else [0][:t]
@@ -189,10 +190,25 @@ class PriorReader:
             apart = self.place - self.place.sum(axis=0) / max(1, n - 1)
             lengths = np.sqrt(np.maximum((apart**2).sum(axis=1), 1e-9))
             evidence["related"] = 10 * (apart @ apart[last]) / (lengths * lengths[last]) * (np.arange(n) != self.end)
+        evidence["spent_name"], evidence["spent_coverage"] = self.spent(here)
         scores = self.static + sum(weights[key] * value for key, value in evidence.items())
         scores[list(here)] -= 20
         scores[self.end] = -np.inf
         return scores
+
+    def spent(self, here: set[int]) -> tuple[Array, Array]:
+        """Section 16.6: what the words of the tools called add to names and coverage."""
+        explained = self.known & {
+            word for i in here for field in ("text", "parameters") for word in self.sets[i][field]
+        }
+
+        def share(field: str, whole: set[str] | None) -> Array:
+            sums = [sum(self.rarity[word] for word in explained & sets[field]) for sets in self.sets]
+            wholes = [sum(self.rarity[word] for word in sets[field] if whole is None) for sets in self.sets]
+            total = sum(self.rarity[word] for word in whole or ())
+            return np.array(sums) / np.maximum(wholes if whole is None else total, 1e-6)
+
+        return share("name", None), share("text", self.known)
 
     def prior(self, history: tuple[str, ...]) -> Array:
         """Section 16.7: log-probabilities of all names."""
@@ -200,19 +216,23 @@ class PriorReader:
         best = scores.max()
         if k:
             here = [self.names.index(name) for name in history if name in self.names]
-            covered = [
-                np.minimum(1, rows[:, here].max(axis=1) / np.maximum(rows.max(axis=1), 1e-6))
-                if here
-                else np.zeros(len(rows))
-                for rows in (self.windows, self.clauses)
-            ]
+            rows = (self.windows, self.clauses)
+            found = [np.maximum(r[:, here].max(axis=1), 0) if here else np.zeros(len(r)) for r in rows]
+            most = [np.maximum(r.max(axis=1), 1e-6) for r in rows]
             reached = max((1 + int(self.windows[:, i].argmax()) for i in here), default=0)
+            last = self.names.index(history[-1]) if history[-1] in self.names else None
+            takers = [{i for i, givers in enumerate(flow) if last in givers} for flow in (self.named, self.keyed)]
+            spent_name, spent_coverage = self.spent(set(here))
             evidence = {
-                "constant": 1, "calls": k, "best": best, "clauses_left": len(self.clauses) - k,
-                "words_by_call": np.log(self.n_words / k), "windows_covered": covered[0].mean(),
-                "clauses_covered": covered[1].mean(), "least_window": covered[0].min(),
-                "least_clause": covered[1].min(),
+                "constant": 1, "best": best, "words_by_call": np.log(self.n_words / k),
+                "least_window": min(1, (found[0] / most[0]).min()), "least_clause": min(1, (found[1] / most[1]).min()),
                 "drop": self.prior_scores(()).max() - best, "windows_left": 1 - reached / len(self.windows),
+                "tools": np.log(min(len(self.names), 1000)), "fresh_name": (self.shared["name"] - spent_name).max(),
+                "fresh_coverage": (self.shared["coverage"] - spent_coverage).max(),
+                "fresh_window": 10 * max(0, (most[0] - found[0]).max()),
+                "fresh_clause": 10 * max(0, (most[1] - found[1]).max()),
+                "unused": bool(takers[0]) and not takers[0] & set(here),
+                "key_unused": bool(takers[1]) and not takers[1] & set(here),
             }  # fmt: skip
         else:
             evidence = {

@@ -64,7 +64,9 @@ def _check_replaceable(folder: Path, overwrite: bool) -> None:
         manifest = read_manifest(folder)
         strays = unlisted(folder, manifest)
     except (BundleError, OSError):
-        raise InputError(f"{folder}: exists already and is no bundle; choose another folder") from None
+        raise InputError(
+            f"{folder}: exists already and is no bundle that this edgeret reads; remove it, or choose another folder"
+        ) from None
     if not overwrite:
         raise InputError(f"{folder}: exists already; give --force to replace the bundle")
     if any(file.is_symlink() for file in folder.iterdir()):

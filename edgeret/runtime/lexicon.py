@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from edgeret.inputs.tool_text import name_in_words
 from edgeret.inputs.words import words
-from edgeret.scoring.prior import Flow, Overlaps
+from edgeret.scoring.prior import Flow, Hits, Overlaps
 from edgeret.types import Tool
 
 FIELDS = ("name", "text", "parameters")
@@ -78,12 +78,19 @@ class Lexicon:
         self._number = {word: i for i, word in enumerate(counted)}
         # What only parameters say is as rare as a word can be.
         self._rarity = np.array([math.log1p(n / max(1, count)) for count in counted.values()], np.float32)
-        self._tables = {field: _Postings(self._number, [getattr(t, field) for t in tools]) for field in FIELDS}
-        totals = {field: table.total(self._rarity, n) for field, table in self._tables.items()}
-        self._per_name = _inverse(totals["name"])
-        self._per_parameters = _inverse(totals["parameters"])
+        # For every word the tools that have it, one after the other, and in which fields: bool (fields, postings).
+        said = [(self._number[word], i, word) for i, tool in enumerate(tools) for word in tool.text | tool.parameters]
+        said.sort(key=lambda posting: posting[:2])
+        self._tools = np.array([i for _, i, _ in said], np.intp)
+        self._fields = np.array([[word in getattr(tools[i], field) for _, i, word in said] for field in FIELDS], bool)
+        postings = np.bincount([number for number, _, _ in said], minlength=len(counted))
+        self._starts = np.concatenate(([0], np.cumsum(postings))).tolist()
+        rarities = np.repeat(self._rarity, postings)
+        name, text, parameters = (np.bincount(self._tools, rarities * has, n) for has in self._fields)
+        self._per_name = _inverse(name)
+        self._per_parameters = _inverse(parameters)
         # Long descriptions share words with everything; the root keeps them from winning by length.
-        self._per_text = np.float32(0.25) * np.sqrt(_inverse(totals["text"]))
+        self._per_text = np.float32(0.25) * np.sqrt(_inverse(text))
         self._named: dict[frozenset[str], list[int]] = {}
         for position, tool in enumerate(tools):
             self._named.setdefault(tool.name, []).append(position)
@@ -92,39 +99,28 @@ class Lexicon:
         """What the words of a request, as `words` gives them, share with every tool."""
         distinct = frozenset(said)
         known = [number for word in distinct if (number := self._number.get(word)) is not None]
-        rarity = self._rarity[known]
-        name, text, parameters = (self._tables[field].sum(known, rarity, self._n) for field in FIELDS)
+        rarity, n = self._rarity[known], self._n
+        places = [slice(self._starts[word], self._starts[word + 1]) for word in known]
+        word = np.repeat(np.arange(len(known)), [place.stop - place.start for place in places])
+        if known:
+            tool = np.concatenate([self._tools[place] for place in places])
+            has = np.concatenate([self._fields[:, place] for place in places], axis=1)
+        else:
+            tool, has = np.empty(0, np.intp), np.empty((len(FIELDS), 0), bool)
+        in_name, in_text, in_parameters = has * rarity[word]
+        in_name *= self._per_name[tool]
+        text = np.bincount(tool, in_text, n).astype(np.float32)
         total = np.float32(max(1e-6, rarity.sum().item()))
+        coverage = text / total
+        in_text /= total
         return Overlaps(
-            name * self._per_name,
-            parameters * self._per_parameters,
-            text / total,
+            np.bincount(tool, in_name, n).astype(np.float32),
+            np.bincount(tool, in_parameters, n).astype(np.float32) * self._per_parameters,
+            coverage,
             text * self._per_text,
             tuple(self._named.get(distinct, ())) if distinct else (),
+            Hits(word, tool, in_name, in_text),
         )
-
-
-class _Postings:
-    """For every word the tools that have it, one after the other."""
-
-    def __init__(self, number: Mapping[str, int], fields: Sequence[Iterable[str]]) -> None:
-        numbers = [np.array([number[word] for word in field], np.intp) for field in fields]
-        tools = np.repeat(np.arange(len(fields)), [len(found) for found in numbers])
-        every = np.concatenate(numbers) if numbers else np.empty(0, np.intp)
-        self._tools = tools[np.argsort(every, kind="stable")]
-        self._starts = np.concatenate(([0], np.cumsum(np.bincount(every, minlength=len(number))))).tolist()
-
-    def sum(self, known: Sequence[int], rarity: NDArray[np.float32], n: int) -> NDArray[np.float32]:
-        """The rarities of these words, added up by tool, float32 (n,)."""
-        parts = [self._tools[self._starts[word] : self._starts[word + 1]] for word in known]
-        if not parts:
-            return np.zeros(n, np.float32)
-        weights = np.repeat(rarity, [len(part) for part in parts])
-        return np.bincount(np.concatenate(parts), weights, n).astype(np.float32)
-
-    def total(self, rarity: NDArray[np.float32], n: int) -> NDArray[np.float32]:
-        """The rarities of all words, added up by tool, float32 (n,)."""
-        return np.bincount(self._tools, np.repeat(rarity, np.diff(self._starts)), n).astype(np.float32)
 
 
 def tool_flow(tools: Sequence[ToolWords], names: Sequence[str]) -> Flow:
@@ -157,8 +153,9 @@ def _few(pairs: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     return sorted(found)
 
 
-def _inverse(totals: NDArray[np.float32]) -> NDArray[np.float32]:
-    return np.reciprocal(np.maximum(totals, np.float32(1e-6)), dtype=np.float32)
+def _inverse(totals: NDArray[Any]) -> NDArray[np.float32]:
+    inverse: NDArray[np.float32] = np.reciprocal(np.maximum(totals, 1e-6)).astype(np.float32)
+    return inverse
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:

@@ -37,7 +37,7 @@ class ToolWeights:
     that of the last call), `third` (the part of the request that is due, less the others), `later` (the best words
     behind those of the last call), `related` (to the last tool, both centred). Flow: a giver `was_called`, is
     `still_needed`, or gives to what the request wants (`gives`); of mentioned givers, and `key_…` of those that only
-    share a key's words.
+    share a key's words. Of `name` and `coverage`, what is `spent`: words that a called tool has too.
     """
 
     name: float
@@ -56,25 +56,35 @@ class ToolWeights:
     key_was_called: float
     key_still_needed: float
     key_gives: float
+    spent_name: float
+    spent_coverage: float
 
 
 @dataclass(frozen=True, slots=True)
 class EndWeights:
-    """The logit that a plan is complete after at least one call: a constant, clauses left, calls made, the logarithm of
-    words by call, how well the called tools cover windows and clauses (in the mean, and the least covered), how far
-    the best score fell, the best score, and the share of windows behind the last call's."""
+    """The logit that a plan is complete after at least one call: a constant, the logarithm of words by call, how well
+    the called tools cover the least covered window and clause, how far the best score fell, the best score, the share
+    of windows behind the last call's, and the logarithm of the number of tools: a few are all near to everything.
+
+    What is left: `fresh_name` and `fresh_coverage` are the most that any tool shares of the words that no called tool
+    has; `fresh_window` and `fresh_clause` how much nearer than the called tools another one is, in tenths of a cosine;
+    and whether the last call gives to tools of which none was called (`unused` by mention, `key_unused` by a key).
+    """
 
     constant: float
-    clauses_left: float
-    calls: float
     words_by_call: float
-    windows_covered: float
-    clauses_covered: float
     least_window: float
     least_clause: float
     drop: float
     best: float
     windows_left: float
+    tools: float
+    fresh_name: float
+    fresh_coverage: float
+    fresh_window: float
+    fresh_clause: float
+    unused: float
+    key_unused: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,26 +127,50 @@ class PriorWeights:
 
 
 @dataclass(frozen=True, slots=True)
+class Hits:
+    """Which words of a request a tool has, one hit each (hits,): the `word`, numbered from 0, the `tool`'s position,
+    and what the word adds to the tool's `name` and `coverage` of `Overlaps`, float32."""
+
+    word: NDArray[np.intp]
+    tool: NDArray[np.intp]
+    name: NDArray[np.float32]
+    coverage: NDArray[np.float32]
+
+    def spent(self, called: NDArray[np.bool_]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """What words that a `called` tool has (tools,) add to every tool's name and coverage, float32 (tools,) each."""
+        explained = np.zeros(len(self.word) and self.word[-1] + 1, bool)
+        explained[self.word[called[self.tool]]] = True
+        gone, n = explained[self.word], len(called)
+        name = np.bincount(self.tool, self.name * gone, n).astype(np.float32)
+        return name, np.bincount(self.tool, self.coverage * gone, n).astype(np.float32)
+
+
+@dataclass(frozen=True, slots=True)
 class Overlaps:
     """What a request shares with each tool, all float32 (tools,): the share of the name's and of the parameters' words,
     weighted by how rare they are; the share of the request's words that the tool's text has; and how much of the text
-    they are. `said` are the positions of the tools whose names the request consists of."""
+    they are. `said` are the positions of the tools whose names the request consists of, `hits` where the words are."""
 
     name: NDArray[np.float32]
     parameters: NDArray[np.float32]
     coverage: NDArray[np.float32]
     text: NDArray[np.float32]
     said: tuple[int, ...]
+    hits: Hits
 
     def among(self, positions: NDArray[np.intp]) -> Overlaps:
         """The same for some of the tools."""
-        place = {position: i for i, position in enumerate(positions.tolist())}
+        place = np.full(len(self.name), -1)
+        place[positions] = np.arange(len(positions))
+        hits = self.hits
+        here = place[hits.tool] >= 0
         return Overlaps(
             self.name[positions],
             self.parameters[positions],
             self.coverage[positions],
             self.text[positions],
-            tuple(place[position] for position in self.said if position in place),
+            tuple(place[position].item() for position in self.said if place[position] >= 0),
+            Hits(hits.word[here], place[hits.tool[here]], hits.name[here], hits.coverage[here]),
         )
 
 
@@ -241,6 +275,11 @@ class Pairs:
             for taker in self._takers.get(call, ()):
                 given[taker] = given.get(taker, 0) + 1
         return {taker: not self._every or count == self._givers[taker] for taker, count in given.items()}
+
+    def unused(self, giver: int, calls: Collection[int]) -> bool:
+        """Whether a tool gives to others, none of which is among `calls`."""
+        takers = self._takers.get(giver)
+        return takers is not None and not any(taker in calls for taker in takers)
 
     def after(self, calls: Collection[int]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Which tools have a giver that was called, and which still need one, float32 (n,) each."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import cached_property
 from math import exp, log, log1p
 
@@ -14,6 +14,8 @@ from edgeret.scoring.products import product
 from edgeret.types import SEGMENTS
 
 _COVERED = 1e-6
+_MOST_TOOLS = 1000
+"""Beyond so many tools a plan is no likelier complete; the sets that the prior is fitted on have a third of that."""
 
 
 class Reading:
@@ -32,6 +34,7 @@ class Reading:
         self._windows = products[len(rows) : len(rows) + n_windows]
         self._clauses = products[len(rows) + n_windows :]
         self._n_words, self._shared = evidence.words, e
+        self._spent_by: dict[frozenset[int], tuple[NDArray[np.float32], NDArray[np.float32]]] = {}
         self._window, self._clause = self._windows.max(axis=0), self._clauses.max(axis=0)
         static = np.float32(weights.name) * e.name
         static += np.float32(weights.parameters) * e.parameters
@@ -57,6 +60,7 @@ class Reading:
         last = calls[-1] if calls else -1
         was_called, still_needed = prior.named.after(made)
         key_was_called, key_still_needed = prior.keyed.after(made)
+        spent_name, spent_coverage = self._spent(made)
         return {
             "name": e.name,
             "parameters": e.parameters,
@@ -74,6 +78,8 @@ class Reading:
             "key_was_called": key_was_called,
             "key_still_needed": key_still_needed,
             "key_gives": self._gives(prior.keyed),
+            "spent_name": spent_name,
+            "spent_coverage": spent_coverage,
         }
 
     def scores(self, calls: Sequence[int]) -> NDArray[np.float32]:
@@ -93,6 +99,9 @@ class Reading:
             ):
                 for taker, satisfied in pairs.served(made).items():
                     scores[taker] += np.float32(was_called - (still_needed if satisfied else 0.0))
+            spent_name, spent_coverage = self._spent(made)
+            scores += np.float32(weights.spent_name) * spent_name
+            scores += np.float32(weights.spent_coverage) * spent_coverage
             for call in made:
                 scores[call] -= np.float32(CALLED)
         scores[prior.end] = -np.inf
@@ -128,23 +137,39 @@ class Reading:
 
     def end_features(self, best: float, calls: Sequence[int]) -> dict[str, float]:
         """The evidence that the plan is complete, by the names of `EndWeights`."""
-        here = [call for call in calls if call >= 0]
-        windows, clauses, k = self._windows, self._clauses, len(calls)
-        window, clause = _covered(windows, self._best_windows, here), _covered(clauses, self._best_clauses, here)
+        prior, e, here = self._prior, self._shared, [call for call in calls if call >= 0]
+        windows, k, made = self._windows, len(calls), set(here)
+        window = _nearest(windows, here)
+        clause = _nearest(self._clauses, here)
+        spent_name, spent_coverage = self._spent(made)
         reached = max(int(windows[:, call].argmax()) for call in here) + 1 if here else 0
         return {
             "constant": 1.0,
-            "clauses_left": float(len(clauses) - k),
-            "calls": float(k),
             "words_by_call": log(self._n_words / k),
-            "windows_covered": sum(window) / len(window),
-            "clauses_covered": sum(clause) / len(clause),
-            "least_window": min(window),
-            "least_clause": min(clause),
+            "least_window": _least_covered(window, self._best_windows),
+            "least_clause": _least_covered(clause, self._best_clauses),
             "drop": self._first_best - best,
             "best": best,
             "windows_left": (len(windows) - reached) / len(windows),
+            "tools": log(min(prior.n, _MOST_TOOLS)),
+            "fresh_name": (e.name - spent_name).max().item(),
+            "fresh_coverage": (e.coverage - spent_coverage).max().item(),
+            "fresh_window": COSINE.item() * _furthest(window, self._best_windows),
+            "fresh_clause": COSINE.item() * _furthest(clause, self._best_clauses),
+            "unused": float(calls[-1] >= 0 and prior.named.unused(calls[-1], made)),
+            "key_unused": float(calls[-1] >= 0 and prior.keyed.unused(calls[-1], made)),
         }
+
+    def _spent(self, made: Collection[int]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """What the words of the tools `made` add to every tool's name and coverage; kept, since both a step's scores
+        and its end ask for it."""
+        key = frozenset(made)
+        found = self._spent_by.get(key)
+        if found is None:
+            called = np.zeros(self._prior.n, bool)
+            called[list(key)] = True
+            found = self._spent_by[key] = self._shared.hits.spent(called)
+        return found
 
     @cached_property
     def _due(self) -> NDArray[np.float32]:
@@ -228,9 +253,19 @@ class Reading:
         return float(sum(getattr(weights, name) * value for name, value in self.end_features(best, calls).items()))
 
 
-def _covered(cosines: NDArray[np.float32], best: Sequence[float], called: Sequence[int]) -> list[float]:
-    """How near the nearest called tool comes to the `best` of any tool, by row of cosines (rows, n): at most 1."""
+def _nearest(cosines: NDArray[np.float32], called: Sequence[int]) -> list[float]:
+    """The nearest called tool's cosine, at least 0, by row of cosines (rows, n)."""
     if not called:
-        return [0.0] * len(best)
-    nearest = cosines[:, called].max(axis=1).tolist()
-    return [min(1.0, found / most) for found, most in zip(nearest, best, strict=True)]
+        return [0.0] * len(cosines)
+    nearest: list[float] = np.maximum(cosines[:, called].max(axis=1), np.float32(0)).tolist()
+    return nearest
+
+
+def _least_covered(found: Sequence[float], best: Sequence[float]) -> float:
+    """How near to the `best` of any tool what was found comes, where it comes least near: at most 1."""
+    return min(1.0, min(one / most for one, most in zip(found, best, strict=True)))
+
+
+def _furthest(found: Sequence[float], best: Sequence[float]) -> float:
+    """How much further than what was found the `best` of any tool comes, at most; at least 0."""
+    return max(0.0, max(most - one for one, most in zip(found, best, strict=True)))

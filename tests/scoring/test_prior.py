@@ -17,7 +17,7 @@ from edgeret.inputs.tool_text import tool_text
 from edgeret.inputs.words import words
 from edgeret.runtime.evidence import evidence
 from edgeret.runtime.lexicon import Flow, Lexicon, Overlaps, tool_flow, tool_words
-from edgeret.scoring.prior import CALLED, EndWeights, Evidence, NothingWeights, Prior, PriorWeights, ToolWeights
+from edgeret.scoring.prior import CALLED, EndWeights, Evidence, Hits, NothingWeights, Prior, PriorWeights, ToolWeights
 from edgeret.scoring.reading import Reading
 from edgeret.types import SEGMENTS, Tool
 from edgeret_export.sources.priors import read_prior
@@ -47,8 +47,10 @@ def request(*clauses: int, name: tuple[float, ...] = (0, 0, 0), said: tuple[int,
     """A request with a clause, which is a window too, on the axis of each of these tools."""
     rows = np.zeros((1 + SEGMENTS, 3), np.float32)
     rows[:, clauses[0]] = 1
-    nothing = np.zeros(N, np.float32)
-    shared = Overlaps(np.array([*name, 0], np.float32), nothing, nothing, nothing, said)
+    nothing, names = np.zeros(N, np.float32), np.array([*name, 0], np.float32)
+    # Each tool's share of its name is one word, which no other tool has.
+    hits = Hits(np.arange(N), np.arange(N), names, nothing)
+    shared = Overlaps(names, nothing, nothing, nothing, said, hits)
     return Evidence(rows, AXES[list(clauses)], AXES[list(clauses)], shared, 4 * len(clauses))
 
 
@@ -118,6 +120,44 @@ def test_the_plan_is_complete_when_all_clauses_are_covered() -> None:
     assert np.exp(found.log_probabilities((0, 1))[END]) == pytest.approx(1 / (1 + np.exp(-6)), abs=1e-5)
 
 
+def test_words_that_a_called_tool_has_speak_for_others_no_more() -> None:
+    # "play the song on the speaker": two tools have "speaker" in their names, and one of them "song" too.
+    hits = Hits(
+        np.array([0, 1, 1]),
+        np.array([0, 0, 1]),
+        np.array([0.5, 0.5, 1.0], np.float32),
+        np.array([0.6, 0.4, 0.4], np.float32),
+    )
+    name, coverage = np.array([1.0, 1.0, 0, 0], np.float32), np.array([1.0, 0.4, 0, 0], np.float32)
+    nothing = np.zeros(N, np.float32)
+    shared = Overlaps(name, nothing, coverage, nothing, (), hits)
+    what = Evidence(np.zeros((1 + SEGMENTS, 3), np.float32), AXES[:1], AXES[:1], shared, 6)
+    found = reading(what, weights(name=1.0, coverage=1.0, spent_name=-1.0, spent_coverage=-0.5))
+    np.testing.assert_allclose(found.scores(())[:3], [2, 1.4, 0])
+    np.testing.assert_allclose(found.scores((0,))[1:3], [1.4 - 1 - 0.2, 0], rtol=1e-5)  # all of its words are explained
+    np.testing.assert_allclose(found.scores((1,))[0], 2 - 0.5 - 0.5 * 0.4, rtol=1e-5)  # "song" is not
+    end = found.end_features(0.0, (1,))
+    assert (end["fresh_name"], end["fresh_coverage"]) == pytest.approx((0.5, 0.6))
+    np.testing.assert_array_equal(found.scores((-1,))[:3], found.scores(())[:3])  # a foreign tool has no words
+    part = shared.among(np.array([1, 3]))
+    np.testing.assert_array_equal(part.hits.tool, [0])
+    np.testing.assert_array_equal(part.hits.spent(np.array([True, False]))[0], [1, 0])
+
+
+def test_what_no_called_tool_is_near_to_is_left() -> None:
+    found = reading(request(0, 1), SHIPPED)
+    one, both = found.end_features(0.0, (0,)), found.end_features(0.0, (0, 1))
+    assert (one["fresh_window"], one["fresh_clause"]) == (10, 10)
+    assert (both["fresh_window"], both["fresh_clause"]) == (0, 0)
+    assert one["tools"] == pytest.approx(np.log(N))
+
+
+def test_nobody_looks_something_up_for_its_own_sake_where_a_tool_takes_it() -> None:
+    found = reading(request(0, 1), SHIPPED, (2, 0, True), (1, 0, False))
+    told = [found.end_features(0.0, calls) for calls in ((0,), (0, 2), (2, 0), (1, 0), (0, -1))]
+    assert [(end["unused"], end["key_unused"]) for end in told] == [(1, 1), (0, 0), (0, 1), (1, 0), (0, 0)]
+
+
 def test_a_request_that_no_tool_fits_ends_at_once() -> None:
     found = reading(request(0), weights(nothing={"constant": 2.0})).log_probabilities(())
     np.testing.assert_allclose(np.exp(found), [*[(1 - 1 / (1 + np.exp(-2))) / 3] * 3, 1 / (1 + np.exp(-2))], rtol=1e-5)
@@ -127,14 +167,16 @@ def test_a_request_that_no_tool_fits_ends_at_once() -> None:
 def test_a_foreign_call_is_a_call_and_no_tool(calls: tuple[int, ...]) -> None:
     found = reading(request(0, 1), SHIPPED, (1, 0, True))
     told = found.end_features(0.0, calls)
-    assert (told["calls"], told["clauses_left"]) == (len(calls), 2 - len(calls))
+    assert told["words_by_call"] == pytest.approx(np.log(8 / len(calls)))
     assert np.exp(found.log_probabilities(calls)).sum() == pytest.approx(1, abs=1e-5)
     assert not found.features(calls)["related"].any() or calls[-1] >= 0
 
 
 def test_one_tool_is_enough() -> None:
     flow = Flow(np.empty(0, np.intp), np.empty(0, np.intp), np.empty(0, bool))
-    shared = Overlaps(*(np.zeros(2, np.float32) for _ in range(4)), ())
+    nothing = np.zeros(2, np.float32)
+    hits = Hits(np.empty(0, np.intp), np.empty(0, np.intp), nothing[:0], nothing[:0])
+    shared = Overlaps(nothing, nothing, nothing, nothing, (), hits)
     one = Evidence(np.eye(4, 3, dtype=np.float32), AXES[:1], AXES[:1], shared, 1)
     found = Reading(Prior(AXES[[0, 3]], 1, flow, SHIPPED), one)
     for calls in ((), (0,), (0, 0), (-1,)):

@@ -21,7 +21,7 @@ from edgeret_export.fitting.reliability import expected_calibration_error
 TOOL, COMPLETE, NOTHING = (tuple(f.name for f in fields(kind)) for kind in (ToolWeights, EndWeights, NothingWeights))
 PENALTY, SMOOTH = 1e-3, 0.01
 """Of the ranking's weights, per decision; and scikit-learn's C of both logistic regressions."""
-MAY_BE_NEGATIVE = ("still_needed", "key_still_needed")
+MAY_BE_NEGATIVE = ("still_needed", "key_still_needed", "spent_name", "spent_coverage")
 """Evidence against a tool; all other evidence speaks for it, and a negative weight would be an accident of the sets."""
 NOTHING_SHARE = 0.05
 """Of requests that no tool fits, among first decisions; how many there are in the sets says nothing about users."""
