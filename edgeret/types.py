@@ -13,6 +13,8 @@ END = "<end>"
 """Closes every plan. A candidate like any tool."""
 SEGMENTS = 3
 """Parts of a query that are pooled on their own beside the whole; requests tend to name their steps in order."""
+SPELLING_BUCKETS = 1024
+"""Numbers that say how a query is spelt."""
 
 Source = Literal["heads", "search", "planner"]
 

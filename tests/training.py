@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from edgeret.types import SEGMENTS
+from edgeret.types import SEGMENTS, SPELLING_BUCKETS
 from edgeret_export.fitting.decisions import Decisions
 from edgeret_export.fitting.training_set import PriorScores, Queries, TrainingSet
 
@@ -12,7 +12,8 @@ from edgeret_export.fitting.training_set import PriorScores, Queries, TrainingSe
 def queries_of(vectors: np.ndarray, n_tools: int = 0) -> Queries:
     """Queries without parts and descriptions: what is left is plain logistic regression."""
     n, dimension = vectors.shape
-    return Queries(vectors, np.zeros((n, SEGMENTS, dimension), np.float32), np.zeros((n_tools, dimension), np.float32))
+    shapes = (n, SEGMENTS, dimension), (n_tools, dimension), (n, SPELLING_BUCKETS)
+    return Queries(vectors, *(np.zeros(shape, np.float32) for shape in shapes))
 
 
 def training_of(decisions: Decisions, queries: Queries | np.ndarray, seed: int = 0) -> TrainingSet:

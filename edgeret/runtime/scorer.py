@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.errors import InputError
+from edgeret.inputs.spelling import spelling
 from edgeret.quoting import quoted, suggestion
 from edgeret.runtime.components import Components
 from edgeret.runtime.evidence import evidence
@@ -161,8 +162,8 @@ class Request:
             self.in_distribution = components.calibration.in_distribution(self.similarity)
         watch.lap("graph")
         if components.head is not None:
-            cosines = self._reading.cosines[: 1 + SEGMENTS, : scorer.end]
-            self._query_logits = components.head.query_logits(self.vector, cosines, self._reading.static)
+            cosines, static = self._reading.cosines[: 1 + SEGMENTS, : scorer.end], self._reading.static
+            self._query_logits = components.head.query_logits(self.vector, cosines, static, spelling(query))
         if components.memory is not None:
             self._neighbours = components.memory.near(self.vector)
         self._known: Known | None = None

@@ -20,7 +20,7 @@ from edgeret.bundle.layout import check_owner
 from edgeret.bundle.reader import Bundle
 from edgeret.errors import BundleError
 from edgeret.fields import get, get_number, get_strings
-from edgeret.types import SEGMENTS
+from edgeret.types import SEGMENTS, SPELLING_BUCKETS
 
 _FLOOR = np.float32(-60.0)
 """Below any log-probability that says something; what may not be chosen has none, and is left out later."""
@@ -33,6 +33,8 @@ class HeadArrays:
     `weights` (labels, dimension), `bias` (labels,), and rows to add, each (…, labels): `called[t]` once for every tool
     t in the history, `last[t]` for the latest, `count[min(n, len(count) - 1)]` for n calls. `segment_weights`
     (stages, segments) is U, its last row serving all later stages too; `description_weight` is w_d.
+
+    `spelling` (SPELLING_BUCKETS, labels) are the weights of how the query is spelt.
 
     `prior_weight` is what the prior's scores weigh in the logits: with `prior_steps` its log-probabilities at every
     step, else the part of its scores that the query alone gives. `popular` says how much more often than the prior
@@ -51,10 +53,13 @@ class HeadArrays:
     prior_steps: bool
     popular_names: tuple[str, ...]
     popular: NDArray[np.float32]
+    spelling: NDArray[np.float32]
 
 
 class FactoredHead:
-    """logits = W·E(q) + b + T·r_s + Σ rows of the history + w_p·prior. Immutable and thread-safe.
+    """logits = W·E(q) + Z·z(q) + b + T·r_s + Σ rows of the history + w_p·prior. Immutable and thread-safe.
+
+    z says how the query is spelt: what an encoder of whole words cannot know of slips and short forms.
 
     T are the vectors of the labels' tools, and r_s = w_d·E(q) + Σ_j U[s, j]·g_j mixes the query's vector with those of
     its parts g_j, by how many calls were made (s): the step at hand is mostly named where the request has got to.
@@ -84,15 +89,22 @@ class FactoredHead:
         return dict(zip(self.arrays.popular_names, self.arrays.popular.tolist(), strict=True))
 
     def query_logits(
-        self, vector: NDArray[np.float32], cosines: NDArray[np.float32], static: NDArray[np.float32]
+        self,
+        vector: NDArray[np.float32],
+        cosines: NDArray[np.float32],
+        static: NDArray[np.float32],
+        spelt: tuple[NDArray[np.intp], NDArray[np.float32]],
     ) -> NDArray[np.float32]:
         """The part that a task computes once, float32 (numbers of calls, labels); its last row serves all longer
         histories too.
 
         `cosines` are those of the query and its parts to the labels' tools (1 + SEGMENTS, labels - 1); `static` is what
-        the prior makes of the query, the labels first (at least labels,). `<end>`, the last label, has no description.
+        the prior makes of the query, the labels first (at least labels,); `spelt` are buckets and values, (k,) each.
+        `<end>`, the last label, has no description.
         """
         fixed = self.arrays.weights @ vector
+        buckets, values = spelt
+        fixed += values @ self.arrays.spelling[buckets]
         if not self.arrays.prior_steps:
             fixed += np.float32(self.arrays.prior_weight) * static[: len(fixed)]
         logits: NDArray[np.float32] = self._by_calls + fixed
@@ -176,5 +188,6 @@ def load_head(bundle: Bundle) -> FactoredHead:
         get(value, "prior_steps", bool, where),
         popular_names,
         get_array(value, "popular", "<f4", (len(popular_names),), where),
+        get_array(value, "spelling", "<f4", (SPELLING_BUCKETS, n), where),
     )
     return FactoredHead(arrays)

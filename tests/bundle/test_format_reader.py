@@ -95,7 +95,7 @@ class Reader(PriorReader):
         self._read_flow()
 
     def encode(self, query: str) -> None:
-        """Section 5: the query's vector q (d,), its segment means g (3, d), its tokens and their offsets."""
+        """Sections 5 and 8.1: the query's vector q (d,), its segment means g (3, d), its tokens and its spelling."""
         spec = self.info["encoder"]["spec"]
         first = self.tokenizer.encode(spec["query_prefix"] + query)
         vectors, tokens, offsets, sizes = [], [], [], []
@@ -119,6 +119,11 @@ class Reader(PriorReader):
             if end > before
         ]
         self._read_request(query, own)
+        read, self.spelt = f" {' '.join(query.lower().split())} ".encode(), np.zeros(1024)
+        for piece in (read[i : i + length] for length in (3, 4) for i in range(len(read) - length + 1)):
+            h = int.from_bytes(piece, "little") * 2654435761 % 2**32
+            self.spelt[h >> 22] += 1 if h >> 21 & 1 else -1
+        self.spelt /= np.sqrt((self.spelt**2).sum()) or 1
 
     def numbers(self, history: tuple[str, ...]) -> list[int]:
         """Label numbers of a history, -3 for unseen tools."""
@@ -160,7 +165,7 @@ class Reader(PriorReader):
         weights, bias, called, last, count, mix = (array(self.head[k]).astype(np.float64) for k in names)
         n, numbers = len(history), self.numbers(history)
         direction = self.head["description_weight"] * self.q + mix[min(n, len(mix) - 1)] @ self.g
-        logits = weights @ self.q + bias + count[min(n, len(count) - 1)]
+        logits = weights @ self.q + self.spelt @ array(self.head["spelling"]) + bias + count[min(n, len(count) - 1)]
         logits[:-1] += [self.vectors[name] @ direction for name in self.labels[:-1]]
         logits += called[sorted({t for t in numbers if t >= 0})].sum(axis=0)
         if numbers and numbers[-1] >= 0:

@@ -19,7 +19,7 @@ from edgeret.errors import InputError
 from edgeret.inputs.demonstrations import Demonstration, linear_extensions
 from edgeret.scoring.graph import GLOBAL, PADDING, UNUSED, GraphOptions, GraphTables, pack_graph
 from edgeret.scoring.head import FactoredHead, log_softmax
-from edgeret.types import END, SEGMENTS, Call
+from edgeret.types import END, SEGMENTS, SPELLING_BUCKETS, Call
 from edgeret_export.fitting import calibration as calibrate
 from edgeret_export.fitting import head as train_head
 from edgeret_export.fitting.calibration import (
@@ -133,8 +133,9 @@ def test_the_graph_has_the_same_bytes_twice() -> None:
 
 def query_logits(head: FactoredHead, queries: Queries, vector: np.ndarray, segments: np.ndarray) -> np.ndarray:
     """What a task computes once, as the runtime does."""
-    static = np.zeros(len(head.labels), np.float32)
-    return head.query_logits(vector, np.vstack((vector, segments)) @ queries.label_vectors.T, static)
+    static, plan = np.zeros(len(head.labels), np.float32), int(np.abs(queries.vectors - vector).sum(axis=1).argmin())
+    cosines = np.vstack((vector, segments)) @ queries.label_vectors.T
+    return head.query_logits(vector, cosines, static, queries.spelt(plan))
 
 
 def test_the_factored_head_separates_an_easy_problem() -> None:
@@ -183,7 +184,7 @@ def small_problem() -> tuple[Decisions, Queries]:
     """Four plans with descriptions, parts, a repeated tool and two orders of one of them."""
     rng = np.random.default_rng(3)
     table = number_decisions([plan(F, S, W), plan(S, F, links=()), plan(F, F), plan()], TOOLS)
-    shapes = (4, 3), (4, SEGMENTS, 3), (3, 3)
+    shapes = (4, 3), (4, SEGMENTS, 3), (3, 3), (4, SPELLING_BUCKETS)
     return table, Queries(*(rng.normal(size=shape).astype(np.float32) for shape in shapes))
 
 

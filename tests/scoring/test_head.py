@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from edgeret.encoders.base import segment_means
 from edgeret.scoring import products
 from edgeret.scoring.head import FactoredHead, HeadArrays, log_softmax
-from edgeret.types import SEGMENTS
+from edgeret.types import SEGMENTS, SPELLING_BUCKETS
 
 L, E = 5, 7
 rng = np.random.default_rng(0)
@@ -35,11 +35,13 @@ ARRAYS = HeadArrays(
     prior_steps=False,
     popular_names=(*"abcd", "<end>", "x", "y"),
     popular=normal(L + 2),
+    spelling=normal(SPELLING_BUCKETS, L),
 )
 HEAD, OVER_PRIOR = FactoredHead(ARRAYS), FactoredHead(replace(ARRAYS, prior_steps=True))
 VECTOR, PARTS, TOOLS = normal(E), normal(SEGMENTS, E), normal(L - 1, E)
 COSINES = np.vstack((VECTOR, PARTS)) @ TOOLS.T
 STATIC = normal(L + 2)
+SPELT = np.array([3, 700]), np.array([0.6, -0.8], np.float32)
 
 
 @settings(max_examples=50)
@@ -47,6 +49,7 @@ STATIC = normal(L + 2)
 def test_factored_head_is_one_linear_layer(history: list[int]) -> None:
     stage, count = min(len(history), 2), min(len(history), 3)
     expected = ARRAYS.weights @ VECTOR + ARRAYS.bias + ARRAYS.count[count] + 1.3 * STATIC[:L]
+    expected += 0.6 * ARRAYS.spelling[3] - 0.8 * ARRAYS.spelling[700]
     for label in range(L - 1):
         expected[label] += 0.7 * TOOLS[label] @ VECTOR
         expected[label] += sum(ARRAYS.segment_weights[stage, j] * (TOOLS[label] @ PARTS[j]) for j in range(SEGMENTS))
@@ -54,13 +57,13 @@ def test_factored_head_is_one_linear_layer(history: list[int]) -> None:
         expected += ARRAYS.called[tool]
     if history and history[-1] >= 0:
         expected += ARRAYS.last[history[-1]]
-    found = log_softmax(HEAD.logits(HEAD.query_logits(VECTOR, COSINES, STATIC), history))
+    found = log_softmax(HEAD.logits(HEAD.query_logits(VECTOR, COSINES, STATIC, SPELT), history))
     np.testing.assert_allclose(found, expected - np.log(np.exp(expected).sum()), rtol=1e-3, atol=1e-4)
 
 
 def test_logits_that_rest_on_the_prior_at_every_step_leave_its_static_part_out() -> None:
-    without = FactoredHead(replace(ARRAYS, prior_weight=0.0)).query_logits(VECTOR, COSINES, STATIC)
-    np.testing.assert_array_equal(OVER_PRIOR.query_logits(VECTOR, COSINES, STATIC), without)
+    without = FactoredHead(replace(ARRAYS, prior_weight=0.0)).query_logits(VECTOR, COSINES, STATIC, SPELT)
+    np.testing.assert_array_equal(OVER_PRIOR.query_logits(VECTOR, COSINES, STATIC, SPELT), without)
 
 
 def beside(n: int, prior: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -115,7 +118,7 @@ def test_products_are_the_same_in_pieces(monkeypatch: pytest.MonkeyPatch, tools:
 
 
 def test_a_step_leaves_the_cached_part_alone() -> None:
-    cached = HEAD.query_logits(VECTOR, COSINES, STATIC)
+    cached = HEAD.query_logits(VECTOR, COSINES, STATIC, SPELT)
     before = cached.copy()
     log_softmax(HEAD.logits(cached, [0, 1]))
     np.testing.assert_array_equal(cached, before)

@@ -20,7 +20,7 @@ from edgeret.scoring.graph import Graph, GraphOptions
 from edgeret.scoring.head import FactoredHead, HeadArrays
 from edgeret.scoring.index import Index, build_hnsw, hnsw_available, open_hnsw
 from edgeret.scoring.products import product
-from edgeret.types import END, SEGMENTS, Call, Tool
+from edgeret.types import END, SEGMENTS, SPELLING_BUCKETS, Call, Tool
 from edgeret_bench.metrics import quantiles
 from edgeret_export.fitting.counts import tabulate
 from edgeret_export.fitting.decisions import number_decisions
@@ -104,6 +104,7 @@ def synthetic_head(n_labels: int, dimension: int, seed: int) -> FactoredHead:
         prior_steps=False,
         popular_names=(),
         popular=np.empty(0, np.float32),
+        spelling=weights(SPELLING_BUCKETS, n_labels),
     )
     return FactoredHead(arrays)
 
@@ -196,18 +197,19 @@ def _head_cost(head: FactoredHead, queries: NDArray[np.float32], seed: int) -> d
     segments = synthetic(SEGMENTS, dimension, seed)
     parts = [np.vstack((query, segments)) for query in queries]
     cosines, static = product(parts[0], tools), np.zeros(n, np.float32)
-    logits = head.query_logits(queries[0], cosines, static)
+    spelt = np.arange(0, SPELLING_BUCKETS, 8), np.full(SPELLING_BUCKETS // 8, 0.1, np.float32)
+    logits = head.query_logits(queries[0], cosines, static, spelt)
     histories = np.random.default_rng(seed).integers(n - 1, size=(len(queries), 2)).tolist()
     return {
         "described_ms": _cost(lambda rows: product(rows, tools), parts),
-        "query_ms": _cost(lambda query: head.query_logits(query, cosines, static), queries),
+        "query_ms": _cost(lambda query: head.query_logits(query, cosines, static, spelt), queries),
         "step_ms": _cost(lambda history: head.logits(logits, history), histories),
     }
 
 
 def _head_mb(head: FactoredHead) -> float:
     arrays = head.arrays
-    stored = (arrays.weights, arrays.bias, arrays.called, arrays.last, arrays.count)
+    stored = (arrays.weights, arrays.bias, arrays.called, arrays.last, arrays.count, arrays.spelling)
     return float(sum(array.nbytes for array in stored)) / 1e6
 
 

@@ -206,7 +206,8 @@ def predict_head(head: FactoredHead, train: TrainingSet, held: TrainingSet) -> N
     logits = {}
     for plan in set(plans):
         cosines = queries.parts(plan) @ queries.label_vectors.T
-        logits[plan] = head.query_logits(queries.vectors[plan], cosines, held.prior.static[plan])
+        static, spelt = held.prior.static[plan], queries.spelt(plan)
+        logits[plan] = head.query_logits(queries.vectors[plan], cosines, static, spelt)
     found = np.stack([head.logits(logits[plan], h) for plan, h in zip(plans, decisions.histories, strict=True)])
     if held.prior.steps is None:
         return np.asarray(log_softmax(found, axis=1), np.float32)

@@ -13,7 +13,7 @@ from scipy.special import logsumexp
 from threadpoolctl import threadpool_limits
 
 from edgeret.scoring.head import FactoredHead, HeadArrays
-from edgeret.types import SEGMENTS
+from edgeret.types import SEGMENTS, SPELLING_BUCKETS
 from edgeret_export.fitting.decisions import Decisions
 from edgeret_export.fitting.options import HeadOptions
 from edgeret_export.fitting.training_set import TrainingSet
@@ -47,7 +47,8 @@ def fit_factored(training: TrainingSet, options: HeadOptions, max_iterations: in
     return FactoredHead(
         HeadArrays(
             labels=training.decisions.labels,
-            weights=np.ascontiguousarray(w.T),
+            weights=np.ascontiguousarray(w[:-SPELLING_BUCKETS].T),
+            spelling=w[-SPELLING_BUCKETS:].copy(),
             bias=b.copy(),
             called=scaled[:n_labels] + repeated * np.eye(n_labels, dtype=np.float32),
             last=scaled[n_labels : 2 * n_labels].copy(),
@@ -106,9 +107,14 @@ class _Problem:
 
     def __init__(self, training: TrainingSet, options: HeadOptions) -> None:
         decisions, queries, smoothing = training.decisions, training.queries, options.label_smoothing
-        n, self.n_labels, self.dimension = len(decisions), len(decisions.labels), queries.vectors.shape[1]
+        n, self.n_labels, self.dimension = (
+            len(decisions),
+            len(decisions.labels),
+            queries.vectors.shape[1] + SPELLING_BUCKETS,
+        )
         used, self.plan = np.unique(decisions.plan, return_inverse=True)
-        self.x, self.whole = queries.vectors[used], queries.cosines()[used]
+        self.x = np.hstack((queries.vectors, queries.spelling))[used]
+        self.whole = queries.cosines()[used]
         self.parts = queries.segment_cosines()[:, used]
         stage = np.array([min(len(h), STAGES - 1) for h in decisions.histories])
         self.staged = [np.flatnonzero(stage == s) for s in range(STAGES)]

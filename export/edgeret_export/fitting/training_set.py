@@ -10,11 +10,12 @@ from numpy.typing import NDArray
 
 from edgeret.encoders.base import EncodedQuery
 from edgeret.inputs.demonstrations import Demonstration
+from edgeret.inputs.spelling import spelling
 from edgeret.runtime.evidence import evidence
 from edgeret.runtime.lexicon import Lexicon, tool_flow, tool_words
 from edgeret.scoring.prior import Prior, PriorWeights
 from edgeret.scoring.reading import Reading
-from edgeret.types import SEGMENTS, Tool
+from edgeret.types import SEGMENTS, SPELLING_BUCKETS, Tool
 from edgeret_export.fitting.decisions import Decisions, number_decisions
 
 FOLDS = 5
@@ -28,15 +29,22 @@ MOST_SCORES = 100_000_000
 @dataclass(frozen=True, slots=True)
 class Queries:
     """What the head sees of all plans' queries: unit vectors (plans, dimension), the unit vectors of their parts
-    (plans, SEGMENTS, dimension), and the vectors of the labels' tools (labels - 1, dimension)."""
+    (plans, SEGMENTS, dimension), the vectors of the labels' tools (labels - 1, dimension), and how the queries are
+    spelt (plans, SPELLING_BUCKETS)."""
 
     vectors: NDArray[np.float32]
     segments: NDArray[np.float32]
     label_vectors: NDArray[np.float32]
+    spelling: NDArray[np.float32]
 
     def parts(self, plan: int) -> NDArray[np.float32]:
         """Unit vectors of one plan's query and its parts, as the runtime has them (1 + SEGMENTS, dimension)."""
         return np.vstack((self.vectors[plan], self.segments[plan]))
+
+    def spelt(self, plan: int) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
+        """How one plan's query is spelt, as the runtime has it."""
+        buckets = np.flatnonzero(self.spelling[plan])
+        return buckets, self.spelling[plan, buckets]
 
     def cosines(self) -> NDArray[np.float32]:
         """Cosines of every query to the labels' tools, 0 for `<end>`, float32 (plans, labels)."""
@@ -119,10 +127,13 @@ def training_set(
     labels = np.array([position[name] for name in decisions.labels[:-1]], np.intp)
     rows = np.zeros((len(demonstrations), 1 + SEGMENTS, tool_vectors.shape[1]), np.float32)
     scored = _PriorScoring(decisions, len(demonstrations), few, tools, tool_vectors, weights)
+    spelt = np.zeros((len(demonstrations), SPELLING_BUCKETS), np.float32)
     for plan, (demonstration, found) in enumerate(zip(demonstrations, encoded, strict=True)):
         rows[plan] = found.rows
+        buckets, values = spelling(demonstration.query)
+        spelt[plan, buckets] = values
         scored.add(plan, demonstration.query, found)
-    queries = Queries(rows[:, 0], rows[:, 1:], tool_vectors[labels])
+    queries = Queries(rows[:, 0], rows[:, 1:], tool_vectors[labels], spelt)
     folds = assign_folds([d.query for d in demonstrations], seed)
     return TrainingSet(tuple(demonstrations), tuple(tools), decisions, queries, scored.scores(), folds, seed)
 
