@@ -197,8 +197,8 @@ class Request:
         if learned.count:
             watch.lap("fuse")
             calls = [call.tool for call in history.calls]
-            base = self._steps[tuple(calls)] = log_softmax(logs)
-            logs, self._known = learned.predict(base, self.vector, self._position, calls, self._known)
+            self._steps[tuple(calls)] = logs
+            logs, self._known = learned.predict(logs, self.vector, self._position, calls, self._known)
             points = learned.calibrated(points)
             watch.lap("learned")
         calibrated = self._calibrated(logs, history, points)
@@ -211,7 +211,7 @@ class Request:
         rows, history = [], History()
         for i, name in enumerate((*calls, None)):
             known = self._steps.get(tuple(calls[:i]))
-            rows.append(log_softmax(self.scores(history, Stopwatch())) if known is None else known)
+            rows.append(log_softmax(self.scores(history, Stopwatch()) if known is None else known))
             if name is not None:
                 if name not in self._position:
                     raise InputError(f"unknown tool {quoted(name)} in a plan to learn; add it with: edgeret tools add")

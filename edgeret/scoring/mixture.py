@@ -45,11 +45,13 @@ class Mixture:
         self.squares = np.full(len(weights), 1.0, np.float32)
 
     def combine(self, experts: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Normalised log-probabilities (n,) of experts' log-probabilities (experts, n)."""
-        return normalise(self.weights @ experts)
+        """Log-probabilities (n,) of experts' log-probabilities (experts, n), all of them up to a constant."""
+        mixed: NDArray[np.float32] = self.weights.dot(experts)
+        return mixed
 
     def learn(self, experts: NDArray[np.float32], mixed: NDArray[np.float32], target: int) -> None:
-        """One step of gradient ascent on the log-probability of `target`; `mixed` is what `combine` gave."""
+        """One step of gradient ascent on the log-probability of `target`; `mixed` is what `combine` gave,
+        normalised."""
         known = experts - experts[-1] if self.anchored else experts
         gradient = known[:, target] - known @ np.exp(mixed)
         gradient.clip(-MAX_GRADIENT, MAX_GRADIENT, out=gradient)
