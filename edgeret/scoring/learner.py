@@ -101,7 +101,7 @@ class Learner:
         self.guard = Guard()
         self.learned = 0
         self._prior = PRIOR_OVER_A_HEAD if self.demonstrations else PRIOR_FROM_NOTHING
-        self._latest: tuple[NDArray[np.float32], Neighbours] | None = None
+        self._latest: tuple[NDArray[np.float32], Neighbours, NDArray[np.float32]] | None = None
 
     @property
     def status(self) -> str:
@@ -156,7 +156,7 @@ class Learner:
                 f"{len(positions)}; map the names again after one was added, and after forgetting all"
             )
         vector = _stored(vector)
-        near = self._near(vector)
+        near, scores = self._near(vector)
         at = np.where(positions < 0, candidates, positions)
         row_labels = self.increments.labels[: self.increments.rows]
         row_of, voted = self.increments.row_of, near.bag_rows
@@ -166,15 +166,15 @@ class Learner:
         others = ones.copy()
         others[new] = 0
         room = np.zeros((5, candidates + 1), np.float32)
-        scores = self.increments.query_scores(vector)
         return Query(near, scores, at[row_labels], at[near.labels][near.targets], new, others, ones, room)
 
-    def _near(self, vector: NDArray[np.float32]) -> Neighbours:
-        """The latest neighbours are kept, so that learning a plan that was just predicted looks nothing up again."""
+    def _near(self, vector: NDArray[np.float32]) -> tuple[Neighbours, NDArray[np.float32]]:
+        """A query's neighbours and its increments' scores. The latest are kept, so that learning a plan that was just
+        predicted looks nothing up again."""
         latest = self._latest
         if latest is None or not np.array_equal(latest[0], vector):
-            latest = self._latest = (vector, self.memory.near(vector))
-        return latest[1]
+            latest = self._latest = (vector, self.memory.near(vector), self.increments.query_scores(vector))
+        return latest[1:]
 
     def predict(self, base: NDArray[np.float32], query: Query, history: Sequence[int]) -> NDArray[np.float32]:
         """The next call's log-probabilities (n,), from the base's (n,), which may hold -inf, and the labels of the
@@ -255,7 +255,7 @@ class Learner:
         already. What was stored with full weight teaches nothing more. All that is learned comes from the lessons,
         their order and the number of names: learned again, they give the same, bit for bit. Nothing is checked here.
         """
-        near, calls = self._near(lesson.vector), lesson.targets[:-1]
+        near, calls = self._near(lesson.vector)[0], lesson.targets[:-1]
         known = self.memory.same_plan(near, calls)
         teaches = known is None or self.memory.weights.item(known) < MAX_WEIGHT
         if known is None:
@@ -274,12 +274,13 @@ class Learner:
         gain = 0.0
         for k, target in enumerate(lesson.targets):
             experts, probabilities = self._experts(base_log_p[k], query, lesson.targets[:k])
-            mixed = self.mixture.combine(experts)
+            mixed = normalise(self.mixture.combine(experts))
             # A newcomer says nothing about the mixture, in which it has no part.
             if target not in self._newcomers:
-                self.mixture.learn(experts, normalise(mixed), target)
-            found = normalise(self._with_newcomers(mixed, probabilities, query))
-            gain += found.item(target) - base_log_p.item(k, target)
+                self.mixture.learn(experts, mixed, target)
+            if len(query.newcomers_at):
+                mixed = normalise(self._with_newcomers(mixed, probabilities, query))
+            gain += mixed.item(target) - base_log_p.item(k, target)
         self.guard.judge(gain)
 
     def _teach(self, lesson: Lesson) -> None:
@@ -325,7 +326,7 @@ class Learner:
             lesson = replace(_lesson(memory, row), weight=1.0)
             self.memory.clock = int(memory.times[row]) - 1  # plans are as old to it as they were
             self._judge(lesson)
-            self.memory.copy(memory, row, self._near(lesson.vector))
+            self.memory.copy(memory, row, self._near(lesson.vector)[0])
             self._latest = None
             self._teach(lesson)
         self.memory.clock = memory.clock
