@@ -47,6 +47,7 @@ SHORT = 6
 """Histories of fewer calls have their own exponents, which are computed once a query."""
 _SHARE = np.array(1.5, np.float32)  # an array, since numpy takes it sooner than a number
 _ONES = np.ones(MAX_CALLS + 1, np.float32)
+_COUNTED = [np.array(number, np.float32) for number in range(SHORT)]
 _NUMBERS = np.arange(SHORT, dtype=np.float32)[:, None]
 
 
@@ -228,7 +229,7 @@ class Memory:
             rows = [near.bag_rows[label] for label in bag if label in near.bag_rows]
             shared = _ONES[: len(rows)].dot(near.bags.take(rows, 0))
             similar = near.bag_sizes - shared
-            similar += np.float32(len(bag))
+            similar += _COUNTED[len(bag)] if len(bag) < SHORT else np.float32(len(bag))
             np.divide(shared, similar, out=similar)
             similar += same_last
         else:

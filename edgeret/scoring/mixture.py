@@ -52,12 +52,12 @@ class Mixture:
     def learn(self, experts: NDArray[np.float32], mixed: NDArray[np.float32], target: int) -> None:
         """One step of gradient ascent on the log-probability of `target`; `mixed` is what `combine` gave,
         normalised."""
-        known = experts - experts[-1] if self.anchored else experts
-        expected = known.dot(np.exp(mixed))
+        surprises = (experts[:, target] - experts.dot(np.exp(mixed))).tolist()
         weights, squares = self.weights.tolist(), self.squares.tolist()
+        last = surprises[-1] if self.anchored else 0.0
         # Three numbers each, for which numpy takes four times as long.
-        for i, (right, mean) in enumerate(zip(known[:, target].tolist(), expected.tolist(), strict=True)):
-            gradient = min(MAX_GRADIENT, max(-MAX_GRADIENT, right - mean))
+        for i, surprise in enumerate(surprises):
+            gradient = min(MAX_GRADIENT, max(-MAX_GRADIENT, surprise - last))
             squares[i] = min(squares[i] + gradient * gradient, MAX_SQUARES)
             weights[i] = min(MAX_WEIGHT, max(0.0, weights[i] + RATE * gradient / sqrt(squares[i])))
         if self.anchored:
