@@ -180,7 +180,7 @@ class Memory:
         plan, k = np.nonzero(np.arange(width) <= lengths[:, None])
         ages = (self.times[rows] - self.clock) * (log(2) / HALF_LIFE)
         exponents = ((cosines - 1) / WIDTH + np.log(self.weights[rows]) + ages - 3.0).astype(np.float32)
-        labels, targets = np.unique(calls[plan, k + 1], return_inverse=True)
+        labels, targets = _distinct(calls[plan, k + 1])
         bag_rows = {label: row for row, label in enumerate(labels.tolist())}
         # A step's bag holds the calls before it: every pair of steps i < k of one plan.
         bags = np.zeros((len(labels), len(plan)), np.float32)
@@ -201,7 +201,7 @@ class Memory:
             bags=bags,
             bag_rows=bag_rows,
             targets=targets,
-            labels=labels.astype(np.int64),
+            labels=labels,
         )
 
     @staticmethod
@@ -289,6 +289,15 @@ class Memory:
             column[self.plans] = 0
         self.offsets[row] = self.offsets[-1]
         self.offsets.pop()
+
+
+def _distinct(labels: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The distinct ones of labels, ascending, and which of them each one is; labels are few, so nothing is sorted."""
+    place = np.zeros(labels.max(initial=0) + 1, np.int64)
+    place[labels] = 1
+    found = place.nonzero()[0]
+    place[found] = np.arange(len(found))
+    return found, place[labels]
 
 
 _COLUMNS = ("vectors", "calls", "lengths", "ids", "times", "weights", "shown", "redundant")
