@@ -78,12 +78,13 @@ class Lexicon:
         self._number = {word: i for i, word in enumerate(counted)}
         # What only parameters say is as rare as a word can be.
         self._rarity = np.array([math.log1p(n / max(1, count)) for count in counted.values()], np.float32)
-        self._tables = {field: _Postings(self._number, [getattr(t, field) for t in tools]) for field in FIELDS}
-        totals = {field: table.total(self._rarity, n) for field, table in self._tables.items()}
-        self._per_name = _inverse(totals["name"])
-        self._per_parameters = _inverse(totals["parameters"])
+        # The fields one behind the other, so that one look finds what a word is in.
+        self._postings = _Postings(self._number, [getattr(tool, field) for field in FIELDS for tool in tools])
+        name, text, parameters = self._postings.total(self._rarity, len(FIELDS) * n).reshape(len(FIELDS), n)
+        self._per_name = _inverse(name)
+        self._per_parameters = _inverse(parameters)
         # Long descriptions share words with everything; the root keeps them from winning by length.
-        self._per_text = np.float32(0.25) * np.sqrt(_inverse(totals["text"]))
+        self._per_text = np.float32(0.25) * np.sqrt(_inverse(text))
         self._named: dict[frozenset[str], list[int]] = {}
         for position, tool in enumerate(tools):
             self._named.setdefault(tool.name, []).append(position)
@@ -93,7 +94,7 @@ class Lexicon:
         distinct = frozenset(said)
         known = [number for word in distinct if (number := self._number.get(word)) is not None]
         rarity = self._rarity[known]
-        name, text, parameters = (self._tables[field].sum(known, rarity, self._n) for field in FIELDS)
+        name, text, parameters = self._postings.sum(known, rarity, len(FIELDS) * self._n).reshape(len(FIELDS), self._n)
         total = np.float32(max(1e-6, rarity.sum().item()))
         return Overlaps(
             name * self._per_name,
@@ -105,26 +106,26 @@ class Lexicon:
 
 
 class _Postings:
-    """For every word the tools that have it, one after the other."""
+    """For every word the places that have it, one after the other."""
 
     def __init__(self, number: Mapping[str, int], fields: Sequence[Iterable[str]]) -> None:
         numbers = [np.array([number[word] for word in field], np.intp) for field in fields]
-        tools = np.repeat(np.arange(len(fields)), [len(found) for found in numbers])
+        places = np.repeat(np.arange(len(fields)), [len(found) for found in numbers])
         every = np.concatenate(numbers) if numbers else np.empty(0, np.intp)
-        self._tools = tools[np.argsort(every, kind="stable")]
+        self._places = places[np.argsort(every, kind="stable")]
         self._starts = np.concatenate(([0], np.cumsum(np.bincount(every, minlength=len(number))))).tolist()
 
     def sum(self, known: Sequence[int], rarity: NDArray[np.float32], n: int) -> NDArray[np.float32]:
-        """The rarities of these words, added up by tool, float32 (n,)."""
-        parts = [self._tools[self._starts[word] : self._starts[word + 1]] for word in known]
+        """The rarities of these words, added up by place, float32 (n,)."""
+        parts = [self._places[self._starts[word] : self._starts[word + 1]] for word in known]
         if not parts:
             return np.zeros(n, np.float32)
         weights = np.repeat(rarity, [len(part) for part in parts])
         return np.bincount(np.concatenate(parts), weights, n).astype(np.float32)
 
     def total(self, rarity: NDArray[np.float32], n: int) -> NDArray[np.float32]:
-        """The rarities of all words, added up by tool, float32 (n,)."""
-        return np.bincount(self._tools, np.repeat(rarity, np.diff(self._starts)), n).astype(np.float32)
+        """The rarities of all words, added up by place, float32 (n,)."""
+        return np.bincount(self._places, np.repeat(rarity, np.diff(self._starts)), n).astype(np.float32)
 
 
 def tool_flow(tools: Sequence[ToolWords], names: Sequence[str]) -> Flow:
