@@ -37,13 +37,13 @@ PROBABLE = float(np.log(0.02))
 """A candidate that the base takes to be as probable as this gets a row of increments, called or not."""
 REPLAYED = 16
 """Stored plans that are learned again with every new one. After 2,527 plans, top-1 of new ones was 0.772 with none,
-0.781 with 4, 0.787 with 16, which cost 0.9, 1.1 and 1.8 ms a plan, its prediction included."""
+0.781 with 4, 0.787 with 16, which cost 0.6, 0.7 and 1.0 ms a plan, its neighbours looked up."""
 SURE = 1000
 """Demonstrated steps from which on a base is as sure of tools that it does not know as of all others."""
 SEVERAL = 4
 """Stored plans from which on some are learned again."""
-LEAST = np.array(1e-30, np.float32)
-"""What is less is taken to be as much, where a logarithm or a quotient is made of it."""
+LEAST = 1e-30
+"""Keeps a logarithm and a quotient finite."""
 _HALF, _LOWEST = np.array(0.5, np.float32), np.array(LEAST_LOG, np.float32)  # numpy takes arrays soonest
 MULTIPLIER = 0x9E3779B97F4A7C15
 """2^64 divided by the golden ratio: multiples of it, modulo 2^64, are spread evenly."""
@@ -197,7 +197,7 @@ class Learner:
         given = (_HALF / probabilities.dot(query.ones)).dot(probabilities.take(at, 1))
         top = log_p.item(log_p.argmax())
         rest = np.exp(log_p - np.float32(top)).dot(query.others).item()
-        log_p += log((1.0 - min(sum(given.tolist()), MOST_SHARE)) / max(rest, 1e-30)) - top
+        log_p += log((1.0 - min(sum(given.tolist()), MOST_SHARE)) / max(rest, LEAST)) - top
         given += LEAST
         log_p[at] = np.log(given, out=given)
         return log_p
@@ -316,7 +316,7 @@ class Learner:
 
         All that was learned is then a function of the plans that are left, of when they were learned and how often they
         were shown: nothing of the others remains but the names of what they called. Plans that the memory's bound
-        removed are gone already, and what they taught is forgotten here too. Costs 1.4 ms for every plan that is left.
+        removed are gone already, and what they taught is forgotten here too. Costs 1 ms for every plan that is left.
         """
         removed = sum(self.memory.remove(plan_id) for plan_id in set(plan_ids))
         memory = self.memory
