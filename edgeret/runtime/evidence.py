@@ -24,7 +24,8 @@ def evidence(query: str, encoded: EncodedQuery, lexicon: Lexicon) -> Evidence:
     """The evidence that a query and its one encoding hold for every tool of the lexicon."""
     tokens, count = encoded.tokens, len(encoded.tokens)
     totals = np.zeros((count + 1, encoded.rows.shape[1]), np.float32)
-    np.cumsum(tokens, axis=0, out=totals[1:])
+    for before, token, after in zip(totals, tokens, totals[1:], strict=False):
+        np.add(before, token, out=after)  # np.cumsum goes down one column after the other, in twice the time
     starts = _window_starts(count)
     begins, ends = _clause_tokens(query, encoded.spans)
     # Windows and clauses in one go; a request of a word or two is made of small arrays.

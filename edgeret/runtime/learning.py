@@ -23,7 +23,7 @@ from edgeret.inputs.demonstrations import Demonstration
 from edgeret.inputs.query import check_query
 from edgeret.scoring.calibration import Map
 from edgeret.scoring.increments import Lesson
-from edgeret.scoring.learned_state import pack_learner, restore_learner
+from edgeret.scoring.learned_state import pack_learner, packed_bytes, restore_learner
 from edgeret.scoring.learner import STRANGER, Learner, Query
 from edgeret.scoring.memory import END
 from edgeret.scoring.offsets import KEPT, LEAST_LOG, Offsets
@@ -93,6 +93,8 @@ class Learned:
         self._named = len(self._learner.names)  # so many of the names stand in the overlay
         self._digest = b""
         self._others: list[Any] = []
+        self._map: tuple[int, Map, Map] = (0, (), ())
+        self._mapped: tuple[list[str], Mapping[str, int], NDArray[np.int64]] | None = None
         self._lock = threading.RLock()
 
     @property
@@ -107,8 +109,7 @@ class Learned:
         """Bytes of the numbers that were learned, as they would be written; the words of queries, where they are kept,
         come on top."""
         with self._lock:
-            state = pack_learner(self._learner) if self._plans else {}
-            return sum(value.nbytes for value in state.values() if isinstance(value, np.ndarray))
+            return packed_bytes(self._learner) if self._plans else 0
 
     @property
     def status(self) -> str:
@@ -124,8 +125,12 @@ class Learned:
     def calibrated(self, points: Map) -> Map:
         """The map of a confidence after so much was learned, from the bundle's: what was learned weighs its own
         probabilities by how often it was right, so the bundle's map counts less with every plan."""
-        share = TRUSTED / (TRUSTED + self.count)
-        return [(x, share * y + (1 - share) * x) for x, y in points]
+        count, (known, given, mapped) = self.count, self._map
+        if known != count or given is not points:
+            share = TRUSTED / (TRUSTED + count)
+            mapped = [(x, share * y + (1 - share) * x) for x, y in points]
+            self._map = (count, points, mapped)  # in one go, for threads
+        return mapped
 
     def report(self, learned: int = 0) -> LearnReport:
         """What there is, after so many plans were learned."""
@@ -148,12 +153,13 @@ class Learned:
         history: Sequence[str],
         known: Known | None,
     ) -> tuple[NDArray[np.float32], Known]:
-        """Log-probabilities (n,) of what is decided between, from the bundle's own (n,) and what was learned; and what
-        is worth keeping for the request's next step. `position` says where names stand."""
+        """Log-probabilities (n,) of what is decided between, from the bundle's own (n,) and what was learned, all of
+        them up to a constant; and what is worth keeping for the request's next step. `position` says where names
+        stand."""
         with self._lock:
             learner = self._learner
             if known is None or known.learner is not learner or known.learned != learner.learned:
-                known = Known(learner, learner.learned, learner.query(vector, _positions(learner, position)))
+                known = Known(learner, learner.learned, learner.query(vector, self._positions(position), len(base)))
             numbers = [learner.known(name) for name in history]
             return learner.predict(base, known.query, numbers), known
 
@@ -172,10 +178,11 @@ class Learned:
         with self._lock:
             overlay = self._writable()
             learner = self._learner
-            for name in position:
-                learner.label(name)
+            if np.count_nonzero(self._positions(position) >= 0) < len(position):
+                for name in position:
+                    learner.label(name)
             numbers = [learner.known(name) for name in calls]
-            lesson = learner.lesson(vector, numbers, base, _positions(learner, position))
+            lesson = learner.lesson(vector, numbers, base, self._positions(position))
             told = LearnedPlan(learner.memory.next_id, query, tuple(calls), origin, round(time.time(), 3))
             if overlay is not None:
                 self._append(overlay, PLAN, _record(told, lesson, learner.names[self._named :]))
@@ -252,6 +259,15 @@ class Learned:
                 self._overlay.close()
                 self._overlay = None
 
+    def _positions(self, position: Mapping[str, int]) -> NDArray[np.int64]:
+        """Where each of the learner's names stands (names,), -1 for nowhere. Requests that decide between all tools
+        share one mapping, so the latest answer is kept."""
+        names, known = self._learner.names, self._mapped
+        if known is None or known[0] is not names or len(known[2]) != len(names) or known[1] is not position:
+            found = np.array([position.get(name, -1) for name in names], np.int64)
+            known = self._mapped = (names, position, found)
+        return known[2]
+
     def _take(self, told: LearnedPlan, lesson: Lesson) -> None:
         number = self._learner.learn_lesson(lesson)
         self._plans[number] = replace(told, id=number)
@@ -308,10 +324,6 @@ def senseless(error: Exception, where: str) -> OverlayError:
 
 def _others(records: Sequence[Record]) -> list[Any]:
     return [(record.kind, record.value) for record in records if record.kind not in _OURS]
-
-
-def _positions(learner: Learner, position: Mapping[str, int]) -> NDArray[np.int64]:
-    return np.array([position.get(name, -1) for name in learner.names], np.int64)
 
 
 def _record(told: LearnedPlan, lesson: Lesson, new_names: Sequence[str]) -> dict[str, Any]:

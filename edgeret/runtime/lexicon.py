@@ -78,15 +78,9 @@ class Lexicon:
         self._number = {word: i for i, word in enumerate(counted)}
         # What only parameters say is as rare as a word can be.
         self._rarity = np.array([math.log1p(n / max(1, count)) for count in counted.values()], np.float32)
-        # For every word the tools that have it, one after the other, and in which fields: bool (fields, postings).
-        said = [(self._number[word], i, word) for i, tool in enumerate(tools) for word in tool.text | tool.parameters]
-        said.sort(key=lambda posting: posting[:2])
-        self._tools = np.array([i for _, i, _ in said], np.intp)
-        self._fields = np.array([[word in getattr(tools[i], field) for _, i, word in said] for field in FIELDS], bool)
-        postings = np.bincount([number for number, _, _ in said], minlength=len(counted))
-        self._starts = np.concatenate(([0], np.cumsum(postings))).tolist()
-        rarities = np.repeat(self._rarity, postings)
-        name, text, parameters = (np.bincount(self._tools, rarities * has, n) for has in self._fields)
+        # The fields one behind the other, so that one look finds what a word is in.
+        self._postings = _Postings(self._number, [getattr(tool, field) for field in FIELDS for tool in tools])
+        name, text, parameters = self._postings.total(self._rarity, len(FIELDS) * n).reshape(len(FIELDS), n)
         self._per_name = _inverse(name)
         self._per_parameters = _inverse(parameters)
         # Long descriptions share words with everything; the root keeps them from winning by length.
@@ -99,28 +93,41 @@ class Lexicon:
         """What the words of a request, as `words` gives them, share with every tool."""
         distinct = frozenset(said)
         known = [number for word in distinct if (number := self._number.get(word)) is not None]
+        word, place = self._postings.hits(known)
         rarity, n = self._rarity[known], self._n
-        places = [slice(self._starts[word], self._starts[word + 1]) for word in known]
-        word = np.repeat(np.arange(len(known)), [place.stop - place.start for place in places])
-        if known:
-            tool = np.concatenate([self._tools[place] for place in places])
-            has = np.concatenate([self._fields[:, place] for place in places], axis=1)
-        else:
-            tool, has = np.empty(0, np.intp), np.empty((len(FIELDS), 0), bool)
-        in_name, in_text, in_parameters = has * rarity[word]
-        in_name *= self._per_name[tool]
-        text = np.bincount(tool, in_text, n).astype(np.float32)
+        weight = rarity[word]
+        name, text, parameters = np.bincount(place, weight, len(FIELDS) * n).astype(np.float32).reshape(len(FIELDS), n)
         total = np.float32(max(1e-6, rarity.sum().item()))
-        coverage = text / total
-        in_text /= total
         return Overlaps(
-            np.bincount(tool, in_name, n).astype(np.float32),
-            np.bincount(tool, in_parameters, n).astype(np.float32) * self._per_parameters,
-            coverage,
+            name * self._per_name,
+            parameters * self._per_parameters,
+            text / total,
             text * self._per_text,
             tuple(self._named.get(distinct, ())) if distinct else (),
-            Hits(word, tool, in_name, in_text),
+            Hits(word, place, weight, self._per_name, total),
         )
+
+
+class _Postings:
+    """For every word the places that have it, one after the other."""
+
+    def __init__(self, number: Mapping[str, int], fields: Sequence[Iterable[str]]) -> None:
+        numbers = [np.array([number[word] for word in field], np.intp) for field in fields]
+        places = np.repeat(np.arange(len(fields)), [len(found) for found in numbers])
+        every = np.concatenate(numbers) if numbers else np.empty(0, np.intp)
+        self._places = places[np.argsort(every, kind="stable")]
+        self._starts = np.concatenate(([0], np.cumsum(np.bincount(every, minlength=len(number))))).tolist()
+
+    def hits(self, known: Sequence[int]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Where these words are: which of them, numbered from 0, and the place, (hits,) each."""
+        parts = [self._places[self._starts[word] : self._starts[word + 1]] for word in known]
+        if not parts:
+            return np.empty(0, np.intp), np.empty(0, np.intp)
+        return np.arange(len(parts)).repeat([len(part) for part in parts]), np.concatenate(parts)
+
+    def total(self, rarity: NDArray[np.float32], n: int) -> NDArray[np.float32]:
+        """The rarities of all words, added up by place, float32 (n,)."""
+        return np.bincount(self._places, np.repeat(rarity, np.diff(self._starts)), n).astype(np.float32)
 
 
 def tool_flow(tools: Sequence[ToolWords], names: Sequence[str]) -> Flow:
@@ -153,9 +160,8 @@ def _few(pairs: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     return sorted(found)
 
 
-def _inverse(totals: NDArray[Any]) -> NDArray[np.float32]:
-    inverse: NDArray[np.float32] = np.reciprocal(np.maximum(totals, 1e-6)).astype(np.float32)
-    return inverse
+def _inverse(totals: NDArray[np.float32]) -> NDArray[np.float32]:
+    return np.reciprocal(np.maximum(totals, np.float32(1e-6)), dtype=np.float32)
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:

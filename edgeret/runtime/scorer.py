@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from functools import cached_property
+from math import log
 
 import numpy as np
 from numpy.typing import NDArray
@@ -197,9 +198,9 @@ class Request:
         learned = self._scorer.learned
         if learned.count:
             watch.lap("fuse")
-            calls = [call.tool for call in history.calls]
-            base = self._steps[tuple(calls)] = log_softmax(logs)
-            logs, self._known = learned.predict(base, self.vector, self._position, calls, self._known)
+            calls = tuple([call.tool for call in history.calls])
+            self._steps[calls] = logs
+            logs, self._known = learned.predict(logs, self.vector, self._position, calls, self._known)
             points = learned.calibrated(points)
             watch.lap("learned")
         calibrated = self._calibrated(logs, history, points)
@@ -212,7 +213,7 @@ class Request:
         rows, history = [], History()
         for i, name in enumerate((*calls, None)):
             known = self._steps.get(tuple(calls[:i]))
-            rows.append(log_softmax(self.scores(history, Stopwatch())) if known is None else known)
+            rows.append(log_softmax(self.scores(history, Stopwatch()) if known is None else known))
             if name is not None:
                 if name not in self._position:
                     raise InputError(f"unknown tool {quoted(name)} in a plan to learn; add it with: edgeret tools add")
@@ -259,7 +260,7 @@ class Request:
             if len(self.names) == n:
                 return fused
             unseen = calibration.unseen_scores(self.prior_scores(history.calls)[n:], self._popularity()[n:])
-            return np.concatenate((log_softmax(fused), unseen))
+            return _before(fused, unseen)
         prior = self.prior_scores(history.calls)
         popular = prior + self._popularity()
         full = log_softmax(head.beside(logits, prior, popular))
@@ -302,7 +303,9 @@ class Request:
             allowed = np.flatnonzero(self._allowed)
             order = allowed[(-values[allowed]).argsort(kind="stable")[:most]]
         elif most is not None and most * CROWD < n:
-            listed = np.flatnonzero(values >= np.partition(values, n - most)[n - most])
+            least = values.copy()
+            least.partition(n - most)
+            listed = (values >= least[n - most]).nonzero()[0]
             order = listed[(-values[listed]).argsort(kind="stable")[:most]]
         else:
             order = (-values).argsort(kind="stable")[:most]
@@ -310,3 +313,12 @@ class Request:
             order = order[[self.names[position] not in blocked for position in order.tolist()]][:k]
         names = map(self.names.__getitem__, order.tolist())
         return tuple(map(Candidate._make, zip(names, values[order].tolist(), strict=True)))
+
+
+def _before(scores: NDArray[np.float32], others: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Log-probabilities of labels, from scores that are used up, and behind them others' (as they are)."""
+    scores -= scores.item(scores.argmax())
+    found = np.empty(len(scores) + len(others), np.float32)
+    np.subtract(scores, log(np.add.reduce(np.exp(scores)).item()), out=found[: len(scores)])
+    found[len(scores) :] = others
+    return found

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.scoring.offsets import LEAST_REST, Offsets
+from edgeret.scoring.products import product
 
 RATE = np.float32(3.0)
 """Step of a label: RATE / sqrt(sum of its squared residuals)."""
@@ -34,6 +35,8 @@ MAX_ROWS = 512
 """Labels with a row. Rows of the history are as many squared: 2 MB at this bound."""
 MAX_PROBABLE_ROWS = 320
 """From here on, only labels that are called get one."""
+_HALVES = np.full(2 * MAX_ROWS, HISTORY)
+_HIGHEST, _LOWEST = np.array(MAX_SCORE, np.float32), np.array(-MAX_SCORE, np.float32)  # numpy takes arrays soonest
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +60,7 @@ class Increments:
         self.dimension = dimension
         self.rows = 0
         self.row_of: dict[int, int] = {}
+        self._row_at = np.full(8, -1, np.int64)  # by label + 1; -1 for none, so at both ends
         self.labels = np.zeros(8, np.int64)
         self.weights = np.zeros((8, dimension), np.float32)
         self.bias = np.zeros(8, np.float32)
@@ -75,7 +79,10 @@ class Increments:
                 column = getattr(self, name)
                 setattr(self, name, np.concatenate((column, np.zeros_like(column))))
             self.history = np.pad(self.history, ((0, 2 * more), (0, more)))
-        self.row_of[label] = self.rows
+        wider = label + 3 - len(self._row_at)
+        if wider > 0:
+            self._row_at = np.pad(self._row_at, (0, wider + len(self._row_at)), constant_values=-1)
+        self._row_at[label + 1] = self.row_of[label] = self.rows
         self.labels[self.rows] = label
         self.squares[self.rows] = 1.0 + demonstrations
         self.rows += 1
@@ -91,11 +98,12 @@ class Increments:
 
         `query_scores` are those of the query; rows that were made since are left out.
         """
-        total: NDArray[np.float32] = self.history[self._features(history), : len(query_scores)].sum(axis=0)
-        total *= HISTORY
+        features = self._features(history)
+        # Whole rows are taken: to take a part of each costs twice as much.
+        total: NDArray[np.float32] = _HALVES[: len(features)].dot(self.history.take(features, 0))[: len(query_scores)]
         total += query_scores
-        np.minimum(total, MAX_SCORE, out=total)
-        return np.maximum(total, -MAX_SCORE, out=total)
+        np.minimum(total, _HIGHEST, out=total)
+        return np.maximum(total, _LOWEST, out=total)
 
     def _features(self, history: Sequence[int]) -> list[int]:
         """Rows of `history` that a step adds; the number of calls made is always one."""
@@ -108,25 +116,44 @@ class Increments:
                     features.append(COUNTS + 2 * row + 1)
         return features
 
+    def _features_by_step(self, targets: Sequence[int]) -> list[list[int]]:
+        """The same for every step of a plan."""
+        found, called, last = [], dict[int, None](), list[int]()
+        for k, target in enumerate(targets):
+            found.append([min(k, COUNTS - 1), *called, *last])
+            row = self.row_of.get(target)
+            last = []
+            if row is not None:
+                called[COUNTS + 2 * row] = None
+                last = [COUNTS + 2 * row + 1]
+        return found
+
     def learn(self, lessons: Sequence[Lesson]) -> None:
         """One step along the gradient of all steps of all lessons; the labels of their targets have rows already."""
-        steps = [(number, k) for number, lesson in enumerate(lessons) for k in range(len(lesson.targets))]
-        features = [self._features(lessons[number].targets[:k]) for number, k in steps]
-        query_scores = self.weights[: self.rows] @ np.stack([lesson.vector for lesson in lessons], axis=1)
-        query_scores += self.bias[: self.rows, None]
-        of_plan = np.array([number for number, _ in steps])
-        flat = np.concatenate(features)
-        starts = np.cumsum([0, *(len(step) for step in features[:-1])])
-        scores = np.add.reduceat(self.history[flat, : self.rows], starts, axis=0)
-        scores *= HISTORY
-        scores += query_scores.T[of_plan]
-        np.clip(scores, -MAX_SCORE, MAX_SCORE, out=scores)
+        features = [step for lesson in lessons for step in self._features_by_step(lesson.targets)]
+        lengths = [len(lesson.targets) for lesson in lessons]
+        of_plan = np.repeat(np.arange(len(lessons)), lengths)
+        place_of: dict[int, int] = {}
+        places = [place_of.setdefault(feature, len(place_of)) for step in features for feature in step]
+        touched = np.array(list(place_of))
+        # What every step takes of the rows of the history that any step touches.
+        shares = np.zeros((len(features), len(touched)), np.float32)
+        shares[np.repeat(np.arange(len(features)), [len(step) for step in features]), places] = HISTORY
+        vectors = np.array([lesson.vector for lesson in lessons])
+        scores = product(shares, self.history.take(touched, 0)[:, : self.rows].T)
+        scores += (product(vectors, self.weights[: self.rows]) + self.bias[: self.rows])[of_plan]
+        np.minimum(scores, _HIGHEST, out=scores)
+        np.maximum(scores, _LOWEST, out=scores)
         residuals = self._residuals(lessons, scores, of_plan)
         active = np.flatnonzero(np.abs(residuals).max(axis=0) > LEAST_RESIDUAL)
-        off = residuals[:, active]
-        self.squares[active] += np.einsum("ij,ij->j", off, off)
-        off *= RATE / np.sqrt(self.squares[active])
-        self._move(lessons, of_plan, features, active, off)
+        if len(active):
+            off = residuals.take(active, 1)
+            self.squares[active] += np.einsum("ij,ij->j", off, off)
+            off *= RATE / np.sqrt(self.squares[active])
+            self._move_weights(
+                active, np.add.reduceat(off, np.flatnonzero(np.diff(of_plan, prepend=-1)), axis=0), vectors
+            )
+            self._move_history(active, touched, product(shares.T, off.T))
         self.squares[: self.rows] *= np.float32(DISCOUNT)
         np.maximum(self.squares, 1.0, out=self.squares)
 
@@ -135,44 +162,39 @@ class Increments:
     ) -> NDArray[np.float32]:
         """Probabilities less 1 for what was right, times the lesson's weight: (steps, rows)."""
         labels = np.concatenate([lesson.offsets.labels for lesson in lessons])
-        log_p = np.concatenate([lesson.offsets.log_p for lesson in lessons]).astype(np.float32)
-        probabilities = np.concatenate([lesson.offsets.probabilities() for lesson in lessons])
-        rows = np.array([[self.row_of.get(label, -1) for label in step] for step in labels.tolist()])
-        others = np.maximum(1 - probabilities.sum(axis=1), LEAST_REST) / max(1, self.rows)
-        offsets = np.repeat(np.log(others)[:, None], self.rows, axis=1).astype(np.float32)
+        kept = Offsets(labels, np.concatenate([lesson.offsets.log_p for lesson in lessons]))
+        probabilities = kept.probabilities()
+        rows = self._row_at.take(labels + 1, mode="clip")
+        others = np.maximum(1 - probabilities.sum(axis=1, keepdims=True), LEAST_REST) / max(1, self.rows)
+        offsets: NDArray[np.float32] = scores + np.log(others)
         step, place = np.nonzero(rows >= 0)
-        offsets[step, rows[step, place]] = log_p[step, place]
-        offsets += scores
+        row = rows[step, place]
+        offsets[step, row] = scores[step, row] + kept.log_p[step, place]
         top = np.maximum(offsets.max(axis=1, keepdims=True), 0.0)
         offsets -= top
         np.exp(offsets, out=offsets)
         without_row = np.where(rows < 0, probabilities, 0).sum(axis=1, keepdims=True) * np.exp(-top)
         offsets /= offsets.sum(axis=1, keepdims=True) + without_row
-        targets = [self.row_of.get(target, -1) for lesson in lessons for target in lesson.targets]
-        right = np.array(targets)
-        offsets[np.flatnonzero(right >= 0), right[right >= 0]] -= 1
-        offsets *= np.array([lesson.weight for lesson in lessons], np.float32)[of_plan, None]
+        right = self._row_at.take([target + 1 for lesson in lessons for target in lesson.targets], mode="clip")
+        known = np.flatnonzero(right >= 0)
+        offsets[known, right[known]] -= 1
+        if any(lesson.weight != 1.0 for lesson in lessons):
+            offsets *= np.array([lesson.weight for lesson in lessons], np.float32)[of_plan, None]
         return offsets
 
-    def _move(
-        self,
-        lessons: Sequence[Lesson],
-        of_plan: NDArray[np.int64],
-        features: Sequence[Sequence[int]],
-        active: NDArray[np.int64],
-        steps: NDArray[np.float32],
+    def _move_weights(
+        self, active: NDArray[np.int64], steps: NDArray[np.float32], vectors: NDArray[np.float32]
     ) -> None:
-        """Moves the active rows by `steps` (steps, active), and keeps them in their balls."""
-        starts = np.flatnonzero(np.diff(of_plan, prepend=-1))
-        by_plan = np.add.reduceat(steps, starts, axis=0)
-        changed = self.weights[active] - by_plan.T @ np.stack([lesson.vector for lesson in lessons])
+        """Moves the active rows by `steps` (plans, active) along the plans' queries (plans, dimension), and keeps them
+        in their balls."""
+        changed = self.weights[active] - product(steps.T, vectors.T)
         norms = np.sqrt(np.einsum("ij,ij->i", changed, changed))
         if norms.max(initial=0.0) > MAX_NORM:
             changed *= np.minimum(1.0, MAX_NORM / np.maximum(norms, 1e-30)).astype(np.float32)[:, None]
         self.weights[active] = changed
         self.bias[active] = (self.bias[active] - BIAS_RATE * steps.sum(axis=0)).clip(-MAX_NORM, MAX_NORM)
-        moved, place = np.unique(np.concatenate(features), return_inverse=True)
-        member = np.zeros((len(moved), len(features)), np.float32)
-        member[place, np.repeat(np.arange(len(features)), [len(step) for step in features])] = HISTORY
-        block = self.history[moved[:, None], active] - member @ steps
-        self.history[moved[:, None], active] = block.clip(-MAX_NORM, MAX_NORM, out=block)
+
+    def _move_history(self, active: NDArray[np.int64], touched: NDArray[np.int64], steps: NDArray[np.float32]) -> None:
+        """Moves what the touched features add to the active rows by `steps` (touched, active)."""
+        place = (touched[:, None], active)
+        self.history[place] = (self.history[place] - steps).clip(-MAX_NORM, MAX_NORM)

@@ -28,6 +28,9 @@ MAX_NUMBER = 1e9
 MAX_ID = 2**53
 """Ids, times and counts stay below."""
 
+_NUMBERS = ("lengths", "ids", "times", "weights", "shown")
+"""What a plan has one of, and is kept as it is."""
+
 
 def pack_learner(learner: Learner) -> dict[str, Any]:
     """All that a learner has learned: float32, float16, int32 and int64 arrays, numbers, strings and lists of them."""
@@ -60,6 +63,16 @@ def pack_learner(learner: Learner) -> dict[str, Any]:
         "mixture_squares": mixture.squares.copy(),
         "guard": [guard.plans, guard.total, guard.squares, float(guard.muted)],
     }
+
+
+def packed_bytes(learner: Learner) -> int:
+    """Bytes of the arrays that `pack_learner` would give, without making them."""
+    memory, rows = learner.memory, learner.increments.rows
+    plan: int = 2 * memory.dimension + sum(getattr(memory, name).itemsize for name in _NUMBERS) + 4
+    calls = 4 * (memory.steps - memory.plans)
+    row = 4 * learner.increments.dimension + 16 + 4 * (COUNTS + 2 * rows)
+    mixture: int = learner.mixture.weights.nbytes + learner.mixture.squares.nbytes
+    return memory.plans * plan + calls + memory.steps * KEPT * 6 + rows * row + mixture
 
 
 def restore_learner(learner: Learner, state: Mapping[str, Any], where: str) -> None:

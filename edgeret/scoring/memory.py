@@ -43,18 +43,28 @@ MAX_CALLS = 255
 """Calls of one plan. Rows are as wide as the longest."""
 
 
+SHORT = 6
+"""Histories of fewer calls have their own exponents, which are computed once a query."""
+_SHARE = np.array(1.5, np.float32)  # an array, since numpy takes it sooner than a number
+_ONES = np.ones(MAX_CALLS + 1, np.float32)
+_COUNTED = [np.array(number, np.float32) for number in range(SHORT)]
+_NUMBERS = np.arange(SHORT, dtype=np.float32)[:, None]
+
+
 @dataclass(frozen=True, slots=True)
 class Neighbours:
     """The steps of the nearest plans: `count` of them, u distinct labels to come, b distinct labels in histories.
 
     `rows` (p,) and `cosines` (p,) of the plans, nearest first. Per step: `exponents` float32, log of the plan's weight
-    less what a history can add; `last`; `calls`, how many went before; `bag_sizes`, how many distinct; `bags` float32
-    (b, count) marks them, a row each in `bag_rows`; `targets`, an index into `labels` (u,).
+    less what a history can add; `by_calls` (SHORT, count), the same less the difference to a history of 0, 1, … calls;
+    `last`; `calls`, how many went before; `bag_sizes`, how many distinct; `bags` float32 (b, count) marks them, a row
+    each in `bag_rows`; `targets`, an index into `labels` (u,).
     """
 
     rows: NDArray[np.int64]
     cosines: NDArray[np.float32]
     exponents: NDArray[np.float32]
+    by_calls: NDArray[np.float32]
     last: NDArray[np.int32]
     calls: NDArray[np.float32]
     bag_sizes: NDArray[np.float32]
@@ -170,7 +180,7 @@ class Memory:
         plan, k = np.nonzero(np.arange(width) <= lengths[:, None])
         ages = (self.times[rows] - self.clock) * (log(2) / HALF_LIFE)
         exponents = ((cosines - 1) / WIDTH + np.log(self.weights[rows]) + ages - 3.0).astype(np.float32)
-        labels, targets = np.unique(calls[plan, k + 1], return_inverse=True)
+        labels, targets = _distinct(calls[plan, k + 1])
         bag_rows = {label: row for row, label in enumerate(labels.tolist())}
         # A step's bag holds the calls before it: every pair of steps i < k of one plan.
         bags = np.zeros((len(labels), len(plan)), np.float32)
@@ -178,44 +188,55 @@ class Memory:
         later = np.repeat(np.arange(len(plan)), k)
         earlier = np.arange(len(later)) - np.repeat(np.cumsum(k) - k, k) + np.repeat(first, k)
         bags[targets[earlier], later] = 1.0
+        made = k.astype(np.float32)
+        of_step = exponents[plan]
         return Neighbours(
             rows=rows,
             cosines=cosines,
-            exponents=exponents[plan],
+            exponents=of_step,
+            by_calls=of_step - np.abs(made - _NUMBERS),
             last=calls[plan, k],
-            calls=k.astype(np.float32),
+            calls=made,
             bag_sizes=bags.sum(axis=0),
             bags=bags,
             bag_rows=bag_rows,
             targets=targets,
-            labels=labels.astype(np.int64),
+            labels=labels,
         )
 
     @staticmethod
     def votes(near: Neighbours, history: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """What the neighbours did after histories like this one: distinct labels, and the weight of each.
+        """What the neighbours did after histories like this one: distinct labels, and the weight of each."""
+        return near.labels, np.bincount(near.targets, Memory.weigh(near, history), len(near.labels)).astype(np.float64)
+
+    @staticmethod
+    def weigh(near: Neighbours, history: Sequence[int]) -> NDArray[np.float32]:
+        """How much every step of the neighbours counts after a history, float32 (count,).
 
         A step weighs exp((cos - 1)/WIDTH + 1.5·([same last] - 1) + 1.5·(Jaccard of the bags - 1) - |difference in
         calls|), times the weight of its plan.
         """
-        exponents = near.calls - np.float32(len(history))
-        np.abs(exponents, out=exponents)
-        np.subtract(near.exponents, exponents, out=exponents)
+        similar: NDArray[np.float32]
+        # A few hundred numbers each: what counts is how many calls of numpy there are.
+        made = len(history)
+        if made < len(near.by_calls):
+            exponents = near.by_calls[made]
+        else:
+            exponents = near.exponents - np.abs(near.calls - np.float32(made))
         same_last = near.last == (history[-1] if history else NONE)
         if history:
             bag = set(history)
             rows = [near.bag_rows[label] for label in bag if label in near.bag_rows]
-            shared = near.bags[rows].sum(axis=0)
+            shared = _ONES[: len(rows)].dot(near.bags.take(rows, 0))
             similar = near.bag_sizes - shared
-            similar += np.float32(len(bag))
+            similar += _COUNTED[len(bag)] if len(bag) < SHORT else np.float32(len(bag))
             np.divide(shared, similar, out=similar)
             similar += same_last
         else:
             similar = same_last * np.float32(2)  # an empty history has no last call and an empty bag
-        similar *= np.float32(1.5)
-        exponents += similar
-        np.exp(exponents, out=exponents)
-        return near.labels, np.bincount(near.targets, exponents, len(near.labels)).astype(np.float64)
+        similar *= _SHARE
+        similar += exponents
+        return np.exp(similar, out=similar)
 
     def restore(self, vector: NDArray[np.float32], labels: Sequence[int], offsets: Offsets, plan_id: int) -> None:
         """Stores a plan in the next row, whatever is there already."""
@@ -268,6 +289,15 @@ class Memory:
             column[self.plans] = 0
         self.offsets[row] = self.offsets[-1]
         self.offsets.pop()
+
+
+def _distinct(labels: NDArray[np.int32]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The distinct ones of labels, ascending, and which of them each one is; labels are few, so nothing is sorted."""
+    place = np.zeros(labels.max(initial=0) + 1, np.int64)
+    place[labels] = 1
+    found = place.nonzero()[0]
+    place[found] = np.arange(len(found))
+    return found, place[labels]
 
 
 _COLUMNS = ("vectors", "calls", "lengths", "ids", "times", "weights", "shown", "redundant")

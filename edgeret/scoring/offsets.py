@@ -32,10 +32,13 @@ class Offsets:
 
     def dense(self, labels: int) -> NDArray[np.float32]:
         """Log-probabilities of all labels: float32 (steps, labels)."""
-        rest = np.maximum(1 - self.probabilities().sum(axis=1, keepdims=True), LEAST_REST) / labels
-        log_p = np.repeat(np.log(rest), labels, axis=1).astype(np.float32)
-        step, place = np.nonzero(self.labels >= 0)
-        log_p[step, self.labels[step, place]] = self.log_p[step, place]
+        kept = self.log_p.astype(np.float32)
+        known = self.labels >= 0
+        rest = np.maximum(1 - np.exp(kept).sum(axis=1, where=known), LEAST_REST) / labels
+        log_p = np.empty((len(kept), labels), np.float32)
+        log_p[:] = np.log(rest)[:, None]
+        step, place = known.nonzero()
+        log_p[step, self.labels[step, place]] = kept[step, place]
         return log_p
 
 

@@ -128,21 +128,37 @@ class PriorWeights:
 
 @dataclass(frozen=True, slots=True)
 class Hits:
-    """Which words of a request a tool has, one hit each (hits,): the `word`, numbered from 0, the `tool`'s position,
-    and what the word adds to the tool's `name` and `coverage` of `Overlaps`, float32."""
+    """Where the words of a request are among the tools', one hit each (hits,): the `word`, numbered from 0; its
+    `place`, the tool's position if it is in the name, with the number of tools added once for the text, and twice for
+    the parameters; and its `rarity`, float32. A text has the words of its name too, and so have parameters.
+
+    `per_name` (tools,) and `said` divide what is added up, by what all words of a name and of the request weigh.
+    """
 
     word: NDArray[np.intp]
-    tool: NDArray[np.intp]
-    name: NDArray[np.float32]
-    coverage: NDArray[np.float32]
+    place: NDArray[np.intp]
+    rarity: NDArray[np.float32]
+    per_name: NDArray[np.float32]
+    said: np.float32
 
-    def spent(self, called: NDArray[np.bool_]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """What words that a `called` tool has (tools,) add to every tool's name and coverage, float32 (tools,) each."""
-        explained = np.zeros(len(self.word) and self.word[-1] + 1, bool)
-        explained[self.word[called[self.tool]]] = True
-        gone, n = explained[self.word], len(called)
-        name = np.bincount(self.tool, self.name * gone, n).astype(np.float32)
-        return name, np.bincount(self.tool, self.coverage * gone, n).astype(np.float32)
+    def tables(self) -> tuple[NDArray[np.bool_], NDArray[np.float32], NDArray[np.float32]]:
+        """For every word of the request, which tools have it, and what it adds to the tools' `name` and `coverage` of
+        `Overlaps`: bool, float32 and float32, each (words, tools)."""
+        n = len(self.per_name)
+        found = np.zeros((len(self.word) and self.word[-1] + 1, 3 * n), np.float32)
+        found[self.word, self.place] = self.rarity
+        name, text, parameters = found[:, :n], found[:, n : 2 * n], found[:, 2 * n :]
+        coverage = text * np.float32(1 / self.said)
+        return (text > 0) | (parameters > 0), name * self.per_name, coverage
+
+    def among(self, positions: NDArray[np.intp]) -> Hits:
+        """The same for some of the tools."""
+        n, here = len(self.per_name), len(positions)
+        moved = np.full((3, n), -1)
+        moved[:, positions] = np.arange(3 * here).reshape(3, here)
+        place = moved.ravel()[self.place]
+        kept = place >= 0
+        return Hits(self.word[kept], place[kept], self.rarity[kept], self.per_name[positions], self.said)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,17 +176,14 @@ class Overlaps:
 
     def among(self, positions: NDArray[np.intp]) -> Overlaps:
         """The same for some of the tools."""
-        place = np.full(len(self.name), -1)
-        place[positions] = np.arange(len(positions))
-        hits = self.hits
-        here = place[hits.tool] >= 0
+        place = {position: i for i, position in enumerate(positions.tolist())}
         return Overlaps(
             self.name[positions],
             self.parameters[positions],
             self.coverage[positions],
             self.text[positions],
-            tuple(place[position].item() for position in self.said if place[position] >= 0),
-            Hits(hits.word[here], place[hits.tool[here]], hits.name[here], hits.coverage[here]),
+            tuple(place[position] for position in self.said if position in place),
+            self.hits.among(positions),
         )
 
 

@@ -34,7 +34,7 @@ class Reading:
         self._windows = products[len(rows) : len(rows) + n_windows]
         self._clauses = products[len(rows) + n_windows :]
         self._n_words, self._shared = evidence.words, e
-        self._spent_by: dict[frozenset[int], tuple[NDArray[np.float32], NDArray[np.float32]]] = {}
+        self._spent_by: dict[frozenset[int], NDArray[np.float32]] = {}
         self._window, self._clause = self._windows.max(axis=0), self._clauses.max(axis=0)
         static = np.float32(weights.name) * e.name
         static += np.float32(weights.parameters) * e.parameters
@@ -60,7 +60,7 @@ class Reading:
         last = calls[-1] if calls else -1
         was_called, still_needed = prior.named.after(made)
         key_was_called, key_still_needed = prior.keyed.after(made)
-        spent_name, spent_coverage = self._spent(made)
+        spent_name, spent_coverage, _ = self._spent(made)
         return {
             "name": e.name,
             "parameters": e.parameters,
@@ -99,9 +99,7 @@ class Reading:
             ):
                 for taker, satisfied in pairs.served(made).items():
                     scores[taker] += np.float32(was_called - (still_needed if satisfied else 0.0))
-            spent_name, spent_coverage = self._spent(made)
-            scores += np.float32(weights.spent_name) * spent_name
-            scores += np.float32(weights.spent_coverage) * spent_coverage
+            scores += self._spent(made)[2]
             for call in made:
                 scores[call] -= np.float32(CALLED)
         scores[prior.end] = -np.inf
@@ -141,7 +139,7 @@ class Reading:
         windows, k, made = self._windows, len(calls), set(here)
         window = _nearest(windows, here)
         clause = _nearest(self._clauses, here)
-        spent_name, spent_coverage = self._spent(made)
+        spent_name, spent_coverage, _ = self._spent(made)
         reached = max(int(windows[:, call].argmax()) for call in here) + 1 if here else 0
         return {
             "constant": 1.0,
@@ -160,16 +158,25 @@ class Reading:
             "key_unused": float(calls[-1] >= 0 and prior.keyed.unused(calls[-1], made)),
         }
 
-    def _spent(self, made: Collection[int]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """What the words of the tools `made` add to every tool's name and coverage; kept, since both a step's scores
-        and its end ask for it."""
+    def _spent(self, made: Collection[int]) -> NDArray[np.float32]:
+        """What the words of the tools `made` add to every tool's name and coverage, and what that weighs: float32
+        (3, n). Kept, since both a step's scores and its end ask for it."""
         key = frozenset(made)
         found = self._spent_by.get(key)
         if found is None:
-            called = np.zeros(self._prior.n, bool)
-            called[list(key)] = True
-            found = self._spent_by[key] = self._shared.hits.spent(called)
+            has, tables = self._words
+            explained = has[:, [*key]].any(axis=1).astype(np.float32)
+            found = self._spent_by[key] = (explained @ tables).reshape(3, self._prior.n)
         return found
+
+    @cached_property
+    def _words(self) -> tuple[NDArray[np.bool_], NDArray[np.float32]]:
+        """Which tools have each of the request's words (words, n), and what it adds to their name and coverage, and to
+        their scores once it is spent (words, 3·n)."""
+        weights = self._prior.weights.tool
+        has, name, coverage = self._shared.hits.tables()
+        weighed = np.float32(weights.spent_name) * name + np.float32(weights.spent_coverage) * coverage
+        return has, np.hstack((name, coverage, weighed))
 
     @cached_property
     def _due(self) -> NDArray[np.float32]:

@@ -62,6 +62,16 @@ def test_what_was_learned_moves_a_bundle_of_demonstrations_at_once(tiny: Path) -
     assert chances(edgeret.load(tiny), QUERY) == before
 
 
+def test_the_map_of_a_confidence_comes_nearer_to_what_was_learned_with_every_plan(tiny: Path) -> None:
+    runtime, points, other = edgeret.load(tiny), ((0.0, 0.5), (1.0, 1.0)), ((0.0, 0.2), (1.0, 1.0))
+    assert list(runtime.learned.calibrated(points)) == list(points)
+    for count, lesson in enumerate(PLANS, 1):
+        runtime.learn([lesson])
+        for given in (points, other, points):
+            (_, lowest), _ = runtime.learned.calibrated(given)
+            assert lowest == pytest.approx(given[0][1] * 100 / (100 + count))
+
+
 def test_a_corrected_task_teaches_the_corrected_calls(tiny: Path) -> None:
     runtime = edgeret.load(tiny)
     task = runtime.task(QUERY)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from edgeret.bundle.codec import pack, unpack
 from edgeret.errors import OverlayError
 from edgeret.scoring.increments import MAX_ROWS
-from edgeret.scoring.learned_state import pack_learner, restore_learner
+from edgeret.scoring.learned_state import pack_learner, packed_bytes, restore_learner
 from edgeret.scoring.learner import Learner
 
 D = 16
@@ -47,7 +47,7 @@ def predictions(made: Learner) -> list[bytes]:
     given = []
     for seed in range(200, 220):
         vector, calls, base = plan(seed)
-        query = made.query(vector, POSITIONS)
+        query = made.query(vector, POSITIONS, N)
         given += [made.predict(base[k], query, calls[:k]).tobytes() for k in range(len(base))]
     return given
 
@@ -166,3 +166,10 @@ CHANGES: list[tuple[str, Callable[[Any], Any]]] = [
 def test_what_lies_out_of_range_is_refused(key: str, change: Callable[[Any], Any]) -> None:
     state = pack_learner(learned())
     refused({**state, key: change(state[key])}, key)
+
+
+@pytest.mark.parametrize("plans", [0, 1, 60])
+def test_its_size_is_told_without_packing_it(plans: int) -> None:
+    made = learned(plans)
+    packed = pack_learner(made).values()
+    assert packed_bytes(made) == sum(value.nbytes for value in packed if isinstance(value, np.ndarray))

@@ -49,7 +49,7 @@ def request(*clauses: int, name: tuple[float, ...] = (0, 0, 0), said: tuple[int,
     rows[:, clauses[0]] = 1
     nothing, names = np.zeros(N, np.float32), np.array([*name, 0], np.float32)
     # Each tool's share of its name is one word, which no other tool has.
-    hits = Hits(np.arange(N), np.arange(N), names, nothing)
+    hits = Hits(np.arange(N), np.arange(N), names, np.ones(N, np.float32), np.float32(1))
     shared = Overlaps(names, nothing, nothing, nothing, said, hits)
     return Evidence(rows, AXES[list(clauses)], AXES[list(clauses)], shared, 4 * len(clauses))
 
@@ -122,11 +122,14 @@ def test_the_plan_is_complete_when_all_clauses_are_covered() -> None:
 
 def test_words_that_a_called_tool_has_speak_for_others_no_more() -> None:
     # "play the song on the speaker": two tools have "speaker" in their names, and one of them "song" too.
+    words, tools = np.array([0, 1, 1]), np.array([0, 0, 1])
+    rarity = np.array([0.6, 0.4, 0.4], np.float32)
     hits = Hits(
-        np.array([0, 1, 1]),
-        np.array([0, 0, 1]),
-        np.array([0.5, 0.5, 1.0], np.float32),
-        np.array([0.6, 0.4, 0.4], np.float32),
+        np.tile(words, 2)[[0, 3, 1, 2, 4, 5]],
+        np.concatenate((tools, tools + N))[[0, 3, 1, 2, 4, 5]],
+        np.tile(rarity, 2)[[0, 3, 1, 2, 4, 5]],
+        np.array([1, 2.5, 1, 1], np.float32),
+        np.float32(1),
     )
     name, coverage = np.array([1.0, 1.0, 0, 0], np.float32), np.array([1.0, 0.4, 0, 0], np.float32)
     nothing = np.zeros(N, np.float32)
@@ -135,13 +138,14 @@ def test_words_that_a_called_tool_has_speak_for_others_no_more() -> None:
     found = reading(what, weights(name=1.0, coverage=1.0, spent_name=-1.0, spent_coverage=-0.5))
     np.testing.assert_allclose(found.scores(())[:3], [2, 1.4, 0])
     np.testing.assert_allclose(found.scores((0,))[1:3], [1.4 - 1 - 0.2, 0], rtol=1e-5)  # all of its words are explained
-    np.testing.assert_allclose(found.scores((1,))[0], 2 - 0.5 - 0.5 * 0.4, rtol=1e-5)  # "song" is not
+    np.testing.assert_allclose(found.scores((1,))[0], 2 - 0.4 - 0.5 * 0.4, rtol=1e-5)  # "song" is not
     end = found.end_features(0.0, (1,))
-    assert (end["fresh_name"], end["fresh_coverage"]) == pytest.approx((0.5, 0.6))
+    assert (end["fresh_name"], end["fresh_coverage"]) == pytest.approx((0.6, 0.6))
     np.testing.assert_array_equal(found.scores((-1,))[:3], found.scores(())[:3])  # a foreign tool has no words
-    part = shared.among(np.array([1, 3]))
-    np.testing.assert_array_equal(part.hits.tool, [0])
-    np.testing.assert_array_equal(part.hits.spent(np.array([True, False]))[0], [1, 0])
+    has, names, covers = shared.among(np.array([1, 3])).hits.tables()
+    np.testing.assert_array_equal(has, [[False, False], [True, False]])
+    np.testing.assert_allclose(names, [[0, 0], [1, 0]])
+    np.testing.assert_allclose(covers, [[0, 0], [0.4, 0]])
 
 
 def test_what_no_called_tool_is_near_to_is_left() -> None:
@@ -175,7 +179,7 @@ def test_a_foreign_call_is_a_call_and_no_tool(calls: tuple[int, ...]) -> None:
 def test_one_tool_is_enough() -> None:
     flow = Flow(np.empty(0, np.intp), np.empty(0, np.intp), np.empty(0, bool))
     nothing = np.zeros(2, np.float32)
-    hits = Hits(np.empty(0, np.intp), np.empty(0, np.intp), nothing[:0], nothing[:0])
+    hits = Hits(np.empty(0, np.intp), np.empty(0, np.intp), nothing[:0], nothing, np.float32(1))
     shared = Overlaps(nothing, nothing, nothing, nothing, (), hits)
     one = Evidence(np.eye(4, 3, dtype=np.float32), AXES[:1], AXES[:1], shared, 1)
     found = Reading(Prior(AXES[[0, 3]], 1, flow, SHIPPED), one)
