@@ -39,12 +39,12 @@ TERSE_FILES = (
     "terse_media.txt",
 )
 DEFAULT_SEED = 20250
-LENGTH_COUNTS = {1: 590, 2: 760, 3: 600, 4: 380, 5: 245, 6: 135}
-NO_TOOL_COUNT = 200
+LENGTH_COUNTS = {1: 650, 2: 800, 3: 620, 4: 400, 5: 255, 6: 145}
+NO_TOOL_COUNT = 140
 # As short requests are, so must long ones be of both sorts; two wishes in one make a long one that no tool serves.
-TWO_WISHES_COUNT = 70
+TWO_WISHES_COUNT = 60
 TERSE_LENGTH_COUNTS = {1: 1110, 2: 510, 3: 100, 4: 50}
-TERSE_NO_TOOL_COUNT = 250
+TERSE_NO_TOOL_COUNT = 160
 # Nearly every terse request is a single wish; a tidy plan is split into several more often, the longest most.
 TERSE_SPLIT_CHANCE = 0.2
 SPLIT_CHANCE = 0.5
