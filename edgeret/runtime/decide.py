@@ -29,6 +29,10 @@ BY_HEADS = "most probable candidate of graph, head and description similarity"
 BY_TOOLS = "most probable by the tools' names, descriptions and flow; nothing was demonstrated"
 SEARCH_FLOOR = 0.5
 """Where a request is unlike all demonstrations, a tool must be more likely right than wrong."""
+LIKELY_NOTHING, SURELY_NOTHING = 0.15, 0.8
+"""That nothing fits takes evidence from the tools too: where their own words make it less likely than the first (the
+prior takes it to be 0.05 of all requests), demonstrations must make it likelier than the second. What users say is not
+what was demonstrated, and whatever is unlike it looks most like requests that no tool fits."""
 
 
 @dataclass(slots=True)
@@ -110,15 +114,36 @@ class Decider:
 
     def _by_heads(self, request: Request, history: History, options: DecideOptions, watch: Stopwatch) -> _Verdict:
         """Graph and head; under "auto" with the planner's advice where they are unsure, and with a floor."""
-        probabilities = request.probabilities(history, watch)
+        probabilities, doubt = request.probabilities(history, watch), None
+        if options.policy == "auto" and not history.calls and request.demonstrated:
+            doubt = self._doubt_nothing(request, history, probabilities)
         ranked = request.ranked(probabilities, options.k, history.blocked)
         verdict = _Verdict("heads", ranked, BY_HEADS) if request.demonstrated else _Verdict("search", ranked, BY_TOOLS)
         if options.policy == "heads":
             return verdict
+        if doubt:
+            verdict.reason += doubt
         if self._has_planner:
             self._ask_where_unsure(verdict, request, history, options, probabilities, watch)
         verdict.refusal = self._refusal(verdict.candidates[0], not history.calls, options.min_probability)
         return verdict
+
+    def _doubt_nothing(self, request: Request, history: History, probabilities: NDArray[np.float32]) -> str | None:
+        """Gives `<end>` what the tools' own words give it, in place, where demonstrations say that nothing fits and
+        these speak against it; what to say of it, None where nothing was changed."""
+        end = request.names.index(END)
+        nothing = probabilities.item(end)
+        if nothing > SURELY_NOTHING or probabilities.argmax() != end:
+            return None
+        likely = request.by_prior(history).item(end)
+        if likely >= LIKELY_NOTHING:
+            return None
+        probabilities *= (1 - likely) / (1 - nothing)
+        probabilities[end] = likely
+        return f"; that nothing fits is {likely:.3f} by the tools' own words, {nothing:.3f} by demonstrations"
+
+    def _floor(self, min_probability: float | None) -> float:
+        return self._components.calibration.parameters.min_probability if min_probability is None else min_probability
 
     def _ask_where_unsure(
         self,
@@ -157,7 +182,7 @@ class Decider:
             among = f"the {len(mask)} most probable by the tools alone"
             self._rerank(verdict, mask, among, partial(self.prompt, request, history, mask, options.prompt), watch)
         best = verdict.candidates[0]
-        floor = parameters.min_probability if options.min_probability is None else options.min_probability
+        floor = self._floor(options.min_probability)
         if best.tool == END:
             verdict.refusal = f"{verdict.reason} and no tool fits"
         elif not best.probability >= max(floor, SEARCH_FLOOR):
@@ -209,7 +234,7 @@ class Decider:
         """Why edgeret abstains from the heads' best candidate, or None if it does not."""
         if first and best.tool == END:
             return "no tool fits: calling nothing is most probable"
-        floor = self._components.calibration.parameters.min_probability if min_probability is None else min_probability
+        floor = self._floor(min_probability)
         if not best.probability >= floor:
             return f"unsure: the best candidate, {best.tool}, has probability {best.probability:.3f}, below {floor:.3f}"
         return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ import edgeret
 from edgeret.encoders.onnx import OnnxEncoder
 from edgeret.errors import InputError, ProviderError
 from edgeret.runtime.runtime import Runtime
+from edgeret.scoring.calibration import Calibration
 from edgeret.scoring.graph import UNKNOWN
 from edgeret.types import END, Tool
 
@@ -83,6 +85,32 @@ def test_what_nothing_fits_is_refused(runtime: Runtime) -> None:
     assert runtime.plan("open calendar day").outcome == "abstained"
     forced = runtime.task("open calendar day").next(policy="heads")
     assert forced.tool == END
+
+
+@pytest.mark.parametrize(
+    ("constant", "confidence", "doubted"), [(-9.0, 0.7, True), (-9.0, 0.9, False), (9.0, 0.7, False)]
+)
+def test_that_nothing_fits_takes_evidence_from_the_tools_too(
+    tmp_path: Path, constant: float, confidence: float, doubted: bool
+) -> None:
+    components = edgeret.load(build_tiny(tmp_path / "many", few=0), threads=1).components
+    nothing = replace(components.prior.nothing, constant=constant)
+    sure = Calibration(
+        replace(components.calibration.parameters, calibration_map=((0.0, confidence), (1.0, confidence)))
+    )
+    prior = replace(components.prior, nothing=nothing)
+    task = Runtime(replace(components, prior=prior, calibration=sure)).task("open calendar day")
+    assert task.next(policy="heads").tool == END
+    decision = task.next(min_probability=0.0)
+    assert decision.abstained is not doubted
+    values = [candidate.probability for candidate in decision.candidates]
+    assert values == sorted(values, reverse=True)
+    assert sum(values) == pytest.approx(1, abs=1e-5)
+    if doubted:
+        assert decision.tool == decision.candidates[0].tool != END
+        assert "by the tools' own words, 0.700 by demonstrations" in decision.reason
+    else:
+        assert decision.reason.startswith("no tool fits")
 
 
 def test_the_caller_sets_the_floor(runtime: Runtime) -> None:

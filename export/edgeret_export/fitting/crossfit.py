@@ -40,9 +40,9 @@ OVER_NOTHING, OVER_PRIOR = (0.7, 0.3), (0.6, 0.0, 0.4)
 """Weights of head and graph, and of head, graph and memory where the head rests on the prior, before any are fitted."""
 PULL, PULL_SHARE = 60.0, 1.0
 """How many decisions those weights count for, and what share of all where the head does not rest on the prior. Held-out
-demonstrations are of the same hands as the others, and the head is surest of these hands: on the desktop example's
-requests, which were written apart, graph's share of 0.1 as fitted takes 116 of 159 terse ones rightly, 0.3 takes 123; on
-ultratool-plans both are as good (0.809 and 0.812)."""
+demonstrations are of the same hands as the others, and of these the head is surest. With the graph's share of 0.1, as
+fitted, 116 of 159 terse requests of the desktop example were taken rightly, which other hands wrote; with 0.3, 123. On
+ultratool-plans both are as good."""
 NOTHING = "nothing was demonstrated: probabilities are those that the prior's card found on other people's tools"
 FEW = f"fewer than {MIN_PLANS} different queries, so nothing was fitted on held-out ones: probabilities are rough"
 ADDED_BIAS = 1.5
