@@ -82,7 +82,7 @@ def test_a_folder_that_only_looks_like_a_bundle_is_never_replaced(tmp_path: Path
     target = tmp_path / "photos"
     target.mkdir()
     (target / "manifest").write_text("of our ship")
-    with pytest.raises(InputError, match="photos: exists already and is no bundle; choose another folder"):
+    with pytest.raises(InputError, match="photos: exists already and is no bundle that this edgeret reads"):
         write(target, overwrite=True)
     assert (target / "manifest").read_text() == "of our ship"
 
