@@ -41,6 +41,13 @@ def sound(folder: Path, tools: list[Tool]) -> None:
             task.next()
 
 
+def test_one_demonstration_does_not_take_what_is_unlike_it(tmp_path: Path) -> None:
+    head = edgeret.load(build_tiny(tmp_path / "one", demonstrations=[PLAN]), threads=1).components.head
+    assert head is not None
+    # Half a nat is what one call is worth to a tool; free biases were nine times that.
+    assert np.abs(head.arrays.bias).max() < 0.5
+
+
 @pytest.mark.parametrize("tools", SETS.values(), ids=SETS)
 def test_tools_alone_make_a_bundle(tmp_path: Path, tools: list[Tool]) -> None:
     sound(build_tiny(tmp_path / "b", tools=tools, demonstrations=()), tools)
