@@ -74,7 +74,7 @@ LARGEST = 1e9
 OPTIONS = ("temperature", "cluster_prior", "global_prior", "cluster_share", "repeat_factor", "order", "nearest")
 
 
-HEAD = ("weights", "bias", "called", "last", "count", "segment_weights", "popular")
+HEAD = ("weights", "bias", "called", "last", "count", "segment_weights", "popular", "spelling")
 """The head's arrays."""
 
 
