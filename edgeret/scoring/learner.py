@@ -44,7 +44,8 @@ SEVERAL = 4
 """Stored plans from which on some are learned again."""
 LEAST = 1e-30
 """Keeps a logarithm and a quotient finite."""
-_HALF, _LOWEST = np.array(0.5, np.float32), np.array(LEAST_LOG, np.float32)  # numpy takes arrays soonest
+_HALF, _LEAST = np.array(0.5, np.float32), np.float32(LEAST)  # numpy takes arrays soonest
+_LOWEST = np.array(LEAST_LOG, np.float32)
 MULTIPLIER = 0x9E3779B97F4A7C15
 """2^64 divided by the golden ratio: multiples of it, modulo 2^64, are spread evenly."""
 
@@ -181,46 +182,47 @@ class Learner:
         calls made; both are right up to a constant. While the guard mutes what was learned, they are the base's."""
         if self.guard.muted:
             return base.copy()
-        experts, probabilities = self._experts(base, query, history)
-        return self._with_newcomers(self.mixture.combine(experts), probabilities, query)
+        experts, given = self._experts(base, query, history)
+        return self._with_newcomers(self.mixture.combine(experts), given, query)
 
     @staticmethod
-    def _with_newcomers(
-        log_p: NDArray[np.float32], probabilities: NDArray[np.float32], query: Query
-    ) -> NDArray[np.float32]:
+    def _with_newcomers(log_p: NDArray[np.float32], given: NDArray[np.float32], query: Query) -> NDArray[np.float32]:
         """Log-probabilities (n,) up to a constant, changed in place, in which labels that the base was never shown have
-        what increments and memory give them (`probabilities` (2, n), each up to a factor), each to one half, whatever
-        the base thinks: it knows nothing of these, and is as sure as of all others."""
+        the probabilities `given` (newcomers,), whatever the mixture thinks."""
         at = query.newcomers_at
         if not len(at):
             return log_p
-        given = (_HALF / probabilities.dot(query.ones)).dot(probabilities.take(at, 1))
         top = log_p.item(log_p.argmax())
         rest = np.exp(log_p - np.float32(top)).dot(query.others).item()
         log_p += log((1.0 - min(sum(given.tolist()), MOST_SHARE)) / max(rest, LEAST)) - top
-        given += LEAST
-        log_p[at] = np.log(given, out=given)
+        log_p[at] = np.log(given + _LEAST)
         return log_p
 
     def _experts(
         self, base: NDArray[np.float32], query: Query, history: Sequence[int]
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Increments, memory and base, log-probabilities up to a constant each: (3, n); and the first two's
-        probabilities, up to a factor each: (2, n)."""
+        """Increments, memory and base, log-probabilities up to a constant each: (3, n); and the probabilities of
+        newcomers (newcomers,): what increments and memory give them, each to one half, but never less than the base
+        does. It was taught nothing of them, and is as sure of all others as if there were none; the first lessons
+        speak of little else, and one that went otherwise would drown what their own words say for them.
+        """
         n, room = len(base), query.room
-        probabilities, experts = room[:2, :n], room[2:, :n]
+        probabilities, experts, at = room[:2, :n], room[2:, :n], query.newcomers_at
         remembered = room[1, :n]
         logs = np.subtract(base, base.item(base.argmax()), out=experts[2])
         np.maximum(logs, _LOWEST, out=logs)
         experts[0] = logs
         np.add.at(room[2], query.rows_at, self.increments.scores(query.scores, history))
         np.exp(logs, out=remembered)
-        remembered *= self._prior / remembered.dot(query.ones).item()
+        total, least = remembered.dot(query.ones).item(), remembered.take(at)
+        remembered *= self._prior / total
         np.add.at(room[1], query.votes_at, Memory.weigh(query.neighbours, history))
         np.log(remembered, out=experts[1])
-        if len(query.newcomers_at):
-            np.exp(experts[0], out=probabilities[0])
-        return experts, probabilities
+        if not len(at):
+            return experts, least
+        np.exp(experts[0], out=probabilities[0])
+        given: NDArray[np.float32] = (_HALF / probabilities.dot(query.ones)).dot(probabilities.take(at, 1))
+        return experts, np.maximum(given, least / np.float32(total))
 
     def learn(
         self,
@@ -273,13 +275,13 @@ class Learner:
         base_log_p = lesson.offsets.dense(labels)
         gain = 0.0
         for k, target in enumerate(lesson.targets):
-            experts, probabilities = self._experts(base_log_p[k], query, lesson.targets[:k])
+            experts, given = self._experts(base_log_p[k], query, lesson.targets[:k])
             mixed = normalise(self.mixture.combine(experts))
             # A newcomer says nothing about the mixture, in which it has no part.
             if target not in self._newcomers:
                 self.mixture.learn(experts, mixed, target)
             if len(query.newcomers_at):
-                mixed = normalise(self._with_newcomers(mixed, probabilities, query))
+                mixed = normalise(self._with_newcomers(mixed, given, query))
             gain += mixed.item(target) - base_log_p.item(k, target)
         self.guard.judge(gain)
 
