@@ -40,6 +40,10 @@ REPLAYED = 16
 0.781 with 4, 0.787 with 16, which cost 0.6, 0.7 and 1.0 ms a plan, its neighbours looked up."""
 SURE = 1000
 """Demonstrated steps from which on a base is as sure of tools that it does not know as of all others."""
+FAR, NEAR = 0.5, 0.7
+"""Cosines of the nearest stored plan below and above which a base that is sure is trusted alone, and as the mixture
+says: who learns one sort of requests must not decide all others by it. Of a new population's 200 plans others lost 1.0
+points without this, 0.5 with it, and the population nothing."""
 SEVERAL = 4
 """Stored plans from which on some are learned again."""
 LEAST = 1e-30
@@ -58,7 +62,8 @@ class Query:
     neighbours, say which candidate a row's label is and what a step did, the number of candidates standing for none;
     `newcomers_at` are candidates, `others` (n,) is 1 for all that are none, and `ones` (n,) for all: a product with it
     is the soonest sum. `room` (5, n + 1) is written anew by every prediction; behind the candidates it holds what
-    belongs to none. It serves until something else is learned, and is out of date then, not wrong.
+    belongs to none. `trust` in what was learned is 0 to 1, by how near a stored plan is. It serves until something else
+    is learned, and is out of date then, not wrong.
     """
 
     neighbours: Neighbours
@@ -69,6 +74,7 @@ class Query:
     others: NDArray[np.float32]
     ones: NDArray[np.float32]
     room: NDArray[np.float32]
+    trust: float
 
 
 class Learner:
@@ -167,7 +173,15 @@ class Learner:
         others = ones.copy()
         others[new] = 0
         room = np.zeros((5, candidates + 1), np.float32)
-        return Query(near, scores, at[row_labels], at[near.labels][near.targets], new, others, ones, room)
+        votes_at = at[near.labels][near.targets]
+        return Query(near, scores, at[row_labels], votes_at, new, others, ones, room, self._trust(near))
+
+    def _trust(self, near: Neighbours) -> float:
+        """How far what was learned is trusted beside the base, 0 to 1."""
+        if not self._sure:
+            return 1.0
+        nearest = near.cosines.item(0) if len(near.cosines) else 0.0
+        return min(1.0, max(0.0, (nearest - FAR) / (NEAR - FAR)))
 
     def _near(self, vector: NDArray[np.float32]) -> tuple[Neighbours, NDArray[np.float32]]:
         """A query's neighbours and its increments' scores. The latest are kept, so that learning a plan that was just
@@ -183,7 +197,7 @@ class Learner:
         if self.guard.muted:
             return base.copy()
         experts, given = self._experts(base, query, history)
-        return self._with_newcomers(self.mixture.combine(experts), given, query)
+        return self._with_newcomers(self.mixture.combine(experts, query.trust), given, query)
 
     @staticmethod
     def _with_newcomers(log_p: NDArray[np.float32], given: NDArray[np.float32], query: Query) -> NDArray[np.float32]:
@@ -276,10 +290,10 @@ class Learner:
         gain = 0.0
         for k, target in enumerate(lesson.targets):
             experts, given = self._experts(base_log_p[k], query, lesson.targets[:k])
-            mixed = normalise(self.mixture.combine(experts))
+            mixed = normalise(self.mixture.combine(experts, query.trust))
             # A newcomer says nothing about the mixture, in which it has no part.
             if target not in self._newcomers:
-                self.mixture.learn(experts, mixed, target)
+                self.mixture.learn(experts, mixed, target, query.trust)
             if len(query.newcomers_at):
                 mixed = normalise(self._with_newcomers(mixed, given, query))
             gain += mixed.item(target) - base_log_p.item(k, target)

@@ -44,20 +44,25 @@ class Mixture:
         self.anchored, self._sum = anchored, float(sum(weights))
         self.squares = np.full(len(weights), 1.0, np.float32)
 
-    def combine(self, experts: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Log-probabilities (n,) of experts' log-probabilities (experts, n), all of them up to a constant."""
-        mixed: NDArray[np.float32] = self.weights.dot(experts)
+    def combine(self, experts: NDArray[np.float32], trust: float = 1.0) -> NDArray[np.float32]:
+        """Log-probabilities (n,) of experts' log-probabilities (experts, n), all of them up to a constant. With a
+        `trust` below 1, all but the last expert lose so much of their weights to it."""
+        weights = self.weights
+        if trust < 1.0:
+            weights = weights * np.float32(trust)
+            weights[-1] += np.float32((1.0 - trust) * self._sum)
+        mixed: NDArray[np.float32] = weights.dot(experts)
         return mixed
 
-    def learn(self, experts: NDArray[np.float32], mixed: NDArray[np.float32], target: int) -> None:
-        """One step of gradient ascent on the log-probability of `target`; `mixed` is what `combine` gave,
-        normalised."""
+    def learn(self, experts: NDArray[np.float32], mixed: NDArray[np.float32], target: int, trust: float = 1.0) -> None:
+        """One step of gradient ascent on the log-probability of `target`; `mixed` is what `combine` gave with the same
+        `trust`, normalised."""
         surprises = (experts[:, target] - experts.dot(np.exp(mixed))).tolist()
         weights, squares = self.weights.tolist(), self.squares.tolist()
         last = surprises[-1] if self.anchored else 0.0
         # Three numbers each, for which numpy takes four times as long.
         for i, surprise in enumerate(surprises):
-            gradient = min(MAX_GRADIENT, max(-MAX_GRADIENT, surprise - last))
+            gradient = min(MAX_GRADIENT, max(-MAX_GRADIENT, trust * (surprise - last)))
             squares[i] = min(squares[i] + gradient * gradient, MAX_SQUARES)
             weights[i] = min(MAX_WEIGHT, max(0.0, weights[i] + RATE * gradient / sqrt(squares[i])))
         if self.anchored:

@@ -87,8 +87,12 @@ def plain(made: Learner, base: Array, query: Array, history: Sequence[int], labe
     for i, label in labelled:
         increased[i] += added(made, label, query, history)
         remembered[i] += votes.get(label, 0.0) / prior
-    mixed = softmax(made.mixture.weights.astype(float) @ np.array([increased, np.log(remembered), logs]))
     sure = sum(made.demonstrations.values()) >= 1000
+    nearest = max((float(vector @ query) for vector in made.memory.vectors[: made.memory.plans]), default=0.0)
+    trust = min(1.0, max(0.0, (nearest - 0.5) / 0.2)) if sure else 1.0
+    weights = trust * made.mixture.weights.astype(float)
+    weights[2] += (1 - trust) * (0.1 + 0.5 + 0.4)
+    mixed = softmax(weights @ np.array([increased, np.log(remembered), logs]))
     known = set(made.increments.row_of) | set(votes)
     new = [
         i for i, label in labelled if sure and label and label in known and made.names[label] not in made.demonstrations
