@@ -216,9 +216,10 @@ class Learner:
         self, base: NDArray[np.float32], query: Query, history: Sequence[int]
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Increments, memory and base, log-probabilities up to a constant each: (3, n); and the probabilities of
-        newcomers (newcomers,): what increments and memory give them, each to one half, but never less than the base
-        does. It was taught nothing of them, and is as sure of all others as if there were none; the first lessons
-        speak of little else, and one that went otherwise would drown what their own words say for them.
+        newcomers (newcomers,): what increments and memory give them, each to one half, as far as these are trusted, but
+        never less than the base does. It was taught nothing of them, and is as sure of all others as if there were
+        none; the first lessons speak of little else, and one that went otherwise would drown what their own words say
+        for them.
         """
         n, room = len(base), query.room
         probabilities, experts, at = room[:2, :n], room[2:, :n], query.newcomers_at
@@ -236,6 +237,7 @@ class Learner:
             return experts, least
         np.exp(experts[0], out=probabilities[0])
         given: NDArray[np.float32] = (_HALF / probabilities.dot(query.ones)).dot(probabilities.take(at, 1))
+        given *= np.float32(query.trust)
         return experts, np.maximum(given, least / np.float32(total))
 
     def learn(

@@ -98,7 +98,7 @@ def plain(made: Learner, base: Array, query: Array, history: Sequence[int], labe
         i for i, label in labelled if sure and label and label in known and made.names[label] not in made.demonstrations
     ]
     given = 0.5 * softmax(increased)[new] + 0.5 * (remembered / remembered.sum())[new]
-    given = np.maximum(given, np.exp(logs)[new])
+    given = np.maximum(trust * given, np.exp(logs)[new])
     mixed[new] = 0.0
     mixed *= (1 - given.sum()) / mixed.sum()
     mixed[new] = given
