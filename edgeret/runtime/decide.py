@@ -131,9 +131,9 @@ class Decider:
     def _doubt_nothing(self, request: Request, history: History, probabilities: NDArray[np.float32]) -> str | None:
         """Gives `<end>` what the tools' own words give it, in place, where demonstrations say that nothing fits and
         these speak against it; what to say of it, None where nothing was changed."""
-        end = request.names.index(END)
+        end = int(probabilities.argmax())
         nothing = probabilities.item(end)
-        if nothing > SURELY_NOTHING or probabilities.argmax() != end:
+        if request.names[end] != END or nothing > SURELY_NOTHING:
             return None
         likely = request.by_prior(history).item(end)
         if likely >= LIKELY_NOTHING:

@@ -38,11 +38,11 @@ MIN_PLANS = 25
 """Different queries below which five folds say nothing; defaults are used and the report says so."""
 OVER_NOTHING, OVER_PRIOR = (0.7, 0.3), (0.6, 0.0, 0.4)
 """Weights of head and graph, and of head, graph and memory where the head rests on the prior, before any are fitted."""
-PULL, PULL_SHARE = 60.0, 1.0
-"""How many decisions those weights count for, and what share of all where the head does not rest on the prior. Held-out
-demonstrations are of the same hands as the others, and of these the head is surest. With the graph's share of 0.1, as
-fitted, 116 of 159 terse requests of the desktop example were taken rightly, which other hands wrote; with 0.3, 123. On
-ultratool-plans both are as good."""
+PULL = 60.0
+"""How many decisions those weights count for where the head rests on the prior. Elsewhere they count for as many as
+there are: held-out demonstrations are of the same hands as the others, and of these the head is surest. With the
+graph's share of 0.1, as fitted, 116 of 159 terse requests of the desktop example were taken rightly, written by other
+hands; with 0.3, 123. On ultratool-plans both are as good."""
 NOTHING = "nothing was demonstrated: probabilities are those that the prior's card found on other people's tools"
 FEW = f"fewer than {MIN_PLANS} different queries, so nothing was fitted on held-out ones: probabilities are rough"
 ADDED_BIAS = 1.5
@@ -89,7 +89,7 @@ def crossfit(training: TrainingSet, order: int, head_options: HeadOptions, prior
     held, folds = training.written(), _fit_folds(training, order, head_options)
     options, graph, nearest = _choose_graph(held, [fold.tables for fold in folds], order)
     outcomes = _outcomes(held, folds, graph)
-    weights = calibrate.fit_fusion(outcomes, start, PULL if few else max(PULL, PULL_SHARE * outcomes.known.sum()))
+    weights = calibrate.fit_fusion(outcomes, start, PULL if few else float(outcomes.known.sum()))
     fused = outcomes.fused(weights)
     points = calibrate.fit_confidence_map(*_confidence(fused, outcomes.acceptable), prior_map)
     calibration = _parameters(tuple(round(weight, 6) for weight in weights), biases, points, prior_map)
