@@ -22,9 +22,10 @@ from edgeret.fields import get, get_number, get_strings
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret.inputs.query import check_query
 from edgeret.scoring.calibration import Map
+from edgeret.scoring.experts import Query
 from edgeret.scoring.increments import Lesson
 from edgeret.scoring.learned_state import pack_learner, packed_bytes, restore_learner
-from edgeret.scoring.learner import STRANGER, Learner, Query
+from edgeret.scoring.learner import STRANGER, Learner
 from edgeret.scoring.memory import END
 from edgeret.scoring.offsets import KEPT, LEAST_LOG, Offsets
 from edgeret.types import Call

@@ -213,13 +213,13 @@ class Request:
         rows, history = [], History()
         for i, name in enumerate((*calls, None)):
             known = self._steps.get(tuple(calls[:i]))
-            rows.append(log_softmax(self.scores(history, Stopwatch()) if known is None else known))
+            rows.append(self.scores(history, Stopwatch()) if known is None else known)
             if name is not None:
                 if name not in self._position:
                     raise InputError(f"unknown tool {quoted(name)} in a plan to learn; add it with: edgeret tools add")
                 history.add(Call(name), self._scorer.number(name))
         query = self._query if keep_words else None
-        self._scorer.learned.learn(query, calls, origin, self.vector, np.stack(rows), self._position)
+        self._scorer.learned.learn(query, calls, origin, self.vector, log_softmax(np.array(rows)), self._position)
 
     def by_prior(self, history: History) -> NDArray[np.float32]:
         """Calibrated probabilities of `names` from the tools alone, whatever was demonstrated; as `probabilities`."""

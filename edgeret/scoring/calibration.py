@@ -168,7 +168,7 @@ class Calibration:
         if rest < 1e-30:
             scores += np.float32(1e-30)
             scores[top] = 0.0
-            rest = 1e-30 * (len(scores) - 1)
+            rest = scores.sum().item()
         if target < 0.5:
             runner_up = scores.item(scores.argmax()) / rest
             target = max(target, runner_up / (1.0 + runner_up) + 1e-6)  # where both would be equal

@@ -143,10 +143,10 @@ class FactoredHead:
 
 
 def log_softmax(logits: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Log-softmax of a vector, in its own dtype."""
-    shifted = logits - logits.max()
-    result: NDArray[np.float32] = shifted - np.log(np.exp(shifted).sum())
-    return result
+    """Log-softmax of a vector, or of every row of several, in its own dtype."""
+    shifted: NDArray[np.float32] = logits - logits.max(axis=-1, keepdims=True)
+    shifted -= np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
+    return shifted
 
 
 def pack_head(arrays: HeadArrays, fingerprint: str) -> bytes:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeret.scoring.offsets import LEAST_REST, Offsets
+from edgeret.scoring.offsets import Offsets, joined
 from edgeret.scoring.products import product
 
 RATE = np.float32(3.0)
@@ -37,6 +37,7 @@ MAX_PROBABLE_ROWS = 320
 """From here on, only labels that are called get one."""
 _HALVES = np.full(2 * MAX_ROWS, HISTORY)
 _HIGHEST, _LOWEST = np.array(MAX_SCORE, np.float32), np.array(-MAX_SCORE, np.float32)  # numpy takes arrays soonest
+_LARGEST, _DISCOUNT, _ONE, _LEAST = (np.array(number, np.float32) for number in (MAX_NORM, DISCOUNT, 1.0, 1e-30))
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,19 @@ class Lesson:
     targets: Sequence[int]
     offsets: Offsets
     weight: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """Lessons as the increments saw them. Per step: `of_plan`, its lesson; `shares` (steps, t), what it takes of the
+    rows of the history in `touched` (t,); and `scores` (steps, rows + 1), what is added to its log-probabilities; the
+    last column is 0, for labels without a row."""
+
+    lessons: Sequence[Lesson]
+    of_plan: NDArray[np.int64]
+    touched: NDArray[np.int64]
+    shares: NDArray[np.float32]
+    scores: NDArray[np.float32]
 
 
 class Increments:
@@ -87,9 +101,11 @@ class Increments:
         self.squares[self.rows] = 1.0 + demonstrations
         self.rows += 1
 
-    def query_scores(self, vector: NDArray[np.float32]) -> NDArray[np.float32]:
-        """W·q + b, float32 (rows,), of a query's unit vector: once a query."""
-        scores: NDArray[np.float32] = self.weights[: self.rows] @ vector
+    def query_scores(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+        """W·q + b, float32 (rows,), of a query's unit vector (dimension,), or (queries, rows) of several: once a
+        query."""
+        weights = self.weights[: self.rows]
+        scores = weights @ vectors if vectors.ndim == 1 else product(vectors, weights)
         scores += self.bias[: self.rows]
         return scores
 
@@ -104,6 +120,13 @@ class Increments:
         total += query_scores
         np.minimum(total, _HIGHEST, out=total)
         return np.maximum(total, _LOWEST, out=total)
+
+    def added_to(self, seen: Seen, labels: int) -> NDArray[np.float32]:
+        """What the increments add to all labels at the steps they saw: float32 (steps, labels)."""
+        row_of = self._row_at[1 : labels + 1]
+        if len(row_of) < labels:
+            row_of = np.pad(row_of, (0, labels - len(row_of)), constant_values=-1)
+        return seen.scores.take(row_of, axis=1, mode="wrap")
 
     def _features(self, history: Sequence[int]) -> list[int]:
         """Rows of `history` that a step adds; the number of calls made is always one."""
@@ -128,73 +151,90 @@ class Increments:
                 last = [COUNTS + 2 * row + 1]
         return found
 
-    def learn(self, lessons: Sequence[Lesson]) -> None:
-        """One step along the gradient of all steps of all lessons; the labels of their targets have rows already."""
+    def seen(self, lessons: Sequence[Lesson], query_scores: NDArray[np.float32]) -> Seen:
+        """What the increments make of every step of some lessons, before they learn from them; `query_scores`
+        (lessons, rows) are those of their queries."""
         features = [step for lesson in lessons for step in self._features_by_step(lesson.targets)]
-        lengths = [len(lesson.targets) for lesson in lessons]
-        of_plan = np.repeat(np.arange(len(lessons)), lengths)
+        of_plan = np.arange(len(lessons)).repeat([len(lesson.targets) for lesson in lessons])
         place_of: dict[int, int] = {}
         places = [place_of.setdefault(feature, len(place_of)) for step in features for feature in step]
+        steps = [k for k, step in enumerate(features) for _ in step]
         touched = np.array(list(place_of))
-        # What every step takes of the rows of the history that any step touches.
         shares = np.zeros((len(features), len(touched)), np.float32)
-        shares[np.repeat(np.arange(len(features)), [len(step) for step in features]), places] = HISTORY
-        vectors = np.array([lesson.vector for lesson in lessons])
-        scores = product(shares, self.history.take(touched, 0)[:, : self.rows].T)
-        scores += (product(vectors, self.weights[: self.rows]) + self.bias[: self.rows])[of_plan]
+        shares[steps, places] = HISTORY
+        # One column more than there are rows: for labels without one, to which nothing is added.
+        scores = np.zeros((len(features), self.rows + 1), np.float32)
+        adds = scores[:, : self.rows]
+        adds += product(shares, self.history.take(touched, 0)[:, : self.rows].T)
+        adds += query_scores if len(lessons) == 1 else query_scores[of_plan]
         np.minimum(scores, _HIGHEST, out=scores)
         np.maximum(scores, _LOWEST, out=scores)
-        residuals = self._residuals(lessons, scores, of_plan)
-        active = np.flatnonzero(np.abs(residuals).max(axis=0) > LEAST_RESIDUAL)
+        return Seen(lessons, of_plan, touched, shares, scores)
+
+    def learn(self, seen: Seen, labels: int) -> None:
+        """One step along the gradient of all steps of some lessons, as they were seen with the rows that there are; the
+        labels of their targets have some, if there is room. `labels` is how many there are in all."""
+        residuals = self._residuals(seen, labels)
+        active = np.maximum(residuals.max(axis=0), -residuals.min(axis=0)) > LEAST_RESIDUAL
+        active = active.nonzero()[0]
         if len(active):
             off = residuals.take(active, 1)
-            self.squares[active] += np.einsum("ij,ij->j", off, off)
-            off *= RATE / np.sqrt(self.squares[active])
-            self._move_weights(
-                active, np.add.reduceat(off, np.flatnonzero(np.diff(of_plan, prepend=-1)), axis=0), vectors
-            )
-            self._move_history(active, touched, product(shares.T, off.T))
-        self.squares[: self.rows] *= np.float32(DISCOUNT)
-        np.maximum(self.squares, 1.0, out=self.squares)
+            squares = self.squares.take(active)
+            squares += np.einsum("ij,ij->j", off, off)
+            self.squares[active] = squares
+            off *= RATE / np.sqrt(squares)
+            self._move_weights(active, off, seen)
+            self._move_history(active, seen.touched, product(seen.shares.T, off.T))
+        self.squares *= _DISCOUNT
+        np.maximum(self.squares, _ONE, out=self.squares)
 
-    def _residuals(
-        self, lessons: Sequence[Lesson], scores: NDArray[np.float32], of_plan: NDArray[np.int64]
-    ) -> NDArray[np.float32]:
+    def _residuals(self, seen: Seen, labels: int) -> NDArray[np.float32]:
         """Probabilities less 1 for what was right, times the lesson's weight: (steps, rows)."""
-        labels = np.concatenate([lesson.offsets.labels for lesson in lessons])
-        kept = Offsets(labels, np.concatenate([lesson.offsets.log_p for lesson in lessons]))
-        probabilities = kept.probabilities()
-        rows = self._row_at.take(labels + 1, mode="clip")
-        others = np.maximum(1 - probabilities.sum(axis=1, keepdims=True), LEAST_REST) / max(1, self.rows)
-        offsets: NDArray[np.float32] = scores + np.log(others)
-        step, place = np.nonzero(rows >= 0)
-        row = rows[step, place]
-        offsets[step, row] = scores[step, row] + kept.log_p[step, place]
-        top = np.maximum(offsets.max(axis=1, keepdims=True), 0.0)
-        offsets -= top
-        np.exp(offsets, out=offsets)
-        without_row = np.where(rows < 0, probabilities, 0).sum(axis=1, keepdims=True) * np.exp(-top)
-        offsets /= offsets.sum(axis=1, keepdims=True) + without_row
+        lessons, rows = seen.lessons, self.rows
+        kept = joined([lesson.offsets for lesson in lessons])
+        probabilities, rest = kept.shared(labels)
+        row = self._row_at.take(kept.labels + 1, mode="clip")
+        # The last column is of all labels without a row, which are -1 here.
+        log_rest, step = np.log(rest), np.arange(len(row))
+        logits = seen.scores + log_rest
+        logits[step[:, None], row] += kept.log_p - log_rest
+        without = np.where(row < 0, probabilities, 0).sum(axis=1) + rest[:, 0] * np.float32(labels - rows)
+        logits[:, rows] = np.log(np.maximum(without, _LEAST))
+        logits -= logits.max(axis=1, keepdims=True)
+        np.exp(logits, out=logits)
+        logits /= logits.sum(axis=1, keepdims=True)
         right = self._row_at.take([target + 1 for lesson in lessons for target in lesson.targets], mode="clip")
-        known = np.flatnonzero(right >= 0)
-        offsets[known, right[known]] -= 1
+        logits[step, right] -= 1
+        residuals = logits[:, :rows]
         if any(lesson.weight != 1.0 for lesson in lessons):
-            offsets *= np.array([lesson.weight for lesson in lessons], np.float32)[of_plan, None]
-        return offsets
+            residuals *= np.array([lesson.weight for lesson in lessons], np.float32)[seen.of_plan, None]
+        return residuals
 
-    def _move_weights(
-        self, active: NDArray[np.int64], steps: NDArray[np.float32], vectors: NDArray[np.float32]
-    ) -> None:
-        """Moves the active rows by `steps` (plans, active) along the plans' queries (plans, dimension), and keeps them
-        in their balls."""
-        changed = self.weights[active] - product(steps.T, vectors.T)
-        norms = np.sqrt(np.einsum("ij,ij->i", changed, changed))
-        if norms.max(initial=0.0) > MAX_NORM:
-            changed *= np.minimum(1.0, MAX_NORM / np.maximum(norms, 1e-30)).astype(np.float32)[:, None]
+    def _move_weights(self, active: NDArray[np.int64], off: NDArray[np.float32], seen: Seen) -> None:
+        """Moves the active rows by `off` (steps, active) along the plans' queries, and keeps them in their balls."""
+        lessons = seen.lessons
+        if len(lessons) == 1:
+            steps, vectors = off.sum(axis=0, keepdims=True), lessons[0].vector[None]
+        else:
+            steps = np.add.reduceat(off, np.append(0, np.diff(seen.of_plan).nonzero()[0] + 1), axis=0)
+            vectors = np.array([lesson.vector for lesson in lessons])
+        changed = self.weights.take(active, 0)
+        changed -= product(steps.T, vectors.T)
+        norms = np.einsum("ij,ij->i", changed, changed)
+        if norms.max() > MAX_NORM**2:
+            changed *= np.minimum(1.0, MAX_NORM / np.sqrt(np.maximum(norms, 1e-30))).astype(np.float32)[:, None]
         self.weights[active] = changed
-        self.bias[active] = (self.bias[active] - BIAS_RATE * steps.sum(axis=0)).clip(-MAX_NORM, MAX_NORM)
+        bias = self.bias.take(active)
+        bias -= BIAS_RATE * steps.sum(axis=0)
+        self.bias[active] = _bounded(bias)
 
     def _move_history(self, active: NDArray[np.int64], touched: NDArray[np.int64], steps: NDArray[np.float32]) -> None:
         """Moves what the touched features add to the active rows by `steps` (touched, active)."""
         place = (touched[:, None], active)
-        self.history[place] = (self.history[place] - steps).clip(-MAX_NORM, MAX_NORM)
+        self.history[place] = _bounded(self.history[place] - steps)
+
+
+def _bounded(weights: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Weights within MAX_NORM, in place."""
+    np.minimum(weights, _LARGEST, out=weights)
+    return np.maximum(weights, -_LARGEST, out=weights)

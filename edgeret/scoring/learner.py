@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
-from math import log
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.errors import InputError
-from edgeret.scoring.increments import Increments, Lesson
+from edgeret.scoring.experts import Query, Steps
+from edgeret.scoring.increments import Increments, Lesson, Seen
 from edgeret.scoring.memory import END, MAX_WEIGHT, Memory, Neighbours
 from edgeret.scoring.mixture import Guard, Mixture, normalise
-from edgeret.scoring.offsets import LEAST_LOG, keep
+from edgeret.scoring.offsets import keep
 
 END_NAME = "<end>"
 STRANGER = -2
@@ -31,8 +31,6 @@ the desktop example that were planned wrongly, six were right after it; with (0.
 PRIOR_FROM_NOTHING = 0.003
 """What the base weighs among the memory's votes."""
 PRIOR_OVER_A_HEAD = 0.03
-MOST_SHARE = 0.999
-"""Of the probability that newcomers have together."""
 PROBABLE = float(np.log(0.02))
 """A candidate that the base takes to be as probable as this gets a row of increments, called or not."""
 REPLAYED = 16
@@ -46,35 +44,8 @@ says: who learns one sort of requests must not decide all others by it. Of a new
 points without this, 0.5 with it, and the population nothing."""
 SEVERAL = 4
 """Stored plans from which on some are learned again."""
-LEAST = 1e-30
-"""Keeps a logarithm and a quotient finite."""
-_HALF, _LEAST = np.array(0.5, np.float32), np.float32(LEAST)  # numpy takes arrays soonest
-_LOWEST = np.array(LEAST_LOG, np.float32)
 MULTIPLIER = 0x9E3779B97F4A7C15
 """2^64 divided by the golden ratio: multiples of it, modulo 2^64, are spread evenly."""
-
-
-@dataclass(frozen=True, slots=True)
-class Query:
-    """What is computed once a query and a list of candidates.
-
-    `scores` (rows,) of the increments before any call. `rows_at` (rows,) and `votes_at`, for every step of the
-    neighbours, say which candidate a row's label is and what a step did, the number of candidates standing for none;
-    `newcomers_at` are candidates, `others` (n,) is 1 for all that are none, and `ones` (n,) for all: a product with it
-    is the soonest sum. `room` (5, n + 1) is written anew by every prediction; behind the candidates it holds what
-    belongs to none. `trust` in what was learned is 0 to 1, by how near a stored plan is. It serves until something else
-    is learned, and is out of date then, not wrong.
-    """
-
-    neighbours: Neighbours
-    scores: NDArray[np.float32]
-    rows_at: NDArray[np.int64]
-    votes_at: NDArray[np.int64]
-    newcomers_at: NDArray[np.int64]
-    others: NDArray[np.float32]
-    ones: NDArray[np.float32]
-    room: NDArray[np.float32]
-    trust: float
 
 
 class Learner:
@@ -196,49 +167,8 @@ class Learner:
         calls made; both are right up to a constant. While the guard mutes what was learned, they are the base's."""
         if self.guard.muted:
             return base.copy()
-        experts, given = self._experts(base, query, history)
-        return self._with_newcomers(self.mixture.combine(experts, query.trust), given, query)
-
-    @staticmethod
-    def _with_newcomers(log_p: NDArray[np.float32], given: NDArray[np.float32], query: Query) -> NDArray[np.float32]:
-        """Log-probabilities (n,) up to a constant, changed in place, in which labels that the base was never shown have
-        the probabilities `given` (newcomers,), whatever the mixture thinks."""
-        at = query.newcomers_at
-        if not len(at):
-            return log_p
-        top = log_p.item(log_p.argmax())
-        rest = np.exp(log_p - np.float32(top)).dot(query.others).item()
-        log_p += log((1.0 - min(sum(given.tolist()), MOST_SHARE)) / max(rest, LEAST)) - top
-        log_p[at] = np.log(given + _LEAST)
-        return log_p
-
-    def _experts(
-        self, base: NDArray[np.float32], query: Query, history: Sequence[int]
-    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Increments, memory and base, log-probabilities up to a constant each: (3, n); and the probabilities of
-        newcomers (newcomers,): what increments and memory give them, each to one half, as far as these are trusted, but
-        never less than the base does. It was taught nothing of them, and is as sure of all others as if there were
-        none; the first lessons speak of little else, and one that went otherwise would drown what their own words say
-        for them.
-        """
-        n, room = len(base), query.room
-        probabilities, experts, at = room[:2, :n], room[2:, :n], query.newcomers_at
-        remembered = room[1, :n]
-        logs = np.subtract(base, base.item(base.argmax()), out=experts[2])
-        np.maximum(logs, _LOWEST, out=logs)
-        experts[0] = logs
-        np.add.at(room[2], query.rows_at, self.increments.scores(query.scores, history))
-        np.exp(logs, out=remembered)
-        total, least = remembered.dot(query.ones).item(), remembered.take(at)
-        remembered *= self._prior / total
-        np.add.at(room[1], query.votes_at, Memory.weigh(query.neighbours, history))
-        np.log(remembered, out=experts[1])
-        if not len(at):
-            return experts, least
-        np.exp(experts[0], out=probabilities[0])
-        given: NDArray[np.float32] = (_HALF / probabilities.dot(query.ones)).dot(probabilities.take(at, 1))
-        given *= np.float32(query.trust)
-        return experts, np.maximum(given, least / np.float32(total))
+        experts, given = query.experts(base, self.increments.scores(query.scores, history), history, self._prior)
+        return query.with_newcomers(self.mixture.combine(experts, query.trust), given)
 
     def learn(
         self,
@@ -276,44 +206,58 @@ class Learner:
         near, calls = self._near(lesson.vector)[0], lesson.targets[:-1]
         known = self.memory.same_plan(near, calls)
         teaches = known is None or self.memory.weights.item(known) < MAX_WEIGHT
-        if known is None:
-            self._judge(lesson)
+        seen = self._judge(lesson) if known is None else None
         plan_id = self.memory.add(lesson.vector, calls, lesson.offsets, near)
         self._latest = None
         if teaches:
-            self._teach(lesson)
+            self._teach(lesson, seen)
         return plan_id
 
-    def _judge(self, lesson: Lesson) -> None:
-        """Scores the plan with what was learned before it, against the base, and moves the mixture's weights."""
-        labels = len(self.names)
-        query = self.query(lesson.vector, np.arange(labels), labels)
-        base_log_p = lesson.offsets.dense(labels)
-        gain = 0.0
-        for k, target in enumerate(lesson.targets):
-            experts, given = self._experts(base_log_p[k], query, lesson.targets[:k])
-            mixed = normalise(self.mixture.combine(experts, query.trust))
-            # A newcomer says nothing about the mixture, in which it has no part.
-            if target not in self._newcomers:
-                self.mixture.learn(experts, mixed, target, query.trust)
-            if len(query.newcomers_at):
-                mixed = normalise(self._with_newcomers(mixed, given, query))
-            gain += mixed.item(target) - base_log_p.item(k, target)
-        self.guard.judge(gain)
+    def _judge(self, lesson: Lesson) -> Seen:
+        """Scores the plan with what was learned before it, against the base, and moves the mixture's weights. What the
+        increments made of it."""
+        near, scores = self._near(lesson.vector)
+        seen = self.increments.seen([lesson], scores)
+        new = [label for label in self._newcomers if label in self.increments.row_of or label in near.bag_rows]
+        base = lesson.offsets.dense(len(self.names))
+        steps = Steps(
+            base=base,
+            added=self.increments.added_to(seen, len(self.names)),
+            votes=self.memory.votes_by_step(near, lesson.targets),
+            votes_at=near.labels,
+            newcomers_at=np.array(new, np.intp),
+            prior=self._prior,
+            trust=self._trust(near),
+        )
+        experts = steps.experts()
+        mixed = normalise(self.mixture.combine(experts.reshape(3, -1), steps.trust).reshape(base.shape))
+        # A newcomer says nothing about the mixture, in which it has no part.
+        known = [k for k, target in enumerate(lesson.targets) if target not in self._newcomers]
+        self.mixture.learn(experts, mixed, known, [lesson.targets[k] for k in known], steps.trust)
+        mixed = steps.with_newcomers(mixed, experts)
+        gains = (mixed - base)[np.arange(len(base)), lesson.targets]
+        self.guard.judge(gains.sum().item())
+        return seen
 
-    def _teach(self, lesson: Lesson) -> None:
-        """Moves the increments by a plan, and by some of those that are stored."""
+    def _teach(self, lesson: Lesson, seen: Seen | None = None) -> None:
+        """Moves the increments by a plan, and by some of those that are stored. `seen` is what the increments made of
+        it, if that is known."""
+        rows = self.increments.rows
         for target in lesson.targets:
             self.increments.allocate(target, self._demonstrated(target), called=True)
         probable = lesson.offsets.labels[lesson.offsets.log_p > PROBABLE]
-        for label in probable[probable >= 0].tolist():
+        for label in set(probable.tolist()):
             self.increments.allocate(label, self._demonstrated(label), called=False)
         self.learned += 1
         # One plan or two, again and again in one batch, would swing the weights about.
         replayed = self.replayed if self.memory.plans >= SEVERAL else 0
-        first = self.learned * self.replayed
-        drawn = [(first + i) * MULTIPLIER % 2**64 * self.memory.plans >> 64 for i in range(replayed)]
-        self.increments.learn([lesson, *(_lesson(self.memory, row) for row in drawn)])
+        if seen is None or replayed or rows != self.increments.rows:
+            first = self.learned * self.replayed
+            drawn = [(first + i) * MULTIPLIER % 2**64 * self.memory.plans >> 64 for i in range(replayed)]
+            lessons = [lesson, *(_lesson(self.memory, row) for row in drawn)]
+            vectors = np.array([each.vector for each in lessons])
+            seen = self.increments.seen(lessons, self.increments.query_scores(vectors))
+        self.increments.learn(seen, len(self.names))
 
     def _is_newcomer(self, label: int) -> bool:
         """Whether the base has seen so much that it is sure of what it decides, and nothing of this label."""
@@ -343,10 +287,10 @@ class Learner:
         for row in np.argsort(memory.times[: memory.plans], kind="stable").tolist():
             lesson = replace(_lesson(memory, row), weight=1.0)
             self.memory.clock = int(memory.times[row]) - 1  # plans are as old to it as they were
-            self._judge(lesson)
+            seen = self._judge(lesson)
             self.memory.copy(memory, row, self._near(lesson.vector)[0])
             self._latest = None
-            self._teach(lesson)
+            self._teach(lesson, seen)
         self.memory.clock = memory.clock
         return removed
 
@@ -364,14 +308,15 @@ class Learner:
     ) -> None:
         self.memory.check_length(calls)
         steps = len(calls) + 1
-        if base_log_p.ndim != 2 or len(base_log_p) != steps or np.isnan(base_log_p).any():
+        if base_log_p.ndim != 2 or len(base_log_p) != steps or np.isnan(base_log_p.sum()):
             raise InputError(
                 f"a plan of {len(calls)} calls needs {steps} rows of log-probabilities, the end's among them, without "
                 f"NaN; found shape {base_log_p.shape}"
             )
         if vector.shape != (self.dimension,) or not abs(float(vector @ vector) - 1) < 1e-2:
             raise InputError(f"a query's vector must have {self.dimension} numbers and length 1, found {vector.shape}")
-        if positions.shape != (len(self.names),) or not -1 <= positions.min() <= positions.max() < base_log_p.shape[1]:
+        outside = positions.shape != (len(self.names),) or positions.max() >= base_log_p.shape[1]
+        if outside or positions.min() < -1:
             raise InputError(
                 f"positions must give each of {len(self.names)} names one of {base_log_p.shape[1]} candidates or -1"
             )

@@ -238,6 +238,37 @@ class Memory:
         similar += exponents
         return np.exp(similar, out=similar)
 
+    @staticmethod
+    def votes_by_step(near: Neighbours, targets: Sequence[int]) -> NDArray[np.float32]:
+        """What the neighbours did after every part of a history, `targets[:k]` for every k: the weight of each of their
+        labels, float32 (steps, u). As `weigh`, for all steps at once."""
+        steps, row_of = len(targets), near.bag_rows
+        made, sizes = np.zeros((steps, len(near.labels)), np.float32), np.zeros((steps, 1), np.float32)
+        bag = set[int]()
+        for k, target in enumerate(targets[:-1], 1):
+            if target not in bag:
+                bag.add(target)
+                sizes[k:] += 1
+                row = row_of.get(target)
+                if row is not None:
+                    made[k:, row] = 1
+        shared: NDArray[np.float32] = made @ near.bags
+        similar: NDArray[np.float32] = near.bag_sizes + sizes
+        similar -= shared
+        similar[0] = 1
+        same_last = near.last == np.array([NONE, *targets[:-1]])[:, None]
+        np.divide(shared, similar, out=similar)
+        similar[0] = same_last[0]  # an empty history has no last call and an empty bag
+        similar += same_last
+        similar *= _SHARE
+        similar += near.exponents
+        similar -= np.abs(near.calls - np.arange(steps, dtype=np.float32)[:, None])
+        np.exp(similar, out=similar)
+        does = np.zeros((len(near.targets), len(near.labels)), np.float32)
+        does[np.arange(len(does)), near.targets] = 1
+        votes: NDArray[np.float32] = similar @ does
+        return votes
+
     def restore(self, vector: NDArray[np.float32], labels: Sequence[int], offsets: Offsets, plan_id: int) -> None:
         """Stores a plan in the next row, whatever is there already."""
         self._make_room(len(labels))

@@ -54,28 +54,38 @@ class Mixture:
         mixed: NDArray[np.float32] = weights.dot(experts)
         return mixed
 
-    def learn(self, experts: NDArray[np.float32], mixed: NDArray[np.float32], target: int, trust: float = 1.0) -> None:
-        """One step of gradient ascent on the log-probability of `target`; `mixed` is what `combine` gave with the same
+    def learn(
+        self,
+        experts: NDArray[np.float32],
+        mixed: NDArray[np.float32],
+        steps: Sequence[int],
+        targets: Sequence[int],
+        trust: float = 1.0,
+    ) -> None:
+        """Gradient ascent on the log-probability of what was right at some steps of a plan, its `targets`, step by
+        step: `experts` (experts, steps, n), and `mixed` (steps, n) is what `combine` gave for all of them with the same
         `trust`, normalised."""
-        surprises = (experts[:, target] - experts.dot(np.exp(mixed))).tolist()
+        expected = np.einsum("eij,ij->ei", experts, np.exp(mixed))
+        surprises = experts[:, steps, targets] - (expected if len(steps) == len(mixed) else expected[:, steps])
         weights, squares = self.weights.tolist(), self.squares.tolist()
-        last = surprises[-1] if self.anchored else 0.0
-        # Three numbers each, for which numpy takes four times as long.
-        for i, surprise in enumerate(surprises):
-            gradient = min(MAX_GRADIENT, max(-MAX_GRADIENT, trust * (surprise - last)))
-            squares[i] = min(squares[i] + gradient * gradient, MAX_SQUARES)
-            weights[i] = min(MAX_WEIGHT, max(0.0, weights[i] + RATE * gradient / sqrt(squares[i])))
-        if self.anchored:
-            others = sum(weights[:-1])
-            weights[:-1] = [weight * self._sum / max(others, self._sum) for weight in weights[:-1]]
-            weights[-1] = max(0.0, self._sum - others)
+        for surprise in surprises.T.tolist():
+            last = surprise[-1] if self.anchored else 0.0
+            # Three numbers each, for which numpy takes four times as long.
+            for i, value in enumerate(surprise):
+                gradient = min(MAX_GRADIENT, max(-MAX_GRADIENT, trust * (value - last)))
+                squares[i] = min(squares[i] + gradient * gradient, MAX_SQUARES)
+                weights[i] = min(MAX_WEIGHT, max(0.0, weights[i] + RATE * gradient / sqrt(squares[i])))
+            if self.anchored:
+                others = sum(weights[:-1])
+                weights[:-1] = [weight * self._sum / max(others, self._sum) for weight in weights[:-1]]
+                weights[-1] = max(0.0, self._sum - others)
         self.weights, self.squares = np.array(weights, np.float32), np.array(squares, np.float32)
 
 
 def normalise(scores: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Scores (n,) less the logarithm of the sum of their exponentials, in place."""
-    scores -= scores.item(scores.argmax())
-    scores -= np.log(np.exp(scores).sum())
+    """Scores (steps, n) less the logarithm of the sum of their exponentials, in place."""
+    scores -= scores.max(axis=1, keepdims=True)
+    scores -= np.log(np.exp(scores).sum(axis=1, keepdims=True))
     return scores
 
 

@@ -14,48 +14,57 @@ LEAST_LOG = np.float32(-30.0)
 """What less probable candidates are taken to be, so that a weight times a logarithm stays finite."""
 LEAST_REST = 1e-4
 """What all labels that were not kept have together, at least."""
+_LEAST_REST = np.array(LEAST_REST, np.float32)  # numpy takes arrays soonest
 
 
 @dataclass(frozen=True, slots=True)
 class Offsets:
     """The most probable labels of every step of a plan, and their log-probabilities: both (steps, KEPT).
 
-    Label -1 stands for none. What is missing to 1 belongs to all other labels alike.
+    Label -1 stands for none, whose log-probability is LEAST_LOG. What is missing to 1 belongs to all labels alike.
     """
 
     labels: NDArray[np.int32]
     log_p: NDArray[np.float16]
 
-    def probabilities(self) -> NDArray[np.float32]:
-        """Of the labels, float32 (steps, KEPT), 0 for none."""
-        return np.where(self.labels >= 0, np.exp(self.log_p.astype(np.float32)), np.float32(0))
+    def shared(self, labels: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Probabilities of the labels, float32 (steps, KEPT), 0 for none, and what each of so many labels has that was
+        not kept, (steps, 1)."""
+        probabilities = np.exp(self.log_p, dtype=np.float32)
+        rest = np.float32(1) - probabilities.sum(axis=1, keepdims=True)
+        return probabilities, np.maximum(rest, _LEAST_REST, out=rest) / np.float32(labels)
 
     def dense(self, labels: int) -> NDArray[np.float32]:
         """Log-probabilities of all labels: float32 (steps, labels)."""
-        kept = self.log_p.astype(np.float32)
-        known = self.labels >= 0
-        rest = np.maximum(1 - np.exp(kept).sum(axis=1, where=known), LEAST_REST) / labels
-        log_p = np.empty((len(kept), labels), np.float32)
-        log_p[:] = np.log(rest)[:, None]
-        step, place = known.nonzero()
-        log_p[step, self.labels[step, place]] = kept[step, place]
-        return log_p
+        _, rest = self.shared(labels)
+        log_p = np.empty((len(rest), labels + 1), np.float32)  # the last is for none
+        log_p[:] = np.log(rest)
+        log_p[np.arange(len(rest))[:, None], self.labels] = self.log_p
+        return log_p[:, :labels]
+
+
+def joined(offsets: Sequence[Offsets]) -> Offsets:
+    """The offsets of several plans, one behind the other."""
+    if len(offsets) == 1:
+        return offsets[0]
+    return Offsets(np.concatenate([o.labels for o in offsets]), np.concatenate([o.log_p for o in offsets]))
 
 
 def keep(log_p: NDArray[np.float32], positions: NDArray[np.int64], targets: Sequence[int]) -> Offsets:
     """What is kept of log-probabilities (steps, n) of candidates that labels stand for (names,), -1 for none: the most
     probable ones, and what was right at every step, `targets`."""
-    labels_at = np.full(log_p.shape[1], -1, np.int32)
-    here = np.flatnonzero(positions >= 0)
-    labels_at[positions[here]] = here
     steps, candidates = log_p.shape
+    labels_at = np.full(candidates + 1, -1, np.int32)  # what stands nowhere is written to the end
+    labels_at[positions] = np.arange(len(positions), dtype=np.int32)
+    labels_at[candidates] = -1
     kept = min(KEPT, candidates)
-    top = np.argpartition(log_p, candidates - kept, axis=1)[:, candidates - kept :]
-    right = positions[np.array(targets)]
-    lacking = np.flatnonzero((top != right[:, None]).all(axis=1))
+    top = log_p.argpartition(candidates - kept, axis=1)[:, candidates - kept :]
+    right = positions.take(targets)
+    lacking = (top != right[:, None]).all(axis=1).nonzero()[0]
     top[lacking, 0] = right[lacking]  # argpartition puts the least of them first
     labels = np.full((steps, KEPT), -1, np.int32)
-    labels[:, :kept] = labels_at[top]
+    labels[:, :kept] = labels_at.take(top)
     short = np.full((steps, KEPT), LEAST_LOG, np.float16)
-    short[:, :kept] = np.maximum(np.take_along_axis(log_p, top, axis=1), LEAST_LOG)
+    short[:, :kept] = np.maximum(log_p[np.arange(steps)[:, None], top], LEAST_LOG)
+    short[labels < 0] = LEAST_LOG
     return Offsets(labels, short)

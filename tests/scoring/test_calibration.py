@@ -93,3 +93,9 @@ def test_the_most_confident_decisions_are_calibrated_too(rest: float, others: in
 def test_certainty_is_calibrated_too() -> None:
     found = CAUTIOUS.calibrate(np.array([1, 0, 0], np.float32), CAUTIOUS.map)
     np.testing.assert_allclose(found, [0.9, 0.05, 0.05], rtol=1e-5)
+
+
+@given(st.floats(0.1, 1), st.integers(2, 40))
+def test_where_next_to_nothing_is_left_for_the_others_they_still_sum_to_one(share: float, others: int) -> None:
+    p = np.array([1] + [share * 1e-30 / others] * others, np.float32)
+    assert CAUTIOUS.calibrate(p, CAUTIOUS.map).sum(dtype=np.float64) == pytest.approx(1, abs=1e-5)

@@ -34,6 +34,11 @@ def allocated(labels: int = LABELS) -> Increments:
     return increments
 
 
+def learn(increments: Increments, *lessons: Lesson, labels: int = LABELS) -> None:
+    scores = increments.query_scores(np.array([lesson.vector for lesson in lessons]))
+    increments.learn(increments.seen(lessons, scores), labels)
+
+
 def right(increments: Increments, seed: int, targets: list[int]) -> list[bool]:
     scores = increments.query_scores(unit(seed))
     return [bool(increments.scores(scores, targets[:k]).argmax() == t) for k, t in enumerate(targets)]
@@ -43,14 +48,14 @@ def test_a_few_lessons_teach_a_plan_with_its_order() -> None:
     increments = allocated()
     plans = [(0, [1, 2, 3, 0]), (1, [3, 1, 0]), (2, [2, 0])]
     for _ in range(8):
-        increments.learn([lesson(seed, targets) for seed, targets in plans])
+        learn(increments, *(lesson(seed, targets) for seed, targets in plans))
     assert all(all(right(increments, seed, targets)) for seed, targets in plans)
 
 
 def test_the_step_is_that_of_the_formula() -> None:
     increments = allocated(2)
     increments.squares[:] = 4.0
-    increments.learn([Lesson(unit(0), [1], Offsets(np.array([[0, 1]], np.int32), np.log([[0.5, 0.5]]).astype("f2")))])
+    learn(increments, Lesson(unit(0), [1], Offsets(np.array([[0, 1]], np.int32), np.log([[0.5, 0.5]]).astype("f2"))))
     step = 0.5 * 3 / np.sqrt(4.25)
     assert np.allclose(increments.weights[1], step * unit(0), atol=1e-3)
     assert np.allclose(increments.weights[0], -step * unit(0), atol=1e-3)
@@ -62,7 +67,7 @@ def test_the_step_is_that_of_the_formula() -> None:
 def test_labels_that_are_already_right_are_left_alone() -> None:
     increments = allocated(3)
     log_p = np.log([[0.9998, 0.0001, 0.0001]]).astype(np.float16)
-    increments.learn([Lesson(unit(0), [0], Offsets(np.array([[0, 1, 2]], np.int32), log_p))])
+    learn(increments, Lesson(unit(0), [0], Offsets(np.array([[0, 1, 2]], np.int32), log_p)))
     assert not increments.weights.any()
 
 
@@ -70,14 +75,14 @@ def test_a_label_that_the_offset_was_fitted_on_moves_less() -> None:
     increments = Increments(D)
     increments.allocate(0, 0, called=True)
     increments.allocate(1, 99, called=True)
-    increments.learn([lesson(0, [0])])
+    learn(increments, lesson(0, [0]))
     assert abs(increments.bias[1]) < 0.2 * abs(increments.bias[0])
 
 
 def test_a_lesson_of_half_the_weight_teaches_less() -> None:
     whole, half = allocated(), allocated()
-    whole.learn([lesson(0, [1, 0])])
-    half.learn([lesson(0, [1, 0], 0.25)])
+    learn(whole, lesson(0, [1, 0]))
+    learn(half, lesson(0, [1, 0], 0.25))
     assert 0 < np.abs(half.weights).max() < 0.5 * np.abs(whole.weights).max()
 
 
@@ -95,7 +100,7 @@ def test_a_label_without_room_for_a_row_keeps_its_share_of_the_probability() -> 
     increments = Increments(D)
     increments.allocate(0, 0, called=True)
     log_p = np.log([[0.5, 0.5]]).astype(np.float16)
-    increments.learn([Lesson(unit(0), [1], Offsets(np.array([[0, 1]], np.int32), log_p))])
+    learn(increments, Lesson(unit(0), [1], Offsets(np.array([[0, 1]], np.int32), log_p)))
     step = 0.5 * 3 / np.sqrt(1.25)
     assert np.allclose(increments.weights[0], -step * unit(0), atol=1e-3)
 
@@ -105,7 +110,7 @@ def test_a_thousand_contradictions_leave_the_rows_in_their_ball_and_ever_smaller
     moved = []
     for i in range(1000):
         before = increments.weights.copy()
-        increments.learn([lesson(0, [1 + i % 2, 0])])
+        learn(increments, lesson(0, [1 + i % 2, 0]))
         moved.append(np.abs(increments.weights - before).max())
     assert np.linalg.norm(increments.weights, axis=1).max() < MAX_NORM
     assert all(later < sooner for sooner, later in pairwise(np.reshape(moved, (10, 100)).mean(axis=1)[:4]))
@@ -115,7 +120,7 @@ def test_rows_never_leave_their_ball_and_scores_their_range() -> None:
     increments = allocated()
     increments.weights[1] = 100 * unit(0)
     increments.bias[1] = 100.0
-    increments.learn([lesson(0, [2, 0])])
+    learn(increments, lesson(0, [2, 0]))
     assert np.linalg.norm(increments.weights[1]) < MAX_NORM * 1.001 and increments.bias[1] <= MAX_NORM
     increments.bias[2] = 1000.0
     assert np.abs(increments.scores(increments.query_scores(unit(0)), [1])).max() <= MAX_SCORE

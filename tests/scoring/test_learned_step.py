@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from edgeret.scoring.increments import COUNTS, MAX_SCORE
 from edgeret.scoring.learner import PRIOR_FROM_NOTHING, PRIOR_OVER_A_HEAD, Learner
 from edgeret.scoring.memory import END, HALF_LIFE, LEAST_COSINE, WIDTH
+from edgeret.scoring.mixture import MAX_GAIN
 
 D, TOOLS, PLANS = 24, 14, 40
 Array = NDArray[np.float64]
@@ -126,3 +127,21 @@ def test_a_prediction_is_that_of_the_plain_formulas(seed: int) -> None:
         expected = plain(made, base.astype(float), stored, history, label_at)
         assert softmax(logs) == pytest.approx(expected, rel=2e-4, abs=1e-7)
         assert made.predict(base, query, history).argmax() == expected.argmax()
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_plan_is_judged_by_what_its_steps_would_have_been_predicted_to_be(seed: int) -> None:
+    made, rng = taught(seed)
+    names = np.arange(TOOLS + 1)
+    for length in (0, 1, 3, 7):
+        calls = (1 + rng.integers(TOOLS, size=length)).tolist()
+        vector, targets = unit(rng), [*calls, END]
+        lesson = made.lesson(vector, calls, log_p(rng, length + 1, TOOLS + 1), names)
+        base = lesson.offsets.dense(TOOLS + 1)
+        query = made.query(vector, names, TOOLS + 1)
+        steps = [np.log(softmax(made.predict(base[k], query, calls[:k]).astype(float))) for k in range(length + 1)]
+        gain = sum(step[target] - base[k, target] for k, (step, target) in enumerate(zip(steps, targets, strict=True)))
+        before = 0.9 * made.guard.total
+        made.learn_lesson(lesson)
+        assert made.guard.total - before == pytest.approx(np.clip(gain, -MAX_GAIN, MAX_GAIN), abs=2e-3)
+        made.guard.muted = False

@@ -8,47 +8,51 @@ import pytest
 from edgeret.scoring.mixture import MAX_WEIGHT, Guard, Mixture, normalise
 
 
-def experts(right: int) -> np.ndarray:
-    """The first expert knows, the second is wrong, the third knows nothing."""
-    log_p = np.log(np.full((3, 4), [[0.1]], np.float32))
-    log_p[0, right] = np.log(0.7)
-    log_p[1, (right + 1) % 4] = np.log(0.7)
+def experts(*right: int) -> np.ndarray:
+    """At every step the first expert knows, the second is wrong, the third knows nothing: (3, steps, 4)."""
+    log_p = np.log(np.full((3, len(right), 4), 0.1, np.float32))
+    for step, label in enumerate(right):
+        log_p[0, step, label] = np.log(0.7)
+        log_p[1, step, (label + 1) % 4] = np.log(0.7)
     return log_p
 
 
+def mixed(mixture: Mixture, given: np.ndarray) -> np.ndarray:
+    return normalise(np.stack([mixture.combine(given[:, step]) for step in range(given.shape[1])]))
+
+
 def test_what_it_combines_are_probabilities() -> None:
-    mixed = normalise(Mixture((0.4, 0.5, 0.1)).combine(experts(2)))
-    assert np.exp(mixed).sum() == pytest.approx(1)
-    assert np.exp(normalise(np.array([1000.0, 0.0], np.float32))).tolist() == [1, 0]
+    assert np.exp(mixed(Mixture((0.4, 0.5, 0.1)), experts(2, 0))).sum(axis=1) == pytest.approx([1, 1])
+    assert np.exp(normalise(np.array([[1000.0, 0.0]], np.float32))).tolist() == [[1, 0]]
 
 
 def test_the_weight_moves_to_the_expert_that_is_right() -> None:
     mixture = Mixture((0.1, 0.8, 0.1))
     for step in range(200):
         given = experts(step % 4)
-        mixture.learn(given, normalise(mixture.combine(given)), step % 4)
+        mixture.learn(given, mixed(mixture, given), [0], [step % 4])
     assert mixture.weights[0] > 0.5 and mixture.weights[1] == 0
 
 
 def test_a_step_follows_the_gradient_of_the_log_probability() -> None:
     mixture, given, nudge = Mixture((0.4, 0.5, 0.1)), experts(1), 1e-3
-    before = normalise(mixture.combine(given))
+    before = mixed(mixture, given)
     gradient = []
     for i in range(3):
         weights = np.array([0.4, 0.5, 0.1])
         weights[i] += nudge
-        gradient.append((normalise(Mixture(weights.tolist()).combine(given))[1] - before[1]) / nudge)
+        gradient.append((mixed(Mixture(weights.tolist()), given)[0, 1] - before[0, 1]) / nudge)
     expected = np.array(gradient)
-    mixture.learn(given, before, 1)
+    mixture.learn(given, before, [0], [1])
     moved = mixture.weights - np.array([0.4, 0.5, 0.1])
     assert np.allclose(moved, 0.1 * expected / np.sqrt(1 + expected**2), atol=1e-3)
 
 
 def test_weights_stay_bounded_whatever_is_shown() -> None:
     mixture = Mixture((0.4, 0.5, 0.1))
-    given = np.array([[0, -1e4], [-1e4, 0], [0, -1e-3]], np.float32)
+    given = np.array([[[0, -1e4]], [[-1e4, 0]], [[0, -1e-3]]], np.float32)
     for step in range(2000):
-        mixture.learn(given, normalise(mixture.combine(given)), step % 2 if step < 1000 else 0)
+        mixture.learn(given, mixed(mixture, given), [0], [step % 2 if step < 1000 else 0])
         assert ((mixture.weights >= 0) & (mixture.weights <= MAX_WEIGHT)).all()
 
 
