@@ -210,6 +210,11 @@ class PriorReader:
 
         return share("name", None), share("text", self.known)
 
+    def among_tools(self, history: tuple[str, ...]) -> Array:
+        """Section 16.7: log-probabilities of all names where the plan goes on."""
+        scores = self.prior_scores(history)
+        return np.array(scores - log_sum(scores))
+
     def prior(self, history: tuple[str, ...]) -> Array:
         """Section 16.7: log-probabilities of all names."""
         scores, k = self.prior_scores(history), len(history)

@@ -24,12 +24,14 @@ from edgeret.scoring.calibration import Map
 from edgeret.scoring.graph import UNKNOWN
 from edgeret.scoring.head import log_softmax
 from edgeret.scoring.prior import Prior
-from edgeret.scoring.reading import Reading
+from edgeret.scoring.reading import Reading, log_going_on
 from edgeret.stopwatch import Stopwatch
 from edgeret.types import END, SEGMENTS, Call, Candidate, Tool
 
 UNSEEN_HITS = 64
 """Tools without demonstrations that a query competes with, where an HNSW graph finds them; and as many by words."""
+MATTERS = log(0.01)
+"""Log of the share from which on tools without demonstrations matter, if the plan surely went on."""
 CROWD = 16
 """Candidates for each one listed from which on selecting those listed is faster than sorting all."""
 _NOWHERE = -1
@@ -164,7 +166,8 @@ class Request:
         watch.lap("graph")
         if components.head is not None:
             cosines, static = self._reading.cosines[: 1 + SEGMENTS, : scorer.end], self._reading.static
-            self._query_logits = components.head.query_logits(self.vector, cosines, static, spelling(query))
+            said, spelt = seen.shared.said, spelling(query)
+            self._query_logits = components.head.query_logits(self.vector, cosines, static, spelt, said)
         if components.memory is not None:
             self._neighbours = components.memory.near(self.vector)
         self._known: Known | None = None
@@ -228,8 +231,21 @@ class Request:
 
     def prior_scores(self, calls: Sequence[Call]) -> NDArray[np.float32]:
         """The prior's log-probabilities of `names` after these calls, float32."""
-        made = [self._position.get(call.tool, _NOWHERE) for call in calls]
-        return self._reading.log_probabilities(made, self._allowed)
+        return self._reading.log_probabilities(self._made(calls), self._allowed)
+
+    def _unseen(self, history: History, labels: int) -> NDArray[np.float32]:
+        """Logs of what tools without demonstrations, which stand behind so many labels, weigh beside all of these
+        together: float32 (unseen,)."""
+        calls = self._made(history.calls)
+        among, best = self._reading.among_tools(calls, self._allowed)
+        scores = self._components.calibration.unseen_scores(among[labels:], self._popularity()[labels:])
+        # Whether the plan goes on is asked only where that can move a decision: it costs half of the prior's step.
+        if scores.item(scores.argmax()) > MATTERS:
+            scores += np.float32(log_going_on(self._reading.end_logit(calls, best)))
+        return scores
+
+    def _made(self, calls: Sequence[Call]) -> list[int]:
+        return [self._position.get(call.tool, _NOWHERE) for call in calls]
 
     def head_scores(self, history: History) -> NDArray[np.float32]:
         """Log-probabilities of the head alone, of the labels (labels,) or of all `names` where it rests on the prior at
@@ -259,8 +275,7 @@ class Request:
             fused = calibration.fuse(logits, walked)
             if len(self.names) == n:
                 return fused
-            unseen = calibration.unseen_scores(self.prior_scores(history.calls)[n:], self._popularity()[n:])
-            return _before(fused, unseen)
+            return _before(fused, self._unseen(history, n))
         prior = self.prior_scores(history.calls)
         popular = prior + self._popularity()
         full = log_softmax(head.beside(logits, prior, popular))

@@ -22,6 +22,7 @@ from edgeret.types import Candidate
 
 Map = Sequence[tuple[float, float]]
 """Points of a rising, piecewise linear map from a confidence to the calibrated one."""
+_MOST_LOG = np.array(80, np.float32)
 OWNERS = (roles.GRAPH, roles.HEAD, roles.MEMORY)
 """Roles whose files a calibration was fitted with, and is worth nothing without. Those that a bundle lacks are not
 named."""
@@ -116,13 +117,14 @@ class Calibration:
         """The map of the prior's own confidence."""
         return self.parameters.prior_map
 
-    def unseen_scores(self, prior: NDArray[np.float32], popularity: NDArray[np.float32]) -> NDArray[np.float32]:
+    def unseen_scores(self, unseen: NDArray[np.float32], popularity: NDArray[np.float32]) -> NDArray[np.float32]:
         """Logs of what tools without demonstrations weigh beside all labels together, from the prior's
-        log-probabilities and their popularity (0 for those that came later): all float32 (unseen,)."""
+        log-probabilities, which are used up, and their popularity (0 for those that came later): float32 (unseen,)."""
         p = self.parameters
-        bias = np.where(popularity == 0, np.float32(p.added_bias), np.float32(p.unseen_bias))
-        scores: NDArray[np.float32] = np.minimum(prior + bias, np.float32(80))
-        return scores
+        unseen += np.float32(p.unseen_bias)
+        if p.added_bias != p.unseen_bias:
+            unseen[popularity == 0] += np.float32(p.added_bias - p.unseen_bias)
+        return np.minimum(unseen, _MOST_LOG, out=unseen)
 
     def fuse(self, head: NDArray[np.float32], graph: NDArray[np.float32]) -> NDArray[np.float32]:
         """Log-probabilities of the labels up to a constant, float32 (labels,), from logits or log-probabilities of the

@@ -20,6 +20,7 @@ from edgeret.bundle.layout import check_owner
 from edgeret.bundle.reader import Bundle
 from edgeret.errors import BundleError
 from edgeret.fields import get, get_number, get_strings
+from edgeret.scoring.prior import SAID
 from edgeret.types import SEGMENTS, SPELLING_BUCKETS
 
 _FLOOR = np.float32(-60.0)
@@ -74,7 +75,7 @@ class FactoredHead:
         self._mixture: NDArray[np.float32] = np.hstack((described, segment_weights)).astype(np.float32)
         # What does not depend on the query is added up here, so that a step adds as few rows as can be.
         self._latest = arrays.called + arrays.last
-        numbers = np.arange(max(len(count), len(segment_weights)))
+        numbers = np.arange(max(len(count), len(segment_weights), 2))  # no call, and all that has no other row
         self._stages = np.minimum(numbers, len(segment_weights) - 1)
         self._by_calls = arrays.bias + count[np.minimum(numbers, len(count) - 1)]
 
@@ -94,13 +95,15 @@ class FactoredHead:
         cosines: NDArray[np.float32],
         static: NDArray[np.float32],
         spelt: tuple[NDArray[np.intp], NDArray[np.float32]],
+        said: Sequence[int] = (),
     ) -> NDArray[np.float32]:
         """The part that a task computes once, float32 (numbers of calls, labels); its last row serves all longer
         histories too.
 
         `cosines` are those of the query and its parts to the labels' tools (1 + SEGMENTS, labels - 1); `static` is what
         the prior makes of the query, the labels first (at least labels,); `spelt` are buckets and values, (k,) each.
-        `<end>`, the last label, has no description.
+        `<end>`, the last label, has no description. The query is nothing but the names of the tools `said`: whatever
+        such words led to in demonstrations, they come first, unless the prior says so at every step.
         """
         fixed = self.arrays.weights @ vector
         buckets, values = spelt
@@ -109,6 +112,10 @@ class FactoredHead:
             fixed += np.float32(self.arrays.prior_weight) * static[: len(fixed)]
         logits: NDArray[np.float32] = self._by_calls + fixed
         logits[:, :-1] += (self._mixture @ cosines)[self._stages]
+        if not self.arrays.prior_steps:
+            for label in said:
+                if label < len(fixed):
+                    logits[0, label] += np.float32(SAID)
         return logits
 
     def beside(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from functools import cached_property
-from math import exp, log, log1p
+from math import exp, inf, log, log1p
 
 import numpy as np
 from numpy.typing import NDArray
@@ -107,19 +107,32 @@ class Reading:
 
     def log_probabilities(self, calls: Sequence[int], allowed: NDArray[np.bool_] | None = None) -> NDArray[np.float32]:
         """Log-probabilities of all tools and `<end>` after `calls`, float32 (n,); -inf for those not `allowed` (n,)."""
+        scores, best = self.among_tools(calls, allowed)
+        logit = self.end_logit(calls, best)
+        scores += np.float32(log_going_on(logit))
+        scores[self._prior.end] = -log1p(exp(-logit))
+        return scores
+
+    def among_tools(
+        self, calls: Sequence[int], allowed: NDArray[np.bool_] | None = None
+    ) -> tuple[NDArray[np.float32], float]:
+        """The same if the plan goes on: `<end>` has -inf, and the tools sum to 1. With it the best score, -inf if no
+        tool is left."""
         scores = self.scores(calls)
         if allowed is not None:
             scores[~allowed] = -np.inf
-        best = scores.max().item()
-        if best == -np.inf:  # nothing is left but to end
-            scores[self._prior.end] = 0.0
-            return scores
-        logit = self._nothing(best) if not calls else self._end(scores, best, calls)
-        logit = min(30.0, max(-30.0, logit))
-        total = log(np.exp(scores - best).sum().item()) + best
-        scores -= np.float32(total + log1p(exp(logit)))
-        scores[self._prior.end] = logit - log1p(exp(logit))
-        return scores
+        best = scores.item(scores.argmax())
+        if best > -inf:
+            scores -= np.float32(log(np.exp(scores - best).sum().item()) + best)
+        return scores, best
+
+    def end_logit(self, calls: Sequence[int], best: float) -> float:
+        """The log-odds that the plan is complete after `calls`, or that nothing fits before any, in [-30, 30], or inf
+        if no tool is left; `best` is the best tool's score."""
+        if best == -inf:
+            return inf
+        logit = self._end(best, calls) if calls else self._nothing(best)
+        return min(30.0, max(-30.0, logit))
 
     def nothing_features(self, best: float) -> dict[str, float]:
         """The evidence that no tool fits, by the names of `NothingWeights`."""
@@ -255,9 +268,14 @@ class Reading:
         weights = self._prior.weights.nothing
         return float(sum(getattr(weights, name) * value for name, value in self.nothing_features(best).items()))
 
-    def _end(self, scores: NDArray[np.float32], best: float, calls: Sequence[int]) -> float:
+    def _end(self, best: float, calls: Sequence[int]) -> float:
         weights = self._prior.weights.end
         return float(sum(getattr(weights, name) * value for name, value in self.end_features(best, calls).items()))
+
+
+def log_going_on(end_logit: float) -> float:
+    """The log-probability that a plan is not complete."""
+    return -log1p(exp(end_logit))
 
 
 def _nearest(cosines: NDArray[np.float32], called: Sequence[int]) -> list[float]:

@@ -172,6 +172,7 @@ class Reader(PriorReader):
             logits += last[numbers[-1]]
         if not self.head["prior_steps"]:
             logits += self.head["prior_weight"] * self.static[: len(logits)]
+            logits[[i for i in self.said if i < len(logits) and not n]] += 10
         return logits
 
     def score(self, history: tuple[str, ...]) -> Array:
@@ -222,7 +223,9 @@ class Reader(PriorReader):
             return softmax(scores + p["memory_weight"] * self.recall(history) if "memory" in self.maps else scores)
         known = p["head_weight"] * self.logits(history) + p["graph_weight"] * np.log(walked)
         bias = np.where(self.popularity() == 0, p["added_bias"], p["unseen_bias"])
-        unseen = np.minimum(80, self.prior(history) + bias)[n:]
+        unseen = np.minimum(80, self.among_tools(history) + bias)[n:]
+        if len(unseen) and unseen.max() > np.log(0.01):
+            unseen += np.log1p(-np.exp(self.prior(history)[n - 1]))
         return softmax(np.concatenate((known - log_sum(known), unseen)))
 
     def decide(self, history: tuple[str, ...]) -> tuple[Array, Array, Array]:

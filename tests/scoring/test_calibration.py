@@ -58,7 +58,7 @@ def test_without_graph_and_memory_the_head_is_all_that_is_fused() -> None:
 def test_a_tool_that_came_later_is_biased_otherwise_than_one_that_nobody_called() -> None:
     policy = Calibration(CalibrationParameters(unseen_bias=-3, added_bias=-1))
     prior, popularity = np.log(np.array([0.5, 0.5], np.float32)), np.array([-0.7, 0.0], np.float32)
-    np.testing.assert_allclose(policy.unseen_scores(prior, popularity), prior + np.array([-3, -1]), rtol=1e-6)
+    np.testing.assert_allclose(policy.unseen_scores(prior.copy(), popularity), prior + np.array([-3, -1]), rtol=1e-6)
 
 
 def test_scores_of_undemonstrated_tools_stay_where_powers_are_finite() -> None:
