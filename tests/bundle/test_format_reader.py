@@ -223,9 +223,11 @@ class Reader(PriorReader):
             return softmax(scores + p["memory_weight"] * self.recall(history) if "memory" in self.maps else scores)
         known = p["head_weight"] * self.logits(history) + p["graph_weight"] * np.log(walked)
         bias = np.where(self.popularity() == 0, p["added_bias"], p["unseen_bias"])
-        unseen = np.minimum(80, self.among_tools(history) + bias)[n:]
+        unseen = np.minimum(80, self.among_tools(()) + bias)[n:]
+        seen = () if len(unseen) and unseen.max() <= np.log(0.003) else history
+        unseen = np.minimum(80, self.among_tools(seen) + bias)[n:]
         if len(unseen) and unseen.max() > np.log(0.01):
-            unseen += np.log1p(-np.exp(self.prior(history)[n - 1]))
+            unseen += np.log1p(-np.exp(self.prior(seen)[n - 1]))
         return softmax(np.concatenate((known - log_sum(known), unseen)))
 
     def decide(self, history: tuple[str, ...]) -> tuple[Array, Array, Array]:
