@@ -40,7 +40,7 @@ class _Verdict:
     """A decision before its times are known; `refusal` says why edgeret abstains."""
 
     source: Source
-    candidates: tuple[Candidate, ...]
+    candidates: Sequence[Candidate]
     reason: str
     usage: Usage | None = None
     refusal: str | None = None
@@ -117,7 +117,7 @@ class Decider:
         probabilities, doubt = request.probabilities(history, watch), None
         if options.policy == "auto" and not history.calls and request.demonstrated:
             doubt = self._doubt_nothing(request, history, probabilities)
-        ranked = request.ranked(probabilities, options.k, history.blocked)
+        ranked = request.ranking(probabilities, options.k, history.blocked)
         verdict = _Verdict("heads", ranked, BY_HEADS) if request.demonstrated else _Verdict("search", ranked, BY_TOOLS)
         if options.policy == "heads":
             return verdict

@@ -20,6 +20,7 @@ from edgeret.runtime.evidence import evidence
 from edgeret.runtime.history import History
 from edgeret.runtime.learning import Known, Learned, Origin
 from edgeret.runtime.lexicon import Lexicon, tool_flow, tool_words
+from edgeret.runtime.ranking import Ranking
 from edgeret.scoring.calibration import Map
 from edgeret.scoring.graph import UNKNOWN
 from edgeret.scoring.head import log_softmax
@@ -320,6 +321,12 @@ class Request:
         logs.fill(0)
         logs[allowed] = calibrate(np.exp(left - left.max()), points)
         return logs
+
+    def ranking(self, values: NDArray[np.float32], k: int | None, blocked: frozenset[str]) -> Ranking:
+        """The same for values that are probabilities, and stay as they are; sorted when somebody looks."""
+        best = values.argmax()
+        first = Candidate(self.names[best], values.item(best))
+        return Ranking(first, lambda: self.ranked(values, k, blocked))
 
     def ranked(
         self, values: NDArray[np.float32], k: int | None, blocked: frozenset[str] = frozenset()
