@@ -37,6 +37,13 @@ TERSE_FILES = (
     "terse_files.txt",
     "terse_daily.txt",
     "terse_media.txt",
+    "terse_more_mail.txt",
+    "terse_more_calendar.txt",
+    "terse_more_people.txt",
+    "terse_more_notes.txt",
+    "terse_more_files.txt",
+    "terse_more_daily.txt",
+    "terse_more_media.txt",
 )
 DEFAULT_SEED = 20250
 LENGTH_COUNTS = {1: 650, 2: 800, 3: 620, 4: 400, 5: 255, 6: 145}
@@ -44,12 +51,15 @@ NO_TOOL_COUNT = 140
 # As short requests are, so must long ones be of both sorts; two wishes in one make a long one that no tool serves.
 TWO_WISHES_COUNT = 60
 TERSE_LENGTH_COUNTS = {1: 1110, 2: 510, 3: 100, 4: 50}
-TERSE_NO_TOOL_COUNT = 160
+# In the second file every wish holds a word of the tools, so that a word in common is not enough for a tool to fit.
+TERSE_NO_TOOL_COUNTS = {"no_tool_terse.txt": 80, "no_tool_terse_words.txt": 80}
 # Nearly every terse request is a single wish; a tidy plan is split into several more often, the longest most.
 TERSE_SPLIT_CHANCE = 0.2
 SPLIT_CHANCE = 0.5
 LONG_SPLIT_CHANCE = 0.8
+# The share of tidy requests that is typed carelessly nevertheless, and the share of terse ones that has slips.
 UNTIDY_SHARE = 0.05
+SLIP_SHARE = 1 / 3
 SMALL_LETTER_SHARE = 0.5
 LEAST_PER_TOOL = 25
 REFERENCE = re.compile(r"\$out_(\d+)")
@@ -255,15 +265,16 @@ class Rows:
 
 def generate(seed: int) -> list[dict[str, Any]]:
     """All demonstrations of one seed. Tidy and hurried ones have their own dice: a change of one leaves the other."""
-    rng, hurried = random.Random(seed), random.Random(seed + 1)
+    # The dice of seed + 1 throw a request for testing, word for word; these throw none.
+    rng, hurried = random.Random(seed), random.Random(seed + 2)
     slots = load_slots(PHRASES / "slots.txt")
     picker = Picker([intent for name in PHRASE_FILES for intent in load_intents(PHRASES / name)], rng)
     terse_picker = EvenPicker([intent for name in TERSE_FILES for intent in load_intents(PHRASES / name)], hurried)
     word_tersely = TerseWording()
-    careless = partial(untidy, rng=hurried)
+    careless = partial(untidy, rng=hurried, slip_share=SLIP_SHARE)
 
     def mostly_tidy(text: str) -> str:
-        return careless(text) if hurried.random() < UNTIDY_SHARE else plain(text)
+        return untidy(text, hurried, slip_share=1) if hurried.random() < UNTIDY_SHARE else plain(text)
 
     rows = Rows()
     for length, count in LENGTH_COUNTS.items():
@@ -273,8 +284,9 @@ def generate(seed: int) -> list[dict[str, Any]]:
         rows.add(count, partial(next, wishes), mostly_tidy)
     for length, count in TERSE_LENGTH_COUNTS.items():
         rows.add(count, partial(compose, length, terse_picker, slots, word_tersely, hurried), careless)
-    wishes = wishes_without_tool("no_tool_terse.txt", 1, word_tersely, slots, hurried)
-    rows.add(TERSE_NO_TOOL_COUNT, partial(next, wishes), careless)
+    for file, count in TERSE_NO_TOOL_COUNTS.items():
+        wishes = wishes_without_tool(file, 1, word_tersely, slots, hurried)
+        rows.add(count, partial(next, wishes), careless)
     rng.shuffle(rows.rows)
     return [
         {"id": f"d{number:04d}", "query": query, "calls": calls, "links": links_of(calls)}
