@@ -86,7 +86,7 @@ class Decision:
 
     `tool` is a tool's name, `<end>` when the plan is complete, or None when edgeret abstained. `probability` is the
     calibrated probability of the best candidate, whether or not it was taken. `source` names what decided.
-    `candidates` are sorted, most probable first (when somebody looks at more than the first of them). `timings_ms` holds milliseconds per stage; a stage that was not
+    `candidates` are sorted, most probable first. `timings_ms` holds milliseconds per stage; a stage that was not
     needed (the encoding, from a task's second step on) is absent. `usage` is what asking a planner cost.
     """
 

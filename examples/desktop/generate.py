@@ -47,12 +47,12 @@ TERSE_FILES = (
 )
 DEFAULT_SEED = 20250
 LENGTH_COUNTS = {1: 650, 2: 800, 3: 620, 4: 400, 5: 255, 6: 145}
-NO_TOOL_COUNT = 140
+NO_TOOL_COUNT = 200
 # As short requests are, so must long ones be of both sorts; two wishes in one make a long one that no tool serves.
-TWO_WISHES_COUNT = 60
-TERSE_LENGTH_COUNTS = {1: 1110, 2: 510, 3: 100, 4: 50}
+TWO_WISHES_COUNT = 80
+TERSE_LENGTH_COUNTS = {1: 3000, 2: 900, 3: 150, 4: 50}
 # In the second file every wish holds a word of the tools, so that a word in common is not enough for a tool to fit.
-TERSE_NO_TOOL_COUNTS = {"no_tool_terse.txt": 80, "no_tool_terse_words.txt": 80}
+TERSE_NO_TOOL_COUNTS = {"no_tool_terse.txt": 200, "no_tool_terse_words.txt": 160}
 # Nearly every terse request is a single wish; a tidy plan is split into several more often, the longest most.
 TERSE_SPLIT_CHANCE = 0.2
 SPLIT_CHANCE = 0.5
