@@ -28,7 +28,8 @@ MAX_ASKED = 16
 BY_HEADS = "most probable candidate of graph, head and description similarity"
 BY_TOOLS = "most probable by the tools' names, descriptions and flow; nothing was demonstrated"
 SEARCH_FLOOR = 0.5
-"""Where a request is unlike all demonstrations, a tool must be more likely right than wrong."""
+"""Where a request is unlike all demonstrations, a tool must be more likely right than wrong, or graph and head, which
+read other evidence, must choose it too."""
 LIKELY_NOTHING, SURELY_NOTHING = 0.15, 0.8
 """That nothing fits takes evidence from the tools too: where their own words make it less likely than the first (the
 prior takes it to be 0.05 of all requests), demonstrations must make it likelier than the second. What users say is not
@@ -185,6 +186,9 @@ class Decider:
         floor = self._floor(options.min_probability)
         if best.tool == END:
             verdict.refusal = f"{verdict.reason} and no tool fits"
+        elif best.probability < SEARCH_FLOOR and request.choice(history, watch) == best.tool:
+            verdict.reason += ", chosen by graph and head too,"
+            verdict.refusal = self._refusal(best, True, floor)
         elif not best.probability >= max(floor, SEARCH_FLOOR):
             verdict.refusal = (
                 f"{verdict.reason} and no tool fits well: {best.tool} has probability {best.probability:.3f}"

@@ -214,6 +214,10 @@ class Request:
         watch.lap("fuse")
         return calibrated
 
+    def choice(self, history: History, watch: Stopwatch) -> str:
+        """The most probable of `names`, whether or not the query is like the demonstrations."""
+        return self.names[self.probabilities(history, watch).argmax()]
+
     def learn(self, calls: Sequence[str], origin: Origin, keep_words: bool) -> None:
         """Learns that these calls solve the query. Raises InputError for tools that it does not decide between, and
         OverlayError where it cannot be kept."""
