@@ -87,7 +87,8 @@ def stream_result(**more: Any) -> dict[str, Any]:
         "before_others": _between(0.01, top1=0.805, mrr=0.88),
         "others": _between(0.01, top1=0.806, mrr=0.881),
         "new_tool": {"tool": "phone_call", "known_before": False, "after": after},
-        "update_us": {"p50": 1500.0, "p90": 1900.0, "p99": 2500.0, "max": 4000.0, "n": 40},
+        "update_us": {"p50": 500.0, "p90": 900.0, "p99": 1200.0, "max": 2000.0, "n": 40},
+        "plan_us": {"p50": 1500.0, "p90": 1900.0, "p99": 2500.0, "max": 4000.0, "n": 40},
         "learned_mb": 0.2,
     }
     return stamped("stream", **own, bundle="bundle", bundle_hash="0" * 64) | more

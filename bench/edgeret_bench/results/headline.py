@@ -52,7 +52,7 @@ def _figures(result: Mapping[str, Any]) -> Iterator[Figure]:
     if kind == "stream":
         row = result["cumulative"]["all"]
         yield "top-1 while learning", row["top1"], span_text(row["intervals"]["top1"])
-        yield "to predict and learn a plan p50, µs", result["update_us"]["p50"], None
+        yield "to learn a plan p50, µs", result["update_us"]["p50"], None
     if kind == "plan":
         for policy in ("heads", "auto"):
             if policy in result["methods"]:
