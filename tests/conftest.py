@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import cast
@@ -16,6 +16,7 @@ from edgeret.bundle.writer import writing
 from edgeret.encoders.base import OUTPUT, TOKENS_OUTPUT, EncoderSpec
 from edgeret.inputs.demonstrations import Demonstration, read_demonstrations
 from edgeret.inputs.tools import read_tools
+from edgeret.scoring import compiled, graph, learner
 from edgeret.types import Call, Tool
 from edgeret_export.build import Encoded, assemble, build_bundle, encode_with
 from edgeret_export.encoders.export import ExportedEncoder
@@ -179,6 +180,18 @@ def tiny_many(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def tiny_tools(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A tiny bundle from tools alone, shared: not to be changed."""
     return build_tiny(tmp_path_factory.mktemp("tiny-tools") / "bundle", demonstrations=())
+
+
+@pytest.fixture(scope="module", params=["compiled", "numpy"])
+def arithmetic(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Both ways of a step's arithmetic: compiled, then numpy's."""
+    if request.param == "compiled" and compiled.LIBRARY is None:
+        pytest.skip("the package was built without a C compiler")
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param == "numpy":
+            for module in (graph, learner):
+                patch.setattr(module, "LIBRARY", None)
+        yield
 
 
 @pytest.fixture

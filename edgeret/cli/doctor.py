@@ -21,6 +21,7 @@ from edgeret.host import available_cpus, instruction_set
 from edgeret.inputs.query import check_query
 from edgeret.planner.reranker import rerank
 from edgeret.runtime.runtime import Runtime
+from edgeret.scoring.compiled import LIBRARY
 from edgeret.scoring.index import CROSSOVER, hnsw_available
 from edgeret.telemetry import came_too_late
 
@@ -47,6 +48,7 @@ def examine(runtime: Runtime) -> dict[str, Any]:
         _golden(runtime),
         _instructions(runtime),
         _distributions(),
+        _arithmetic(),
         _telemetry(),
         _index(runtime),
         _decision(runtime),
@@ -144,6 +146,11 @@ def _distributions() -> dict[str, Any]:
     both = "onnxruntime" in found and "onnxruntime-gpu" in found
     detail = "onnxruntime and onnxruntime-gpu overwrite each other; keep one: pip uninstall onnxruntime onnxruntime-gpu"
     return _check("one ONNX Runtime", not both, detail if both else ", ".join(f"{k} {v}" for k, v in found.items()))
+
+
+def _arithmetic() -> dict[str, Any]:
+    detail = "a step's is compiled" if LIBRARY is not None else "a step's is numpy's: no C compiler when this was built"
+    return _check("arithmetic", True, detail)
 
 
 def _telemetry() -> dict[str, Any]:

@@ -13,14 +13,11 @@ from math import log
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeret.scoring.compiled import LEAST, MOST_SHARE, Compiled
 from edgeret.scoring.memory import Memory, Neighbours
 from edgeret.scoring.mixture import normalise
 from edgeret.scoring.offsets import LEAST_LOG
 
-MOST_SHARE = 0.999
-"""Of the probability that newcomers have together."""
-LEAST = 1e-30
-"""Keeps a logarithm and a quotient finite."""
 _LOWEST, _LEAST, _MOST, _HALF = (np.array(number, np.float32) for number in (LEAST_LOG, LEAST, MOST_SHARE, 0.5))
 # Arrays, since numpy takes these soonest.
 
@@ -33,8 +30,8 @@ class Query:
     neighbours, say which candidate a row's label is and what a step did, the number of candidates standing for none;
     `newcomers_at` are candidates, `others` (n,) is 1 for all that are none, and `ones` (n,) for all: a product with it
     is the soonest sum. `room` (5, n + 1) is written anew by every prediction; behind the candidates it holds what
-    belongs to none. `trust` in what was learned is 0 to 1, by how near a stored plan is. It serves until something else
-    is learned, and is out of date then, not wrong.
+    belongs to none. `trust` in what was learned is 0 to 1, by how near a stored plan is. `compiled` does all of it in
+    one call; None without a library. It serves until something else is learned, and is out of date then, not wrong.
     """
 
     neighbours: Neighbours
@@ -46,6 +43,7 @@ class Query:
     ones: NDArray[np.float32]
     room: NDArray[np.float32]
     trust: float
+    compiled: Compiled | None
 
     def experts(
         self, base: NDArray[np.float32], scores: NDArray[np.float32], history: Sequence[int], prior: float

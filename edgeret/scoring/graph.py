@@ -20,6 +20,7 @@ from edgeret.bundle.layout import check_owner
 from edgeret.bundle.reader import Bundle
 from edgeret.errors import BundleError
 from edgeret.fields import get, get_number, get_strings
+from edgeret.scoring.compiled import LIBRARY, CompiledGraph
 
 GLOBAL = -1
 """The cluster number under which all demonstrations together are counted."""
@@ -135,6 +136,12 @@ class Graph:
         self._anywhere = np.full(len(self.labels), options.global_prior / len(self.labels), np.float32)
         np.add.at(self._anywhere, *self._counted(nothing))
         self._anywhere /= nothing.total + options.global_prior
+        self._compiled: CompiledGraph | None = None
+        if LIBRARY is not None:
+            row_totals = np.add.reduceat(self._counts, self._stops[:-1])
+            arrays = (self._row_clusters, row_totals, self._stops, self._targets, self._counts, self._anywhere)
+            numbers = (options.cluster_prior, options.global_prior, options.cluster_share, options.repeat_factor)
+            self._compiled = CompiledGraph(LIBRARY, arrays, numbers)
 
     def locate(self, vector: NDArray[np.float32]) -> GraphPosition:
         """The clusters that a unit query vector (dimension,) is read from."""
@@ -164,34 +171,57 @@ class Graph:
 
         Without `normalise` they are right up to a factor, which is all that fusion needs.
         """
+        levels = self._levels(history)
+        called = [label for label in set(history) if label >= 0]
+        if self._compiled is not None:
+            rows = [(-1, -1, times) if c is None else (c.row, c.row_stop, times) for c, times in levels]
+            result = self._compiled.walk(position.shares, position.unconditional, rows, called)
+        else:
+            result = self._walk(position, levels)
+            for label in called:
+                result[label] *= self.options.repeat_factor
+        if normalise:
+            result /= result.sum()
+        return result
+
+    def _levels(self, history: Sequence[int]) -> list[tuple[_Context | None, int]]:
+        """The contexts of a history, the longest first, None for one that no demonstration had, each with how many
+        lengths it stands for: those that reach back before the first call all say the same."""
+        order = self.options.order
+        padded = (*([PADDING] * order), *history)
+        levels: list[tuple[_Context | None, int]] = []
+        n = order
+        while n:
+            shortest = min(n, len(history) + 1)
+            context = self._contexts.get(padded[len(padded) - shortest :])
+            # Where no demonstration went this way, the shorter context answers for both.
+            times = 1 if context is None else n - shortest + 1
+            levels.append((context, times))
+            n -= times
+        return levels
+
+    def _walk(self, position: GraphPosition, levels: Sequence[tuple[_Context | None, int]]) -> NDArray[np.float32]:
+        """What the contexts say, up to a factor, float32 (labels,)."""
         options = self.options
         prior, beyond = options.cluster_prior, options.global_prior
-        padded = (*([PADDING] * options.order), *history)
         found: list[tuple[slice | NDArray[np.intp], NDArray[np.float32]]] = []
-        in_clusters, everywhere = 1.0, 0.0  # how much of the result still rests on contexts of at most n tools
-        n = options.order
-        while n:
-            # Contexts that reach back before the first call all say the same, so they are looked up once.
-            last = min(n, len(history) + 1)
-            context = self._contexts.get(padded[len(padded) - last :])
+        in_clusters, everywhere = 1.0, 0.0  # how much of the result still rests on shorter contexts
+        for context, times in levels:
             if context is None:
-                # No demonstration went this way: the shorter context answers for both.
                 everywhere += in_clusters * (1 - options.cluster_share)
                 in_clusters *= options.cluster_share
-                n -= 1
                 continue
             place = self._place(context, position.clusters)
             counts = self._counts[place]
             weights = position.shares[self._clusters[place]]
             total = weights.dot(counts).item()
             scale = scale_everywhere = 0.0
-            while n >= last:
+            for _ in range(times):
                 scale += in_clusters / (total + prior)
                 everywhere += in_clusters * prior / (total + prior) * (1 - options.cluster_share)
                 in_clusters *= prior / (total + prior) * options.cluster_share
                 scale_everywhere += everywhere / (context.total + beyond)
                 everywhere *= beyond / (context.total + beyond)
-                n -= 1
             # The counts of all demonstrations come first and have no share yet; this is theirs.
             weights *= scale
             weights[: context.clusters_start - context.start] = scale_everywhere
@@ -201,11 +231,6 @@ class Graph:
         result += self._anywhere * np.float32(everywhere)
         for place, weights in found:
             np.add.at(result, self._targets[place], weights)
-        for label in set(history):
-            if label >= 0:
-                result[label] *= options.repeat_factor
-        if normalise:
-            result /= result.sum()
         return result
 
     def transitions(self) -> NDArray[np.float64]:

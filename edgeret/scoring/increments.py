@@ -114,7 +114,7 @@ class Increments:
 
         `query_scores` are those of the query; rows that were made since are left out.
         """
-        features = self._features(history)
+        features = self.features(history)
         # Whole rows are taken: to take a part of each costs twice as much.
         total: NDArray[np.float32] = _HALVES[: len(features)].dot(self.history.take(features, 0))[: len(query_scores)]
         total += query_scores
@@ -128,7 +128,7 @@ class Increments:
             row_of = np.pad(row_of, (0, labels - len(row_of)), constant_values=-1)
         return seen.scores.take(row_of, axis=1, mode="wrap")
 
-    def _features(self, history: Sequence[int]) -> list[int]:
+    def features(self, history: Sequence[int]) -> list[int]:
         """Rows of `history` that a step adds; the number of calls made is always one."""
         features = [min(len(history), COUNTS - 1)]
         for label in set(history):

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.errors import InputError
+from edgeret.scoring.compiled import LIBRARY, Compiled
 from edgeret.scoring.experts import Query, Steps
 from edgeret.scoring.increments import Increments, Lesson, Seen
 from edgeret.scoring.memory import END, MAX_WEIGHT, Memory, Neighbours
@@ -140,12 +141,17 @@ class Learner:
         row_of, voted = self.increments.row_of, near.bag_rows
         new = positions[np.array([label for label in self._newcomers if label in row_of or label in voted], np.intp)]
         new = new[new >= 0]
+        votes_at, rows_at, trust = at[near.labels][near.targets], at[row_labels], self._trust(near)
+        compiled = None
+        if LIBRARY is not None:
+            history = self.increments.history
+            places = (rows_at, votes_at, new, history)
+            compiled = Compiled(LIBRARY, near, scores, *places, candidates, trust, self._prior)
         ones = np.ones(candidates, np.float32)
         others = ones.copy()
         others[new] = 0
         room = np.zeros((5, candidates + 1), np.float32)
-        votes_at = at[near.labels][near.targets]
-        return Query(near, scores, at[row_labels], votes_at, new, others, ones, room, self._trust(near))
+        return Query(near, scores, rows_at, votes_at, new, others, ones, room, trust, compiled)
 
     def _trust(self, near: Neighbours) -> float:
         """How far what was learned is trusted beside the base, 0 to 1."""
@@ -167,6 +173,11 @@ class Learner:
         calls made; both are right up to a constant. While the guard mutes what was learned, they are the base's."""
         if self.guard.muted:
             return base.copy()
+        compiled = query.compiled
+        # Whoever keeps a query while something is learned may ask for rows that its library does not know.
+        if compiled is not None and compiled.history is self.increments.history:
+            weights = self.mixture.trusted(query.trust).tolist()
+            return compiled.step(base, self.increments.features(history), history, weights)
         experts, given = query.experts(base, self.increments.scores(query.scores, history), history, self._prior)
         return query.with_newcomers(self.mixture.combine(experts, query.trust), given)
 

@@ -45,7 +45,9 @@ MAX_CALLS = 255
 
 SHORT = 6
 """Histories of fewer calls have their own exponents, which are computed once a query."""
-_SHARE = np.array(1.5, np.float32)  # an array, since numpy takes it sooner than a number
+ALIKE = 1.5
+"""Log of what a step weighs more after the same last call, and after the same calls."""
+_SHARE = np.array(ALIKE, np.float32)  # an array, since numpy takes it sooner than a number
 _ONES = np.ones(MAX_CALLS + 1, np.float32)
 _COUNTED = [np.array(number, np.float32) for number in range(SHORT)]
 _NUMBERS = np.arange(SHORT, dtype=np.float32)[:, None]

@@ -47,12 +47,16 @@ class Mixture:
     def combine(self, experts: NDArray[np.float32], trust: float = 1.0) -> NDArray[np.float32]:
         """Log-probabilities (n,) of experts' log-probabilities (experts, n), all of them up to a constant. With a
         `trust` below 1, all but the last expert lose so much of their weights to it."""
-        weights = self.weights
-        if trust < 1.0:
-            weights = weights * np.float32(trust)
-            weights[-1] += np.float32((1.0 - trust) * self._sum)
-        mixed: NDArray[np.float32] = weights.dot(experts)
+        mixed: NDArray[np.float32] = self.trusted(trust).dot(experts)
         return mixed
+
+    def trusted(self, trust: float) -> NDArray[np.float32]:
+        """The weights with a `trust` in 0 to 1, as `combine` takes them."""
+        if trust == 1.0:
+            return self.weights
+        weights = self.weights * np.float32(trust)
+        weights[-1] += np.float32((1.0 - trust) * self._sum)
+        return weights
 
     def learn(
         self,

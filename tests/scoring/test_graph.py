@@ -18,6 +18,8 @@ from edgeret_bench.accuracy.scorers import followers
 from edgeret_export.fitting.decisions import Decisions, number_decisions
 from edgeret_export.fitting.graph import CLUSTERINGS, cluster, fit_graph
 
+pytestmark = pytest.mark.usefixtures("arithmetic")
+
 
 def demonstration(*tools: str) -> Demonstration:
     return Demonstration("d", "q", tuple(Call(t) for t in tools))

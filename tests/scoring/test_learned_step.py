@@ -13,6 +13,8 @@ from edgeret.scoring.learner import PRIOR_FROM_NOTHING, PRIOR_OVER_A_HEAD, Learn
 from edgeret.scoring.memory import END, HALF_LIFE, LEAST_COSINE, WIDTH
 from edgeret.scoring.mixture import MAX_GAIN
 
+pytestmark = pytest.mark.usefixtures("arithmetic")
+
 D, TOOLS, PLANS = 24, 14, 40
 Array = NDArray[np.float64]
 

@@ -1,0 +1,218 @@
+/* The arithmetic of a step, since numpy spends most of one on being called: edgeret_walk does what Graph.distribution
+   (graph.py) does, and edgeret_step what Query.experts and Query.with_newcomers (experts.py), Memory.weigh (memory.py)
+   and Increments.scores (increments.py) do. Tests hold them to the same numbers. Knows nothing of Python; whoever calls
+   vouches for all lengths. */
+
+#include <math.h>
+#include <stdint.h>
+
+#if defined(_WIN32)
+#define PUBLIC __declspec(dllexport)
+#else
+#define PUBLIC __attribute__((visibility("default")))
+#endif
+
+/* A graph's tables. Rows of one context lie side by side, the first of them counting all demonstrations. */
+typedef struct {
+    int64_t labels;
+    const int64_t *row_clusters; /* (rows) */
+    const double *row_totals;    /* (rows): sums of their counts */
+    const int64_t *stops;        /* (rows + 1): where the counts of a row begin, and those of the next */
+    const int64_t *targets;      /* (counts) */
+    const float *counts;         /* (counts) */
+    const float *anywhere;       /* (labels) */
+    double cluster_prior, global_prior, cluster_share, repeat_factor;
+} Graph;
+
+/* What is asked of a graph: how many contexts, the longest first, and how many labels were called; then of each context
+   its rows, from and to (-1 for one that no demonstration had), and how many lengths it stands for; then the labels. */
+enum { CONTEXTS, CALLED, GRAPH_LISTED };
+enum { ROW, ROW_STOP, TIMES, PER_CONTEXT };
+
+static void add_row(const Graph *g, int64_t row, float scale, float *out)
+{
+    for (int64_t i = g->stops[row]; i < g->stops[row + 1]; i++) out[g->targets[i]] += scale * g->counts[i];
+}
+
+/* Probabilities of the next label (labels), up to a factor. `shares` (clusters) are the clusters' and `unconditional`
+   (labels) what they predict without any context; `scales` has room for two numbers a context. */
+PUBLIC void edgeret_walk(const Graph *g, const float *shares, const float *unconditional, const int64_t *asked,
+                         double *scales, float *out)
+{
+    const int64_t *contexts = asked + GRAPH_LISTED, *called = contexts + PER_CONTEXT * asked[CONTEXTS];
+    double in_clusters = 1.0, everywhere = 0.0;
+    for (int64_t c = 0; c < asked[CONTEXTS]; c++) {
+        const int64_t *context = contexts + PER_CONTEXT * c;
+        double total = 0.0, in_scale = 0.0, everywhere_scale = 0.0;
+        if (context[ROW] < 0) {
+            everywhere += in_clusters * (1.0 - g->cluster_share);
+            in_clusters *= g->cluster_share;
+            continue;
+        }
+        for (int64_t r = context[ROW] + 1; r < context[ROW_STOP]; r++)
+            total += shares[g->row_clusters[r]] * g->row_totals[r];
+        const double left = g->cluster_prior / (total + g->cluster_prior);
+        const double all = g->row_totals[context[ROW]] + g->global_prior;
+        for (int64_t k = 0; k < context[TIMES]; k++) {
+            in_scale += in_clusters / (total + g->cluster_prior);
+            everywhere += in_clusters * left * (1.0 - g->cluster_share);
+            in_clusters *= left * g->cluster_share;
+            everywhere_scale += everywhere / all;
+            everywhere *= g->global_prior / all;
+        }
+        scales[2 * c] = in_scale;
+        scales[2 * c + 1] = everywhere_scale;
+    }
+    for (int64_t i = 0; i < g->labels; i++)
+        out[i] = unconditional[i] * (float)in_clusters + g->anywhere[i] * (float)everywhere;
+    for (int64_t c = 0; c < asked[CONTEXTS]; c++) {
+        const int64_t *context = contexts + PER_CONTEXT * c;
+        if (context[ROW] < 0) continue;
+        add_row(g, context[ROW], (float)scales[2 * c + 1], out);
+        for (int64_t r = context[ROW] + 1; r < context[ROW_STOP]; r++) {
+            const float share = shares[g->row_clusters[r]];
+            if (share > 0.0f) add_row(g, r, (float)(share * scales[2 * c]), out);
+        }
+    }
+    for (int64_t k = 0; k < asked[CALLED]; k++) out[called[k]] *= (float)g->repeat_factor;
+}
+
+/* What a query keeps; n candidates, and place n for what stands for none of them. */
+typedef struct {
+    int64_t n;
+    int64_t rows, width;      /* of the increments: rows, and floats from one row of the history to the next */
+    const float *scores;      /* (rows) */
+    const int64_t *rows_at;   /* (rows) */
+    const float *history;     /* (features, width) */
+    int64_t count;            /* steps of the neighbours */
+    const float *exponents;   /* (count) */
+    const float *calls;       /* (count) */
+    const int32_t *last;      /* (count) */
+    const float *bag_sizes;   /* (count) */
+    const float *bags;        /* (labels in histories, count) */
+    const int64_t *votes_at;  /* (count) */
+    int64_t newcomers;
+    const int64_t *newcomers_at; /* (newcomers) */
+    float *room;              /* 4 times as many as the largest of n + 1, rows and count */
+    int64_t stride;           /* that largest number */
+    double trust, prior;
+    float least_log, most_score, history_share, alike, most_share, least;
+} Query;
+
+/* What is asked: the calls made, the last one's label, how many different ones; then how many rows of the history and
+   of the bags follow, and these. */
+enum { MADE, LAST, DISTINCT, FEATURES, BAGS, LISTED };
+
+/* e^x to within 2e-7 of itself, for many x at once: a library's expf takes them one by one. NaN stays NaN. */
+static inline float exponential(float x)
+{
+    x = x < -87.0f ? -87.0f : x;
+    x = x > 88.0f ? 88.0f : x;
+    const float shifted = x * 1.44269504f + 12582912.0f; /* 1.5 * 2^23: the nearest whole number in its last bits */
+    const float whole = shifted - 12582912.0f;
+    const float r = (x - whole * 0.693359375f) + whole * 2.12194440e-4f;
+    float p = 1.9875691500e-4f;
+    p = p * r + 1.3981999507e-3f;
+    p = p * r + 8.3334519073e-3f;
+    p = p * r + 4.1665795894e-2f;
+    p = p * r + 1.6666665459e-1f;
+    p = p * r + 5.0000001201e-1f;
+    p = p * r * r + r + 1.0f;
+    union { float value; uint32_t bits; } bits = {shifted}, power;
+    power.bits = (bits.bits + 127u) << 23;
+    return p * power.value;
+}
+
+static void add_increments(const Query *q, const int64_t *asked, float *total, float *added)
+{
+    const int64_t *feature = asked + LISTED;
+    for (int64_t r = 0; r < q->rows; r++) total[r] = 0.0f;
+    for (int64_t f = 0; f < asked[FEATURES]; f++) {
+        const float *row = q->history + feature[f] * q->width;
+        for (int64_t r = 0; r < q->rows; r++) total[r] += row[r];
+    }
+    for (int64_t i = 0; i <= q->n; i++) added[i] = 0.0f;
+    for (int64_t r = 0; r < q->rows; r++) {
+        float score = q->history_share * total[r] + q->scores[r];
+        score = score > q->most_score ? q->most_score : score;
+        added[q->rows_at[r]] += score < -q->most_score ? -q->most_score : score;
+    }
+}
+
+static void add_votes(const Query *q, const int64_t *asked, float *shared, float *votes)
+{
+    const int64_t *bag = asked + LISTED + asked[FEATURES];
+    const float made = (float)asked[MADE], distinct = (float)asked[DISTINCT];
+    const int32_t last = (int32_t)asked[LAST];
+    for (int64_t j = 0; j < q->count; j++) shared[j] = 0.0f;
+    for (int64_t b = 0; b < asked[BAGS]; b++) {
+        const float *row = q->bags + bag[b] * q->count;
+        for (int64_t j = 0; j < q->count; j++) shared[j] += row[j];
+    }
+    for (int64_t i = 0; i <= q->n; i++) votes[i] = 0.0f;
+    for (int64_t j = 0; j < q->count; j++) {
+        const float same = q->last[j] == last ? 1.0f : 0.0f;
+        /* An empty history is like one without a last call and without a bag. */
+        const float bags = made > 0 ? shared[j] / (q->bag_sizes[j] + distinct - shared[j]) : same;
+        const float exponent = q->exponents[j] + q->alike * (bags + same) - fabsf(q->calls[j] - made);
+        votes[q->votes_at[j]] += exponential(exponent);
+    }
+}
+
+static float largest(const float *values, int64_t n)
+{
+    float best = values[0];
+    for (int64_t i = 1; i < n; i++) best = values[i] > best ? values[i] : best;
+    return best;
+}
+
+/* The probabilities of newcomers in place of the mixture's, in `out`; `logs` are the base's. */
+static void put_newcomers(const Query *q, const float *logs, const float *added, const float *votes, double scale,
+                          float *given, float *out)
+{
+    double increased = 0.0, remembered = 0.0, base = 0.0, all = 0.0, rest = 0.0;
+    const float top = largest(out, q->n);
+    for (int64_t i = 0; i < q->n; i++) {
+        const float p = exponential(logs[i]);
+        base += p;
+        increased += added[i] == 0.0f ? p : exponential(logs[i] + added[i]);
+        remembered += p * scale + votes[i];
+    }
+    for (int64_t k = 0; k < q->newcomers; k++) {
+        const int64_t i = q->newcomers_at[k];
+        const double p = exponential(logs[i]), least = p / base;
+        const double taught = 0.5 * (exponential(logs[i] + added[i]) / increased + (p * scale + votes[i]) / remembered);
+        given[k] = (float)(q->trust * taught > least ? q->trust * taught : least);
+        all += given[k];
+        out[i] = -INFINITY;
+    }
+    for (int64_t i = 0; i < q->n; i++) rest += exponential(out[i] - top);
+    const double left = 1.0 - (all < q->most_share ? all : q->most_share);
+    const float shift = (float)(log(left / (rest > q->least ? rest : q->least)) - top);
+    for (int64_t i = 0; i < q->n; i++) out[i] += shift;
+    for (int64_t k = 0; k < q->newcomers; k++) out[q->newcomers_at[k]] = logf(given[k] + q->least);
+}
+
+/* Log-probabilities (n) up to a constant, from the base's (n), with the weights of increments, memory and base. */
+PUBLIC void edgeret_step(const Query *q, const float *base, const int64_t *asked, double of_increments,
+                         double of_memory, double of_base, float *out)
+{
+    float *logs = q->room, *added = logs + q->stride, *votes = added + q->stride, *spare = votes + q->stride;
+    const float top = largest(base, q->n);
+    double total = 0.0;
+    add_increments(q, asked, spare, added);
+    add_votes(q, asked, spare, votes);
+    for (int64_t i = 0; i < q->n; i++) {
+        const float log_p = base[i] - top;
+        logs[i] = log_p < q->least_log ? q->least_log : log_p; /* NaN stays, and is refused later */
+        total += exponential(logs[i]);
+    }
+    const double scale = q->prior / total;
+    const float log_scale = (float)log(scale);
+    for (int64_t i = 0; i < q->n; i++) {
+        const float remembered =
+            votes[i] == 0.0f ? logs[i] + log_scale : logf((float)(exponential(logs[i]) * scale) + votes[i]);
+        out[i] = (float)(of_increments * (logs[i] + added[i]) + of_memory * remembered + of_base * logs[i]);
+    }
+    if (q->newcomers) put_newcomers(q, logs, added, votes, scale, spare, out);
+}

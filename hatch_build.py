@@ -1,0 +1,44 @@
+"""Builds the step's arithmetic (edgeret/scoring/step.c) into the package, where there is a C compiler.
+
+Without one, or with EDGERET_PURE=1, the package is built without it, and numpy does the same.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import shutil
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+from typing import Any
+
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+SCORING = Path("edgeret", "scoring")
+LIBRARY = SCORING / "_step.so"
+FLAGS = ("-O3", "-fPIC", "-shared", "-fvisibility=hidden", "-fno-math-errno")
+
+
+class StepHook(BuildHookInterface):
+    """Compiles before a wheel or an editable installation is made."""
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
+        """Adds the library to the wheel, which then is for this machine's kind."""
+        root = Path(self.root)
+        (root / LIBRARY).unlink(missing_ok=True)
+        compiler = shlex.split(os.environ.get("CC", "cc"))
+        if os.environ.get("EDGERET_PURE") == "1" or sys.platform == "win32" or shutil.which(compiler[0]) is None:
+            self.app.display_info("edgeret: no C compiler is used, so numpy does a step's arithmetic")
+            return
+        command = [*compiler, *FLAGS, "-o", str(root / LIBRARY), str(root / SCORING / "step.c"), "-lm"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode:
+            self.app.display_warning(
+                f"edgeret: numpy does a step's arithmetic; compiling it failed: {done.stderr[-500:]}"
+            )
+            return
+        build_data["artifacts"].append(LIBRARY.as_posix())
+        build_data["pure_python"] = False
+        build_data["tag"] = f"py3-none-{sysconfig.get_platform().replace('-', '_').replace('.', '_')}"
