@@ -245,7 +245,7 @@ class Request:
         """Logs of what tools without demonstrations, which stand behind so many labels, weigh beside all of these
         together: float32 (unseen,)."""
         first = self._first_unseen
-        if not history.calls or (len(first) and first.item(first.argmax()) <= HOPELESS):
+        if not history.calls or self._hopeless:
             return first
         return self._unseen_after(self._made(history.calls), labels)
 
@@ -253,6 +253,10 @@ class Request:
     def _first_unseen(self) -> NDArray[np.float32]:
         """The same before any call. Kept, since it serves all steps where these tools have no prospect."""
         return self._unseen_after([], len(self._scorer.labels))
+
+    @cached_property
+    def _hopeless(self) -> bool:
+        return not len(self._first_unseen) or self._first_unseen.max().item() <= HOPELESS
 
     def _unseen_after(self, calls: list[int], labels: int) -> NDArray[np.float32]:
         among, best = self._reading.among_tools(calls, self._allowed)

@@ -6,6 +6,7 @@ Everything works without; numpy then does the same (graph.py, experts.py), and t
 from __future__ import annotations
 
 import ctypes
+from array import array
 from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
@@ -59,7 +60,7 @@ def _library() -> ctypes.CDLL | None:
     except (OSError, AttributeError):
         return None
     step.argtypes = (_POINTER, _POINTER, _POINTER, ctypes.c_double, ctypes.c_double, ctypes.c_double, _POINTER)
-    walk.argtypes = (_POINTER,) * 6
+    walk.argtypes = (_POINTER,) * 5
     step.restype = walk.restype = None
     return found
 
@@ -77,34 +78,26 @@ class CompiledGraph:
         """`arrays` are, of the tables, the rows' clusters, the sums of their counts, where their counts begin (rows +
         1,), the labels counted, the counts, and what follows anywhere (labels,); `numbers` are the smoothing's."""
         dtypes = (np.int64, np.float64, np.int64, np.int64, np.float32, np.float32)
-        kept = [np.ascontiguousarray(array, dtype) for array, dtype in zip(arrays, dtypes, strict=True)]
+        kept = [np.ascontiguousarray(numbers, dtype) for numbers, dtype in zip(arrays, dtypes, strict=True)]
         self._labels = len(kept[-1])
-        graph = _Graph(self._labels, *(array.ctypes.data for array in kept), *numbers)
+        graph = _Graph(self._labels, *(column.ctypes.data for column in kept), *numbers)
         self._kept = (graph, kept)
         self._address = ctypes.addressof(graph)
         self._walk = library.edgeret_walk
 
     def walk(
         self,
-        shares: NDArray[np.float32],
-        unconditional: NDArray[np.float32],
+        shares: int,
+        unconditional: int,
         contexts: Sequence[tuple[int, int, int]],
         called: Sequence[int],
     ) -> NDArray[np.float32]:
-        """Probabilities (labels,) up to a factor: of a `GraphPosition`'s arrays, contexts as rows from and to (-1 where
-        there are none) and how many lengths they stand for, the longest first, and the labels called."""
-        listed = (len(contexts), len(called), *chain.from_iterable(contexts), *called)
-        asked = (_COUNT * len(listed))(*listed)
-        scales = (ctypes.c_double * (2 * len(contexts)))()
+        """Probabilities (labels,) up to a factor: of the addresses of a `GraphPosition`'s arrays, contexts as rows from
+        and to (-1 where there are none) and how many lengths they stand for, the longest first, and the labels
+        called."""
+        asked = array("q", (len(contexts), len(called), *chain.from_iterable(contexts), *called))
         found = np.empty(self._labels, np.float32)
-        self._walk(
-            self._address,
-            shares.ctypes.data,
-            unconditional.ctypes.data,
-            ctypes.addressof(asked),
-            ctypes.addressof(scales),
-            found.ctypes.data,
-        )
+        self._walk(self._address, shares, unconditional, asked.buffer_info()[0], found.ctypes.data)
         return found
 
 
@@ -136,12 +129,12 @@ class Compiled:
         floats = (scores, history, near.exponents, near.calls, near.bag_sizes, near.bags)
         places = (rows_at, votes_at, newcomers_at)
         kept: list[NDArray[Any]] = [
-            *(np.ascontiguousarray(array, np.float32) for array in floats),
-            *(np.ascontiguousarray(array, np.int64) for array in places),
+            *(np.ascontiguousarray(numbers, np.float32) for numbers in floats),
+            *(np.ascontiguousarray(numbers, np.int64) for numbers in places),
             np.ascontiguousarray(near.last, np.int32),
             np.zeros(4 * stride, np.float32),
         ]
-        addresses = [array.ctypes.data for array in kept]
+        addresses = [numbers.ctypes.data for numbers in kept]
         at_scores, at_history, exponents, calls, bag_sizes, bags, at_rows, at_votes, at_newcomers, last, room = (
             addresses
         )
@@ -164,9 +157,9 @@ class Compiled:
         bag = set(history)
         rows = [self._row_of[label] for label in bag if label in self._row_of]
         last = history[-1] if history else NONE
-        listed = (len(history), last, len(bag), len(features), len(rows), *features, *rows)
-        asked = (_COUNT * len(listed))(*listed)
-        base = np.ascontiguousarray(base, np.float32)
+        asked = array("q", (len(history), last, len(bag), len(features), len(rows), *features, *rows))
         found = np.empty(self._n, np.float32)
-        self._step(self._address, base.ctypes.data, ctypes.addressof(asked), *weights, found.ctypes.data)
+        np.copyto(found, base)  # in its place: the library reads a number before it writes the same one
+        address = found.ctypes.data
+        self._step(self._address, address, asked.buffer_info()[0], *weights, address)
         return found

@@ -82,12 +82,13 @@ class GraphPosition:
     """A query's place in the graph: the `clusters` it is read from, ascending (m,); every cluster's share of the
     answer, float32 (clusters + 1,), 0 for those not read and, in the last place, for GLOBAL; the cosine to the
     nearest centroid; and what those clusters predict without any context, float32 (labels,), which all steps back
-    off to."""
+    off to. `addresses` are those of `shares` and `unconditional`."""
 
     clusters: NDArray[np.intp]
     shares: NDArray[np.float32]
     similarity: float
     unconditional: NDArray[np.float32]
+    addresses: tuple[int, int]
 
 
 class _Context(NamedTuple):
@@ -162,7 +163,7 @@ class Graph:
         place = self._place(self._contexts[()], clusters)
         np.add.at(pooled, self._targets[place], shares[self._clusters[place]] * self._counts[place])
         pooled /= pooled.sum()
-        return GraphPosition(clusters, shares, similarity, pooled)
+        return GraphPosition(clusters, shares, similarity, pooled, (shares.ctypes.data, pooled.ctypes.data))
 
     def distribution(
         self, position: GraphPosition, history: Sequence[int], normalise: bool = True
@@ -175,7 +176,7 @@ class Graph:
         called = [label for label in set(history) if label >= 0]
         if self._compiled is not None:
             rows = [(-1, -1, times) if c is None else (c.row, c.row_stop, times) for c, times in levels]
-            result = self._compiled.walk(position.shares, position.unconditional, rows, called)
+            result = self._compiled.walk(*position.addresses, rows, called)
         else:
             result = self._walk(position, levels)
             for label in called:

@@ -27,6 +27,7 @@ typedef struct {
 /* What is asked of a graph: how many contexts, the longest first, and how many labels were called; then of each context
    its rows, from and to (-1 for one that no demonstration had), and how many lengths it stands for; then the labels. */
 enum { CONTEXTS, CALLED, GRAPH_LISTED };
+enum { MOST_CONTEXTS = 16 }; /* the longest order that a bundle may have */
 enum { ROW, ROW_STOP, TIMES, PER_CONTEXT };
 
 static void add_row(const Graph *g, int64_t row, float scale, float *out)
@@ -35,10 +36,11 @@ static void add_row(const Graph *g, int64_t row, float scale, float *out)
 }
 
 /* Probabilities of the next label (labels), up to a factor. `shares` (clusters) are the clusters' and `unconditional`
-   (labels) what they predict without any context; `scales` has room for two numbers a context. */
+   (labels) what they predict without any context. */
 PUBLIC void edgeret_walk(const Graph *g, const float *shares, const float *unconditional, const int64_t *asked,
-                         double *scales, float *out)
+                         float *out)
 {
+    double scales[2 * MOST_CONTEXTS];
     const int64_t *contexts = asked + GRAPH_LISTED, *called = contexts + PER_CONTEXT * asked[CONTEXTS];
     double in_clusters = 1.0, everywhere = 0.0;
     for (int64_t c = 0; c < asked[CONTEXTS]; c++) {
