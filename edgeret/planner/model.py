@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from math import inf
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -112,17 +113,29 @@ class Planner:
         usage = self._usage(constant, variable, read, evaluated, started)
         return Scores(np.array(likelihood), np.array([len(reply) for reply in replies], np.intp), usage)
 
-    def write(self, prompt: Prompt, gbnf: str, max_tokens: int = MAX_ANSWER_TOKENS) -> tuple[str, bool, Usage]:
-        """The model's most likely reply under a grammar with the rule `root`, token by token; whether the grammar was
-        complete within `max_tokens`; and what it cost. Raises PlannerError for a grammar that llama.cpp refuses."""
+    def write(
+        self,
+        prompt: Prompt,
+        gbnf: str,
+        max_tokens: int = MAX_ANSWER_TOKENS,
+        deadline: float = inf,
+        temperature: float = 0.0,
+        seed: int = 0,
+    ) -> tuple[str, bool, Usage]:
+        """The model's reply under a grammar with the rule `root`, token by token; whether the grammar was complete
+        within `max_tokens` and before the `deadline` (of `time.perf_counter`); and what it cost. It is the most likely
+        one, or drawn with a `temperature`, from `seed` on. Raises PlannerError for a grammar that llama.cpp refuses."""
         started = perf_counter()
         reply: list[int] = []
+        noise = np.random.default_rng(seed) if temperature > 0 else None
         with self._lock, self._engine.grammar(gbnf) as grammar:
             constant, variable = self.tokens(prompt)
             tokens = constant + variable
             logits, read = self._read(FILL, tokens, max_tokens, max_tokens)
             finished = False
-            while len(reply) < max_tokens:
+            while len(reply) < max_tokens and perf_counter() < deadline:
+                if noise is not None:  # the largest of logits with Gumbel noise is a draw from their softmax
+                    logits = logits / np.float32(temperature) + noise.gumbel(size=len(logits)).astype(np.float32)
                 token = grammar.pick(logits)
                 if self._engine.ends(token):
                     finished = True
