@@ -46,6 +46,8 @@ def make_parser() -> argparse.ArgumentParser:
     search.add_argument(
         "--strategy", choices=STRATEGIES, default="description", help="how tools are searched (default: %(default)s)"
     )
+    search.add_argument("--budget-ms", type=positive, metavar="MS", help="give the best ranking so far after this time")
+    search.add_argument("--trace", action="store_true", help="show what was searched for, and what a planner wrote")
 
     select = add_command(commands, "select", "Decide which function comes next.", _select, _print_select, bundle=True)
     select.add_argument("query", metavar="QUERY")
@@ -117,17 +119,28 @@ def _add_masking(parser: argparse.ArgumentParser) -> None:
 def _search(arguments: argparse.Namespace) -> Mapping[str, Any]:
     check_query(arguments.query)
     runtime = load_runtime(arguments)
-    hits = runtime.search(arguments.query, arguments.k, strategy=arguments.strategy)
-    return {
+    found = runtime.search_with_trace(
+        arguments.query, arguments.k, strategy=arguments.strategy, budget_ms=arguments.budget_ms
+    )
+    result = {
         "query": arguments.query,
         "strategy": arguments.strategy,
         "index": runtime.components.index.kind,
-        "hits": [asdict(hit) for hit in hits],
+        "hits": [asdict(hit) for hit in found.hits],
+        "complete": found.trace.complete,
     }
+    return result | ({"trace": found.trace.to_dict()} if arguments.trace else {})
 
 
 def _print_search(result: Mapping[str, Any]) -> str:
-    return table([[hit["similarity"], hit["tool"]] for hit in result["hits"]], ("cosine", "tool"))
+    lines = [table([[hit["similarity"], hit["tool"]] for hit in result["hits"]], ("cosine", "tool"))]
+    if trace := result.get("trace"):
+        rows = [[event["ms"], event["kind"], event["text"], ", ".join(event["tools"])] for event in trace["events"]]
+        lines += ["", table(rows, ("ms", "what", "text", "tools"))]
+        lines.append(f"{trace['ms']:.0f} ms, the planner asked {trace['answers']} times, {trace['tokens']} tokens")
+    if not result["complete"]:
+        lines.append("not complete: time or planner gave out, and this is the best ranking so far")
+    return "\n".join(lines)
 
 
 def _select(arguments: argparse.Namespace) -> Mapping[str, Any]:

@@ -8,7 +8,9 @@ from __future__ import annotations
 import contextlib
 import copy
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from math import inf
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 from edgeret.bundle.layout import Manifest
@@ -16,6 +18,7 @@ from edgeret.bundle.overlay_file import Overlay, overlay_path
 from edgeret.errors import InputError, MissingExtraError, PlannerError
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret.inputs.query import check_query
+from edgeret.planner.answers import LocalAnswerer
 from edgeret.quoting import quoted
 from edgeret.runtime import plan as planning
 from edgeret.runtime.components import Components, fingerprint_of, learner_for, load_components
@@ -29,6 +32,7 @@ from edgeret.runtime.tool_changes import changed, instead, recorded, replayed
 from edgeret.scoring.index import IndexKind
 from edgeret.scoring.memory import MAX_CALLS
 from edgeret.strategies import STRATEGIES
+from edgeret.strategies.base import Found, Search, run
 from edgeret.types import Call, Hit, Plan, PlanStep, Tool
 
 
@@ -231,18 +235,43 @@ class Runtime:
         """Lets go of the overlay, so that another process may write to it. The runtime still decides."""
         self._learned.close()
 
-    def search(self, text: str, k: int = 10, *, strategy: str = "description") -> list[Hit]:
+    def search(
+        self, text: str, k: int = 10, *, strategy: str = "description", budget_ms: float | None = None
+    ) -> list[Hit]:
         """The `k` tools that fit `text` by their descriptions, best first; see `edgeret.strategies`.
 
-        Strategy "description" compares the whole text. "clauses" searches each of its clauses too, which finds more
-        for requests that want several things. Raises InputError.
+        Strategy "description" compares the whole text, "clauses" each of its clauses too. "re-invoke", "tooldreamer",
+        "toolqp", "toolreagt" and "less-is-more" ask the bundle's planner what to search for; "re-invoke" falls back to
+        clauses without one. `budget_ms` bounds the time; the best ranking so far is given when it is spent. Raises
+        InputError, and PlannerError or MissingExtraError where a planner that must be asked cannot be.
         """
+        return list(self.search_with_trace(text, k, strategy=strategy, budget_ms=budget_ms).hits)
+
+    def search_with_trace(
+        self, text: str, k: int = 10, *, strategy: str = "description", budget_ms: float | None = None
+    ) -> Found:
+        """What `search` finds, and how: what the planner wrote, what was searched for and found, tokens and times.
+        Raises as `search` does."""
+        started = perf_counter()
         self._components.check_process()
         check_count("k", k)
-        search = STRATEGIES.get(strategy) if isinstance(strategy, str) else None
-        if search is None:
+        known = STRATEGIES.get(strategy) if isinstance(strategy, str) else None
+        if known is None:
             raise InputError(f"unknown strategy {quoted(str(strategy))}; choose one of {', '.join(STRATEGIES)}")
-        return search(check_query(text), k, self._components.encoder, self._components.index)
+        if budget_ms is not None and not (isinstance(budget_ms, int | float) and 0 < budget_ms < inf):
+            raise InputError(f"budget_ms must be a number above 0, or None for no bound, found {budget_ms!r}")
+        components = self._components
+        search = Search(check_query(text), k, components.encoder, components.index, started=started)
+        if budget_ms is not None:
+            search.deadline = started + budget_ms / 1e3
+        if known.asks or known.helped:
+            try:
+                search.answerer = LocalAnswerer(components.planner.get()) if components.planner.exists else None
+            except (PlannerError, MissingExtraError) as error:
+                if known.asks:
+                    raise
+                search.note("problem", f"the planner could not be asked: {error}")
+        return run(known, search)
 
     def plan(
         self,

@@ -8,8 +8,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from edgeret.strategies.base import Strategy
-from edgeret.strategies.clauses import by_clauses
-from edgeret.strategies.description import by_description
+from edgeret.strategies.clauses import CLAUSES
+from edgeret.strategies.description import DESCRIPTION
+from edgeret.strategies.less_is_more import LESS_IS_MORE
+from edgeret.strategies.re_invoke import RE_INVOKE
+from edgeret.strategies.tooldreamer import TOOLDREAMER
+from edgeret.strategies.toolqp import TOOLQP
+from edgeret.strategies.toolreagt import TOOLREAGT
 
-STRATEGIES: Mapping[str, Strategy] = {"description": by_description, "clauses": by_clauses}
+STRATEGIES: Mapping[str, Strategy] = {
+    strategy.name: strategy
+    for strategy in (DESCRIPTION, CLAUSES, RE_INVOKE, TOOLDREAMER, TOOLQP, TOOLREAGT, LESS_IS_MORE)
+}
 """Strategies by name, the default first."""

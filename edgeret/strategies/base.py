@@ -1,16 +1,157 @@
-"""What every strategy of tool search keeps to. Knows nothing of any one of them."""
+"""What every strategy of tool search keeps to: views of a request, a model that may be asked, a trace, a budget. Knows
+nothing of any one strategy."""
 
 from __future__ import annotations
 
-from typing import Protocol
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from time import perf_counter
+from typing import Any
 
 from edgeret.encoders.base import Encoder
+from edgeret.errors import EdgeretError, InputError
+from edgeret.planner.answers import Answerer, Limits, Shape
+from edgeret.planner.chat import Prompt
 from edgeret.scoring.index import Index
 from edgeret.types import Hit
 
+DEPTH = 50
+"""Tools that a view ranks at least; behind them, a tool counts for nothing."""
+TRIES = 2
+"""Answers that are asked for, where the first is none."""
+SHOWN = 5
+"""Tools of a search that a trace names, and that a planner is shown (ToolQP, section 3.1)."""
+_RETRY_TEMPERATURE = 0.7
 
-class Strategy(Protocol):
-    """A way from a request to a ranking of tools."""
 
-    def __call__(self, request: str, k: int, encoder: Encoder, index: Index) -> list[Hit]:
-        """The `k` tools that fit best, best first; all tools if `k` is more."""
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happened: its `kind` ("search", "plan", "intents", "tools", "query", "thought", "problem", …), its
+    `text`, the first `tools` found, and `ms` since the search began."""
+
+    kind: str
+    text: str
+    tools: tuple[str, ...]
+    ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """How a ranking came about. `answers` is how often the planner was asked, `tokens` what it read and wrote. It is
+    not `complete` where the budget ended it or the planner failed it: the best ranking so far was given then."""
+
+    strategy: str
+    events: tuple[Event, ...]
+    answers: int
+    tokens: int
+    ms: float
+    complete: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """The trace as JSON-ready data."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The tools found, best first, and how."""
+
+    hits: tuple[Hit, ...]
+    trace: Trace
+
+
+class OutOfTimeError(Exception):
+    """The budget of a search is spent. Never leaves this room."""
+
+
+@dataclass
+class Search:
+    """One search: what all strategies share. `request` is the user's words; a `view` of them is a text that ranks all
+    tools; `ask` asks the planner. Both write down what happened."""
+
+    request: str
+    k: int
+    encoder: Encoder
+    index: Index
+    answerer: Answerer | None = None
+    deadline: float = math.inf
+    events: list[Event] = field(default_factory=list)
+    answers: int = 0
+    tokens: int = 0
+    complete: bool = True
+    started: float = field(default_factory=perf_counter)
+
+    def view(self, text: str) -> list[Hit]:
+        """Tools by their similarity to a text, the most similar first. Raises OutOfTimeError."""
+        self._check_time()
+        positions, cosines = self.index.search(self.encoder.encode(text), max(self.k, DEPTH))
+        names = self.index.names
+        hits = [Hit(names[i], cosine) for i, cosine in zip(positions.tolist(), cosines.tolist(), strict=True)]
+        self.note("search", text, hits)
+        return hits
+
+    def ask(self, prompt: Prompt, shape: Shape, max_tokens: int = 256) -> Any | None:
+        """The planner's answer, or None: where there is no planner, and where it gave none twice, which the trace says.
+        Raises OutOfTimeError."""
+        if self.answerer is None:
+            return None
+        for attempt in range(TRIES):
+            self._check_time()
+            limits = Limits(max_tokens, self.deadline, _RETRY_TEMPERATURE if attempt else 0.0, attempt)
+            try:
+                answer = self.answerer.answer(prompt, shape, limits)
+            except EdgeretError as error:
+                self.note("problem", f"the planner could not be asked: {error}")
+                break
+            self.answers += 1
+            self.tokens += answer.usage.tokens_evaluated
+            if answer.problem is None:
+                return answer.value
+            self.note("problem", f"the planner's answer is none: {answer.problem}")
+        self.complete = False
+        return None
+
+    def note(self, kind: str, text: str, hits: Sequence[Hit] = ()) -> None:
+        """Writes something down."""
+        tools = tuple(hit.tool for hit in hits[:SHOWN])
+        self.events.append(Event(kind, text, tools, (perf_counter() - self.started) * 1e3))
+
+    def _check_time(self) -> None:
+        if perf_counter() >= self.deadline:
+            raise OutOfTimeError
+
+
+@dataclass(frozen=True, slots=True)
+class Strategy:
+    """A way from a request to a ranking: `views` gives rankings one after the other, as many as there is time for, and
+    `fuse` makes one of them. `asks` says that it is nothing without a planner, `helped` that it asks one if it can."""
+
+    name: str
+    views: Callable[[Search], Iterator[list[Hit]]]
+    fuse: Callable[[Sequence[Sequence[Hit]]], list[Hit]]
+    asks: bool = False
+    helped: bool = False
+
+
+def run(strategy: Strategy, search: Search) -> Found:
+    """The tools that a strategy finds. Where it finds none, and where its time is up before it found any, the request's
+    own words do. Raises InputError for a strategy that asks, without a planner."""
+    if strategy.asks and search.answerer is None:
+        raise InputError(
+            f"strategy '{strategy.name}' asks a planner, and there is none; build one in with: edgeret-export build "
+            "--planner smollm2-135m-instruct, name an endpoint, or choose strategy 'clauses'"
+        )
+    rankings: list[list[Hit]] = []
+    try:
+        rankings.extend(strategy.views(search))
+    except OutOfTimeError:
+        search.complete = False
+        search.note("problem", "the budget is spent")
+    if not rankings:  # without the request's own view there is nothing to give, whatever the time is
+        search.deadline = math.inf
+        rankings.append(search.view(search.request))
+    hits = strategy.fuse(rankings)
+    ms = (perf_counter() - search.started) * 1e3
+    trace = Trace(strategy.name, tuple(search.events), search.answers, search.tokens, ms, search.complete)
+    return Found(tuple(hits[: search.k]), trace)

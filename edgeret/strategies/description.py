@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from edgeret.encoders.base import Encoder
-from edgeret.scoring.index import Index
+from collections.abc import Iterator
+
+from edgeret.strategies.base import Search, Strategy
+from edgeret.strategies.fusion import peak_rank
 from edgeret.types import Hit
 
 
-def by_description(request: str, k: int, encoder: Encoder, index: Index) -> list[Hit]:
-    """The `k` tools whose descriptions have the highest cosine to the request, highest first."""
-    positions, cosines = index.search(encoder.encode(request), k)
-    return [Hit(index.names[i], cosine) for i, cosine in zip(positions.tolist(), cosines.tolist(), strict=True)]
+def _views(search: Search) -> Iterator[list[Hit]]:
+    yield search.view(search.request)
+
+
+DESCRIPTION = Strategy("description", _views, peak_rank)
+"""The tools whose descriptions have the highest cosine to the request."""
