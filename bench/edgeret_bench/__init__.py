@@ -10,6 +10,12 @@ FITTED_METHODS = ("lr", "dtdr-l")
 OTHER_METHODS = ("similarity", "bm25", "tool-graph", "less-is-more")
 """Next-tool methods that look at words and tools alone; the last one asks the planner, once a query."""
 RETRIEVAL_METHODS = ("bm25", "dense", "hybrid", "clauses")
+"""Methods of `retrieval` that need no planner and nothing beside a query."""
+STRATEGY_METHODS = (
+    "steps", "re-invoke", "tooldreamer", "toolqp", "toolqp-parallel", "toolqp-no-query", "toolreagt", "less-is-more",
+)  # fmt: skip
+"""Strategies of tool search that ask a planner, the ablations of ToolQP among them; the first one searches for the
+sub-tasks that are given with a query instead."""
 SWEEPS = "sweeps"
 """The part of latency that takes longest: CPU threads, batches, and first selections without a pause."""
 SUITE_PARTS = ("next-tool", "plan", "peers", "latency", SWEEPS, "scaling", "methods", "few")

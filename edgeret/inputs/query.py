@@ -15,11 +15,13 @@ MAX_QUERY_CHARS = 20_000
 
 @dataclass(frozen=True, slots=True)
 class RetrievalQuery:
-    """A query with the tools that fit it; an empty set means that none does."""
+    """A query with the tools that fit it; an empty set means that none does. `steps` are its sub-tasks, where somebody
+    took it apart."""
 
     id: str
     query: str
     tools: frozenset[str]
+    steps: tuple[str, ...] = ()
 
 
 def check_query(query: str, where: str = "query") -> str:
@@ -74,7 +76,10 @@ def read_queries(path: str | Path, tools: Collection[str] | None = None) -> list
                     f'{where}: unknown tool {shown} in "tools"; it is not among the tools given'
                     + (suggestion(name, known or ()) if isinstance(name, str) else "")
                 )
-        found.append(RetrievalQuery(str(value.get("id", len(found))), query, frozenset(names)))
+        steps = list_field(where, value, "steps") if "steps" in value else []
+        if not all(isinstance(step, str) and is_text(step) and len(step) <= MAX_QUERY_CHARS for step in steps):
+            raise InputError(f'{where}: "steps" must be an array of texts, the query\'s sub-tasks')
+        found.append(RetrievalQuery(str(value.get("id", len(found))), query, frozenset(names), tuple(steps)))
     if not found:
         raise InputError(f"{path}: no queries in it")
     return found

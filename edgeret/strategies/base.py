@@ -67,8 +67,8 @@ class OutOfTimeError(Exception):
 
 @dataclass
 class Search:
-    """One search: what all strategies share. `request` is the user's words; a `view` of them is a text that ranks all
-    tools; `ask` asks the planner. Both write down what happened."""
+    """One search: what all strategies share. `request` is the user's words, and `steps` its sub-tasks where somebody
+    took it apart; a `view` is a text that ranks all tools; `ask` asks the planner. Both write down what happened."""
 
     request: str
     k: int
@@ -76,6 +76,7 @@ class Search:
     index: Index
     answerer: Answerer | None = None
     deadline: float = math.inf
+    steps: Sequence[str] = ()
     events: list[Event] = field(default_factory=list)
     answers: int = 0
     tokens: int = 0

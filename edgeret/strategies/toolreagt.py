@@ -2,12 +2,12 @@
 before its tools are named (section 3); at most MAX_ROUNDS.
 
 Deviations: thought, action and input are JSON, so that an action is one of two. Tools are named out of what was
-observed alone, and are a ranking of their own beside those of the searches. A decomposition is given as `steps`.
+observed alone, and are a ranking of their own beside those of the searches. A decomposition is `Search.steps`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from edgeret.planner.chat import Prompt, Turn
 from edgeret.strategies.base import SHOWN, Search, Strategy
@@ -32,10 +32,10 @@ _CONSTANT = (
 )
 
 
-def _views(search: Search, steps: Sequence[str] = ()) -> Iterator[list[Hit]]:
+def _views(search: Search) -> Iterator[list[Hit]]:
     told = [f"Task: {search.request}"]
-    if steps:
-        told.append("Sub-tasks: " + "; ".join(steps))
+    if search.steps:
+        told.append("Sub-tasks: " + "; ".join(search.steps))
     first = search.view(search.request)
     yield first
     observed = {hit.tool: hit for hit in first[:SHOWN]}

@@ -17,7 +17,9 @@ from edgeret.encoders.providers import choose
 from edgeret.errors import InputError
 from edgeret.inputs.clauses import split_clauses
 from edgeret.inputs.query import RetrievalQuery
-from edgeret.types import Tool
+from edgeret.planner.answers import Answer
+from edgeret.planner.chat import Prompt
+from edgeret.types import Tool, Usage
 from edgeret_bench.accuracy import retrieval
 
 METRICS = {"ndcg@1", "ndcg@5", "ndcg@10", "recall@1", "recall@5", "recall@10", "completeness@10", "mrr"}
@@ -41,8 +43,10 @@ QUERIES = [
 
 
 def test_a_result_has_the_keys_of_the_contract(encoder: OnnxEncoder) -> None:
-    found = retrieval.run(TOOLS, QUERIES, encoder, retrieval.RETRIEVAL_METHODS, "description")
-    assert set(found) == {"n_queries", "n_without_tool", "n_tools", "tool_text", "methods"}
+    found = retrieval.run(TOOLS, QUERIES, encoder, retrieval.RETRIEVAL_METHODS)
+    assert set(found) == {
+        "n_queries", "n_without_tool", "n_tools", "tool_text", "limit", "seed", "budget_ms", "methods"
+    }  # fmt: skip
     assert list(found["methods"]) == ["bm25", "dense", "hybrid", "clauses"]
     for values in found["methods"].values():
         assert set(values) == METRICS
@@ -52,8 +56,8 @@ def test_a_result_has_the_keys_of_the_contract(encoder: OnnxEncoder) -> None:
 
 
 def test_queries_without_tools_are_counted_and_left_out(encoder: OnnxEncoder) -> None:
-    with_one = retrieval.run(TOOLS, QUERIES, encoder, ["dense"], "description")
-    without = retrieval.run(TOOLS, QUERIES[:2], encoder, ["dense"], "description")
+    with_one = retrieval.run(TOOLS, QUERIES, encoder, ["dense"])
+    without = retrieval.run(TOOLS, QUERIES[:2], encoder, ["dense"])
     assert (with_one["n_queries"], with_one["n_without_tool"]) == (2, 1)
     assert (without["n_queries"], without["n_without_tool"]) == (2, 0)
     assert with_one["methods"] == without["methods"]
@@ -61,24 +65,24 @@ def test_queries_without_tools_are_counted_and_left_out(encoder: OnnxEncoder) ->
 
 def test_a_file_of_queries_without_tools_measures_nothing(encoder: OnnxEncoder) -> None:
     with pytest.raises(InputError, match=r"^no query in the file names a tool, so there is nothing to measure$"):
-        retrieval.run(TOOLS, QUERIES[2:], encoder, ["dense"], "description")
+        retrieval.run(TOOLS, QUERIES[2:], encoder, ["dense"])
 
 
 def test_an_unknown_method_is_refused_with_the_list(encoder: OnnxEncoder) -> None:
-    expected = "unknown method 'splade'; choose among: bm25, dense, hybrid, clauses"
-    with pytest.raises(InputError, match=f"^{re.escape(expected)}$"):
-        retrieval.run(TOOLS, QUERIES, encoder, ["dense", "splade"], "description")
+    expected = "unknown method 'splade'; choose among: bm25, dense, hybrid, clauses, steps, re-invoke"
+    with pytest.raises(InputError, match=f"^{re.escape(expected)}"):
+        retrieval.run(TOOLS, QUERIES, encoder, ["dense", "splade"])
 
 
 def test_an_unknown_tool_text_is_refused_with_the_list(encoder: OnnxEncoder) -> None:
     with pytest.raises(InputError, match=r"unknown tool text 'name'; choose one of: name\+description, description"):
-        retrieval.run(TOOLS, QUERIES, encoder, ["dense"], "name")
+        retrieval.run(TOOLS, QUERIES, encoder, ["dense"], retrieval.Options("name"))
 
 
 @pytest.mark.parametrize("method", retrieval.RETRIEVAL_METHODS)
 @pytest.mark.parametrize("tool", TOOLS[:5], ids=lambda tool: tool.name)
 def test_a_description_finds_its_own_tool(encoder: OnnxEncoder, method: str, tool: Tool) -> None:
-    found = retrieval.run(TOOLS, [asked(tool.description, tool.name)], encoder, [method], "description")
+    found = retrieval.run(TOOLS, [asked(tool.description, tool.name)], encoder, [method])
     assert found["methods"][method]["mrr"] == 1.0
 
 
@@ -144,7 +148,7 @@ def test_no_text_is_encoded_twice(encoder: OnnxEncoder, monkeypatch: pytest.Monk
     seen: list[str] = []
     encode = OnnxEncoder.encode
     monkeypatch.setattr(OnnxEncoder, "encode", lambda self, text: seen.append(text) or encode(self, text))
-    retrieval.run(TOOLS, QUERIES[:2], encoder, ["dense", "hybrid", "clauses"], "description")
+    retrieval.run(TOOLS, QUERIES[:2], encoder, ["dense", "hybrid", "clauses"])
     assert len(seen) == len(set(seen)) > 2
 
 
@@ -166,3 +170,26 @@ def test_the_command_measures_the_desktop_requests_with_real_weights() -> None:
     assert dense["recall@1"] > 5 * 1 / found["n_tools"]
     assert dense["recall@5"] > 3 * 5 / found["n_tools"]
     assert dense["recall@10"] >= dense["recall@5"] >= dense["recall@1"]
+
+
+def test_a_strategy_tells_what_asking_cost_and_steps_are_searched_for(encoder: OnnxEncoder) -> None:
+    class Splitting:
+        def answer(self, prompt: Prompt, *_: object) -> Answer:
+            return Answer({"intents": prompt.variable.text.split(" then ")}, Usage(1, 2, 3, 0, 1.0))
+
+    given = RetrievalQuery(
+        "s", "do it all", frozenset({"book_meeting", "play_music"}), ("book a meeting", "play music")
+    )
+    options = retrieval.Options(answerer=Splitting())
+    found = retrieval.run(TOOLS, [*QUERIES, given], encoder, ["dense", "steps", "re-invoke"], options)["methods"]
+    assert set(found["dense"]) == METRICS
+    assert set(found["re-invoke"]) == {*METRICS, "answers", "tokens", "complete", "ms"}
+    assert (found["re-invoke"]["answers"], found["re-invoke"]["tokens"], found["steps"]["tokens"]) == (1, 3, 0)
+    assert found["steps"]["recall@5"] > found["dense"]["recall@1"]
+
+
+def test_a_method_that_asks_needs_a_planner_and_a_sample_is_the_same_for_a_seed(encoder: OnnxEncoder) -> None:
+    with pytest.raises(InputError, match="--planner"):
+        retrieval.run(TOOLS, QUERIES, encoder, ["toolqp"])
+    runs = [retrieval.run(TOOLS, QUERIES, encoder, ["dense"], retrieval.Options(limit=1, seed=3)) for _ in range(2)]
+    assert runs[0] == runs[1] and runs[0]["n_queries"] == 1

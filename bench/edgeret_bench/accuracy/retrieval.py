@@ -1,8 +1,10 @@
-"""Tool search by the words of a query alone: BM25, dense, their fusion, and dense over clauses."""
+"""Tool search by the words of a query alone (BM25, dense, their fusion, dense over clauses), and by strategies that
+ask a planner what to search for."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,9 +16,16 @@ from edgeret.errors import InputError, MissingExtraError
 from edgeret.inputs.clauses import split_clauses
 from edgeret.inputs.query import RetrievalQuery
 from edgeret.inputs.tool_text import tool_text
+from edgeret.planner.answers import Answerer
+from edgeret.scoring.index import Index
+from edgeret.strategies import STRATEGIES
+from edgeret.strategies.base import Search, Strategy
+from edgeret.strategies.base import run as run_strategy
+from edgeret.strategies.clauses import STEPS
+from edgeret.strategies.toolqp import NO_QUERY, PARALLEL
 from edgeret.types import Tool
-from edgeret_bench import RETRIEVAL_METHODS
-from edgeret_bench.metrics import mean, rank, retrieval_metrics
+from edgeret_bench import RETRIEVAL_METHODS, STRATEGY_METHODS
+from edgeret_bench.metrics import mean, quantiles, rank, retrieval_metrics
 
 BM25_K1, BM25_B = 1.5, 0.75
 RRF_K = 60
@@ -75,37 +84,94 @@ class Retrieval:
         ranks = np.argsort(np.argsort(-scores, axis=1, kind="stable"), axis=1, kind="stable")
         return np.lexsort((-scores.max(axis=0), ranks.min(axis=0)))
 
+    def index(self, names: Sequence[str]) -> Index:
+        """The same vectors as the runtime's strategies search them."""
+        return Index(tuple(names), self._vectors)
+
     def _vector(self, text: str) -> NDArray[np.float32]:
         if text not in self._cache:
             self._cache[text] = self._encoder.encode(text)
         return self._cache[text]
 
 
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What stands for a tool (`form`), how many queries are drawn (None: all) by which `seed`, the planner that
+    strategies ask, and the budget of a search in ms (None: no bound)."""
+
+    form: str = "description"
+    limit: int | None = None
+    seed: int = 0
+    answerer: Answerer | None = None
+    budget_ms: float | None = None
+
+
 def run(
-    tools: Sequence[Tool], queries: Sequence[RetrievalQuery], encoder: OnnxEncoder, methods: Sequence[str], form: str
+    tools: Sequence[Tool],
+    queries: Sequence[RetrievalQuery],
+    encoder: OnnxEncoder,
+    methods: Sequence[str],
+    options: Options | None = None,
 ) -> dict[str, Any]:
-    """The contract's `retrieval` result. Queries that no tool fits are counted and left out of the means."""
-    unknown = [m for m in methods if m not in RETRIEVAL_METHODS]
+    """The contract's `retrieval` result. Queries that no tool fits are counted and left out of the means. A strategy's
+    row has also, as means over the queries, `answers` and `tokens` of the planner and the share that is `complete`, and
+    `ms` as quantiles."""
+    options = options or Options()
+    unknown = [m for m in methods if m not in (*RETRIEVAL_METHODS, *STRATEGY_METHODS)]
     if unknown:
-        raise InputError(f"unknown method '{unknown[0]}'; choose among: {', '.join(RETRIEVAL_METHODS)}")
+        known = ", ".join((*RETRIEVAL_METHODS, *STRATEGY_METHODS))
+        raise InputError(f"unknown method '{unknown[0]}'; choose among: {known}")
+    strategies = {name: _strategy(name) for name in methods if name in STRATEGY_METHODS}
+    if options.answerer is None and (asking := [name for name, strategy in strategies.items() if strategy.asks]):
+        raise InputError(f"method '{asking[0]}' asks a planner; name one with --planner or --endpoint")
     asked = [q for q in queries if q.tools]
     if not asked:
         raise InputError("no query in the file names a tool, so there is nothing to measure")
-    retrieval = Retrieval(tools, encoder, form)
-    rankers: Mapping[str, Callable[[str], NDArray[np.intp]]] = {m: getattr(retrieval, m) for m in methods}
+    asked = _drawn(asked, options)
+    retrieval = Retrieval(tools, encoder, options.form)
+    index = retrieval.index([tool.name for tool in tools])
     position = {tool.name: i for i, tool in enumerate(tools)}
     rows: dict[str, list[dict[str, float]]] = {m: [] for m in methods}
+    times: dict[str, list[float]] = {name: [] for name in strategies}
     for query in track(asked, "queries", len(asked)):
         relevant = {position[name] for name in query.tools}
-        for name, ranker in rankers.items():
-            rows[name].append(retrieval_metrics(ranker(query.query), relevant))
+        for name in methods:
+            if name not in strategies:
+                rows[name].append(retrieval_metrics(getattr(retrieval, name)(query.query), relevant))
+                continue
+            search = Search(query.query, len(tools), encoder, index, options.answerer, steps=query.steps)
+            if options.budget_ms is not None:
+                search.deadline = search.started + options.budget_ms / 1e3
+            found = run_strategy(strategies[name], search)
+            ranking = np.array([position[hit.tool] for hit in found.hits])
+            trace = found.trace
+            costs = {"answers": trace.answers, "tokens": trace.tokens, "complete": trace.complete}
+            rows[name].append(retrieval_metrics(ranking, relevant) | {key: float(cost) for key, cost in costs.items()})
+            times[name].append(trace.ms)
+    found_by = {name: dict(mean(values)) for name, values in rows.items()}
     return {
         "n_queries": len(asked),
-        "n_without_tool": len(queries) - len(asked),
+        "n_without_tool": sum(not q.tools for q in queries),
         "n_tools": len(tools),
-        "tool_text": form,
-        "methods": {name: mean(values) for name, values in rows.items()},
+        "tool_text": options.form,
+        "limit": options.limit,
+        "seed": options.seed,
+        "budget_ms": options.budget_ms,
+        "methods": {
+            name: {**row, **({"ms": quantiles(times[name])} if name in times else {})} for name, row in found_by.items()
+        },
     }
+
+
+def _drawn(queries: list[RetrievalQuery], options: Options) -> list[RetrievalQuery]:
+    if options.limit is None or options.limit >= len(queries):
+        return queries
+    chosen = np.random.default_rng(options.seed).permutation(len(queries))[: options.limit]
+    return [queries[i] for i in sorted(chosen.tolist())]
+
+
+def _strategy(name: str) -> Strategy:
+    return next(known for known in (*STRATEGIES.values(), STEPS, PARALLEL, NO_QUERY) if known.name == name)
 
 
 def _import_bm25s() -> Any:

@@ -6,12 +6,14 @@ import argparse
 from collections.abc import Mapping
 from typing import Any
 
-from edgeret.cli.options import add_mask_options, add_runtime_options, load_runtime
+from edgeret.cli.options import add_mask_options, add_runtime_options, load_runtime, positive
 from edgeret.encoders.base import PRECISIONS
+from edgeret.errors import InputError
 from edgeret.inputs.demonstrations import read_demonstrations
 from edgeret.inputs.query import read_queries
 from edgeret.inputs.tool_text import FORMS
 from edgeret.inputs.tools import read_tools
+from edgeret.planner.answers import Answerer
 from edgeret.planner.prompts import MASKINGS
 from edgeret.runtime.options import POLICIES
 from edgeret_bench import NEXT_TOOL_METHODS, OTHER_METHODS, RETRIEVAL_METHODS
@@ -95,6 +97,14 @@ def _add_retrieval(commands: Any) -> None:
     search.add_argument(
         "--tool-text", choices=FORMS, default="description", help="what stands for a tool (default: %(default)s)"
     )
+    search.add_argument("--planner", metavar="CARD", help="ask this planner; see: edgeret-export cards")
+    search.add_argument("--endpoint", metavar="URL", help="ask a model behind an OpenAI-compatible endpoint instead")
+    search.add_argument("--model", metavar="NAME", help="which of the endpoint's models (default: its first)")
+    search.add_argument(
+        "--budget-ms", type=positive, metavar="MS", help="time of one search (default: no bound)"
+    )
+    search.add_argument("--limit", type=positive, metavar="N", help="so many queries, drawn by --seed (default: all)")
+    search.add_argument("--seed", type=seed, default=0, metavar="N", help="default: %(default)s")
     search.add_argument("--offline", action="store_true", help="use cached model files only")
 
 
@@ -148,5 +158,27 @@ def _retrieval(arguments: argparse.Namespace) -> Mapping[str, Any]:
     encoder = OnnxEncoder(
         exported.model, exported.tokenizer, exported.spec, choose(("cpu",), False, {}), available_cpus()
     )
-    result = retrieval.run(tools, queries, encoder, some(arguments.methods, "--methods"), arguments.tool_text)
-    return {"encoder": arguments.encoder, "precision": arguments.precision, **result}
+    options = retrieval.Options(
+        arguments.tool_text, arguments.limit, arguments.seed, _answerer(arguments), arguments.budget_ms
+    )
+    result = retrieval.run(tools, queries, encoder, some(arguments.methods, "--methods"), options)
+    asked = arguments.planner or arguments.model
+    return {"encoder": arguments.encoder, "precision": arguments.precision, "planner": asked, **result}
+
+
+def _answerer(arguments: argparse.Namespace) -> Answerer | None:
+    """The planner that was named, if one was."""
+    from edgeret.host import available_cpus
+    from edgeret.planner.answers import LocalAnswerer
+    from edgeret_export.planner.package import fetch_planner, load_planner
+
+    if arguments.endpoint and arguments.planner:
+        raise InputError("--planner and --endpoint both name a planner; keep one")
+    if arguments.endpoint:
+        from edgeret.planner.endpoint import Endpoint
+
+        return Endpoint(arguments.endpoint, arguments.model)
+    if not arguments.planner:
+        return None
+    model = fetch_planner(find_card(arguments.planner), arguments.offline)
+    return LocalAnswerer(load_planner(model, available_cpus()))

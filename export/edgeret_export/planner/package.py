@@ -38,6 +38,16 @@ def fetch_planner(card: Card, offline: bool = False, allow_unpinned: bool = Fals
     return PlannerModel(card, card.planner, fetch(card, offline, allow_unpinned))
 
 
+def load_planner(model: PlannerModel, threads: int) -> Planner:
+    """The planner itself, to be asked here. Raises PlannerError for a model that llama.cpp refuses, MissingExtraError
+    without llama-cpp-python."""
+    return Planner(model.folder / model.planner.file, _spec(model.planner), threads)
+
+
+def _spec(planner: PlannerCard) -> PlannerSpec:
+    return PlannerSpec(next(chat for chat in CHAT_FORMATS if chat == planner.chat), planner.context)
+
+
 def add_planner(
     writer: BundleWriter, model: PlannerModel, training: TrainingSet | None, fitted: Fitted, questions: int
 ) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -54,11 +64,10 @@ def add_planner(
         data = (model.folder / name).read_bytes()
         writer.add(f"planner-{Path(name).name}", role, data, card.licence, source)
     writer.add_file("planner.gguf", roles.PLANNER, model.folder / planner.file, card.licence, source)
-    chat = next(chat for chat in CHAT_FORMATS if chat == planner.chat)
-    spec = PlannerSpec(chat, planner.context)
+    spec = _spec(planner)
     parameters, report = RerankParameters(), {"questions": 0, "weight": 0.0, "note": "nobody asked what it is worth"}
     if training is not None and fitted.held_out is not None and questions:
-        engine = Planner(model.folder / planner.file, spec, available_cpus())
+        engine = load_planner(model, available_cpus())
         calibration = Calibration(fitted.calibration)
         parameters, report = fit_reranking(engine, training, fitted.held_out, calibration, questions)
     return {"card": card.name, "spec": spec.to_dict(), "parameters": parameters.to_dict()}, report
