@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from time import perf_counter
@@ -22,6 +23,8 @@ MAX_CHARS = 300
 """Characters of a text in an answer."""
 MAX_ITEMS = 8
 """Items of a list in an answer."""
+_HALF = re.compile("[\ud800-\udfff]")
+"""Half a surrogate pair, which JSON can spell and no tokenizer takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,13 +77,21 @@ class LocalAnswerer:
 
 
 def read_answer(text: str, shape: Shape, usage: Usage) -> Answer:
-    """An answer's text as the value of its shape, whoever wrote it."""
+    """An answer's text as the value of its shape, whoever wrote it. Problems are in our words alone."""
     try:
-        value = json.loads(text)
+        value = json.loads(text, object_pairs_hook=_once)
     except (ValueError, RecursionError):
         return Answer(None, usage, "no JSON")
     problem = misfit(value, shape)
     return Answer(None if problem else value, usage, problem)
+
+
+def _once(fields: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON. A ValueError if it says anything twice: which of the two is meant is anybody's guess."""
+    found = dict(fields)
+    if len(found) < len(fields):
+        raise ValueError("a field stands twice")
+    return found
 
 
 def misfit(value: Any, shape: Shape) -> str | None:
@@ -88,8 +99,9 @@ def misfit(value: Any, shape: Shape) -> str | None:
     if shape == "flag":
         return None if isinstance(value, bool) else "no true or false"
     if isinstance(shape, str):
-        fits = isinstance(value, str) and len(value) <= MAX_CHARS
-        return None if fits else f"no text of at most {MAX_CHARS} characters"
+        if not isinstance(value, str) or len(value) > MAX_CHARS:
+            return f"no text of at most {MAX_CHARS} characters"
+        return "half a character in a text" if _HALF.search(value) else None
     if isinstance(shape, Mapping):
         if not isinstance(value, dict) or value.keys() != shape.keys():
             return f"no object with {', '.join(shape)}"
