@@ -267,8 +267,9 @@ class Learner:
             drawn = [(first + i) * MULTIPLIER % 2**64 * self.memory.plans >> 64 for i in range(replayed)]
             lessons = [lesson, *(_lesson(self.memory, row) for row in drawn)]
             vectors = np.array([each.vector for each in lessons])
-            seen = self.increments.seen(lessons, self.increments.query_scores(vectors))
-        self.increments.learn(seen, len(self.names))
+            self.increments.learn(lessons, self.increments.query_scores(vectors), len(self.names))
+        else:
+            self.increments.learn([lesson], seen.query_scores, len(self.names), seen)
 
     def _is_newcomer(self, label: int) -> bool:
         """Whether the base has seen so much that it is sure of what it decides, and nothing of this label."""
