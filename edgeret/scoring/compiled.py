@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.scoring.memory import ALIKE, NONE, Neighbours
-from edgeret.scoring.offsets import LEAST_LOG
+from edgeret.scoring.offsets import LEAST_LOG, LEAST_REST, Offsets
 
 HISTORY = np.float32(0.5)
 """What a row of the increments' history counts for, in what it adds and in how it moves."""
@@ -128,11 +128,18 @@ def _library() -> ctypes.CDLL | None:
     """The library, or None where it was not built or cannot be loaded here."""
     try:
         found = ctypes.CDLL(str(FILE))
-        step, walk, teach = found.edgeret_step, found.edgeret_walk, found.edgeret_teach
+        step, walk = found.edgeret_step, found.edgeret_walk
+        teach, judge = found.edgeret_teach, found.edgeret_judge
     except (OSError, AttributeError):
         return None
     step.argtypes = (_POINTER, _POINTER, _POINTER, ctypes.c_double, ctypes.c_double, ctypes.c_double, _POINTER)
     walk.argtypes = (_POINTER,) * 5
+    judge.argtypes = (
+        *(_POINTER, _COUNT, _POINTER, _POINTER, _POINTER, _POINTER, _COUNT),
+        *(ctypes.c_double,) * 4,
+        *(_POINTER, _POINTER),
+    )
+    judge.restype = None
     teach.argtypes = (_POINTER,) * 4
     step.restype = walk.restype = teach.restype = None
     return found
@@ -180,7 +187,7 @@ class Compiled:
     `history` are the rows of the history that the increments had; `row_of` the neighbours' labels to their bags.
     """
 
-    __slots__ = ("_address", "_kept", "_n", "_row_of", "_step", "history")
+    __slots__ = ("_address", "_judge", "_kept", "_n", "_row_of", "_step", "history")
 
     def __init__(
         self,
@@ -220,7 +227,7 @@ class Compiled:
         self._kept = (query, kept)
         self._n, self._row_of = candidates, near.bag_rows
         self._address = ctypes.addressof(query)
-        self._step = library.edgeret_step
+        self._step, self._judge = library.edgeret_step, library.edgeret_judge
 
     def step(
         self, base: NDArray[np.float32], features: Sequence[int], history: Sequence[int], weights: Sequence[float]
@@ -235,4 +242,33 @@ class Compiled:
         np.copyto(found, base)  # in its place: the library reads a number before it writes the same one
         address = found.ctypes.data
         self._step(self._address, address, asked.buffer_info()[0], *weights, address)
+        return found
+
+    def judge(
+        self,
+        features: Sequence[Sequence[int]],
+        targets: Sequence[int],
+        kept: Offsets,
+        weights: Sequence[float],
+    ) -> NDArray[np.float64]:
+        """All steps of a plan over the labels: by how much increments, memory and base each say more of what was right
+        than the mixture expects of them, and what it gains over the base, float64 (steps, 4). `features` are the rows
+        of every step's history, `kept` what was kept of the base."""
+        asked: list[int] = []
+        bag, rows = set[int](), list[int]()
+        last = NONE
+        for step, (target, added) in enumerate(zip(targets, features, strict=True)):
+            asked += (step, last, len(bag), len(added), len(rows), *added, *rows)
+            last = target
+            if target not in bag:
+                bag.add(target)
+                if target in self._row_of:
+                    rows.append(self._row_of[target])
+        told, right = array("q", asked), array("q", targets)
+        log_p, steps = kept.log_p.astype(np.float32), len(targets)
+        spare, found = np.empty(3 * self._n, np.float32), np.empty((steps, 4))
+        self._judge(
+            self._address, steps, told.buffer_info()[0], right.buffer_info()[0], kept.labels.ctypes.data,
+            log_p.ctypes.data, log_p.shape[1], LEAST_REST, *weights, spare.ctypes.data, found.ctypes.data,
+        )  # fmt: skip
         return found

@@ -140,8 +140,8 @@ class Increments:
                     features.append(COUNTS + 2 * row + 1)
         return features
 
-    def _features_by_step(self, targets: Sequence[int]) -> list[list[int]]:
-        """The same for every step of a plan."""
+    def features_by_step(self, targets: Sequence[int]) -> list[list[int]]:
+        """`features` for every step of a plan."""
         found, called, last = [], dict[int, None](), list[int]()
         for k, target in enumerate(targets):
             found.append([min(k, COUNTS - 1), *called, *last])
@@ -155,7 +155,7 @@ class Increments:
     def seen(self, lessons: Sequence[Lesson], query_scores: NDArray[np.float32]) -> Seen:
         """What the increments make of every step of some lessons, before they learn from them; `query_scores`
         (lessons, rows) are those of their queries."""
-        features = [step for lesson in lessons for step in self._features_by_step(lesson.targets)]
+        features = [step for lesson in lessons for step in self.features_by_step(lesson.targets)]
         of_plan = np.arange(len(lessons)).repeat([len(lesson.targets) for lesson in lessons])
         place_of: dict[int, int] = {}
         places = [place_of.setdefault(feature, len(place_of)) for step in features for feature in step]
@@ -199,7 +199,7 @@ class Increments:
     def _learn_compiled(
         self, library: CDLL, lessons: Sequence[Lesson], query_scores: NDArray[np.float32], labels: int
     ) -> None:
-        features = [step for lesson in lessons for step in self._features_by_step(lesson.targets)]
+        features = [step for lesson in lessons for step in self.features_by_step(lesson.targets)]
         kept = joined([lesson.offsets for lesson in lessons])
         told = Lessons(
             lengths=[len(lesson.targets) for lesson in lessons],
