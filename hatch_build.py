@@ -1,4 +1,4 @@
-"""Builds the step's arithmetic (edgeret/scoring/step.c) into the package, where there is a C compiler.
+"""Builds the arithmetic of steps and lessons (edgeret/scoring/*.c) into the package, where there is a C compiler.
 
 Without one, or with EDGERET_PURE=1, the package is built without it, and numpy does the same.
 """
@@ -17,6 +17,7 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 SCORING = Path("edgeret", "scoring")
+SOURCES = ("step.c", "teach.c")
 LIBRARY = SCORING / "_step.so"
 FLAGS = ("-O3", "-fPIC", "-shared", "-fvisibility=hidden", "-fno-math-errno")
 
@@ -32,7 +33,14 @@ class StepHook(BuildHookInterface):
         if os.environ.get("EDGERET_PURE") == "1" or sys.platform == "win32" or shutil.which(compiler[0]) is None:
             self.app.display_info("edgeret: no C compiler is used, so numpy does a step's arithmetic")
             return
-        command = [*compiler, *FLAGS, "-o", str(root / LIBRARY), str(root / SCORING / "step.c"), "-lm"]
+        command = [
+            *compiler,
+            *FLAGS,
+            "-o",
+            str(root / LIBRARY),
+            *(str(root / SCORING / name) for name in SOURCES),
+            "-lm",
+        ]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             self.app.display_warning(

@@ -16,7 +16,7 @@ from edgeret.bundle.writer import writing
 from edgeret.encoders.base import OUTPUT, TOKENS_OUTPUT, EncoderSpec
 from edgeret.inputs.demonstrations import Demonstration, read_demonstrations
 from edgeret.inputs.tools import read_tools
-from edgeret.scoring import compiled, graph, learner
+from edgeret.scoring import compiled, graph, increments, learner
 from edgeret.types import Call, Tool
 from edgeret_export.build import Encoded, assemble, build_bundle, encode_with
 from edgeret_export.encoders.export import ExportedEncoder
@@ -189,7 +189,7 @@ def arithmetic(request: pytest.FixtureRequest) -> Iterator[None]:
         pytest.skip("the package was built without a C compiler")
     with pytest.MonkeyPatch.context() as patch:
         if request.param == "numpy":
-            for module in (graph, learner):
+            for module in (graph, increments, learner):
                 patch.setattr(module, "LIBRARY", None)
         yield
 

@@ -1,4 +1,4 @@
-"""A step's arithmetic in compiled calls (step.c), where the package was built with a C compiler.
+"""The arithmetic of a step and of a lesson in compiled calls (step.c, teach.c), where there was a C compiler.
 
 Everything works without; numpy then does the same (graph.py, experts.py), and takes longer. Knows nothing of text.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import ctypes
 from array import array
 from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeret.scoring.increments import HISTORY, MAX_SCORE
 from edgeret.scoring.memory import ALIKE, NONE, Neighbours
-from edgeret.scoring.offsets import LEAST_LOG
+from edgeret.scoring.offsets import LEAST_LOG, LEAST_REST, Offsets
 
+HISTORY = np.float32(0.5)
+"""What a row of the increments' history counts for, in what it adds and in how it moves."""
+MAX_SCORE = 20.0
+"""What is learned moves a log-probability by at most this."""
 MOST_SHARE = 0.999
 """Of the probability that newcomers have together."""
 LEAST = 1e-30
@@ -52,16 +56,92 @@ class _Graph(ctypes.Structure):
     )  # fmt: skip
 
 
+class _Increments(ctypes.Structure):
+    """As in teach.c."""
+
+    _fields_ = (
+        ("rows", _COUNT), ("width", _COUNT), ("dimension", _COUNT), ("weights", _POINTER), ("bias", _POINTER),
+        ("squares", _POINTER), ("history", _POINTER), ("row_at", _POINTER), ("row_at_length", _COUNT),
+        ("labels", _COUNT), ("kept", _COUNT), ("rate", ctypes.c_float), ("bias_rate", ctypes.c_float),
+        ("history_share", ctypes.c_float), ("least_residual", ctypes.c_float), ("most_norm", ctypes.c_float),
+        ("most_score", ctypes.c_float), ("discount", ctypes.c_float), ("least_rest", ctypes.c_float),
+        ("least", ctypes.c_float),
+    )  # fmt: skip
+
+
+class _Lessons(ctypes.Structure):
+    """As in teach.c."""
+
+    _fields_ = (
+        ("lessons", _COUNT), ("steps", _COUNT), ("lengths", _POINTER), ("features", _POINTER), ("targets", _POINTER),
+        ("kept_labels", _POINTER), ("kept_log_p", _POINTER), ("vectors", _POINTER), ("weights", _POINTER),
+        ("query_scores", _POINTER),
+    )  # fmt: skip
+
+
+def teach(
+    library: ctypes.CDLL,
+    rows: int,
+    arrays: Sequence[NDArray[Any]],
+    numbers: Sequence[float | np.float32],
+    labels: int,
+    lessons: Lessons,
+) -> None:
+    """As `Increments.learn`. `arrays` are weights, bias, squares and history, float32 and contiguous, and the rows by
+    label + 1, int64; `numbers` those of `_Increments` from `rate` on."""
+    weights, _, _, history, row_at = arrays
+    steps, kept = lessons.labels.shape
+    integers = (array("q", lessons.lengths), array("q", lessons.features), array("q", lessons.targets))
+    shown = array("f", lessons.weights)
+    kept_labels, log_p = np.ascontiguousarray(lessons.labels, np.int32), np.ascontiguousarray(lessons.log_p, np.float32)
+    vectors, scores = (np.ascontiguousarray(each, np.float32) for each in (lessons.vectors, lessons.query_scores))
+    room, active = np.empty((steps, rows + 1), np.float32), np.empty(rows, np.uint8)
+    increments = _Increments(
+        rows, history.shape[1], weights.shape[1], *(each.ctypes.data for each in arrays), len(row_at), labels, kept,
+        *numbers,
+    )  # fmt: skip
+    told = _Lessons(
+        len(lessons.lengths), steps, *(each.buffer_info()[0] for each in integers), kept_labels.ctypes.data,
+        log_p.ctypes.data, vectors.ctypes.data, shown.buffer_info()[0], scores.ctypes.data,
+    )  # fmt: skip
+    addresses = (ctypes.addressof(increments), ctypes.addressof(told))
+    library.edgeret_teach(*addresses, room.ctypes.data, active.ctypes.data)
+
+
+@dataclass(frozen=True, slots=True)
+class Lessons:
+    """Lessons, one behind the other: how many steps each has; per step how many rows of the history it adds, and these;
+    what was right; of the base the labels (steps, kept) and their log-probabilities; and per lesson its query's vector
+    (lessons, dimension), its weight, and its scores (lessons, rows)."""
+
+    lengths: Sequence[int]
+    features: Sequence[int]
+    targets: Sequence[int]
+    labels: NDArray[np.int32]
+    log_p: NDArray[np.float16]
+    vectors: NDArray[np.float32]
+    weights: Sequence[float]
+    query_scores: NDArray[np.float32]
+
+
 def _library() -> ctypes.CDLL | None:
     """The library, or None where it was not built or cannot be loaded here."""
     try:
         found = ctypes.CDLL(str(FILE))
         step, walk = found.edgeret_step, found.edgeret_walk
+        teach, judge = found.edgeret_teach, found.edgeret_judge
     except (OSError, AttributeError):
         return None
     step.argtypes = (_POINTER, _POINTER, _POINTER, ctypes.c_double, ctypes.c_double, ctypes.c_double, _POINTER)
     walk.argtypes = (_POINTER,) * 5
-    step.restype = walk.restype = None
+    judge.argtypes = (
+        *(_POINTER, _COUNT, _POINTER, _POINTER, _POINTER, _POINTER, _COUNT),
+        *(ctypes.c_double,) * 4,
+        *(_POINTER, _POINTER),
+    )
+    judge.restype = None
+    teach.argtypes = (_POINTER,) * 4
+    step.restype = walk.restype = teach.restype = None
     return found
 
 
@@ -107,7 +187,7 @@ class Compiled:
     `history` are the rows of the history that the increments had; `row_of` the neighbours' labels to their bags.
     """
 
-    __slots__ = ("_address", "_kept", "_n", "_row_of", "_step", "history")
+    __slots__ = ("_address", "_judge", "_kept", "_n", "_row_of", "_step", "history")
 
     def __init__(
         self,
@@ -147,7 +227,7 @@ class Compiled:
         self._kept = (query, kept)
         self._n, self._row_of = candidates, near.bag_rows
         self._address = ctypes.addressof(query)
-        self._step = library.edgeret_step
+        self._step, self._judge = library.edgeret_step, library.edgeret_judge
 
     def step(
         self, base: NDArray[np.float32], features: Sequence[int], history: Sequence[int], weights: Sequence[float]
@@ -162,4 +242,33 @@ class Compiled:
         np.copyto(found, base)  # in its place: the library reads a number before it writes the same one
         address = found.ctypes.data
         self._step(self._address, address, asked.buffer_info()[0], *weights, address)
+        return found
+
+    def judge(
+        self,
+        features: Sequence[Sequence[int]],
+        targets: Sequence[int],
+        kept: Offsets,
+        weights: Sequence[float],
+    ) -> NDArray[np.float64]:
+        """All steps of a plan over the labels: by how much increments, memory and base each say more of what was right
+        than the mixture expects of them, and what it gains over the base, float64 (steps, 4). `features` are the rows
+        of every step's history, `kept` what was kept of the base."""
+        asked: list[int] = []
+        bag, rows = set[int](), list[int]()
+        last = NONE
+        for step, (target, added) in enumerate(zip(targets, features, strict=True)):
+            asked += (step, last, len(bag), len(added), len(rows), *added, *rows)
+            last = target
+            if target not in bag:
+                bag.add(target)
+                if target in self._row_of:
+                    rows.append(self._row_of[target])
+        told, right = array("q", asked), array("q", targets)
+        log_p, steps = kept.log_p.astype(np.float32), len(targets)
+        spare, found = np.empty(3 * self._n, np.float32), np.empty((steps, 4))
+        self._judge(
+            self._address, steps, told.buffer_info()[0], right.buffer_info()[0], kept.labels.ctypes.data,
+            log_p.ctypes.data, log_p.shape[1], LEAST_REST, *weights, spare.ctypes.data, found.ctypes.data,
+        )  # fmt: skip
         return found

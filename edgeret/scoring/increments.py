@@ -7,34 +7,33 @@ probable, for the first time: thousands of tools that nobody uses cost nothing.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from ctypes import CDLL
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeret.scoring.offsets import Offsets, joined
+from edgeret.scoring.compiled import HISTORY, LIBRARY, MAX_SCORE, Lessons, teach
+from edgeret.scoring.offsets import LEAST_REST, Offsets, joined
 from edgeret.scoring.products import product
 
 RATE = np.float32(3.0)
 """Step of a label: RATE / sqrt(sum of its squared residuals)."""
 BIAS_RATE = np.float32(0.3)
 """The bias moves by this part of it."""
-HISTORY = np.float32(0.5)
-"""What a row of the history counts for, in what it adds and in how it moves."""
 LEAST_RESIDUAL = 1e-3
 """Labels whose probability is off by less are left alone."""
 COUNTS = 6
 """Numbers of calls made that are told apart; the last stands for all above."""
 MAX_NORM = 20.0
 """Longest row, and largest other weight: whatever is shown a thousand times, the rows stay in this ball."""
-MAX_SCORE = 20.0
-"""What is learned moves a log-probability by at most this."""
 DISCOUNT = 0.9995
 """Sums of squared residuals shrink by this at every plan, so that steps never get too small to unlearn a habit."""
 MAX_ROWS = 512
 """Labels with a row. Rows of the history are as many squared: 2 MB at this bound."""
 MAX_PROBABLE_ROWS = 320
 """From here on, only labels that are called get one."""
+_NUMBERS = (RATE, BIAS_RATE, HISTORY, LEAST_RESIDUAL, MAX_NORM, MAX_SCORE, DISCOUNT, LEAST_REST, 1e-30)
 _HALVES = np.full(2 * MAX_ROWS, HISTORY)
 _HIGHEST, _LOWEST = np.array(MAX_SCORE, np.float32), np.array(-MAX_SCORE, np.float32)  # numpy takes arrays soonest
 _LARGEST, _DISCOUNT, _ONE, _LEAST = (np.array(number, np.float32) for number in (MAX_NORM, DISCOUNT, 1.0, 1e-30))
@@ -55,12 +54,14 @@ class Lesson:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """Lessons as the increments saw them. Per step: `of_plan`, its lesson; `shares` (steps, t), what it takes of the
+    """Lessons as the increments saw them. `query_scores` (lessons, rows) are those of their queries. Per
+    step: `of_plan`, its lesson; `shares` (steps, t), what it takes of the
     rows of the history in `touched` (t,); and `scores` (steps, rows + 1), what is added to its log-probabilities; the
     last column is 0, for labels without a row."""
 
     lessons: Sequence[Lesson]
     of_plan: NDArray[np.int64]
+    query_scores: NDArray[np.float32]
     touched: NDArray[np.int64]
     shares: NDArray[np.float32]
     scores: NDArray[np.float32]
@@ -139,8 +140,8 @@ class Increments:
                     features.append(COUNTS + 2 * row + 1)
         return features
 
-    def _features_by_step(self, targets: Sequence[int]) -> list[list[int]]:
-        """The same for every step of a plan."""
+    def features_by_step(self, targets: Sequence[int]) -> list[list[int]]:
+        """`features` for every step of a plan."""
         found, called, last = [], dict[int, None](), list[int]()
         for k, target in enumerate(targets):
             found.append([min(k, COUNTS - 1), *called, *last])
@@ -154,7 +155,7 @@ class Increments:
     def seen(self, lessons: Sequence[Lesson], query_scores: NDArray[np.float32]) -> Seen:
         """What the increments make of every step of some lessons, before they learn from them; `query_scores`
         (lessons, rows) are those of their queries."""
-        features = [step for lesson in lessons for step in self._features_by_step(lesson.targets)]
+        features = [step for lesson in lessons for step in self.features_by_step(lesson.targets)]
         of_plan = np.arange(len(lessons)).repeat([len(lesson.targets) for lesson in lessons])
         place_of: dict[int, int] = {}
         places = [place_of.setdefault(feature, len(place_of)) for step in features for feature in step]
@@ -169,11 +170,18 @@ class Increments:
         adds += query_scores if len(lessons) == 1 else query_scores[of_plan]
         np.minimum(scores, _HIGHEST, out=scores)
         np.maximum(scores, _LOWEST, out=scores)
-        return Seen(lessons, of_plan, touched, shares, scores)
+        return Seen(lessons, of_plan, query_scores, touched, shares, scores)
 
-    def learn(self, seen: Seen, labels: int) -> None:
-        """One step along the gradient of all steps of some lessons, as they were seen with the rows that there are; the
-        labels of their targets have some, if there is room. `labels` is how many there are in all."""
+    def learn(
+        self, lessons: Sequence[Lesson], query_scores: NDArray[np.float32], labels: int, seen: Seen | None = None
+    ) -> None:
+        """One step along the gradient of all steps of some lessons; the labels of their targets have rows, if there is
+        room. `query_scores` (lessons, rows) are those of their queries, `labels` is how many there are in all, and
+        `seen` what the increments make of the lessons, if that is known."""
+        if LIBRARY is not None:
+            self._learn_compiled(LIBRARY, lessons, query_scores, labels)
+            return
+        seen = self.seen(lessons, query_scores) if seen is None else seen
         residuals = self._residuals(seen, labels)
         active = np.maximum(residuals.max(axis=0), -residuals.min(axis=0)) > LEAST_RESIDUAL
         active = active.nonzero()[0]
@@ -187,6 +195,24 @@ class Increments:
             self._move_history(active, seen.touched, product(seen.shares.T, off.T))
         self.squares *= _DISCOUNT
         np.maximum(self.squares, _ONE, out=self.squares)
+
+    def _learn_compiled(
+        self, library: CDLL, lessons: Sequence[Lesson], query_scores: NDArray[np.float32], labels: int
+    ) -> None:
+        features = [step for lesson in lessons for step in self.features_by_step(lesson.targets)]
+        kept = joined([lesson.offsets for lesson in lessons])
+        told = Lessons(
+            lengths=[len(lesson.targets) for lesson in lessons],
+            features=[number for step in features for number in (len(step), *step)],
+            targets=[target for lesson in lessons for target in lesson.targets],
+            labels=kept.labels,
+            log_p=kept.log_p,
+            vectors=lessons[0].vector if len(lessons) == 1 else np.array([lesson.vector for lesson in lessons]),
+            weights=[lesson.weight for lesson in lessons],
+            query_scores=query_scores,
+        )
+        arrays = (self.weights, self.bias, self.squares, self.history, self._row_at)
+        teach(library, self.rows, arrays, _NUMBERS, labels, told)
 
     def _residuals(self, seen: Seen, labels: int) -> NDArray[np.float32]:
         """Probabilities less 1 for what was right, times the lesson's weight: (steps, rows)."""

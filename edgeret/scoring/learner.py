@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Collection, Mapping, Sequence
+from ctypes import CDLL
 from dataclasses import replace
 
 import numpy as np
@@ -218,16 +219,20 @@ class Learner:
         known = self.memory.same_plan(near, calls)
         teaches = known is None or self.memory.weights.item(known) < MAX_WEIGHT
         seen = self._judge(lesson) if known is None else None
+        scores = self._near(lesson.vector)[1]
         plan_id = self.memory.add(lesson.vector, calls, lesson.offsets, near)
         self._latest = None
         if teaches:
-            self._teach(lesson, seen)
+            self._teach(lesson, scores, seen)
         return plan_id
 
-    def _judge(self, lesson: Lesson) -> Seen:
+    def _judge(self, lesson: Lesson) -> Seen | None:
         """Scores the plan with what was learned before it, against the base, and moves the mixture's weights. What the
-        increments made of it."""
+        increments made of it, where numpy did it."""
         near, scores = self._near(lesson.vector)
+        if LIBRARY is not None:
+            self._judge_compiled(LIBRARY, lesson, near, scores)
+            return None
         seen = self.increments.seen([lesson], scores)
         new = [label for label in self._newcomers if label in self.increments.row_of or label in near.bag_rows]
         base = lesson.offsets.dense(len(self.names))
@@ -250,9 +255,23 @@ class Learner:
         self.guard.judge(gains.sum().item())
         return seen
 
-    def _teach(self, lesson: Lesson, seen: Seen | None = None) -> None:
-        """Moves the increments by a plan, and by some of those that are stored. `seen` is what the increments made of
-        it, if that is known."""
+    def _judge_compiled(self, library: CDLL, lesson: Lesson, near: Neighbours, scores: NDArray[np.float32]) -> None:
+        increments, trust = self.increments, self._trust(near)
+        new = [label for label in self._newcomers if label in increments.row_of or label in near.bag_rows]
+        places = (increments.labels[: increments.rows], near.labels[near.targets], np.array(new, np.int64))
+        names = len(self.names)
+        compiled = Compiled(library, near, scores, *places, increments.history, names, trust, self._prior)
+        weights = self.mixture.trusted(trust).tolist()
+        features = increments.features_by_step(lesson.targets)
+        found = compiled.judge(features, lesson.targets, lesson.offsets, weights).tolist()
+        # A newcomer says nothing about the mixture, in which it has no part.
+        known = [row[:3] for row, target in zip(found, lesson.targets, strict=True) if target not in self._newcomers]
+        self.mixture.move(known, trust)
+        self.guard.judge(sum(row[3] for row in found))
+
+    def _teach(self, lesson: Lesson, scores: NDArray[np.float32], seen: Seen | None) -> None:
+        """Moves the increments by a plan, and by some of those that are stored. `scores` are those of its query, and
+        `seen` is what the increments made of it, if that is known."""
         rows = self.increments.rows
         for target in lesson.targets:
             self.increments.allocate(target, self._demonstrated(target), called=True)
@@ -262,13 +281,14 @@ class Learner:
         self.learned += 1
         # One plan or two, again and again in one batch, would swing the weights about.
         replayed = self.replayed if self.memory.plans >= SEVERAL else 0
-        if seen is None or replayed or rows != self.increments.rows:
+        if replayed or rows != self.increments.rows:
             first = self.learned * self.replayed
             drawn = [(first + i) * MULTIPLIER % 2**64 * self.memory.plans >> 64 for i in range(replayed)]
             lessons = [lesson, *(_lesson(self.memory, row) for row in drawn)]
             vectors = np.array([each.vector for each in lessons])
-            seen = self.increments.seen(lessons, self.increments.query_scores(vectors))
-        self.increments.learn(seen, len(self.names))
+            self.increments.learn(lessons, self.increments.query_scores(vectors), len(self.names))
+        else:
+            self.increments.learn([lesson], scores[None], len(self.names), seen)
 
     def _is_newcomer(self, label: int) -> bool:
         """Whether the base has seen so much that it is sure of what it decides, and nothing of this label."""
@@ -299,9 +319,10 @@ class Learner:
             lesson = replace(_lesson(memory, row), weight=1.0)
             self.memory.clock = int(memory.times[row]) - 1  # plans are as old to it as they were
             seen = self._judge(lesson)
-            self.memory.copy(memory, row, self._near(lesson.vector)[0])
+            near, scores = self._near(lesson.vector)
+            self.memory.copy(memory, row, near)
             self._latest = None
-            self._teach(lesson, seen)
+            self._teach(lesson, scores, seen)
         self.memory.clock = memory.clock
         return removed
 

@@ -71,8 +71,12 @@ class Mixture:
         `trust`, normalised."""
         expected = np.einsum("eij,ij->ei", experts, np.exp(mixed))
         surprises = experts[:, steps, targets] - (expected if len(steps) == len(mixed) else expected[:, steps])
+        self.move(surprises.T.tolist(), trust)
+
+    def move(self, surprises: Sequence[Sequence[float]], trust: float) -> None:
+        """The same from what every expert said more of what was right than the mixture expects of it: a row a step."""
         weights, squares = self.weights.tolist(), self.squares.tolist()
-        for surprise in surprises.T.tolist():
+        for surprise in surprises:
             last = surprise[-1] if self.anchored else 0.0
             # Three numbers each, for which numpy takes four times as long.
             for i, value in enumerate(surprise):

@@ -3,14 +3,7 @@
    and Increments.scores (increments.py) do. Tests hold them to the same numbers. Knows nothing of Python; whoever calls
    vouches for all lengths. */
 
-#include <math.h>
-#include <stdint.h>
-
-#if defined(_WIN32)
-#define PUBLIC __declspec(dllexport)
-#else
-#define PUBLIC __attribute__((visibility("default")))
-#endif
+#include "arithmetic.h"
 
 /* A graph's tables. Rows of one context lie side by side, the first of them counting all demonstrations. */
 typedef struct {
@@ -105,26 +98,6 @@ typedef struct {
    of the bags follow, and these. */
 enum { MADE, LAST, DISTINCT, FEATURES, BAGS, LISTED };
 
-/* e^x to within 2e-7 of itself, for many x at once: a library's expf takes them one by one. NaN stays NaN. */
-static inline float exponential(float x)
-{
-    x = x < -87.0f ? -87.0f : x;
-    x = x > 88.0f ? 88.0f : x;
-    const float shifted = x * 1.44269504f + 12582912.0f; /* 1.5 * 2^23: the nearest whole number in its last bits */
-    const float whole = shifted - 12582912.0f;
-    const float r = (x - whole * 0.693359375f) + whole * 2.12194440e-4f;
-    float p = 1.9875691500e-4f;
-    p = p * r + 1.3981999507e-3f;
-    p = p * r + 8.3334519073e-3f;
-    p = p * r + 4.1665795894e-2f;
-    p = p * r + 1.6666665459e-1f;
-    p = p * r + 5.0000001201e-1f;
-    p = p * r * r + r + 1.0f;
-    union { float value; uint32_t bits; } bits = {shifted}, power;
-    power.bits = (bits.bits + 127u) << 23;
-    return p * power.value;
-}
-
 static void add_increments(const Query *q, const int64_t *asked, float *total, float *added)
 {
     const int64_t *feature = asked + LISTED;
@@ -161,13 +134,6 @@ static void add_votes(const Query *q, const int64_t *asked, float *shared, float
     }
 }
 
-static float largest(const float *values, int64_t n)
-{
-    float best = values[0];
-    for (int64_t i = 1; i < n; i++) best = values[i] > best ? values[i] : best;
-    return best;
-}
-
 /* The probabilities of newcomers in place of the mixture's, in `out`; `logs` are the base's. */
 static void put_newcomers(const Query *q, const float *logs, const float *added, const float *votes, double scale,
                           float *given, float *out)
@@ -195,9 +161,14 @@ static void put_newcomers(const Query *q, const float *logs, const float *added,
     for (int64_t k = 0; k < q->newcomers; k++) out[q->newcomers_at[k]] = logf(given[k] + q->least);
 }
 
-/* Log-probabilities (n) up to a constant, from the base's (n), with the weights of increments, memory and base. */
-PUBLIC void edgeret_step(const Query *q, const float *base, const int64_t *asked, double of_increments,
-                         double of_memory, double of_base, float *out)
+/* What increments, memory and base weigh, in this order. */
+typedef struct {
+    double of_increments, of_memory, of_base;
+} Weights;
+
+/* The mixture's log-probabilities (n) up to a constant; in the query's room the base's logs, what the increments add and
+   the votes, and in `remembered` (n), if it is wanted, what the memory says. What a vote weighs against the base. */
+static double mix(const Query *q, const float *base, const int64_t *asked, const Weights *w, float *remembered, float *out)
 {
     float *logs = q->room, *added = logs + q->stride, *votes = added + q->stride, *spare = votes + q->stride;
     const float top = largest(base, q->n);
@@ -212,9 +183,63 @@ PUBLIC void edgeret_step(const Query *q, const float *base, const int64_t *asked
     const double scale = q->prior / total;
     const float log_scale = (float)log(scale);
     for (int64_t i = 0; i < q->n; i++) {
-        const float remembered =
-            votes[i] == 0.0f ? logs[i] + log_scale : logf((float)(exponential(logs[i]) * scale) + votes[i]);
-        out[i] = (float)(of_increments * (logs[i] + added[i]) + of_memory * remembered + of_base * logs[i]);
+        const float said = votes[i] == 0.0f ? logs[i] + log_scale : logf((float)(exponential(logs[i]) * scale) + votes[i]);
+        out[i] = (float)(w->of_increments * (logs[i] + added[i]) + w->of_memory * said + w->of_base * logs[i]);
+        if (remembered) remembered[i] = said;
     }
-    if (q->newcomers) put_newcomers(q, logs, added, votes, scale, spare, out);
+    return scale;
+}
+
+/* Log-probabilities (n) up to a constant, from the base's (n), with the weights of increments, memory and base. */
+PUBLIC void edgeret_step(const Query *q, const float *base, const int64_t *asked, double of_increments,
+                         double of_memory, double of_base, float *out)
+{
+    const Weights weights = {of_increments, of_memory, of_base};
+    const double scale = mix(q, base, asked, &weights, 0, out);
+    float *logs = q->room, *added = logs + q->stride, *votes = added + q->stride;
+    if (q->newcomers) put_newcomers(q, logs, added, votes, scale, votes + q->stride, out);
+}
+
+enum { SURPRISES = 3, JUDGED };
+
+/* All steps of a plan, judged: per step what increments, memory and base say of the target more than the mixture expects
+   of each, and the log-probability that it gets more than from the base. `asked` are the steps' questions one behind the
+   other; `labels` and `log_p` (steps, kept) what was kept of the base, -1 for none. `found` (steps, JUDGED); `spare` has
+   room for 3 n floats. */
+PUBLIC void edgeret_judge(const Query *q, int64_t steps, const int64_t *asked, const int64_t *targets,
+                          const int32_t *labels, const float *log_p, int64_t kept, double least_rest,
+                          double of_increments, double of_memory, double of_base, float *spare, double *found)
+{
+    const Weights weights = {of_increments, of_memory, of_base};
+    const float *logs = q->room, *added = logs + q->stride, *votes = added + q->stride;
+    float *base = spare, *remembered = base + q->n, *out = remembered + q->n;
+    for (int64_t s = 0; s < steps; s++, labels += kept, log_p += kept, found += JUDGED) {
+        double left = 1.0, total = 0.0, expected[SURPRISES] = {0.0, 0.0, 0.0};
+        for (int64_t j = 0; j < kept; j++) left -= exponential(log_p[j]);
+        const float rest = logf((float)((left < least_rest ? least_rest : left) / (double)q->n));
+        for (int64_t i = 0; i < q->n; i++) base[i] = rest;
+        for (int64_t j = 0; j < kept; j++)
+            if (labels[j] >= 0) base[labels[j]] = log_p[j];
+        const double scale = mix(q, base, asked, &weights, remembered, out);
+        const int64_t t = targets[s];
+        float top = largest(out, q->n);
+        for (int64_t i = 0; i < q->n; i++) {
+            const float p = exponential(out[i] - top);
+            total += p;
+            expected[0] += p * (logs[i] + added[i]);
+            expected[1] += p * remembered[i];
+            expected[2] += p * logs[i];
+        }
+        found[0] = logs[t] + added[t] - expected[0] / total;
+        found[1] = remembered[t] - expected[1] / total;
+        found[2] = logs[t] - expected[2] / total;
+        if (q->newcomers) {
+            put_newcomers(q, logs, added, votes, scale, q->room + 3 * q->stride, out);
+            top = largest(out, q->n);
+            total = 0.0;
+            for (int64_t i = 0; i < q->n; i++) total += exponential(out[i] - top);
+        }
+        found[SURPRISES] = out[t] - top - log(total) - base[t];
+        asked += LISTED + asked[FEATURES] + asked[BAGS];
+    }
 }

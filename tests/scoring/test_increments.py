@@ -5,10 +5,13 @@ from __future__ import annotations
 from itertools import pairwise
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 
 from edgeret.scoring.increments import MAX_NORM, MAX_PROBABLE_ROWS, MAX_ROWS, MAX_SCORE, Increments, Lesson
 from edgeret.scoring.offsets import Offsets, keep
+
+pytestmark = pytest.mark.usefixtures("arithmetic")
 
 D = 16
 LABELS = 12
@@ -36,7 +39,7 @@ def allocated(labels: int = LABELS) -> Increments:
 
 def learn(increments: Increments, *lessons: Lesson, labels: int = LABELS) -> None:
     scores = increments.query_scores(np.array([lesson.vector for lesson in lessons]))
-    increments.learn(increments.seen(lessons, scores), labels)
+    increments.learn(lessons, scores, labels)
 
 
 def right(increments: Increments, seed: int, targets: list[int]) -> list[bool]:

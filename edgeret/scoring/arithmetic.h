@@ -1,0 +1,44 @@
+/* What step.c and teach.c share. */
+
+#ifndef EDGERET_ARITHMETIC_H
+#define EDGERET_ARITHMETIC_H
+
+#include <math.h>
+#include <stdint.h>
+
+#define PUBLIC __attribute__((visibility("default")))
+
+/* e^x to within 2e-7 of itself, for many x at once: a library's expf takes them one by one. NaN stays NaN. */
+static inline float exponential(float x)
+{
+    x = x < -87.0f ? -87.0f : x;
+    x = x > 88.0f ? 88.0f : x;
+    const float shifted = x * 1.44269504f + 12582912.0f; /* 1.5 * 2^23: the nearest whole number in its last bits */
+    const float whole = shifted - 12582912.0f;
+    const float r = (x - whole * 0.693359375f) + whole * 2.12194440e-4f;
+    float p = 1.9875691500e-4f;
+    p = p * r + 1.3981999507e-3f;
+    p = p * r + 8.3334519073e-3f;
+    p = p * r + 4.1665795894e-2f;
+    p = p * r + 1.6666665459e-1f;
+    p = p * r + 5.0000001201e-1f;
+    p = p * r * r + r + 1.0f;
+    union { float value; uint32_t bits; } bits = {shifted}, power;
+    power.bits = (bits.bits + 127u) << 23;
+    return p * power.value;
+}
+
+static inline float largest(const float *values, int64_t n)
+{
+    float best = values[0];
+    for (int64_t i = 1; i < n; i++) best = values[i] > best ? values[i] : best;
+    return best;
+}
+
+static inline float bounded(float value, float bound)
+{
+    value = value > bound ? bound : value;
+    return value < -bound ? -bound : value;
+}
+
+#endif
