@@ -24,6 +24,7 @@ from edgeret.errors import (
 from edgeret.inputs.demonstrations import Demonstration, read_demonstrations
 from edgeret.inputs.tools import read_tools
 from edgeret.planner.chat import Prompt
+from edgeret.planner.endpoint import Endpoint
 from edgeret.runtime.learning import LearnReport
 from edgeret.runtime.runtime import Runtime, from_tools, load
 from edgeret.runtime.task import Task
@@ -42,6 +43,7 @@ __all__ = [
     "Decision",
     "Demonstration",
     "EdgeretError",
+    "Endpoint",
     "Failure",
     "Hit",
     "InputError",

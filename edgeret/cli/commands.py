@@ -24,7 +24,9 @@ from edgeret.cli.options import (
     probability,
 )
 from edgeret.cli.tools_command import add_tools_command
+from edgeret.errors import InputError
 from edgeret.inputs.query import check_query
+from edgeret.planner.endpoint import Endpoint
 from edgeret.planner.prompts import MASKINGS
 from edgeret.quoting import visible
 from edgeret.runtime.options import POLICIES
@@ -40,15 +42,7 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"edgeret {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    search = add_command(commands, "search", "Find tools by their descriptions.", _search, _print_search, bundle=True)
-    search.add_argument("query", metavar="QUERY")
-    search.add_argument("-k", type=positive, default=10, metavar="N", help="how many tools (default: %(default)s)")
-    search.add_argument(
-        "--strategy", choices=STRATEGIES, default="description", help="how tools are searched (default: %(default)s)"
-    )
-    search.add_argument("--budget-ms", type=positive, metavar="MS", help="give the best ranking so far after this time")
-    search.add_argument("--trace", action="store_true", help="show what was searched for, and what a planner wrote")
-
+    _add_search(commands)
     select = add_command(commands, "select", "Decide which function comes next.", _select, _print_select, bundle=True)
     select.add_argument("query", metavar="QUERY")
     select.add_argument(
@@ -116,11 +110,29 @@ def _add_masking(parser: argparse.ArgumentParser) -> None:
     add_mask_options(parser)
 
 
+def _add_search(commands: Any) -> None:
+    search = add_command(commands, "search", "Find tools by their descriptions.", _search, _print_search, bundle=True)
+    search.add_argument("query", metavar="QUERY")
+    search.add_argument("-k", type=positive, default=10, metavar="N", help="how many tools (default: %(default)s)")
+    search.add_argument(
+        "--strategy", choices=STRATEGIES, default="description", help="how tools are searched (default: %(default)s)"
+    )
+    search.add_argument("--budget-ms", type=positive, metavar="MS", help="give the best ranking so far after this time")
+    search.add_argument(
+        "--endpoint", metavar="URL", help="ask a model behind this OpenAI-compatible endpoint, not the bundle's planner"
+    )
+    search.add_argument("--model", metavar="NAME", help="which of the endpoint's models (default: its first)")
+    search.add_argument("--trace", action="store_true", help="show what was searched for, and what a planner wrote")
+
+
 def _search(arguments: argparse.Namespace) -> Mapping[str, Any]:
     check_query(arguments.query)
     runtime = load_runtime(arguments)
+    if arguments.model and not arguments.endpoint:
+        raise InputError("--model names one of an endpoint's models; add --endpoint URL")
+    endpoint = Endpoint(arguments.endpoint, arguments.model) if arguments.endpoint else None
     found = runtime.search_with_trace(
-        arguments.query, arguments.k, strategy=arguments.strategy, budget_ms=arguments.budget_ms
+        arguments.query, arguments.k, strategy=arguments.strategy, budget_ms=arguments.budget_ms, planner=endpoint
     )
     result = {
         "query": arguments.query,

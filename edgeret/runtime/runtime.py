@@ -18,7 +18,7 @@ from edgeret.bundle.overlay_file import Overlay, overlay_path
 from edgeret.errors import InputError, MissingExtraError, PlannerError
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret.inputs.query import check_query
-from edgeret.planner.answers import LocalAnswerer
+from edgeret.planner.answers import Answerer, LocalAnswerer
 from edgeret.quoting import quoted
 from edgeret.runtime import plan as planning
 from edgeret.runtime.components import Components, fingerprint_of, learner_for, load_components
@@ -236,19 +236,32 @@ class Runtime:
         self._learned.close()
 
     def search(
-        self, text: str, k: int = 10, *, strategy: str = "description", budget_ms: float | None = None
+        self,
+        text: str,
+        k: int = 10,
+        *,
+        strategy: str = "description",
+        budget_ms: float | None = None,
+        planner: Answerer | None = None,
     ) -> list[Hit]:
         """The `k` tools that fit `text` by their descriptions, best first; see `edgeret.strategies`.
 
         Strategy "description" compares the whole text, "clauses" each of its clauses too. "re-invoke", "tooldreamer",
-        "toolqp", "toolreagt" and "less-is-more" ask the bundle's planner what to search for; "re-invoke" falls back to
-        clauses without one. `budget_ms` bounds the time; the best ranking so far is given when it is spent. Raises
-        InputError, and PlannerError or MissingExtraError where a planner that must be asked cannot be.
+        "toolqp", "toolreagt" and "less-is-more" ask a planner what to search for: `planner`, for instance an
+        `edgeret.Endpoint`, or else the bundle's own; "re-invoke" falls back to clauses without one. `budget_ms` bounds
+        the time; the best ranking so far is given when it is spent. Raises InputError, and PlannerError or
+        MissingExtraError where a planner that must be asked cannot be.
         """
-        return list(self.search_with_trace(text, k, strategy=strategy, budget_ms=budget_ms).hits)
+        return list(self.search_with_trace(text, k, strategy=strategy, budget_ms=budget_ms, planner=planner).hits)
 
     def search_with_trace(
-        self, text: str, k: int = 10, *, strategy: str = "description", budget_ms: float | None = None
+        self,
+        text: str,
+        k: int = 10,
+        *,
+        strategy: str = "description",
+        budget_ms: float | None = None,
+        planner: Answerer | None = None,
     ) -> Found:
         """What `search` finds, and how: what the planner wrote, what was searched for and found, tokens and times.
         Raises as `search` does."""
@@ -265,8 +278,10 @@ class Runtime:
         if budget_ms is not None:
             search.deadline = started + budget_ms / 1e3
         if known.asks or known.helped:
+            search.answerer = planner
             try:
-                search.answerer = LocalAnswerer(components.planner.get()) if components.planner.exists else None
+                if planner is None and components.planner.exists:
+                    search.answerer = LocalAnswerer(components.planner.get())
             except (PlannerError, MissingExtraError) as error:
                 if known.asks:
                     raise

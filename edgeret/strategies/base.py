@@ -141,7 +141,7 @@ def run(strategy: Strategy, search: Search) -> Found:
     if strategy.asks and search.answerer is None:
         raise InputError(
             f"strategy '{strategy.name}' asks a planner, and there is none; build one in with: edgeret-export build "
-            "--planner smollm2-135m-instruct, name an endpoint, or choose strategy 'clauses'"
+            "--planner smollm2-135m-instruct, name an endpoint (--endpoint URL), or choose strategy 'clauses'"
         )
     rankings: list[list[Hit]] = []
     try:

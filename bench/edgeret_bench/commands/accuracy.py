@@ -100,9 +100,7 @@ def _add_retrieval(commands: Any) -> None:
     search.add_argument("--planner", metavar="CARD", help="ask this planner; see: edgeret-export cards")
     search.add_argument("--endpoint", metavar="URL", help="ask a model behind an OpenAI-compatible endpoint instead")
     search.add_argument("--model", metavar="NAME", help="which of the endpoint's models (default: its first)")
-    search.add_argument(
-        "--budget-ms", type=positive, metavar="MS", help="time of one search (default: no bound)"
-    )
+    search.add_argument("--budget-ms", type=positive, metavar="MS", help="time of one search (default: no bound)")
     search.add_argument("--limit", type=positive, metavar="N", help="so many queries, drawn by --seed (default: all)")
     search.add_argument("--seed", type=seed, default=0, metavar="N", help="default: %(default)s")
     search.add_argument("--offline", action="store_true", help="use cached model files only")
