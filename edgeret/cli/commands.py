@@ -42,7 +42,7 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"edgeret {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    _add_search(commands)
+    search = _add_search(commands)
     select = add_command(commands, "select", "Decide which function comes next.", _select, _print_select, bundle=True)
     select.add_argument("query", metavar="QUERY")
     select.add_argument(
@@ -110,7 +110,7 @@ def _add_masking(parser: argparse.ArgumentParser) -> None:
     add_mask_options(parser)
 
 
-def _add_search(commands: Any) -> None:
+def _add_search(commands: Any) -> argparse.ArgumentParser:
     search = add_command(commands, "search", "Find tools by their descriptions.", _search, _print_search, bundle=True)
     search.add_argument("query", metavar="QUERY")
     search.add_argument("-k", type=positive, default=10, metavar="N", help="how many tools (default: %(default)s)")
@@ -123,6 +123,7 @@ def _add_search(commands: Any) -> None:
     )
     search.add_argument("--model", metavar="NAME", help="which of the endpoint's models (default: its first)")
     search.add_argument("--trace", action="store_true", help="show what was searched for, and what a planner wrote")
+    return search
 
 
 def _search(arguments: argparse.Namespace) -> Mapping[str, Any]:
