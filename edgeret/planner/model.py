@@ -31,6 +31,8 @@ _GROUP = MAX_SEQUENCES - _FIRST_ANSWER
 _GROUP_BYTES = 64 << 20
 """What the logits behind a group's tokens may take: 341 tokens of SmolLM2, 64 of Gemma 3."""
 MAX_ANSWER_TOKENS = 384
+_PIECE = 64
+"""Tokens of a prompt that are read before a deadline is looked at again: some 20 to 100 ms."""
 _TOKEN_BYTES = 16
 """A prompt with more bytes for every token of the context is not even split into tokens. English has 4 to 5."""
 
@@ -131,8 +133,10 @@ class Planner:
         with self._lock, self._engine.grammar(gbnf) as grammar:
             constant, variable = self.tokens(prompt)
             tokens = constant + variable
-            logits, read = self._read(FILL, tokens, max_tokens, max_tokens)
-            finished = False
+            found, read = self._read_until(deadline, FILL, tokens, max_tokens)
+            if found is None:
+                return "", False, self._usage(constant, variable, read, read, started)
+            logits, finished = found, False
             while len(reply) < max_tokens and perf_counter() < deadline:
                 if noise is not None:  # the largest of logits with Gumbel noise is a draw from their softmax
                     logits = logits / np.float32(temperature) + noise.gumbel(size=len(logits)).astype(np.float32)
@@ -230,16 +234,33 @@ class Planner:
                 f"{self.spec.context}; mask hard, shorten the tools' descriptions or build with another planner"
             )
         self._reserve(sequence, len(tokens) + room)
-        kept = self._kept[sequence]
-        # The last token is always read again, since its logits are wanted.
-        limit = min(len(kept), len(tokens) - 1)
-        common = next((i for i in range(limit) if kept[i] != tokens[i]), limit)
-        common = self._forget(sequence, common)
+        common = self._forget(sequence, self._common(sequence, tokens))
         last = len(tokens) - 1
         entries = [Entry(token, i, (sequence,), i == last) for i, token in enumerate(tokens[common:], common)]
         logits = self._decode(entries)[-1]
         self._kept[sequence] = tokens
         return logits, len(entries)
+
+    def _common(self, sequence: int, tokens: list[int]) -> int:
+        """How many of the first tokens are in the cache. The last is always read again, since its logits are wanted."""
+        kept = self._kept[sequence]
+        limit = min(len(kept), len(tokens) - 1)
+        return next((i for i in range(limit) if kept[i] != tokens[i]), limit)
+
+    def _read_until(
+        self, deadline: float, sequence: int, tokens: list[int], longest: int
+    ) -> tuple[NDArray[np.float32] | None, int]:
+        """The same in pieces, or None where the deadline passed before the last; what was read is kept."""
+        read = 0
+        if deadline < inf and tokens and len(tokens) + longest <= self.spec.context:
+            self._reserve(sequence, len(tokens) + longest)  # a cache that grows later would be emptied
+            kept = self._common(sequence, tokens)
+            for end in range(kept + _PIECE, len(tokens) - 1, _PIECE):
+                if perf_counter() >= deadline:
+                    return None, read
+                read += self._read(sequence, tokens[:end], longest, longest)[1]
+        logits, rest = self._read(sequence, tokens, longest, longest)
+        return logits, read + rest
 
     def _decode(self, entries: Sequence[Entry]) -> list[NDArray[np.float32]]:
         """Reads tokens; should that fail, nothing is known of what the cache holds, and it is emptied."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from time import perf_counter
 from typing import Any
 
 import pytest
@@ -145,3 +146,19 @@ def test_an_answer_without_room_or_time_is_cut_off(planner: Planner, limits: Lim
     answer = LocalAnswerer(planner).answer(Prompt((), Turn("user", "Search")), SHAPE, limits)
     assert answer.value is None
     assert (answer.problem or "").startswith("cut off after ")
+
+
+@pytest.mark.real
+def test_a_deadline_ends_the_reading_of_a_long_prompt_and_what_was_read_is_kept(planner: Planner) -> None:
+    prompt = Prompt((Turn("system", "Answer in JSON. " * 400),), Turn("user", "Name something to search for."))
+    answerer = LocalAnswerer(planner)
+    planner.clear()
+    started = perf_counter()
+    answer = answerer.answer(prompt, "text", Limits(max_tokens=8, deadline=started + 0.2))
+    tokens = sum(planner.count(prompt))
+    assert (answer.value, answer.problem) == (None, "cut off after 0 characters")
+    assert 0 < answer.usage.tokens_evaluated < tokens
+    whole = answerer.answer(prompt, "text", Limits(max_tokens=8, deadline=perf_counter() + 600))
+    assert whole.usage.tokens_evaluated < tokens
+    unhurried = answerer.answer(prompt, "text", Limits(max_tokens=8))
+    assert (unhurried.value, unhurried.problem) == (whole.value, whole.problem)
