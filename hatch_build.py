@@ -5,6 +5,7 @@ Without one, or with EDGERET_PURE=1, the package is built without it, and numpy 
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shlex
 import shutil
@@ -17,7 +18,7 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 SCORING = Path("edgeret", "scoring")
-SOURCES = ("step.c", "teach.c")
+SOURCES, HEADER = ("step.c", "teach.c"), "arithmetic.h"
 LIBRARY = SCORING / "_step.so"
 FLAGS = ("-O3", "-fPIC", "-shared", "-fvisibility=hidden", "-fno-math-errno")
 
@@ -33,14 +34,10 @@ class StepHook(BuildHookInterface):
         if os.environ.get("EDGERET_PURE") == "1" or sys.platform == "win32" or shutil.which(compiler[0]) is None:
             self.app.display_info("edgeret: no C compiler is used, so numpy does a step's arithmetic")
             return
-        command = [
-            *compiler,
-            *FLAGS,
-            "-o",
-            str(root / LIBRARY),
-            *(str(root / SCORING / name) for name in SOURCES),
-            "-lm",
-        ]
+        sources = [str(root / SCORING / name) for name in SOURCES]
+        content = b"".join((root / SCORING / name).read_bytes() for name in (*SOURCES, HEADER))
+        made_of = f'-DEDGERET_SOURCES="{hashlib.sha256(content).hexdigest()}"'
+        command = [*compiler, *FLAGS, made_of, "-o", str(root / LIBRARY), *sources, "-lm"]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             self.app.display_warning(

@@ -6,6 +6,7 @@ Everything works without; numpy then does the same (graph.py, experts.py), and t
 from __future__ import annotations
 
 import ctypes
+import hashlib
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -124,13 +125,24 @@ class Lessons:
     query_scores: NDArray[np.float32]
 
 
-def _library() -> ctypes.CDLL | None:
+def _sources(default: str) -> str:
+    """The hash of the sources, if they are here: in a checkout. A wheel has none, and its library is made of its own."""
+    files = [FILE.with_name(name) for name in ("step.c", "teach.c", "arithmetic.h")]
+    if not all(file.exists() for file in files):
+        return default
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
+
+
+def load() -> ctypes.CDLL | None:
     """The library, or None where it was not built or cannot be loaded here."""
     try:
         found = ctypes.CDLL(str(FILE))
+        made_of = (ctypes.c_char * 65).in_dll(found, "edgeret_sources").value.decode()
         step, walk = found.edgeret_step, found.edgeret_walk
         teach, judge = found.edgeret_teach, found.edgeret_judge
-    except (OSError, AttributeError):
+    except (OSError, AttributeError, ValueError):
+        return None
+    if made_of != _sources(made_of):
         return None
     step.argtypes = (_POINTER, _POINTER, _POINTER, ctypes.c_double, ctypes.c_double, ctypes.c_double, _POINTER)
     walk.argtypes = (_POINTER,) * 5
@@ -145,7 +157,7 @@ def _library() -> ctypes.CDLL | None:
     return found
 
 
-LIBRARY = _library()
+LIBRARY = load()
 """None if all is numpy's."""
 
 

@@ -5,6 +5,12 @@
 
 #include "arithmetic.h"
 
+/* What this was made of: in a checkout, whose sources change, a library made of others must not be used. */
+#ifndef EDGERET_SOURCES
+#define EDGERET_SOURCES ""
+#endif
+PUBLIC const char edgeret_sources[] = EDGERET_SOURCES;
+
 /* A graph's tables. Rows of one context lie side by side, the first of them counting all demonstrations. */
 typedef struct {
     int64_t labels;
