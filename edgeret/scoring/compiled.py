@@ -126,7 +126,7 @@ class Lessons:
 
 
 def _sources(default: str) -> str:
-    """The hash of the sources, if they are here: in a checkout. A wheel has none, and its library is made of its own."""
+    """The hash of the sources, where they are: in a checkout. A wheel has none, and a library made of its own."""
     files = [FILE.with_name(name) for name in ("step.c", "teach.c", "arithmetic.h")]
     if not all(file.exists() for file in files):
         return default
