@@ -128,9 +128,9 @@ def _add_search(commands: Any) -> argparse.ArgumentParser:
 
 def _search(arguments: argparse.Namespace) -> Mapping[str, Any]:
     check_query(arguments.query)
-    runtime = load_runtime(arguments)
     if arguments.model and not arguments.endpoint:
         raise InputError("--model names one of an endpoint's models; add --endpoint URL")
+    runtime = load_runtime(arguments)
     endpoint = Endpoint(arguments.endpoint, arguments.model) if arguments.endpoint else None
     found = runtime.search_with_trace(
         arguments.query, arguments.k, strategy=arguments.strategy, budget_ms=arguments.budget_ms, planner=endpoint

@@ -366,4 +366,4 @@ def _lesson(learner: Learner, value: Mapping[str, Any], told: LearnedPlan, where
     sound = abs(float(vector @ vector) - 1) < 1e-2 and labels.min() >= -1 and labels.max() < len(learner.names)
     if not sound or log_p.max() > 0.01 or log_p.min() < LEAST_LOG or min(calls, default=1) <= END:
         raise BundleError(f"{where}: a plan whose vector, calls or probabilities are none")
-    return Lesson(vector, [*calls, END], Offsets(labels.copy(), log_p.copy()))
+    return Lesson(vector, [*calls, END], Offsets.of(labels, log_p))

@@ -151,9 +151,8 @@ def load() -> ctypes.CDLL | None:
         *(ctypes.c_double,) * 4,
         *(_POINTER, _POINTER),
     )
-    judge.restype = None
     teach.argtypes = (_POINTER,) * 4
-    step.restype = walk.restype = teach.restype = None
+    step.restype = walk.restype = judge.restype = teach.restype = None
     return found
 
 

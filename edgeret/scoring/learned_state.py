@@ -124,7 +124,7 @@ def _restore_memory(memory: Memory, reader: _Reader, names: int) -> None:
     first = 0
     for row, length in enumerate(lengths.tolist()):
         own = slice(first + row, first + row + length + 1)
-        offsets = Offsets(labels[own], log_p[own])
+        offsets = Offsets.of(labels[own], log_p[own])
         memory.restore(vectors[row], calls[first : first + length].tolist(), offsets, int(ids[row]))
         first += length
     for name, column in (("times", times), ("weights", weights), ("shown", shown), ("redundant", redundant)):

@@ -215,11 +215,10 @@ class Learner:
         already. What was stored with full weight teaches nothing more. All that is learned comes from the lessons,
         their order and the number of names: learned again, they give the same, bit for bit. Nothing is checked here.
         """
-        near, calls = self._near(lesson.vector)[0], lesson.targets[:-1]
+        (near, scores), calls = self._near(lesson.vector), lesson.targets[:-1]
         known = self.memory.same_plan(near, calls)
         teaches = known is None or self.memory.weights.item(known) < MAX_WEIGHT
         seen = self._judge(lesson) if known is None else None
-        scores = self._near(lesson.vector)[1]
         plan_id = self.memory.add(lesson.vector, calls, lesson.offsets, near)
         self._latest = None
         if teaches:
@@ -276,7 +275,7 @@ class Learner:
         for target in lesson.targets:
             self.increments.allocate(target, self._demonstrated(target), called=True)
         probable = lesson.offsets.labels[lesson.offsets.log_p > PROBABLE]
-        for label in set(probable.tolist()):
+        for label in set(probable[probable >= 0].tolist()):
             self.increments.allocate(label, self._demonstrated(label), called=False)
         self.learned += 1
         # One plan or two, again and again in one batch, would swing the weights about.

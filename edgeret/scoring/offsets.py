@@ -27,6 +27,11 @@ class Offsets:
     labels: NDArray[np.int32]
     log_p: NDArray[np.float16]
 
+    @staticmethod
+    def of(labels: NDArray[np.int32], log_p: NDArray[np.float16]) -> Offsets:
+        """Copies of arrays that somebody kept, whatever they say of none."""
+        return Offsets(labels.copy(), np.where(labels < 0, LEAST_LOG, log_p).astype(np.float16))
+
     def shared(self, labels: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Probabilities of the labels, float32 (steps, KEPT), 0 for none, and what each of so many labels has that was
         not kept, (steps, 1)."""

@@ -83,10 +83,11 @@ class Search:
     complete: bool = True
     started: float = field(default_factory=perf_counter)
 
-    def view(self, text: str) -> list[Hit]:
-        """Tools by their similarity to a text, the most similar first. Raises OutOfTimeError."""
+    def view(self, text: str, depth: int = DEPTH) -> list[Hit]:
+        """Tools by their similarity to a text, the most similar first: `k`, or `depth` if that is more. Raises
+        OutOfTimeError."""
         self._check_time()
-        positions, cosines = self.index.search(self.encoder.encode(text), max(self.k, DEPTH))
+        positions, cosines = self.index.search(self.encoder.encode(text), max(self.k, depth))
         names = self.index.names
         hits = [Hit(names[i], cosine) for i, cosine in zip(positions.tolist(), cosines.tolist(), strict=True)]
         self.note("search", text, hits)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,6 +13,9 @@ from edgeret.errors import InputError
 from edgeret.scoring.increments import Lesson
 from edgeret.scoring.learner import Learner
 from edgeret.scoring.memory import MAX_WEIGHT
+from edgeret.scoring.offsets import LEAST_LOG, Offsets
+
+pytestmark = pytest.mark.usefixtures("arithmetic")
 
 D = 32
 TOOLS = 10
@@ -269,3 +273,17 @@ def test_plans_that_cannot_be_learned_are_refused_and_change_nothing() -> None:
     assert made.memory.plans == made.memory.clock == made.learned == made.increments.rows == 0
     with pytest.raises(InputError, match="which candidate it is, found 10"):
         made.query(vector, POSITIONS[:-1], TOOLS + 1)
+
+
+def test_a_lesson_in_which_no_label_at_all_was_probable_gives_none_a_row() -> None:
+    """As a forged overlay may say it: whoever reads one trusts it to name labels, and -1 is none."""
+    made, world = learner(), World()
+    vector, calls = world.request()
+    lesson = made.lesson(vector, calls, world.base(calls), POSITIONS)
+    forged = np.full_like(lesson.offsets.log_p, -0.01)
+    offsets = Offsets(np.full_like(lesson.offsets.labels, -1), forged)
+    for each in (offsets, Offsets.of(offsets.labels, forged)):
+        made.learn_lesson(replace(lesson, offsets=each))
+    assert min(made.increments.row_of) >= 0 and made.increments.labels.min() >= 0
+    assert Offsets.of(offsets.labels, forged).log_p.max() == LEAST_LOG
+    assert np.isfinite(made.predict(world.base(calls)[0], made.query(vector, POSITIONS, TOOLS + 1), [])).all()
