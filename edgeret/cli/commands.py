@@ -141,6 +141,7 @@ def _search(arguments: argparse.Namespace) -> Mapping[str, Any]:
         "index": runtime.components.index.kind,
         "hits": [asdict(hit) for hit in found.hits],
         "complete": found.trace.complete,
+        "problem": found.trace.problem,
     }
     return result | ({"trace": found.trace.to_dict()} if arguments.trace else {})
 
@@ -152,7 +153,7 @@ def _print_search(result: Mapping[str, Any]) -> str:
         lines += ["", table(rows, ("ms", "what", "text", "tools"))]
         lines.append(f"{trace['ms']:.0f} ms, the planner asked {trace['answers']} times, {trace['tokens']} tokens")
     if not result["complete"]:
-        lines.append("not complete: time or planner gave out, and this is the best ranking so far")
+        lines.append(f"not complete, the best ranking so far: {result['problem']}")
     return "\n".join(lines)
 
 

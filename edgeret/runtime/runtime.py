@@ -277,14 +277,17 @@ class Runtime:
         search = Search(check_query(text), k, components.encoder, components.index, started=started)
         if budget_ms is not None:
             search.deadline = started + budget_ms / 1e3
-        if known.asks or known.helped:
-            search.answerer = planner
+        search.answerer = planner
+        may_ask = known.asks or known.helped
+        if planner is not None and not may_ask:
+            raise InputError(f"strategy '{strategy}' asks no planner; choose another one, or name no planner")
+        if planner is None and may_ask and components.planner.exists:
             try:
-                if planner is None and components.planner.exists:
-                    search.answerer = LocalAnswerer(components.planner.get())
+                search.answerer = LocalAnswerer(components.planner.get())
             except (PlannerError, MissingExtraError) as error:
                 if known.asks:
                     raise
+                search.complete = False
                 search.note("problem", f"the planner could not be asked: {error}")
         return run(known, search)
 

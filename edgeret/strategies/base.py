@@ -48,6 +48,12 @@ class Trace:
     ms: float
     complete: bool
 
+    @property
+    def problem(self) -> str | None:
+        """What went wrong last, in words; None for a complete search."""
+        told = (event.text for event in reversed(self.events) if event.kind == "problem")
+        return None if self.complete else next(told, None)
+
     def to_dict(self) -> dict[str, Any]:
         """The trace as JSON-ready data."""
         return asdict(self)
