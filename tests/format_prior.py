@@ -250,3 +250,17 @@ class PriorReader:
         found = scores - log_sum(scores) - np.log1p(np.exp(logit))
         found[self.end] = logit - np.log1p(np.exp(logit))
         return found
+
+    def relevance(self) -> Array:
+        """Section 16.8, of a reader whose names are the tools alone."""
+        leads = [10 * (rows - rows.max(axis=1, keepdims=True)).max(axis=0) for rows in (self.windows, self.clauses)]
+        evidence = {
+            **self.shared,
+            "window": 10 * self.windows.max(axis=0),
+            "window_lead": leads[0],
+            "clause_lead": leads[1],
+        }
+        weights = self.info["prior"]["search"]
+        scores = np.array(sum(weights[key] * evidence[key] for key in weights))
+        scores[self.said] += 10
+        return scores

@@ -9,7 +9,7 @@ FITTED_METHODS = ("lr", "dtdr-l")
 """The papers' own heads, which no bundle carries: `edgeret-bench methods` fits them anew."""
 OTHER_METHODS = ("similarity", "bm25", "tool-graph", "less-is-more")
 """Next-tool methods that look at words and tools alone; the last one asks the planner, once a query."""
-RETRIEVAL_METHODS = ("bm25", "dense", "hybrid", "clauses")
+RETRIEVAL_METHODS = ("bm25", "dense", "rrf", "clauses", "hybrid")
 """Methods of `retrieval` that need no planner and nothing beside a query."""
 STRATEGY_METHODS = (
     "steps", "re-invoke", "tooldreamer", "toolqp", "toolqp-parallel", "toolqp-no-query", "toolreagt", "less-is-more",

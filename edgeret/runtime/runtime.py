@@ -240,13 +240,14 @@ class Runtime:
         text: str,
         k: int = 10,
         *,
-        strategy: str = "description",
+        strategy: str = "hybrid",
         budget_ms: float | None = None,
         planner: Answerer | None = None,
     ) -> list[Hit]:
-        """The `k` tools that fit `text` by their descriptions, best first; see `edgeret.strategies`.
+        """The `k` tools that fit `text`, best first; see `edgeret.strategies`.
 
-        Strategy "description" compares the whole text, "clauses" each of its clauses too. "re-invoke", "tooldreamer",
+        Strategy "hybrid" goes by the words and the parts of the text as well as by its meaning, "description" compares
+        the whole text, "clauses" each of its clauses too. "re-invoke", "tooldreamer",
         "toolqp", "toolreagt" and "less-is-more" ask a planner what to search for: `planner`, for instance an
         `edgeret.Endpoint`, or else the bundle's own; "re-invoke" falls back to clauses without one. `budget_ms` bounds
         the time; the best ranking so far is given when it is spent. Raises InputError, and PlannerError or
@@ -259,7 +260,7 @@ class Runtime:
         text: str,
         k: int = 10,
         *,
-        strategy: str = "description",
+        strategy: str = "hybrid",
         budget_ms: float | None = None,
         planner: Answerer | None = None,
     ) -> Found:
@@ -277,7 +278,7 @@ class Runtime:
         search = Search(check_query(text), k, components.encoder, components.index, started=started)
         if budget_ms is not None:
             search.deadline = started + budget_ms / 1e3
-        search.answerer = planner
+        search.answerer, search.ranker = planner, lambda text, depth: self._scorer.hybrid(text, depth)
         may_ask = known.asks or known.helped
         if planner is not None and not may_ask:
             raise InputError(f"strategy '{strategy}' asks no planner; choose another one, or name no planner")

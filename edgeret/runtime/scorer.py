@@ -18,6 +18,7 @@ from edgeret.quoting import quoted, suggestion
 from edgeret.runtime.components import Components
 from edgeret.runtime.evidence import evidence
 from edgeret.runtime.history import History
+from edgeret.runtime.hybrid import HybridSearch
 from edgeret.runtime.learning import Known, Learned, Origin
 from edgeret.runtime.lexicon import Lexicon, tool_flow, tool_words
 from edgeret.runtime.ranking import Ranking
@@ -76,6 +77,13 @@ class Scorer:
         vectors[here] = index.vectors[[at[self.names[i]] for i in here]]
         said = [tool_words(tools.get(name, Tool(name if name != END else "", ""))) for name in self.names]
         return Lexicon(said), Prior(vectors, self.end, tool_flow(said, self.names), self.components.prior)
+
+    @cached_property
+    def hybrid(self) -> HybridSearch:
+        """Search over the tools that are here, whether anything was demonstrated or not."""
+        components = self.components
+        tools = [components.tools[name] for name in components.index.names]
+        return HybridSearch(tools, components.index, components.encoder, components.prior.search)
 
     @cached_property
     def popularity(self) -> NDArray[np.float32]:

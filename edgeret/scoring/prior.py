@@ -101,12 +101,27 @@ class NothingWeights:
 
 
 @dataclass(frozen=True, slots=True)
+class SearchWeights:
+    """What each piece of evidence weighs where tools are searched for a whole request: the best cosine of its windows,
+    how near a tool comes to leading in a window and in a clause, all ten times; and words, as in `ToolWeights`."""
+
+    window: float
+    window_lead: float
+    clause_lead: float
+    name: float
+    coverage: float
+    text: float
+    parameters: float
+
+
+@dataclass(frozen=True, slots=True)
 class PriorWeights:
     """All that is fitted on other people's tools."""
 
     tool: ToolWeights
     end: EndWeights
     nothing: NothingWeights
+    search: SearchWeights
 
     def to_dict(self) -> dict[str, Any]:
         """The weights as plain data."""
@@ -115,7 +130,7 @@ class PriorWeights:
     @staticmethod
     def from_dict(value: Mapping[str, Any], where: str) -> PriorWeights:
         """Reads them back. Raises BundleError when one is missing, of another type or out of range."""
-        kinds = {"tool": ToolWeights, "end": EndWeights, "nothing": NothingWeights}
+        kinds = {"tool": ToolWeights, "end": EndWeights, "nothing": NothingWeights, "search": SearchWeights}
         found: dict[str, Any] = {}
         for key, kind in kinds.items():
             part = value.get(key)

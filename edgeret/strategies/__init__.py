@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from edgeret.strategies.base import Strategy
 from edgeret.strategies.clauses import CLAUSES
 from edgeret.strategies.description import DESCRIPTION
+from edgeret.strategies.hybrid import HYBRID
 from edgeret.strategies.less_is_more import LESS_IS_MORE
 from edgeret.strategies.re_invoke import RE_INVOKE
 from edgeret.strategies.tooldreamer import TOOLDREAMER
@@ -18,6 +19,6 @@ from edgeret.strategies.toolreagt import TOOLREAGT
 
 STRATEGIES: Mapping[str, Strategy] = {
     strategy.name: strategy
-    for strategy in (DESCRIPTION, CLAUSES, RE_INVOKE, TOOLDREAMER, TOOLQP, TOOLREAGT, LESS_IS_MORE)
+    for strategy in (HYBRID, DESCRIPTION, CLAUSES, RE_INVOKE, TOOLDREAMER, TOOLQP, TOOLREAGT, LESS_IS_MORE)
 }
 """Strategies by name, the default first."""

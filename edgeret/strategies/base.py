@@ -67,6 +67,10 @@ class Found:
     trace: Trace
 
 
+Ranker = Callable[[str, int], list[Hit]]
+"""A text and k to the k best tools for it."""
+
+
 class OutOfTimeError(Exception):
     """The budget of a search is spent. Never leaves this room."""
 
@@ -74,7 +78,11 @@ class OutOfTimeError(Exception):
 @dataclass
 class Search:
     """One search: what all strategies share. `request` is the user's words, and `steps` its sub-tasks where somebody
-    took it apart; a `view` is a text that ranks all tools; `ask` asks the planner. Both write down what happened."""
+    took it apart; a `view` is a text that ranks all tools; `ask` asks the planner. Both write down what happened.
+
+    `ranker` gives the k best tools for a text by all that it says, words and parts too: the runtime's hybrid search, in
+    every view where the papers have a dense retriever. None where nobody has arranged that.
+    """
 
     request: str
     k: int
@@ -83,19 +91,30 @@ class Search:
     answerer: Answerer | None = None
     deadline: float = math.inf
     steps: Sequence[str] = ()
+    ranker: Ranker | None = None
     events: list[Event] = field(default_factory=list)
     answers: int = 0
     tokens: int = 0
     complete: bool = True
     started: float = field(default_factory=perf_counter)
 
-    def view(self, text: str, depth: int = DEPTH) -> list[Hit]:
+    def nearest(self, text: str, depth: int = DEPTH) -> list[Hit]:
         """Tools by their similarity to a text, the most similar first: `k`, or `depth` if that is more. Raises
         OutOfTimeError."""
         self._check_time()
         positions, cosines = self.index.search(self.encoder.encode(text), max(self.k, depth))
         names = self.index.names
         hits = [Hit(names[i], cosine) for i, cosine in zip(positions.tolist(), cosines.tolist(), strict=True)]
+        self.note("search", text, hits)
+        return hits
+
+    def view(self, text: str, depth: int = DEPTH) -> list[Hit]:
+        """Tools for a text, best first, by the `ranker`, or by similarity where there is none; as many as `nearest`
+        gives. Raises OutOfTimeError."""
+        if self.ranker is None:
+            return self.nearest(text, depth)
+        self._check_time()
+        hits = self.ranker(text, max(self.k, depth))
         self.note("search", text, hits)
         return hits
 

@@ -13,10 +13,10 @@ MAX_CLAUSES = 16
 """Clauses that are searched; each costs a run of the encoder."""
 
 
-def by_clauses(search: Search) -> Iterator[list[Hit]]:
+def _by_clauses(search: Search) -> Iterator[list[Hit]]:
     """The views of a request and of its first MAX_CLAUSES clauses."""
     for part in (search.request, *split_clauses(search.request)[:MAX_CLAUSES]):
-        yield search.view(part)
+        yield search.nearest(part)
 
 
 def _by_steps(search: Search) -> Iterator[list[Hit]]:
@@ -26,5 +26,5 @@ def _by_steps(search: Search) -> Iterator[list[Hit]]:
 
 STEPS = Strategy("steps", _by_steps, peak_rank)
 """The tools that the request or one of the sub-tasks given with it finds: a measure for what asks a planner."""
-CLAUSES = Strategy("clauses", by_clauses, peak_rank)
+CLAUSES = Strategy("clauses", _by_clauses, peak_rank)
 """The tools that the request or one of its clauses finds."""

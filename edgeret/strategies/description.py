@@ -10,7 +10,7 @@ from edgeret.types import Hit
 
 
 def _views(search: Search) -> Iterator[list[Hit]]:
-    yield search.view(search.request, 0)  # nothing is fused, so no more tools are wanted than were asked for
+    yield search.nearest(search.request, 0)  # nothing is fused, so no more tools are wanted than were asked for
 
 
 DESCRIPTION = Strategy("description", _views, peak_rank)

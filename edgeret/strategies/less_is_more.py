@@ -30,10 +30,14 @@ def _views(search: Search) -> Iterator[list[Hit]]:
     answer = search.ask(Prompt(_CONSTANT, Turn("user", search.request)), _SHAPE, 192)
     text = " ".join(sentence.strip() for sentence in (answer or {}).get("tools", ()))
     described = search.view(text) if text.strip() else []
-    trusted = bool(described) and described[0].similarity >= plain[0].similarity
+    trusted = bool(described) and _nearest(described) >= _nearest(plain)
     if described and not trusted:
         search.note("fallback", "what was described is no nearer to any tool than the request")
     yield described if trusted else plain
+
+
+def _nearest(hits: list[Hit]) -> float:
+    return max(hit.similarity for hit in hits)
 
 
 LESS_IS_MORE = Strategy("less-is-more", _views, peak_rank, asks=True)

@@ -1,9 +1,9 @@
 """Re-Invoke (paper 001): the planner extracts the intents of a request, each intent ranks all tools, and a tool counts
 by its best rank, then its similarity (section 3.3).
 
-Deviations: intents are a JSON list instead of lines; without a planner, and where it names none, the clauses of the
-request are the intents; and the request itself is a view like them, since a small planner loses some of it. The other
-half of the paper, queries written for every tool (section 3.2), belongs to the build.
+Deviations: intents are a JSON list instead of lines; the request itself is a view like them, since a small planner
+loses some of it, and the only one without a planner or where that names none; views rank as hybrid search does. The
+other half of the paper, queries written for every tool (section 3.2), belongs to the build.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from collections.abc import Iterator
 
 from edgeret.planner.chat import Prompt, Turn
 from edgeret.strategies.base import Search, Strategy
-from edgeret.strategies.clauses import by_clauses
 from edgeret.strategies.fusion import peak_rank
 from edgeret.types import Hit
 
@@ -33,10 +32,8 @@ _CONSTANT = (
 def _views(search: Search) -> Iterator[list[Hit]]:
     answer = search.ask(Prompt(_CONSTANT, Turn("user", search.request)), _SHAPE, 128)
     intents = list(dict.fromkeys(intent.strip() for intent in (answer or {}).get("intents", ()) if intent.strip()))
-    if not intents:
-        yield from by_clauses(search)
-        return
-    search.note("intents", "; ".join(intents))
+    if intents:
+        search.note("intents", "; ".join(intents))
     for text in dict.fromkeys((search.request, *intents)):
         yield search.view(text)
 

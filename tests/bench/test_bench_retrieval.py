@@ -21,6 +21,7 @@ from edgeret.planner.answers import Answer
 from edgeret.planner.chat import Prompt
 from edgeret.types import Tool, Usage
 from edgeret_bench.accuracy import retrieval
+from edgeret_export.sources.priors import read_prior
 
 METRICS = {"ndcg@1", "ndcg@5", "ndcg@10", "recall@1", "recall@5", "recall@10", "completeness@10", "mrr"}
 
@@ -40,14 +41,15 @@ QUERIES = [
     asked("book the meeting then play music to me", "book_meeting", "play_music"),
     asked("open calendar day"),
 ]
+PLAIN = retrieval.Options("description", weights=read_prior("all-minilm-l6-v2").weights.search)
 
 
 def test_a_result_has_the_keys_of_the_contract(encoder: OnnxEncoder) -> None:
-    found = retrieval.run(TOOLS, QUERIES, encoder, retrieval.RETRIEVAL_METHODS)
+    found = retrieval.run(TOOLS, QUERIES, encoder, retrieval.RETRIEVAL_METHODS, PLAIN)
     assert set(found) == {
         "n_queries", "n_without_tool", "n_tools", "tool_text", "limit", "seed", "budget_ms", "methods"
     }  # fmt: skip
-    assert list(found["methods"]) == ["bm25", "dense", "hybrid", "clauses"]
+    assert list(found["methods"]) == ["bm25", "dense", "rrf", "clauses", "hybrid"]
     for values in found["methods"].values():
         assert set(values) == METRICS
         assert all(0 <= value <= 1 for value in values.values())
@@ -69,7 +71,7 @@ def test_a_file_of_queries_without_tools_measures_nothing(encoder: OnnxEncoder) 
 
 
 def test_an_unknown_method_is_refused_with_the_list(encoder: OnnxEncoder) -> None:
-    expected = "unknown method 'splade'; choose among: bm25, dense, hybrid, clauses, steps, re-invoke"
+    expected = "unknown method 'splade'; choose among: bm25, dense, rrf, clauses, hybrid, steps, re-invoke"
     with pytest.raises(InputError, match=f"^{re.escape(expected)}"):
         retrieval.run(TOOLS, QUERIES, encoder, ["dense", "splade"])
 
@@ -82,7 +84,7 @@ def test_an_unknown_tool_text_is_refused_with_the_list(encoder: OnnxEncoder) -> 
 @pytest.mark.parametrize("method", retrieval.RETRIEVAL_METHODS)
 @pytest.mark.parametrize("tool", TOOLS[:5], ids=lambda tool: tool.name)
 def test_a_description_finds_its_own_tool(encoder: OnnxEncoder, method: str, tool: Tool) -> None:
-    found = retrieval.run(TOOLS, [asked(tool.description, tool.name)], encoder, [method])
+    found = retrieval.run(TOOLS, [asked(tool.description, tool.name)], encoder, [method], PLAIN)
     assert found["methods"][method]["mrr"] == 1.0
 
 
@@ -106,22 +108,22 @@ def test_bm25_keeps_the_tools_order_when_no_word_is_known(encoder: OnnxEncoder, 
     assert retrieval.Retrieval(TOOLS, encoder, "description").bm25(query).tolist() == [0, 1, 2, 3, 4, 5]
 
 
-def test_hybrid_is_reciprocal_rank_fusion(encoder: OnnxEncoder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rrf_is_reciprocal_rank_fusion(encoder: OnnxEncoder, monkeypatch: pytest.MonkeyPatch) -> None:
     search = retrieval.Retrieval(TOOLS, encoder, "description")
     monkeypatch.setattr(search, "bm25", lambda query: np.array([0, 1, 2, 3, 4, 5]))
     monkeypatch.setattr(search, "dense", lambda query: np.array([3, 4, 1, 2, 5, 0]))
     # Two good ranks (2 and 3) beat one best and one worst (1 and 6), as they would not with a small constant.
     assert 1 / 64 + 1 / 61 > 1 / 62 + 1 / 63 > 1 / 61 + 1 / 66 > 1 / 65 + 1 / 62 > 1 / 63 + 1 / 64 > 1 / 66 + 1 / 65
-    assert search.hybrid("anything").tolist() == [3, 1, 0, 4, 2, 5]
+    assert search.rrf("anything").tolist() == [3, 1, 0, 4, 2, 5]
 
 
-def test_hybrid_breaks_a_draw_of_both_lists_by_the_tools_order(
+def test_rrf_breaks_a_draw_of_both_lists_by_the_tools_order(
     encoder: OnnxEncoder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     search = retrieval.Retrieval(TOOLS[:2], encoder, "description")
     monkeypatch.setattr(search, "bm25", lambda query: np.array([1, 0]))
     monkeypatch.setattr(search, "dense", lambda query: np.array([0, 1]))
-    assert search.hybrid("anything").tolist() == [0, 1]
+    assert search.rrf("anything").tolist() == [0, 1]
 
 
 def test_clauses_count_a_tool_by_its_best_rank_then_its_best_cosine(encoder: OnnxEncoder) -> None:
@@ -148,7 +150,7 @@ def test_no_text_is_encoded_twice(encoder: OnnxEncoder, monkeypatch: pytest.Monk
     seen: list[str] = []
     encode = OnnxEncoder.encode
     monkeypatch.setattr(OnnxEncoder, "encode", lambda self, text: seen.append(text) or encode(self, text))
-    retrieval.run(TOOLS, QUERIES[:2], encoder, ["dense", "hybrid", "clauses"])
+    retrieval.run(TOOLS, QUERIES[:2], encoder, ["dense", "rrf", "clauses"])
     assert len(seen) == len(set(seen)) > 2
 
 

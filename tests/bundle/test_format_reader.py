@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from itertools import product
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +66,7 @@ class Reader(PriorReader):
         """Section 11: proves every byte, then parses."""
         self.manifest = (folder / "manifest").read_bytes()
         magic, version, _, body = msgpack.unpackb(self.manifest)
-        assert (magic, version, self.manifest) == ("edgeret-bundle", 3, wrap(3, body))
+        assert (magic, version, self.manifest) == ("edgeret-bundle", 4, wrap(4, body))
         self.body = msgpack.unpackb(body)
         self.info, self.entries = self.body["info"], {entry["role"]: entry for entry in self.body["files"]}
         self.files = {role: (folder / entry["name"]).read_bytes() for role, entry in self.entries.items()}
@@ -91,6 +91,13 @@ class Reader(PriorReader):
         self.tokenizer.no_padding()
         self.tokenizer.enable_truncation(self.info["encoder"]["spec"]["max_tokens"])
         self.session = onnxruntime.InferenceSession(self.files["encoder"], providers=["CPUExecutionProvider"])
+        self._read_words()
+        self._read_flow()
+
+    def leave_out_end(self) -> None:
+        """Section 16.8: names are the tools alone, in the index's order."""
+        self.names, self.end = list(self.index["names"]), -1
+        self.place = np.stack([self.vectors[name] for name in self.names])
         self._read_words()
         self._read_flow()
 
@@ -269,7 +276,7 @@ def test_packing_the_manifest_again_gives_its_bytes(kind: Path) -> None:
     reader = Reader(kind)
     keys = ("name", "role", "size", "sha256", "licence", "source")
     entries = [{key: entry[key] for key in keys} for entry in sorted(reader.body["files"], key=lambda e: e["name"])]
-    assert wrap(3, msgpack.packb({"files": entries, "info": reader.info})) == reader.manifest
+    assert wrap(4, msgpack.packb({"files": entries, "info": reader.info})) == reader.manifest
     hashes, spec = {r: e["sha256"] for r, e in reader.entries.items()}, reader.info["encoder"]["spec"]
     pairs = {"weights": hashes["encoder"], "tokenizer": hashes["tokenizer"], **{key: spec[key] for key in sorted(spec)}}
     fingerprint = hashlib.sha256(msgpack.packb(pairs)).hexdigest()
@@ -292,7 +299,7 @@ def test_second_reader_agrees(kind: Path, tmp_path: Path, points: list[tuple[flo
         body = Reader(folder).body
         packed = {"dtype": "<f4", "shape": [len(points), 2], "data": np.array(points, "<f4").tobytes()}
         body["info"]["calibration"]["parameters"] |= {"calibration_map": packed, "prior_map": packed}
-        (folder / "manifest").write_bytes(wrap(3, msgpack.packb(body)))
+        (folder / "manifest").write_bytes(wrap(4, msgpack.packb(body)))
     reader, runtime = Reader(folder), edgeret.load(folder, threads=1)
     for query, history in product(QUERIES, HISTORIES):
         task = runtime.task(query)
@@ -320,6 +327,20 @@ def test_second_reader_agrees(kind: Path, tmp_path: Path, points: list[tuple[flo
             mask = runtime.components.calibration.candidate_set(task.candidates(), coverage)
             names = [request.names[i] for i in reader.conformal_set(task.probabilities(), coverage)]
             assert {candidate.tool for candidate in mask} == set(names)
+
+
+def test_second_reader_finds_the_same_tools(kind: Path) -> None:
+    runtime, reader = edgeret.load(kind, threads=1), Reader(kind)
+    reader.leave_out_end()
+    for query in QUERIES:
+        reader.encode(query)
+        scores = dict(zip(reader.names, reader.relevance(), strict=True))
+        hits = runtime.search(query, len(reader.names))
+        assert {hit.tool for hit in hits} == set(reader.names)
+        for hit, other in pairwise(hits):
+            assert scores[hit.tool] >= scores[other.tool] - 1e-4
+        for hit in hits[:3]:
+            assert hit.similarity == pytest.approx(float(reader.vectors[hit.tool] @ reader.q), abs=1e-4)
 
 
 def test_exemplars_are_as_specified(tiny_original: Path) -> None:

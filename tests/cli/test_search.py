@@ -28,9 +28,9 @@ def test_a_trace_tells_what_was_searched_for_and_found(capsys: pytest.CaptureFix
     assert "find my file" in search(capsys, tiny, "--strategy", "clauses", "--trace")[1]
 
 
-def test_re_invoke_without_a_planner_searches_by_clauses(capsys: pytest.CaptureFixture[str], tiny: Path) -> None:
+def test_re_invoke_without_a_planner_is_hybrid_search(capsys: pytest.CaptureFixture[str], tiny: Path) -> None:
     hits = [
-        json.loads(search(capsys, tiny, "--strategy", name, "--json")[1])["hits"] for name in ("clauses", "re-invoke")
+        json.loads(search(capsys, tiny, "--strategy", name, "--json")[1])["hits"] for name in ("hybrid", "re-invoke")
     ]
     assert hits[0] == hits[1]
 
@@ -42,7 +42,7 @@ def test_re_invoke_without_a_planner_searches_by_clauses(capsys: pytest.CaptureF
         (("--strategy", "toolpq"), "toolqp"),
         (("--budget-ms", "0"), "must be at least 1"),
         (("--model", "big"), "add --endpoint URL"),
-        (("--endpoint", "http://127.0.0.1:9/v1"), "'description' asks no planner"),
+        (("--endpoint", "http://127.0.0.1:9/v1"), "'hybrid' asks no planner"),
         (("--strategy", "toolqp", "--endpoint", "localhost:8080"), "http"),
         (("--strategy", "toolqp", "--endpoint", "http://127.0.0.1:9/v1", "--model", "m"), "127.0.0.1:9"),
     ],

@@ -17,7 +17,17 @@ from edgeret.inputs.tool_text import tool_text
 from edgeret.inputs.words import words
 from edgeret.runtime.evidence import evidence
 from edgeret.runtime.lexicon import Flow, Lexicon, Overlaps, tool_flow, tool_words
-from edgeret.scoring.prior import CALLED, EndWeights, Evidence, Hits, NothingWeights, Prior, PriorWeights, ToolWeights
+from edgeret.scoring.prior import (
+    CALLED,
+    EndWeights,
+    Evidence,
+    Hits,
+    NothingWeights,
+    Prior,
+    PriorWeights,
+    SearchWeights,
+    ToolWeights,
+)
 from edgeret.scoring.reading import Reading
 from edgeret.types import SEGMENTS, Tool
 from edgeret_export.sources.priors import read_prior
@@ -28,6 +38,7 @@ NOTHING = PriorWeights(
     ToolWeights(*[0.0] * len(NAMES)),
     EndWeights(*[0.0] * len(fields(EndWeights))),
     NothingWeights(*[0.0] * len(fields(NothingWeights))),
+    SearchWeights(*[0.0] * len(fields(SearchWeights))),
 )
 N, END = 4, 3
 """Three tools that lie on three axes, then `<end>`."""
@@ -39,7 +50,10 @@ def weights(
 ) -> PriorWeights:
     """No evidence counts but what is named here."""
     return PriorWeights(
-        replace(NOTHING.tool, **tool), replace(NOTHING.end, **(end or {})), replace(NOTHING.nothing, **(nothing or {}))
+        replace(NOTHING.tool, **tool),
+        replace(NOTHING.end, **(end or {})),
+        replace(NOTHING.nothing, **(nothing or {})),
+        NOTHING.search,
     )
 
 
@@ -271,7 +285,7 @@ def test_features_of_calls_that_were_not_made_are_zero() -> None:
 def test_weights_survive_the_manifest_and_impossible_ones_are_refused_by_name() -> None:
     told = SHIPPED.to_dict()
     assert PriorWeights.from_dict(told, "here") == SHIPPED
-    for part, key in (("tool", "name"), ("end", "drop"), ("nothing", "best")):
+    for part, key in (("tool", "name"), ("end", "drop"), ("nothing", "best"), ("search", "window")):
         for value in (1001, float("nan"), "1", None, True):
             with pytest.raises(BundleError, match=f'here: {part}.*"{key}"'):
                 PriorWeights.from_dict({**told, part: {**told[part], key: value}}, "here")

@@ -13,6 +13,7 @@ from scripted import Scripted, Willing
 import edgeret
 from edgeret import Runtime
 from edgeret.errors import InputError, PlannerError
+from edgeret.runtime.hybrid import HybridSearch
 from edgeret.strategies import STRATEGIES
 from edgeret.strategies.base import Found, Search, run
 from edgeret.strategies.toolqp import MAX_TURNS, NO_QUERY, PARALLEL
@@ -29,7 +30,9 @@ def runtime(tiny_original: Path) -> Runtime:
 
 
 def search(runtime: Runtime, answerer: Any, k: int = 3, deadline: float = math.inf) -> Search:
-    return Search(QUERY, k, runtime.components.encoder, runtime.components.index, answerer, deadline)
+    components = runtime.components
+    ranker = HybridSearch([*runtime.tools.values()], components.index, components.encoder, components.prior.search)
+    return Search(QUERY, k, components.encoder, components.index, answerer, deadline, ranker=ranker)
 
 
 def texts(found: Found, kind: str = "search") -> list[str]:
@@ -55,7 +58,7 @@ def test_an_answer_that_is_none_costs_one_retry_and_then_the_requests_own_words_
     found = run(strategy, search(runtime, planner))
     assert len(planner.prompts) == 2 == found.trace.answers and not found.trace.complete
     assert [limits.temperature > 0 for limits in planner.limits] == [False, True]
-    plain = runtime.search(QUERY, 3, strategy="clauses" if strategy.helped else "description")
+    plain = runtime.search(QUERY, 3)
     assert [hit.tool for hit in found.hits] == [hit.tool for hit in plain]
     assert len(texts(found, "problem")) == 2
 

@@ -49,9 +49,9 @@ def test_a_ranking_is_the_same_every_time(runtime: Runtime, strategy: str) -> No
 def test_the_query_itself_always_counts(runtime: Runtime, strategy: str) -> None:
     """A strategy may find more, but what the whole query finds first stays among the first."""
     for query in QUERIES:
-        first = runtime.search(query, 1)[0].tool
+        first = runtime.search(query, 1, strategy="description")[0].tool
         assert first in [hit.tool for hit in runtime.search(query, 1 + len(split_clauses(query)), strategy=strategy)]
 
 
 def test_the_default_is_the_first_of_all() -> None:
-    assert next(iter(STRATEGIES)) == "description"
+    assert next(iter(STRATEGIES)) == "hybrid"

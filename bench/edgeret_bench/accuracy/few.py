@@ -143,7 +143,7 @@ def measure(runtime: Runtime, test: Sequence[Demonstration]) -> Measured:
         if demonstration.calls:
             first, acceptable = walked[0][1], steps[0].acceptable
             decided = next(candidate.tool for candidate in first.candidates if candidate.tool != END)
-            searched = runtime.search(demonstration.query, 1)[0].tool
+            searched = runtime.search(demonstration.query, 1, strategy="description")[0].tool
             found.requests.append(
                 dict(zip(OF_REQUESTS, (float(decided in acceptable), float(searched in acceptable)), strict=True))
             )

@@ -1,10 +1,11 @@
-"""Tool search by the words of a query alone (BM25, dense, their fusion, dense over clauses), and by strategies that
-ask a planner what to search for."""
+"""Tool search by a query alone (BM25, dense, both by rank, dense over clauses, the runtime's own hybrid), and by
+strategies that ask a planner what to search for."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,9 @@ from edgeret.inputs.clauses import split_clauses
 from edgeret.inputs.query import RetrievalQuery
 from edgeret.inputs.tool_text import tool_text
 from edgeret.planner.answers import Answerer
+from edgeret.runtime.hybrid import HybridSearch
 from edgeret.scoring.index import Index
+from edgeret.scoring.prior import SearchWeights
 from edgeret.strategies import STRATEGIES
 from edgeret.strategies.base import Search, Strategy
 from edgeret.strategies.base import run as run_strategy
@@ -54,9 +57,12 @@ class Bm25:
 class Retrieval:
     """Ranks a tool set for queries by several methods that share one encoder; vectors are computed once."""
 
-    def __init__(self, tools: Sequence[Tool], encoder: OnnxEncoder, form: str) -> None:
-        self._texts = [tool_text(t, form) for t in tools]
-        self._encoder = encoder
+    def __init__(
+        self, tools: Sequence[Tool], encoder: OnnxEncoder, form: str, weights: SearchWeights | None = None
+    ) -> None:
+        """`weights` are those that `hybrid` weighs its evidence by."""
+        self._tools, self._texts = tools, [tool_text(t, form) for t in tools]
+        self._encoder, self._weights = encoder, weights
         self._vectors = encoder.encode_tools(self._texts)
         self._bm25: Bm25 | None = None
         self._cache: dict[str, NDArray[np.float32]] = {}
@@ -71,7 +77,7 @@ class Retrieval:
         """Cosine of query and tool text."""
         return rank(self._vectors @ self._vector(query))
 
-    def hybrid(self, query: str) -> NDArray[np.intp]:
+    def rrf(self, query: str) -> NDArray[np.intp]:
         """Reciprocal rank fusion of BM25 and dense, constant 60."""
         scores = np.zeros(len(self._texts))
         for ranking in (self.bm25(query), self.dense(query)):
@@ -84,9 +90,25 @@ class Retrieval:
         ranks = np.argsort(np.argsort(-scores, axis=1, kind="stable"), axis=1, kind="stable")
         return np.lexsort((-scores.max(axis=0), ranks.min(axis=0)))
 
-    def index(self, names: Sequence[str]) -> Index:
+    def hybrid(self, query: str) -> NDArray[np.intp]:
+        """The runtime's default: cosines of the query's parts, and words that it shares with a tool."""
+        return np.array([self._position[hit.tool] for hit in self.ranker(query, len(self._tools))])
+
+    @cached_property
+    def index(self) -> Index:
         """The same vectors as the runtime's strategies search them."""
-        return Index(tuple(names), self._vectors)
+        return Index(tuple(tool.name for tool in self._tools), self._vectors)
+
+    @cached_property
+    def ranker(self) -> HybridSearch:
+        """The same tools as the runtime arranges them. Raises InputError without weights."""
+        if self._weights is None:
+            raise InputError("hybrid search needs the weights of a prior card")
+        return HybridSearch(self._tools, self.index, self._encoder, self._weights)
+
+    @cached_property
+    def _position(self) -> dict[str, int]:
+        return {tool.name: i for i, tool in enumerate(self._tools)}
 
     def _vector(self, text: str) -> NDArray[np.float32]:
         if text not in self._cache:
@@ -97,13 +119,14 @@ class Retrieval:
 @dataclass(frozen=True, slots=True)
 class Options:
     """What stands for a tool (`form`), how many queries are drawn (None: all) by which `seed`, the planner that
-    strategies ask, and the budget of a search in ms (None: no bound)."""
+    strategies ask, and the budget of a search in ms (None: no bound). `weights` are those of hybrid search."""
 
-    form: str = "description"
+    form: str = "name+description"
     limit: int | None = None
     seed: int = 0
     answerer: Answerer | None = None
     budget_ms: float | None = None
+    weights: SearchWeights | None = None
 
 
 def run(
@@ -128,8 +151,7 @@ def run(
     if not asked:
         raise InputError("no query in the file names a tool, so there is nothing to measure")
     asked = _drawn(asked, options)
-    retrieval = Retrieval(tools, encoder, options.form)
-    index = retrieval.index([tool.name for tool in tools])
+    retrieval = Retrieval(tools, encoder, options.form, options.weights)
     position = {tool.name: i for i, tool in enumerate(tools)}
     rows: dict[str, list[dict[str, float]]] = {m: [] for m in methods}
     times: dict[str, list[float]] = {name: [] for name in strategies}
@@ -139,7 +161,8 @@ def run(
             if name not in strategies:
                 rows[name].append(retrieval_metrics(getattr(retrieval, name)(query.query), relevant))
                 continue
-            search = Search(query.query, len(tools), encoder, index, options.answerer, steps=query.steps)
+            search = Search(query.query, len(tools), encoder, retrieval.index, options.answerer, steps=query.steps)
+            search.ranker = None if options.weights is None else retrieval.ranker
             if options.budget_ms is not None:
                 search.deadline = search.started + options.budget_ms / 1e3
             found = run_strategy(strategies[name], search)

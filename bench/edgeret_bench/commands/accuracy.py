@@ -95,7 +95,7 @@ def _add_retrieval(commands: Any) -> None:
     search.add_argument("--precision", choices=PRECISIONS, default="fp32", help="of the encoder (default: %(default)s)")
     search.add_argument("--methods", default=",".join(RETRIEVAL_METHODS), metavar="a,b", help="default: %(default)s")
     search.add_argument(
-        "--tool-text", choices=FORMS, default="description", help="what stands for a tool (default: %(default)s)"
+        "--tool-text", choices=FORMS, default="name+description", help="what stands for a tool (default: %(default)s)"
     )
     search.add_argument("--planner", metavar="CARD", help="ask this planner; see: edgeret-export cards")
     search.add_argument("--endpoint", metavar="URL", help="ask a model behind an OpenAI-compatible endpoint instead")
@@ -149,15 +149,22 @@ def _retrieval(arguments: argparse.Namespace) -> Mapping[str, Any]:
     from edgeret.host import available_cpus
     from edgeret_bench.accuracy import retrieval
     from edgeret_export.encoders.export import export_encoder
+    from edgeret_export.sources.priors import read_prior
 
     tools = read_tools(*arguments.tools)
     queries = read_queries(arguments.queries, [tool.name for tool in tools])
-    exported = export_encoder(find_card(arguments.encoder), arguments.precision, arguments.offline)
+    card = find_card(arguments.encoder)
+    exported = export_encoder(card, arguments.precision, arguments.offline)
     encoder = OnnxEncoder(
         exported.model, exported.tokenizer, exported.spec, choose(("cpu",), False, {}), available_cpus()
     )
     options = retrieval.Options(
-        arguments.tool_text, arguments.limit, arguments.seed, _answerer(arguments), arguments.budget_ms
+        arguments.tool_text,
+        arguments.limit,
+        arguments.seed,
+        _answerer(arguments),
+        arguments.budget_ms,
+        read_prior(card.name).weights.search,
     )
     result = retrieval.run(tools, queries, encoder, some(arguments.methods, "--methods"), options)
     asked = arguments.planner or arguments.model

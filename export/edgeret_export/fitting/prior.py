@@ -14,11 +14,22 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from sklearn.linear_model import LogisticRegression
 
-from edgeret.scoring.prior import EndWeights, Evidence, NothingWeights, Prior, PriorWeights, ToolWeights
+from edgeret.scoring.prior import (
+    EndWeights,
+    Evidence,
+    NothingWeights,
+    Prior,
+    PriorWeights,
+    SearchWeights,
+    ToolWeights,
+)
 from edgeret.scoring.reading import Reading
+from edgeret.scoring.relevance import features as search_features
 from edgeret_export.fitting.reliability import expected_calibration_error
 
-TOOL, COMPLETE, NOTHING = (tuple(f.name for f in fields(kind)) for kind in (ToolWeights, EndWeights, NothingWeights))
+TOOL, COMPLETE, NOTHING, SEARCH = (
+    tuple(f.name for f in fields(kind)) for kind in (ToolWeights, EndWeights, NothingWeights, SearchWeights)
+)
 PENALTY, SMOOTH = 1e-3, 0.01
 """Of the ranking's weights, per decision; and scikit-learn's C of both logistic regressions."""
 MAY_BE_NEGATIVE = ("still_needed", "key_still_needed", "spent_name", "spent_coverage")
@@ -27,7 +38,10 @@ NOTHING_SHARE = 0.05
 """Of requests that no tool fits, among first decisions; how many there are in the sets says nothing about users."""
 DIGITS = 5
 BLANK = PriorWeights(
-    ToolWeights(*[0.0] * len(TOOL)), EndWeights(*[0.0] * len(COMPLETE)), NothingWeights(*[0.0] * len(NOTHING))
+    ToolWeights(*[0.0] * len(TOOL)),
+    EndWeights(*[0.0] * len(COMPLETE)),
+    NothingWeights(*[0.0] * len(NOTHING)),
+    SearchWeights(*[0.0] * len(SEARCH)),
 )
 """For tools that are arranged before any weights are known."""
 
@@ -80,7 +94,7 @@ def fit_prior(sets: Sequence[PriorSet]) -> PriorWeights:
     unfit = sum(ends for _, ends, _ in nothing)
     share = NOTHING_SHARE / (1 - NOTHING_SHARE) * (len(nothing) - unfit) / max(1, unfit)
     nothing = [(x, ends, share if ends else 1.0) for x, ends, _ in nothing]
-    return PriorWeights(tool, EndWeights(*_logistic(complete)), NothingWeights(*_logistic(nothing)))
+    return PriorWeights(tool, EndWeights(*_logistic(complete)), NothingWeights(*_logistic(nothing)), _fit_search(sets))
 
 
 def _fit_tools(sets: Sequence[PriorSet]) -> ToolWeights:
@@ -103,23 +117,56 @@ def _fit_tools(sets: Sequence[PriorSet]) -> ToolWeights:
                 targets.append(truth[left])
     if not rows:
         raise ValueError("no request with a call to fit the prior on")
+    bounds = [(None, None) if name in MAY_BE_NEGATIVE else (0, None) for name in TOOL]
+    return ToolWeights(*_conditional_logit(rows, targets, np.ones(len(rows)), bounds))
+
+
+def _fit_search(sets: Sequence[PriorSet]) -> SearchWeights:
+    """The same for each tool that a request needs against all that it does not need, whatever their order."""
+    rows: list[NDArray[np.float32]] = []
+    targets: list[NDArray[np.float32]] = []
+    weights: list[float] = []
+    for part in sets:
+        prior = part.prior
+        for request in part.requests:
+            needed = sorted(set(request.calls))
+            found = search_features(request.evidence, prior.vectors).T
+            others = np.delete(found, [*needed, prior.end], axis=0)
+            for call in needed:
+                rows.append(np.vstack((found[call : call + 1], others)))
+                targets.append(np.eye(1, len(others) + 1, dtype=np.float32)[0])
+                weights.append(1 / len(needed))
+    if not rows:
+        raise ValueError("no request with a call to fit the prior on")
+    return SearchWeights(*_conditional_logit(rows, targets, np.array(weights), [(0, None)] * len(SEARCH)))
+
+
+def _conditional_logit(
+    rows: Sequence[NDArray[np.float32]],
+    targets: Sequence[NDArray[np.float32]],
+    weights: NDArray[np.float64],
+    bounds: Sequence[tuple[float | None, float | None]],
+) -> list[float]:
+    """The weights of features (choices, features) that make the `targets` (choices,) likeliest, over decisions that
+    weigh `weights`."""
     features, target = np.concatenate(rows).astype(np.float64), np.concatenate(targets).astype(np.float64)
     sizes = np.array([len(row) for row in rows])
     starts, segment = np.concatenate(([0], np.cumsum(sizes)[:-1])), np.repeat(np.arange(len(sizes)), sizes)
+    weight = (weights / weights.sum())[segment]
 
-    def objective(weights: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        scores = features @ weights
+    def objective(found: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        scores = features @ found
         best = np.maximum.reduceat(scores, starts)
         shares = np.exp(scores - best[segment])
         total = np.add.reduceat(shares, starts)
         log_p = scores - best[segment] - np.log(total)[segment]
-        slope = (shares / total[segment] - target) / len(sizes)
-        loss = -float((target * log_p).sum()) / len(sizes) + PENALTY * float(weights @ weights)
-        return loss, features.T @ slope + 2 * PENALTY * weights
+        slope = (shares / total[segment] - target) * weight
+        loss = -float((weight * target * log_p).sum()) + PENALTY * float(found @ found)
+        return loss, features.T @ slope + 2 * PENALTY * found
 
-    bounds = [(None, None) if name in MAY_BE_NEGATIVE else (0, None) for name in TOOL]
-    found = minimize(objective, np.full(len(TOOL), 0.1), jac=True, method="L-BFGS-B", bounds=bounds)
-    return ToolWeights(*(round(float(weight), DIGITS) for weight in found.x))
+    start = np.full(features.shape[1], 0.1)
+    best = minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds)
+    return [round(float(weight), DIGITS) for weight in best.x]
 
 
 def _logistic(rows: Sequence[tuple[list[float], bool, float]]) -> list[float]:

@@ -1,0 +1,50 @@
+"""Hybrid search over a tool set: what a text's one encoding and its words say of every tool. Knows nothing of tasks and
+demonstrations."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeret.encoders.base import Encoder
+from edgeret.runtime.evidence import evidence
+from edgeret.runtime.lexicon import Lexicon, tool_words
+from edgeret.scoring.index import EF, Index
+from edgeret.scoring.prior import Evidence, SearchWeights
+from edgeret.scoring.relevance import relevance
+from edgeret.types import Hit, Tool
+
+
+class HybridSearch:
+    """A tool set, arranged for search. Immutable and thread-safe."""
+
+    def __init__(self, tools: Sequence[Tool], index: Index, encoder: Encoder, weights: SearchWeights) -> None:
+        """`tools` are in the index's order."""
+        self._lexicon = Lexicon([tool_words(tool) for tool in tools])
+        self._index, self._encoder, self._weights = index, encoder, weights
+
+    def __call__(self, text: str, k: int) -> list[Hit]:
+        """The `k` tools with the most evidence, best first; equal ones in the tools' order. A hit's similarity is the
+        cosine of the whole text. Raises InputError as the encoder does."""
+        seen, index = evidence(text, self._encoder.encode_query(text), self._lexicon), self._index
+        positions, vectors = self._candidates(seen), index.vectors
+        if positions is not None:
+            seen, vectors = seen.among(positions), vectors[positions]
+        scores = relevance(seen, vectors, self._weights)
+        order = np.argsort(-scores, kind="stable")[:k]
+        cosines = (vectors[order] @ seen.rows[0]).tolist()
+        found = order if positions is None else positions[order]
+        return [Hit(index.names[i], cosine) for i, cosine in zip(found.tolist(), cosines, strict=True)]
+
+    def _candidates(self, seen: Evidence) -> NDArray[np.intp] | None:
+        """Where an HNSW graph is used: what it finds for the text and each of its parts, and the tools that share most
+        words with it. None for all tools."""
+        if self._index.kind == "exact":
+            return None
+        parts = np.concatenate((seen.rows[:1], seen.windows, seen.clauses))
+        found = [self._index.search(part, EF)[0] for part in parts]
+        most = min(EF, len(self._index.names))
+        words = (seen.shared.name, seen.shared.text)
+        return np.unique(np.concatenate([*found, *(np.argpartition(-shared, most - 1)[:most] for shared in words)]))

@@ -1,0 +1,45 @@
+"""How much a request wants each tool, whenever it is due: hybrid search, by vectors and words. Knows nothing of text,
+of order and of what was called."""
+
+from __future__ import annotations
+
+from dataclasses import astuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeret.scoring.prior import COSINE, SAID, Evidence, SearchWeights
+from edgeret.scoring.products import product
+
+
+def features(evidence: Evidence, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The evidence for each of the tools with these unit `vectors` (n, dimension), by the names of `SearchWeights`:
+    float32 (weights, n). All but the clauses' are at most 10; what leads lies at most at 0."""
+    shared, n_windows = evidence.shared, len(evidence.windows)
+    cosines = product(np.concatenate((evidence.windows, evidence.clauses)), vectors)
+    windows, clauses = cosines[:n_windows], cosines[n_windows:]
+    return np.stack(
+        (
+            COSINE * windows.max(axis=0),
+            COSINE * _lead(windows),
+            COSINE * _lead(clauses),
+            shared.name,
+            shared.coverage,
+            shared.text,
+            shared.parameters,
+        )
+    )
+
+
+def relevance(evidence: Evidence, vectors: NDArray[np.float32], weights: SearchWeights) -> NDArray[np.float32]:
+    """The tools' scores (n,), right up to a constant: a softmax of them shares out what the request wants."""
+    scores: NDArray[np.float32] = np.array(astuple(weights), np.float32) @ features(evidence, vectors)
+    scores[list(evidence.shared.said)] += np.float32(SAID)
+    return scores
+
+
+def _lead(cosines: NDArray[np.float32]) -> NDArray[np.float32]:
+    """How near each tool comes to leading in some row (rows, n): 0 where it is the best of one, float32 (n,). So a tool
+    that one part of a request is all about counts as much as one that the whole of it resembles."""
+    behind: NDArray[np.float32] = (cosines - cosines.max(axis=1, keepdims=True)).max(axis=0)
+    return behind

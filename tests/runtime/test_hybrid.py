@@ -1,0 +1,73 @@
+"""Hybrid search over real vectors: among all tools and among an HNSW graph's candidates, and as tools come and go."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import edgeret
+from edgeret import Runtime, Tool
+from edgeret.runtime.hybrid import HybridSearch
+from edgeret.scoring.index import Index
+
+
+@pytest.fixture(scope="module")
+def runtime(tiny_original: Path) -> Runtime:
+    return edgeret.load(tiny_original, threads=1)
+
+
+def arranged(runtime: Runtime, tools: list[Tool], kind: str) -> HybridSearch:
+    components = runtime.components
+    index = Index([tool.name for tool in tools], components.encoder.encode_tools([t.description for t in tools]))
+    if kind == "hnsw":
+        hnswlib = pytest.importorskip("hnswlib")
+        graph = hnswlib.Index(space="ip", dim=index.vectors.shape[1])
+        graph.init_index(max_elements=len(tools), random_seed=0)
+        graph.add_items(index.vectors)
+        index = Index(index.names, index.vectors, graph)
+    return HybridSearch(tools, index, components.encoder, components.prior.search)
+
+
+def test_it_is_the_default(runtime: Runtime) -> None:
+    query = "send a mail and then find the file"
+    assert runtime.search(query, 4) == runtime.search(query, 4, strategy="hybrid")
+
+
+def test_it_encodes_a_request_once_however_many_clauses_it_has(
+    runtime: Runtime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    encoder, encoded = runtime.components.encoder, []
+    kind = type(encoder)
+    encode = kind.encode_query
+    monkeypatch.setattr(kind, "encode_query", lambda self, *given: encoded.append(given[0]) or encode(self, *given))
+    monkeypatch.setattr(kind, "encode", lambda *_: pytest.fail("a clause was encoded by itself"))
+    runtime.search("find the file, then send it to me, and after that play some music", 3)
+    assert len(encoded) == 1
+
+
+def test_a_tool_that_a_request_is_the_name_of_is_found_first_whatever_its_description_says(runtime: Runtime) -> None:
+    tools = [Tool(f"tool_{i}", text) for i, text in enumerate(("a letter", "a song", "a file", "a meeting"))]
+    search = arranged(runtime, [*tools, Tool("quux_frobnicate", "a thing")], "exact")
+    assert search("frobnicate the QUUX please", 1)[0].tool == "quux_frobnicate"
+
+
+def test_candidates_of_a_graph_hold_what_all_tools_would_give(runtime: Runtime) -> None:
+    verbs, things = ("send", "find", "open", "delete", "share"), ("letter", "song", "file", "photo", "meeting", "note")
+    tools = [Tool(f"{v}_{t}_{i}", f"{v} the {t} number {i}") for v in verbs for t in things for i in range(10)]
+    query = "open the photo number 7 and then send a letter"
+    exact, graph = (arranged(runtime, tools, kind)(query, 5) for kind in ("exact", "hnsw"))
+    assert [hit.tool for hit in graph[:2]] == [hit.tool for hit in exact[:2]]
+    assert len({hit.tool for hit in graph}) == 5
+
+
+def test_a_tool_that_came_is_found_and_one_that_went_is_not(runtime: Runtime) -> None:
+    gone = next(iter(runtime.tools))
+    changed = runtime.with_tools(add=[Tool("tune_piano", "Tunes a piano.")], remove=[gone])
+    assert changed.search("tune the piano", 1)[0].tool == "tune_piano"
+    assert gone not in {hit.tool for hit in changed.search("tune the piano", 50)}
+
+
+def test_as_many_tools_as_asked_for_and_all_of_few(runtime: Runtime) -> None:
+    assert len(runtime.search("send it", 2)) == 2
+    assert {hit.tool for hit in runtime.search("send it", 1000)} == set(runtime.tools)
