@@ -10,6 +10,8 @@ import copy
 from collections.abc import Collection, Mapping, Sequence
 from ctypes import CDLL
 from dataclasses import replace
+from math import isnan
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +19,7 @@ from numpy.typing import NDArray
 from edgeret.errors import InputError
 from edgeret.scoring.compiled import LIBRARY, Compiled
 from edgeret.scoring.experts import Query, Steps
-from edgeret.scoring.increments import Increments, Lesson, Seen
+from edgeret.scoring.increments import COUNTS, Increments, Lesson, Seen
 from edgeret.scoring.memory import END, MAX_WEIGHT, Memory, Neighbours
 from edgeret.scoring.mixture import Guard, Mixture, normalise
 from edgeret.scoring.offsets import keep
@@ -81,7 +83,7 @@ class Learner:
         self.guard = Guard()
         self.learned = 0
         self._prior = PRIOR_OVER_A_HEAD if self.demonstrations else PRIOR_FROM_NOTHING
-        self._latest: tuple[NDArray[np.float32], Neighbours, NDArray[np.float32]] | None = None
+        self._latest: tuple[bytes, Neighbours, NDArray[np.float32]] | None = None
 
     @property
     def status(self) -> str:
@@ -164,9 +166,9 @@ class Learner:
     def _near(self, vector: NDArray[np.float32]) -> tuple[Neighbours, NDArray[np.float32]]:
         """A query's neighbours and its increments' scores. The latest are kept, so that learning a plan that was just
         predicted looks nothing up again."""
-        latest = self._latest
-        if latest is None or not np.array_equal(latest[0], vector):
-            latest = self._latest = (vector, self.memory.near(vector), self.increments.query_scores(vector))
+        latest, key = self._latest, vector.tobytes()
+        if latest is None or latest[0] != key:
+            latest = self._latest = (key, self.memory.near(vector), self.increments.query_scores(vector))
         return latest[1:]
 
     def predict(self, base: NDArray[np.float32], query: Query, history: Sequence[int]) -> NDArray[np.float32]:
@@ -218,17 +220,16 @@ class Learner:
         (near, scores), calls = self._near(lesson.vector), lesson.targets[:-1]
         known = self.memory.same_plan(near, calls)
         teaches = known is None or self.memory.weights.item(known) < MAX_WEIGHT
-        seen = self._judge(lesson) if known is None else None
-        plan_id = self.memory.add(lesson.vector, calls, lesson.offsets, near)
+        seen = self._judge(lesson, near, scores) if known is None else None
+        plan_id = self.memory.put(lesson.vector, calls, lesson.offsets, near, known)
         self._latest = None
         if teaches:
             self._teach(lesson, scores, seen)
         return plan_id
 
-    def _judge(self, lesson: Lesson) -> Seen | None:
-        """Scores the plan with what was learned before it, against the base, and moves the mixture's weights. What the
-        increments made of it, where numpy did it."""
-        near, scores = self._near(lesson.vector)
+    def _judge(self, lesson: Lesson, near: Neighbours, scores: NDArray[np.float32]) -> Seen | None:
+        """Scores the plan with what was learned before it, its query's neighbours and scores, against the base, and
+        moves the mixture's weights. What the increments made of it, where numpy did it."""
         if LIBRARY is not None:
             self._judge_compiled(LIBRARY, lesson, near, scores)
             return None
@@ -261,8 +262,7 @@ class Learner:
         names = len(self.names)
         compiled = Compiled(library, near, scores, *places, increments.history, names, trust, self._prior)
         weights = self.mixture.trusted(trust).tolist()
-        features = increments.features_by_step(lesson.targets)
-        found = compiled.judge(features, lesson.targets, lesson.offsets, weights).tolist()
+        found = compiled.judge(increments.row_at, COUNTS, lesson.targets, lesson.offsets, weights).tolist()
         # A newcomer says nothing about the mixture, in which it has no part.
         known = [row[:3] for row, target in zip(found, lesson.targets, strict=True) if target not in self._newcomers]
         self.mixture.move(known, trust)
@@ -271,12 +271,14 @@ class Learner:
     def _teach(self, lesson: Lesson, scores: NDArray[np.float32], seen: Seen | None) -> None:
         """Moves the increments by a plan, and by some of those that are stored. `scores` are those of its query, and
         `seen` is what the increments made of it, if that is known."""
-        rows = self.increments.rows
+        rows, row_of = self.increments.rows, self.increments.row_of
         for target in lesson.targets:
-            self.increments.allocate(target, self._demonstrated(target), called=True)
-        probable = lesson.offsets.labels[lesson.offsets.log_p > PROBABLE]
-        for label in set(probable[probable >= 0].tolist()):
-            self.increments.allocate(label, self._demonstrated(label), called=False)
+            if target not in row_of:
+                self.increments.allocate(target, self._demonstrated(target), called=True)
+        probable = lesson.offsets.labels[lesson.offsets.log_p > PROBABLE].tolist()
+        for label in {label for label in probable if label >= 0}:
+            if label not in row_of:
+                self.increments.allocate(label, self._demonstrated(label), called=False)
         self.learned += 1
         # One plan or two, again and again in one batch, would swing the weights about.
         replayed = self.replayed if self.memory.plans >= SEVERAL else 0
@@ -317,8 +319,8 @@ class Learner:
         for row in np.argsort(memory.times[: memory.plans], kind="stable").tolist():
             lesson = replace(_lesson(memory, row), weight=1.0)
             self.memory.clock = int(memory.times[row]) - 1  # plans are as old to it as they were
-            seen = self._judge(lesson)
             near, scores = self._near(lesson.vector)
+            seen = self._judge(lesson, near, scores)
             self.memory.copy(memory, row, near)
             self._latest = None
             self._teach(lesson, scores, seen)
@@ -339,22 +341,21 @@ class Learner:
     ) -> None:
         self.memory.check_length(calls)
         steps = len(calls) + 1
-        if base_log_p.ndim != 2 or len(base_log_p) != steps or np.isnan(base_log_p.sum()):
+        if base_log_p.ndim != 2 or len(base_log_p) != steps or isnan(base_log_p.sum()):
             raise InputError(
                 f"a plan of {len(calls)} calls needs {steps} rows of log-probabilities, the end's among them, without "
                 f"NaN; found shape {base_log_p.shape}"
             )
-        if vector.shape != (self.dimension,) or not abs(float(vector @ vector) - 1) < 1e-2:
+        if vector.shape != (self.dimension,) or not abs(vector.dot(vector).item() - 1) < 1e-2:
             raise InputError(f"a query's vector must have {self.dimension} numbers and length 1, found {vector.shape}")
-        outside = positions.shape != (len(self.names),) or positions.max() >= base_log_p.shape[1]
-        if outside or positions.min() < -1:
-            raise InputError(
-                f"positions must give each of {len(self.names)} names one of {base_log_p.shape[1]} candidates or -1"
-            )
-        strange = [call for call in calls if not 0 < call < len(self.names)]
-        absent = [self.names[call] for call in [*calls, END] if call not in strange and positions[call] < 0]
-        if strange or absent:
-            raise InputError(f"a plan can only call candidates, found {strange or absent}; add them as tools first")
+        names, candidates = len(self.names), base_log_p.shape[1]
+        if positions.shape != (names,) or positions.max() >= candidates or positions.min() < -1:
+            raise InputError(f"positions must give each of {names} names one of {candidates} candidates or -1")
+        strange: list[Any] = [call for call in calls if not 0 < call < names]
+        if not strange:
+            strange = [self.names[call] for call in [*calls, END] if positions.item(call) < 0]
+        if strange:
+            raise InputError(f"a plan can only call candidates, found {strange}; add them as tools first")
 
 
 def _stored(vector: NDArray[np.float32]) -> NDArray[np.float32]:
