@@ -183,6 +183,21 @@ class CompiledGraph:
         return found
 
 
+class Given:
+    """What the library reads of a query, whatever its candidates are. It keeps the arrays, so that all of them stay in
+    their places: the query is predicted for one list of candidates and judged over another."""
+
+    __slots__ = ("at", "history", "library", "near", "scores")
+
+    def __init__(
+        self, library: ctypes.CDLL, near: Neighbours, scores: NDArray[np.float32], history: NDArray[np.float32]
+    ) -> None:
+        """`scores` (rows,) and `history` (features, at least rows) are the increments'."""
+        self.library, self.near, self.scores, self.history = library, near, scores, history
+        read = (scores, history, near.exponents, near.calls, near.bag_sizes, near.bags)
+        self.at = (*map(_address, read), _address(near.last))
+
+
 class Compiled:
     """The steps of one query. It keeps what the library reads, so that all of it stays in its place.
 
@@ -193,35 +208,32 @@ class Compiled:
 
     def __init__(
         self,
-        library: ctypes.CDLL,
-        near: Neighbours,
-        scores: NDArray[np.float32],
+        given: Given,
         rows_at: NDArray[np.int64],
         votes_at: NDArray[np.int64],
         newcomers_at: NDArray[np.int64],
-        history: NDArray[np.float32],
         candidates: int,
         trust: float,
         prior: float,
     ) -> None:
-        """`scores` and `rows_at` (rows,), `votes_at` (count,), `newcomers_at` (newcomers,) and `history` (features,
-        at least rows) as in `Query`, for so many candidates."""
-        count, rows = len(near.targets), len(scores)
+        """`rows_at` (rows,), `votes_at` (count,) and `newcomers_at` (newcomers,) as in `Query`, for so many
+        candidates."""
+        near, history = given.near, given.history
+        count, rows = len(near.targets), len(given.scores)
         stride = max(candidates + 1, count, rows)
         places = [np.ascontiguousarray(numbers, np.int64) for numbers in (rows_at, votes_at, newcomers_at)]
         room = np.empty(4 * stride, np.float32)
-        floats = (scores, history, near.exponents, near.calls, near.bag_sizes, near.bags, room)
-        at_scores, at_history, exponents, calls, bag_sizes, bags, at_room = map(_address, floats)
+        at_scores, at_history, exponents, calls, bag_sizes, bags, last = given.at
         at_rows, at_votes, at_newcomers = map(_address, places)
         self._query = _QUERY.pack(
-            candidates, rows, history.shape[1], at_scores, at_rows, at_history, count, exponents, calls,
-            _address(near.last), bag_sizes, bags, at_votes, len(newcomers_at), at_newcomers, at_room, stride, trust,
-            prior, LEAST_LOG, MAX_SCORE, HISTORY, ALIKE, MOST_SHARE, LEAST,
+            candidates, rows, history.shape[1], at_scores, at_rows, at_history, count, exponents, calls, last,
+            bag_sizes, bags, at_votes, len(newcomers_at), at_newcomers, _address(room), stride, trust, prior, LEAST_LOG,
+            MAX_SCORE, HISTORY, ALIKE, MOST_SHARE, LEAST,
         )  # fmt: skip
         self.history = history
-        self._kept = (near, floats, places)
+        self._kept = (given, places, room)
         self._n, self._row_of = candidates, near.bag_rows
-        self._step, self._judge = library.edgeret_step, library.edgeret_judge
+        self._step, self._judge = given.library.edgeret_step, given.library.edgeret_judge
 
     def step(
         self, base: NDArray[np.float32], features: Sequence[int], history: Sequence[int], weights: Sequence[float]
