@@ -78,6 +78,17 @@ class Known:
     query: Query
 
 
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where a learner's `names` stand by a mapping: `found` (names,), -1 for nowhere. `complete` says whether all that
+    the mapping holds are among them."""
+
+    names: list[str]
+    position: Mapping[str, int]
+    found: NDArray[np.int64]
+    complete: bool
+
+
 class Learned:
     """Thread-safe. Shared by all generations of a runtime's tools: plans are kept by the names of their calls."""
 
@@ -95,7 +106,7 @@ class Learned:
         self._digest = b""
         self._others: list[Any] = []
         self._map: tuple[int, Map, Map] = (0, (), ())
-        self._mapped: tuple[list[str], Mapping[str, int], NDArray[np.int64]] | None = None
+        self._mapped: Places | None = None
         self._lock = threading.RLock()
 
     @property
@@ -160,7 +171,7 @@ class Learned:
         with self._lock:
             learner = self._learner
             if known is None or known.learner is not learner or known.learned != learner.learned:
-                known = Known(learner, learner.learned, learner.query(vector, self._positions(position), len(base)))
+                known = Known(learner, learner.learned, learner.query(vector, self._places(position).found, len(base)))
             numbers = [learner.known(name) for name in history]
             return learner.predict(base, known.query, numbers), known
 
@@ -179,11 +190,11 @@ class Learned:
         with self._lock:
             overlay = self._writable()
             learner = self._learner
-            if np.count_nonzero(self._positions(position) >= 0) < len(position):
+            if not self._places(position).complete:
                 for name in position:
                     learner.label(name)
             numbers = [learner.known(name) for name in calls]
-            lesson = learner.lesson(vector, numbers, base, self._positions(position))
+            lesson = learner.lesson(vector, numbers, base, self._places(position).found)
             told = LearnedPlan(learner.memory.next_id, query, tuple(calls), origin, round(time.time(), 3))
             if overlay is not None:
                 self._append(overlay, PLAN, _record(told, lesson, learner.names[self._named :]))
@@ -260,18 +271,23 @@ class Learned:
                 self._overlay.close()
                 self._overlay = None
 
-    def _positions(self, position: Mapping[str, int]) -> NDArray[np.int64]:
-        """Where each of the learner's names stands (names,), -1 for nowhere. Requests that decide between all tools
-        share one mapping, so the latest answer is kept."""
+    def _places(self, position: Mapping[str, int]) -> Places:
+        """Where each of the learner's names stands. Requests that decide between all tools share one mapping, so the
+        latest answer is kept."""
         names, known = self._learner.names, self._mapped
-        if known is None or known[0] is not names or len(known[2]) != len(names) or known[1] is not position:
+        if (
+            known is None
+            or known.names is not names
+            or len(known.found) != len(names)
+            or known.position is not position
+        ):
             found = np.array([position.get(name, -1) for name in names], np.int64)
-            known = self._mapped = (names, position, found)
-        return known[2]
+            known = self._mapped = Places(names, position, found, np.count_nonzero(found >= 0) == len(position))
+        return known
 
     def _take(self, told: LearnedPlan, lesson: Lesson) -> None:
         number = self._learner.learn_lesson(lesson)
-        self._plans[number] = replace(told, id=number)
+        self._plans[number] = told if told.id == number else replace(told, id=number)
         self._unfolded += 1
 
     def _fold(self) -> None:

@@ -9,10 +9,10 @@ import ctypes
 import hashlib
 from array import array
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from struct import Struct
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,95 +31,87 @@ LEAST = 1e-30
 FILE = Path(__file__).with_name("_step.so")
 """Where building the package puts the library."""
 _POINTER, _COUNT = ctypes.c_void_p, ctypes.c_int64
+_FLOAT, _DOUBLE = ctypes.c_float, ctypes.c_double
+_NO_BYTES = ctypes.c_char * 0
 
 
-class _Query(ctypes.Structure):
-    """As in step.c."""
-
-    _fields_ = (
-        ("n", _COUNT), ("rows", _COUNT), ("width", _COUNT), ("scores", _POINTER), ("rows_at", _POINTER),
-        ("history", _POINTER), ("count", _COUNT), ("exponents", _POINTER), ("calls", _POINTER), ("last", _POINTER),
-        ("bag_sizes", _POINTER), ("bags", _POINTER), ("votes_at", _POINTER), ("newcomers", _COUNT),
-        ("newcomers_at", _POINTER), ("room", _POINTER), ("stride", _COUNT), ("trust", ctypes.c_double),
-        ("prior", ctypes.c_double), ("least_log", ctypes.c_float), ("most_score", ctypes.c_float),
-        ("history_share", ctypes.c_float), ("alike", ctypes.c_float), ("most_share", ctypes.c_float),
-        ("least", ctypes.c_float),
-    )  # fmt: skip
+def _layout(*fields: tuple[str, Any]) -> Struct:
+    """Packs a C struct of these fields, in a sixth of the time that a `ctypes.Structure` takes to be made."""
+    codes = {_POINTER: "P", _COUNT: "q", _FLOAT: "f", _DOUBLE: "d"}
+    return Struct("@" + "".join(codes[kind] for _, kind in fields) + "0q")
 
 
-class _Graph(ctypes.Structure):
-    """As in step.c."""
+_QUERY = _layout(  # as in step.c
+    ("n", _COUNT), ("rows", _COUNT), ("width", _COUNT), ("scores", _POINTER), ("rows_at", _POINTER),
+    ("history", _POINTER), ("count", _COUNT), ("exponents", _POINTER), ("calls", _POINTER), ("last", _POINTER),
+    ("bag_sizes", _POINTER), ("bags", _POINTER), ("votes_at", _POINTER), ("newcomers", _COUNT),
+    ("newcomers_at", _POINTER), ("room", _POINTER), ("stride", _COUNT), ("trust", _DOUBLE), ("prior", _DOUBLE),
+    ("least_log", _FLOAT), ("most_score", _FLOAT), ("history_share", _FLOAT), ("alike", _FLOAT),
+    ("most_share", _FLOAT), ("least", _FLOAT),
+)  # fmt: skip
+_GRAPH = _layout(  # as in step.c
+    ("labels", _COUNT), ("row_clusters", _POINTER), ("row_totals", _POINTER), ("stops", _POINTER),
+    ("targets", _POINTER), ("counts", _POINTER), ("anywhere", _POINTER), ("cluster_prior", _DOUBLE),
+    ("global_prior", _DOUBLE), ("cluster_share", _DOUBLE), ("repeat_factor", _DOUBLE),
+)  # fmt: skip
+_ROWS = _layout(("at", _POINTER), ("length", _COUNT), ("counts", _COUNT))  # as in arithmetic.h
+_INCREMENTS = _layout(  # as in teach.c
+    ("rows", _COUNT), ("width", _COUNT), ("dimension", _COUNT), ("weights", _POINTER), ("bias", _POINTER),
+    ("squares", _POINTER), ("history", _POINTER), ("labels", _COUNT), ("kept", _COUNT), ("row_at", _POINTER),
+    ("row_at_length", _COUNT), ("counts", _COUNT), ("rate", _FLOAT), ("bias_rate", _FLOAT),
+    ("history_share", _FLOAT), ("least_residual", _FLOAT), ("most_norm", _FLOAT), ("most_score", _FLOAT),
+    ("discount", _FLOAT), ("least_rest", _FLOAT), ("least", _FLOAT),
+)  # fmt: skip
+_LESSONS = _layout(  # as in teach.c
+    ("lessons", _COUNT), ("steps", _COUNT), ("lengths", _POINTER), ("targets", _POINTER), ("kept_labels", _POINTER),
+    ("kept_log_p", _POINTER), ("vectors", _POINTER), ("weights", _POINTER), ("query_scores", _POINTER),
+    ("first", _POINTER), ("features", _POINTER),
+)  # fmt: skip
 
-    _fields_ = (
-        ("labels", _COUNT), ("row_clusters", _POINTER), ("row_totals", _POINTER), ("stops", _POINTER),
-        ("targets", _POINTER), ("counts", _POINTER), ("anywhere", _POINTER), ("cluster_prior", ctypes.c_double),
-        ("global_prior", ctypes.c_double), ("cluster_share", ctypes.c_double), ("repeat_factor", ctypes.c_double),
-    )  # fmt: skip
 
-
-class _Increments(ctypes.Structure):
-    """As in teach.c."""
-
-    _fields_ = (
-        ("rows", _COUNT), ("width", _COUNT), ("dimension", _COUNT), ("weights", _POINTER), ("bias", _POINTER),
-        ("squares", _POINTER), ("history", _POINTER), ("row_at", _POINTER), ("row_at_length", _COUNT),
-        ("labels", _COUNT), ("kept", _COUNT), ("rate", ctypes.c_float), ("bias_rate", ctypes.c_float),
-        ("history_share", ctypes.c_float), ("least_residual", ctypes.c_float), ("most_norm", ctypes.c_float),
-        ("most_score", ctypes.c_float), ("discount", ctypes.c_float), ("least_rest", ctypes.c_float),
-        ("least", ctypes.c_float),
-    )  # fmt: skip
-
-
-class _Lessons(ctypes.Structure):
-    """As in teach.c."""
-
-    _fields_ = (
-        ("lessons", _COUNT), ("steps", _COUNT), ("lengths", _POINTER), ("features", _POINTER), ("targets", _POINTER),
-        ("kept_labels", _POINTER), ("kept_log_p", _POINTER), ("vectors", _POINTER), ("weights", _POINTER),
-        ("query_scores", _POINTER),
-    )  # fmt: skip
+def _address(numbers: NDArray[Any]) -> int:
+    """Where a contiguous array begins that may be written; `numbers.ctypes.data` takes four times as long."""
+    return ctypes.addressof(_NO_BYTES.from_buffer(numbers.data))
 
 
 def teach(
     library: ctypes.CDLL,
     rows: int,
     arrays: Sequence[NDArray[Any]],
+    row_at: NDArray[np.int64],
+    counts: int,
     numbers: Sequence[float | np.float32],
     labels: int,
     lessons: Lessons,
 ) -> None:
-    """As `Increments.learn`. `arrays` are weights, bias, squares and history, float32 and contiguous, and the rows by
-    label + 1, int64; `numbers` those of `_Increments` from `rate` on."""
-    weights, _, _, history, row_at = arrays
-    steps, kept = lessons.labels.shape
-    integers = (array("q", lessons.lengths), array("q", lessons.features), array("q", lessons.targets))
-    shown = array("f", lessons.weights)
-    kept_labels, log_p = np.ascontiguousarray(lessons.labels, np.int32), np.ascontiguousarray(lessons.log_p, np.float32)
-    vectors, scores = (np.ascontiguousarray(each, np.float32) for each in (lessons.vectors, lessons.query_scores))
+    """As `Increments.learn`. `arrays` are weights, bias, squares and history, float32 and contiguous; `row_at` the rows
+    by label + 1, `counts` as in `Rows` (arithmetic.h), and `numbers` those of `_Increments` from `rate` on."""
+    weights, _, _, history = arrays
+    steps, kept = lessons.kept.labels.shape
+    lengths, targets = array("q", lessons.lengths), array("q", lessons.targets)
+    shown, log_p = array("f", lessons.weights), lessons.kept.log_p.astype(np.float32)
+    first = np.empty(steps, np.int64)
+    features = np.empty(sum([length * (length + 5) // 2 for length in lessons.lengths]), np.int64)
     room, active = np.empty((steps, rows + 1), np.float32), np.empty(rows, np.uint8)
-    increments = _Increments(
-        rows, history.shape[1], weights.shape[1], *(each.ctypes.data for each in arrays), len(row_at), labels, kept,
-        *numbers,
+    increments = _INCREMENTS.pack(
+        rows, history.shape[1], weights.shape[1], *map(_address, arrays), labels, kept, _address(row_at), len(row_at),
+        counts, *numbers,
     )  # fmt: skip
-    told = _Lessons(
-        len(lessons.lengths), steps, *(each.buffer_info()[0] for each in integers), kept_labels.ctypes.data,
-        log_p.ctypes.data, vectors.ctypes.data, shown.buffer_info()[0], scores.ctypes.data,
+    told = _LESSONS.pack(
+        len(lengths), steps, lengths.buffer_info()[0], targets.buffer_info()[0], _address(lessons.kept.labels),
+        _address(log_p), _address(lessons.vectors), shown.buffer_info()[0], _address(lessons.query_scores),
+        _address(first), _address(features),
     )  # fmt: skip
-    addresses = (ctypes.addressof(increments), ctypes.addressof(told))
-    library.edgeret_teach(*addresses, room.ctypes.data, active.ctypes.data)
+    library.edgeret_teach(increments, told, _address(room), _address(active))
 
 
-@dataclass(frozen=True, slots=True)
-class Lessons:
-    """Lessons, one behind the other: how many steps each has; per step how many rows of the history it adds, and these;
-    what was right; of the base the labels (steps, kept) and their log-probabilities; and per lesson its query's vector
-    (lessons, dimension), its weight, and its scores (lessons, rows)."""
+class Lessons(NamedTuple):
+    """Lessons, one behind the other: how many steps each has; what was right; what was `kept` of the base; and per
+    lesson its query's vector (lessons, dimension), its weight, and its scores (lessons, rows), contiguous."""
 
     lengths: Sequence[int]
-    features: Sequence[int]
     targets: Sequence[int]
-    labels: NDArray[np.int32]
-    log_p: NDArray[np.float16]
+    kept: Offsets
     vectors: NDArray[np.float32]
     weights: Sequence[float]
     query_scores: NDArray[np.float32]
@@ -147,9 +139,9 @@ def load() -> ctypes.CDLL | None:
     step.argtypes = (_POINTER, _POINTER, _POINTER, ctypes.c_double, ctypes.c_double, ctypes.c_double, _POINTER)
     walk.argtypes = (_POINTER,) * 5
     judge.argtypes = (
-        *(_POINTER, _COUNT, _POINTER, _POINTER, _POINTER, _POINTER, _COUNT),
+        *(_POINTER, _POINTER, _COUNT, _POINTER, _POINTER, _POINTER, _POINTER, _COUNT),
         *(ctypes.c_double,) * 4,
-        *(_POINTER, _POINTER),
+        *(_POINTER, _POINTER, _POINTER),
     )
     teach.argtypes = (_POINTER,) * 4
     step.restype = walk.restype = judge.restype = teach.restype = None
@@ -163,7 +155,7 @@ LIBRARY = load()
 class CompiledGraph:
     """The walks of one graph. It keeps what the library reads, so that all of it stays in its place."""
 
-    __slots__ = ("_address", "_kept", "_labels", "_walk")
+    __slots__ = ("_graph", "_kept", "_labels", "_walk")
 
     def __init__(self, library: ctypes.CDLL, arrays: Sequence[NDArray[Any]], numbers: Sequence[float]) -> None:
         """`arrays` are, of the tables, the rows' clusters, the sums of their counts, where their counts begin (rows +
@@ -171,9 +163,8 @@ class CompiledGraph:
         dtypes = (np.int64, np.float64, np.int64, np.int64, np.float32, np.float32)
         kept = [np.ascontiguousarray(numbers, dtype) for numbers, dtype in zip(arrays, dtypes, strict=True)]
         self._labels = len(kept[-1])
-        graph = _Graph(self._labels, *(column.ctypes.data for column in kept), *numbers)
-        self._kept = (graph, kept)
-        self._address = ctypes.addressof(graph)
+        self._graph = _GRAPH.pack(self._labels, *(column.ctypes.data for column in kept), *numbers)
+        self._kept = kept
         self._walk = library.edgeret_walk
 
     def walk(
@@ -188,8 +179,23 @@ class CompiledGraph:
         called."""
         asked = array("q", (len(contexts), len(called), *chain.from_iterable(contexts), *called))
         found = np.empty(self._labels, np.float32)
-        self._walk(self._address, shares, unconditional, asked.buffer_info()[0], found.ctypes.data)
+        self._walk(self._graph, shares, unconditional, asked.buffer_info()[0], found.ctypes.data)
         return found
+
+
+class Given:
+    """What the library reads of a query, whatever its candidates are. It keeps the arrays, so that all of them stay in
+    their places: the query is predicted for one list of candidates and judged over another."""
+
+    __slots__ = ("at", "history", "library", "near", "scores")
+
+    def __init__(
+        self, library: ctypes.CDLL, near: Neighbours, scores: NDArray[np.float32], history: NDArray[np.float32]
+    ) -> None:
+        """`scores` (rows,) and `history` (features, at least rows) are the increments'."""
+        self.library, self.near, self.scores, self.history = library, near, scores, history
+        read = (scores, history, near.exponents, near.calls, near.bag_sizes, near.bags)
+        self.at = (*map(_address, read), _address(near.last))
 
 
 class Compiled:
@@ -198,47 +204,36 @@ class Compiled:
     `history` are the rows of the history that the increments had; `row_of` the neighbours' labels to their bags.
     """
 
-    __slots__ = ("_address", "_judge", "_kept", "_n", "_row_of", "_step", "history")
+    __slots__ = ("_judge", "_kept", "_n", "_query", "_row_of", "_step", "history")
 
     def __init__(
         self,
-        library: ctypes.CDLL,
-        near: Neighbours,
-        scores: NDArray[np.float32],
+        given: Given,
         rows_at: NDArray[np.int64],
         votes_at: NDArray[np.int64],
         newcomers_at: NDArray[np.int64],
-        history: NDArray[np.float32],
         candidates: int,
         trust: float,
         prior: float,
     ) -> None:
-        """`scores` and `rows_at` (rows,), `votes_at` (count,), `newcomers_at` (newcomers,) and `history` (features,
-        at least rows) as in `Query`, for so many candidates."""
-        count, rows = len(near.targets), len(scores)
+        """`rows_at` (rows,), `votes_at` (count,) and `newcomers_at` (newcomers,) as in `Query`, for so many
+        candidates."""
+        near, history = given.near, given.history
+        count, rows = len(near.targets), len(given.scores)
         stride = max(candidates + 1, count, rows)
-        floats = (scores, history, near.exponents, near.calls, near.bag_sizes, near.bags)
-        places = (rows_at, votes_at, newcomers_at)
-        kept: list[NDArray[Any]] = [
-            *(np.ascontiguousarray(numbers, np.float32) for numbers in floats),
-            *(np.ascontiguousarray(numbers, np.int64) for numbers in places),
-            np.ascontiguousarray(near.last, np.int32),
-            np.zeros(4 * stride, np.float32),
-        ]
-        addresses = [numbers.ctypes.data for numbers in kept]
-        at_scores, at_history, exponents, calls, bag_sizes, bags, at_rows, at_votes, at_newcomers, last, room = (
-            addresses
-        )
-        query = _Query(
+        places = [np.ascontiguousarray(numbers, np.int64) for numbers in (rows_at, votes_at, newcomers_at)]
+        room = np.empty(4 * stride, np.float32)
+        at_scores, at_history, exponents, calls, bag_sizes, bags, last = given.at
+        at_rows, at_votes, at_newcomers = map(_address, places)
+        self._query = _QUERY.pack(
             candidates, rows, history.shape[1], at_scores, at_rows, at_history, count, exponents, calls, last,
-            bag_sizes, bags, at_votes, len(newcomers_at), at_newcomers, room, stride, trust, prior, LEAST_LOG,
+            bag_sizes, bags, at_votes, len(newcomers_at), at_newcomers, _address(room), stride, trust, prior, LEAST_LOG,
             MAX_SCORE, HISTORY, ALIKE, MOST_SHARE, LEAST,
         )  # fmt: skip
         self.history = history
-        self._kept = (query, kept)
+        self._kept = (given, places, room)
         self._n, self._row_of = candidates, near.bag_rows
-        self._address = ctypes.addressof(query)
-        self._step, self._judge = library.edgeret_step, library.edgeret_judge
+        self._step, self._judge = given.library.edgeret_step, given.library.edgeret_judge
 
     def step(
         self, base: NDArray[np.float32], features: Sequence[int], history: Sequence[int], weights: Sequence[float]
@@ -251,35 +246,28 @@ class Compiled:
         asked = array("q", (len(history), last, len(bag), len(features), len(rows), *features, *rows))
         found = np.empty(self._n, np.float32)
         np.copyto(found, base)  # in its place: the library reads a number before it writes the same one
-        address = found.ctypes.data
-        self._step(self._address, address, asked.buffer_info()[0], *weights, address)
+        address = _address(found)
+        self._step(self._query, address, asked.buffer_info()[0], *weights, address)
         return found
 
     def judge(
         self,
-        features: Sequence[Sequence[int]],
+        row_at: NDArray[np.int64],
+        counts: int,
         targets: Sequence[int],
         kept: Offsets,
         weights: Sequence[float],
     ) -> NDArray[np.float64]:
         """All steps of a plan over the labels: by how much increments, memory and base each say more of what was right
-        than the mixture expects of them, and what it gains over the base, float64 (steps, 4). `features` are the rows
-        of every step's history, `kept` what was kept of the base."""
-        asked: list[int] = []
-        bag, rows = set[int](), list[int]()
-        last = NONE
-        for step, (target, added) in enumerate(zip(targets, features, strict=True)):
-            asked += (step, last, len(bag), len(added), len(rows), *added, *rows)
-            last = target
-            if target not in bag:
-                bag.add(target)
-                if target in self._row_of:
-                    rows.append(self._row_of[target])
-        told, right = array("q", asked), array("q", targets)
-        log_p, steps = kept.log_p.astype(np.float32), len(targets)
-        spare, found = np.empty(3 * self._n, np.float32), np.empty((steps, 4))
+        than the mixture expects of them, and what it gains over the base, float64 (steps, 4). `row_at` and `counts` as
+        in `teach`, `kept` what was kept of the base."""
+        steps, row_of = len(targets), self._row_of
+        right, bag_of = array("q", targets), array("q", [row_of.get(target, NONE) for target in targets])
+        rows, log_p = _ROWS.pack(_address(row_at), len(row_at), counts), kept.log_p.astype(np.float32)
+        spare, asked, found = np.empty(3 * self._n, np.float32), np.empty(3 * steps + 8, np.int64), np.empty((steps, 4))
         self._judge(
-            self._address, steps, told.buffer_info()[0], right.buffer_info()[0], kept.labels.ctypes.data,
-            log_p.ctypes.data, log_p.shape[1], LEAST_REST, *weights, spare.ctypes.data, found.ctypes.data,
+            self._query, rows, steps, right.buffer_info()[0], bag_of.buffer_info()[0],
+            _address(kept.labels), _address(log_p), log_p.shape[1], LEAST_REST, *weights, _address(spare),
+            _address(asked), _address(found),
         )  # fmt: skip
         return found

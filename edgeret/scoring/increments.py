@@ -75,7 +75,7 @@ class Increments:
         self.dimension = dimension
         self.rows = 0
         self.row_of: dict[int, int] = {}
-        self._row_at = np.full(8, -1, np.int64)  # by label + 1; -1 for none, so at both ends
+        self.row_at = np.full(8, -1, np.int64)  # by label + 1; -1 for none, so at both ends
         self.labels = np.zeros(8, np.int64)
         self.weights = np.zeros((8, dimension), np.float32)
         self.bias = np.zeros(8, np.float32)
@@ -94,10 +94,10 @@ class Increments:
                 column = getattr(self, name)
                 setattr(self, name, np.concatenate((column, np.zeros_like(column))))
             self.history = np.pad(self.history, ((0, 2 * more), (0, more)))
-        wider = label + 3 - len(self._row_at)
+        wider = label + 3 - len(self.row_at)
         if wider > 0:
-            self._row_at = np.pad(self._row_at, (0, wider + len(self._row_at)), constant_values=-1)
-        self._row_at[label + 1] = self.row_of[label] = self.rows
+            self.row_at = np.pad(self.row_at, (0, wider + len(self.row_at)), constant_values=-1)
+        self.row_at[label + 1] = self.row_of[label] = self.rows
         self.labels[self.rows] = label
         self.squares[self.rows] = 1.0 + demonstrations
         self.rows += 1
@@ -124,7 +124,7 @@ class Increments:
 
     def added_to(self, seen: Seen, labels: int) -> NDArray[np.float32]:
         """What the increments add to all labels at the steps they saw: float32 (steps, labels)."""
-        row_of = self._row_at[1 : labels + 1]
+        row_of = self.row_at[1 : labels + 1]
         if len(row_of) < labels:
             row_of = np.pad(row_of, (0, labels - len(row_of)), constant_values=-1)
         return seen.scores.take(row_of, axis=1, mode="wrap")
@@ -199,27 +199,23 @@ class Increments:
     def _learn_compiled(
         self, library: CDLL, lessons: Sequence[Lesson], query_scores: NDArray[np.float32], labels: int
     ) -> None:
-        features = [step for lesson in lessons for step in self.features_by_step(lesson.targets)]
-        kept = joined([lesson.offsets for lesson in lessons])
         told = Lessons(
             lengths=[len(lesson.targets) for lesson in lessons],
-            features=[number for step in features for number in (len(step), *step)],
             targets=[target for lesson in lessons for target in lesson.targets],
-            labels=kept.labels,
-            log_p=kept.log_p,
+            kept=joined([lesson.offsets for lesson in lessons]),
             vectors=lessons[0].vector if len(lessons) == 1 else np.array([lesson.vector for lesson in lessons]),
             weights=[lesson.weight for lesson in lessons],
             query_scores=query_scores,
         )
-        arrays = (self.weights, self.bias, self.squares, self.history, self._row_at)
-        teach(library, self.rows, arrays, _NUMBERS, labels, told)
+        arrays = (self.weights, self.bias, self.squares, self.history)
+        teach(library, self.rows, arrays, self.row_at, COUNTS, _NUMBERS, labels, told)
 
     def _residuals(self, seen: Seen, labels: int) -> NDArray[np.float32]:
         """Probabilities less 1 for what was right, times the lesson's weight: (steps, rows)."""
         lessons, rows = seen.lessons, self.rows
         kept = joined([lesson.offsets for lesson in lessons])
         probabilities, rest = kept.shared(labels)
-        row = self._row_at.take(kept.labels + 1, mode="clip")
+        row = self.row_at.take(kept.labels + 1, mode="clip")
         # The last column is of all labels without a row, which are -1 here.
         log_rest, step = np.log(rest), np.arange(len(row))
         logits = seen.scores + log_rest
@@ -229,7 +225,7 @@ class Increments:
         logits -= logits.max(axis=1, keepdims=True)
         np.exp(logits, out=logits)
         logits /= logits.sum(axis=1, keepdims=True)
-        right = self._row_at.take([target + 1 for lesson in lessons for target in lesson.targets], mode="clip")
+        right = self.row_at.take([target + 1 for lesson in lessons for target in lesson.targets], mode="clip")
         logits[step, right] -= 1
         residuals = logits[:, :rows]
         if any(lesson.weight != 1.0 for lesson in lessons):

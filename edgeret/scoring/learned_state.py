@@ -28,8 +28,8 @@ MAX_NUMBER = 1e9
 MAX_ID = 2**53
 """Ids, times and counts stay below."""
 
-_NUMBERS = ("lengths", "ids", "times", "weights", "shown")
-"""What a plan has one of, and is kept as it is."""
+_PLAN_BYTES = 4 + 8 + 8 + 4 + 4 + 4
+"""Of a plan's length, id, time, weight, how often it was shown, and whether it is redundant."""
 
 
 def pack_learner(learner: Learner) -> dict[str, Any]:
@@ -68,7 +68,7 @@ def pack_learner(learner: Learner) -> dict[str, Any]:
 def packed_bytes(learner: Learner) -> int:
     """Bytes of the arrays that `pack_learner` would give, without making them."""
     memory, rows = learner.memory, learner.increments.rows
-    plan: int = 2 * memory.dimension + sum(getattr(memory, name).itemsize for name in _NUMBERS) + 4
+    plan = 2 * memory.dimension + _PLAN_BYTES
     calls = 4 * (memory.steps - memory.plans)
     row = 4 * learner.increments.dimension + 16 + 4 * (COUNTS + 2 * rows)
     mixture: int = learner.mixture.weights.nbytes + learner.mixture.squares.nbytes

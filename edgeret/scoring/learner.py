@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Collection, Mapping, Sequence
-from ctypes import CDLL
 from dataclasses import replace
+from math import isnan
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.errors import InputError
-from edgeret.scoring.compiled import LIBRARY, Compiled
+from edgeret.scoring.compiled import LIBRARY, Compiled, Given
 from edgeret.scoring.experts import Query, Steps
-from edgeret.scoring.increments import Increments, Lesson, Seen
+from edgeret.scoring.increments import COUNTS, Increments, Lesson, Seen
 from edgeret.scoring.memory import END, MAX_WEIGHT, Memory, Neighbours
 from edgeret.scoring.mixture import Guard, Mixture, normalise
 from edgeret.scoring.offsets import keep
@@ -81,7 +82,7 @@ class Learner:
         self.guard = Guard()
         self.learned = 0
         self._prior = PRIOR_OVER_A_HEAD if self.demonstrations else PRIOR_FROM_NOTHING
-        self._latest: tuple[NDArray[np.float32], Neighbours, NDArray[np.float32]] | None = None
+        self._latest: tuple[bytes, _Found] | None = None
 
     @property
     def status(self) -> str:
@@ -136,7 +137,7 @@ class Learner:
                 f"{len(positions)}; map the names again after one was added, and after forgetting all"
             )
         vector = _stored(vector)
-        near, scores = self._near(vector)
+        near, scores, given = self._near(vector)
         at = np.where(positions < 0, candidates, positions)
         row_labels = self.increments.labels[: self.increments.rows]
         row_of, voted = self.increments.row_of, near.bag_rows
@@ -144,10 +145,8 @@ class Learner:
         new = new[new >= 0]
         votes_at, rows_at, trust = at[near.labels][near.targets], at[row_labels], self._trust(near)
         compiled = None
-        if LIBRARY is not None:
-            history = self.increments.history
-            places = (rows_at, votes_at, new, history)
-            compiled = Compiled(LIBRARY, near, scores, *places, candidates, trust, self._prior)
+        if given is not None:
+            compiled = Compiled(given, rows_at, votes_at, new, candidates, trust, self._prior)
         ones = np.ones(candidates, np.float32)
         others = ones.copy()
         others[new] = 0
@@ -161,13 +160,15 @@ class Learner:
         nearest = near.cosines.item(0) if len(near.cosines) else 0.0
         return min(1.0, max(0.0, (nearest - FAR) / (NEAR - FAR)))
 
-    def _near(self, vector: NDArray[np.float32]) -> tuple[Neighbours, NDArray[np.float32]]:
-        """A query's neighbours and its increments' scores. The latest are kept, so that learning a plan that was just
-        predicted looks nothing up again."""
-        latest = self._latest
-        if latest is None or not np.array_equal(latest[0], vector):
-            latest = self._latest = (vector, self.memory.near(vector), self.increments.query_scores(vector))
-        return latest[1:]
+    def _near(self, vector: NDArray[np.float32]) -> _Found:
+        """What is looked up of a query. The latest is kept, so that learning a plan that was just predicted looks
+        nothing up again."""
+        latest, key = self._latest, vector.tobytes()
+        if latest is None or latest[0] != key:
+            near, scores = self.memory.near(vector), self.increments.query_scores(vector)
+            given = None if LIBRARY is None else Given(LIBRARY, near, scores, self.increments.history)
+            latest = self._latest = (key, _Found(near, scores, given))
+        return latest[1]
 
     def predict(self, base: NDArray[np.float32], query: Query, history: Sequence[int]) -> NDArray[np.float32]:
         """The next call's log-probabilities (n,), from the base's (n,), which may hold -inf, and the labels of the
@@ -215,22 +216,22 @@ class Learner:
         already. What was stored with full weight teaches nothing more. All that is learned comes from the lessons,
         their order and the number of names: learned again, they give the same, bit for bit. Nothing is checked here.
         """
-        (near, scores), calls = self._near(lesson.vector), lesson.targets[:-1]
-        known = self.memory.same_plan(near, calls)
+        found, calls = self._near(lesson.vector), lesson.targets[:-1]
+        known = self.memory.same_plan(found.near, calls)
         teaches = known is None or self.memory.weights.item(known) < MAX_WEIGHT
-        seen = self._judge(lesson) if known is None else None
-        plan_id = self.memory.add(lesson.vector, calls, lesson.offsets, near)
+        seen = self._judge(lesson, found) if known is None else None
+        plan_id = self.memory.put(lesson.vector, calls, lesson.offsets, found.near, known)
         self._latest = None
         if teaches:
-            self._teach(lesson, scores, seen)
+            self._teach(lesson, found.scores, seen)
         return plan_id
 
-    def _judge(self, lesson: Lesson) -> Seen | None:
-        """Scores the plan with what was learned before it, against the base, and moves the mixture's weights. What the
-        increments made of it, where numpy did it."""
-        near, scores = self._near(lesson.vector)
-        if LIBRARY is not None:
-            self._judge_compiled(LIBRARY, lesson, near, scores)
+    def _judge(self, lesson: Lesson, found: _Found) -> Seen | None:
+        """Scores the plan with what was learned before it, and what that says of its query, against the base, and moves
+        the mixture's weights. What the increments made of it, where numpy did it."""
+        near, scores, given = found
+        if given is not None:
+            self._judge_compiled(given, lesson)
             return None
         seen = self.increments.seen([lesson], scores)
         new = [label for label in self._newcomers if label in self.increments.row_of or label in near.bag_rows]
@@ -254,15 +255,13 @@ class Learner:
         self.guard.judge(gains.sum().item())
         return seen
 
-    def _judge_compiled(self, library: CDLL, lesson: Lesson, near: Neighbours, scores: NDArray[np.float32]) -> None:
-        increments, trust = self.increments, self._trust(near)
+    def _judge_compiled(self, given: Given, lesson: Lesson) -> None:
+        increments, near, trust = self.increments, given.near, self._trust(given.near)
         new = [label for label in self._newcomers if label in increments.row_of or label in near.bag_rows]
         places = (increments.labels[: increments.rows], near.labels[near.targets], np.array(new, np.int64))
-        names = len(self.names)
-        compiled = Compiled(library, near, scores, *places, increments.history, names, trust, self._prior)
+        compiled = Compiled(given, *places, len(self.names), trust, self._prior)
         weights = self.mixture.trusted(trust).tolist()
-        features = increments.features_by_step(lesson.targets)
-        found = compiled.judge(features, lesson.targets, lesson.offsets, weights).tolist()
+        found = compiled.judge(increments.row_at, COUNTS, lesson.targets, lesson.offsets, weights).tolist()
         # A newcomer says nothing about the mixture, in which it has no part.
         known = [row[:3] for row, target in zip(found, lesson.targets, strict=True) if target not in self._newcomers]
         self.mixture.move(known, trust)
@@ -271,12 +270,14 @@ class Learner:
     def _teach(self, lesson: Lesson, scores: NDArray[np.float32], seen: Seen | None) -> None:
         """Moves the increments by a plan, and by some of those that are stored. `scores` are those of its query, and
         `seen` is what the increments made of it, if that is known."""
-        rows = self.increments.rows
+        rows, row_of = self.increments.rows, self.increments.row_of
         for target in lesson.targets:
-            self.increments.allocate(target, self._demonstrated(target), called=True)
-        probable = lesson.offsets.labels[lesson.offsets.log_p > PROBABLE]
-        for label in set(probable[probable >= 0].tolist()):
-            self.increments.allocate(label, self._demonstrated(label), called=False)
+            if target not in row_of:
+                self.increments.allocate(target, self._demonstrated(target), called=True)
+        probable = lesson.offsets.labels[lesson.offsets.log_p > PROBABLE].tolist()
+        for label in {label for label in probable if label >= 0}:
+            if label not in row_of:
+                self.increments.allocate(label, self._demonstrated(label), called=False)
         self.learned += 1
         # One plan or two, again and again in one batch, would swing the weights about.
         replayed = self.replayed if self.memory.plans >= SEVERAL else 0
@@ -299,6 +300,7 @@ class Learner:
     def without(self, plan_ids: Collection[int]) -> Learner:
         """Another learner that has learned all but these plans; see `forget`."""
         other = self.empty_copy()
+        self._latest = None  # it holds addresses, which mean nothing in a copy
         other.take_over(copy.deepcopy(self))
         other.forget(plan_ids)
         return other
@@ -317,11 +319,11 @@ class Learner:
         for row in np.argsort(memory.times[: memory.plans], kind="stable").tolist():
             lesson = replace(_lesson(memory, row), weight=1.0)
             self.memory.clock = int(memory.times[row]) - 1  # plans are as old to it as they were
-            seen = self._judge(lesson)
-            near, scores = self._near(lesson.vector)
-            self.memory.copy(memory, row, near)
+            found = self._near(lesson.vector)
+            seen = self._judge(lesson, found)
+            self.memory.copy(memory, row, found.near)
             self._latest = None
-            self._teach(lesson, scores, seen)
+            self._teach(lesson, found.scores, seen)
         self.memory.clock = memory.clock
         return removed
 
@@ -339,22 +341,30 @@ class Learner:
     ) -> None:
         self.memory.check_length(calls)
         steps = len(calls) + 1
-        if base_log_p.ndim != 2 or len(base_log_p) != steps or np.isnan(base_log_p.sum()):
+        if base_log_p.ndim != 2 or len(base_log_p) != steps or isnan(base_log_p.sum()):
             raise InputError(
                 f"a plan of {len(calls)} calls needs {steps} rows of log-probabilities, the end's among them, without "
                 f"NaN; found shape {base_log_p.shape}"
             )
-        if vector.shape != (self.dimension,) or not abs(float(vector @ vector) - 1) < 1e-2:
+        if vector.shape != (self.dimension,) or not abs(vector.dot(vector).item() - 1) < 1e-2:
             raise InputError(f"a query's vector must have {self.dimension} numbers and length 1, found {vector.shape}")
-        outside = positions.shape != (len(self.names),) or positions.max() >= base_log_p.shape[1]
-        if outside or positions.min() < -1:
-            raise InputError(
-                f"positions must give each of {len(self.names)} names one of {base_log_p.shape[1]} candidates or -1"
-            )
-        strange = [call for call in calls if not 0 < call < len(self.names)]
-        absent = [self.names[call] for call in [*calls, END] if call not in strange and positions[call] < 0]
-        if strange or absent:
-            raise InputError(f"a plan can only call candidates, found {strange or absent}; add them as tools first")
+        names, candidates = len(self.names), base_log_p.shape[1]
+        if positions.shape != (names,) or positions.max() >= candidates or positions.min() < -1:
+            raise InputError(f"positions must give each of {names} names one of {candidates} candidates or -1")
+        strange: list[Any] = [call for call in calls if not 0 < call < names]
+        if not strange:
+            strange = [self.names[call] for call in [*calls, END] if positions.item(call) < 0]
+        if strange:
+            raise InputError(f"a plan can only call candidates, found {strange}; add them as tools first")
+
+
+class _Found(NamedTuple):
+    """What is looked up of a query: its neighbours, the increments' scores (rows,), and what the library reads of both,
+    None without one."""
+
+    near: Neighbours
+    scores: NDArray[np.float32]
+    given: Given | None
 
 
 def _stored(vector: NDArray[np.float32]) -> NDArray[np.float32]:

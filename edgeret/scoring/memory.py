@@ -75,6 +75,13 @@ class Neighbours:
     targets: NDArray[np.int64]
     labels: NDArray[np.int64]
 
+    def same_query(self) -> list[int]:
+        """The rows of the plans that are the same query."""
+        if not len(self.cosines) or self.cosines.item(0) < SAME_QUERY:
+            return []
+        rows: list[int] = self.rows[self.cosines >= SAME_QUERY].tolist()
+        return rows
+
 
 class Memory:
     """Plans as unit query vectors and calls. One thread at a time."""
@@ -113,8 +120,13 @@ class Memory:
         """
         self.check_length(labels)
         near = self.near(vector) if neighbours is None else neighbours
+        return self.put(vector, labels, offsets, near, self.same_plan(near, labels))
+
+    def put(
+        self, vector: NDArray[np.float32], labels: Sequence[int], offsets: Offsets, near: Neighbours, same: int | None
+    ) -> int:
+        """As `add`, where the neighbours and the row of the same plan are known and the length was checked."""
         self.clock += 1
-        same = self.same_plan(near, labels)
         self._outdate(near, labels, same)
         if same is not None:
             self.weights[same] = min(MAX_WEIGHT, self.weights.item(same) + 1.0)
@@ -130,7 +142,7 @@ class Memory:
 
     def _outdate(self, near: Neighbours, labels: Sequence[int], same: int | None) -> None:
         """What a plan with these neighbours and calls, that is stored in row `same` or not at all, does to others."""
-        for row in near.rows[near.cosines >= SAME_QUERY].tolist():
+        for row in near.same_query():
             if row != same:
                 self.weights[row] = max(LEAST_WEIGHT, 0.5 * self.weights.item(row))
                 self.redundant[row] = True
@@ -146,8 +158,7 @@ class Memory:
     def same_plan(self, neighbours: Neighbours, labels: Sequence[int]) -> int | None:
         """The row of the plan with these calls among the neighbours that are the same query; None without one."""
         wanted = list(labels)
-        rows = neighbours.rows[neighbours.cosines >= SAME_QUERY].tolist()
-        return next((row for row in rows if self.calls_of(row) == wanted), None)
+        return next((row for row in neighbours.same_query() if self.calls_of(row) == wanted), None)
 
     def calls_of(self, row: int) -> list[int]:
         """The labels of a stored plan's calls."""

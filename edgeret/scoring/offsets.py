@@ -14,7 +14,7 @@ LEAST_LOG = np.float32(-30.0)
 """What less probable candidates are taken to be, so that a weight times a logarithm stays finite."""
 LEAST_REST = 1e-4
 """What all labels that were not kept have together, at least."""
-_LEAST_REST = np.array(LEAST_REST, np.float32)  # numpy takes arrays soonest
+_LEAST_REST, _LEAST_LOG = np.array(LEAST_REST, np.float32), np.array(LEAST_LOG)  # numpy takes arrays soonest
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +65,13 @@ def keep(log_p: NDArray[np.float32], positions: NDArray[np.int64], targets: Sequ
     kept = min(KEPT, candidates)
     top = log_p.argpartition(candidates - kept, axis=1)[:, candidates - kept :]
     right = positions.take(targets)
-    lacking = (top != right[:, None]).all(axis=1).nonzero()[0]
-    top[lacking, 0] = right[lacking]  # argpartition puts the least of them first
-    labels = np.full((steps, KEPT), -1, np.int32)
-    labels[:, :kept] = labels_at.take(top)
-    short = np.full((steps, KEPT), LEAST_LOG, np.float16)
-    short[:, :kept] = np.maximum(log_p[np.arange(steps)[:, None], top], LEAST_LOG)
+    for step, (place, found) in enumerate(zip(right.tolist(), top.tolist(), strict=True)):
+        if place not in found:
+            top[step, 0] = place  # argpartition puts the least of them first
+    labels = labels_at.take(top)
+    short = np.maximum(log_p[np.arange(steps)[:, None], top], _LEAST_LOG).astype(np.float16)
+    if kept < KEPT:
+        lacking = ((0, 0), (0, KEPT - kept))
+        labels, short = np.pad(labels, lacking, constant_values=-1), np.pad(short, lacking)
     short[labels < 0] = LEAST_LOG
     return Offsets(labels, short)

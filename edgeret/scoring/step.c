@@ -206,19 +206,36 @@ PUBLIC void edgeret_step(const Query *q, const float *base, const int64_t *asked
     if (q->newcomers) put_newcomers(q, logs, added, votes, scale, votes + q->stride, out);
 }
 
+/* What is asked at the next step of a plan: at most LISTED + 2 made + 2 numbers. */
+static void ask(const Walk *walk, const Rows *rows, const int64_t *bag_of, int64_t *asked)
+{
+    asked[MADE] = walk->made;
+    asked[LAST] = walk->made ? walk->targets[walk->made - 1] : -1;
+    asked[DISTINCT] = walk->distinct;
+    asked[FEATURES] = list_features(walk, rows, asked + LISTED);
+    asked[BAGS] = 0;
+    for (int64_t i = 0; i < walk->distinct; i++) {
+        const int64_t bag = bag_of[walk->first[i]];
+        if (bag >= 0) asked[LISTED + asked[FEATURES] + asked[BAGS]++] = bag;
+    }
+}
+
 enum { SURPRISES = 3, JUDGED };
 
 /* All steps of a plan, judged: per step what increments, memory and base say of the target more than the mixture expects
-   of each, and the log-probability that it gets more than from the base. `asked` are the steps' questions one behind the
-   other; `labels` and `log_p` (steps, kept) what was kept of the base, -1 for none. `found` (steps, JUDGED); `spare` has
-   room for 3 n floats. */
-PUBLIC void edgeret_judge(const Query *q, int64_t steps, const int64_t *asked, const int64_t *targets,
-                          const int32_t *labels, const float *log_p, int64_t kept, double least_rest,
-                          double of_increments, double of_memory, double of_base, float *spare, double *found)
+   of each, and the log-probability that it gets more than from the base. `bag_of` (steps) are the targets' rows of the
+   bags, -1 for none; `labels` and `log_p` (steps, kept) what was kept of the base, -1 for none. `found` (steps, JUDGED);
+   `spare` has room for 3 n floats, `asked` for a question, and for as many numbers more as there are steps. */
+PUBLIC void edgeret_judge(const Query *q, const Rows *rows, int64_t steps, const int64_t *targets,
+                          const int64_t *bag_of, const int32_t *labels, const float *log_p, int64_t kept,
+                          double least_rest, double of_increments, double of_memory, double of_base, float *spare,
+                          int64_t *asked, double *found)
 {
     const Weights weights = {of_increments, of_memory, of_base};
     const float *logs = q->room, *added = logs + q->stride, *votes = added + q->stride;
     float *base = spare, *remembered = base + q->n, *out = remembered + q->n;
+    Walk walk = {targets, 0, 0, asked};
+    asked += steps;
     for (int64_t s = 0; s < steps; s++, labels += kept, log_p += kept, found += JUDGED) {
         double left = 1.0, total = 0.0, expected[SURPRISES] = {0.0, 0.0, 0.0};
         for (int64_t j = 0; j < kept; j++) left -= exponential(log_p[j]);
@@ -226,6 +243,8 @@ PUBLIC void edgeret_judge(const Query *q, int64_t steps, const int64_t *asked, c
         for (int64_t i = 0; i < q->n; i++) base[i] = rest;
         for (int64_t j = 0; j < kept; j++)
             if (labels[j] >= 0) base[labels[j]] = log_p[j];
+        ask(&walk, rows, bag_of, asked);
+        walk_on(&walk);
         const double scale = mix(q, base, asked, &weights, remembered, out);
         const int64_t t = targets[s];
         float top = largest(out, q->n);
@@ -246,6 +265,5 @@ PUBLIC void edgeret_judge(const Query *q, int64_t steps, const int64_t *asked, c
             for (int64_t i = 0; i < q->n; i++) total += exponential(out[i] - top);
         }
         found[SURPRISES] = out[t] - top - log(total) - base[t];
-        asked += LISTED + asked[FEATURES] + asked[BAGS];
     }
 }

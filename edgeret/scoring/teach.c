@@ -7,24 +7,35 @@
 typedef struct {
     int64_t rows, width, dimension;
     float *weights, *bias, *squares, *history;
-    const int64_t *row_at; /* by label + 1: its row, -1 for none */
-    int64_t row_at_length, labels, kept;
+    int64_t labels, kept;
+    Rows rows_of;
     float rate, bias_rate, history_share, least_residual, most_norm, most_score, discount, least_rest, least;
 } Increments;
 
-/* Lessons, one behind the other: how many steps each has; per step how many rows of the history it adds, and these;
-   what was right; the labels kept of the base (steps, kept), -1 for none, and their log-probabilities; per lesson its
-   query's vector (dimension), its weight, and its scores (rows). */
+/* Lessons, one behind the other: how many steps each has; what was right; the labels kept of the base (steps, kept), -1
+   for none, and their log-probabilities; per lesson its query's vector (dimension), its weight, and its scores (rows).
+   `first` and `features` are room, for as many as there are steps, and for k + 3 of every step k of a lesson. */
 typedef struct {
     int64_t lessons, steps;
-    const int64_t *lengths, *features, *targets;
+    const int64_t *lengths, *targets;
     const int32_t *kept_labels;
     const float *kept_log_p, *vectors, *weights, *query_scores;
+    int64_t *first, *features;
 } Lessons;
 
-static int64_t row_of(const Increments *w, int64_t label)
+/* Writes, per step, how many rows of the history it adds, and these. */
+static void list_all(const Increments *w, const Lessons *l)
 {
-    return label + 1 < w->row_at_length ? w->row_at[label + 1] : -1;
+    const int64_t *targets = l->targets;
+    int64_t *found = l->features;
+    for (int64_t lesson = 0; lesson < l->lessons; targets += l->lengths[lesson++]) {
+        Walk walk = {targets, 0, 0, l->first};
+        for (int64_t k = 0; k < l->lengths[lesson]; k++) {
+            *found = list_features(&walk, &w->rows_of, found + 1);
+            found += 1 + *found;
+            walk_on(&walk);
+        }
+    }
 }
 
 /* Probabilities less 1 for what was right, times the lesson's weight (rows + 1): the last is of labels without a row. */
@@ -47,7 +58,7 @@ static void residuals_of(const Increments *w, const Lessons *l, int64_t lesson, 
         found[r] = bounded(w->history_share * found[r] + scores[r], w->most_score) + log_rest;
     float without = rest * (float)(w->labels - w->rows);
     for (int64_t j = 0; j < w->kept; j++) {
-        const int64_t row = row_of(w, labels[j]);
+        const int64_t row = row_of(&w->rows_of, labels[j]);
         if (row < 0) without += exponential(log_p[j]);
         else found[row] += log_p[j] - log_rest;
     }
@@ -59,7 +70,7 @@ static void residuals_of(const Increments *w, const Lessons *l, int64_t lesson, 
     }
     const float scale = (float)(l->weights[lesson] / total);
     for (int64_t r = 0; r <= w->rows; r++) found[r] *= scale;
-    const int64_t right = row_of(w, l->targets[step]);
+    const int64_t right = row_of(&w->rows_of, l->targets[step]);
     if (right >= 0) found[right] -= l->weights[lesson];
 }
 
@@ -92,6 +103,7 @@ PUBLIC void edgeret_teach(const Increments *w, const Lessons *l, float *room, ui
 {
     const int64_t stride = w->rows + 1;
     const int64_t *features = l->features;
+    list_all(w, l);
     for (int64_t lesson = 0, step = 0; lesson < l->lessons; lesson++)
         for (int64_t k = 0; k < l->lengths[lesson]; k++, step++) {
             residuals_of(w, l, lesson, step, features, room + step * stride);

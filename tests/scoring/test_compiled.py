@@ -5,9 +5,12 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from edgeret.scoring import compiled
+from edgeret.scoring import compiled, increments, learner
+from edgeret.scoring.learner import Learner
+from edgeret.scoring.memory import MAX_CALLS
 
 
 @pytest.fixture
@@ -38,3 +41,24 @@ def test_a_file_that_is_no_library_is_none(copied: Path, content: bytes) -> None
     assert compiled.load() is None
     compiled.FILE.write_bytes(content)
     assert compiled.load() is None
+
+
+@pytest.mark.skipif(compiled.LIBRARY is None, reason="the package was built without a C compiler")
+def test_the_longest_plans_are_learned_alike_by_the_library_and_by_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
+    learned = []
+    for library in (compiled.LIBRARY, None):
+        for module in (increments, learner):
+            monkeypatch.setattr(module, "LIBRARY", library)
+        rng, made = np.random.default_rng(5), Learner(8, replayed=2)
+        for label in range(1, 40):
+            made.label(f"tool-{label}")
+        for _ in range(6):
+            vector = rng.normal(size=8)
+            calls = (1 + rng.integers(39, size=MAX_CALLS)).tolist()
+            base = np.log(rng.dirichlet(np.ones(40), MAX_CALLS + 1)).astype(np.float32)
+            made.learn((vector / np.linalg.norm(vector)).astype(np.float32), calls, base, np.arange(40))
+        rows = made.increments
+        squares = rows.squares[: rows.rows]
+        learned.append((rows.history, rows.weights, squares, made.mixture.weights, np.array(made.guard.total)))
+    for compiled_numbers, numbers in zip(*learned, strict=True):
+        np.testing.assert_allclose(compiled_numbers, numbers, rtol=2e-3, atol=2e-3)
