@@ -115,7 +115,7 @@ def _add_search(commands: Any) -> argparse.ArgumentParser:
     search.add_argument("query", metavar="QUERY")
     search.add_argument("-k", type=positive, default=10, metavar="N", help="how many tools (default: %(default)s)")
     search.add_argument(
-        "--strategy", choices=STRATEGIES, default="hybrid", help="how tools are searched (default: %(default)s)"
+        "--strategy", choices=STRATEGIES, default="auto", help="how tools are searched (default: %(default)s)"
     )
     search.add_argument("--budget-ms", type=positive, metavar="MS", help="give the best ranking so far after this time")
     search.add_argument(

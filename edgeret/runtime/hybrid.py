@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeret.encoders.base import Encoder
+from edgeret.encoders.base import EncodedQuery, Encoder
 from edgeret.runtime.evidence import evidence
 from edgeret.runtime.lexicon import Lexicon, tool_words
 from edgeret.scoring.index import EF, Index
@@ -26,9 +26,13 @@ class HybridSearch:
         self._index, self._encoder, self._weights = index, encoder, weights
 
     def __call__(self, text: str, k: int) -> list[Hit]:
+        """`search` for a text that is encoded now. Raises InputError as the encoder does."""
+        return self.search(text, self._encoder.encode_query(text), k)
+
+    def search(self, text: str, encoded: EncodedQuery, k: int) -> list[Hit]:
         """The `k` tools with the most evidence, best first; equal ones in the tools' order. A hit's similarity is the
-        cosine of the whole text. Raises InputError as the encoder does."""
-        seen, index = evidence(text, self._encoder.encode_query(text), self._lexicon), self._index
+        cosine of the whole text."""
+        seen, index = evidence(text, encoded, self._lexicon), self._index
         positions, vectors = self._candidates(seen), index.vectors
         if positions is not None:
             seen, vectors = seen.among(positions), vectors[positions]

@@ -240,18 +240,18 @@ class Runtime:
         text: str,
         k: int = 10,
         *,
-        strategy: str = "hybrid",
+        strategy: str = "auto",
         budget_ms: float | None = None,
         planner: Answerer | None = None,
     ) -> list[Hit]:
         """The `k` tools that fit `text`, best first; see `edgeret.strategies`.
 
-        Strategy "hybrid" goes by the words and the parts of the text as well as by its meaning, "description" compares
-        the whole text, "clauses" each of its clauses too. "re-invoke", "tooldreamer",
-        "toolqp", "toolreagt" and "less-is-more" ask a planner what to search for: `planner`, for instance an
-        `edgeret.Endpoint`, or else the bundle's own; "re-invoke" falls back to clauses without one. `budget_ms` bounds
-        the time; the best ranking so far is given when it is spent. Raises InputError, and PlannerError or
-        MissingExtraError where a planner that must be asked cannot be.
+        Strategy "auto" goes by demonstrations where the text is like one of them, and else as "hybrid" does: by the
+        words and the parts of the text as well as by its meaning. "description" compares the whole text, "clauses" each
+        of its clauses too. "re-invoke", "tooldreamer", "toolqp", "toolreagt" and "less-is-more" ask a planner what to
+        search for: `planner`, for instance an `edgeret.Endpoint`, or else the bundle's own; "re-invoke" also does
+        without. `budget_ms` bounds the time; the best ranking so far is given when it is spent. Raises InputError, and
+        PlannerError or MissingExtraError where a planner that must be asked cannot be.
         """
         return list(self.search_with_trace(text, k, strategy=strategy, budget_ms=budget_ms, planner=planner).hits)
 
@@ -260,7 +260,7 @@ class Runtime:
         text: str,
         k: int = 10,
         *,
-        strategy: str = "hybrid",
+        strategy: str = "auto",
         budget_ms: float | None = None,
         planner: Answerer | None = None,
     ) -> Found:
@@ -278,7 +278,8 @@ class Runtime:
         search = Search(check_query(text), k, components.encoder, components.index, started=started)
         if budget_ms is not None:
             search.deadline = started + budget_ms / 1e3
-        search.answerer, search.ranker = planner, lambda text, depth: self._scorer.hybrid(text, depth)
+        search.answerer, search.ranker = planner, self._scorer.search
+        search.decider = self._scorer.decided
         may_ask = known.asks or known.helped
         if planner is not None and not may_ask:
             raise InputError(f"strategy '{strategy}' asks no planner; choose another one, or name no planner")

@@ -28,7 +28,7 @@ from edgeret.scoring.head import log_softmax
 from edgeret.scoring.prior import Prior
 from edgeret.scoring.reading import Reading, log_going_on
 from edgeret.stopwatch import Stopwatch
-from edgeret.types import END, SEGMENTS, Call, Candidate, Tool
+from edgeret.types import END, SEGMENTS, Call, Candidate, Hit, Tool
 
 UNSEEN_HITS = 64
 """Tools without demonstrations that a query competes with, where an HNSW graph finds them; and as many by words."""
@@ -105,6 +105,24 @@ class Scorer:
         latest = self._latest
         return latest if latest is not None and latest.query == query else self.read(query, Stopwatch())
 
+    def search(self, text: str, k: int) -> list[Hit]:
+        """The `k` tools that hybrid search finds, without encoding again what was read last."""
+        latest = self._latest
+        if latest is None or latest.query != text:
+            return self.hybrid(text, k)
+        return self.hybrid.search(text, latest.encoded, k)
+
+    def decided(self, text: str) -> dict[str, float] | None:
+        """Each tool's probability as the first call of a text, `<end>` left out; None where nothing like it was
+        demonstrated."""
+        if self.components.head is None:
+            return None
+        request = self.read_again(text)
+        if not request.in_distribution:
+            return None
+        shares = request.probabilities(History(), Stopwatch()).tolist()
+        return {name: share for name, share in zip(request.names, shares, strict=True) if name in self.components.tools}
+
     def number(self, tool: str) -> int:
         """The label number of a tool, or UNKNOWN."""
         return self._number.get(tool, UNKNOWN)
@@ -148,14 +166,14 @@ class Request:
     `names` are what it decides between: labels (tools, then `<end>`), then tools without demonstrations. `vector` is
     the query's unit vector, float32 (dimension,). `similarity` is the cosine to the nearest cluster of demonstrations
     (-1 without any), and `in_distribution` whether that is near enough. `readings` is how many windows of the encoder
-    the query took.
+    the query took, and `encoded` all that it gave.
     """
 
     def __init__(self, scorer: Scorer, query: str, watch: Stopwatch, allowed: NDArray[np.bool_] | None) -> None:
         """Use `Scorer.read`."""
         components = scorer.components
         self._scorer, self._query, self._components = scorer, query, components
-        encoded = components.encoder.encode_query(query, watch)
+        self.encoded = encoded = components.encoder.encode_query(query, watch)
         self.vector, self.readings = encoded.vector, encoded.readings
         self.names, self._position = scorer.names, scorer.position
         lexicon, prior = scorer.arranged

@@ -21,6 +21,7 @@ from edgeret.bundle.reader import Bundle
 from edgeret.errors import BundleError
 from edgeret.fields import get, get_number, get_strings
 from edgeret.scoring.compiled import LIBRARY, CompiledGraph
+from edgeret.scoring.products import cosines
 
 GLOBAL = -1
 """The cluster number under which all demonstrations together are counted."""
@@ -147,17 +148,17 @@ class Graph:
     def locate(self, vector: NDArray[np.float32]) -> GraphPosition:
         """The clusters that a unit query vector (dimension,) is read from."""
         options = self.options
-        cosines = self.centroids @ vector
-        m = min(options.nearest, len(cosines))
-        clusters = cosines.argpartition(len(cosines) - m)[len(cosines) - m :]
+        near = cosines(self.centroids, vector)
+        m = min(options.nearest, len(near))
+        clusters = near.argpartition(len(near) - m)[len(near) - m :]
         clusters.sort()
-        values = cosines[clusters]
+        values = near[clusters]
         similarity = values.item(values.argmax())  # `max` goes through Python, and cold takes ten times as long
         values -= similarity
         values /= options.temperature
         np.exp(values, out=values)
         values /= values.sum()
-        shares = np.zeros(len(cosines) + 1, np.float32)
+        shares = np.zeros(len(near) + 1, np.float32)
         shares[clusters] = values
         pooled = self._anywhere * options.cluster_prior
         place = self._place(self._contexts[()], clusters)

@@ -23,6 +23,7 @@ from edgeret.errors import BundleError, InputError, MissingExtraError
 from edgeret.fields import get_strings
 from edgeret.scoring import hnsw_file
 from edgeret.scoring.hnsw_file import EF_CONSTRUCTION, M
+from edgeret.scoring.products import cosines
 
 CROSSOVER = 4_000
 """Tools from which a build adds an HNSW graph; measured with `edgeret-bench scaling` (docs/DESIGN.md, decisions)."""
@@ -50,7 +51,7 @@ class Index:
 
     def similarities(self, vector: NDArray[np.float32]) -> NDArray[np.float32]:
         """Cosine of a unit vector (dimension,) to every tool, float32 (tools,)."""
-        return self.vectors @ vector
+        return cosines(self.vectors, vector)
 
     def search(self, vector: NDArray[np.float32], k: int) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
         """Positions (intp) and cosines (float32) of the `k` nearest tools, nearest first, all tools if `k` is more.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from edgeret.strategies.auto import AUTO
 from edgeret.strategies.base import Strategy
 from edgeret.strategies.clauses import CLAUSES
 from edgeret.strategies.description import DESCRIPTION
@@ -19,6 +20,6 @@ from edgeret.strategies.toolreagt import TOOLREAGT
 
 STRATEGIES: Mapping[str, Strategy] = {
     strategy.name: strategy
-    for strategy in (HYBRID, DESCRIPTION, CLAUSES, RE_INVOKE, TOOLDREAMER, TOOLQP, TOOLREAGT, LESS_IS_MORE)
+    for strategy in (AUTO, HYBRID, DESCRIPTION, CLAUSES, RE_INVOKE, TOOLDREAMER, TOOLQP, TOOLREAGT, LESS_IS_MORE)
 }
 """Strategies by name, the default first."""

@@ -4,7 +4,7 @@ nothing of any one strategy."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from time import perf_counter
 from typing import Any
@@ -69,6 +69,8 @@ class Found:
 
 Ranker = Callable[[str, int], list[Hit]]
 """A text and k to the k best tools for it."""
+Decider = Callable[[str], Mapping[str, float] | None]
+"""A text to the probability of each tool as the first to be called, by demonstrations; None where none is like it."""
 
 
 class OutOfTimeError(Exception):
@@ -81,7 +83,8 @@ class Search:
     took it apart; a `view` is a text that ranks all tools; `ask` asks the planner. Both write down what happened.
 
     `ranker` gives the k best tools for a text by all that it says, words and parts too: the runtime's hybrid search, in
-    every view where the papers have a dense retriever. None where nobody has arranged that.
+    every view where the papers have a dense retriever. `decider` is what demonstrations say. None where nobody has
+    arranged that.
     """
 
     request: str
@@ -92,6 +95,7 @@ class Search:
     deadline: float = math.inf
     steps: Sequence[str] = ()
     ranker: Ranker | None = None
+    decider: Decider | None = None
     events: list[Event] = field(default_factory=list)
     answers: int = 0
     tokens: int = 0
@@ -117,6 +121,15 @@ class Search:
         hits = self.ranker(text, max(self.k, depth))
         self.note("search", text, hits)
         return hits
+
+    def decided(self, text: str) -> Mapping[str, float] | None:
+        """What demonstrations say of a text, None where there are none like it. Raises OutOfTimeError."""
+        self._check_time()
+        found = None if self.decider is None else self.decider(text)
+        if found is not None:
+            most = sorted(found.items(), key=lambda item: -item[1])[:SHOWN]
+            self.note("decided", text, [Hit(tool, probability) for tool, probability in most])
+        return found
 
     def ask(self, prompt: Prompt, shape: Shape, max_tokens: int = 256) -> Any | None:
         """The planner's answer, or None: where there is no planner, and where it gave none twice, which the trace says.

@@ -42,7 +42,7 @@ def test_re_invoke_without_a_planner_is_hybrid_search(capsys: pytest.CaptureFixt
         (("--strategy", "toolpq"), "toolqp"),
         (("--budget-ms", "0"), "must be at least 1"),
         (("--model", "big"), "add --endpoint URL"),
-        (("--endpoint", "http://127.0.0.1:9/v1"), "'hybrid' asks no planner"),
+        (("--endpoint", "http://127.0.0.1:9/v1"), "'auto' asks no planner"),
         (("--strategy", "toolqp", "--endpoint", "localhost:8080"), "http"),
         (("--strategy", "toolqp", "--endpoint", "http://127.0.0.1:9/v1", "--model", "m"), "127.0.0.1:9"),
     ],

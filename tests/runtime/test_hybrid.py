@@ -29,11 +29,6 @@ def arranged(runtime: Runtime, tools: list[Tool], kind: str) -> HybridSearch:
     return HybridSearch(tools, index, components.encoder, components.prior.search)
 
 
-def test_it_is_the_default(runtime: Runtime) -> None:
-    query = "send a mail and then find the file"
-    assert runtime.search(query, 4) == runtime.search(query, 4, strategy="hybrid")
-
-
 def test_it_encodes_a_request_once_however_many_clauses_it_has(
     runtime: Runtime, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -42,7 +37,7 @@ def test_it_encodes_a_request_once_however_many_clauses_it_has(
     encode = kind.encode_query
     monkeypatch.setattr(kind, "encode_query", lambda self, *given: encoded.append(given[0]) or encode(self, *given))
     monkeypatch.setattr(kind, "encode", lambda *_: pytest.fail("a clause was encoded by itself"))
-    runtime.search("find the file, then send it to me, and after that play some music", 3)
+    runtime.search("find the file, then send it to me, and after that play some music", 3, strategy="hybrid")
     assert len(encoded) == 1
 
 
@@ -64,10 +59,10 @@ def test_candidates_of_a_graph_hold_what_all_tools_would_give(runtime: Runtime) 
 def test_a_tool_that_came_is_found_and_one_that_went_is_not(runtime: Runtime) -> None:
     gone = next(iter(runtime.tools))
     changed = runtime.with_tools(add=[Tool("tune_piano", "Tunes a piano.")], remove=[gone])
-    assert changed.search("tune the piano", 1)[0].tool == "tune_piano"
-    assert gone not in {hit.tool for hit in changed.search("tune the piano", 50)}
+    assert changed.search("tune the piano", 1, strategy="hybrid")[0].tool == "tune_piano"
+    assert gone not in {hit.tool for hit in changed.search("tune the piano", 50, strategy="hybrid")}
 
 
 def test_as_many_tools_as_asked_for_and_all_of_few(runtime: Runtime) -> None:
-    assert len(runtime.search("send it", 2)) == 2
-    assert {hit.tool for hit in runtime.search("send it", 1000)} == set(runtime.tools)
+    assert len(runtime.search("send it", 2, strategy="hybrid")) == 2
+    assert {hit.tool for hit in runtime.search("send it", 1000, strategy="hybrid")} == set(runtime.tools)

@@ -58,7 +58,7 @@ def test_an_answer_that_is_none_costs_one_retry_and_then_the_requests_own_words_
     found = run(strategy, search(runtime, planner))
     assert len(planner.prompts) == 2 == found.trace.answers and not found.trace.complete
     assert [limits.temperature > 0 for limits in planner.limits] == [False, True]
-    plain = runtime.search(QUERY, 3)
+    plain = runtime.search(QUERY, 3, strategy="hybrid")
     assert [hit.tool for hit in found.hits] == [hit.tool for hit in plain]
     assert len(texts(found, "problem")) == 2
 
@@ -77,7 +77,7 @@ def test_a_planner_that_cannot_be_asked_is_asked_once(runtime: Runtime, strategy
 @pytest.mark.parametrize("strategy", ALL, ids=lambda strategy: strategy.name)
 def test_a_budget_that_is_spent_gives_the_best_ranking_so_far(runtime: Runtime, strategy: Any) -> None:
     found = run(strategy, search(runtime, Willing(), deadline=perf_counter() - 1))
-    assert [hit.tool for hit in found.hits] == [hit.tool for hit in runtime.search(QUERY, 3)]
+    assert [hit.tool for hit in found.hits] == [hit.tool for hit in runtime.search(QUERY, 3, strategy="hybrid")]
     assert not found.trace.complete and texts(found, "problem") == ["the budget is spent"]
 
 
@@ -146,7 +146,7 @@ def test_toolreagt_searches_before_it_chooses_and_names_only_what_was_observed(r
 
 def test_less_is_more_falls_back_to_the_request_where_the_description_is_no_nearer(runtime: Runtime) -> None:
     found = run(STRATEGIES["less-is-more"], search(runtime, Scripted([{"tools": ["quantum chromodynamics"]}])))
-    assert [hit.tool for hit in found.hits] == [hit.tool for hit in runtime.search(QUERY, 3)]
+    assert [hit.tool for hit in found.hits] == [hit.tool for hit in runtime.search(QUERY, 3, strategy="hybrid")]
     assert texts(found, "fallback")
     found = run(STRATEGIES["less-is-more"], search(runtime, Scripted([{"tools": ["send a mail"]}])))
     assert found.hits[0].tool == "send_mail"

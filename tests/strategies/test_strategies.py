@@ -54,4 +54,4 @@ def test_the_query_itself_always_counts(runtime: Runtime, strategy: str) -> None
 
 
 def test_the_default_is_the_first_of_all() -> None:
-    assert next(iter(STRATEGIES)) == "hybrid"
+    assert next(iter(STRATEGIES)) == "auto"

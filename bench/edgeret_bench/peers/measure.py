@@ -153,7 +153,7 @@ def _own(runtime: Runtime, tools: Sequence[Tool]) -> dict[str, System]:
     position = {tool.name: i for i, tool in enumerate(tools)}
 
     def search(query: str, k: int) -> list[int]:
-        return [position[hit.tool] for hit in runtime.search(query, k)]
+        return [position[hit.tool] for hit in runtime.search(query, k, strategy="hybrid")]
 
     def select(query: str, k: int) -> list[int]:
         candidates = runtime.task(query).next(policy="heads", k=k + 1).candidates

@@ -1,0 +1,92 @@
+"""What is searched for by demonstrations: where they know the request, where they do not, and in how much time."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from time import perf_counter
+
+import numpy as np
+import pytest
+
+import edgeret
+from edgeret import Runtime, Tool
+from edgeret.scoring.index import Index
+from edgeret.strategies import STRATEGIES
+from edgeret.strategies.base import Found, Search, run
+from edgeret.types import Hit
+
+AUTO = STRATEGIES["auto"]
+NAMES = ("alpha", "beta", "gamma", "delta")
+QUERY = "do the first thing, then do the second thing"
+
+
+@pytest.fixture(scope="module")
+def runtime(tiny_original: Path) -> Runtime:
+    return edgeret.load(tiny_original, threads=1)
+
+
+def found(said: Mapping[str, Mapping[str, float]], deadline: float = math.inf) -> Found:
+    """Hybrid search ranks as in NAMES; demonstrations say what is given, by text."""
+
+    def rank(_: str, k: int) -> list[Hit]:
+        return [Hit(name, 0.5) for name in NAMES[:k]]
+
+    index = Index(NAMES, np.eye(4, dtype=np.float32))
+    search = Search(QUERY, 4, None, index, deadline=deadline, ranker=rank, decider=said.get)  # type: ignore[arg-type]
+    return run(AUTO, search)
+
+
+def names(what: Found) -> list[str]:
+    return [hit.tool for hit in what.hits]
+
+
+def test_what_was_demonstrated_comes_first_and_hybrid_search_orders_the_rest() -> None:
+    assert names(found({QUERY: {"gamma": 0.9, "beta": 0.1}})) == ["gamma", "beta", "alpha", "delta"]
+
+
+def test_a_clause_brings_a_tool_forward_at_half_its_probability() -> None:
+    said = {QUERY: {"gamma": 0.6, "alpha": 0.2}, "do the second thing": {"delta": 0.8}}
+    assert names(found(said))[:2] == ["gamma", "delta"]
+    assert names(found({**said, QUERY: {"gamma": 0.3}}))[:2] == ["delta", "gamma"]
+
+
+def test_where_nothing_like_it_was_demonstrated_hybrid_search_decides_and_clauses_are_not_asked() -> None:
+    assert names(found({"do the second thing": {"delta": 1.0}})) == list(NAMES)
+
+
+def test_without_time_for_clauses_the_whole_request_decides() -> None:
+    asked: list[str] = []
+
+    class Slow(dict[str, Mapping[str, float]]):
+        def get(self, text: str, default: object = None) -> Mapping[str, float]:  # type: ignore[override]
+            asked.append(text)
+            while len(asked) == 2 and perf_counter() < deadline:
+                pass
+            return {"delta": 0.9} if len(asked) == 1 else {"beta": 1.0}
+
+    deadline = perf_counter() + 0.05
+    late = found(Slow(), deadline)
+    assert names(late)[0] == "delta" and not late.trace.complete and len(asked) <= 2
+
+
+def test_the_runtimes_search_goes_by_its_demonstrations_with_one_encoding(
+    runtime: Runtime, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    query, encoded = "send the mail", []
+    task = runtime.task(query)
+    assert task.request.in_distribution
+    likeliest = next(c.tool for c in task.candidates() if c.tool in runtime.tools)
+    kind = type(runtime.components.encoder)
+    encode = kind.encode_query
+    monkeypatch.setattr(kind, "encode_query", lambda self, *given: encoded.append(given[0]) or encode(self, *given))
+    runtime.task("something else")
+    assert runtime.search(query, 1)[0].tool == likeliest
+    assert encoded == ["something else", query]
+
+
+def test_without_demonstrations_it_is_hybrid_search(runtime: Runtime) -> None:
+    alone = edgeret.from_tools([Tool("send_mail", "Sends a mail."), Tool("find_file", "Finds a file.")], base=runtime)
+    for query in ("find it and send it", "mail"):
+        assert alone.search(query) == alone.search(query, strategy="hybrid")
