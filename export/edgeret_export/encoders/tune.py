@@ -42,7 +42,7 @@ class Tuning:
 
     def __post_init__(self) -> None:
         """Raises InputError for numbers that make no training."""
-        for option, value, least in (("--rank", self.rank or 1, 1), ("--batch", self.batch, 2)):
+        for option, value, least in (("--rank", 1 if self.rank is None else self.rank, 1), ("--batch", self.batch, 2)):
             if value < least:
                 raise InputError(f"{option}: expected at least {least}, found {value}")
         for option, number in (("--epochs", self.epochs), ("--learning-rate", self.rate)):
@@ -52,7 +52,9 @@ class Tuning:
     @property
     def rate(self) -> float:
         """The learning rate."""
-        return self.learning_rate or (FULL_RATE if self.rank is None else LORA_RATE)
+        if self.learning_rate is not None:
+            return self.learning_rate
+        return FULL_RATE if self.rank is None else LORA_RATE
 
 
 def tune(
@@ -126,12 +128,12 @@ def tune(
 
 
 def best_step(curve: Sequence[Mapping[str, Any]]) -> int:
-    """The step whose mean nDCG@5 over what was left out is the highest, the first of equal ones; without figures the
+    """The step whose mean nDCG@5 over what was left out is the highest, the last of equal ones; without figures the
     last one that was kept."""
     points = [point for point in curve if "ndcg5" in point]
     if not points[-1]["ndcg5"]:
         return int(points[-1]["step"])
-    return int(max(points, key=lambda point: mean_of(list(point["ndcg5"].values())))["step"])
+    return int(max(points, key=lambda point: (mean_of(list(point["ndcg5"].values())), point["step"]))["step"])
 
 
 def _workplace(target: Path, resume: bool, plan: str) -> Path:
