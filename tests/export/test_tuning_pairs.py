@@ -13,12 +13,14 @@ from edgeret.errors import InputError
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret.inputs.tool_text import tool_text
 from edgeret.types import Call, Tool
+from edgeret_export.cli import main
 from edgeret_export.encoders.batches import arrange
 from edgeret_export.encoders.pairs import TOOL_FORM, Pair, PairOptions, ToolSet, make_pairs, match
 from edgeret_export.encoders.quality import Examination
 from edgeret_export.encoders.tune import Tuning, best_step
 from edgeret_export.tune_command import read_imagined, read_licences
 
+TRANSFER = Path(__file__).parents[2] / "examples" / "transfer"
 TOOLS = tuple(Tool(f"tool_{letter}", f"does {letter * 3} things") for letter in "abcdefghijklmn")
 TEXT = {tool.name: tool_text(tool, TOOL_FORM) for tool in TOOLS}
 
@@ -216,3 +218,21 @@ def test_licences_belong_to_sets() -> None:
     assert read_licences(["a=MIT", "b=CC-BY-4.0"], ["a", "b", "c"]) == {"a": "MIT", "b": "CC-BY-4.0"}
     with pytest.raises(InputError, match=r"^--licence d=MIT: expected NAME=LICENCE .* \(a, b\)$"):
         read_licences(["d=MIT"], ["a", "b"])
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--set", "bank"], "two sets are named 'bank'; give names of their own: NAME=FOLDER"),
+        (["--left-out", "bank"], "two sets are named 'bank'"),
+        (["--set", "home", "--licence", "shop=MIT"], "--licence shop=MIT: expected NAME=LICENCE with a NAME among the"),
+        (["--anchors", "query,tnd"], "give --hypothetical FILE"),
+    ],
+)
+def test_a_command_that_cannot_be_done_is_refused_before_the_work(
+    words: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folders = [str(TRANSFER / word) if word in ("bank", "home") else word for word in words]
+    assert main(["tune", "--set", str(TRANSFER / "bank"), "-o", str(tmp_path / "out"), *folders]) == 2
+    assert message in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []

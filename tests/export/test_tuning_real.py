@@ -32,15 +32,15 @@ TEXTS = ["how much is left in my savings", "Stop the card and tell Ana", "x " * 
 
 
 def few(name: str, plans: int) -> ToolSet:
-    """The first plans of a set, with the tools that they call and eight others."""
+    """The first plans of a set, with the tools that they call and six others."""
     source = read_source(str(TRANSFER / name))
     demonstrations = [d for d in source.demonstrations if d.calls][:plans]
     called = {call.tool for d in demonstrations for call in d.calls}
-    others = [tool for tool in source.tools if tool.name not in called][:8]
+    others = [tool for tool in source.tools if tool.name not in called][:6]
     return ToolSet(name, [*(tool for tool in source.tools if tool.name in called), *others], demonstrations)
 
 
-BANK, HOME = few("bank", 10), few("home", 4)
+BANK, HOME = few("bank", 7), few("home", 3)
 
 
 @pytest.fixture(scope="module")

@@ -109,14 +109,15 @@ def make_pairs(tool_set: ToolSet, vectors: Vectors, options: PairOptions) -> lis
     position = {name: i for i, name in enumerate(texts)}
     asked = _asked(tool_set.demonstrations)
     asked += _stories(asked, round(options.stories * len(asked)), rng)
-    tools = vectors.tools(list(texts.values()))
+    told = list(texts.values())
+    tools = vectors.tools(told)
     known = _known(asked, vectors, options)
     found: dict[tuple[str, str], Pair] = {}
     for request in asked:
         wanted = [position[name] for name in request.tools]
         needed = frozenset(texts[name] for name in request.tools)
         for text, name in _anchors(request, known, tools[wanted], options):
-            negative = _negative(known[text] @ tools.T, list(texts.values()), needed, rng)
+            negative = _negative(known[text] @ tools.T, told, needed, rng)
             if negative is not None:
                 found.setdefault((text, name), Pair(text, texts[name], negative, needed))
     return list(found.values())

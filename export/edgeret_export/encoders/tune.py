@@ -7,12 +7,13 @@ import hashlib
 import json
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import edgeret
 from edgeret.cli.progress import say
 from edgeret.errors import InputError, MissingExtraError
 from edgeret_export.encoders.adapter import ADAPTER, CARD, CONFIG, FULL, base_weights, load_merged
@@ -25,7 +26,9 @@ from edgeret_export.sources.cards import Card
 from edgeret_export.sources.fetch import fetch, sha256_of
 
 PICTURE = "curve.html"
-VERSIONS = ("edgeret", "torch", "transformers", "sentence-transformers", "peft", "accelerate", "datasets")
+PLAN = "plan"
+"""Beside the checkpoints: what they are of."""
+LIBRARIES = ("torch", "transformers", "sentence-transformers", "peft", "accelerate", "datasets")
 LORA_RATE, FULL_RATE = 5e-4, 2e-5
 """Learning rates, where none is given. All weights take a far smaller one than the few of LoRA."""
 
@@ -76,27 +79,25 @@ def tune(
     """
     base = fetch(card, offline)
     weights = base_weights(card)
-    work = _workplace(target, resume, _plan(card, sets, left_out, tuning))
+    plan = _plan(card, sets, left_out, tuning)
+    work = _workplace(target, resume, plan)
     try:
+        versions = {"edgeret": edgeret.__version__, **{name: version(name) for name in LIBRARIES}}
         from edgeret_export.encoders import trainer
     except ImportError:
         raise MissingExtraError("train", "tuning an encoder") from None
     model = trainer.load_base(base)
     vectors = trainer.TorchVectors(model, encoder_of(card))
-    say("measuring the encoder as it is")
     exams = {each.name: Examination(each) for each in (*sets, *left_out)}
-    before = {name: exam.measure(vectors) for name, exam in exams.items()}
+    before = _measure(exams, vectors)
     pairs = {each.name: make_pairs(each, vectors, tuning.pairs) for each in sets}
     course = _course(pairs, card, tuning, work, trainer)
     trained = _trained(model, card, tuning, trainer)
 
-    def measure() -> dict[str, Any]:
-        found = {each.name: exams[each.name].measure(vectors) for each in left_out}
-        if found:
-            say(f"left out: nDCG@5 {mean_of(list(found.values())):.4f}")
-        return found
-
-    curve = trainer.train(trained, course, measure, resume)
+    work.mkdir(exist_ok=True)
+    (work / PLAN).write_text(plan, encoding="utf-8")
+    known = {each.name: exams[each.name] for each in left_out}
+    curve = trainer.train(trained, course, lambda: _measure(known, vectors), resume)
     step = best_step(curve)
     made = {
         "base": {"card": card.name, "file": weights, "sha256": sha256_of(base / weights), "licence": card.licence},
@@ -106,23 +107,17 @@ def tune(
         "steps": len(course.batches),
         "step": step,
         "curve": curve,
-        "versions": {name: version(name) for name in VERSIONS},
+        "versions": versions,
     }
-    with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}.", suffix=".partial") as temporary:
-        folder = Path(temporary) / "adapter"
-        folder.mkdir()
-        file = _write_weights(folder, trainer.kept(work, step), trained.config)
+
+    def measure_tuned(folder: Path) -> Mapping[str, Any]:
         if trained.config is None:
-            trained.load(file)
-        else:
-            model = load_merged(base, folder)  # as a build will
-        say("measuring the encoder as tuned")
-        after = _measure(exams, trainer.TorchVectors(model, encoder_of(card)))
-        figures = {name: {"before": before[name], "after": after[name]} for name in exams}
-        made |= {"adapter": {"file": file.name, "sha256": sha256_of(file)}, "figures": figures}
-        (folder / CARD).write_text(json.dumps(made, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-        draw(made, target.name, folder / PICTURE)
-        folder.rename(target)
+            trained.load(folder / FULL)
+            return _measure(exams, vectors)
+        # As a build will.
+        return _measure(exams, trainer.TorchVectors(load_merged(base, folder), encoder_of(card)))
+
+    _write(target, trainer.kept(work, step), trained.config, made, before, measure_tuned)
     shutil.rmtree(work)
     return made
 
@@ -137,21 +132,19 @@ def best_step(curve: Sequence[Mapping[str, Any]]) -> int:
 
 
 def _workplace(target: Path, resume: bool, plan: str) -> Path:
-    """The folder for checkpoints beside the target. Raises InputError for places that are taken."""
+    """Where checkpoints will lie, beside the target. Raises InputError for places that are taken."""
     if target.exists() or target.is_symlink():
         raise InputError(f"{target}: exists already; remove it, or choose another folder with -o")
     if not target.parent.is_dir():
         raise InputError(f"{target.parent}: no such folder; make it first")
     work = target.with_name(f".{target.name}.tuning")
-    record = work / "plan"
+    record = work / PLAN
     if work.exists() and not resume:
         raise InputError(f"{work}: an interrupted tuning lies here; go on with --resume, or remove it")
     if record.is_file() and record.read_text(encoding="utf-8") != plan:
         raise InputError(
             f"{work}: the interrupted tuning was one of other sets or options; give those, or remove it and begin anew"
         )
-    work.mkdir(exist_ok=True)
-    record.write_text(plan, encoding="utf-8")
     return work
 
 
@@ -190,6 +183,28 @@ def _trained(model: Any, card: Card, tuning: Tuning, trainer: Any) -> Any:
         ) from None
 
 
+def _write(
+    target: Path,
+    kept: Path,
+    config: Mapping[str, Any] | None,
+    made: dict[str, Any],
+    before: Mapping[str, Any],
+    measure: Callable[[Path], Mapping[str, Any]],
+) -> None:
+    """Writes the folder, whole or not at all, and puts into `made` what is known by then: the weights' hash, and the
+    figures, `before` and as `measure` finds them in the folder."""
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}.", suffix=".partial") as temporary:
+        folder = Path(temporary) / "adapter"
+        folder.mkdir()
+        file = _write_weights(folder, kept, config)
+        after = measure(folder)
+        made["adapter"] = {"file": file.name, "sha256": sha256_of(file)}
+        made["figures"] = {name: {"before": found, "after": after[name]} for name, found in before.items()}
+        (folder / CARD).write_text(json.dumps(made, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        draw(made, target.name, folder / PICTURE)
+        folder.rename(target)
+
+
 def _write_weights(folder: Path, kept: Path, config: Mapping[str, Any] | None) -> Path:
     """Writes what was trained, LoRA matrices in fp16 with peft's settings; returns the file of the weights."""
     from safetensors.torch import load_file, save_file
@@ -203,7 +218,10 @@ def _write_weights(folder: Path, kept: Path, config: Mapping[str, Any] | None) -
 
 
 def _measure(exams: Mapping[str, Examination], vectors: Vectors) -> dict[str, dict[str, float]]:
-    return {name: exam.measure(vectors) for name, exam in exams.items()}
+    found = {name: exam.measure(vectors) for name, exam in exams.items()}
+    if found:
+        say(f"nDCG@5, mean of {', '.join(found)}: {mean_of(list(found.values())):.4f}")
+    return found
 
 
 def _recipe(tuning: Tuning, trainer: Any) -> dict[str, Any]:
@@ -215,6 +233,7 @@ def _recipe(tuning: Tuning, trainer: Any) -> dict[str, Any]:
         "batch": tuning.batch,
         "learning_rate": tuning.rate,
         **pairs,
+        "anchors": list(tuning.pairs.anchors),
         "imagined": len(tuning.pairs.imagined or ()),
         "scale": trainer.SCALE,
         "max_tokens": trainer.MAX_TOKENS,

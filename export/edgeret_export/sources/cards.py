@@ -185,7 +185,10 @@ def _adapter(path: Path, spec: Mapping[str, Any]) -> AdapterCard | None:
     if folder is None and digest is None:
         return None
     if not isinstance(folder, str) or not folder:
-        raise InputError(f'{path}: "encoder.adapter" must be a folder, relative to the card, found {folder!r}')
+        raise InputError(
+            f'{path}: "encoder.adapter", whose weights have "adapter_sha256", must be a folder, relative to the card, '
+            f"found {folder!r}"
+        )
     if not isinstance(digest, str) or not re.fullmatch("[0-9a-f]{64}", digest):
         raise InputError(
             f'{path}: "encoder.adapter_sha256" must be the sha256 of the adapter\'s weights in lower-case hex, found '
