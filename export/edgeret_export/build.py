@@ -29,7 +29,7 @@ from edgeret.scoring.graph import pack_graph
 from edgeret.scoring.head import pack_head
 from edgeret.types import Tool
 from edgeret_export.encoders import parity
-from edgeret_export.encoders.export import ExportedEncoder, attempts, export_encoder
+from edgeret_export.encoders.export import ExportedEncoder, attempts, encoder_of, export_encoder
 from edgeret_export.encoders.gate import Gate, start
 from edgeret_export.encoders.questions import sample
 from edgeret_export.fitting.crossfit import Fitted, crossfit, plan_calls
@@ -87,7 +87,7 @@ def assemble(
     writer: BundleWriter, card: Card, encoded: Encoded, recipe: Recipe, model: PlannerModel | None = None
 ) -> tuple[str, dict[str, Any]]:
     """Fits everything on what was encoded and writes it; returns the content hash and the build's report."""
-    training, spec = encoded.training, encoded.exported.spec
+    training, spec, adapter = encoded.training, encoded.exported.spec, encoder_of(card).adapter
     fitted = Fitted.of_nothing(recipe.order, encoded.prior.calibration_map)
     if training is not None:
         fitted = crossfit(training, recipe.order, recipe.head_options, encoded.prior.calibration_map)
@@ -106,7 +106,12 @@ def assemble(
     content_hash = writer.finish(
         {
             roles.INFO_EDGERET: edgeret.__version__,
-            roles.INFO_ENCODER: {"card": card.name, "fingerprint": fingerprint, "spec": spec.to_dict()},
+            roles.INFO_ENCODER: {
+                "card": card.name,
+                "fingerprint": fingerprint,
+                "spec": spec.to_dict(),
+                **({} if adapter is None else {"adapter": {"name": adapter.name, "sha256": adapter.sha256}}),
+            },
             **({} if planner_info is None else {roles.INFO_PLANNER: planner_info}),
             roles.INFO_CALIBRATION: pack_calibration(fitted.calibration, fingerprint, hashes),
             roles.INFO_PRIOR: encoded.prior.weights.to_dict(),
@@ -187,8 +192,9 @@ def encode_with(
 
 
 def _write_encoder(writer: BundleWriter, card: Card, exported: ExportedEncoder) -> str:
-    source = f"{card.name}: {card.sources[0]}"
-    weights = writer.add("encoder.onnx", roles.ENCODER, exported.model, card.licence, source)
+    adapter, source = encoder_of(card).adapter, f"{card.name}: {card.sources[0]}"
+    tuned = source if adapter is None else f"{source}, tuned with {adapter.name} (sha256 {adapter.sha256})"
+    weights = writer.add("encoder.onnx", roles.ENCODER, exported.model, card.licence, tuned)
     tokenizer = writer.add("tokenizer.json", roles.TOKENIZER, exported.tokenizer, card.licence, source)
     return encoder_fingerprint(exported.spec.to_dict(), weights.sha256, tokenizer.sha256)
 

@@ -16,6 +16,7 @@ from edgeret_export.example import write_example
 from edgeret_export.recipe import PRECISION_CHOICES, read_recipe
 from edgeret_export.sources.cards import DEFAULT_ENCODER, all_cards, check_licence, find_card
 from edgeret_export.sources.priors import write_prior
+from edgeret_export.tune_command import add_tune
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -45,6 +46,11 @@ def make_parser() -> argparse.ArgumentParser:
         "--encoder", default=DEFAULT_ENCODER, metavar="CARD", help="card name or .toml (default: %(default)s)"
     )
     build.add_argument(
+        "--adapter",
+        metavar="FOLDER",
+        help="what `tune` wrote, in place of the card's own adapter; none: the encoder as its publisher made it",
+    )
+    build.add_argument(
         "--precision",
         choices=PRECISION_CHOICES,
         help="of the encoder (default: auto, which is int8 where that finds the same tools as fp32, else fp32)",
@@ -71,6 +77,7 @@ def make_parser() -> argparse.ArgumentParser:
     )
     add_command(commands, "cards", "List the model cards.", _cards, _print_cards)
     _add_prior(commands)
+    add_tune(commands)
     example = add_command(
         commands, "example", "Write the desktop example: tools, demonstrations, requests.", _example, _print_example
     )
@@ -124,12 +131,13 @@ def _build(arguments: argparse.Namespace) -> Mapping[str, Any]:
         if model is not None:
             check_licence(model, frozenset(arguments.accept_licence))
     from edgeret_export.build import build_bundle
+    from edgeret_export.encoders.adapter import with_adapter
 
     built = build_bundle(
         tools,
         demonstrations,
         Path(arguments.output),
-        card,
+        with_adapter(card, arguments.adapter),
         recipe,
         planner=planner,
         overwrite=arguments.force,

@@ -105,6 +105,16 @@ def test_a_card_is_found_by_path_and_an_unknown_name_lists_the_known(tmp_path: P
         find_card("all-minilm-l6")
 
 
+def test_an_adapter_lies_relative_to_its_card(tmp_path: Path) -> None:
+    own, told = tmp_path / "own.toml", f'adapter = "adapters/mine"\nadapter_sha256 = "{"a" * 64}"\n'
+    own.write_text(SHIPPED.replace("[encoder]\n", f"[encoder]\n{told}"), encoding="utf-8")
+    found = read_card(own).encoder.adapter
+    assert (found.folder, found.sha256, found.name) == (tmp_path / "adapters" / "mine", "a" * 64, "mine")
+    own.write_text(SHIPPED.replace("[encoder]\n", '[encoder]\nadapter = "adapters/mine"\n'), encoding="utf-8")
+    with pytest.raises(InputError, match=r'"encoder\.adapter_sha256" must be the sha256 .* found None; see: sha256sum'):
+        read_card(own)
+
+
 def as_toml(value: object) -> str:
     if isinstance(value, dict):
         return "{" + ", ".join(f'"{k}" = {as_toml(v)}' for k, v in value.items()) + "}"
@@ -132,6 +142,10 @@ def as_toml(value: object) -> str:
         ("encoder", "normalised", 1),
         ("encoder", "int8_keep", 5),
         ("encoder", "int8_keep", ["("]),
+        ("encoder", "adapter", 3),
+        ("encoder", "adapter", ""),
+        ("encoder", "adapter_sha256", "0" * 64),
+        ("encoder", "adapter_sha256", "abc"),
         ("files", "model.bin", "abc"),
         ("files", "model.bin", 12),
         ("files", "/etc/model.bin", "0" * 64),

@@ -11,6 +11,7 @@ from edgeret.cli.progress import say
 from edgeret.encoders.base import PRECISIONS, EncoderSpec
 from edgeret.errors import InputError, MissingExtraError
 from edgeret.host import instruction_set
+from edgeret_export.encoders.adapter import identity, merged_folder
 from edgeret_export.encoders.cache import key_of, recall, remember
 from edgeret_export.encoders.onnx_graph import export_onnx, read_onnx
 from edgeret_export.encoders.quantize import convert
@@ -37,8 +38,9 @@ def export_encoder(card: Card, precision: str, offline: bool = False, attempt: i
     """The card's encoder in `precision`, for this machine's CPU family if int8.
 
     `attempt` counts through the card's `int8_keep`, each of which keeps more of the model in fp32. An export takes
-    about ten seconds, so it is kept in the cache under the hash of all that determines it. Raises InputError for a
-    card of another kind or an unknown precision, MissingExtraError without the export extra.
+    about ten seconds, so it is kept in the cache under the hash of all that determines it. The card's adapter, if it
+    has one, is merged in before. Raises InputError for a card of another kind, an unknown precision or an adapter that
+    does not fit, MissingExtraError without the export extra.
     """
     encoder = encoder_of(card)
     if precision not in PRECISIONS:
@@ -49,10 +51,15 @@ def export_encoder(card: Card, precision: str, offline: bool = False, attempt: i
     except ModuleNotFoundError:
         raise MissingExtraError("export", "exporting an encoder to ONNX") from None
     folder = fetch(card, offline)
+    adapted = []
+    if encoder.adapter is not None:
+        folder = merged_folder(card, folder, encoder.adapter)
+        adapted = [("adapter", identity(encoder.adapter))]
     keep = encoder.int8_keep[attempt] if precision == "int8" else ""
     parts = [
         ("recipe", EXPORT_RECIPE),
         *sorted(card.files.items()),
+        *adapted,
         *toolchain.items(),
         ("precision", precision),
         ("keep", keep),

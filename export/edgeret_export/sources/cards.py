@@ -27,6 +27,19 @@ KNOWN_LICENCES = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
+class AdapterCard:
+    """What an encoder was tuned to: a folder that `edgeret-export tune` wrote, and the sha256 of its weights."""
+
+    folder: Path
+    sha256: str
+
+    @property
+    def name(self) -> str:
+        """The folder's name, which people know it by."""
+        return self.folder.name
+
+
+@dataclass(frozen=True, slots=True)
 class EncoderCard:
     """How an embedding model makes a vector (see `edgeret.encoders.base.EncoderSpec`)."""
 
@@ -38,6 +51,8 @@ class EncoderCard:
     tool_prefix: str = ""
     int8_keep: tuple[str, ...] = ("",)
     """Regular expressions on node names, tried in turn until the parity gate passes: what stays fp32 in int8."""
+    adapter: AdapterCard | None = None
+    """Merged into the model before it is exported."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +176,25 @@ def _encoder(path: Path, spec: Mapping[str, Any]) -> EncoderCard:
         query_prefix=_prefix(path, spec, "query_prefix"),
         tool_prefix=_prefix(path, spec, "tool_prefix"),
         int8_keep=_patterns(path, spec.get("int8_keep", [""])),
+        adapter=_adapter(path, spec),
     )
+
+
+def _adapter(path: Path, spec: Mapping[str, Any]) -> AdapterCard | None:
+    folder, digest = spec.get("adapter"), spec.get("adapter_sha256")
+    if folder is None and digest is None:
+        return None
+    if not isinstance(folder, str) or not folder:
+        raise InputError(
+            f'{path}: "encoder.adapter", whose weights have "adapter_sha256", must be a folder, relative to the card, '
+            f"found {folder!r}"
+        )
+    if not isinstance(digest, str) or not re.fullmatch("[0-9a-f]{64}", digest):
+        raise InputError(
+            f'{path}: "encoder.adapter_sha256" must be the sha256 of the adapter\'s weights in lower-case hex, found '
+            f"{digest!r}; see: sha256sum {folder}/adapter_model.safetensors"
+        )
+    return AdapterCard((path.parent / folder).absolute(), digest)
 
 
 def _planner(path: Path, spec: Mapping[str, Any], hashes: Mapping[str, str]) -> PlannerCard:
