@@ -12,10 +12,11 @@ OTHER_METHODS = ("similarity", "bm25", "tool-graph", "less-is-more")
 RETRIEVAL_METHODS = ("bm25", "dense", "rrf", "clauses", "hybrid")
 """Methods of `retrieval` that need no planner and nothing beside a query."""
 STRATEGY_METHODS = (
-    "steps", "re-invoke", "tooldreamer", "toolqp", "toolqp-parallel", "toolqp-no-query", "toolreagt", "less-is-more",
+    "auto", "steps", "re-invoke", "tooldreamer", "toolqp", "toolqp-parallel", "toolqp-no-query", "toolreagt",
+    "less-is-more",
 )  # fmt: skip
-"""Strategies of tool search that ask a planner, the ablations of ToolQP among them; the first one searches for the
-sub-tasks that are given with a query instead."""
+"""Strategies of tool search that go by more than a query: a bundle's demonstrations (auto), the sub-tasks that are
+given with it (steps), or a planner; the ablations of ToolQP are among these."""
 SWEEPS = "sweeps"
 """The part of latency that takes longest: CPU threads, batches, and first selections without a pause."""
 SUITE_PARTS = ("next-tool", "plan", "peers", "latency", SWEEPS, "scaling", "methods", "few")

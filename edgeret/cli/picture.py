@@ -29,10 +29,14 @@ CLUSTERS, CHAINS, NEAREST = 40, 5, 3
 def draw(bundle: Bundle, target: Path) -> None:
     """Writes the picture. Raises BundleError for a bundle that does not hang together, InputError if `target` cannot
     be written, MissingExtraError without jinja2."""
-    graph, index = load_graph(bundle), load_index(bundle, "exact")
-    if not set(graph.labels) <= {*index.names, END} or graph.centroids.shape[1] != index.vectors.shape[1]:
+    index = load_index(bundle, "exact")
+    graph = None if bundle.manifest.file(roles.GRAPH) is None else load_graph(bundle)
+    called: tuple[str, ...] = () if graph is None else graph.labels
+    transitions = np.empty((0, 4)) if graph is None else graph.transitions()
+    if graph is not None and (
+        not set(called) <= {*index.names, END} or graph.centroids.shape[1] != index.vectors.shape[1]
+    ):
         raise BundleError(f"{bundle.path}: graph and index do not belong together; build the bundle again")
-    transitions = graph.transitions()
     counts = bundle.manifest.info.get(roles.INFO_COUNTS)
     shown = counts.get("demonstrations") if isinstance(counts, dict) else None
     text = render(
@@ -43,16 +47,18 @@ def draw(bundle: Bundle, target: Path) -> None:
         facts=f"{len(index.names)} tools, {shown if isinstance(shown, int) else 'unknown'} demonstrations, "
         f"{clusters_told(bundle)} clusters, {bundle.size / 1e6:.1f} MB",
         content_hash=bundle.manifest.content_hash,
-        map=tool_map(graph, index, transitions),
-        clusters=cluster_rows(graph, index, transitions),
+        map=tool_map(called, index, transitions),
+        clusters=() if graph is None else cluster_rows(graph, index, transitions),
         files=[(f.name, f.role, f"{f.size / 1e6:.3f}", f.licence, f.source) for f in bundle.manifest.files],
     )
     write_whole(target, text, "--html")
 
 
 def clusters_told(bundle: Bundle) -> str:
-    """How many clusters the graph has, for people; where several clusterings are read together: "432 (2 × 216)".
-    Raises BundleError for a graph without centroids."""
+    """How many clusters the graph has, for people; where several clusterings are read together: "432 (2 × 216)";
+    "no" where nothing was demonstrated. Raises BundleError for a graph without centroids."""
+    if bundle.manifest.file(roles.GRAPH) is None:
+        return "no"
     total = len(get_array(bundle.map(roles.GRAPH), "centroids", "<f4", (None, None), f"{bundle.path} ({roles.GRAPH})"))
     counts = bundle.manifest.info.get(roles.INFO_COUNTS)
     each = counts.get("clusters") if isinstance(counts, dict) else None

@@ -1,4 +1,4 @@
-"""Where tools, arrows and names lie on the map of a bundle. Knows the graph and the index, and nothing of HTML."""
+"""Where tools, arrows and names lie on the map of a bundle. Knows the index and what followed what; nothing of HTML."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeret.scoring.graph import GLOBAL, PADDING, Graph
+from edgeret.scoring.graph import GLOBAL, PADDING
 from edgeret.scoring.index import Index
 from edgeret.types import END
 
@@ -81,14 +81,14 @@ class ToolMap:
     font: int = FONT
 
 
-def tool_map(graph: Graph, index: Index, transitions: NDArray[np.float64]) -> ToolMap:
+def tool_map(called: Sequence[str], index: Index, transitions: NDArray[np.float64]) -> ToolMap:
     """The map, with the strongest `transitions` (`Graph.transitions`) among all demonstrations."""
     flat = project(index.vectors).tolist()
     places = {name: (x, y) for name, (x, y) in zip(index.names, flat, strict=True)}
-    known = set(graph.labels)
+    known = set(called)
     dots = [Dot(name, x, y, name not in known) for name, (x, y) in places.items()]
     labels = place_labels(dots) if len(dots) <= NAMED else []
-    return ToolMap(_moves(graph, places, transitions), dots, labels, len(dots) - len(labels))
+    return ToolMap(_moves(called, places, transitions), dots, labels, len(dots) - len(labels))
 
 
 def project(vectors: NDArray[np.float32]) -> NDArray[np.float64]:
@@ -132,12 +132,14 @@ def overlap(a: Box, b: Box) -> bool:
     return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
 
 
-def _moves(graph: Graph, places: Mapping[str, tuple[float, float]], transitions: NDArray[np.float64]) -> list[Move]:
+def _moves(
+    called: Sequence[str], places: Mapping[str, tuple[float, float]], transitions: NDArray[np.float64]
+) -> list[Move]:
     among_all = transitions[(transitions[:, 0] == GLOBAL) & (transitions[:, 1] != PADDING)]
     most = max(1.0, among_all[:, 3].max(initial=0))
     moves: list[Move] = []
     for _, before, after, count in among_all[(-among_all[:, 3]).argsort(kind="stable")].tolist():
-        first, second = graph.labels[int(before)], graph.labels[int(after)]
+        first, second = called[int(before)], called[int(after)]
         if END in (first, second) or first == second:
             continue
         path = _arrow(np.array(places[first]), np.array(places[second]))

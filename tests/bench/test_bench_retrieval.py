@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from conftest import EXAMPLE, TOOLS, tiny_exported
 
+import edgeret
 from edgeret.encoders.onnx import OnnxEncoder
 from edgeret.encoders.providers import choose
 from edgeret.errors import InputError
@@ -21,6 +22,7 @@ from edgeret.planner.answers import Answer
 from edgeret.planner.chat import Prompt
 from edgeret.types import Tool, Usage
 from edgeret_bench.accuracy import retrieval
+from edgeret_bench.cli import main
 from edgeret_export.sources.priors import read_prior
 
 METRICS = {"ndcg@1", "ndcg@5", "ndcg@10", "recall@1", "recall@5", "recall@10", "completeness@10", "mrr"}
@@ -71,7 +73,7 @@ def test_a_file_of_queries_without_tools_measures_nothing(encoder: OnnxEncoder) 
 
 
 def test_an_unknown_method_is_refused_with_the_list(encoder: OnnxEncoder) -> None:
-    expected = "unknown method 'splade'; choose among: bm25, dense, rrf, clauses, hybrid, steps, re-invoke"
+    expected = "unknown method 'splade'; choose among: bm25, dense, rrf, clauses, hybrid, auto, steps, re-invoke"
     with pytest.raises(InputError, match=f"^{re.escape(expected)}"):
         retrieval.run(TOOLS, QUERIES, encoder, ["dense", "splade"])
 
@@ -195,3 +197,24 @@ def test_a_method_that_asks_needs_a_planner_and_a_sample_is_the_same_for_a_seed(
         retrieval.run(TOOLS, QUERIES, encoder, ["toolqp"])
     runs = [retrieval.run(TOOLS, QUERIES, encoder, ["dense"], retrieval.Options(limit=1, seed=3)) for _ in range(2)]
     assert runs[0] == runs[1] and runs[0]["n_queries"] == 1
+
+
+def test_a_bundle_is_measured_with_its_own_tools_encoder_and_demonstrations(
+    tiny: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    queries = tmp_path / "queries.jsonl"
+    queries.write_text('{"id": "1", "query": "find my file", "tools": ["find_file"]}\n', encoding="utf-8")
+    command = ["retrieval", "--bundle", str(tiny), "--queries", str(queries), "--methods", "auto,hybrid", "--json"]
+    assert main(command) == 0
+    told = json.loads(capsys.readouterr().out)
+    runtime = edgeret.load(tiny, threads=1)
+    assert told["bundle_hash"] == runtime.manifest.content_hash and told["n_tools"] == len(runtime.tools)
+    for strategy in ("auto", "hybrid"):
+        first = runtime.search("find my file", 1, strategy=strategy)[0].tool
+        assert told["methods"][strategy]["recall@1"] == float(first == "find_file")
+
+
+def test_tools_and_a_bundle_are_not_both_measured(tiny: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["retrieval", "--bundle", str(tiny), "--tools", "t.jsonl", "--queries", "q.jsonl"])
+    assert "--tools" in capsys.readouterr().err

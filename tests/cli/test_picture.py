@@ -52,7 +52,7 @@ def test_the_picture_shows_tools_transitions_files_and_licences(tiny_original: P
 
 def test_every_arrow_has_a_head_and_stops_at_the_rim_of_its_tool(tiny_original: Path, tmp_path: Path) -> None:
     runtime = edgeret.load(tiny_original, threads=1)
-    drawn = tool_map(runtime.components.graph, runtime.components.index, runtime.components.graph.transitions())
+    drawn = tool_map(runtime.components.graph.labels, runtime.components.index, runtime.components.graph.transitions())
     places = {dot.name: (dot.x, dot.y) for dot in drawn.dots}
     assert drawn.moves
     for move in drawn.moves:
@@ -79,7 +79,7 @@ def test_names_on_the_map_cover_neither_each_other_nor_a_tool() -> None:
 
 def test_names_without_room_are_counted_on_the_page(tiny_original: Path) -> None:
     runtime = edgeret.load(tiny_original, threads=1)
-    drawn = tool_map(runtime.components.graph, runtime.components.index, runtime.components.graph.transitions())
+    drawn = tool_map(runtime.components.graph.labels, runtime.components.index, runtime.components.graph.transitions())
     assert len(drawn.labels) + drawn.unnamed == len(drawn.dots)
     assert place_labels([Dot("same", 100, 100, False)] * 12) != []
     assert len(place_labels([Dot("same", 100, 100, False)] * 12)) < 12
@@ -146,3 +146,11 @@ def test_hostile_names_stay_text(tmp_path: Path) -> None:
     assert "img" not in Reader(text).tags
     assert "\u202e" not in text
     assert r"\u202e" in text
+
+
+def test_a_bundle_from_tools_alone_is_told_of_and_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bundle, page = build_tiny(tmp_path / "alone", demonstrations=()), tmp_path / "page.html"
+    assert main(["inspect", str(bundle), "--html", str(page)]) == 0
+    assert "clusters no" in capsys.readouterr().out
+    text = page.read_text(encoding="utf-8")
+    assert "send_mail" in text and "no clusters" in text

@@ -22,7 +22,7 @@ from edgeret.runtime.hybrid import HybridSearch
 from edgeret.scoring.index import Index
 from edgeret.scoring.prior import SearchWeights
 from edgeret.strategies import STRATEGIES
-from edgeret.strategies.base import Search, Strategy
+from edgeret.strategies.base import Decider, Search, Strategy
 from edgeret.strategies.base import run as run_strategy
 from edgeret.strategies.clauses import STEPS
 from edgeret.strategies.toolqp import NO_QUERY, PARALLEL
@@ -119,7 +119,8 @@ class Retrieval:
 @dataclass(frozen=True, slots=True)
 class Options:
     """What stands for a tool (`form`), how many queries are drawn (None: all) by which `seed`, the planner that
-    strategies ask, and the budget of a search in ms (None: no bound). `weights` are those of hybrid search."""
+    strategies ask, and the budget of a search in ms (None: no bound). `weights` are those of hybrid search, and
+    `decider` is what `auto` asks of a bundle's demonstrations, where there are any."""
 
     form: str = "name+description"
     limit: int | None = None
@@ -127,6 +128,7 @@ class Options:
     answerer: Answerer | None = None
     budget_ms: float | None = None
     weights: SearchWeights | None = None
+    decider: Decider | None = None
 
 
 def run(
@@ -163,6 +165,7 @@ def run(
                 continue
             search = Search(query.query, len(tools), encoder, retrieval.index, options.answerer, steps=query.steps)
             search.ranker = None if options.weights is None else retrieval.ranker
+            search.decider = options.decider
             if options.budget_ms is not None:
                 search.deadline = search.started + options.budget_ms / 1e3
             found = run_strategy(strategies[name], search)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+import edgeret
 from edgeret.cli.options import add_mask_options, add_runtime_options, load_runtime, positive
 from edgeret.encoders.base import PRECISIONS
 from edgeret.errors import InputError
@@ -16,6 +17,7 @@ from edgeret.inputs.tools import read_tools
 from edgeret.planner.answers import Answerer
 from edgeret.planner.prompts import MASKINGS
 from edgeret.runtime.options import POLICIES
+from edgeret.types import Tool
 from edgeret_bench import NEXT_TOOL_METHODS, OTHER_METHODS, RETRIEVAL_METHODS
 from edgeret_bench.commands.common import FITTING, add_benchmark, names, seed, some
 from edgeret_export.sources.cards import DEFAULT_ENCODER, find_card
@@ -89,7 +91,11 @@ def _add_retrieval(commands: Any) -> None:
     search = add_benchmark(
         commands, "retrieval", "Quality of tool search by a query's words.", _retrieval, extra=FITTING
     )
-    search.add_argument("--tools", required=True, action="append", metavar="T", help="may be given several times")
+    among = search.add_mutually_exclusive_group(required=True)
+    among.add_argument("--tools", action="append", metavar="T", help="tools alone; may be given several times")
+    among.add_argument(
+        "--bundle", metavar="BUNDLE", help="a bundle's tools, encoder and demonstrations, which `auto` goes by"
+    )
     search.add_argument("--queries", required=True, metavar="Q", help='JSONL of {"id", "query", "tools"}')
     search.add_argument("--encoder", default=DEFAULT_ENCODER, metavar="CARD", help="default: %(default)s")
     search.add_argument("--precision", choices=PRECISIONS, default="fp32", help="of the encoder (default: %(default)s)")
@@ -144,31 +150,61 @@ def _methods(arguments: argparse.Namespace) -> Mapping[str, Any]:
 
 
 def _retrieval(arguments: argparse.Namespace) -> Mapping[str, Any]:
-    from edgeret.encoders.onnx import OnnxEncoder
-    from edgeret.encoders.providers import choose
-    from edgeret.host import available_cpus
     from edgeret_bench.accuracy import retrieval
-    from edgeret_export.encoders.export import export_encoder
-    from edgeret_export.sources.priors import read_prior
 
-    tools = read_tools(*arguments.tools)
+    tools, encoder, told = _measured_by(arguments)
     queries = read_queries(arguments.queries, [tool.name for tool in tools])
-    card = find_card(arguments.encoder)
-    exported = export_encoder(card, arguments.precision, arguments.offline)
-    encoder = OnnxEncoder(
-        exported.model, exported.tokenizer, exported.spec, choose(("cpu",), False, {}), available_cpus()
-    )
     options = retrieval.Options(
-        arguments.tool_text,
+        told.pop("tool_text"),
         arguments.limit,
         arguments.seed,
         _answerer(arguments),
         arguments.budget_ms,
-        read_prior(card.name).weights.search,
+        told.pop("weights"),
+        told.pop("decider", None),
     )
     result = retrieval.run(tools, queries, encoder, some(arguments.methods, "--methods"), options)
-    asked = arguments.planner or arguments.model
-    return {"encoder": arguments.encoder, "precision": arguments.precision, "planner": asked, **result}
+    return {**told, "planner": arguments.planner or arguments.model, **result}
+
+
+def _measured_by(arguments: argparse.Namespace) -> tuple[Sequence[Tool], Any, dict[str, Any]]:
+    """Tools, encoder, and what is told of them and searched by: those of a bundle, or of a card."""
+    if arguments.bundle:
+        from edgeret.runtime.scorer import Scorer
+        from edgeret_export.recipe import recipe_of
+
+        runtime = edgeret.load(arguments.bundle)
+        components, manifest = runtime.components, runtime.manifest
+        return (
+            [*runtime.tools.values()],
+            components.encoder,
+            {
+                "bundle_hash": manifest.content_hash,
+                "precision": components.encoder.spec.precision,
+                "tool_text": recipe_of(manifest.info, arguments.bundle).tool_text,
+                "weights": components.prior.search,
+                "decider": Scorer(components, runtime.learned).decided,
+            },
+        )
+    from edgeret.encoders.onnx import OnnxEncoder
+    from edgeret.encoders.providers import choose
+    from edgeret.host import available_cpus
+    from edgeret_export.encoders.export import export_encoder
+    from edgeret_export.sources.priors import read_prior
+
+    card = find_card(arguments.encoder)
+    exported = export_encoder(card, arguments.precision, arguments.offline)
+    provider = choose(("cpu",), False, {})
+    return (
+        read_tools(*arguments.tools),
+        OnnxEncoder(exported.model, exported.tokenizer, exported.spec, provider, available_cpus()),
+        {
+            "encoder": arguments.encoder,
+            "precision": arguments.precision,
+            "tool_text": arguments.tool_text,
+            "weights": read_prior(card.name).weights.search,
+        },
+    )
 
 
 def _answerer(arguments: argparse.Namespace) -> Answerer | None:

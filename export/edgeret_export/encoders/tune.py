@@ -29,6 +29,9 @@ PICTURE = "curve.html"
 PLAN = "plan"
 """Beside the checkpoints: what they are of."""
 LIBRARIES = ("torch", "transformers", "sentence-transformers", "peft", "accelerate", "datasets")
+SHARES = (1.0, 0.75, 0.5)
+"""Of what LoRA changed, that left-out sets choose among: between the base and what was trained lies what does best on
+other people's tools (Wortsman et al., robust fine-tuning, 2022)."""
 LORA_RATE, FULL_RATE = 5e-4, 2e-5
 """Learning rates, where none is given. All weights take a far smaller one than the few of LoRA."""
 
@@ -73,7 +76,8 @@ def tune(
 ) -> dict[str, Any]:
     """Tunes the card's encoder on `sets` and writes `target`, whole or not at all; returns its card as plain data.
 
-    Of eight states on the way the one that finds most in `left_out` is kept, without them the last. `licences` are
+    Of eight states on the way the one that finds most in `left_out` is kept, without them the last; and of what it
+    changed, the share that finds most there. `licences` are
     those of sets, by name. Raises InputError for a target, sets or an encoder that do not fit, and where an
     interrupted tuning was another one; MissingExtraError without the train extra.
     """
@@ -99,6 +103,11 @@ def tune(
     known = {each.name: exams[each.name] for each in left_out}
     curve = trainer.train(trained, course, lambda: _measure(known, vectors), resume)
     step = best_step(curve)
+    shares: dict[float, dict[str, dict[str, float]]] = {}
+    if left_out:
+        best = trainer.kept(work, step)
+        shares = _shares(trained, best, lambda tuned: _measure(known, _merged(base, tuned, card, trainer)))
+    share = max(shares, key=lambda share: (mean_of(list(shares[share].values())), share), default=1.0)
     made = {
         "base": {"card": card.name, "file": weights, "sha256": sha256_of(base / weights), "licence": card.licence},
         "recipe": _recipe(tuning, trainer),
@@ -106,6 +115,8 @@ def tune(
         "left_out": {each.name: _told(each, 0, licences or {}) for each in left_out},
         "steps": len(course.batches),
         "step": step,
+        "share": share,
+        "shares": {str(share): found for share, found in shares.items()},
         "curve": curve,
         "versions": versions,
     }
@@ -114,12 +125,34 @@ def tune(
         if trained.config is None:
             trained.load(folder / FULL)
             return _measure(exams, vectors)
-        # As a build will.
-        return _measure(exams, trainer.TorchVectors(load_merged(base, folder), encoder_of(card)))
+        return _measure(exams, _merged(base, folder, card, trainer))
 
-    _write(target, trainer.kept(work, step), trained.config, made, before, measure_tuned)
+    _write(target, trainer.kept(work, step), _scaled(trained.config, share), made, before, measure_tuned)
     shutil.rmtree(work)
     return made
+
+
+def _merged(base: Path, adapter: Path, card: Card, trainer: Any) -> Vectors:
+    """The tuned encoder as a build makes it."""
+    vectors: Vectors = trainer.TorchVectors(load_merged(base, adapter), encoder_of(card))
+    return vectors
+
+
+def _shares(
+    trained: Any, kept: Path, measure: Callable[[Path], dict[str, dict[str, float]]]
+) -> dict[float, dict[str, dict[str, float]]]:
+    """What `measure` finds in left-out sets, by how much of LoRA's change is taken; all weights are taken whole."""
+    found = {}
+    for share in SHARES if trained.config is not None else ():
+        with tempfile.TemporaryDirectory() as folder:
+            _write_weights(Path(folder), kept, _scaled(trained.config, share))
+            found[share] = measure(Path(folder))
+    return found
+
+
+def _scaled(config: Mapping[str, Any] | None, share: float) -> Mapping[str, Any] | None:
+    """peft's settings for a share of the change: it is proportional to `lora_alpha`."""
+    return None if config is None else {**config, "lora_alpha": config["lora_alpha"] * share}
 
 
 def best_step(curve: Sequence[Mapping[str, Any]]) -> int:
