@@ -7,6 +7,7 @@ import json
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 from edgeret import __version__
@@ -24,6 +25,7 @@ from edgeret.cli.options import (
     probability,
 )
 from edgeret.cli.tools_command import add_tools_command
+from edgeret.cli.trace_page import draw_trace
 from edgeret.errors import InputError
 from edgeret.inputs.query import check_query
 from edgeret.planner.endpoint import Endpoint
@@ -111,7 +113,7 @@ def _add_masking(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_search(commands: Any) -> argparse.ArgumentParser:
-    search = add_command(commands, "search", "Find tools by their descriptions.", _search, _print_search, bundle=True)
+    search = add_command(commands, "search", "Find tools for some words.", _search, _print_search, bundle=True)
     search.add_argument("query", metavar="QUERY")
     search.add_argument("-k", type=positive, default=10, metavar="N", help="how many tools (default: %(default)s)")
     search.add_argument(
@@ -123,6 +125,7 @@ def _add_search(commands: Any) -> argparse.ArgumentParser:
     )
     search.add_argument("--model", metavar="NAME", help="which of the endpoint's models (default: its first)")
     search.add_argument("--trace", action="store_true", help="show what was searched for, and what a planner wrote")
+    search.add_argument("--html", metavar="FILE", help="draw that: what was found when, and how")
     return search
 
 
@@ -135,6 +138,8 @@ def _search(arguments: argparse.Namespace) -> Mapping[str, Any]:
     found = runtime.search_with_trace(
         arguments.query, arguments.k, strategy=arguments.strategy, budget_ms=arguments.budget_ms, planner=endpoint
     )
+    if arguments.html:
+        draw_trace(arguments.query, found, Path(arguments.html))
     result = {
         "query": arguments.query,
         "strategy": arguments.strategy,
@@ -147,7 +152,8 @@ def _search(arguments: argparse.Namespace) -> Mapping[str, Any]:
 
 
 def _print_search(result: Mapping[str, Any]) -> str:
-    lines = [table([[hit["similarity"], hit["tool"]] for hit in result["hits"]], ("cosine", "tool"))]
+    hits = [[rank, hit["tool"], hit["similarity"]] for rank, hit in enumerate(result["hits"], 1)]
+    lines = [table(hits, ("rank", "tool", "cosine"))]
     if trace := result.get("trace"):
         rows = [[event["ms"], event["kind"], event["text"], ", ".join(event["tools"])] for event in trace["events"]]
         lines += ["", table(rows, ("ms", "what", "text", "tools"))]

@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 
 from edgeret.cli.commands import main
+from edgeret.cli.trace_page import draw_trace
+from edgeret.strategies.base import Event, Found, Trace
+from edgeret.types import Hit
 
 QUERY = "find my file and then send it"
 
@@ -60,3 +63,25 @@ def test_what_stands_in_the_way_is_one_line_that_says_how_to_go_on(
         assert code == 0 and "not complete" in out and told in out.splitlines()[-1]
     else:
         assert code != 0 and told in err and out == ""
+
+
+def test_a_search_is_drawn_with_what_it_did_and_found(
+    capsys: pytest.CaptureFixture[str], tiny: Path, tmp_path: Path
+) -> None:
+    page = tmp_path / "trace.html"
+    code, out, _ = search(capsys, tiny, "--strategy", "clauses", "--html", str(page), "--json")
+    text = page.read_text(encoding="utf-8")
+    assert code == 0 and "<script" not in text and "http" not in text
+    for hit in json.loads(out)["hits"]:
+        assert f">{hit['tool']}<" in text
+    assert "Strategy clauses" in text and text.count("<rect") == 2  # the request and its one long clause
+    assert code == search(capsys, tiny, "--html", str(page))[0]  # it may be drawn again
+
+
+def test_what_others_wrote_stays_text_on_the_page(tmp_path: Path) -> None:
+    event = Event("query", "<script>alert(1)</script>", ("<b>",), 3.0)
+    trace = Trace("toolqp", (event,), 1, 20, 3.0, False)
+    draw_trace("</title><img src=x>", Found((Hit("a<b", 0.5),), trace), tmp_path / "page.html")
+    text = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "<script" not in text and "<img" not in text and "a&lt;b" in text
+    assert "the planner was asked 1 times, 20 tokens" in text

@@ -73,6 +73,11 @@ def test_a_tuning_lowers_the_loss_and_finds_more_and_tells_how(tuned: tuple[Path
     measured = {point["step"]: point["ndcg5"]["home"] for point in made["curve"] if "ndcg5" in point}
     assert len(measured) == 8
     assert sum(measured[made["step"]].values()) == max(sum(found.values()) for found in measured.values())
+    shares = {float(share): found["home"] for share, found in made["shares"].items()}
+    assert sum(shares[made["share"]].values()) == max(sum(found.values()) for found in shares.values())
+    assert len(shares) == 3 and made["figures"]["home"]["after"] == shares[made["share"]]
+    settings = json.loads((folder / "adapter_config.json").read_text(encoding="utf-8"))
+    assert settings["lora_alpha"] == 2 * settings["r"] * made["share"]
     assert json.loads((folder / CARD).read_text(encoding="utf-8")) == made
     assert made["sets"]["bank"]["licence"] == "MIT"
     assert made["adapter"]["sha256"] == sha256_of(folder / ADAPTER)
@@ -101,7 +106,7 @@ def test_an_interrupted_tuning_is_gone_on_with_and_gives_the_same(
     calls.clear()
     monkeypatch.setattr(Examination, "measure", lambda self, encoder: calls.append(self.name) or measure(self, encoder))
     made = tune([BANK], [HOME], card, OPTIONS, tmp_path / "bank", resume=True)
-    assert len(calls) == 2 + 6 + 2  # two marks were behind it
+    assert len(calls) == 2 + 6 + 3 + 2  # two marks were behind it, and three shares are tried
     expected = tuned[1]
     assert [point["step"] for point in made["curve"]] == [point["step"] for point in expected["curve"]]
     assert made["curve"][-1]["loss"] == pytest.approx(expected["curve"][-1]["loss"], abs=0.05)

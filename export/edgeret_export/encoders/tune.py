@@ -32,6 +32,8 @@ LIBRARIES = ("torch", "transformers", "sentence-transformers", "peft", "accelera
 SHARES = (1.0, 0.75, 0.5)
 """Of what LoRA changed, that left-out sets choose among: between the base and what was trained lies what does best on
 other people's tools (Wortsman et al., robust fine-tuning, 2022)."""
+HALF = 0.5
+"""The share where no set says which: what that paper advises."""
 LORA_RATE, FULL_RATE = 5e-4, 2e-5
 """Learning rates, where none is given. All weights take a far smaller one than the few of LoRA."""
 
@@ -76,10 +78,10 @@ def tune(
 ) -> dict[str, Any]:
     """Tunes the card's encoder on `sets` and writes `target`, whole or not at all; returns its card as plain data.
 
-    Of eight states on the way the one that finds most in `left_out` is kept, without them the last; and of what it
-    changed, the share that finds most there. `licences` are
-    those of sets, by name. Raises InputError for a target, sets or an encoder that do not fit, and where an
-    interrupted tuning was another one; MissingExtraError without the train extra.
+    Of eight states on the way the one that finds most in `left_out` is kept, and of what LoRA changed the share that
+    finds most there; without them the last one, and half. `licences` are those of sets, by name. Raises InputError for
+    a target, sets or an encoder that do not fit, and where an interrupted tuning was another one; MissingExtraError
+    without the train extra.
     """
     base = fetch(card, offline)
     weights = base_weights(card)
@@ -104,10 +106,11 @@ def tune(
     curve = trainer.train(trained, course, lambda: _measure(known, vectors), resume)
     step = best_step(curve)
     shares: dict[float, dict[str, dict[str, float]]] = {}
-    if left_out:
+    if left_out and trained.config is not None:
         best = trainer.kept(work, step)
         shares = _shares(trained, best, lambda tuned: _measure(known, _merged(base, tuned, card, trainer)))
-    share = max(shares, key=lambda share: (mean_of(list(shares[share].values())), share), default=1.0)
+    unmeasured = HALF if trained.config is not None else 1.0
+    share = max(shares, key=lambda share: (mean_of(list(shares[share].values())), share), default=unmeasured)
     made = {
         "base": {"card": card.name, "file": weights, "sha256": sha256_of(base / weights), "licence": card.licence},
         "recipe": _recipe(tuning, trainer),
@@ -143,7 +146,7 @@ def _shares(
 ) -> dict[float, dict[str, dict[str, float]]]:
     """What `measure` finds in left-out sets, by how much of LoRA's change is taken; all weights are taken whole."""
     found = {}
-    for share in SHARES if trained.config is not None else ():
+    for share in SHARES:
         with tempfile.TemporaryDirectory() as folder:
             _write_weights(Path(folder), kept, _scaled(trained.config, share))
             found[share] = measure(Path(folder))
