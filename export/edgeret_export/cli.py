@@ -108,6 +108,9 @@ def _add_prior(commands: Any) -> None:
     prior.add_argument(
         "--encoder", default=DEFAULT_ENCODER, metavar="CARD", help="card name or .toml (default: %(default)s)"
     )
+    prior.add_argument(
+        "--adapter", metavar="FOLDER", help="as in build; none where the card's own was tuned on these sets"
+    )
     prior.add_argument("--seed", type=int, default=0, metavar="N", help="seed of what is cut at random (default: 0)")
     prior.add_argument("--offline", action="store_true", help="use cached model files only")
 
@@ -213,8 +216,10 @@ def _print_cards(result: Mapping[str, Any]) -> str:
 
 def _prior(arguments: argparse.Namespace) -> Mapping[str, Any]:
     card, recipe = find_card(arguments.encoder), read_recipe(None, seed=arguments.seed)
+    from edgeret_export.encoders.adapter import with_adapter
     from edgeret_export.prior import make_card, read_source
 
+    card = with_adapter(card, arguments.adapter)
     sources = [read_source(told, arguments.leave_out) for told in arguments.set]
     made = make_card(sources, card, "int8", recipe.tool_text, recipe.seed, arguments.offline)
     write_prior(Path(arguments.output), made)

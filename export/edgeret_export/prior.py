@@ -26,7 +26,7 @@ from edgeret.runtime.evidence import evidence
 from edgeret.runtime.lexicon import Lexicon, tool_flow, tool_words
 from edgeret.scoring.prior import Evidence, Prior
 from edgeret.types import END, Call, Tool
-from edgeret_export.encoders.export import export_encoder
+from edgeret_export.encoders.export import encoder_of, export_encoder
 from edgeret_export.fitting.calibration import fit_confidence_map
 from edgeret_export.fitting.prior import BLANK, PriorFigures, PriorSet, Request, fit_prior, leave_one_out
 from edgeret_export.sources.cards import Card
@@ -98,7 +98,12 @@ def make_card(
         "encoder": card.name,
         "weights": fit_prior(sets).to_dict(),
         "calibration_map": [list(point) for point in calibration_map(figures)],
-        "recipe": {"precision": precision, "tool_text": tool_form, "seed": seed},
+        "recipe": {
+            "precision": precision,
+            "tool_text": tool_form,
+            "seed": seed,
+            "adapter": adapter.name if (adapter := encoder_of(card).adapter) else None,
+        },
         "sources": {
             source.name: {"tools": len(source.tools), "plans": len(source.demonstrations)} for source in sources
         },
