@@ -247,16 +247,26 @@ class Request:
     def learn(self, calls: Sequence[str], origin: Origin, keep_words: bool) -> None:
         """Learns that these calls solve the query. Raises InputError for tools that it does not decide between, and
         OverlayError where it cannot be kept."""
-        rows, history = [], History()
-        for i, name in enumerate((*calls, None)):
-            known = self._steps.get(tuple(calls[:i]))
-            rows.append(self.scores(history, Stopwatch()) if known is None else known)
-            if name is not None:
-                if name not in self._position:
-                    raise InputError(f"unknown tool {quoted(name)} in a plan to learn; add it with: edgeret tools add")
-                history.add(Call(name), self._scorer.number(name))
+        unknown = next((name for name in calls if name not in self._position), None)
+        if unknown is not None:
+            raise InputError(f"unknown tool {quoted(unknown)} in a plan to learn; add it with: edgeret tools add")
+        rows = [self._steps.get(tuple(calls[:i])) for i in range(len(calls) + 1)]
+        if any(row is None for row in rows):
+            rows = self._walked(calls, rows)
         query = self._query if keep_words else None
         self._scorer.learned.learn(query, calls, origin, self.vector, log_softmax(np.array(rows)), self._position)
+
+    def _walked(
+        self, calls: Sequence[str], known: Sequence[NDArray[np.float32] | None]
+    ) -> list[NDArray[np.float32] | None]:
+        """The bundle's own word at every step of these calls, where it is not `known`."""
+        rows, history = list(known), History()
+        for i, row in enumerate(known):
+            if row is None:
+                rows[i] = self.scores(history, Stopwatch())
+            if i < len(calls):
+                history.add(Call(calls[i]), self._scorer.number(calls[i]))
+        return rows
 
     def by_prior(self, history: History) -> NDArray[np.float32]:
         """Calibrated probabilities of `names` from the tools alone, whatever was demonstrated; as `probabilities`."""
