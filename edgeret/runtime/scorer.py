@@ -81,9 +81,9 @@ class Scorer:
     @cached_property
     def hybrid(self) -> HybridSearch:
         """Search over the tools that are here, whether anything was demonstrated or not."""
-        components = self.components
-        tools = [components.tools[name] for name in components.index.names]
-        return HybridSearch(tools, components.index, components.encoder, components.prior.search)
+        held = self.components
+        tools = [held.tools[name] for name in held.index.names]
+        return HybridSearch(tools, held.index, held.encoder, held.prior.search)
 
     @cached_property
     def popularity(self) -> NDArray[np.float32]:
@@ -107,18 +107,14 @@ class Scorer:
 
     def search(self, text: str, k: int) -> list[Hit]:
         """The `k` tools that hybrid search finds, without encoding again what was read last."""
-        latest = self._latest
-        if latest is None or latest.query != text:
+        if (latest := self._latest) is None or latest.query != text:
             return self.hybrid(text, k)
         return self.hybrid.search(text, latest.encoded, k)
 
     def decided(self, text: str) -> dict[str, float] | None:
         """Each tool's probability as the first call of a text, `<end>` left out; None where nothing like it was
         demonstrated."""
-        if self.components.head is None:
-            return None
-        request = self.read_again(text)
-        if not request.in_distribution:
+        if self.components.head is None or not (request := self.read_again(text)).in_distribution:
             return None
         shares = request.probabilities(History(), Stopwatch()).tolist()
         return {name: share for name, share in zip(request.names, shares, strict=True) if name in self.components.tools}
@@ -247,9 +243,8 @@ class Request:
     def learn(self, calls: Sequence[str], origin: Origin, keep_words: bool) -> None:
         """Learns that these calls solve the query. Raises InputError for tools that it does not decide between, and
         OverlayError where it cannot be kept."""
-        unknown = next((name for name in calls if name not in self._position), None)
-        if unknown is not None:
-            raise InputError(f"unknown tool {quoted(unknown)} in a plan to learn; add it with: edgeret tools add")
+        if unknown := [name for name in calls if name not in self._position]:
+            raise InputError(f"unknown tool {quoted(unknown[0])} in a plan to learn; add it with: edgeret tools add")
         rows = [self._steps.get(tuple(calls[:i])) for i in range(len(calls) + 1)]
         if any(row is None for row in rows):
             rows = self._walked(calls, rows)

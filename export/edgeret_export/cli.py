@@ -24,6 +24,19 @@ def make_parser() -> argparse.ArgumentParser:
     parser = Parser(prog="edgeret-export", description="Builds edgeret bundles on a build host.")
     parser.add_argument("--version", action="version", version=f"edgeret {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    _add_build(commands)
+    add_command(commands, "cards", "List the model cards.", _cards, _print_cards)
+    _add_prior(commands)
+    add_tune(commands)
+    example = add_command(
+        commands, "example", "Write the desktop example: tools, demonstrations, requests.", _example, _print_example
+    )
+    example.add_argument("folder", nargs="?", default="edgeret-example", metavar="FOLDER", help="default: %(default)s")
+    return parser
+
+
+def _add_build(commands: Any) -> None:
+    """The command that builds a bundle."""
     build = add_command(
         commands, "build", "Build a bundle from tools, demonstrations and a model card.", _build, _print_build
     )
@@ -75,14 +88,6 @@ def make_parser() -> argparse.ArgumentParser:
         metavar="NAME",
         help="accept a model licence with terms of its own",
     )
-    add_command(commands, "cards", "List the model cards.", _cards, _print_cards)
-    _add_prior(commands)
-    add_tune(commands)
-    example = add_command(
-        commands, "example", "Write the desktop example: tools, demonstrations, requests.", _example, _print_example
-    )
-    example.add_argument("folder", nargs="?", default="edgeret-example", metavar="FOLDER", help="default: %(default)s")
-    return parser
 
 
 def _add_prior(commands: Any) -> None:

@@ -335,7 +335,7 @@ def test_second_reader_finds_the_same_tools(kind: Path) -> None:
     for query in QUERIES:
         reader.encode(query)
         scores = dict(zip(reader.names, reader.relevance(), strict=True))
-        hits = runtime.search(query, len(reader.names))
+        hits = runtime.search(query, len(reader.names), strategy="hybrid")
         assert {hit.tool for hit in hits} == set(reader.names)
         for hit, other in pairwise(hits):
             assert scores[hit.tool] >= scores[other.tool] - 1e-4

@@ -113,7 +113,7 @@ def test_options_are_checked_whatever_the_policy(
         (lambda runtime: runtime.steps(QUERY, policy="luck"), 'unknown policy "luck"'),
         (lambda runtime: runtime.search(None), "expected text, found NoneType"),
         (lambda runtime: runtime.search(QUERY, 0), "k must be at least 1, found 0"),
-        (lambda runtime: runtime.search(QUERY, strategy="magic"), "choose one of description, clauses"),
+        (lambda runtime: runtime.search(QUERY, strategy="magic"), "choose one of auto, hybrid, description, clauses"),
     ],
 )
 def test_what_is_no_query_call_or_count_is_refused(runtime: Runtime, act: Callable[[Any], object], words: str) -> None:

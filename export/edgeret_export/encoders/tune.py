@@ -87,11 +87,7 @@ def tune(
     weights = base_weights(card)
     plan = _plan(card, sets, left_out, tuning)
     work = _workplace(target, resume, plan)
-    try:
-        versions = {"edgeret": edgeret.__version__, **{name: version(name) for name in LIBRARIES}}
-        from edgeret_export.encoders import trainer
-    except ImportError:
-        raise MissingExtraError("train", "tuning an encoder") from None
+    trainer, versions = _trainer()
     model = trainer.load_base(base)
     vectors = trainer.TorchVectors(model, encoder_of(card))
     exams = {each.name: Examination(each) for each in (*sets, *left_out)}
@@ -99,18 +95,14 @@ def tune(
     pairs = {each.name: make_pairs(each, vectors, tuning.pairs) for each in sets}
     course = _course(pairs, card, tuning, work, trainer)
     trained = _trained(model, card, tuning, trainer)
-
     work.mkdir(exist_ok=True)
     (work / PLAN).write_text(plan, encoding="utf-8")
     known = {each.name: exams[each.name] for each in left_out}
     curve = trainer.train(trained, course, lambda: _measure(known, vectors), resume)
     step = best_step(curve)
-    shares: dict[float, dict[str, dict[str, float]]] = {}
-    if left_out and trained.config is not None:
-        best = trainer.kept(work, step)
-        shares = _shares(trained, best, lambda tuned: _measure(known, _merged(base, tuned, card, trainer)))
-    unmeasured = HALF if trained.config is not None else 1.0
-    share = max(shares, key=lambda share: (mean_of(list(shares[share].values())), share), default=unmeasured)
+    best = trainer.kept(work, step)
+    shares = _shares(trained, best, lambda tuned: _measure(known, _merged(base, tuned, card, trainer))) if known else {}
+    share = _best_share(trained, shares)
     made = {
         "base": {"card": card.name, "file": weights, "sha256": sha256_of(base / weights), "licence": card.licence},
         "recipe": _recipe(tuning, trainer),
@@ -130,9 +122,19 @@ def tune(
             return _measure(exams, vectors)
         return _measure(exams, _merged(base, folder, card, trainer))
 
-    _write(target, trainer.kept(work, step), _scaled(trained.config, share), made, before, measure_tuned)
+    _write(target, best, _scaled(trained.config, share), made, before, measure_tuned)
     shutil.rmtree(work)
     return made
+
+
+def _trainer() -> tuple[Any, Mapping[str, str]]:
+    """What trains, and the versions of what it is made of. Raises MissingExtraError without the train extra."""
+    try:
+        versions = {"edgeret": edgeret.__version__, **{name: version(name) for name in LIBRARIES}}
+        from edgeret_export.encoders import trainer
+    except ImportError:
+        raise MissingExtraError("train", "tuning an encoder") from None
+    return trainer, versions
 
 
 def _merged(base: Path, adapter: Path, card: Card, trainer: Any) -> Vectors:
@@ -146,11 +148,16 @@ def _shares(
 ) -> dict[float, dict[str, dict[str, float]]]:
     """What `measure` finds in left-out sets, by how much of LoRA's change is taken; all weights are taken whole."""
     found = {}
-    for share in SHARES:
+    for share in SHARES if trained.config is not None else ():
         with tempfile.TemporaryDirectory() as folder:
             _write_weights(Path(folder), kept, _scaled(trained.config, share))
             found[share] = measure(Path(folder))
     return found
+
+
+def _best_share(trained: Any, shares: Mapping[float, Mapping[str, Any]]) -> float:
+    unmeasured = 1.0 if trained.config is None else HALF
+    return max(shares, key=lambda share: (mean_of(list(shares[share].values())), share), default=unmeasured)
 
 
 def _scaled(config: Mapping[str, Any] | None, share: float) -> Mapping[str, Any] | None:

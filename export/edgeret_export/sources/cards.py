@@ -102,7 +102,7 @@ def cards_folder() -> Path:
 
 def all_cards() -> list[Card]:
     """Every card that comes with edgeret, by name."""
-    return [read_card(path) for path in sorted(cards_folder().glob("*.toml"))]
+    return [read_card(path) for path in sorted(cards_folder().glob("*.toml"), key=lambda path: path.stem)]
 
 
 def find_card(name: str) -> Card:
