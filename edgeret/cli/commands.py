@@ -157,7 +157,8 @@ def _print_search(result: Mapping[str, Any]) -> str:
     if trace := result.get("trace"):
         rows = [[event["ms"], event["kind"], event["text"], ", ".join(event["tools"])] for event in trace["events"]]
         lines += ["", table(rows, ("ms", "what", "text", "tools"))]
-        lines.append(f"{trace['ms']:.0f} ms, the planner asked {trace['answers']} times, {trace['tokens']} tokens")
+        asked = f", the planner asked {trace['answers']} times, {trace['tokens']} tokens" if trace["answers"] else ""
+        lines.append(f"{trace['ms']:.1f} ms{asked}")
     if not result["complete"]:
         lines.append(f"not complete, the best ranking so far: {result['problem']}")
     return "\n".join(lines)

@@ -275,11 +275,12 @@ class Runtime:
         if budget_ms is not None and not (isinstance(budget_ms, int | float) and 0 < budget_ms < inf):
             raise InputError(f"budget_ms must be a number above 0, or None for no bound, found {budget_ms!r}")
         components = self._components
-        search = Search(check_query(text), k, components.encoder, components.index, started=started)
+        search = Search(
+            check_query(text), k, components.encoder, components.index, self._scorer.search, started=started
+        )
         if budget_ms is not None:
             search.deadline = started + budget_ms / 1e3
-        search.answerer, search.ranker = planner, self._scorer.search
-        search.decider = self._scorer.decided
+        search.answerer, search.decider = planner, self._scorer.decided
         may_ask = known.asks or known.helped
         if planner is not None and not may_ask:
             raise InputError(f"strategy '{strategy}' asks no planner; choose another one, or name no planner")

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeret.scoring.compiled import HISTORY, LIBRARY, MAX_SCORE, Lessons, teach
+from edgeret.scoring.compiled import HISTORY, LEAST, LIBRARY, MAX_SCORE, Lessons, teach
 from edgeret.scoring.offsets import LEAST_REST, Offsets, joined
 from edgeret.scoring.products import product
 
@@ -33,10 +33,10 @@ MAX_ROWS = 512
 """Labels with a row. Rows of the history are as many squared: 2 MB at this bound."""
 MAX_PROBABLE_ROWS = 320
 """From here on, only labels that are called get one."""
-_NUMBERS = (RATE, BIAS_RATE, HISTORY, LEAST_RESIDUAL, MAX_NORM, MAX_SCORE, DISCOUNT, LEAST_REST, 1e-30)
+_NUMBERS = (RATE, BIAS_RATE, HISTORY, LEAST_RESIDUAL, MAX_NORM, MAX_SCORE, DISCOUNT, LEAST_REST, LEAST)
 _HALVES = np.full(2 * MAX_ROWS, HISTORY)
 _HIGHEST, _LOWEST = np.array(MAX_SCORE, np.float32), np.array(-MAX_SCORE, np.float32)  # numpy takes arrays soonest
-_LARGEST, _DISCOUNT, _ONE, _LEAST = (np.array(number, np.float32) for number in (MAX_NORM, DISCOUNT, 1.0, 1e-30))
+_LARGEST, _DISCOUNT, _ONE, _LEAST = (np.array(number, np.float32) for number in (MAX_NORM, DISCOUNT, 1.0, LEAST))
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +54,9 @@ class Lesson:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """Lessons as the increments saw them. `query_scores` (lessons, rows) are those of their queries. Per
-    step: `of_plan`, its lesson; `shares` (steps, t), what it takes of the
-    rows of the history in `touched` (t,); and `scores` (steps, rows + 1), what is added to its log-probabilities; the
-    last column is 0, for labels without a row."""
+    """Lessons as the increments saw them. `query_scores` (lessons, rows) are those of their queries. Per step:
+    `of_plan`, its lesson; `shares` (steps, t), what it takes of the rows of the history in `touched` (t,); and `scores`
+    (steps, rows + 1), what is added to its log-probabilities; the last column is 0, for labels without a row."""
 
     lessons: Sequence[Lesson]
     of_plan: NDArray[np.int64]
@@ -140,7 +139,7 @@ class Increments:
                     features.append(COUNTS + 2 * row + 1)
         return features
 
-    def features_by_step(self, targets: Sequence[int]) -> list[list[int]]:
+    def _features_by_step(self, targets: Sequence[int]) -> list[list[int]]:
         """`features` for every step of a plan."""
         found, called, last = [], dict[int, None](), list[int]()
         for k, target in enumerate(targets):
@@ -155,7 +154,7 @@ class Increments:
     def seen(self, lessons: Sequence[Lesson], query_scores: NDArray[np.float32]) -> Seen:
         """What the increments make of every step of some lessons, before they learn from them; `query_scores`
         (lessons, rows) are those of their queries."""
-        features = [step for lesson in lessons for step in self.features_by_step(lesson.targets)]
+        features = [step for lesson in lessons for step in self._features_by_step(lesson.targets)]
         of_plan = np.arange(len(lessons)).repeat([len(lesson.targets) for lesson in lessons])
         place_of: dict[int, int] = {}
         places = [place_of.setdefault(feature, len(place_of)) for step in features for feature in step]

@@ -83,18 +83,17 @@ class Search:
     took it apart; a `view` is a text that ranks all tools; `ask` asks the planner. Both write down what happened.
 
     `ranker` gives the k best tools for a text by all that it says, words and parts too: the runtime's hybrid search, in
-    every view where the papers have a dense retriever. `decider` is what demonstrations say. None where nobody has
-    arranged that.
+    every view where the papers have a dense retriever. `decider` is what demonstrations say, None where there are none.
     """
 
     request: str
     k: int
     encoder: Encoder
     index: Index
+    ranker: Ranker
     answerer: Answerer | None = None
     deadline: float = math.inf
     steps: Sequence[str] = ()
-    ranker: Ranker | None = None
     decider: Decider | None = None
     events: list[Event] = field(default_factory=list)
     answers: int = 0
@@ -113,10 +112,7 @@ class Search:
         return hits
 
     def view(self, text: str, depth: int = DEPTH) -> list[Hit]:
-        """Tools for a text, best first, by the `ranker`, or by similarity where there is none; as many as `nearest`
-        gives. Raises OutOfTimeError."""
-        if self.ranker is None:
-            return self.nearest(text, depth)
+        """Tools for a text by the `ranker`, best first; as many as `nearest` gives. Raises OutOfTimeError."""
         self._check_time()
         hits = self.ranker(text, max(self.k, depth))
         self.note("search", text, hits)

@@ -7,7 +7,7 @@ was not tuned on imagined tools alone finds more with it. A planner that imagine
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from edgeret.planner.chat import Prompt, Turn
 from edgeret.strategies.base import Search, Strategy
@@ -16,7 +16,9 @@ from edgeret.types import Hit
 
 MAX_TOOLS = 4
 """Imagined tools that are searched for."""
-_SHAPE = {"tools": [{"thought": "text", "name": "text", "description": "text"}]}
+KEYS = ("thought", "name", "description")
+"""What is said of an imagined tool."""
+_SHAPE = {"tools": [dict.fromkeys(KEYS, "text")]}
 _CONSTANT = (
     Turn(
         "system",
@@ -34,12 +36,16 @@ _CONSTANT = (
 )
 
 
+def told(tool: Mapping[str, str]) -> str:
+    """An imagined tool as it is searched for: what it says under KEYS, blanks left out (the paper's TND)."""
+    return ", ".join(part for key in KEYS if (part := tool[key].strip()))
+
+
 def _views(search: Search) -> Iterator[list[Hit]]:
     yield search.view(search.request)
     answer = search.ask(Prompt(_CONSTANT, Turn("user", search.request)), _SHAPE, 320)
     for tool in (answer or {}).get("tools", ())[:MAX_TOOLS]:
-        text = ", ".join(part for key in ("thought", "name", "description") if (part := tool[key].strip()))
-        if text:
+        if text := told(tool):
             search.note("tool", text)
             yield search.view(f"{search.request} {text}")
 

@@ -10,10 +10,10 @@ from typing import Any
 from edgeret.cli.console import add_command, table
 from edgeret.errors import InputError
 from edgeret.inputs.jsonl import parse_objects, read_text
+from edgeret.strategies.tooldreamer import KEYS, told
 from edgeret_export.sources.cards import DEFAULT_ENCODER, find_card
 
 SET = "[NAME=]FOLDER"
-IMAGINED_KEYS = ("thought", "name", "description")
 
 
 def add_tune(commands: Any) -> None:
@@ -137,7 +137,7 @@ def read_imagined(path: Path) -> dict[str, tuple[str, ...]]:
         query, tools = value.get("query"), value.get("tools")
         if not isinstance(query, str) or not isinstance(tools, list) or not all(isinstance(t, dict) for t in tools):
             raise InputError(f'{where}: expected "query" (text) and "tools" (a list of objects)')
-        texts = [", ".join(str(tool[key]).strip() for key in IMAGINED_KEYS if tool.get(key)) for tool in tools]
+        texts = [told({key: str(tool.get(key) or "") for key in KEYS}) for tool in tools]
         found[query] = tuple(text for text in texts if text)
     return found
 

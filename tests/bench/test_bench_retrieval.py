@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -184,7 +185,7 @@ def test_a_strategy_tells_what_asking_cost_and_steps_are_searched_for(encoder: O
     given = RetrievalQuery(
         "s", "do it all", frozenset({"book_meeting", "play_music"}), ("book a meeting", "play music")
     )
-    options = retrieval.Options(answerer=Splitting())
+    options = replace(PLAIN, answerer=Splitting())
     found = retrieval.run(TOOLS, [*QUERIES, given], encoder, ["dense", "steps", "re-invoke"], options)["methods"]
     assert set(found["dense"]) == METRICS
     assert set(found["re-invoke"]) == {*METRICS, "answers", "tokens", "complete", "ms"}

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from edgeret.bundle.reader import Bundle, open_bundle
 from edgeret.errors import BundleError, InputError, MissingExtraError
 from edgeret.scoring import index as indexing
+from edgeret.scoring import products
 from edgeret.scoring.index import EF, Index, IndexKind, build_hnsw, hnsw_available, load_index, open_hnsw
 from edgeret_export.recipe import Recipe
 
@@ -222,3 +223,12 @@ def test_hnsw_without_hnswlib_names_the_extra(monkeypatch: pytest.MonkeyPatch, w
 def test_a_machine_whose_hnswlib_has_other_files_counts_as_without_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "maxsize", 2**31 - 1)
     assert not hnsw_available()
+
+
+@pytest.mark.parametrize("rows", [1, 40, 41, 127])
+def test_cosines_are_the_same_in_pieces(rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(rows)
+    vectors, vector = rng.normal(size=(rows, 10)).astype(np.float32), rng.normal(size=10).astype(np.float32)
+    monkeypatch.setattr(products, "PIECE", 400)  # 40 rows of 10 numbers
+    found = products.cosines(vectors, vector)
+    np.testing.assert_allclose(found, np.einsum("ij,j->i", vectors, vector), rtol=1e-5, atol=1e-5)

@@ -32,7 +32,7 @@ def runtime(tiny_original: Path) -> Runtime:
 def search(runtime: Runtime, answerer: Any, k: int = 3, deadline: float = math.inf) -> Search:
     components = runtime.components
     ranker = HybridSearch([*runtime.tools.values()], components.index, components.encoder, components.prior.search)
-    return Search(QUERY, k, components.encoder, components.index, answerer, deadline, ranker=ranker)
+    return Search(QUERY, k, components.encoder, components.index, ranker, answerer, deadline)
 
 
 def texts(found: Found, kind: str = "search") -> list[str]:

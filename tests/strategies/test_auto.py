@@ -34,7 +34,7 @@ def found(said: Mapping[str, Mapping[str, float]], deadline: float = math.inf) -
         return [Hit(name, 0.5) for name in NAMES[:k]]
 
     index = Index(NAMES, np.eye(4, dtype=np.float32))
-    search = Search(QUERY, 4, None, index, deadline=deadline, ranker=rank, decider=said.get)  # type: ignore[arg-type]
+    search = Search(QUERY, 4, None, index, rank, deadline=deadline, decider=said.get)  # type: ignore[arg-type]
     return run(AUTO, search)
 
 

@@ -163,9 +163,8 @@ def run(
             if name not in strategies:
                 rows[name].append(retrieval_metrics(getattr(retrieval, name)(query.query), relevant))
                 continue
-            search = Search(query.query, len(tools), encoder, retrieval.index, options.answerer, steps=query.steps)
-            search.ranker = None if options.weights is None else retrieval.ranker
-            search.decider = options.decider
+            search = Search(query.query, len(tools), encoder, retrieval.index, retrieval.ranker, options.answerer)
+            search.steps, search.decider = query.steps, options.decider
             if options.budget_ms is not None:
                 search.deadline = search.started + options.budget_ms / 1e3
             found = run_strategy(strategies[name], search)
