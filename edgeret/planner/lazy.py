@@ -5,13 +5,17 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
+from time import perf_counter
 
 from edgeret.errors import EdgeretError, InputError, MissingExtraError, PlannerError
+from edgeret.planner.answers import Answer, Limits, LocalAnswerer, Shape
 from edgeret.planner.chat import Prompt
 from edgeret.planner.llama import llama_version
 from edgeret.planner.model import Planner
 from edgeret.planner.state_file import read_state, write_state
+from edgeret.types import Usage
 
 
 class LazyPlanner:
@@ -26,6 +30,7 @@ class LazyPlanner:
         self._lock = threading.Lock()
         self._planner: Planner | None = None
         self._problem: EdgeretError | None = None
+        self._loading: threading.Thread | None = None
 
     @property
     def exists(self) -> bool:
@@ -56,6 +61,22 @@ class LazyPlanner:
                     raise
             return self._planner
 
+    def get_by(self, deadline: float) -> Planner | None:
+        """The same by a moment (of `time.perf_counter`), or None: it then goes on being loaded, for whoever asks
+        later. Raises as `get` does."""
+        if self._planner is None and self._problem is None:
+            if self._loading is None:
+                self._loading = threading.Thread(target=self._try, name="edgeret-planner", daemon=True)
+                self._loading.start()
+            self._loading.join(max(0.0, min(deadline - perf_counter(), threading.TIMEOUT_MAX)))
+            if self._loading.is_alive():
+                return None
+        return self.get()
+
+    def _try(self) -> None:
+        with suppress(EdgeretError):  # kept, and told to whoever asks
+            self.get()
+
     def warm(self, prompt: Prompt) -> bool:
         """Brings the prompt's constant part into the planner's cache, from `state_folder` if it was read there before.
 
@@ -71,3 +92,17 @@ class LazyPlanner:
         if folder is not None:
             write_state(folder, key, state)
         return False
+
+
+class LazyAnswerer:
+    """A planner in this process that answers in JSON, and is not waited for beyond a deadline while it is loaded."""
+
+    def __init__(self, planner: LazyPlanner) -> None:
+        self._planner = planner
+
+    def answer(self, prompt: Prompt, shape: Shape, limits: Limits) -> Answer:
+        """As `Answerer.answer`."""
+        planner = self._planner.get_by(limits.deadline)
+        if planner is None:
+            return Answer(None, Usage(0, 0, 0, 0, 0.0), "the planner is still being loaded")
+        return LocalAnswerer(planner).answer(prompt, shape, limits)

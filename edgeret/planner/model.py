@@ -31,8 +31,8 @@ _GROUP = MAX_SEQUENCES - _FIRST_ANSWER
 _GROUP_BYTES = 64 << 20
 """What the logits behind a group's tokens may take: 341 tokens of SmolLM2, 64 of Gemma 3."""
 MAX_ANSWER_TOKENS = 384
-_PIECE = 64
-"""Tokens of a prompt that are read before a deadline is looked at again: some 20 to 100 ms."""
+_PIECE, _FIRST_PIECE = 64, 16
+"""Tokens of a prompt that are read at once before a deadline: at most, and while nobody knows how long they take."""
 _TOKEN_BYTES = 16
 """A prompt with more bytes for every token of the context is not even split into tokens. English has 4 to 5."""
 
@@ -80,6 +80,7 @@ class Planner:
         self._engine = Engine(str(path), threads, gpu_layers, name)
         self._lock = threading.Lock()
         self._kept: dict[int, list[int]] = {SELECT: [], FILL: []}
+        self._pace = 0.0  # seconds that a prompt's token took last; 0 as long as nobody knows
         self.stop = self._engine.tokenize(STOPS[spec.chat], markup=True)
         if len(self.stop) != 1:
             raise PlannerError(
@@ -137,7 +138,9 @@ class Planner:
             if found is None:
                 return "", False, self._usage(constant, variable, read, read, started)
             logits, finished = found, False
-            while len(reply) < max_tokens and perf_counter() < deadline:
+            now = latest = perf_counter()
+            # A token is not begun where there is no time for one like the last.
+            while len(reply) < max_tokens and 2 * now - latest < deadline:
                 if noise is not None:  # the largest of logits with Gumbel noise is a draw from their softmax
                     logits = logits / np.float32(temperature) + noise.gumbel(size=len(logits)).astype(np.float32)
                 token = grammar.pick(logits)
@@ -147,6 +150,7 @@ class Planner:
                 entry = Entry(token, len(tokens) + len(reply), (FILL,), True)
                 reply.append(token)
                 logits = self._decode([entry])[0]
+                latest, now = now, perf_counter()
             self._forget(FILL, len(tokens))
             text = self._engine.text(reply)
         return text, finished, self._usage(constant, variable, read, read + len(reply), started)
@@ -250,17 +254,25 @@ class Planner:
     def _read_until(
         self, deadline: float, sequence: int, tokens: list[int], longest: int
     ) -> tuple[NDArray[np.float32] | None, int]:
-        """The same in pieces, or None where the deadline passed before the last; what was read is kept."""
+        """The same in pieces that there is time for, or None where there was none for the last; what was read is
+        kept."""
         read = 0
-        if deadline < inf and tokens and len(tokens) + longest <= self.spec.context:
-            self._reserve(sequence, len(tokens) + longest)  # a cache that grows later would be emptied
-            kept = self._common(sequence, tokens)
-            for end in range(kept + _PIECE, len(tokens) - 1, _PIECE):
-                if perf_counter() >= deadline:
-                    return None, read
-                read += self._read(sequence, tokens[:end], longest, longest)[1]
-        logits, rest = self._read(sequence, tokens, longest, longest)
-        return logits, read + rest
+        if deadline == inf or not tokens or len(tokens) + longest > self.spec.context:
+            return self._read(sequence, tokens, longest, longest)
+        self._reserve(sequence, len(tokens) + longest)  # a cache that grows later would be emptied
+        read, end = 0, self._common(sequence, tokens)
+        while True:
+            started = perf_counter()
+            size = min(_PIECE, int((deadline - started) / self._pace)) if self._pace else _FIRST_PIECE
+            if started >= deadline or not size:
+                return None, read
+            end = min(end + size, len(tokens))
+            logits, n = self._read(sequence, tokens[:end], longest, longest)
+            read += n
+            if n >= _FIRST_PIECE:  # of a few tokens each takes longer
+                self._pace = (perf_counter() - started) / n
+            if end == len(tokens):
+                return logits, read
 
     def _decode(self, entries: Sequence[Entry]) -> list[NDArray[np.float32]]:
         """Reads tokens; should that fail, nothing is known of what the cache holds, and it is emptied."""

@@ -18,7 +18,8 @@ from edgeret.bundle.overlay_file import Overlay, overlay_path
 from edgeret.errors import InputError, MissingExtraError, PlannerError
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret.inputs.query import check_query
-from edgeret.planner.answers import Answerer, LocalAnswerer
+from edgeret.planner.answers import Answerer
+from edgeret.planner.lazy import LazyAnswerer
 from edgeret.quoting import quoted
 from edgeret.runtime import plan as planning
 from edgeret.runtime.components import Components, fingerprint_of, learner_for, load_components
@@ -286,7 +287,9 @@ class Runtime:
             raise InputError(f"strategy '{strategy}' asks no planner; choose another one, or name no planner")
         if planner is None and may_ask and components.planner.exists:
             try:
-                search.answerer = LocalAnswerer(components.planner.get())
+                if budget_ms is None:
+                    components.planner.get()
+                search.answerer = LazyAnswerer(components.planner)
             except (PlannerError, MissingExtraError) as error:
                 if known.asks:
                     raise

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from time import perf_counter
 from typing import Any
@@ -96,32 +97,34 @@ class Search:
     steps: Sequence[str] = ()
     decider: Decider | None = None
     events: list[Event] = field(default_factory=list)
+    rankings: list[list[Hit]] = field(default_factory=list)
     answers: int = 0
     tokens: int = 0
     complete: bool = True
     started: float = field(default_factory=perf_counter)
+    _slowest: float = 0.0
 
     def nearest(self, text: str, depth: int = DEPTH) -> list[Hit]:
         """Tools by their similarity to a text, the most similar first: `k`, or `depth` if that is more. Raises
         OutOfTimeError."""
-        self._check_time()
-        positions, cosines = self.index.search(self.encoder.encode(text), max(self.k, depth))
-        names = self.index.names
-        hits = [Hit(names[i], cosine) for i, cosine in zip(positions.tolist(), cosines.tolist(), strict=True)]
+        with self._timed():
+            positions, cosines = self.index.search(self.encoder.encode(text), max(self.k, depth))
+            names = self.index.names
+            hits = [Hit(names[i], cosine) for i, cosine in zip(positions.tolist(), cosines.tolist(), strict=True)]
         self.note("search", text, hits)
         return hits
 
     def view(self, text: str, depth: int = DEPTH) -> list[Hit]:
         """Tools for a text by the `ranker`, best first; as many as `nearest` gives. Raises OutOfTimeError."""
-        self._check_time()
-        hits = self.ranker(text, max(self.k, depth))
+        with self._timed():
+            hits = self.ranker(text, max(self.k, depth))
         self.note("search", text, hits)
         return hits
 
     def decided(self, text: str) -> Mapping[str, float] | None:
         """What demonstrations say of a text, None where there are none like it. Raises OutOfTimeError."""
-        self._check_time()
-        found = None if self.decider is None else self.decider(text)
+        with self._timed():
+            found = None if self.decider is None else self.decider(text)
         if found is not None:
             most = sorted(found.items(), key=lambda item: -item[1])[:SHOWN]
             self.note("decided", text, [Hit(tool, probability) for tool, probability in most])
@@ -153,9 +156,19 @@ class Search:
         tools = tuple(hit.tool for hit in hits[:SHOWN])
         self.events.append(Event(kind, text, tools, (perf_counter() - self.started) * 1e3))
 
-    def _check_time(self) -> None:
-        if perf_counter() >= self.deadline:
+    def _check_time(self, needed: float = 0.0) -> None:
+        if perf_counter() + needed >= self.deadline:
             raise OutOfTimeError
+
+    @contextmanager
+    def _timed(self) -> Iterator[None]:
+        """Around one look at the tools, which is not begun where there is no time for one like the slowest so far. What
+        leads to the first ranking is always done: there is nothing to give without it."""
+        if self.rankings:
+            self._check_time(self._slowest)
+        started = perf_counter()
+        yield
+        self._slowest = max(self._slowest, perf_counter() - started)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,16 +191,15 @@ def run(strategy: Strategy, search: Search) -> Found:
             f"strategy '{strategy.name}' asks a planner, and there is none; build one in with: edgeret-export build "
             "--planner smollm2-135m-instruct, name an endpoint (--endpoint URL), or choose strategy 'clauses'"
         )
-    rankings: list[list[Hit]] = []
     try:
-        rankings.extend(strategy.views(search))
+        for hits in strategy.views(search):
+            search.rankings.append(hits)
     except OutOfTimeError:
         search.complete = False
         search.note("problem", "the budget is spent")
-    if not rankings:  # without the request's own view there is nothing to give, whatever the time is
-        search.deadline = math.inf
-        rankings.append(search.view(search.request))
-    hits = strategy.fuse(rankings)
+    if not search.rankings:
+        search.rankings.append(search.view(search.request))
+    hits = strategy.fuse(search.rankings)
     ms = (perf_counter() - search.started) * 1e3
     trace = Trace(strategy.name, tuple(search.events), search.answers, search.tokens, ms, search.complete)
     return Found(tuple(hits[: search.k]), trace)

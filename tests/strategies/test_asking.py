@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+import threading
+import time
+from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -13,11 +16,13 @@ from scripted import Scripted, Willing
 import edgeret
 from edgeret import Runtime
 from edgeret.errors import InputError, PlannerError
+from edgeret.planner.lazy import LazyPlanner
 from edgeret.runtime.hybrid import HybridSearch
 from edgeret.strategies import STRATEGIES
 from edgeret.strategies.base import Found, Search, run
 from edgeret.strategies.toolqp import MAX_TURNS, NO_QUERY, PARALLEL
 from edgeret.strategies.toolreagt import MAX_ROUNDS
+from edgeret.types import Hit
 
 QUERY = "find my file and then send it"
 ASKING = [strategy for strategy in STRATEGIES.values() if strategy.asks]
@@ -156,3 +161,33 @@ def test_less_is_more_falls_back_to_the_request_where_the_description_is_no_near
 def test_without_a_planner_a_strategy_that_asks_says_how_to_get_one(runtime: Runtime, strategy: Any) -> None:
     with pytest.raises(InputError, match="--planner"):
         runtime.search(QUERY, strategy=strategy.name)
+
+
+def test_a_view_is_not_begun_where_there_is_no_time_for_one_like_the_slowest(runtime: Runtime) -> None:
+    searched: list[str] = []
+
+    def slow(text: str, k: int) -> list[Hit]:
+        searched.append(text)
+        time.sleep(0.2)
+        return [Hit("send_mail", 0.5)]
+
+    hurried = replace(search(runtime, Scripted([{"intents": ["find", "send"]}])), ranker=slow)
+    hurried.deadline = perf_counter() + 0.3
+    found = run(STRATEGIES["re-invoke"], hurried)
+    assert searched == [QUERY] and not found.trace.complete
+    assert [hit.tool for hit in found.hits] == ["send_mail"]
+
+
+def test_a_search_with_a_budget_does_not_wait_for_a_planner_that_is_still_being_loaded(runtime: Runtime) -> None:
+    loading = threading.Event()
+
+    def load() -> Any:
+        assert loading.wait(60)
+        raise PlannerError("the file is gone")
+
+    lazy = LazyPlanner(load)
+    late = Runtime(replace(runtime.components, planner=lazy)).search_with_trace(QUERY, strategy="toolqp", budget_ms=50)
+    assert late.hits and "still being loaded" in texts(late, "problem")[0]
+    loading.set()
+    with pytest.raises(PlannerError, match="the file is gone"):
+        lazy.get_by(perf_counter() + 60)

@@ -90,3 +90,8 @@ def test_without_demonstrations_it_is_hybrid_search(runtime: Runtime) -> None:
     alone = edgeret.from_tools([Tool("send_mail", "Sends a mail."), Tool("find_file", "Finds a file.")], base=runtime)
     for query in ("find it and send it", "mail"):
         assert alone.search(query) == alone.search(query, strategy="hybrid")
+
+
+def test_a_budget_shorter_than_an_encoding_still_gives_what_demonstrations_said() -> None:
+    late = found({QUERY: {"gamma": 0.9}, "do the second thing": {"delta": 1.0}}, deadline=perf_counter() - 1)
+    assert names(late) == ["gamma", "alpha", "beta", "delta"] and not late.trace.complete
