@@ -28,6 +28,7 @@ from edgeret.planner.endpoint import Endpoint
 from edgeret.runtime.learning import LearnReport
 from edgeret.runtime.runtime import Runtime, from_tools, load
 from edgeret.runtime.task import Task
+from edgeret.strategies.routing import Route, read_route
 from edgeret.types import END, Call, Candidate, Decision, Failure, Hit, Plan, PlanStep, Tool
 
 telemetry.disable()
@@ -55,6 +56,7 @@ __all__ = [
     "PlannerError",
     "Prompt",
     "ProviderError",
+    "Route",
     "Runtime",
     "Task",
     "Tool",
@@ -62,5 +64,6 @@ __all__ = [
     "from_tools",
     "load",
     "read_demonstrations",
+    "read_route",
     "read_tools",
 ]

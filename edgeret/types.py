@@ -51,10 +51,12 @@ class Failure:
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A tool found by its description; `similarity` is the cosine to the query, in [-1, 1]."""
+    """A tool found by its description; `similarity` is the cosine to the query, in [-1, 1]. `share` is how much of what
+    the query wants this tool is thought to be, 0 to 1 over all tools; None where a strategy gives ranks alone."""
 
     tool: str
     similarity: float
+    share: float | None = None
 
 
 class Candidate(NamedTuple):

@@ -35,6 +35,7 @@ from edgeret.runtime.options import POLICIES
 from edgeret.runtime.runtime import Runtime
 from edgeret.runtime.task import Task
 from edgeret.strategies import STRATEGIES
+from edgeret.strategies.routing import read_route
 from edgeret.types import PlanStep
 
 
@@ -124,6 +125,11 @@ def _add_search(commands: Any) -> argparse.ArgumentParser:
         "--endpoint", metavar="URL", help="ask a model behind this OpenAI-compatible endpoint, not the bundle's planner"
     )
     search.add_argument("--model", metavar="NAME", help="which of the endpoint's models (default: its first)")
+    search.add_argument(
+        "--route",
+        metavar="FILE",
+        help="when auto asks a planner: what edgeret-export route measured (default: never)",
+    )
     search.add_argument("--trace", action="store_true", help="show what was searched for, and what a planner wrote")
     search.add_argument("--html", metavar="FILE", help="draw that: what was found when, and how")
     return search
@@ -133,10 +139,16 @@ def _search(arguments: argparse.Namespace) -> Mapping[str, Any]:
     check_query(arguments.query)
     if arguments.model and not arguments.endpoint:
         raise InputError("--model names one of an endpoint's models; add --endpoint URL")
+    route = read_route(arguments.route) if arguments.route else None
     runtime = load_runtime(arguments)
     endpoint = Endpoint(arguments.endpoint, arguments.model) if arguments.endpoint else None
     found = runtime.search_with_trace(
-        arguments.query, arguments.k, strategy=arguments.strategy, budget_ms=arguments.budget_ms, planner=endpoint
+        arguments.query,
+        arguments.k,
+        strategy=arguments.strategy,
+        budget_ms=arguments.budget_ms,
+        planner=endpoint,
+        route=route,
     )
     if arguments.html:
         draw_trace(arguments.query, found, Path(arguments.html))
@@ -152,8 +164,11 @@ def _search(arguments: argparse.Namespace) -> Mapping[str, Any]:
 
 
 def _print_search(result: Mapping[str, Any]) -> str:
-    hits = [[rank, hit["tool"], hit["similarity"]] for rank, hit in enumerate(result["hits"], 1)]
-    lines = [table(hits, ("rank", "tool", "cosine"))]
+    hits = [
+        [rank, hit["tool"], hit["similarity"], "" if hit["share"] is None else hit["share"]]
+        for rank, hit in enumerate(result["hits"], 1)
+    ]
+    lines = [table(hits, ("rank", "tool", "cosine", "share"))]
     if trace := result.get("trace"):
         rows = [[event["ms"], event["kind"], event["text"], ", ".join(event["tools"])] for event in trace["events"]]
         lines += ["", table(rows, ("ms", "what", "text", "tools"))]

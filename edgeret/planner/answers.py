@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from edgeret.planner.chat import Prompt
 from edgeret.planner.model import Planner
@@ -60,6 +60,15 @@ class Answerer(Protocol):
         cannot be asked at all."""
 
 
+@runtime_checkable
+class Judge(Protocol):
+    """A language model that says how likely a text is."""
+
+    def likelihoods(self, prompts: Sequence[Prompt], text: str, limits: Limits) -> tuple[Sequence[float], Usage]:
+        """The log-likelihood of a text as the reply to each of the prompts, as many as there was time for. Raises
+        PlannerError or MissingExtraError."""
+
+
 class LocalAnswerer:
     """The planner in this process, under a grammar."""
 
@@ -74,6 +83,10 @@ class LocalAnswerer:
         if not finished:
             return Answer(None, usage, f"cut off after {len(text)} characters")
         return read_answer(text, shape, usage)
+
+    def likelihoods(self, prompts: Sequence[Prompt], text: str, limits: Limits) -> tuple[Sequence[float], Usage]:
+        """As `Judge.likelihoods`."""
+        return self._planner.likelihoods(prompts, text, limits.deadline)
 
 
 def read_answer(text: str, shape: Shape, usage: Usage) -> Answer:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from time import perf_counter
@@ -94,6 +94,9 @@ class LazyPlanner:
         return False
 
 
+_NO_USAGE = Usage(0, 0, 0, 0, 0.0)
+
+
 class LazyAnswerer:
     """A planner in this process that answers in JSON, and is not waited for beyond a deadline while it is loaded."""
 
@@ -104,5 +107,10 @@ class LazyAnswerer:
         """As `Answerer.answer`."""
         planner = self._planner.get_by(limits.deadline)
         if planner is None:
-            return Answer(None, Usage(0, 0, 0, 0, 0.0), "the planner is still being loaded")
+            return Answer(None, _NO_USAGE, "the planner is still being loaded")
         return LocalAnswerer(planner).answer(prompt, shape, limits)
+
+    def likelihoods(self, prompts: Sequence[Prompt], text: str, limits: Limits) -> tuple[Sequence[float], Usage]:
+        """As `Judge.likelihoods`."""
+        planner = self._planner.get_by(limits.deadline)
+        return ((), _NO_USAGE) if planner is None else LocalAnswerer(planner).likelihoods(prompts, text, limits)

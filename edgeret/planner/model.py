@@ -116,6 +116,41 @@ class Planner:
         usage = self._usage(constant, variable, read, evaluated, started)
         return Scores(np.array(likelihood), np.array([len(reply) for reply in replies], np.intp), usage)
 
+    def likelihoods(self, prompts: Sequence[Prompt], text: str, deadline: float = inf) -> tuple[list[float], Usage]:
+        """How likely a text is as the model's reply to each of the prompts, which have one constant part: the sum of
+        its tokens' log-probabilities in nats, for as many prompts as there is time for before the `deadline` (of
+        `time.perf_counter`). Of a long text the beginning counts. Raises PlannerError as `score` does."""
+        started = perf_counter()
+        found: list[float] = []
+        read, sizes = 0, (0, 0)
+        with self._lock:
+            reply = self._engine.tokenize(text)[: _GROUP_BYTES // (4 * self._engine.tokens)]
+            split = [self.tokens(prompt) for prompt in prompts]
+            longest = max(len(variable) for _, variable in split) + len(reply)
+            for constant, variable in split:
+                sizes = (len(constant), len(variable))
+                if perf_counter() + self._pace * (len(variable) + len(reply)) >= deadline:
+                    break
+                if constant:
+                    read += self._read(FILL, constant, longest, longest)[1]
+                begun = perf_counter()
+                found.append(self._likelihood(constant, variable, reply))
+                read += len(variable) + len(reply)
+                self._pace = (perf_counter() - begun) / (len(variable) + len(reply))
+        return found, Usage(*sizes, read, 0, (perf_counter() - started) * 1e3)
+
+    def _likelihood(self, constant: list[int], variable: list[int], reply: list[int]) -> float:
+        """The log-probability of a reply behind a prompt whose constant part is in the cache."""
+        if constant:
+            self._engine.share(FILL, _FIRST_ANSWER)
+        else:
+            self._reserve(FILL, len(variable) + len(reply))
+        tokens, start = [*variable, *reply[:-1]], len(constant)
+        entries = [Entry(token, start + i, (_FIRST_ANSWER,), i >= len(variable) - 1) for i, token in enumerate(tokens)]
+        logits = self._decode(entries)
+        self._engine.forget(_FIRST_ANSWER)
+        return float(sum(log_probabilities(row, [token]).item() for row, token in zip(logits, reply, strict=True)))
+
     def write(
         self,
         prompt: Prompt,

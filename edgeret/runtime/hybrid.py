@@ -31,7 +31,7 @@ class HybridSearch:
 
     def search(self, text: str, encoded: EncodedQuery, k: int) -> list[Hit]:
         """The `k` tools with the most evidence, best first; equal ones in the tools' order. A hit's similarity is the
-        cosine of the whole text."""
+        cosine of the whole text, its share a softmax of the evidence."""
         seen, index = evidence(text, encoded, self._lexicon), self._index
         positions, vectors = self._candidates(seen), index.vectors
         if positions is not None:
@@ -39,8 +39,10 @@ class HybridSearch:
         scores = relevance(seen, vectors, self._weights)
         order = np.argsort(-scores, kind="stable")[:k]
         cosines = (vectors[order] @ seen.rows[0]).tolist()
-        found = order if positions is None else positions[order]
-        return [Hit(index.names[i], cosine) for i, cosine in zip(found.tolist(), cosines, strict=True)]
+        np.exp(scores - scores[order[0]], out=scores)
+        shares = (scores[order] / scores.sum()).tolist()
+        found = (order if positions is None else positions[order]).tolist()
+        return [Hit(index.names[i], cosine, share) for i, cosine, share in zip(found, cosines, shares, strict=True)]
 
     def _candidates(self, seen: Evidence) -> NDArray[np.intp] | None:
         """Where an HNSW graph is used: what it finds for the text and each of its parts, and the tools that share most

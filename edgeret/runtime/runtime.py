@@ -33,7 +33,9 @@ from edgeret.runtime.tool_changes import changed, instead, recorded, replayed
 from edgeret.scoring.index import IndexKind
 from edgeret.scoring.memory import MAX_CALLS
 from edgeret.strategies import STRATEGIES
-from edgeret.strategies.base import Found, Search, run
+from edgeret.strategies.auto import routed
+from edgeret.strategies.base import Found, Search, Strategy, run
+from edgeret.strategies.routing import Route
 from edgeret.types import Call, Hit, Plan, PlanStep, Tool
 
 
@@ -244,6 +246,7 @@ class Runtime:
         strategy: str = "auto",
         budget_ms: float | None = None,
         planner: Answerer | None = None,
+        route: Route | None = None,
     ) -> list[Hit]:
         """The `k` tools that fit `text`, best first; see `edgeret.strategies`.
 
@@ -251,10 +254,12 @@ class Runtime:
         words and the parts of the text as well as by its meaning. "description" compares the whole text, "clauses" each
         of its clauses too. "re-invoke", "tooldreamer", "toolqp", "toolreagt" and "less-is-more" ask a planner what to
         search for: `planner`, for instance an `edgeret.Endpoint`, or else the bundle's own; "re-invoke" also does
-        without. `budget_ms` bounds the time; the best ranking so far is given when it is spent. Raises InputError, and
-        PlannerError or MissingExtraError where a planner that must be asked cannot be.
+        without. With a `route` "auto" asks one too, where it is not sure (see `edgeret.read_route`). `budget_ms` bounds
+        the time; the best ranking so far is given when it is spent. Raises InputError, and PlannerError or
+        MissingExtraError where a planner that must be asked cannot be.
         """
-        return list(self.search_with_trace(text, k, strategy=strategy, budget_ms=budget_ms, planner=planner).hits)
+        found = self.search_with_trace(text, k, strategy=strategy, budget_ms=budget_ms, planner=planner, route=route)
+        return list(found.hits)
 
     def search_with_trace(
         self,
@@ -264,6 +269,7 @@ class Runtime:
         strategy: str = "auto",
         budget_ms: float | None = None,
         planner: Answerer | None = None,
+        route: Route | None = None,
     ) -> Found:
         """What `search` finds, and how: what the planner wrote, what was searched for and found, tokens and times.
         Raises as `search` does."""
@@ -281,10 +287,13 @@ class Runtime:
         )
         if budget_ms is not None:
             search.deadline = started + budget_ms / 1e3
-        search.answerer, search.decider = planner, self._scorer.decided
+        search.answerer, search.decider, search.tools = planner, self._scorer.decided, components.tools
+        if route is not None:
+            known = _routed(route, known)
         may_ask = known.asks or known.helped
         if planner is not None and not may_ask:
-            raise InputError(f"strategy '{strategy}' asks no planner; choose another one, or name no planner")
+            how = "say when with a route (edgeret-export route)" if known.name == "auto" else "choose another one"
+            raise InputError(f"strategy '{strategy}' asks no planner; {how}, or name no planner")
         if planner is None and may_ask and components.planner.exists:
             try:
                 if budget_ms is None:
@@ -357,3 +366,20 @@ class _ToolView(Mapping[str, Tool]):
 
     def __contains__(self, name: object) -> bool:
         return name in self._tools
+
+
+def _routed(route: Route, known: Strategy) -> Strategy:
+    """The strategy with a route. Raises InputError for one that takes none, and for a route that leads nowhere."""
+    if not isinstance(route, Route):
+        raise InputError(
+            f"route must be an edgeret.Route, found {type(route).__name__}; read one with edgeret.read_route"
+        )
+    asked = STRATEGIES.get(route.strategy)
+    if known.name != "auto":
+        raise InputError(f"strategy '{known.name}' takes no route; search with strategy 'auto', or leave the route out")
+    if asked is None or not (asked.asks or asked.helped):
+        asking = [strategy.name for strategy in STRATEGIES.values() if strategy.asks or strategy.helped]
+        raise InputError(
+            f"the route's strategy {quoted(route.strategy)} asks no planner; expected one of {', '.join(asking)}"
+        )
+    return routed(route, asked)

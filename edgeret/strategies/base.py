@@ -12,10 +12,10 @@ from typing import Any
 
 from edgeret.encoders.base import Encoder
 from edgeret.errors import EdgeretError, InputError
-from edgeret.planner.answers import Answerer, Limits, Shape
+from edgeret.planner.answers import Answerer, Judge, Limits, Shape
 from edgeret.planner.chat import Prompt
 from edgeret.scoring.index import Index
-from edgeret.types import Hit
+from edgeret.types import Hit, Tool
 
 DEPTH = 50
 """Tools that a view ranks at least; behind them, a tool counts for nothing."""
@@ -85,6 +85,7 @@ class Search:
 
     `ranker` gives the k best tools for a text by all that it says, words and parts too: the runtime's hybrid search, in
     every view where the papers have a dense retriever. `decider` is what demonstrations say, None where there are none.
+    `tools` are what is searched, by name, for strategies that show them to a planner.
     """
 
     request: str
@@ -96,6 +97,7 @@ class Search:
     deadline: float = math.inf
     steps: Sequence[str] = ()
     decider: Decider | None = None
+    tools: Mapping[str, Tool] = field(default_factory=dict)
     events: list[Event] = field(default_factory=list)
     rankings: list[list[Hit]] = field(default_factory=list)
     answers: int = 0
@@ -151,10 +153,36 @@ class Search:
         self.complete = False
         return None
 
+    def likelihoods(self, prompts: Sequence[Prompt], text: str) -> Sequence[float]:
+        """How likely a planner takes a text to be as the reply to each of the prompts, in nats; for as many of them as
+        there was time for. Raises OutOfTimeError."""
+        self._check_time()
+        if not isinstance(self.answerer, Judge):
+            self.complete = False
+            self.note("problem", "this planner does not say how likely a text is; one in a bundle does")
+            return ()
+        try:
+            found, usage = self.answerer.likelihoods(prompts, text, Limits(deadline=self.deadline))
+        except EdgeretError as error:
+            self.complete = False
+            self.note("problem", f"the planner could not be asked: {error}")
+            return ()
+        self.answers += len(found)
+        self.tokens += usage.tokens_evaluated
+        if len(found) < len(prompts):
+            self.complete = False
+            self.note("problem", f"there was time for {len(found)} of {len(prompts)} tools")
+        return found
+
     def note(self, kind: str, text: str, hits: Sequence[Hit] = ()) -> None:
         """Writes something down."""
         tools = tuple(hit.tool for hit in hits[:SHOWN])
         self.events.append(Event(kind, text, tools, (perf_counter() - self.started) * 1e3))
+
+    @property
+    def seconds_left(self) -> float:
+        """Until the budget is spent; endless without one."""
+        return self.deadline - perf_counter()
 
     def _check_time(self, needed: float = 0.0) -> None:
         if perf_counter() + needed >= self.deadline:

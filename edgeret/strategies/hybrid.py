@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from edgeret.strategies.base import Search, Strategy
-from edgeret.strategies.fusion import peak_rank
 from edgeret.types import Hit
 
 
@@ -14,5 +13,5 @@ def _views(search: Search) -> Iterator[list[Hit]]:
     yield search.view(search.request, 0)
 
 
-HYBRID = Strategy("hybrid", _views, peak_rank)
+HYBRID = Strategy("hybrid", _views, lambda rankings: list(rankings[-1]))
 """The tools with the most evidence: cosines of the request's parts, and words that it shares with them."""

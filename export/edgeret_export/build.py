@@ -32,6 +32,7 @@ from edgeret_export.encoders import parity
 from edgeret_export.encoders.export import ExportedEncoder, attempts, encoder_of, export_encoder
 from edgeret_export.encoders.gate import Gate, start
 from edgeret_export.encoders.questions import sample
+from edgeret_export.finetune import finetuned
 from edgeret_export.fitting.crossfit import Fitted, crossfit, plan_calls
 from edgeret_export.fitting.graph import fit_graph
 from edgeret_export.fitting.head import fit_factored
@@ -63,6 +64,7 @@ def build_bundle(
     card: Card,
     recipe: Recipe,
     *,
+    finetune: bool = False,
     planner: Card | None = None,
     overwrite: bool = False,
     offline: bool = False,
@@ -70,14 +72,17 @@ def build_bundle(
 ) -> Built:
     """Builds and writes a bundle; the same inputs and recipe on the same machine give the same bytes.
 
-    `planner` is the card of a language model to put in. Raises CheckFailedError when the parity gate fails, InputError
-    for a target or inputs that do not fit, MissingExtraError without the export extra (or `planner`, if one is to go
-    in). Nothing appears at `target` unless everything succeeded.
+    `finetune` tunes the encoder on the demonstrations first; `planner` is the card of a language model to put in.
+    Raises CheckFailedError when the parity gate fails, InputError for a target or inputs that do not fit,
+    MissingExtraError without the export extra (`planner` or `train`, where these are used). Nothing appears at
+    `target` unless everything succeeded.
     """
     if len(tools) >= recipe.hnsw_from and not indexing.hnsw_available():
         raise MissingExtraError("hnsw", f"an index of {len(tools)} tools (HNSW from {recipe.hnsw_from})")
     model = None if planner is None else fetch_planner(planner, offline, allow_unpinned)
     with writing(target, overwrite) as writer:
+        if finetune:
+            card = finetuned(card, tools, demonstrations, recipe.seed, offline)
         encoded = encode(card, recipe, demonstrations, tools, offline)
         content_hash, report = assemble(writer, card, encoded, recipe, model)
     return Built(target, content_hash, report)

@@ -14,6 +14,7 @@ from edgeret.inputs.demonstrations import read_and_check
 from edgeret.inputs.tools import read_tools
 from edgeret_export.example import write_example
 from edgeret_export.recipe import PRECISION_CHOICES, read_recipe
+from edgeret_export.route_command import add_route
 from edgeret_export.sources.cards import DEFAULT_ENCODER, all_cards, check_licence, find_card
 from edgeret_export.sources.priors import write_prior
 from edgeret_export.tune_command import add_tune
@@ -28,6 +29,7 @@ def make_parser() -> argparse.ArgumentParser:
     add_command(commands, "cards", "List the model cards.", _cards, _print_cards)
     _add_prior(commands)
     add_tune(commands)
+    add_route(commands)
     example = add_command(
         commands, "example", "Write the desktop example: tools, demonstrations, requests.", _example, _print_example
     )
@@ -62,6 +64,11 @@ def _add_build(commands: Any) -> None:
         "--adapter",
         metavar="FOLDER",
         help="what `tune` wrote, in place of the card's own adapter; none: the encoder as its publisher made it",
+    )
+    build.add_argument(
+        "--finetune",
+        action="store_true",
+        help="tune the encoder on the demonstrations first: minutes; what was tuned is kept in the cache",
     )
     build.add_argument(
         "--precision",
@@ -138,6 +145,8 @@ def _build(arguments: argparse.Namespace) -> Mapping[str, Any]:
     for model in (card, planner):
         if model is not None:
             check_licence(model, frozenset(arguments.accept_licence))
+    if arguments.finetune and arguments.adapter is not None:
+        raise InputError("--finetune makes an adapter of its own; leave out --adapter or --finetune")
     from edgeret_export.build import build_bundle
     from edgeret_export.encoders.adapter import with_adapter
 
@@ -147,6 +156,7 @@ def _build(arguments: argparse.Namespace) -> Mapping[str, Any]:
         Path(arguments.output),
         with_adapter(card, arguments.adapter),
         recipe,
+        finetune=arguments.finetune,
         planner=planner,
         overwrite=arguments.force,
         offline=arguments.offline,

@@ -20,13 +20,15 @@ from edgeret.planner.lazy import LazyPlanner
 from edgeret.runtime.hybrid import HybridSearch
 from edgeret.strategies import STRATEGIES
 from edgeret.strategies.base import Found, Search, run
+from edgeret.strategies.rerank import RERANK
 from edgeret.strategies.toolqp import MAX_TURNS, NO_QUERY, PARALLEL
 from edgeret.strategies.toolreagt import MAX_ROUNDS
 from edgeret.types import Hit
 
 QUERY = "find my file and then send it"
-ASKING = [strategy for strategy in STRATEGIES.values() if strategy.asks]
-ALL = [*(strategy for strategy in STRATEGIES.values() if strategy.asks or strategy.helped), PARALLEL, NO_QUERY]
+WRITING = [strategy for strategy in STRATEGIES.values() if strategy is not RERANK]
+ASKING = [strategy for strategy in WRITING if strategy.asks]
+ALL = [*(strategy for strategy in WRITING if strategy.asks or strategy.helped), PARALLEL, NO_QUERY]
 
 
 @pytest.fixture(scope="module")

@@ -85,7 +85,7 @@ def tune(
     """
     base = fetch(card, offline)
     weights = base_weights(card)
-    plan = _plan(card, sets, left_out, tuning)
+    plan = plan_of(card, sets, left_out, tuning)
     work = _workplace(target, resume, plan)
     trainer, versions = _trainer()
     model = trainer.load_base(base)
@@ -191,7 +191,7 @@ def _workplace(target: Path, resume: bool, plan: str) -> Path:
     return work
 
 
-def _plan(card: Card, sets: Sequence[ToolSet], left_out: Sequence[ToolSet], tuning: Tuning) -> str:
+def plan_of(card: Card, sets: Sequence[ToolSet], left_out: Sequence[ToolSet], tuning: Tuning) -> str:
     """A hash of all that determines a tuning."""
     digest = hashlib.sha256(repr((sorted(card.files.items()), tuning)).encode())
     for each in (*sets, ToolSet("", (), ()), *left_out):

@@ -1,0 +1,147 @@
+"""Tools in the order of what a planner takes their users to say, and when `auto` asks a planner at all."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import pytest
+from scripted import USAGE, Scripted
+
+import edgeret
+from edgeret import Route, Runtime, Tool, read_route
+from edgeret.errors import InputError, PlannerError
+from edgeret.planner.answers import Limits
+from edgeret.planner.chat import Prompt
+from edgeret.scoring.index import Index
+from edgeret.strategies import STRATEGIES
+from edgeret.strategies.auto import routed
+from edgeret.strategies.base import Found, Search, run
+from edgeret.strategies.rerank import RERANK, WEIGHT, reranked
+from edgeret.types import Hit, Usage
+
+NAMES = ("alpha", "beta", "gamma")
+SHARES = (0.6, 0.3, 0.1)
+QUERY = "do the third thing"
+INTENTS = {"intents": ["gamma"]}
+
+
+class Reader(Scripted):
+    """Says how likely the request is behind each tool."""
+
+    def __init__(self, likely: Callable[[str], float], most: int = 99) -> None:
+        super().__init__(())
+        self._likely, self._most = likely, most
+
+    def likelihoods(self, prompts: Sequence[Prompt], text: str, _: Limits) -> tuple[Sequence[float], Usage]:
+        self.prompts += [prompt.variable.text for prompt in prompts]
+        return [self._likely(prompt.variable.text) for prompt in prompts[: self._most]], USAGE
+
+
+def search(answerer: Any, deadline: float = math.inf) -> Search:
+    """Hybrid search gives NAMES with SHARES; only a text of one name alone finds that first."""
+
+    def rank(text: str, k: int) -> list[Hit]:
+        order = sorted(range(3), key=lambda i: NAMES[i] != text)
+        return [Hit(NAMES[i], 0.5, SHARES[i]) for i in order[:k]]
+
+    found: Any = Search(QUERY, 3, None, Index(NAMES, np.eye(3, dtype=np.float32)), rank, answerer, deadline)  # type: ignore[arg-type]
+    return replace(found, tools={"gamma": Tool("gamma", "Does the third thing.")})
+
+
+def names(found: Found) -> list[str]:
+    return [hit.tool for hit in found.hits]
+
+
+def problems(found: Found) -> list[str]:
+    return [event.text for event in found.trace.events if event.kind == "problem"]
+
+
+def test_shares_are_weighed_with_likelihoods_and_stay_the_same_in_sum() -> None:
+    # 0.6 · e^(0.3 · -10) = 0.02987, 0.1 · e^(0.3 · -2) = 0.05488: gamma has 0.7 · 0.05488 / 0.08475.
+    assert WEIGHT == 0.3
+    first, second = reranked([Hit("alpha", 0.5, 0.6), Hit("gamma", 0.2, 0.1)], [-10.0, -2.0])
+    assert (first.tool, second.tool, first.similarity) == ("gamma", "alpha", 0.2)
+    assert first.share == pytest.approx(0.4533, abs=1e-4) and second.share == pytest.approx(0.2467, abs=1e-4)
+
+
+def test_the_tool_whose_user_would_say_the_request_comes_first() -> None:
+    reader = Reader(lambda text: -2.0 if "third" in text else -20.0)
+    found = run(RERANK, search(reader))
+    assert names(found) == ["gamma", "alpha", "beta"] and found.trace.complete
+    assert reader.prompts == ["alpha.", "beta.", "gamma. Does the third thing."]
+    assert found.trace.answers == 3
+
+
+def test_what_there_was_no_time_to_read_stays_behind() -> None:
+    found = run(RERANK, search(Reader(lambda text: -20.0 if "alpha" in text else -2.0, most=2)))
+    assert names(found) == ["beta", "alpha", "gamma"] and not found.trace.complete
+    assert problems(found) == ["there was time for 2 of 3 tools"]
+
+
+def test_a_planner_that_only_writes_or_cannot_be_asked_leaves_the_ranking_as_it_is() -> None:
+    def broken(_: str) -> float:
+        raise PlannerError("it went away")
+
+    for answerer, problem in ((Scripted(()), "does not say how likely"), (Reader(broken), "it went away")):
+        found = run(RERANK, search(answerer))
+        assert names(found) == list(NAMES) and not found.trace.complete
+        assert problem in problems(found)[0]
+
+
+def test_auto_asks_where_no_tool_has_the_routes_share() -> None:
+    for ask_below, asked in ((0.61, True), (0.6, False), (0.0, False)):
+        found = run(routed(Route("re-invoke", ask_below, 10.0), STRATEGIES["re-invoke"]), search(Scripted([INTENTS])))
+        assert (found.trace.answers > 0) == asked
+        assert names(found)[:2] == (["alpha", "gamma"] if asked else ["alpha", "beta"])
+
+
+def test_auto_does_not_ask_without_the_time_that_it_takes() -> None:
+    hurried = search(Scripted([INTENTS]), perf_counter() + 5)
+    found = run(routed(Route("re-invoke", 1.0, 60_000.0), STRATEGIES["re-invoke"]), hurried)
+    assert names(found) == list(NAMES) and found.trace.answers == 0 and found.trace.complete
+
+
+def test_nonsense_leaves_autos_own_ranking() -> None:
+    found = run(routed(Route("re-invoke", 1.0, 10.0), STRATEGIES["re-invoke"]), search(Scripted([None, None])))
+    assert names(found) == list(NAMES) and not found.trace.complete
+
+
+@pytest.fixture(scope="module")
+def runtime(tiny_original: Path) -> Runtime:
+    return edgeret.load(tiny_original, threads=1)
+
+
+def test_the_runtime_takes_a_route_with_auto_alone(runtime: Runtime) -> None:
+    route, planner = Route("re-invoke", 1.1, 10.0), Scripted([INTENTS])
+    assert runtime.search_with_trace(QUERY, planner=planner, route=route).trace.answers == 1
+    for wrong, problem in (
+        ({"strategy": "clauses", "route": route}, "takes no route"),
+        ({"route": Route("clauses", 1.0, 1.0)}, "asks no planner; expected one of rerank, re-invoke"),
+        ({"route": "re-invoke"}, "must be an edgeret.Route"),
+        ({"planner": planner}, "say when with a route"),
+    ):
+        with pytest.raises(InputError, match=problem):
+            runtime.search(QUERY, **wrong)  # type: ignore[arg-type]
+
+
+def test_a_route_is_read_as_it_was_written_and_damage_is_named(tmp_path: Path) -> None:
+    file, route = tmp_path / "route.json", Route("toolqp", 0.25, 900.0)
+    file.write_text(json.dumps({"route": route.to_dict()}), encoding="utf-8")
+    assert read_route(file) == route
+    for damage, problem in (
+        ("[]", 'an object with "route"|object with'),
+        ("{", "not JSON"),
+        ('{"route": {"strategy": "toolqp", "ask_below": -1, "ms": 1}}', '"ask_below" must lie between 0 and 2'),
+        ('{"route": {"strategy": 1, "ask_below": 1, "ms": 1}}', '"strategy" must be str'),
+    ):
+        file.write_text(damage, encoding="utf-8")
+        with pytest.raises(InputError, match=problem) as caught:
+            read_route(file)
+        assert "edgeret-export route" in str(caught.value) and "build the bundle" not in str(caught.value)
