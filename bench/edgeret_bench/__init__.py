@@ -17,6 +17,8 @@ STRATEGY_METHODS = (
 )  # fmt: skip
 """Strategies of tool search that go by more than a query: a bundle's demonstrations (auto), the sub-tasks that are
 given with it (steps), or a planner; the ablations of ToolQP are among these."""
+STEPPED_METHODS = ("steps", "toolreagt")
+"""Those of them that read the sub-tasks that are given with a query."""
 SWEEPS = "sweeps"
 """The part of latency that takes longest: CPU threads, batches, and first selections without a pause."""
 SUITE_PARTS = ("next-tool", "plan", "peers", "latency", SWEEPS, "scaling", "methods", "few")

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 RETRIEVAL_CUTS = (1, 5, 10)
+COMPLETENESS_CUTS = (5, 10)
 
 
 def rank(scores: NDArray[np.floating]) -> NDArray[np.intp]:
@@ -44,7 +45,8 @@ def retrieval_metrics(ranking: NDArray[np.intp], relevant: Collection[int]) -> d
         ideal = discounts[: min(n, k)].sum()
         result[f"ndcg@{k}"] = float((hits[:k] * discounts[:k]).sum() / ideal)
         result[f"recall@{k}"] = float(hits[:k].sum() / n)
-    result["completeness@10"] = float(hits[:10].sum() == n)
+    for k in COMPLETENESS_CUTS:
+        result[f"completeness@{k}"] = float(hits[:k].sum() == n)
     result["mrr"] = 1.0 / (1 + int(hits.argmax())) if hits.any() else 0.0
     return result
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, TypeGuard
 
 from edgeret.errors import InputError
 from edgeret.inputs.jsonl import is_text, json_type, list_field, parse_objects, read_text, text_field
@@ -59,7 +60,8 @@ def read_texts(path: str | Path) -> list[str]:
 
 
 def read_queries(path: str | Path, tools: Collection[str] | None = None) -> list[RetrievalQuery]:
-    """Retrieval queries of a JSONL file, in file order; names are checked against `tools` unless None.
+    """Retrieval queries of a JSONL file, in file order; names are checked against `tools` unless None. Sub-tasks are
+    `steps` or, where a line has none, the `step` of each of its `calls`.
 
     Raises InputError at the first line that does not parse or names an unknown tool.
     """
@@ -76,10 +78,23 @@ def read_queries(path: str | Path, tools: Collection[str] | None = None) -> list
                     f'{where}: unknown tool {shown} in "tools"; it is not among the tools given'
                     + (suggestion(name, known or ()) if isinstance(name, str) else "")
                 )
-        steps = list_field(where, value, "steps") if "steps" in value else []
-        if not all(isinstance(step, str) and is_text(step) and len(step) <= MAX_QUERY_CHARS for step in steps):
-            raise InputError(f'{where}: "steps" must be an array of texts, the query\'s sub-tasks')
-        found.append(RetrievalQuery(str(value.get("id", len(found))), query, frozenset(names), tuple(steps)))
+        found.append(RetrievalQuery(str(value.get("id", len(found))), query, frozenset(names), _steps(where, value)))
     if not found:
         raise InputError(f"{path}: no queries in it")
     return found
+
+
+def _steps(where: str, value: dict[str, Any]) -> tuple[str, ...]:
+    """The sub-tasks of one line. Raises InputError for `steps` that are none; what else calls hold is not ours."""
+    if "steps" in value:
+        steps = list_field(where, value, "steps")
+        if not all(map(_is_step, steps)):
+            raise InputError(f'{where}: "steps" must be an array of texts, the query\'s sub-tasks')
+        return tuple(steps)
+    calls = value.get("calls")
+    told = [call.get("step") for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
+    return tuple(step for step in told if _is_step(step))
+
+
+def _is_step(step: Any) -> TypeGuard[str]:
+    return isinstance(step, str) and is_text(step) and len(step) <= MAX_QUERY_CHARS

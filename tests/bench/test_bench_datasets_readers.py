@@ -144,6 +144,8 @@ def test_ultratool_reads_calls_whose_quotes_are_not_escaped(tmp_path: Path) -> N
     dataset = ultratool.read(tmp_path)
     (plan,) = dataset.demonstrations
     assert plan.query == "write"
+    (query,) = dataset.queries
+    assert (query.id, query.query, query.tools, query.steps) == (plan.id, "write", {"file_write"}, (call,))
     assert plan.links is None
     assert calls(plan) == (
         ("file_write", {"path": r"D:\new.txt", "content": "Tomorrow's note, size=3, done", "lines": 2}),

@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -26,7 +27,9 @@ from edgeret_bench.accuracy import retrieval
 from edgeret_bench.cli import main
 from edgeret_export.sources.priors import read_prior
 
-METRICS = {"ndcg@1", "ndcg@5", "ndcg@10", "recall@1", "recall@5", "recall@10", "completeness@10", "mrr"}
+METRICS = {
+    *("ndcg@1", "ndcg@5", "ndcg@10", "recall@1", "recall@5", "recall@10", "completeness@5", "completeness@10", "mrr")
+}
 
 
 @pytest.fixture(scope="module")
@@ -50,12 +53,13 @@ PLAIN = retrieval.Options("description", weights=read_prior("all-minilm-l6-v2").
 def test_a_result_has_the_keys_of_the_contract(encoder: OnnxEncoder) -> None:
     found = retrieval.run(TOOLS, QUERIES, encoder, retrieval.RETRIEVAL_METHODS, PLAIN)
     assert set(found) == {
-        "n_queries", "n_without_tool", "n_tools", "tool_text", "limit", "seed", "budget_ms", "methods"
+        "n_queries", "n_without_tool", "n_tools", "tool_text", "limit", "seed", "budget_ms", "with_steps", "methods"
     }  # fmt: skip
     assert list(found["methods"]) == ["bm25", "dense", "rrf", "clauses", "hybrid"]
     for values in found["methods"].values():
-        assert set(values) == METRICS
-        assert all(0 <= value <= 1 for value in values.values())
+        assert set(values) == {*METRICS, "ms"}
+        assert all(0 <= values[metric] <= 1 for metric in METRICS)
+        assert 0 < values["ms"]["p50"] <= values["ms"]["max"] and values["ms"]["n"] == 2
     assert found["n_tools"] == 6
     assert found["tool_text"] == "description"
 
@@ -65,7 +69,8 @@ def test_queries_without_tools_are_counted_and_left_out(encoder: OnnxEncoder) ->
     without = retrieval.run(TOOLS, QUERIES[:2], encoder, ["dense"])
     assert (with_one["n_queries"], with_one["n_without_tool"]) == (2, 1)
     assert (without["n_queries"], without["n_without_tool"]) == (2, 0)
-    assert with_one["methods"] == without["methods"]
+    rows = [found["methods"]["dense"] for found in (with_one, without)]
+    assert [rows[0][metric] for metric in METRICS] == [rows[1][metric] for metric in METRICS]
 
 
 def test_a_file_of_queries_without_tools_measures_nothing(encoder: OnnxEncoder) -> None:
@@ -170,7 +175,7 @@ def test_the_command_measures_the_desktop_requests_with_real_weights() -> None:
     assert found["n_without_tool"] == sum(not tools for tools in rows)
     assert set(found["methods"]) == {"bm25", "dense"}
     dense = found["methods"]["dense"]
-    assert set(dense) == METRICS
+    assert set(dense) == {*METRICS, "ms"}
     # Drawing at random finds, on average, the share of the tools that the cut takes.
     assert dense["recall@1"] > 5 * 1 / found["n_tools"]
     assert dense["recall@5"] > 3 * 5 / found["n_tools"]
@@ -187,7 +192,7 @@ def test_a_strategy_tells_what_asking_cost_and_steps_are_searched_for(encoder: O
     )
     options = replace(PLAIN, answerer=Splitting())
     found = retrieval.run(TOOLS, [*QUERIES, given], encoder, ["dense", "steps", "re-invoke"], options)["methods"]
-    assert set(found["dense"]) == METRICS
+    assert set(found["dense"]) == {*METRICS, "ms"}
     assert set(found["re-invoke"]) == {*METRICS, "answers", "tokens", "complete", "ms"}
     assert (found["re-invoke"]["answers"], found["re-invoke"]["tokens"], found["steps"]["tokens"]) == (1, 3, 0)
     assert found["steps"]["recall@5"] > found["dense"]["recall@1"]
@@ -197,7 +202,48 @@ def test_a_method_that_asks_needs_a_planner_and_a_sample_is_the_same_for_a_seed(
     with pytest.raises(InputError, match="--planner"):
         retrieval.run(TOOLS, QUERIES, encoder, ["toolqp"])
     runs = [retrieval.run(TOOLS, QUERIES, encoder, ["dense"], retrieval.Options(limit=1, seed=3)) for _ in range(2)]
+    rows = [run["methods"].pop("dense") for run in runs]
     assert runs[0] == runs[1] and runs[0]["n_queries"] == 1
+    assert [rows[0][metric] for metric in METRICS] == [rows[1][metric] for metric in METRICS]
+
+
+def test_a_vector_at_hand_costs_a_method_what_encoding_it_took(
+    encoder: OnnxEncoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    encode = OnnxEncoder.encode
+    monkeypatch.setattr(OnnxEncoder, "encode", lambda self, text: time.sleep(0.02) or encode(self, text))
+    search = retrieval.Retrieval(TOOLS, encoder, "description")
+    times = {method: search.timed(method, "find my file")[1] for method in ("dense", "rrf", "clauses")}
+    assert all(ms >= 20 for ms in times.values())
+    assert search.timed("bm25", "find my file")[1] < 20
+
+
+def test_a_budget_tells_the_share_of_searches_that_kept_it(encoder: OnnxEncoder) -> None:
+    class Slow:
+        def answer(self, prompt: Prompt, *_: object) -> Answer:
+            time.sleep(0.05 if "play" in prompt.variable.text else 0)
+            return Answer({"intents": [prompt.variable.text]}, Usage(1, 2, 3, 0, 1.0))
+
+    options = replace(PLAIN, answerer=Slow(), budget_ms=40.0)
+    found = retrieval.run(TOOLS, QUERIES, encoder, ["dense", "re-invoke"], options)
+    assert found["budget_ms"] == 40
+    assert (found["methods"]["dense"]["kept"], found["methods"]["re-invoke"]["kept"]) == (1, 0.5)
+
+
+def test_a_result_says_which_methods_had_sub_tasks_and_an_option_keeps_these_back(
+    tmp_path: Path, tiny: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    queries = tmp_path / "queries.jsonl"
+    row = {"query": "book a meeting", "tools": ["play_music"], "calls": [{"tool": "play_music", "step": "play music"}]}
+    queries.write_text(json.dumps(row) + "\n", encoding="utf-8")
+    command = ["retrieval", "--bundle", str(tiny), "--queries", str(queries), "--methods", "hybrid,steps", "--json"]
+    found = []
+    for more in ([], ["--without-steps"]):
+        assert main([*command, *more]) == 0
+        found.append(json.loads(capsys.readouterr().out))
+    assert [result["with_steps"] for result in found] == [["steps"], []]
+    assert found[0]["methods"]["steps"]["recall@5"] == 1
+    assert found[0]["methods"]["steps"]["mrr"] > found[1]["methods"]["steps"]["mrr"]
 
 
 def test_a_bundle_is_measured_with_its_own_tools_encoder_and_demonstrations(
@@ -209,6 +255,7 @@ def test_a_bundle_is_measured_with_its_own_tools_encoder_and_demonstrations(
     assert main(command) == 0
     told = json.loads(capsys.readouterr().out)
     runtime = edgeret.load(tiny, threads=1)
+    assert told["dataset"] is None and told["encoder"] == runtime.manifest.info["encoder"]["card"]
     assert told["bundle_hash"] == runtime.manifest.content_hash and told["n_tools"] == len(runtime.tools)
     for strategy in ("auto", "hybrid"):
         first = runtime.search("find my file", 1, strategy=strategy)[0].tool

@@ -265,6 +265,16 @@ def test_queries_need_known_tools(tmp_path: Path) -> None:
         read_queries(path, ["b"])
 
 
+def test_sub_tasks_of_a_query_are_its_steps_or_else_those_of_its_calls(tmp_path: Path) -> None:
+    calls = '"calls": [{"tool": "a", "step": "1.2 first"}, {"tool": "b"}, {"tool": "a", "step": 3}, "x"]'
+    head = '{"query": "q", "tools": [], '
+    lines = (f'{head}"steps": ["one", "two"], {calls}}}', f"{head}{calls}}}", f'{head}"calls": 7}}')
+    found = read_queries(file(tmp_path, "\n".join(lines)))
+    assert [query.steps for query in found] == [("one", "two"), ("1.2 first",), ()]
+    with pytest.raises(InputError, match=':1: "steps" must be an array of texts'):
+        read_queries(file(tmp_path, '{"query": "q", "tools": [], "steps": [1]}'))
+
+
 def test_query_bounds() -> None:
     assert check_query("x" * MAX_QUERY_CHARS)
     for query in ("", " \n", "x" * (MAX_QUERY_CHARS + 1)):

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -27,8 +28,8 @@ from edgeret.strategies.base import run as run_strategy
 from edgeret.strategies.clauses import STEPS
 from edgeret.strategies.toolqp import NO_QUERY, PARALLEL
 from edgeret.types import Tool
-from edgeret_bench import RETRIEVAL_METHODS, STRATEGY_METHODS
-from edgeret_bench.metrics import mean, quantiles, rank, retrieval_metrics
+from edgeret_bench import RETRIEVAL_METHODS, STEPPED_METHODS, STRATEGY_METHODS
+from edgeret_bench.metrics import mean, quantiles, rank, retrieval_metrics, share
 
 BM25_K1, BM25_B = 1.5, 0.75
 RRF_K = 60
@@ -62,10 +63,17 @@ class Retrieval:
     ) -> None:
         """`weights` are those that `hybrid` weighs its evidence by."""
         self._tools, self._texts = tools, [tool_text(t, form) for t in tools]
-        self._encoder, self._weights = encoder, weights
+        self.encoder, self._weights = encoder, weights
         self._vectors = encoder.encode_tools(self._texts)
         self._bm25: Bm25 | None = None
-        self._cache: dict[str, NDArray[np.float32]] = {}
+        self._cache: dict[str, tuple[NDArray[np.float32], float]] = {}
+        self._spared = 0.0
+
+    def timed(self, method: str, query: str) -> tuple[NDArray[np.intp], float]:
+        """A method's ranking, and the ms that it took, with those that the vectors took which were at hand already."""
+        self._spared, started = 0.0, perf_counter()
+        ranking: NDArray[np.intp] = getattr(self, method)(query)
+        return ranking, (perf_counter() - started + self._spared) * 1e3
 
     def bm25(self, query: str) -> NDArray[np.intp]:
         """By the words of query and tool."""
@@ -104,7 +112,7 @@ class Retrieval:
         """The same tools as the runtime arranges them. Raises InputError without weights."""
         if self._weights is None:
             raise InputError("hybrid search needs the weights of a prior card")
-        return HybridSearch(self._tools, self.index, self._encoder, self._weights)
+        return HybridSearch(self._tools, self.index, self.encoder, self._weights)
 
     @cached_property
     def _position(self) -> dict[str, int]:
@@ -112,8 +120,13 @@ class Retrieval:
 
     def _vector(self, text: str) -> NDArray[np.float32]:
         if text not in self._cache:
-            self._cache[text] = self._encoder.encode(text)
-        return self._cache[text]
+            started = perf_counter()
+            vector = self.encoder.encode(text)
+            self._cache[text] = vector, perf_counter() - started
+            return vector
+        vector, seconds = self._cache[text]
+        self._spared += seconds
+        return vector
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,17 +151,14 @@ def run(
     methods: Sequence[str],
     options: Options | None = None,
 ) -> dict[str, Any]:
-    """The contract's `retrieval` result. Queries that no tool fits are counted and left out of the means. A strategy's
-    row has also, as means over the queries, `answers` and `tokens` of the planner and the share that is `complete`, and
-    `ms` as quantiles."""
+    """The contract's `retrieval` result. Queries that no tool fits are counted and left out of the means.
+
+    Every method's row has `ms` as quantiles and, with a budget, `kept`, the share of its searches that took no longer.
+    A strategy's row has also, as means over the queries, `answers` and `tokens` of the planner and the share that is
+    `complete`. `with_steps` names the methods that had a query's sub-tasks to go by.
+    """
     options = options or Options()
-    unknown = [m for m in methods if m not in (*RETRIEVAL_METHODS, *STRATEGY_METHODS)]
-    if unknown:
-        known = ", ".join((*RETRIEVAL_METHODS, *STRATEGY_METHODS))
-        raise InputError(f"unknown method '{unknown[0]}'; choose among: {known}")
-    strategies = {name: _strategy(name) for name in methods if name in STRATEGY_METHODS}
-    if options.answerer is None and (asking := [name for name, strategy in strategies.items() if strategy.asks]):
-        raise InputError(f"method '{asking[0]}' asks a planner; name one with --planner or --endpoint")
+    strategies = _strategies(methods, options)
     asked = [q for q in queries if q.tools]
     if not asked:
         raise InputError("no query in the file names a tool, so there is nothing to measure")
@@ -156,24 +166,21 @@ def run(
     retrieval = Retrieval(tools, encoder, options.form, options.weights)
     position = {tool.name: i for i, tool in enumerate(tools)}
     rows: dict[str, list[dict[str, float]]] = {m: [] for m in methods}
-    times: dict[str, list[float]] = {name: [] for name in strategies}
+    times: dict[str, list[float]] = {m: [] for m in methods}
+    for name in rows.keys() - strategies.keys():
+        retrieval.timed(name, asked[0].query)  # what is arranged once, like an index of words, is no query's time
     for query in track(asked, "queries", len(asked)):
         relevant = {position[name] for name in query.tools}
-        for name in methods:
-            if name not in strategies:
-                rows[name].append(retrieval_metrics(getattr(retrieval, name)(query.query), relevant))
-                continue
-            search = Search(query.query, len(tools), encoder, retrieval.index, retrieval.ranker, options.answerer)
-            search.steps, search.decider = query.steps, options.decider
-            if options.budget_ms is not None:
-                search.deadline = search.started + options.budget_ms / 1e3
-            found = run_strategy(strategies[name], search)
-            ranking = np.array([position[hit.tool] for hit in found.hits])
-            trace = found.trace
-            costs = {"answers": trace.answers, "tokens": trace.tokens, "complete": trace.complete}
-            rows[name].append(retrieval_metrics(ranking, relevant) | {key: float(cost) for key, cost in costs.items()})
-            times[name].append(trace.ms)
-    found_by = {name: dict(mean(values)) for name, values in rows.items()}
+        for name in rows:
+            if name in strategies:
+                found = run_strategy(strategies[name], _search(retrieval, query, len(tools), options))
+                ranking, trace = np.array([position[hit.tool] for hit in found.hits]), found.trace
+                costs = {"answers": trace.answers, "tokens": trace.tokens, "complete": trace.complete}
+                ms = trace.ms
+            else:
+                (ranking, ms), costs = retrieval.timed(name, query.query), {}
+            rows[name].append({**retrieval_metrics(ranking, relevant), **{k: float(v) for k, v in costs.items()}})
+            times[name].append(ms)
     return {
         "n_queries": len(asked),
         "n_without_tool": sum(not q.tools for q in queries),
@@ -182,10 +189,23 @@ def run(
         "limit": options.limit,
         "seed": options.seed,
         "budget_ms": options.budget_ms,
-        "methods": {
-            name: {**row, **({"ms": quantiles(times[name])} if name in times else {})} for name, row in found_by.items()
-        },
+        "with_steps": [name for name in rows if name in STEPPED_METHODS and any(q.steps for q in asked)],
+        "methods": {name: {**mean(rows[name]), **_summed_up(times[name], options.budget_ms)} for name in rows},
     }
+
+
+def _search(retrieval: Retrieval, query: RetrievalQuery, k: int, options: Options) -> Search:
+    """A strategy's search for a query, whose time begins now."""
+    search = Search(query.query, k, retrieval.encoder, retrieval.index, retrieval.ranker, options.answerer)
+    search.steps, search.decider = query.steps, options.decider
+    if options.budget_ms is not None:
+        search.deadline = search.started + options.budget_ms / 1e3
+    return search
+
+
+def _summed_up(times: Sequence[float], budget_ms: float | None) -> dict[str, Any]:
+    kept = {} if budget_ms is None else {"kept": share([ms <= budget_ms for ms in times])}
+    return {**kept, "ms": quantiles(times)}
 
 
 def _drawn(queries: list[RetrievalQuery], options: Options) -> list[RetrievalQuery]:
@@ -195,8 +215,18 @@ def _drawn(queries: list[RetrievalQuery], options: Options) -> list[RetrievalQue
     return [queries[i] for i in sorted(chosen.tolist())]
 
 
-def _strategy(name: str) -> Strategy:
-    return next(known for known in (*STRATEGIES.values(), STEPS, PARALLEL, NO_QUERY) if known.name == name)
+def _strategies(methods: Sequence[str], options: Options) -> dict[str, Strategy]:
+    """Those of the methods that are strategies, by name. Raises InputError for a method that is unknown, and for one
+    that asks a planner where there is none."""
+    unknown = [m for m in methods if m not in (*RETRIEVAL_METHODS, *STRATEGY_METHODS)]
+    if unknown:
+        known = ", ".join((*RETRIEVAL_METHODS, *STRATEGY_METHODS))
+        raise InputError(f"unknown method '{unknown[0]}'; choose among: {known}")
+    by_name = {strategy.name: strategy for strategy in (*STRATEGIES.values(), STEPS, PARALLEL, NO_QUERY)}
+    found = {name: by_name[name] for name in methods if name in STRATEGY_METHODS}
+    if options.answerer is None and (asking := [name for name, strategy in found.items() if strategy.asks]):
+        raise InputError(f"method '{asking[0]}' asks a planner; name one with --planner or --endpoint")
+    return found
 
 
 def _import_bm25s() -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import edgeret
@@ -96,7 +97,10 @@ def _add_retrieval(commands: Any) -> None:
     among.add_argument(
         "--bundle", metavar="BUNDLE", help="a bundle's tools, encoder and demonstrations, which `auto` goes by"
     )
-    search.add_argument("--queries", required=True, metavar="Q", help='JSONL of {"id", "query", "tools"}')
+    search.add_argument("--queries", required=True, metavar="Q", help='JSONL of {"id", "query", "tools", "steps"?}')
+    search.add_argument(
+        "--without-steps", action="store_true", help="show no strategy the sub-tasks that come with the queries"
+    )
     search.add_argument("--encoder", default=DEFAULT_ENCODER, metavar="CARD", help="default: %(default)s")
     search.add_argument("--precision", choices=PRECISIONS, default="fp32", help="of the encoder (default: %(default)s)")
     search.add_argument("--methods", default=",".join(RETRIEVAL_METHODS), metavar="a,b", help="default: %(default)s")
@@ -151,6 +155,7 @@ def _methods(arguments: argparse.Namespace) -> Mapping[str, Any]:
 
 def _retrieval(arguments: argparse.Namespace) -> Mapping[str, Any]:
     from edgeret_bench.accuracy import retrieval
+    from edgeret_bench.datasets.known import recognised
 
     tools, encoder, told = _measured_by(arguments)
     queries = read_queries(arguments.queries, [tool.name for tool in tools])
@@ -163,13 +168,21 @@ def _retrieval(arguments: argparse.Namespace) -> Mapping[str, Any]:
         told.pop("weights"),
         told.pop("decider", None),
     )
+    if arguments.without_steps:
+        queries = [replace(query, steps=()) for query in queries]
     result = retrieval.run(tools, queries, encoder, some(arguments.methods, "--methods"), options)
-    return {**told, "planner": arguments.planner or arguments.model, **result}
+    return {
+        "dataset": recognised([tool.name for tool in tools], queries),
+        **told,
+        "planner": arguments.planner or arguments.model or arguments.endpoint,
+        **result,
+    }
 
 
 def _measured_by(arguments: argparse.Namespace) -> tuple[Sequence[Tool], Any, dict[str, Any]]:
     """Tools, encoder, and what is told of them and searched by: those of a bundle, or of a card."""
     if arguments.bundle:
+        from edgeret.bundle import roles
         from edgeret.runtime.scorer import Scorer
         from edgeret_export.recipe import recipe_of
 
@@ -180,6 +193,7 @@ def _measured_by(arguments: argparse.Namespace) -> tuple[Sequence[Tool], Any, di
             components.encoder,
             {
                 "bundle_hash": manifest.content_hash,
+                "encoder": manifest.info[roles.INFO_ENCODER]["card"],
                 "precision": components.encoder.spec.precision,
                 "tool_text": recipe_of(manifest.info, arguments.bundle).tool_text,
                 "weights": components.prior.search,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -115,12 +115,14 @@ class Collector:
             Demonstration(identity, query, tuple(found), None if links is None else tuple(sorted(set(links))))
         )
 
-    def query(self, identity: str, query: str, tools: Sequence[str]) -> None:
-        """Adds a retrieval query. Raises DirtyError."""
+    def query(self, identity: str, query: str, tools: Iterable[str], steps: Iterable[Any] = ()) -> None:
+        """Adds a retrieval query with its sub-tasks, as far as they are texts. Raises DirtyError."""
+        tools = frozenset(tools)
         query = self._text(query)
         if not all(name in self.tools for name in tools):
             raise DirtyError("names a tool that the dataset does not define")
-        self._queries.append(RetrievalQuery(identity, query, frozenset(tools)))
+        said = tuple(step.strip() for step in steps if isinstance(step, str) and is_text(step) and step.strip())
+        self._queries.append(RetrievalQuery(identity, query, tools, said))
 
     def dataset(self) -> Dataset:
         """What was gathered. Raises InputError when there are no tools, or neither plans nor queries."""

@@ -64,4 +64,5 @@ def _demonstration(demonstration: Demonstration) -> dict[str, Any]:
 
 
 def _query(query: RetrievalQuery) -> dict[str, Any]:
-    return {"id": query.id, "query": query.query, "tools": sorted(query.tools)}
+    steps = {"steps": list(query.steps)} if query.steps else {}
+    return {"id": query.id, "query": query.query, "tools": sorted(query.tools), **steps}

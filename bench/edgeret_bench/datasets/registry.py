@@ -126,7 +126,7 @@ _SOURCES = (
     Source(
         "ultratool",
         "UltraTool, English",
-        "plans as chains",
+        "plans as chains; queries with their sub-tasks",
         NOT_STATED,
         _files("github", _ULTRATOOL, "data/English-dataset", "test.json"),
         ultratool.read,

@@ -1,5 +1,5 @@
-"""UltraTool: plans in words, where some steps carry a call. Arguments are taken from the plan itself, since those of
-the benchmark's own test set are cut off at commas."""
+"""UltraTool: plans in words, where some steps carry a call. Each is a demonstration, and a query whose sub-tasks are
+those steps. Arguments are taken from the plan itself: those of the benchmark's own test set are cut off at commas."""
 
 from __future__ import annotations
 
@@ -47,6 +47,8 @@ def _gather(collector: Collector, found: dict[str, tuple[str, dict[str, Any]]], 
 
 
 def _plan(collector: Collector, identity: str, record: Any, parameters: Mapping[str, Collection[str]]) -> None:
-    steps = [field(step, str, "tool").strip() for step in field(record, list, "plan")]
-    calls = [parse_call(step, parameters) for step in steps if step.lower() not in _NOTHING]
-    collector.plan(identity, field(record, str, "question"), calls)
+    steps = [(field(step, str, "tool").strip(), step.get("step")) for step in field(record, list, "plan")]
+    needed = [(call, words) for call, words in steps if call.lower() not in _NOTHING]
+    calls, question = [parse_call(call, parameters) for call, _ in needed], field(record, str, "question")
+    collector.plan(identity, question, calls)
+    collector.query(identity, question, [name for name, _ in calls], [words for _, words in needed])

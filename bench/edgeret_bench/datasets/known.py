@@ -1,0 +1,22 @@
+"""Which public data set queries are of, told by what they search. Knows nothing of originals, papers and results."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Mapping, Sequence
+
+from edgeret.inputs.query import RetrievalQuery
+
+_TOOLS: Mapping[str, str] = {"96c307b2b94201f3": "toole", "4c24161382788d78": "ultratool"}
+"""The beginning of the sha256 of all tools' names in order, each but the last with a NUL after it, to the data set."""
+_TOOLE: Mapping[frozenset[int], str] = {frozenset((1,)): "toole-single", frozenset((2,)): "toole-multi"}
+"""ToolE's two sets, by how many tools their queries name."""
+
+
+def recognised(names: Collection[str], queries: Sequence[RetrievalQuery]) -> str | None:
+    """`toole-single`, `toole-multi` or `ultratool`, whichever has tools of exactly these names and such queries. None
+    for any other set, for another choice of tools, and for both of ToolE's sets in one file."""
+    found = _TOOLS.get(hashlib.sha256("\0".join(sorted(names)).encode()).hexdigest()[:16])
+    if found != "toole":
+        return found
+    return _TOOLE.get(frozenset(len(query.tools) for query in queries if query.tools))
