@@ -94,6 +94,21 @@ def stream_result(**more: Any) -> dict[str, Any]:
     return stamped("stream", **own, bundle="bundle", bundle_hash="0" * 64) | more
 
 
+def search_result(
+    methods: Mapping[str, tuple[float, float | None]], dataset: str | None = None, queries: str = "1", **more: Any
+) -> dict[str, Any]:
+    """A result of `retrieval` with nDCG@5 and median ms of these methods, over queries whose file has that hash."""
+    keys = ("ndcg@1", "ndcg@5", "ndcg@10", "recall@1", "recall@5", "recall@10")
+    rows: dict[str, dict[str, Any]] = {}
+    for name, (score, ms) in methods.items():
+        rows[name] = {**dict.fromkeys(keys, score), "completeness@5": 0.0, "completeness@10": 0.0, "mrr": score}
+        rows[name] |= {} if ms is None else {"ms": {"p50": ms, "p90": ms, "p99": ms, "max": ms, "n": 20}}
+    told = {"n_queries": 20, "n_without_tool": 0, "n_tools": 199, "tool_text": "description", "limit": None, "seed": 0}
+    told |= {"budget_ms": None, "with_steps": [], "encoder": "tiny", "precision": "int8", "planner": None}
+    inputs = {"queries": {"name": "q.jsonl", "sha256": queries, "bytes": 9}}
+    return stamped("retrieval", **told, dataset=dataset, methods=rows) | {"inputs": inputs} | more
+
+
 def noisy(seed: int, slower: float = 1.0, machine: float = 1.0, n: int = 1024, order: str = "q") -> dict[str, Any]:
     """Two stages with 10 % of noise, "work" so many times slower, on a machine so many times slower."""
     rng = np.random.default_rng(seed)

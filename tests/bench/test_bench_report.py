@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from bench_cli import printed as printed_json
 from bench_cli import refused, run, write_demonstrations, write_queries
-from bench_samples import few_result, stream_result
+from bench_samples import few_result, search_result, stream_result
 from conftest import make_demonstrations
 
 from edgeret.errors import InputError
@@ -282,18 +282,44 @@ def test_results_of_kinds_that_take_long_or_need_more_are_reported_too(files: di
         "peers_model": "tiny",
         "unavailable": {"other": "is not installed"},
     }
-    metrics = {"ndcg@5": 0.5, "recall@5": 0.6, "completeness@10": 0.7}
-    retrieval = {**base, "kind": "retrieval", "n_queries": 9, "methods": {"bm25": metrics, "dense": metrics}}
+    retrieval = search_result({"bm25": (0.5, 0.2), "dense": (0.6, 3.0)}, "toole-multi")
     spread = {"mean": 1.75, "std": 0.8}
     stats = {**base, **dict.fromkeys(("n_plans", "n_tools", "n_tools_called", "n_chains"), 3), "kind": "stats"}
     stats |= dict.fromkeys(("calls_per_plan", "dependencies_per_plan", "links_per_plan"), spread)
     stats["plans_by_length"] = {"1": 2, "2": 1}
     found = write_report([("p", peers), ("r", retrieval), ("s", stats)], tmp_path / "r.html")
-    assert (found["figures"], found["tables"]) == (2, 7)
-    assert "no other: is not installed" in (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert (found["figures"], found["tables"]) == (3, 8)
+    text = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "no other: is not installed" in text
+    check_alone(text)
     alone = write_report([("s", stats)], tmp_path / "s.html")
     assert alone["figures"] == 0
     check_alone((tmp_path / "s.html").read_text(encoding="utf-8"))
+
+
+def test_a_page_writes_the_best_bold_and_keeps_the_rows_of_papers_apart(tmp_path: Path) -> None:
+    result = search_result({"bm25": (0.5, 0.2), "dense": (0.6, 3.0)}, "toole-multi")
+    write_report([("r", result)], tmp_path / "r.html")
+    text = (tmp_path / "r.html").read_text(encoding="utf-8")
+    measured, quoted = re.findall(r'<tbody class="(?:measured|quoted)">(.*?)</tbody>', text, re.DOTALL)[:2]
+    assert '<td data-value="0.6"><b>0.6000</b></td>' in measured and '<td data-value="0.5">0.5000</td>' in measured
+    assert "Re-Invoke paper" in quoted and "Re-Invoke paper" not in measured and "<b>" not in quoted
+    write_report([("r", result)], tmp_path / "r.md")
+    assert "| r: dense | **0.6000** |" in (tmp_path / "r.md").read_text(encoding="utf-8")
+
+
+def test_a_browser_sorts_what_was_measured_and_what_is_reported_each_for_itself(tmp_path: Path) -> None:
+    result = search_result({"bm25": (0.9, 0.2), "dense": (0.1, 3.0)}, "toole-multi")
+    write_report([("r", result)], tmp_path / "r.html")
+    click = "<script>document.querySelector('table.figures th:nth-child(3)').click();" + (
+        "document.documentElement.dataset.bodies = [...document.querySelector('table.figures').tBodies].map(body => "
+        "[...body.rows].map(row => row.cells[2].textContent).join(' ')).join('; ')</script></body>"
+    )
+    probed = tmp_path / "probed.html"
+    probed.write_text((tmp_path / "r.html").read_text(encoding="utf-8").replace("</body>", click), encoding="utf-8")
+    own, papers = browse(probed, tmp_path / "profile")["bodies"].split("; ")
+    assert own == "0.1000 0.9000"
+    assert papers.split() == sorted(papers.split()) and len(papers.split()) == 7
 
 
 def test_other_endings_are_refused(capsys: pytest.CaptureFixture[str], files: dict[str, Path], tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import numpy as np
 
 from edgeret.errors import MissingExtraError
 from edgeret_bench.results.intervals import interval
+from edgeret_bench.results.search import TITLE, UNLIKE, Group, frontier
 
 try:
     import plotly.graph_objects as go
@@ -353,6 +354,31 @@ def _peers(result: Result) -> list[Figure]:
     scatter = _points((name, s["ms"]["p50"], s["accuracy"][metric], None) for name, s in result["systems"].items())
     caption = "Every system on the same queries and tools, in one run. Up and left is better."
     return [Figure("accuracy against time", caption, _axes(scatter, "ms a query (median)", metric, log_x=True))]
+
+
+def search_figure(group: Group) -> Figure:
+    """nDCG@5 against time of all that was measured on one data set."""
+    points, known = group.points, group.known
+    drawing = _points((name, ms, score, None) for name, ms, score in points)
+    span = [min(ms for _, ms, _ in points), max(ms for _, ms, _ in points)]
+    best = frontier(points)
+    x, y = [ms for ms, _ in best] + span[1:], [score for _, score in best] + [best[-1][1]]
+    look = {"mode": "lines", "line": {"shape": "hv", "color": COLOURS[9]}}
+    drawing.add_scatter(x=x, y=y, name="Pareto frontier", **look)
+    caption = (
+        "Every method by its median time a query and its nDCG@5. Up and left is better; what lies below the line is "
+        "beaten in both by a method on it."
+    )
+    reported = [(row.metrics["ndcg@5"], row.name) for row in known.rows if "ndcg@5" in row.metrics] if known else []
+    if reported:
+        score, name = max(reported)
+        dots = {"mode": "lines", "line": {"dash": "dot", "color": COLOURS[9]}}
+        drawing.add_scatter(x=span, y=[score, score], name=name, **dots)
+        caption += " Dotted: the most that a paper reports, on its own machines and queries; its time is not told."
+    if not group.alike:
+        caption += f" {UNLIKE}"
+    drawing.update_layout(template="none")
+    return Figure(f"{TITLE}: {group.title}", caption, _axes(drawing, "ms a query (median)", "nDCG@5", log_x=True))
 
 
 _BY_KIND: Mapping[str, Callable[[Result], list[Figure]]] = {

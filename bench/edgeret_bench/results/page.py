@@ -37,12 +37,21 @@ def page(
         warnings=short.note.splitlines(),
         methods=methods.rows,
         figures=figures,
-        tables=[
-            (t.title, t.note, t.header, [[(_number(c), cell_text(c)) for c in row] for row in t.rows]) for t in found
-        ],
+        tables=[(t.title, t.note, t.header, _bodies(t)) for t in found],
         drawings=[finite(json.loads(figure.drawing.to_json())) for figure in figures],
         plotly=get_plotlyjs(),
     )
+
+
+def _bodies(table: Table) -> list[tuple[str, list[list[tuple[str | None, str, bool]]]]]:
+    """The rows that were measured and those that are quoted, each with its class: every cell's number, text, and
+    whether it is the best."""
+    rows = [
+        [(_number(cell), cell_text(cell), (i, j) in table.best) for j, cell in enumerate(row)]
+        for i, row in enumerate(table.rows)
+    ]
+    measured = len(rows) - table.quoted
+    return [(name, part) for name, part in (("measured", rows[:measured]), ("quoted", rows[measured:])) if part]
 
 
 def _number(value: Any) -> str | None:

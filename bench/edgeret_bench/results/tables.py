@@ -17,17 +17,26 @@ SURE = "95 %"
 """Head of the columns that hold confidence intervals."""
 TESTS = ("before_test", "test", "before_others", "others")
 """Keys of a stream's tests, which may be null."""
+SEARCH_COLUMNS: Mapping[str, str] = {
+    **{key: key for key in ("ndcg@1", "ndcg@5", "ndcg@10", "recall@1", "recall@5", "recall@10")},
+    **{"complete@5": "completeness@5", "complete@10": "completeness@10", "mrr": "mrr"},
+    **{"answers": "answers", "tokens": "tokens", "ms p50": "ms", "kept": "kept", "finished": "complete"},
+}
+"""Heads of the columns that tell of a method of tool search, to the keys of its row."""
 Result = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows under a header; the first column names the row. Every line of `note` is a remark."""
+    """Rows under a header; the first column names the row. Every line of `note` is a remark. `best` are the row and the
+    column of cells to be written bold; the last `quoted` rows were not measured but are reported elsewhere."""
 
     title: str
     header: Sequence[str]
     rows: Sequence[Sequence[Any]]
     note: str = ""
+    best: frozenset[tuple[int, int]] = frozenset()
+    quoted: int = 0
 
 
 def measured(result: Result) -> list[Table]:
@@ -61,8 +70,10 @@ def _methods(result: Result) -> list[Table]:
         _add(header, body, "calls top1", [calls[m]["top1"] for m in methods])
     if cost:
         _add(header, body, "ms p50", [cost[m]["p50"] for m in methods])
-    count = f"{result['n_steps']} decisions" if "n_steps" in result else f"{result['n_queries']} queries"
-    notes = [count, "ms: a step's median, without the encoding of the request" if cost else ""]
+    notes = [
+        f"{result['n_steps']} decisions",
+        "ms: a step's median, without the encoding of the request" if cost else "",
+    ]
     if "calibration" in result:
         notes.append(f"calibration error {result['calibration']['ece']:.4f}")
         notes += _fitness(result["fitness"])
@@ -70,6 +81,32 @@ def _methods(result: Result) -> list[Table]:
     if "by_plan_length" in result:
         found.append(_groups("top-1 by calls of the plan", "method", result["by_plan_length"], "top1"))
     return found
+
+
+def search_cells(row: Mapping[str, Any]) -> list[Any]:
+    """SEARCH_COLUMNS of one method of tool search, None for what it has not."""
+    flat = {**row, "ms": row.get("ms", {}).get("p50")}
+    return [flat.get(key) for key in SEARCH_COLUMNS.values()]
+
+
+def without_empty(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> tuple[list[str], list[list[Any]]]:
+    """A header and rows without the columns that say nothing of any row."""
+    kept = [j for j in range(len(header)) if any(row[j] is not None for row in rows)]
+    return [header[j] for j in kept], [[row[j] for j in kept] for row in rows]
+
+
+def _search(result: Result) -> list[Table]:
+    rows = [[method, *search_cells(row)] for method, row in result["methods"].items()]
+    return [Table("accuracy by method", *without_empty(("method", *SEARCH_COLUMNS), rows), _searched(result))]
+
+
+def _searched(result: Result) -> str:
+    stepped, budget = ", ".join(result.get("with_steps", ())), result.get("budget_ms")
+    return _lines(
+        f"{result['n_queries']} queries",
+        f"sub-tasks were given to {stepped}" if stepped else "",
+        "" if budget is None else f"kept: share of searches that took at most {budget:g} ms",
+    )
 
 
 def _add(header: list[str], body: list[list[Any]], name: str, column: Sequence[Any]) -> None:
@@ -301,7 +338,7 @@ def _provenance(result: Result) -> Table:
 _BY_KIND: Mapping[str, Callable[[Result], list[Table]]] = {
     "next-tool": _methods,
     "methods": _methods,
-    "retrieval": _methods,
+    "retrieval": _search,
     "plan": _plan,
     "latency": _latency,
     "few": _few,

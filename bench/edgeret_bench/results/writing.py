@@ -33,7 +33,11 @@ def to_markdown(found: Sequence[Table]) -> str:
         lines += [f"## {table.title}", ""]
         if table.note:
             lines += ["  \n".join(table.note.splitlines()), ""]
-        rows = [table.header, ["---"] * len(table.header), *(map(cell_text, row) for row in table.rows)]
+        cells = [
+            [f"**{cell_text(cell)}**" if (i, j) in table.best else cell_text(cell) for j, cell in enumerate(row)]
+            for i, row in enumerate(table.rows)
+        ]
+        rows = [table.header, ["---"] * len(table.header), *cells]
         lines += ["| " + " | ".join(" ".join(str(c).split()).replace("|", "\\|") for c in row) + " |" for row in rows]
         lines.append("")
     return "\n".join(lines)
