@@ -12,11 +12,12 @@ OTHER_METHODS = ("similarity", "bm25", "tool-graph", "less-is-more")
 RETRIEVAL_METHODS = ("bm25", "dense", "rrf", "clauses", "hybrid")
 """Methods of `retrieval` that need no planner and nothing beside a query."""
 STRATEGY_METHODS = (
-    "auto", "steps", "re-invoke", "tooldreamer", "toolqp", "toolqp-parallel", "toolqp-no-query", "toolreagt",
-    "less-is-more",
+    "auto", "routed", "steps", "rerank", "re-invoke", "tooldreamer", "toolqp", "toolqp-parallel", "toolqp-no-query",
+    "toolreagt", "less-is-more",
 )  # fmt: skip
 """Strategies of tool search that go by more than a query: a bundle's demonstrations (auto), the sub-tasks that are
-given with it (steps), or a planner; the ablations of ToolQP are among these."""
+given with it (steps), or a planner, always or where a route says so (routed); the ablations of ToolQP are among
+these."""
 STEPPED_METHODS = ("steps", "toolreagt")
 """Those of them that read the sub-tasks that are given with a query."""
 SWEEPS = "sweeps"

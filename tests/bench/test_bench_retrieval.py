@@ -22,6 +22,7 @@ from edgeret.inputs.clauses import split_clauses
 from edgeret.inputs.query import RetrievalQuery
 from edgeret.planner.answers import Answer
 from edgeret.planner.chat import Prompt
+from edgeret.strategies.routing import Route
 from edgeret.types import Tool, Usage
 from edgeret_bench.accuracy import retrieval
 from edgeret_bench.cli import main
@@ -196,6 +197,19 @@ def test_a_strategy_tells_what_asking_cost_and_steps_are_searched_for(encoder: O
     assert set(found["re-invoke"]) == {*METRICS, "answers", "tokens", "complete", "ms"}
     assert (found["re-invoke"]["answers"], found["re-invoke"]["tokens"], found["steps"]["tokens"]) == (1, 3, 0)
     assert found["steps"]["recall@5"] > found["dense"]["recall@1"]
+
+
+def test_a_route_asks_where_it_says_and_is_needed_for_that(encoder: OnnxEncoder) -> None:
+    class Answering:
+        def answer(self, *_: object) -> Answer:
+            return Answer({"intents": ["play music"]}, Usage(1, 2, 3, 0, 1.0))
+
+    with pytest.raises(InputError, match="--route"):
+        retrieval.run(TOOLS, QUERIES, encoder, ["routed"], replace(PLAIN, answerer=Answering()))
+    for ask_below, answers in ((2.0, 1), (0.0, 0)):
+        options = replace(PLAIN, answerer=Answering(), route=Route("re-invoke", ask_below, 0.0))
+        found = retrieval.run(TOOLS, QUERIES, encoder, ["auto", "routed"], options)["methods"]
+        assert found["routed"]["answers"] == answers and found["auto"]["answers"] == 0
 
 
 def test_a_method_that_asks_needs_a_planner_and_a_sample_is_the_same_for_a_seed(encoder: OnnxEncoder) -> None:

@@ -4,7 +4,7 @@ strategies that ask a planner what to search for."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from time import perf_counter
 from typing import Any
@@ -23,14 +23,17 @@ from edgeret.runtime.hybrid import HybridSearch
 from edgeret.scoring.index import Index
 from edgeret.scoring.prior import SearchWeights
 from edgeret.strategies import STRATEGIES
+from edgeret.strategies.auto import routed
 from edgeret.strategies.base import Decider, Search, Strategy
 from edgeret.strategies.base import run as run_strategy
 from edgeret.strategies.clauses import STEPS
+from edgeret.strategies.routing import Route
 from edgeret.strategies.toolqp import NO_QUERY, PARALLEL
 from edgeret.types import Tool
 from edgeret_bench import RETRIEVAL_METHODS, STEPPED_METHODS, STRATEGY_METHODS
 from edgeret_bench.metrics import mean, quantiles, rank, retrieval_metrics, share
 
+ROUTED = "routed"
 BM25_K1, BM25_B = 1.5, 0.75
 RRF_K = 60
 
@@ -115,6 +118,11 @@ class Retrieval:
         return HybridSearch(self._tools, self.index, self.encoder, self._weights)
 
     @cached_property
+    def tools(self) -> dict[str, Tool]:
+        """The tools by name."""
+        return {tool.name: tool for tool in self._tools}
+
+    @cached_property
     def _position(self) -> dict[str, int]:
         return {tool.name: i for i, tool in enumerate(self._tools)}
 
@@ -132,8 +140,8 @@ class Retrieval:
 @dataclass(frozen=True, slots=True)
 class Options:
     """What stands for a tool (`form`), how many queries are drawn (None: all) by which `seed`, the planner that
-    strategies ask, and the budget of a search in ms (None: no bound). `weights` are those of hybrid search, and
-    `decider` is what `auto` asks of a bundle's demonstrations, where there are any."""
+    strategies ask, and the budget of a search in ms (None: no bound). `weights` are those of hybrid search, `decider`
+    is what `auto` asks of a bundle's demonstrations, where there are any, and `route` says when `routed` asks."""
 
     form: str = "name+description"
     limit: int | None = None
@@ -142,6 +150,7 @@ class Options:
     budget_ms: float | None = None
     weights: SearchWeights | None = None
     decider: Decider | None = None
+    route: Route | None = None
 
 
 def run(
@@ -197,7 +206,7 @@ def run(
 def _search(retrieval: Retrieval, query: RetrievalQuery, k: int, options: Options) -> Search:
     """A strategy's search for a query, whose time begins now."""
     search = Search(query.query, k, retrieval.encoder, retrieval.index, retrieval.ranker, options.answerer)
-    search.steps, search.decider = query.steps, options.decider
+    search.steps, search.decider, search.tools = query.steps, options.decider, retrieval.tools
     if options.budget_ms is not None:
         search.deadline = search.started + options.budget_ms / 1e3
     return search
@@ -223,6 +232,10 @@ def _strategies(methods: Sequence[str], options: Options) -> dict[str, Strategy]
         known = ", ".join((*RETRIEVAL_METHODS, *STRATEGY_METHODS))
         raise InputError(f"unknown method '{unknown[0]}'; choose among: {known}")
     by_name = {strategy.name: strategy for strategy in (*STRATEGIES.values(), STEPS, PARALLEL, NO_QUERY)}
+    if ROUTED in methods:
+        if options.route is None or (asked := by_name.get(options.route.strategy)) is None:
+            raise InputError(f"method '{ROUTED}' follows a route; give one with --route FILE (edgeret-export route)")
+        by_name[ROUTED] = replace(routed(options.route, asked), asks=True)
     found = {name: by_name[name] for name in methods if name in STRATEGY_METHODS}
     if options.answerer is None and (asking := [name for name, strategy in found.items() if strategy.asks]):
         raise InputError(f"method '{asking[0]}' asks a planner; name one with --planner or --endpoint")

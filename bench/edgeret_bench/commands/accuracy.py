@@ -18,6 +18,7 @@ from edgeret.inputs.tools import read_tools
 from edgeret.planner.answers import Answerer
 from edgeret.planner.prompts import MASKINGS
 from edgeret.runtime.options import POLICIES
+from edgeret.strategies.routing import read_route
 from edgeret.types import Tool
 from edgeret_bench import NEXT_TOOL_METHODS, OTHER_METHODS, RETRIEVAL_METHODS
 from edgeret_bench.commands.common import FITTING, add_benchmark, names, seed, some
@@ -110,6 +111,7 @@ def _add_retrieval(commands: Any) -> None:
     search.add_argument("--planner", metavar="CARD", help="ask this planner; see: edgeret-export cards")
     search.add_argument("--endpoint", metavar="URL", help="ask a model behind an OpenAI-compatible endpoint instead")
     search.add_argument("--model", metavar="NAME", help="which of the endpoint's models (default: its first)")
+    search.add_argument("--route", metavar="FILE", help="when `routed` asks: what edgeret-export route wrote")
     search.add_argument("--budget-ms", type=positive, metavar="MS", help="time of one search (default: no bound)")
     search.add_argument("--limit", type=positive, metavar="N", help="so many queries, drawn by --seed (default: all)")
     search.add_argument("--seed", type=seed, default=0, metavar="N", help="default: %(default)s")
@@ -167,6 +169,7 @@ def _retrieval(arguments: argparse.Namespace) -> Mapping[str, Any]:
         arguments.budget_ms,
         told.pop("weights"),
         told.pop("decider", None),
+        None if arguments.route is None else read_route(arguments.route),
     )
     if arguments.without_steps:
         queries = [replace(query, steps=()) for query in queries]
