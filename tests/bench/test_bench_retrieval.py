@@ -80,7 +80,7 @@ def test_a_file_of_queries_without_tools_measures_nothing(encoder: OnnxEncoder) 
 
 
 def test_an_unknown_method_is_refused_with_the_list(encoder: OnnxEncoder) -> None:
-    expected = "unknown method 'splade'; choose among: bm25, dense, rrf, clauses, hybrid, auto, steps, re-invoke"
+    expected = "unknown method 'splade'; choose among: bm25, dense, rrf, clauses, hybrid, auto, routed, steps, rerank"
     with pytest.raises(InputError, match=f"^{re.escape(expected)}"):
         retrieval.run(TOOLS, QUERIES, encoder, ["dense", "splade"])
 
