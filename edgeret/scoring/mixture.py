@@ -78,14 +78,19 @@ class Mixture:
         weights, squares = self.weights.tolist(), self.squares.tolist()
         for surprise in surprises:
             last = surprise[-1] if self.anchored else 0.0
-            # Three numbers each, for which numpy takes four times as long.
+            # Three numbers each, for which numpy takes four times as long, and `min` and `max` of all of them twice.
             for i, value in enumerate(surprise):
-                gradient = min(MAX_GRADIENT, max(-MAX_GRADIENT, trust * (value - last)))
-                squares[i] = min(squares[i] + gradient * gradient, MAX_SQUARES)
-                weights[i] = min(MAX_WEIGHT, max(0.0, weights[i] + RATE * gradient / sqrt(squares[i])))
+                gradient = trust * (value - last)
+                if not -MAX_GRADIENT <= gradient <= MAX_GRADIENT:
+                    gradient = min(MAX_GRADIENT, max(-MAX_GRADIENT, gradient))
+                square = squares[i] + gradient * gradient
+                squares[i] = square = square if square < MAX_SQUARES else MAX_SQUARES
+                weight = weights[i] + RATE * gradient / sqrt(square)
+                weights[i] = weight if 0.0 <= weight <= MAX_WEIGHT else min(MAX_WEIGHT, max(0.0, weight))
             if self.anchored:
                 others = sum(weights[:-1])
-                weights[:-1] = [weight * self._sum / max(others, self._sum) for weight in weights[:-1]]
+                whole = max(others, self._sum)
+                weights[:-1] = [weight * self._sum / whole for weight in weights[:-1]]
                 weights[-1] = max(0.0, self._sum - others)
         self.weights, self.squares = np.array(weights, np.float32), np.array(squares, np.float32)
 
