@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.scoring.memory import ALIKE, NONE, Neighbours
-from edgeret.scoring.offsets import LEAST_LOG, LEAST_REST, Offsets
+from edgeret.scoring.offsets import KEPT, LEAST_LOG, LEAST_REST, Offsets, ordered
 
 HISTORY = np.float32(0.5)
 """What a row of the increments' history counts for, in what it adds and in how it moves."""
@@ -105,6 +105,22 @@ def teach(
     library.edgeret_teach(increments, told, _address(room), _address(active))
 
 
+def keep_compiled(
+    library: ctypes.CDLL, log_p: NDArray[np.float32], positions: NDArray[np.int64], targets: Sequence[int]
+) -> Offsets:
+    """As `keep` (offsets.py), of arrays that may be written."""
+    steps, candidates = log_p.shape
+    log_p, order = np.ascontiguousarray(log_p, np.float32), np.ascontiguousarray(ordered(log_p), np.int64)
+    positions, right = np.ascontiguousarray(positions, np.int64), array("q", targets)
+    labels_at = np.empty(candidates, np.int32)
+    labels, found = np.empty((steps, KEPT), np.int32), np.empty((steps, KEPT), np.float32)
+    library.edgeret_keep(
+        _address(log_p), _address(order), steps, candidates, min(KEPT, candidates), _address(positions),
+        len(positions), right.buffer_info()[0], KEPT, LEAST_LOG, _address(labels_at), _address(labels), _address(found),
+    )  # fmt: skip
+    return Offsets(labels, found.astype(np.float16))
+
+
 class Lessons(NamedTuple):
     """Lessons, one behind the other: how many steps each has; what was right; what was `kept` of the base; and per
     lesson its query's vector (lessons, dimension), its weight, and its scores (lessons, rows), contiguous."""
@@ -131,7 +147,7 @@ def load() -> ctypes.CDLL | None:
         found = ctypes.CDLL(str(FILE))
         made_of = (ctypes.c_char * 65).in_dll(found, "edgeret_sources").value.decode()
         step, walk = found.edgeret_step, found.edgeret_walk
-        teach, judge = found.edgeret_teach, found.edgeret_judge
+        keep, teach, judge = found.edgeret_keep, found.edgeret_teach, found.edgeret_judge
     except (OSError, AttributeError, ValueError):
         return None
     if made_of != _sources(made_of):
@@ -144,7 +160,12 @@ def load() -> ctypes.CDLL | None:
         *(_POINTER, _POINTER, _POINTER),
     )
     teach.argtypes = (_POINTER,) * 4
-    step.restype = walk.restype = judge.restype = teach.restype = None
+    keep.argtypes = (
+        *(_POINTER, _POINTER, _COUNT, _COUNT, _COUNT),
+        *(_POINTER, _COUNT, _POINTER, _COUNT, _FLOAT),
+        *(_POINTER, _POINTER, _POINTER),
+    )
+    step.restype = walk.restype = judge.restype = teach.restype = keep.restype = None
     return found
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.errors import InputError
-from edgeret.scoring.compiled import LIBRARY, Compiled, Given
+from edgeret.scoring.compiled import LIBRARY, Compiled, Given, keep_compiled
 from edgeret.scoring.experts import Query, Steps
 from edgeret.scoring.increments import COUNTS, Increments, Lesson, Seen
 from edgeret.scoring.memory import END, MAX_WEIGHT, Memory, Neighbours
@@ -207,7 +207,9 @@ class Learner:
         """What `learn` keeps of a plan, learned or not. Raises as it does."""
         self._check(vector, calls, base_log_p, positions)
         targets = [*calls, END]
-        return Lesson(_stored(vector), targets, keep(base_log_p, positions, targets))
+        if LIBRARY is None:
+            return Lesson(_stored(vector), targets, keep(base_log_p, positions, targets))
+        return Lesson(_stored(vector), targets, keep_compiled(LIBRARY, base_log_p, positions, targets))
 
     def learn_lesson(self, lesson: Lesson) -> int:
         """Learns a plan from what is kept of it and returns its id.

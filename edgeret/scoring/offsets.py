@@ -55,6 +55,12 @@ def joined(offsets: Sequence[Offsets]) -> Offsets:
     return Offsets(np.concatenate([o.labels for o in offsets]), np.concatenate([o.log_p for o in offsets]))
 
 
+def ordered(log_p: NDArray[np.float32]) -> NDArray[np.int64]:
+    """All candidates of log-probabilities (steps, n) so that the most probable ones, KEPT if there are so many, are the
+    last, and the least of these the first of them: their places, (steps, n)."""
+    return log_p.argpartition(max(0, log_p.shape[1] - KEPT), axis=1)
+
+
 def keep(log_p: NDArray[np.float32], positions: NDArray[np.int64], targets: Sequence[int]) -> Offsets:
     """What is kept of log-probabilities (steps, n) of candidates that labels stand for (names,), -1 for none: the most
     probable ones, and what was right at every step, `targets`."""
@@ -63,11 +69,11 @@ def keep(log_p: NDArray[np.float32], positions: NDArray[np.int64], targets: Sequ
     labels_at[positions] = np.arange(len(positions), dtype=np.int32)
     labels_at[candidates] = -1
     kept = min(KEPT, candidates)
-    top = log_p.argpartition(candidates - kept, axis=1)[:, candidates - kept :]
+    top = ordered(log_p)[:, candidates - kept :]
     right = positions.take(targets)
     for step, (place, found) in enumerate(zip(right.tolist(), top.tolist(), strict=True)):
         if place not in found:
-            top[step, 0] = place  # argpartition puts the least of them first
+            top[step, 0] = place
     labels = labels_at.take(top)
     short = np.maximum(log_p[np.arange(steps)[:, None], top], _LEAST_LOG).astype(np.float16)
     if kept < KEPT:

@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 
 from edgeret.scoring import compiled, increments, learner
+from edgeret.scoring.compiled import keep_compiled
 from edgeret.scoring.learner import Learner
 from edgeret.scoring.memory import MAX_CALLS
+from edgeret.scoring.offsets import KEPT, keep
 
 
 @pytest.fixture
@@ -62,3 +64,22 @@ def test_the_longest_plans_are_learned_alike_by_the_library_and_by_numpy(monkeyp
         learned.append((rows.history, rows.weights, squares, made.mixture.weights, np.array(made.guard.total)))
     for compiled_numbers, numbers in zip(*learned, strict=True):
         np.testing.assert_allclose(compiled_numbers, numbers, rtol=2e-3, atol=2e-3)
+
+
+@pytest.mark.parametrize("candidates", [1, 2, KEPT - 1, KEPT, KEPT + 1, 60, 300])
+def test_the_library_keeps_of_the_base_what_numpy_keeps_to_the_bit(candidates: int) -> None:
+    if (library := compiled.LIBRARY) is None:
+        pytest.skip("the package was built without a C compiler")
+    rng = np.random.default_rng(candidates)
+    for names in (1, candidates, candidates + 5):
+        for steps in (1, 4, 9):
+            log_p = np.log(rng.dirichlet(np.full(candidates, 0.1), steps) + 1e-30).astype(np.float32)
+            rounded, gone = np.round(log_p), np.where(rng.random(log_p.shape) < 0.3, -np.inf, log_p)
+            positions = rng.integers(-1, candidates, names)  # labels without a candidate, and two that share one
+            positions[0] = candidates - 1
+            targets = rng.choice(np.flatnonzero(positions >= 0), steps).tolist()
+            for each in (log_p, rounded, gone):
+                mine, numpys = keep_compiled(library, each, positions, targets), keep(each, positions, targets)
+                assert mine.labels.tobytes() == numpys.labels.tobytes()
+                assert mine.log_p.tobytes() == numpys.log_p.tobytes()
+                assert (mine.labels.dtype, mine.log_p.dtype) == (np.int32, np.float16)
