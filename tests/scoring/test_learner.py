@@ -253,15 +253,18 @@ def test_plans_that_cannot_be_learned_are_refused_and_change_nothing() -> None:
     made, world = learner(), World()
     vector, _ = world.request()
     base = world.base([1])
-    nan = base.copy()
-    nan[0, 0] = np.nan
+    nan, late = base.copy(), base.copy()
+    nan[0, 0] = late[-1, -1] = np.nan
     refused = [
         (vector, [1, 2], base, POSITIONS, "needs 3 rows"),
         (vector, [1], nan, POSITIONS, "without NaN"),
+        (vector, [1], late, POSITIONS, "without NaN"),
+        (vector, [1], base[:, :0], POSITIONS, r"found shape \(2, 0\)"),
         (vector * 2, [1], base, POSITIONS, "length 1"),
         (vector[:-1], [1], base, POSITIONS, "32 numbers"),
         (vector, [1], base, POSITIONS[:-1], "each of 11 names"),
         (vector, [1], base, POSITIONS + 1, "one of 11 candidates"),
+        (vector, [1], base, POSITIONS - 2, "one of 11 candidates"),
         (vector, [11], base, POSITIONS, "found \\[11\\]"),
         (vector, [0], base, POSITIONS, "found \\[0\\]"),
         (vector, [1], base, np.where(POSITIONS == 0, -1, POSITIONS), "found \\['tool0'\\]"),
