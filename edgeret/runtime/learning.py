@@ -195,7 +195,8 @@ class Learned:
                     learner.label(name)
             numbers = [learner.known(name) for name in calls]
             lesson = learner.lesson(vector, numbers, base, self._places(position).found)
-            told = LearnedPlan(learner.memory.next_id, query, tuple(calls), origin, round(time.time(), 3))
+            now = time.time_ns() // 1_000_000 / 1000  # to round a float took 10 us in a plan's 250
+            told = LearnedPlan(learner.memory.next_id, query, tuple(calls), origin, now)
             if overlay is not None:
                 self._append(overlay, PLAN, _record(told, lesson, learner.names[self._named :]))
             self._named = len(learner.names)
