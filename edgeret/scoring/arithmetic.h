@@ -30,8 +30,13 @@ static inline float exponential(float x)
 
 static inline float largest(const float *values, int64_t n)
 {
-    float best = values[0];
-    for (int64_t i = 1; i < n; i++) best = values[i] > best ? values[i] : best;
+    float best = values[0], bests[8];
+    int64_t i = 0;
+    for (int64_t k = 0; k < 8; k++) bests[k] = best;
+    for (; i + 8 <= n; i += 8) /* eight at once: one would wait for the one before */
+        for (int64_t k = 0; k < 8; k++) bests[k] = values[i + k] > bests[k] ? values[i + k] : bests[k];
+    for (; i < n; i++) best = values[i] > best ? values[i] : best;
+    for (int64_t k = 0; k < 8; k++) best = bests[k] > best ? bests[k] : best;
     return best;
 }
 
