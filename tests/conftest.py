@@ -26,6 +26,7 @@ from edgeret_export.fitting.training_set import FEW_PLANS, training_set
 from edgeret_export.planner.package import PlannerModel
 from edgeret_export.recipe import Recipe
 from edgeret_export.sources.cards import DEFAULT_ENCODER, Card, EncoderCard, find_card
+from edgeret_export.sources.expansions import Expansion
 from edgeret_export.sources.priors import read_prior
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "desktop"
@@ -129,11 +130,12 @@ def encode_tiny(
     seed: int = 0,
     few: int = FEW_PLANS,
     max_tokens: int = 64,
+    expansion: Expansion | None = None,
 ) -> Encoded:
     """What `edgeret_export.build.encode` gives, by the made-up encoder. Above `few` demonstrations a head leans on the
     prior's static part alone, as one of many demonstrations does."""
     exported, prior, gate = tiny_exported(seed, max_tokens), read_prior("tiny"), cast(Gate, _Unmeasured())
-    encoded = encode_with(exported, gate, recipe, demonstrations, tools, prior)
+    encoded = encode_with(exported, gate, recipe, demonstrations, tools, prior, expansion)
     if not demonstrations or few == FEW_PLANS:
         return encoded
     encoder = start(exported)
@@ -153,12 +155,13 @@ def build_tiny(
     demonstrations: Sequence[Demonstration] | None = None,
     few: int = FEW_PLANS,
     max_tokens: int = 64,
+    expansion: Expansion | None = None,
 ) -> Path:
     """Writes a bundle around the made-up encoder by the code that writes real ones. `demonstrations` None: the ones
     above; `few` and `max_tokens` as in `encode_tiny`."""
     recipe = recipe or Recipe(precision="fp32")
     shown = make_demonstrations() if demonstrations is None else demonstrations
-    encoded = encode_tiny(recipe, shown, tools, seed, few, max_tokens)
+    encoded = encode_tiny(recipe, shown, tools, seed, few, max_tokens, expansion)
     with writing(target) as writer:
         assemble(writer, tiny_card(), encoded, recipe, model)
     return target

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,7 @@ from edgeret.scoring.graph import pack_graph
 from edgeret.scoring.head import pack_head
 from edgeret.types import Tool
 from edgeret_export.encoders import parity
+from edgeret_export.encoders.expansion import expand_vectors
 from edgeret_export.encoders.export import ExportedEncoder, attempts, encoder_of, export_encoder
 from edgeret_export.encoders.gate import Gate, start
 from edgeret_export.encoders.questions import sample
@@ -41,6 +42,7 @@ from edgeret_export.planner.exemplars import choose_exemplars
 from edgeret_export.planner.package import PlannerModel, add_planner, fetch_planner
 from edgeret_export.recipe import AUTO, Recipe
 from edgeret_export.sources.cards import Card
+from edgeret_export.sources.expansions import Expansion
 from edgeret_export.sources.priors import PriorCard, read_prior
 
 GOLDEN = 16
@@ -66,16 +68,17 @@ def build_bundle(
     *,
     finetune: bool = False,
     planner: Card | None = None,
+    expansion: Expansion | None = None,
     overwrite: bool = False,
     offline: bool = False,
     allow_unpinned: bool = False,
 ) -> Built:
     """Builds and writes a bundle; the same inputs and recipe on the same machine give the same bytes.
 
-    `finetune` tunes the encoder on the demonstrations first; `planner` is the card of a language model to put in.
-    Raises CheckFailedError when the parity gate fails, InputError for a target or inputs that do not fit,
-    MissingExtraError without the export extra (`planner` or `train`, where these are used). Nothing appears at
-    `target` unless everything succeeded.
+    `finetune` tunes the encoder on the demonstrations first; `planner` is the card of a language model to put in,
+    `expansion` holds queries that make tools' vectors better. Raises CheckFailedError when the parity gate fails,
+    InputError for a target or inputs that do not fit, MissingExtraError without the export extra (`planner` or `train`,
+    where these are used). Nothing appears at `target` unless everything succeeded.
     """
     if len(tools) >= recipe.hnsw_from and not indexing.hnsw_available():
         raise MissingExtraError("hnsw", f"an index of {len(tools)} tools (HNSW from {recipe.hnsw_from})")
@@ -83,7 +86,7 @@ def build_bundle(
     with writing(target, overwrite) as writer:
         if finetune:
             card = finetuned(card, tools, demonstrations, recipe.seed, offline)
-        encoded = encode(card, recipe, demonstrations, tools, offline)
+        encoded = encode(card, recipe, demonstrations, tools, offline, expansion)
         content_hash, report = assemble(writer, card, encoded, recipe, model)
     return Built(target, content_hash, report)
 
@@ -102,7 +105,7 @@ def assemble(
         _write_heads(writer, training, fitted, recipe, fingerprint)
     demonstrations = () if training is None else training.demonstrations
     writer.add("exemplars.json", roles.EXEMPLARS, pack_exemplars(choose_exemplars(demonstrations)), OWN_LICENCE, OURS)
-    report = {"parity": encoded.parity.to_dict(), "held_out": fitted.report}
+    report = {"parity": encoded.parity.to_dict(), "held_out": fitted.report, **encoded.report}
     planner_info = None
     if model is not None:
         planner_info, report["planner"] = add_planner(writer, model, training, fitted, recipe.planner_questions)
@@ -133,7 +136,8 @@ def assemble(
 @dataclass(frozen=True, slots=True)
 class Encoded:
     """An encoder that passed the parity gate, the tools with their vectors (tools, dimension), the training set of the
-    demonstrations (None if there are none), queries whose vectors travel along, and the prior for all of it."""
+    demonstrations (None if there are none), queries whose vectors travel along, and the prior for all of it. `report`
+    tells of the expansion, if there was one."""
 
     exported: ExportedEncoder
     tools: Sequence[Tool]
@@ -142,10 +146,16 @@ class Encoded:
     golden: Mapping[str, Any]
     prior: PriorCard
     parity: parity.Parity
+    report: Mapping[str, Any] = field(default_factory=dict)
 
 
 def encode(
-    card: Card, recipe: Recipe, demonstrations: Sequence[Demonstration], tools: Sequence[Tool], offline: bool
+    card: Card,
+    recipe: Recipe,
+    demonstrations: Sequence[Demonstration],
+    tools: Sequence[Tool],
+    offline: bool,
+    expansion: Expansion | None = None,
 ) -> Encoded:
     """Exports the encoder and encodes everything with it, trying what card and recipe allow until the gate passes.
 
@@ -160,7 +170,7 @@ def encode(
         if objections:
             say(f"parity gate: {objections}; trying {precision} with more of the model in fp32")
         exported = export_encoder(card, precision, offline, attempt)
-        encoded = encode_with(exported, gate, recipe, demonstrations, tools, prior)
+        encoded = encode_with(exported, gate, recipe, demonstrations, tools, prior, expansion)
         objections = "; ".join(parity.problems(encoded.parity))
         if not objections:
             say(f"encoder: {encoded.parity.cost()}")
@@ -178,11 +188,17 @@ def encode_with(
     demonstrations: Sequence[Demonstration],
     tools: Sequence[Tool],
     prior: PriorCard,
+    expansion: Expansion | None = None,
 ) -> Encoded:
     """Everything encoded with an exported encoder, and how its vectors compare with the original's. Demonstrations may
     be none."""
-    encoder = start(exported)
-    tool_vectors = encoder.encode_tools([tool_text(tool, recipe.tool_text) for tool in tools])
+    encoder, texts = start(exported), [tool_text(tool, recipe.tool_text) for tool in tools]
+    plain = tool_vectors = encoder.encode_tools(texts)
+    report: dict[str, Any] = {}
+    if expansion is not None:
+        expanded = expand_vectors(plain, texts, expansion.of(tools), encoder, recipe.seed)
+        tool_vectors = expanded.vectors
+        report["expansion"] = {"sha256": expansion.sha256, **expanded.report}
     training = None
     vectors = np.zeros((0, exported.spec.dimension), np.float32)
     if demonstrations:
@@ -190,10 +206,9 @@ def encode_with(
         queries = (encoder.encode_query(demonstration.query) for demonstration in shown)
         training = training_set(demonstrations, tools, queries, tool_vectors, prior.weights, recipe.seed)
         vectors = training.queries.vectors
-    measured = gate.measure(exported, encoder, vectors, tool_vectors)
-    return Encoded(
-        exported, tools, tool_vectors, training, _golden(encoder, demonstrations, tools, vectors), prior, measured
-    )
+    measured = gate.measure(exported, encoder, vectors, plain)
+    golden = _golden(encoder, demonstrations, tools, vectors)
+    return Encoded(exported, tools, tool_vectors, training, golden, prior, measured, report)
 
 
 def _write_encoder(writer: BundleWriter, card: Card, exported: ExportedEncoder) -> str:

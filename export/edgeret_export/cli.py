@@ -13,9 +13,11 @@ from edgeret.errors import InputError
 from edgeret.inputs.demonstrations import read_and_check
 from edgeret.inputs.tools import read_tools
 from edgeret_export.example import write_example
+from edgeret_export.planner.expand_command import add_expand
 from edgeret_export.recipe import PRECISION_CHOICES, read_recipe
 from edgeret_export.route_command import add_route
 from edgeret_export.sources.cards import DEFAULT_ENCODER, all_cards, check_licence, find_card
+from edgeret_export.sources.expansions import demonstrated, read_expansion
 from edgeret_export.sources.priors import write_prior
 from edgeret_export.tune_command import add_tune
 
@@ -29,6 +31,7 @@ def make_parser() -> argparse.ArgumentParser:
     add_command(commands, "cards", "List the model cards.", _cards, _print_cards)
     _add_prior(commands)
     add_tune(commands)
+    add_expand(commands)
     add_route(commands)
     example = add_command(
         commands, "example", "Write the desktop example: tools, demonstrations, requests.", _example, _print_example
@@ -76,6 +79,9 @@ def _add_build(commands: Any) -> None:
         help="of the encoder (default: auto, which is int8 where that finds the same tools as fp32, else fp32)",
     )
     build.add_argument("--planner", default="none", metavar="CARD", help="planner card, or none (default)")
+    build.add_argument(
+        "--expansion", metavar="FILE.jsonl", help="what `expand` wrote: queries that make the tools' vectors better"
+    )
     build.add_argument("--recipe", metavar="FILE.toml", help="settings of the build; see docs/recipe.md")
     build.add_argument("--seed", type=int, metavar="N", help="seed of everything drawn (default: 0)")
     build.add_argument("--force", action="store_true", help="replace a bundle that stands there already")
@@ -140,6 +146,12 @@ def _build(arguments: argparse.Namespace) -> Mapping[str, Any]:
         if arguments.strict:
             raise InputError(f"{misfits}; mend them, or leave out --strict")
         warn(str(misfits))
+    expansion = None if arguments.expansion is None else read_expansion(arguments.expansion, tools)
+    if expansion is not None and (double := demonstrated(expansion, demonstrations)):
+        warn(
+            f"{arguments.expansion}: {double} of its queries are demonstrations of this build, so that held-out "
+            "figures and probabilities come out too high; expand by a model, or by other demonstrations"
+        )
     card = find_card(arguments.encoder)
     planner = None if arguments.planner == "none" else find_card(arguments.planner)
     for model in (card, planner):
@@ -158,6 +170,7 @@ def _build(arguments: argparse.Namespace) -> Mapping[str, Any]:
         recipe,
         finetune=arguments.finetune,
         planner=planner,
+        expansion=expansion,
         overwrite=arguments.force,
         offline=arguments.offline,
         allow_unpinned=arguments.allow_unpinned,
@@ -184,6 +197,8 @@ def _print_build(result: Mapping[str, Any]) -> str:
         top1 = ", ".join(f"{name} {value:.3f}" for name, value in held_out["top1"].items())
         lines.append(f"held out    top-1 over {held_out['decisions']} decisions: {top1}")
         lines.append(f"calibration ECE {held_out['ece_calibrated']:.4f} ({held_out['ece_fused']:.4f} before)")
+    if expansion := result.get("expansion"):
+        lines.append(f"expansion   {_told_of_expansion(expansion)}")
     if asked := result.get("planner"):
         worth = f"weight {asked['weight']:g}" if asked["weight"] else "not asked by itself"
         lines.append(f"planner     {worth} after {asked['questions']} questions" + _told_of_planner(asked))
@@ -198,6 +213,15 @@ def _told_of_parity(parity: Mapping[str, Any]) -> str:
         f"cosine to the original {parity['cosine_mean']:.4f} in the mean, {parity['cosine_min']:.4f} at least; nDCG@5 "
         f"{ndcg5['ndcg5_exported']:.4f} (original {ndcg5['ndcg5_reference']:.4f}) on {ndcg5['observations']} {what}"
     )
+
+
+def _told_of_expansion(report: Mapping[str, Any]) -> str:
+    kept = f"{report['kept']} of {report['queries']} queries kept, for {report['tools_with_queries']} tools"
+    if not report["weight"]:
+        return f"{kept}; not used: they are not shown to find more tools"
+    found = report["round_trip_ndcg5"]
+    weight = f"{report['weight']:g}"
+    return f"{kept}; weight {weight}, which finds them again with nDCG@5 {found[weight]:.4f} ({found['0']:.4f} without)"
 
 
 def _told_of_planner(report: Mapping[str, Any]) -> str:

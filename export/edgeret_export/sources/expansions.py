@@ -1,0 +1,122 @@
+"""Files of queries written for tools: a line of JSON a tool, tied by a hash to what the queries were made from. Knows
+nothing of models and vectors."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from edgeret.cli.console import warn
+from edgeret.errors import InputError
+from edgeret.inputs.demonstrations import Demonstration
+from edgeret.inputs.jsonl import list_field, parse_objects, text_field
+from edgeret.inputs.query import check_query
+from edgeret.quoting import quoted, suggestion
+from edgeret.types import Tool
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """The `queries` of one `tool`; what they were `made_by`, as plain data; and the `sha256` of both the tool and
+    that."""
+
+    tool: str
+    made_by: Mapping[str, Any]
+    sha256: str
+    queries: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Expansion:
+    """A file of written queries: those of each tool by its name, and the file's own `sha256`."""
+
+    queries: Mapping[str, tuple[str, ...]]
+    sha256: str
+
+    def of(self, tools: Sequence[Tool]) -> list[tuple[str, ...]]:
+        """The queries of each of the tools, none for those that the file does not have."""
+        return [self.queries.get(tool.name, ()) for tool in tools]
+
+
+def origin_hash(tool: Tool, made_by: Mapping[str, Any]) -> str:
+    """The hash of what a tool's queries are made from, as 64 hexadecimal digits."""
+    origin = (tool.name, tool.description, tool.parameters, made_by)
+    text = json.dumps(origin, ensure_ascii=False, sort_keys=True, separators=(",", ":"), default=dict)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def as_text(lines: Iterable[Line]) -> str:
+    """The lines as they stand in a file, each with its end."""
+    return "".join(json.dumps(asdict(line), ensure_ascii=False) + "\n" for line in lines)
+
+
+def recall(path: Path) -> dict[str, Line]:
+    """The lines of an unfinished file by their tools' names; none where there is no file yet. What a killed writer left
+    of its last line is left out. Raises InputError for a file of another kind: it would be written over."""
+    data = _read(path) if path.exists() else b""
+    try:
+        return {line.tool: line for _, line in _lines(data[: data.rfind(b"\n") + 1], path)}
+    except InputError as error:
+        raise InputError(f"{error}; it would be written over: give another place with -o, or delete it") from None
+
+
+def read_expansion(path: str | Path, tools: Sequence[Tool]) -> Expansion:
+    """The queries of a file. It need not have all tools; a tool that changed since its queries were written is warned
+    of. Raises InputError for a line that is none, a tool that is not among `tools` and one that comes twice."""
+    path = Path(path)
+    data, by_name, stale = _read(path), {tool.name: tool for tool in tools}, []
+    found: dict[str, tuple[str, ...]] = {}
+    for where, line in _lines(data, path):
+        if line.tool not in by_name:
+            raise InputError(
+                f"{where}: unknown tool {quoted(line.tool)}; it is not among the tools given"
+                f"{suggestion(line.tool, by_name)}; take out the line, or write the file anew: edgeret-export expand"
+            )
+        if line.tool in found:
+            raise InputError(f"{where}: {quoted(line.tool)} has a line already; take one of them out")
+        if line.sha256 != origin_hash(by_name[line.tool], line.made_by):
+            stale.append(line.tool)
+        found[line.tool] = line.queries
+    if stale:
+        warn(
+            f"{path}: {len(stale)} tools changed since their queries were written (first: {quoted(stale[0])}); "
+            "write them anew with: edgeret-export expand"
+        )
+    return Expansion(found, hashlib.sha256(data).hexdigest())
+
+
+def demonstrated(expansion: Expansion, demonstrations: Sequence[Demonstration]) -> int:
+    """How many of an expansion's queries are demonstrations' too, but for spaces."""
+    known = {" ".join(demonstration.query.split()) for demonstration in demonstrations}
+    return sum(" ".join(query.split()) in known for queries in expansion.queries.values() for query in queries)
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise InputError(
+            f"{path}: cannot be read ({error.strerror}); expected queries written by edgeret-export expand"
+        ) from None
+
+
+def _lines(data: bytes, path: Path) -> Iterable[tuple[str, Line]]:
+    """The lines, each with its place. Raises InputError."""
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not UTF-8 text (byte {error.start}); expected JSONL of written queries") from None
+    for where, value in parse_objects(text, path):
+        name, made_by, sha256 = (
+            text_field(where, value, "tool"),
+            value.get("made_by"),
+            text_field(where, value, "sha256"),
+        )
+        if not isinstance(made_by, dict):
+            raise InputError(f'{where}: "made_by" must be an object; expected what edgeret-export expand wrote')
+        queries = tuple(check_query(query, where) for query in list_field(where, value, "queries"))
+        yield where, Line(name, made_by, sha256, queries)
