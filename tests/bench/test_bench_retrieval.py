@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import EXAMPLE, TOOLS, tiny_exported
+from conftest import EXAMPLE, TOOLS, build_tiny, tiny_exported
 
 import edgeret
 from edgeret.encoders.onnx import OnnxEncoder
@@ -26,6 +26,9 @@ from edgeret.strategies.routing import Route
 from edgeret.types import Tool, Usage
 from edgeret_bench.accuracy import retrieval
 from edgeret_bench.cli import main
+from edgeret_export.cli import main as export
+from edgeret_export.encoders import expansion as expanding
+from edgeret_export.sources.expansions import Expansion
 from edgeret_export.sources.priors import read_prior
 
 METRICS = {
@@ -280,3 +283,58 @@ def test_tools_and_a_bundle_are_not_both_measured(tiny: Path, capsys: pytest.Cap
     with pytest.raises(SystemExit):
         main(["retrieval", "--bundle", str(tiny), "--tools", "t.jsonl", "--queries", "q.jsonl"])
     assert "--tools" in capsys.readouterr().err
+
+
+def test_given_vectors_take_the_place_of_the_texts_own_in_all_but_words(encoder: OnnxEncoder) -> None:
+    turned = np.roll(encoder.encode_tools([t.description for t in TOOLS]), 1, axis=0)
+    query = TOOLS[0].description
+    plain = retrieval.Retrieval(TOOLS, encoder, "description", PLAIN.weights)
+    given = retrieval.Retrieval(TOOLS, encoder, "description", PLAIN.weights, turned)
+    assert given.dense(query)[0] == given.clauses(query)[0] == plain.dense(query)[0] + 1 == 1
+    assert given.index.vectors is turned
+    assert given.bm25(query).tolist() == plain.bm25(query).tolist()
+    options = replace(PLAIN, vectors=turned)
+    found = retrieval.run(TOOLS, [asked(query, "send_mail")], encoder, ["dense", "bm25"], options)
+    assert [row["recall@1"] for row in found["methods"].values()] == [1.0, 0.0]
+
+
+def test_a_bundle_is_searched_by_the_vectors_of_its_index(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(expanding, "best_weight", lambda gains: 1.0)
+    said = Expansion({"find_file": ("find a file of music", "find a file play music")}, "0")
+    build_tiny(tmp_path / "b", demonstrations=(), expansion=said)
+    (tmp_path / "q").write_text('{"id": "1", "query": "find my file", "tools": ["find_file"]}\n', encoding="utf-8")
+    seen: list[np.ndarray] = []
+    run = retrieval.run
+    monkeypatch.setattr(retrieval, "run", lambda *a: seen.append(a[4].vectors) or run(*a))
+    command = ["retrieval", "--bundle", str(tmp_path / "b"), "--queries", str(tmp_path / "q"), "--methods", "dense"]
+    assert main(command) == 0
+    assert seen[0].tobytes() == edgeret.load(tmp_path / "b", threads=1).components.index.vectors.tobytes()
+    capsys.readouterr()
+    assert main([*command, "--expansion", "e.jsonl"]) == 2
+    assert "--expansion is for --tools" in capsys.readouterr().err
+
+
+@pytest.mark.real
+def test_an_expansion_is_measured_with_real_weights(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    tools, requests = str(EXAMPLE / "tools.jsonl"), str(EXAMPLE / "requests.jsonl")
+    demos, file = str(EXAMPLE / "demonstrations.jsonl"), str(tmp_path / "e.jsonl")
+    assert export(["expand", "--tools", tools, "--demos", demos, "-o", file, "--json"]) == 0
+    written = json.loads(capsys.readouterr().out)
+    command = [
+        "retrieval",
+        "--tools",
+        tools,
+        "--queries",
+        requests,
+        "--methods",
+        "dense",
+        "--json",
+        "--expansion",
+        file,
+    ]
+    assert main(command) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["expansion"]["queries"] == written["queries"] > 0
+    assert found["methods"]["dense"]["ndcg@5"] > 0.3

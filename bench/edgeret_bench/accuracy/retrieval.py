@@ -62,12 +62,18 @@ class Retrieval:
     """Ranks a tool set for queries by several methods that share one encoder; vectors are computed once."""
 
     def __init__(
-        self, tools: Sequence[Tool], encoder: OnnxEncoder, form: str, weights: SearchWeights | None = None
+        self,
+        tools: Sequence[Tool],
+        encoder: OnnxEncoder,
+        form: str,
+        weights: SearchWeights | None = None,
+        vectors: NDArray[np.float32] | None = None,
     ) -> None:
-        """`weights` are those that `hybrid` weighs its evidence by."""
+        """`weights` are those that `hybrid` weighs its evidence by, `vectors` the tools' unit vectors, float32 (tools,
+        dimension), where they are not those of their texts."""
         self._tools, self._texts = tools, [tool_text(t, form) for t in tools]
         self.encoder, self._weights = encoder, weights
-        self._vectors = encoder.encode_tools(self._texts)
+        self._vectors = encoder.encode_tools(self._texts) if vectors is None else vectors
         self._bm25: Bm25 | None = None
         self._cache: dict[str, tuple[NDArray[np.float32], float]] = {}
         self._spared = 0.0
@@ -141,7 +147,8 @@ class Retrieval:
 class Options:
     """What stands for a tool (`form`), how many queries are drawn (None: all) by which `seed`, the planner that
     strategies ask, and the budget of a search in ms (None: no bound). `weights` are those of hybrid search, `decider`
-    is what `auto` asks of a bundle's demonstrations, where there are any, and `route` says when `routed` asks."""
+    is what `auto` asks of a bundle's demonstrations, where there are any, and `route` says when `routed` asks.
+    `vectors` are the tools' own, where they are not those of their texts."""
 
     form: str = "name+description"
     limit: int | None = None
@@ -151,6 +158,7 @@ class Options:
     weights: SearchWeights | None = None
     decider: Decider | None = None
     route: Route | None = None
+    vectors: NDArray[np.float32] | None = None
 
 
 def run(
@@ -172,7 +180,7 @@ def run(
     if not asked:
         raise InputError("no query in the file names a tool, so there is nothing to measure")
     asked = _drawn(asked, options)
-    retrieval = Retrieval(tools, encoder, options.form, options.weights)
+    retrieval = Retrieval(tools, encoder, options.form, options.weights, options.vectors)
     position = {tool.name: i for i, tool in enumerate(tools)}
     rows: dict[str, list[dict[str, float]]] = {m: [] for m in methods}
     times: dict[str, list[float]] = {m: [] for m in methods}

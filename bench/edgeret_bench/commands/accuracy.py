@@ -13,7 +13,7 @@ from edgeret.encoders.base import PRECISIONS
 from edgeret.errors import InputError
 from edgeret.inputs.demonstrations import read_demonstrations
 from edgeret.inputs.query import read_queries
-from edgeret.inputs.tool_text import FORMS
+from edgeret.inputs.tool_text import FORMS, tool_text
 from edgeret.inputs.tools import read_tools
 from edgeret.planner.answers import Answerer
 from edgeret.planner.prompts import MASKINGS
@@ -108,6 +108,9 @@ def _add_retrieval(commands: Any) -> None:
     search.add_argument(
         "--tool-text", choices=FORMS, default="name+description", help="what stands for a tool (default: %(default)s)"
     )
+    search.add_argument(
+        "--expansion", metavar="FILE.jsonl", help="with --tools: queries that make their vectors, as in a build"
+    )
     search.add_argument("--planner", metavar="CARD", help="ask this planner; see: edgeret-export cards")
     search.add_argument("--endpoint", metavar="URL", help="ask a model behind an OpenAI-compatible endpoint instead")
     search.add_argument("--model", metavar="NAME", help="which of the endpoint's models (default: its first)")
@@ -170,6 +173,7 @@ def _retrieval(arguments: argparse.Namespace) -> Mapping[str, Any]:
         told.pop("weights"),
         told.pop("decider", None),
         None if arguments.route is None else read_route(arguments.route),
+        told.pop("vectors"),
     )
     if arguments.without_steps:
         queries = [replace(query, steps=()) for query in queries]
@@ -185,6 +189,8 @@ def _retrieval(arguments: argparse.Namespace) -> Mapping[str, Any]:
 def _measured_by(arguments: argparse.Namespace) -> tuple[Sequence[Tool], Any, dict[str, Any]]:
     """Tools, encoder, and what is told of them and searched by: those of a bundle, or of a card."""
     if arguments.bundle:
+        if arguments.expansion:
+            raise InputError("--expansion is for --tools; a bundle's vectors were made when it was built")
         from edgeret.bundle import roles
         from edgeret.runtime.scorer import Scorer
         from edgeret_export.recipe import recipe_of
@@ -201,42 +207,46 @@ def _measured_by(arguments: argparse.Namespace) -> tuple[Sequence[Tool], Any, di
                 "tool_text": recipe_of(manifest.info, arguments.bundle).tool_text,
                 "weights": components.prior.search,
                 "decider": Scorer(components, runtime.learned).decided,
+                "vectors": components.index.vectors,
             },
         )
     from edgeret.encoders.onnx import OnnxEncoder
     from edgeret.encoders.providers import choose
     from edgeret.host import available_cpus
+    from edgeret_export.encoders.expansion import expand_vectors
     from edgeret_export.encoders.export import export_encoder
+    from edgeret_export.sources.expansions import read_expansion
     from edgeret_export.sources.priors import read_prior
 
     card = find_card(arguments.encoder)
     exported = export_encoder(card, arguments.precision, arguments.offline)
     provider = choose(("cpu",), False, {})
+    tools = read_tools(*arguments.tools)
+    encoder = OnnxEncoder(exported.model, exported.tokenizer, exported.spec, provider, available_cpus())
+    vectors, made = None, {}
+    if arguments.expansion:
+        texts = [tool_text(tool, arguments.tool_text) for tool in tools]
+        expansion = read_expansion(arguments.expansion, tools)
+        plain = encoder.encode_tools(texts)
+        expanded = expand_vectors(plain, texts, expansion.of(tools), encoder, arguments.seed)
+        vectors, made = expanded.vectors, {"expansion": {"sha256": expansion.sha256, **expanded.report}}
     return (
-        read_tools(*arguments.tools),
-        OnnxEncoder(exported.model, exported.tokenizer, exported.spec, provider, available_cpus()),
+        tools,
+        encoder,
         {
             "encoder": arguments.encoder,
             "precision": arguments.precision,
             "tool_text": arguments.tool_text,
             "weights": read_prior(card.name).weights.search,
+            "vectors": vectors,
+            **made,
         },
     )
 
 
 def _answerer(arguments: argparse.Namespace) -> Answerer | None:
     """The planner that was named, if one was."""
-    from edgeret.host import available_cpus
-    from edgeret.planner.answers import LocalAnswerer
-    from edgeret_export.planner.package import fetch_planner, load_planner
+    from edgeret_export.planner.asking import named_model
 
-    if arguments.endpoint and arguments.planner:
-        raise InputError("--planner and --endpoint both name a planner; keep one")
-    if arguments.endpoint:
-        from edgeret.planner.endpoint import Endpoint
-
-        return Endpoint(arguments.endpoint, arguments.model)
-    if not arguments.planner:
-        return None
-    model = fetch_planner(find_card(arguments.planner), arguments.offline)
-    return LocalAnswerer(load_planner(model, available_cpus()))
+    asked = named_model(arguments.planner, arguments.endpoint, arguments.model, arguments.offline)
+    return None if asked is None else asked.answerer
