@@ -219,8 +219,7 @@ def _told_of_expansion(report: Mapping[str, Any]) -> str:
     kept = f"{report['kept']} of {report['queries']} queries kept, for {report['tools_with_queries']} tools"
     if not report["weight"]:
         return f"{kept}; not used: they are not shown to find more tools"
-    found = report["round_trip_ndcg5"]
-    weight = f"{report['weight']:g}"
+    found, weight = report["round_trip_ndcg5"][report["copies"]], f"{report['weight']:g}"
     return f"{kept}; weight {weight}, which finds them again with nDCG@5 {found[weight]:.4f} ({found['0']:.4f} without)"
 
 

@@ -28,7 +28,7 @@ from edgeret_bench.accuracy import retrieval
 from edgeret_bench.cli import main
 from edgeret_export.cli import main as export
 from edgeret_export.encoders import expansion as expanding
-from edgeret_export.sources.expansions import Expansion
+from edgeret_export.sources.expansions import Expansion, Line
 from edgeret_export.sources.priors import read_prior
 
 METRICS = {
@@ -301,8 +301,9 @@ def test_given_vectors_take_the_place_of_the_texts_own_in_all_but_words(encoder:
 def test_a_bundle_is_searched_by_the_vectors_of_its_index(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(expanding, "best_weight", lambda gains: 1.0)
-    said = Expansion({"find_file": ("find a file of music", "find a file play music")}, "0")
+    monkeypatch.setattr(expanding, "best_choice", lambda gains: ("query", 1.0))
+    line = Line("find_file", {}, "", ("find a file of music", "find a file play music"))
+    said = Expansion({line.tool: line}, "0")
     build_tiny(tmp_path / "b", demonstrations=(), expansion=said)
     (tmp_path / "q").write_text('{"id": "1", "query": "find my file", "tools": ["find_file"]}\n', encoding="utf-8")
     seen: list[np.ndarray] = []

@@ -165,7 +165,9 @@ def test_a_strangers_words_stay_inside_their_quotes(tmp_path: Path) -> None:
 def test_demonstrations_of_one_tool_alone_are_its_queries(tmp_path: Path) -> None:
     source = ByDemonstrations(make_demonstrations(), Settings(5))
     report = expand(TOOLS, source, tmp_path / "e")
-    queries = read_expansion(tmp_path / "e", TOOLS).queries
+    found = read_expansion(tmp_path / "e", TOOLS).lines
+    assert all(line.said for line in found.values())
+    queries = {name: line.queries for name, line in found.items()}
     assert {name for name, texts in queries.items() if texts} == {"write_note", "play_music"}
     assert all(len(texts) in (0, 5) and len(set(texts)) == len(texts) for texts in queries.values())
     assert set(queries["write_note"]) <= {d.query for d in make_demonstrations() if d.query.startswith("write a note")}
@@ -201,11 +203,11 @@ def test_a_build_refuses_lines_that_are_none(tmp_path: Path, text: str, expected
 
 def test_a_changed_tool_is_warned_of_and_keeps_its_queries(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     expand(TOOLS[:3], by(Model(drawn)), tmp_path / "e")
-    assert len(read_expansion(tmp_path / "e", TOOLS).queries) == 3
+    assert len(read_expansion(tmp_path / "e", TOOLS).lines) == 3
     assert capsys.readouterr().err == ""
     changed = [Tool("find_file", "look for a file"), *TOOLS[1:]]
     found = read_expansion(tmp_path / "e", changed)
-    assert len(found.of(changed)) == 6 and len(found.of(changed)[0]) == 3 and found.of(changed)[5] == ()
+    assert [len(line.queries) for line in found.of(changed)] == [3, 3, 3, 0, 0, 0]
     assert "warning: " in (err := capsys.readouterr().err) and "1 tools changed" in err and '"find_file"' in err
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import atan2, cos, degrees, radians, sin, sqrt
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,11 +19,11 @@ import edgeret
 from edgeret.encoders.onnx import OnnxEncoder
 from edgeret.types import Tool
 from edgeret_export.encoders import expansion as expanding
-from edgeret_export.encoders.expansion import Queries, best_weight, blend, depth, expand_vectors, found_again, means
+from edgeret_export.encoders.expansion import Queries, best_choice, blend, depth, expand_vectors, found_again, means
 from edgeret_export.encoders.gate import start
 from edgeret_export.planner.expand import ByDemonstrations, Settings, expand
 from edgeret_export.recipe import Recipe
-from edgeret_export.sources.expansions import Expansion, read_expansion
+from edgeret_export.sources.expansions import Expansion, Line, read_expansion
 
 RECIPE = Recipe(precision="fp32")
 TEXTS = [tool.description for tool in TOOLS]
@@ -34,7 +35,12 @@ def at(*angles: float) -> NDArray[np.float32]:
 
 
 def queries(vectors: NDArray[np.float32], *owner: int) -> Queries:
-    return Queries(tuple(map(str, range(len(owner)))), np.array(owner, np.intp), vectors)
+    texts = tuple(map(str, range(len(owner))))
+    return Queries(texts, np.array(owner, np.intp), np.zeros(len(owner), np.bool_), vectors)
+
+
+def lines(queries: Sequence[Sequence[str]], made_by: Mapping[str, Any] | None = None) -> list[Line]:
+    return [Line(tool.name, made_by or {}, "", tuple(each)) for tool, each in zip(TOOLS, queries, strict=True)]
 
 
 @pytest.fixture(scope="module")
@@ -86,10 +92,21 @@ def test_a_tools_only_query_cannot_find_itself() -> None:
 
 def test_a_weight_is_taken_when_it_is_shown_to_help() -> None:
     plain, better = np.full(20, 0.6), np.where(np.arange(20) % 2, 0.9, 0.7)
-    assert best_weight({0.0: plain, 0.25: better, 0.5: better, 1.0: plain - 0.1}) == 0.25
-    assert best_weight({0.0: plain, 0.5: plain - 0.1}) == 0.0
-    assert best_weight({0.0: plain[:2], 0.5: better[:2]}) == 0.0  # two may be chance
-    assert best_weight({0.0: plain[:0], 0.5: plain[:0]}) == 0.0
+    assert best_choice({"a": {0.0: plain, 0.25: better, 0.5: better, 1.0: plain - 0.1}}) == ("a", 0.25)
+    assert best_choice({"a": {0.0: plain, 0.5: better}, "b": {0.0: plain, 0.5: better + 0.1}}) == ("b", 0.5)
+    assert best_choice({"a": {0.0: plain, 0.5: better}, "b": {0.0: plain, 0.25: better}}) == ("a", 0.5)
+    assert best_choice({"a": {0.0: plain, 0.5: plain - 0.1}, "b": {0.0: plain}}) == ("a", 0.0)
+    assert best_choice({"a": {0.0: plain[:2]}, "b": {0.0: plain[:2], 0.5: better[:2]}}) == ("a", 0.0)  # may be chance
+    assert best_choice({"a": {0.0: plain[:0], 0.5: plain[:0]}}) == ("a", 0.0)
+
+
+def test_what_people_said_is_no_noise(encoder: OnnxEncoder) -> None:
+    asked = lines([[], [], [], ["find a file", "send a mail", "call a phone"], [], []])
+    by_model = expand_vectors(plain := encoder.encode_tools(TEXTS), TEXTS, asked, encoder, 0).report
+    said = [replace(line, made_by={"demonstrations": "0"}) for line in asked]
+    by_people = expand_vectors(plain, TEXTS, said, encoder, 0).report
+    assert by_model["not_found_again"] > 0
+    assert (by_people["not_found_again"], by_people["kept"]) == (0, 3)
 
 
 sentences = st.lists(st.sampled_from(WORDS), min_size=1, max_size=6).map(" ".join)
@@ -102,10 +119,10 @@ def test_vectors_have_length_one_and_do_not_depend_on_the_order_of_queries(
     encoder: OnnxEncoder, lists: list[list[str]], shuffler: object, seed: int
 ) -> None:
     plain = encoder.encode_tools(TEXTS)
-    found = expand_vectors(plain, TEXTS, lists, encoder, seed)
+    found = expand_vectors(plain, TEXTS, lines(lists), encoder, seed)
     np.testing.assert_allclose(np.linalg.norm(found.vectors, axis=1), 1, atol=1e-5)
     shuffled = [shuffler.sample(each, len(each)) for each in lists]  # type: ignore[attr-defined]
-    again = expand_vectors(plain, TEXTS, shuffled, encoder, seed)
+    again = expand_vectors(plain, TEXTS, lines(shuffled), encoder, seed)
     assert again.vectors.tobytes() == found.vectors.tobytes() and again.report == found.report
     report = found.report
     assert report["queries"] == report["not_found_again"] + report["near_duplicates"] + report["kept"]
@@ -131,15 +148,16 @@ def many() -> tuple[list[Tool], Expansion]:
     """Tools of two words each, and queries that say both and another."""
     tools = [Tool(f"tool_{a}_{b}", f"{a} {b}") for a, b in zip(WORDS[:12], WORDS[12:24], strict=True)]
     said = {tool.name: tuple(f"{tool.description} {word}" for word in WORDS[24:]) for tool in tools}
-    return tools, Expansion(said, "ab" * 32)
+    return tools, Expansion({name: Line(name, {}, "", queries) for name, queries in said.items()}, "ab" * 32)
 
 
+@pytest.mark.parametrize("form", ["text+query", "query"])
 def test_a_bundles_index_holds_the_blended_vectors_and_nothing_else_changes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str
 ) -> None:
     tools, expansion = many()
     # Whether random word vectors gain by it is chance; that is not what is asked here.
-    monkeypatch.setattr(expanding, "best_weight", lambda gains: 0.5)
+    monkeypatch.setattr(expanding, "best_choice", lambda gains: (form, 0.5))
     plain = encode_tiny(RECIPE, (), tools)
     made = encode_tiny(RECIPE, (), tools, expansion=expansion)
     assert made.report["expansion"]["weight"] == 0.5 and made.report["expansion"]["sha256"] == "ab" * 32
@@ -168,6 +186,7 @@ def test_an_expansion_from_demonstrations_goes_into_a_bundle(tmp_path: Path) -> 
     runtime = edgeret.load(build_tiny(tmp_path / "b", demonstrations=shown[1::2], expansion=expansion), threads=1)
     told = runtime.manifest.info["report"]["expansion"]
     assert told["sha256"] == expansion.sha256
-    assert told["queries"] == sum(map(len, expansion.queries.values())) > 0
-    assert set(told["round_trip_ndcg5"]) == {"0", "0.25", "0.5", "0.75", "1"}
+    assert told["queries"] == sum(len(line.queries) for line in expansion.lines.values()) > 0
+    assert list(told["round_trip_ndcg5"]) == ["text+query", "query"]
+    assert all(list(found) == ["0", "0.25", "0.5", "0.75", "1"] for found in told["round_trip_ndcg5"].values())
     assert runtime.task("write a note").next().tool == "write_note"

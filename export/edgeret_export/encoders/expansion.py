@@ -1,12 +1,16 @@
 """Tools' vectors, made better by queries that were written for them (Re-Invoke, paper 001, sections 3.1 and 3.3): which
-queries are kept, and how much they count. Knows nothing of files and of who wrote them.
+queries are kept, and how much they count. Knows nothing of models that write.
 
 What comes out does not depend on the order of a tool's queries: they are sorted before anything is drawn.
+
+Deviations: a mean is blended with the tool's own vector, by a weight that a round trip finds, which may be 0; and where
+that finds more, it is the mean of the queries' own vectors. The paper's ablation prefers copies of the tool's text with
+a query behind, but without a blend, where queries alone leave the text out.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,30 +21,36 @@ from edgeret.cli.progress import track
 from edgeret.encoders.base import Encoder
 from edgeret_export.encoders.bound import lower_bound
 from edgeret_export.encoders.parity import ndcg5
+from edgeret_export.sources.expansions import Line
 
 WEIGHTS = (0.0, 0.25, 0.5, 0.75, 1.0)
 """How much a tool's queries may count beside its own text."""
+TEXT_AND_QUERY, QUERY = "text+query", "query"
+"""What a mean is made of: the paper's copies of the tool's text, each with a query behind it, or the queries alone."""
 SMALLEST_DEPTH, LARGEST_DEPTH, DEPTH_SHARE = 3, 10, 0.1
 ALIKE = 0.95
 """Cosine from which two queries of a tool say the same."""
 _NOTHING = 1e-6
 
 Vectors = NDArray[np.float32]
+Gains = Mapping[float, NDArray[np.float64]]
+"""By weight, nDCG@5 of every tool that has queries, float64 (tools with queries,)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Queries:
-    """Queries with the positions of their tools: `texts` (n), `owner` intp (n,), and unit `vectors` float32
-    (n, dimension)."""
+    """Queries with the positions of their tools: `texts` (n), `owner` intp (n,), whether people `said` them, bool (n,),
+    and unit `vectors` float32 (n, dimension)."""
 
     texts: tuple[str, ...]
     owner: NDArray[np.intp]
+    said: NDArray[np.bool_]
     vectors: Vectors
 
     def only(self, chosen: NDArray[np.bool_]) -> Queries:
         """Those that a mask (n,) chooses."""
         texts = tuple(text for text, taken in zip(self.texts, chosen.tolist(), strict=True) if taken)
-        return Queries(texts, self.owner[chosen], self.vectors[chosen])
+        return Queries(texts, self.owner[chosen], self.said[chosen], self.vectors[chosen])
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,17 +62,18 @@ class Expanded:
 
 
 def expand_vectors(
-    plain: Vectors, texts: Sequence[str], queries: Sequence[Sequence[str]], encoder: Encoder, seed: int
+    plain: Vectors, texts: Sequence[str], lines: Sequence[Line], encoder: Encoder, seed: int
 ) -> Expanded:
-    """Blends the `plain` unit vectors (tools, dimension) of tools' `texts` with their `queries`, where that is shown to
-    find more of these queries again. Tools without a query keep their vector, and so do all if it is not."""
-    written = _encoded(queries, encoder)
+    """Blends the `plain` unit vectors (tools, dimension) of tools' `texts` with the queries of their `lines`, where it
+    is shown to find more of these queries again. Tools without a query keep their vector, and so do all where not."""
+    written = _encoded(lines, encoder)
     k = depth(len(plain))
-    found = written.only(found_again(plain, written, k))
+    found = written.only(found_again(plain, written, k) | written.said)
     kept = found.only(~near_duplicates(found))
-    copies = encoder.encode_tools([f"{texts[tool]} {text}" for tool, text in zip(kept.owner, kept.texts, strict=True)])
-    gains = round_trip(plain, kept, copies, seed)
-    weight = best_weight(gains)
+    behind = encoder.encode_tools([f"{texts[tool]} {text}" for tool, text in zip(kept.owner, kept.texts, strict=True)])
+    copies = {TEXT_AND_QUERY: behind, QUERY: kept.vectors}
+    gains = {form: round_trip(plain, kept, made, seed) for form, made in copies.items()}
+    form, weight = best_choice(gains)
     report = {
         "queries": len(written.texts),
         "not_found_again": len(written.texts) - len(found.texts),
@@ -70,14 +81,19 @@ def expand_vectors(
         "kept": len(kept.texts),
         "tools_with_queries": len(set(kept.owner.tolist())),
         "depth": k,
+        "copies": form,
         "weight": weight,
-        "round_trip_ndcg5": {f"{w:g}": round(float(row.mean()), 6) if len(row) else None for w, row in gains.items()},
+        "round_trip_ndcg5": {
+            form: {f"{weight:g}": round(float(row.mean()), 6) if len(row) else None for weight, row in found.items()}
+            for form, found in gains.items()
+        },
     }
-    return Expanded(blend(plain, *means(len(plain), kept.owner, copies), weight), report)
+    return Expanded(blend(plain, *means(len(plain), kept.owner, copies[form]), weight), report)
 
 
 def depth(n_tools: int) -> int:
-    """Among how many first tools a query must find its own, or it is noise.
+    """Among how many first tools a model's query must find its own, or it is noise. What people said is none: of
+    ToolE's own queries, those that are not found teach most.
 
     A tenth of all tools: a query that means nothing gets through one time in ten. Not below 3, where only queries would
     stay that are found anyway and teach nothing; not above 10, where the paper finds 95 % of its queries again.
@@ -121,8 +137,9 @@ def blend(plain: Vectors, mean: Vectors, has_mean: NDArray[np.bool_], weight: fl
     return vectors
 
 
-def round_trip(plain: Vectors, kept: Queries, copies: Vectors, seed: int) -> dict[float, NDArray[np.float64]]:
-    """By weight, the nDCG@5 of each tool's queries, means over the tools that have some, float64 (tools with queries,).
+def round_trip(plain: Vectors, kept: Queries, copies: Vectors, seed: int) -> Gains:
+    """How well each tool's queries find it, by the weight of its mean, which is made of the rows of `copies` (n,
+    dimension) that belong to the queries.
 
     Half of a tool's queries make its vector and the other half searches, then the other way round. The half is drawn; a
     tool's only query searches for the plain vector in one of the two turns.
@@ -139,20 +156,24 @@ def round_trip(plain: Vectors, kept: Queries, copies: Vectors, seed: int) -> dic
     return {weight: np.bincount(tool, row) / np.bincount(tool) for weight, row in gains.items()}
 
 
-def best_weight(gains: dict[float, NDArray[np.float64]]) -> float:
-    """The weight that finds most, if it is shown to find more than the plain vectors do; else 0. A handful of queries
-    favours some weight by chance."""
-    best = max(gains, key=lambda weight: float(gains[weight].sum()))  # of equal ones the first, which is the smallest
-    return best if lower_bound(gains[best] - gains[0.0]) > 0 else 0.0
+def best_choice(gains: Mapping[str, Gains]) -> tuple[str, float]:
+    """What the means are made of and the weight that find most, if they are shown to find more than the plain vectors
+    do; else weight 0. A handful of queries favours some weight by chance."""
+    choices = [(form, weight) for form, found in gains.items() for weight in found]
+    form, weight = max(choices, key=lambda choice: float(gains[choice[0]][choice[1]].sum()))  # of equal ones the first
+    shown = lower_bound(gains[form][weight] - gains[form][0.0]) > 0
+    return (form, weight) if shown else (choices[0][0], 0.0)
 
 
-def _encoded(queries: Sequence[Sequence[str]], encoder: Encoder) -> Queries:
+def _encoded(lines: Sequence[Line], encoder: Encoder) -> Queries:
     """The tools' queries, sorted, with their vectors. One at a time, as the runtime encodes them."""
-    rows = [(tool, text) for tool, texts in enumerate(queries) for text in sorted(set(texts))]
+    rows = [(tool, text) for tool, line in enumerate(lines) for text in sorted(set(line.queries))]
     vectors = np.zeros((len(rows), encoder.spec.dimension), np.float32)
     for row, (_, text) in enumerate(track(rows, "encoding written queries", len(rows))):
         vectors[row] = encoder.encode(text)
-    return Queries(tuple(text for _, text in rows), np.array([tool for tool, _ in rows], np.intp), vectors)
+    owner = np.array([tool for tool, _ in rows], np.intp)
+    said = np.array([line.said for line in lines], np.bool_)[owner]
+    return Queries(tuple(text for _, text in rows), owner, said, vectors)
 
 
 def _halves(owner: NDArray[np.intp], seed: int) -> NDArray[np.bool_]:

@@ -25,7 +25,7 @@ from edgeret.planner.chat import Prompt, Turn
 from edgeret.planner.prompts import SHOWN_CHARS
 from edgeret.types import Tool
 from edgeret_export.planner.asking import Asked
-from edgeret_export.sources.expansions import Line, as_text, origin_hash, recall
+from edgeret_export.sources.expansions import DEMONSTRATIONS, Line, as_text, origin_hash, recall
 
 MAX_QUERY_CHARS = 300
 """Of a query that is kept: a longer one is a story, or a model that found no end."""
@@ -118,7 +118,7 @@ class ByDemonstrations:
     def made_by(self, tool: Tool) -> Mapping[str, Any]:
         """As `Source.made_by`: the demonstrations' queries, and how many are drawn of them by which seed."""
         told = hashlib.sha256(repr(self._queries(tool)).encode()).hexdigest()
-        return {"demonstrations": told, "queries": self.settings.queries, "seed": self.settings.seed}
+        return {DEMONSTRATIONS: told, "queries": self.settings.queries, "seed": self.settings.seed}
 
     def write(self, tool: Tool, origin: str) -> Sequence[str]:
         """As `Source.write`; some of them, drawn by the `origin`, where there are more than are wanted."""

@@ -18,6 +18,9 @@ from edgeret.inputs.query import check_query
 from edgeret.quoting import quoted, suggestion
 from edgeret.types import Tool
 
+DEMONSTRATIONS = "demonstrations"
+"""The key of `made_by` that tells people's queries from a model's."""
+
 
 @dataclass(frozen=True, slots=True)
 class Line:
@@ -29,17 +32,22 @@ class Line:
     sha256: str
     queries: tuple[str, ...]
 
+    @property
+    def said(self) -> bool:
+        """Whether people said the queries, in demonstrations, and no model made them up."""
+        return DEMONSTRATIONS in self.made_by
+
 
 @dataclass(frozen=True, slots=True)
 class Expansion:
-    """A file of written queries: those of each tool by its name, and the file's own `sha256`."""
+    """A file of written queries: its `lines` by their tools' names, and its own `sha256`."""
 
-    queries: Mapping[str, tuple[str, ...]]
+    lines: Mapping[str, Line]
     sha256: str
 
-    def of(self, tools: Sequence[Tool]) -> list[tuple[str, ...]]:
-        """The queries of each of the tools, none for those that the file does not have."""
-        return [self.queries.get(tool.name, ()) for tool in tools]
+    def of(self, tools: Sequence[Tool]) -> list[Line]:
+        """The line of each of the tools; one without queries for those that the file does not have."""
+        return [self.lines.get(tool.name, Line(tool.name, {}, "", ())) for tool in tools]
 
 
 def origin_hash(tool: Tool, made_by: Mapping[str, Any]) -> str:
@@ -69,7 +77,7 @@ def read_expansion(path: str | Path, tools: Sequence[Tool]) -> Expansion:
     of. Raises InputError for a line that is none, a tool that is not among `tools` and one that comes twice."""
     path = Path(path)
     data, by_name, stale = _read(path), {tool.name: tool for tool in tools}, []
-    found: dict[str, tuple[str, ...]] = {}
+    found: dict[str, Line] = {}
     for where, line in _lines(data, path):
         if line.tool not in by_name:
             raise InputError(
@@ -80,7 +88,7 @@ def read_expansion(path: str | Path, tools: Sequence[Tool]) -> Expansion:
             raise InputError(f"{where}: {quoted(line.tool)} has a line already; take one of them out")
         if line.sha256 != origin_hash(by_name[line.tool], line.made_by):
             stale.append(line.tool)
-        found[line.tool] = line.queries
+        found[line.tool] = line
     if stale:
         warn(
             f"{path}: {len(stale)} tools changed since their queries were written (first: {quoted(stale[0])}); "
@@ -92,7 +100,7 @@ def read_expansion(path: str | Path, tools: Sequence[Tool]) -> Expansion:
 def demonstrated(expansion: Expansion, demonstrations: Sequence[Demonstration]) -> int:
     """How many of an expansion's queries are demonstrations' too, but for spaces."""
     known = {" ".join(demonstration.query.split()) for demonstration in demonstrations}
-    return sum(" ".join(query.split()) in known for queries in expansion.queries.values() for query in queries)
+    return sum(" ".join(query.split()) in known for line in expansion.lines.values() for query in line.queries)
 
 
 def _read(path: Path) -> bytes:
