@@ -220,7 +220,8 @@ def _told_of_expansion(report: Mapping[str, Any]) -> str:
     if not report["weight"]:
         return f"{kept}; not used: they are not shown to find more tools"
     found, weight = report["round_trip_ndcg5"][report["copies"]], f"{report['weight']:g}"
-    return f"{kept}; weight {weight}, which finds them again with nDCG@5 {found[weight]:.4f} ({found['0']:.4f} without)"
+    share = f"{kept}; weight {weight} of {report['copies']}"
+    return f"{share}, which finds them again with nDCG@5 {found[weight]:.4f} ({found['0']:.4f} without)"
 
 
 def _told_of_planner(report: Mapping[str, Any]) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -182,6 +184,33 @@ def test_other_files_are_not_written_over(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r'tools.jsonl:1: "tool" must be a string.*would be written over'):
         expand(TOOLS, by(Model(drawn)), path)
     assert "write a note" in path.read_text("utf-8")
+
+
+def test_a_device_is_no_place_to_go_on_with() -> None:
+    with pytest.raises(InputError, match="no plain file"):
+        expand(TOOLS, by(Model(drawn)), Path("/dev/null"))
+
+
+def test_a_full_disk_is_told_of_and_what_stood_there_stays(tmp_path: Path) -> None:
+    path, most = tmp_path / "e", 2_000
+    code = (
+        "import resource, signal, sys\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        f"resource.setrlimit(resource.RLIMIT_FSIZE, ({most}, {most}))\n"
+        "from edgeret_export.cli import main\n"
+        "sys.exit(main(sys.argv[1:]))\n"
+    )
+    tools, demos = tmp_path / "t", tmp_path / "d"
+    tools.write_text("".join(json.dumps({"name": f"t{i}", "description": "A"}) + "\n" for i in range(20)), "utf-8")
+    demos.write_text(
+        "".join(json.dumps({"query": f"do {i} {'now ' * 50}", "calls": [{"tool": f"t{i}"}]}) + "\n" for i in range(20)),
+        "utf-8",
+    )
+    command = ["expand", "--tools", str(tools), "--demos", str(demos), "-o", str(path)]
+    done = subprocess.run([sys.executable, "-c", code, *command], capture_output=True, text=True, check=False)
+    assert done.returncode == 2 and "make room and start again" in done.stderr and "Traceback" not in done.stderr
+    assert 0 < len(recall(path)) < 20
+    assert main(command) == 0 and len(recall(path)) == 20
 
 
 def refusals() -> Iterator[tuple[str, str]]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import TOOLS, WORDS, build_tiny, encode_tiny, make_demonstrations, tiny_exported
+from conftest import EXAMPLE, TOOLS, WORDS, build_tiny, encode_tiny, make_demonstrations, tiny_exported
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 import edgeret
 from edgeret.encoders.onnx import OnnxEncoder
 from edgeret.types import Tool
+from edgeret_export.cli import main
 from edgeret_export.encoders import expansion as expanding
 from edgeret_export.encoders.expansion import Queries, best_choice, blend, depth, expand_vectors, found_again, means
 from edgeret_export.encoders.gate import start
@@ -190,3 +191,21 @@ def test_an_expansion_from_demonstrations_goes_into_a_bundle(tmp_path: Path) -> 
     assert list(told["round_trip_ndcg5"]) == ["text+query", "query"]
     assert all(list(found) == ["0", "0.25", "0.5", "0.75", "1"] for found in told["round_trip_ndcg5"].values())
     assert runtime.task("write a note").next().tool == "write_note"
+
+
+@pytest.mark.real
+def test_a_build_tells_what_an_expansion_did_and_warns_of_what_it_learns_twice(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plans = (EXAMPLE / "demonstrations.jsonl").read_text("utf-8").splitlines(keepends=True)
+    for name, part in (("a", plans[:90]), ("b", plans[60:150])):
+        (tmp_path / name).write_text("".join(part), "utf-8")
+    common, file = ["--tools", str(EXAMPLE / "tools.jsonl")], str(tmp_path / "e.jsonl")
+    assert main(["expand", *common, "--demos", str(tmp_path / "a"), "-o", file]) == 0
+    written = capsys.readouterr().out
+    build = ["build", *common, "--demos", str(tmp_path / "b"), "--expansion", file, "-o", str(tmp_path / "bundle")]
+    assert main(build) == 0
+    out, err = capsys.readouterr()
+    queries = int(written.split(": ")[1].split()[0])
+    assert f"expansion   {queries} of {queries} queries kept, for" in out
+    assert "of its queries are demonstrations of this build" in err

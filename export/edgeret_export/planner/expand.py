@@ -11,12 +11,13 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from io import FileIO
 from pathlib import Path
 from typing import Any, Protocol
 
 from edgeret.cli.console import write_whole
 from edgeret.cli.progress import say, track
-from edgeret.errors import PlannerError
+from edgeret.errors import InputError, PlannerError
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret.inputs.hygiene import without_hidden
 from edgeret.inputs.tool_text import name_in_words
@@ -154,7 +155,7 @@ def expand(tools: Sequence[Tool], source: Source, target: Path) -> dict[str, Any
     write_whole(target, as_text(lines.values()), "-o")
     missing = [tool for tool in tools if tool.name not in lines]
     left_out = failing = 0
-    with target.open("a", encoding="utf-8", newline="\n") as stream:
+    with target.open("ab", buffering=0) as stream:
         for tool in track(missing, "writing queries", len(missing)):
             if failing == GIVE_UP:
                 problems.append(f"not asked any more, for {GIVE_UP} tools in a row had failed")
@@ -171,8 +172,7 @@ def expand(tools: Sequence[Tool], source: Source, target: Path) -> dict[str, Any
             queries = tidy(texts, tool)
             left_out += len(texts) - len(queries)
             line = lines[tool.name] = Line(tool.name, source.made_by(tool), origin, tuple(queries))
-            stream.write(as_text([line]))
-            stream.flush()
+            _append(stream, as_text([line]).encode(), target)
     write_whole(target, as_text(lines[tool.name] for tool in tools if tool.name in lines), "-o")
     without = [tool.name for tool in tools if tool.name not in lines or not lines[tool.name].queries]
     if len(without) == len(tools):
@@ -187,6 +187,16 @@ def expand(tools: Sequence[Tool], source: Source, target: Path) -> dict[str, Any
         "failed": len(problems),
         "without": without,
     }
+
+
+def _append(stream: FileIO, data: bytes, target: Path) -> None:
+    try:
+        if stream.write(data) == len(data):
+            return
+        reason: str | None = "only part of a line was taken"
+    except OSError as error:
+        reason = error.strerror
+    raise InputError(f"{target}: cannot be written ({reason}); make room and start again, the other lines stay")
 
 
 def _told(tool: Tool) -> str:

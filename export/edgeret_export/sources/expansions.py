@@ -65,6 +65,8 @@ def as_text(lines: Iterable[Line]) -> str:
 def recall(path: Path) -> dict[str, Line]:
     """The lines of an unfinished file by their tools' names; none where there is no file yet. What a killed writer left
     of its last line is left out. Raises InputError for a file of another kind: it would be written over."""
+    if path.exists() and not path.is_file():
+        raise InputError(f"{path}: no plain file, which written queries are kept in; give another place with -o")
     data = _read(path) if path.exists() else b""
     try:
         return {line.tool: line for _, line in _lines(data[: data.rfind(b"\n") + 1], path)}
