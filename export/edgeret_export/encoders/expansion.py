@@ -10,7 +10,7 @@ a query behind, but without a blend, where queries alone leave the text out.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,6 +31,7 @@ SMALLEST_DEPTH, LARGEST_DEPTH, DEPTH_SHARE = 3, 10, 0.1
 ALIKE = 0.95
 """Cosine from which two queries of a tool say the same."""
 _NOTHING = 1e-6
+_ROWS = 1024
 
 Vectors = NDArray[np.float32]
 Gains = Mapping[float, NDArray[np.float64]]
@@ -103,10 +104,12 @@ def depth(n_tools: int) -> int:
 
 def found_again(plain: Vectors, queries: Queries, k: int) -> NDArray[np.bool_]:
     """Which queries find their own tool among the first `k` by the plain vectors, bool (n,); a tie counts as found."""
-    scores = queries.vectors @ plain.T
-    own = scores[np.arange(len(scores)), queries.owner]
-    before: NDArray[np.bool_] = (scores > own[:, None]).sum(axis=1) < k
-    return before
+    found = np.zeros(len(queries.texts), np.bool_)
+    for rows in _pieces(len(found)):
+        scores = queries.vectors[rows] @ plain.T
+        own = scores[np.arange(len(scores)), queries.owner[rows]]
+        found[rows] = (scores > own[:, None]).sum(axis=1) < k
+    return found
 
 
 def near_duplicates(queries: Queries) -> NDArray[np.bool_]:
@@ -149,10 +152,12 @@ def round_trip(plain: Vectors, kept: Queries, copies: Vectors, seed: int) -> Gai
     gains = {weight: np.zeros(len(kept.texts)) for weight in WEIGHTS}
     for making in (first, ~first):
         mean, has_mean = means(len(plain), kept.owner[making], copies[making])
-        searching = [relevant[i] for i in np.flatnonzero(~making)]
+        searching = np.flatnonzero(~making)
         for weight in WEIGHTS:
-            scores = kept.vectors[~making] @ blend(plain, mean, has_mean, weight).T
-            gains[weight][~making] = ndcg5(scores, searching) if searching else 0.0
+            vectors = blend(plain, mean, has_mean, weight)
+            for piece in _pieces(len(searching)):
+                rows = searching[piece]
+                gains[weight][rows] = ndcg5(kept.vectors[rows] @ vectors.T, [relevant[i] for i in rows])
     return {weight: np.bincount(tool, row) / np.bincount(tool) for weight, row in gains.items()}
 
 
@@ -183,6 +188,11 @@ def _halves(owner: NDArray[np.intp], seed: int) -> NDArray[np.bool_]:
         rows = generator.permutation(np.flatnonzero(owner == tool))
         first[rows[: (len(rows) + 1) // 2]] = True
     return first
+
+
+def _pieces(count: int) -> Iterator[slice]:
+    """Rows whose scores for all tools fit into memory together."""
+    return (slice(begin, begin + _ROWS) for begin in range(0, count, _ROWS))
 
 
 def _unit(rows: NDArray[np.float64]) -> Vectors:

@@ -109,25 +109,26 @@ class ByModel:
         raise NoQueriesError(problem)
 
 
-@dataclass(frozen=True, slots=True)
 class ByDemonstrations:
     """The queries of demonstrations that call the tool and no other."""
 
-    demonstrations: Sequence[Demonstration]
-    settings: Settings
+    def __init__(self, demonstrations: Sequence[Demonstration], settings: Settings) -> None:
+        self._settings = settings
+        self._queries: dict[str, list[str]] = {}
+        for demonstration in demonstrations:
+            called = {call.tool for call in demonstration.calls}
+            if len(called) == 1:
+                self._queries.setdefault(called.pop(), []).append(demonstration.query)
 
     def made_by(self, tool: Tool) -> Mapping[str, Any]:
         """As `Source.made_by`: the demonstrations' queries, and how many are drawn of them by which seed."""
-        told = hashlib.sha256(repr(self._queries(tool)).encode()).hexdigest()
-        return {DEMONSTRATIONS: told, "queries": self.settings.queries, "seed": self.settings.seed}
+        told = hashlib.sha256(repr(self._queries.get(tool.name)).encode()).hexdigest()
+        return {DEMONSTRATIONS: told, "queries": self._settings.queries, "seed": self._settings.seed}
 
     def write(self, tool: Tool, origin: str) -> Sequence[str]:
         """As `Source.write`; some of them, drawn by the `origin`, where there are more than are wanted."""
-        drawn = sorted(self._queries(tool), key=lambda query: _seed(f"{origin}/{query}"))
-        return tidy(drawn, tool)[: self.settings.queries]
-
-    def _queries(self, tool: Tool) -> list[str]:
-        return [d.query for d in self.demonstrations if {call.tool for call in d.calls} == {tool.name}]
+        drawn = sorted(self._queries.get(tool.name, ()), key=lambda query: _seed(f"{origin}/{query}"))
+        return tidy(drawn, tool)[: self._settings.queries]
 
 
 def tidy(texts: Iterable[str], tool: Tool) -> list[str]:
