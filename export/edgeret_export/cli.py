@@ -13,7 +13,7 @@ from edgeret.errors import InputError
 from edgeret.inputs.demonstrations import read_and_check
 from edgeret.inputs.tools import read_tools
 from edgeret_export.example import write_example
-from edgeret_export.planner.expand_command import add_expand
+from edgeret_export.expand_command import add_expand
 from edgeret_export.recipe import PRECISION_CHOICES, read_recipe
 from edgeret_export.route_command import add_route
 from edgeret_export.sources.cards import DEFAULT_ENCODER, all_cards, check_licence, find_card
