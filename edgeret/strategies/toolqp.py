@@ -2,22 +2,26 @@
 it stops or has had MAX_TURNS (section 3.1). A tool counts by its best rank in any turn (peak rank, section 3.3).
 
 Deviations: turns are JSON. `PARALLEL` writes a query for every sub-goal of the plan at once, without feedback, and
-`NO_QUERY` leaves the user's words out of the searches: the paper's ablations (section 5).
+`NO_QUERY` leaves the user's words out of the searches: the paper's ablations (section 5). What the planner is shown is
+public: who trains one shows it the same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 
+from edgeret.planner.answers import Shape
 from edgeret.planner.chat import Prompt, Turn
 from edgeret.strategies.base import SHOWN, Search, Strategy
 from edgeret.strategies.fusion import peak_rank
 from edgeret.types import Hit
 
 MAX_TURNS = 10
-_PLAN = {"plan": "text", "goals": ["text"]}
-_TURN = {"query": "text", "stop": "flag"}
+PLAN: Mapping[str, Shape] = {"plan": "text", "goals": ["text"]}
+TURN: Mapping[str, Shape] = {"query": "text", "stop": "flag"}
+PLAN_TOKENS, TURN_TOKENS = 320, 96
+"""Of an answer, at most."""
 _PLANNING = (
     Turn(
         "system",
@@ -39,34 +43,56 @@ _SEARCHING = Turn(
 )
 
 
+def planning(request: str) -> Prompt:
+    """The question for a plan, answered by a PLAN."""
+    return Prompt(_PLANNING, Turn("user", request))
+
+
+def opening(request: str, plan: str, goals: Sequence[str]) -> str:
+    """What is told before the first search."""
+    return f"Request: {request}\nPlan: {plan}\nSub-goals: {'; '.join(goals)}"
+
+
+def observation(query: str, found: Sequence[str]) -> str:
+    """What is told of a search: the tools found, best first; the planner is shown SHOWN of them."""
+    return f"Searched: {query}\nFound: {', '.join(found[:SHOWN])}"
+
+
+def searching(told: Sequence[str]) -> Prompt:
+    """The question for the next query, answered by a TURN, after the opening and the observations so far."""
+    return Prompt((_SEARCHING,), Turn("user", "\n".join(told)))
+
+
+def searched(request: str, query: str) -> str:
+    """The text of a search: the user's words stay in all of them."""
+    return f"{request} {query}"
+
+
 def _views(search: Search, with_request: bool = True, feedback: bool = True) -> Iterator[list[Hit]]:
     yield search.view(search.request)
-    plan = search.ask(Prompt(_PLANNING, Turn("user", search.request)), _PLAN, 320)
+    plan = search.ask(planning(search.request), PLAN, PLAN_TOKENS)
     if plan is None:
         return
     goals = [goal.strip() for goal in plan["goals"] if goal.strip()][:MAX_TURNS]
     search.note("plan", f"{plan['plan']} {'; '.join(goals)}".strip())
+    text = partial(searched, search.request) if with_request else str
     if not feedback:
         for goal in dict.fromkeys(goals):
-            yield _searched(search, goal, with_request)
+            yield search.view(text(goal))
         return
-    told = [f"Request: {search.request}", f"Plan: {plan['plan']}", f"Sub-goals: {'; '.join(goals)}"]
+    told = [opening(search.request, plan["plan"], goals)]
     asked: set[str] = set()
     for _ in range(MAX_TURNS):
-        turn = search.ask(Prompt((_SEARCHING,), Turn("user", "\n".join(told))), _TURN, 96)
+        turn = search.ask(searching(told), TURN, TURN_TOKENS)
         query = "" if turn is None else turn["query"].strip()
         # A planner that repeats itself has nothing more to say.
         if turn is None or turn["stop"] or not query or query in asked:
             search.note("stop", query)
             return
         asked.add(query)
-        hits = _searched(search, query, with_request)
-        told.append(f"Searched: {query}\nFound: {', '.join(hit.tool for hit in hits[:SHOWN])}")
+        hits = search.view(text(query))
+        told.append(observation(query, [hit.tool for hit in hits]))
         yield hits
-
-
-def _searched(search: Search, query: str, with_request: bool) -> list[Hit]:
-    return search.view(f"{search.request} {query}" if with_request else query)
 
 
 TOOLQP = Strategy("toolqp", _views, peak_rank, asks=True)
