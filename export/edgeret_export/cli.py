@@ -19,6 +19,7 @@ from edgeret_export.route_command import add_route
 from edgeret_export.sources.cards import DEFAULT_ENCODER, all_cards, check_licence, find_card
 from edgeret_export.sources.expansions import demonstrated, read_expansion
 from edgeret_export.sources.priors import write_prior
+from edgeret_export.teach_command import add_teach, add_trajectories
 from edgeret_export.tune_command import add_tune
 
 
@@ -33,6 +34,8 @@ def make_parser() -> argparse.ArgumentParser:
     add_tune(commands)
     add_expand(commands)
     add_route(commands)
+    add_trajectories(commands)
+    add_teach(commands)
     example = add_command(
         commands, "example", "Write the desktop example: tools, demonstrations, requests.", _example, _print_example
     )

@@ -100,7 +100,7 @@ def turn(query: Any, stop: Any = False) -> str:
 
 def test_a_query_is_worth_what_it_adds() -> None:
     state = State(TRAJECTORY, 0)
-    # "x" has a first place too, and the surer one is decided by the tools' similarity, which is equal: by name order.
+    # Of two first places, the one that was there before stays in front.
     found = judge().terms(state, turn("bee"), 20)
     assert found.ndcg > 0.6 and found.recall == 1.0 and (found.format, found.stop, found.plan) == (1.0, 1.0, 0.0)
     assert judge().terms(state, turn("ex"), 20).ndcg < found.ndcg
