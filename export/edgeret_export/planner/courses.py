@@ -49,6 +49,14 @@ class Course:
 
 
 @dataclass(frozen=True, slots=True)
+class Taken:
+    """A course that was taken: its steps, and points of its curve, each of a `step`."""
+
+    steps: int
+    curve: list[dict[str, float]]
+
+
+@dataclass(frozen=True, slots=True)
 class Pupil:
     """A language model that is taught."""
 
@@ -79,6 +87,8 @@ def load(folder: Path) -> Pupil:
     with _quietly():
         tokenizers: Any = AutoTokenizer
         tokenizer = tokenizers.from_pretrained(str(folder), local_files_only=True)
+        # Tokenizers of no model in particular offer more, which generation refuses.
+        tokenizer.model_input_names = ["input_ids", "attention_mask"]
         model: Any = AutoModelForCausalLM.from_pretrained(
             str(folder), local_files_only=True, use_safetensors=True, dtype="auto"
         )
@@ -108,8 +118,8 @@ def _served(prompt: Prompt, chat: ChatFormat) -> str:
     return "".join(piece.text for piece in (*constant, *variable)).removeprefix("<bos>")
 
 
-def learn(pupil: Pupil, lessons: Sequence[Conversation], epochs: float, course: Course) -> list[dict[str, float]]:
-    """SFT: teaches the "completion" of each lesson behind its "prompt"; returns the curve of `loss` and `accuracy`."""
+def learn(pupil: Pupil, lessons: Sequence[Conversation], epochs: float, course: Course) -> Taken:
+    """SFT: teaches the "completion" of each lesson behind its "prompt"; its curve is of `loss` and `accuracy`."""
     rows = [{**lesson, "chat_template_kwargs": THOUGHTLESS} for lesson in lessons]
     arguments: Any = SFTConfig(
         **_settings(course), num_train_epochs=epochs, weight_decay=0.01, max_length=None, completion_only_loss=True
@@ -143,9 +153,9 @@ class Trial:
 
 def try_out(
     pupil: Pupil, prompts: Sequence[list[dict[str, str]]], reward: Reward, trial: Trial, course: Course
-) -> list[dict[str, float]]:
-    """GRPO: draws answers to the prompts and makes the better ones of each group likelier; returns the curve of
-    `reward`, its terms' means and `kl`."""
+) -> Taken:
+    """GRPO: draws answers to the prompts and makes the better ones of each group likelier; its curve is of `reward`,
+    its terms' means, its `deviation` within a group, and `kl`."""
     # A batch needs as many prompts as it has groups.
     rows = [{"prompt": prompt, "state": i} for i, prompt in enumerate(prompts)]
     rows *= math.ceil(course.batch / trial.group / len(rows))
@@ -223,10 +233,8 @@ def last_checkpoint(work: Path) -> Path | None:
     return max(found, key=lambda path: int(path.name.rpartition("-")[2]), default=None)
 
 
-def _train(
-    make: Callable[[list[TrainerCallback]], Any], names: Mapping[str, str], course: Course
-) -> list[dict[str, float]]:
-    """Trains, from the last checkpoint if the course is to be gone on with; the curve, by our names."""
+def _train(make: Callable[[list[TrainerCallback]], Any], names: Mapping[str, str], course: Course) -> Taken:
+    """Trains, from the last checkpoint if the course is to be gone on with; the curve is by our names."""
     curve = _Curve()
     with _quietly():
         try:
@@ -236,11 +244,12 @@ def _train(
             trainer.train(resume_from_checkpoint=None if last is None else str(last))
         finally:
             curve.close()
-    points = [point for point in trainer.state.log_history if next(iter(names)) in point]
-    return [
+    points = [
         {"step": point["step"], **{ours: round(point[name], 6) for name, ours in names.items() if name in point}}
-        for point in points
+        for point in trainer.state.log_history
+        if next(iter(names)) in point
     ]
+    return Taken(trainer.state.global_step, points)
 
 
 @contextlib.contextmanager

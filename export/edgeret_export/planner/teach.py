@@ -34,7 +34,6 @@ BETA, ITERATIONS = 0.02, 2
 """GRPO's weight of the distance to the model before, and updates by the same answers (paper 000, appendix D.4)."""
 SFT_WARM_UP, GRPO_WARM_UP = 0.15, 0.286
 """Shares of the steps: the paper's 150 of some 1,000, and 143 of 500."""
-Curve = list[dict[str, float]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,12 +99,11 @@ def teach_sft(task: Task, method: Sft) -> dict[str, Any]:
     another one; MissingExtraError without the train extra.
     """
 
-    def train(courses: Any, pupil: Any, chosen: Sequence[State], work: Path) -> Curve:
+    def train(courses: Any, pupil: Any, chosen: Sequence[State], work: Path) -> Any:
         course = courses.Course(
             method.learning_rate, "cosine", SFT_WARM_UP, method.batch, method.seed, work, task.resume
         )
-        curve: Curve = courses.learn(pupil, [conversation(state) for state in chosen], method.epochs, course)
-        return curve
+        return courses.learn(pupil, [conversation(state) for state in chosen], method.epochs, course)
 
     return _teach(task, "sft", asdict(method), train)
 
@@ -114,7 +112,7 @@ def teach_grpo(task: Task, method: Grpo, library: Library) -> dict[str, Any]:
     """Teaches a model by the reward of its own answers in the states of the trajectories; else as `teach_sft`."""
     recipe = {**asdict(method), "weights": dict(WEIGHTS), "beta": BETA, "iterations": ITERATIONS}
 
-    def train(courses: Any, pupil: Any, chosen: Sequence[State], work: Path) -> Curve:
+    def train(courses: Any, pupil: Any, chosen: Sequence[State], work: Path) -> Any:
         @lru_cache(maxsize=10_000)  # each term of the reward is asked for by itself
         def reward(where: int, text: str, tokens: int) -> Mapping[str, float]:
             return asdict(library.judge.terms(chosen[where], text, tokens))
@@ -123,8 +121,7 @@ def teach_grpo(task: Task, method: Grpo, library: Library) -> dict[str, Any]:
             method.learning_rate, "constant_with_warmup", GRPO_WARM_UP, method.batch, method.seed, work, task.resume
         )
         trial = courses.Trial(method.steps, method.group, BETA, ITERATIONS, WEIGHTS, PLAN_TOKENS)
-        curve: Curve = courses.try_out(pupil, [state.prompt.messages for state in chosen], reward, trial, course)
-        return curve
+        return courses.try_out(pupil, [state.prompt.messages for state in chosen], reward, trial, course)
 
     return _teach(task, "grpo", recipe, train, library)
 
@@ -133,7 +130,7 @@ def _teach(
     task: Task,
     method: str,
     recipe: Mapping[str, Any],
-    train: Callable[[Any, Any, Sequence[State], Path], Curve],
+    train: Callable[[Any, Any, Sequence[State], Path], Any],
     library: Library | None = None,
 ) -> dict[str, Any]:
     """The order of the work, whichever the method."""
@@ -153,9 +150,9 @@ def _teach(
     say(f"teaching {made['base']['folder']} on {len(chosen)} states of {len(trajectories)} trajectories")
     work.mkdir(exist_ok=True)
     (work / PLAN).write_text(_hash(made), encoding="utf-8")
-    curve = train(courses, pupil, chosen, work)
+    taken = train(courses, pupil, chosen, work)
     made["trajectories"] |= {"usable": len(trajectories), "states": len(chosen)}
-    made |= {"chat": chat, "steps": curve[-1]["step"], "curve": curve, "versions": versions}
+    made |= {"chat": chat, "steps": taken.steps, "curve": taken.curve, "versions": versions}
     _write(task.target, pupil, made)
     shutil.rmtree(work)
     return made
@@ -268,7 +265,7 @@ def _write(target: Path, pupil: Any, made: dict[str, Any]) -> None:
 
 
 def _draw(made: Mapping[str, Any], name: str, target: Path) -> None:
-    curve: Curve = made["curve"]
+    curve = made["curve"]
     groups = {"Loss": ["loss"], "Accuracy": ["accuracy"]} if made["method"] == "sft" else {"Reward": ["reward"]}
     groups |= {} if made["method"] == "sft" else {"Terms of the reward, before their weights": list(WEIGHTS)}
     plots = {
