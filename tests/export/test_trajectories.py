@@ -102,10 +102,21 @@ def test_of_several_queries_the_one_with_the_best_average_rank_is_kept() -> None
     assert [turn.query for turn in found.turns] == ["delivers a letter over the net"]
 
 
-def test_of_equally_good_queries_the_one_that_finds_its_tool_without_the_request_is_kept() -> None:
-    queries = iter(["nothing at all", "a letter"])
-    request = Request("r", "delivers over the net", ("send_mail",))
-    assert make(Fake(lambda _: next(queries)), candidates=2, request=request).turns[0].query == "a letter"
+def test_a_query_has_to_find_its_tools_by_itself_and_behind_the_request() -> None:
+    """A request that finds its tool itself proves nothing of a query; nor does a query that the request drowns out."""
+    nothing = Fake(lambda told: f"thing {len(told)}")
+    assert make(nothing, request=Request("r", "delivers letter", ("send_mail",))).problem is not None
+    queries = iter(["delivers", "delivers a letter over the net"])
+    drowned = make(Fake(lambda _: next(queries)), candidates=2, request=Request("r", "other thing", ("send_mail",)))
+    assert [turn.query for turn in drowned.turns] == ["delivers a letter over the net"]
+    assert drowned.turns[0].found[0] == "send_mail"
+
+
+def test_what_an_example_says_is_no_plan_and_no_query() -> None:
+    copied = Fake(knowing, {"goal_1": "Search restaurants near a place."})
+    assert make(copied).problem == "the teacher gave no plan"
+    query = "search restaurants near a location, by place, cuisine and distance"
+    assert make(Fake(lambda _: query)).problem == "no query finds the tools of sub-goal 1"
 
 
 def test_failed_attempts_are_kept_in_four_of_ten() -> None:

@@ -18,6 +18,7 @@ from typing import Any
 import torch
 from datasets import Dataset, disable_progress_bars, enable_progress_bars
 from jinja2 import TemplateError
+from safetensors import SafetensorError
 from transformers import AutoModelForCausalLM, AutoTokenizer, PrinterCallback, TrainerCallback
 from trl import GRPOConfig, GRPOTrainer, SFTConfig, SFTTrainer
 
@@ -84,7 +85,7 @@ def load(folder: Path) -> Pupil:
     """The model of a folder, in fp32, without reading anything else. Raises OSError or ValueError for a folder that
     holds none."""
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
-    with _quietly():
+    with _quietly(), _as_value_error():
         tokenizers: Any = AutoTokenizer
         tokenizer = tokenizers.from_pretrained(str(folder), local_files_only=True)
         # Tokenizers of no model in particular offer more, which generation refuses.
@@ -250,6 +251,15 @@ def _train(make: Callable[[list[TrainerCallback]], Any], names: Mapping[str, str
         if next(iter(names)) in point
     ]
     return Taken(trainer.state.global_step, points)
+
+
+@contextlib.contextmanager
+def _as_value_error() -> Iterator[None]:
+    """Weights that cannot be read are a value like others."""
+    try:
+        yield
+    except SafetensorError as error:
+        raise ValueError(str(error)) from None
 
 
 @contextlib.contextmanager

@@ -59,6 +59,10 @@ _ASKING = (
     Turn("assistant", '{"query":"search restaurants near a location, by place, cuisine and distance"}'),
 )
 _QUERY: Mapping[str, Shape] = {"query": "text"}
+_EXAMPLES = frozenset(
+    text.strip(" .").lower() for turns in (_PLANNING, _ASKING) for text in json.loads(turns[-1].text).values()
+)
+"""What the examples answer, which weak teachers repeat."""
 _UNWRITABLE = re.compile(r'["\\\x00-\x1f\x7f]+')
 """What the grammar of a served planner does not let it write."""
 
@@ -102,8 +106,8 @@ class Teacher:
         self._answerer, self._tools = answerer, tools
 
     def plan(self, request: str, needed: Sequence[str], random: Random) -> Planned | None:
-        """A plan for the tools `needed`; None where the teacher gives none without a blank or a tool's name in it.
-        Raises PlannerError where it cannot be asked at all."""
+        """A plan for the tools `needed`; None where the teacher gives none without a blank, a tool's name or an
+        example. Raises PlannerError where it cannot be asked at all."""
         told = [f"Tool {i}: {self._description(name, needed)}" for i, name in enumerate(needed, 1)]
         prompt = Prompt(_PLANNING, Turn("user", "\n".join((f"Request: {request}", *told))))
         keys = [f"goal_{i}" for i in range(1, len(needed) + 1)]
@@ -111,7 +115,7 @@ class Teacher:
         for attempt in range(PLAN_TRIES):
             answer = self._ask(prompt, shape, PLAN_TOKENS, _TEMPERATURE if attempt else 0.0, random)
             texts = {} if answer is None else {key: written(answer[key]) for key in shape}
-            if texts and all(text and not holds_name(text, needed, request) for text in texts.values()):
+            if texts and all(_usable(text, needed, request) for text in texts.values()):
                 goals: dict[str, tuple[str, ...]] = {}
                 for key, name in zip(keys, needed, strict=True):
                     goals[texts[key]] = (*goals.get(texts[key], ()), name)
@@ -119,11 +123,11 @@ class Teacher:
         return None
 
     def query(self, need: Need, told: Sequence[str], random: Random) -> str | None:
-        """A query drawn at random; None where the teacher's answer is none, or holds the name of a tool that it should
-        find. Raises PlannerError where it cannot be asked at all."""
+        """A query drawn at random; None where the teacher's answer is none, an example, or holds the name of a tool
+        that it should find. Raises PlannerError where it cannot be asked at all."""
         answer = self._ask(Prompt(_ASKING, Turn("user", "\n".join(told))), _QUERY, TURN_TOKENS, _TEMPERATURE, random)
         text = "" if answer is None else written(answer["query"])
-        return text if text and not holds_name(text, need.targets, need.request) else None
+        return text if _usable(text, need.targets, need.request) else None
 
     def told(self, need: Need, level: int, seen: Sequence[Observed]) -> list[str]:
         """The lines that a query is asked by at a level from 1 to LEVELS; `seen` are searches that did not find it."""
@@ -153,6 +157,10 @@ class Teacher:
         tool = self._tools[name]
         told = {"description": tool.description, "parameters": dict(tool.parameters)}
         return without_names(json.dumps(told, ensure_ascii=False), secret)[:_MOST_CHARS]
+
+
+def _usable(text: str, names: Sequence[str], said: str) -> bool:
+    return bool(text) and text.strip(" .").lower() not in _EXAMPLES and not holds_name(text, names, said)
 
 
 def written(text: str) -> str:

@@ -1,9 +1,10 @@
 """ToolQP's trajectories: what a planner should have said, made from requests whose tools are known (paper 000,
 algorithm 1). Knows nothing of files and of training.
 
-Searches are those of serving, with the request's words before the query's. Deviations: a sub-goal that no query finds
-ends a trajectory with a `problem`, and of queries that find their tools equally well the one is kept that does so best
-alone, without the request's words.
+A tool's rank is the worse of two: by the query alone, and by the search that serves, with the request's words before
+the query's. By the latter alone any query would do for a request that finds its tools itself: of 18 queries of a model
+of 135 M parameters all did, and seven spoke of something else. Deviation: a sub-goal that no query finds ends a trajectory
+with a `problem`.
 """
 
 from __future__ import annotations
@@ -35,8 +36,8 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class SearchTurn:
-    """A query for the sub-goal at position `goal`: the first tools `found`, SHOWN at most, and the `ranks` of the tools
-    that it should find, from 1; None behind DEPTH."""
+    """A query for the sub-goal at position `goal`: the first tools `found` in serving, SHOWN at most, and the `ranks`
+    of the tools that it should find, from 1; None behind DEPTH."""
 
     query: str
     goal: int
@@ -120,21 +121,24 @@ class Maker:
         return attempts
 
     def _best(self, need: Need, position: int, queries: Sequence[str]) -> SearchTurn:
-        def search(query: str, text: str) -> SearchTurn:
-            found = [hit.tool for hit in self._ranker(text, DEPTH)]
-            ranks = {name: found.index(name) + 1 if name in found else None for name in need.targets}
-            return SearchTurn(query, position, tuple(found[:SHOWN]), ranks)
+        def search(query: str) -> SearchTurn:
+            alone, served = (self._found(text, DEPTH) for text in (query, searched(need.request, query)))
+            both = {name for name in need.targets if name in alone and name in served}
+            ranks = {
+                name: max(alone.index(name), served.index(name)) + 1 if name in both else None for name in need.targets
+            }
+            return SearchTurn(query, position, tuple(served[:SHOWN]), ranks)
 
-        turns = [search(query, searched(need.request, query)) for query in queries]
-        least = min(turn.average for turn in turns)
-        equal = [turn for turn in turns if turn.average == least]
-        return min(equal, key=lambda turn: search(turn.query, turn.query).average) if len(equal) > 1 else equal[0]
+        return min(map(search, queries), key=lambda turn: turn.average)
 
     def _seen(self, need: Need, level: int, attempts: Sequence[SearchTurn]) -> list[Observed]:
         """The searches that the teacher sees at a level, without the tools that are to be found."""
         texts = [attempts[-1].query] if level >= 3 and attempts else []
         texts += [need.planned.plan] if level >= 4 else []
         hidden = need.targets
-        found = [self._ranker(searched(need.request, text), SHOWN + len(hidden)) for text in texts]
-        names = [[hit.tool for hit in hits if hit.tool not in hidden][:SHOWN] for hits in found]
+        found = [self._found(searched(need.request, text), SHOWN + len(hidden)) for text in texts]
+        names = [[name for name in each if name not in hidden][:SHOWN] for each in found]
         return [Observed(text, each) for text, each in zip(texts, names, strict=True)]
+
+    def _found(self, text: str, k: int) -> list[str]:
+        return [hit.tool for hit in self._ranker(text, k)]
