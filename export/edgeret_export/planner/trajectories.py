@@ -3,8 +3,8 @@ algorithm 1). Knows nothing of files and of training.
 
 A tool's rank is the worse of two: by the query alone, and by the search that serves, with the request's words before
 the query's. By the latter alone any query would do for a request that finds its tools itself: of 18 queries of a model
-of 135 M parameters all did, and seven spoke of something else. Deviation: a sub-goal that no query finds ends a trajectory
-with a `problem`.
+of 135 M parameters all did, and seven spoke of something else. Deviation: a sub-goal that no query finds ends a
+trajectory with a `problem`.
 """
 
 from __future__ import annotations
