@@ -231,3 +231,33 @@ def test_groups_that_make_no_batch_are_refused(batch: int, group: int) -> None:
 def test_numbers_that_make_no_training_are_refused(change: dict[str, float]) -> None:
     with pytest.raises(InputError, match=r"expected a positive number"):
         Sft(**change)  # type: ignore[arg-type] # whatever a command line gives
+
+
+@pytest.mark.parametrize(
+    ("template", "chat"), [("qwen2_5", "chatml"), ("qwen3", "qwen3"), ("gemma3", "gemma"), ("llama3", None)]
+)
+def test_a_published_chat_template_is_known_by_what_it_writes(template: str, chat: str | None) -> None:
+    """TRL carries the templates of model families."""
+    import trl
+    from tokenizers import Tokenizer, models
+    from transformers import PreTrainedTokenizerFast
+
+    from edgeret.strategies.toolqp import planning, searching
+    from edgeret_export.planner.courses import THOUGHTLESS, chat_format
+
+    text = (Path(trl.__file__).parent / "chat_templates" / f"{template}.jinja").read_text(encoding="utf-8")
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=Tokenizer(models.WordLevel({"a": 0}, unk_token="a")),
+        bos_token={"gemma3": "<bos>", "llama3": "<|begin_of_text|>"}.get(template),
+        chat_template=text,
+    )
+    assert chat_format(tokenizer, (planning("words"), searching(("words",)))) == chat
+    for prompt in (planning("words"), searching(("words",))):  # what is learned stands right behind what is asked
+        asked, learned = (
+            tokenizer.apply_chat_template(said, tokenize=False, add_generation_prompt=ask, **THOUGHTLESS)
+            for said, ask in (
+                (prompt.messages, True),
+                ([*prompt.messages, {"role": "assistant", "content": "{}"}], False),
+            )
+        )
+        assert str(learned).startswith(f"{asked}{{}}")
