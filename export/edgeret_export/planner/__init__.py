@@ -1,1 +1,1 @@
-"""A planner's way into a bundle, and what its word is worth. Knows nothing of encoders."""
+"""A planner's way into a bundle, what its word is worth, and how one is taught to search. Knows nothing of encoders."""
