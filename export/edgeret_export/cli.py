@@ -66,25 +66,7 @@ def _add_build(commands: Any) -> None:
     build.add_argument(
         "--encoder", default=DEFAULT_ENCODER, metavar="CARD", help="card name or .toml (default: %(default)s)"
     )
-    build.add_argument(
-        "--adapter",
-        metavar="FOLDER",
-        help="what `tune` wrote, in place of the card's own adapter; none: the encoder as its publisher made it",
-    )
-    build.add_argument(
-        "--finetune",
-        action="store_true",
-        help="tune the encoder on the demonstrations first: minutes; what was tuned is kept in the cache",
-    )
-    build.add_argument(
-        "--precision",
-        choices=PRECISION_CHOICES,
-        help="of the encoder (default: auto, which is int8 where that finds the same tools as fp32, else fp32)",
-    )
-    build.add_argument("--planner", default="none", metavar="CARD", help="planner card, or none (default)")
-    build.add_argument(
-        "--expansion", metavar="FILE.jsonl", help="what `expand` wrote: queries that make the tools' vectors better"
-    )
+    _add_models(build)
     build.add_argument("--recipe", metavar="FILE.toml", help="settings of the build; see docs/recipe.md")
     build.add_argument("--seed", type=int, metavar="N", help="seed of everything drawn (default: 0)")
     build.add_argument("--force", action="store_true", help="replace a bundle that stands there already")
@@ -103,6 +85,29 @@ def _add_build(commands: Any) -> None:
         default=[],
         metavar="NAME",
         help="accept a model licence with terms of its own",
+    )
+
+
+def _add_models(build: argparse.ArgumentParser) -> None:
+    """What is done to the models of a build."""
+    build.add_argument(
+        "--adapter",
+        metavar="FOLDER",
+        help="what `tune` wrote, in place of the card's own adapter; none: the encoder as its publisher made it",
+    )
+    build.add_argument(
+        "--finetune",
+        action="store_true",
+        help="tune the encoder on the demonstrations first: minutes; what was tuned is kept in the cache",
+    )
+    build.add_argument(
+        "--precision",
+        choices=PRECISION_CHOICES,
+        help="of the encoder (default: auto, which is int8 where that finds the same tools as fp32, else fp32)",
+    )
+    build.add_argument("--planner", default="none", metavar="CARD", help="planner card, or none (default)")
+    build.add_argument(
+        "--expansion", metavar="FILE.jsonl", help="what `expand` wrote: queries that make the tools' vectors better"
     )
 
 

@@ -19,8 +19,6 @@ from edgeret.runtime.runtime import Runtime
 from edgeret.strategies.base import Found
 from edgeret.strategies.routing import Route
 
-DEFAULT = ("rerank", "re-invoke", "tooldreamer", "less-is-more")
-"""Strategies that take seconds at most; those of many turns are tried where they are named."""
 SUFFICES = 0.99
 """The share of the best nDCG@5 that is enough."""
 LEAST = 20

@@ -15,7 +15,9 @@ from edgeret.cli.console import add_command, table, write_whole
 from edgeret.errors import InputError
 from edgeret.inputs.query import read_queries
 from edgeret.planner.endpoint import Endpoint
-from edgeret_export.route import DEFAULT, measure, report
+
+DEFAULT = ("rerank", "re-invoke", "tooldreamer", "less-is-more")
+"""Strategies that take seconds at most; those of many turns are tried where they are named."""
 
 
 def add_route(commands: Any) -> None:
@@ -44,6 +46,8 @@ def add_route(commands: Any) -> None:
 def _route(arguments: argparse.Namespace) -> Mapping[str, Any]:
     if arguments.model and not arguments.endpoint:
         raise InputError("--model names one of an endpoint's models; add --endpoint URL")
+    from edgeret_export.route import measure, report
+
     strategies = tuple(dict.fromkeys(name.strip() for name in arguments.strategies.split(",") if name.strip()))
     if not strategies:
         raise InputError("--strategies: none given; choose some of those that ask a planner")

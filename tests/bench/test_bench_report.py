@@ -297,17 +297,6 @@ def test_results_of_kinds_that_take_long_or_need_more_are_reported_too(files: di
     check_alone((tmp_path / "s.html").read_text(encoding="utf-8"))
 
 
-def test_a_page_writes_the_best_bold_and_keeps_the_rows_of_papers_apart(tmp_path: Path) -> None:
-    result = search_result({"bm25": (0.5, 0.2), "dense": (0.6, 3.0)}, "toole-multi")
-    write_report([("r", result)], tmp_path / "r.html")
-    text = (tmp_path / "r.html").read_text(encoding="utf-8")
-    measured, quoted = re.findall(r'<tbody class="(?:measured|quoted)">(.*?)</tbody>', text, re.DOTALL)[:2]
-    assert '<td data-value="0.6"><b>0.6000</b></td>' in measured and '<td data-value="0.5">0.5000</td>' in measured
-    assert "Re-Invoke paper" in quoted and "Re-Invoke paper" not in measured and "<b>" not in quoted
-    write_report([("r", result)], tmp_path / "r.md")
-    assert "| r: dense | **0.6000** |" in (tmp_path / "r.md").read_text(encoding="utf-8")
-
-
 def test_a_browser_sorts_what_was_measured_and_what_is_reported_each_for_itself(tmp_path: Path) -> None:
     result = search_result({"bm25": (0.9, 0.2), "dense": (0.1, 3.0)}, "toole-multi")
     write_report([("r", result)], tmp_path / "r.html")

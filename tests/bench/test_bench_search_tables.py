@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import hashlib
+import re
 from pathlib import Path
 from typing import Any
 
@@ -171,3 +172,14 @@ def test_csv_tells_rows_of_several_results_apart(tmp_path: Path) -> None:
     title = "tool search: ToolE, two tools"
     assert [found[title, f"{name}: bm25", "ndcg@5"] for name in "ab"] == ["0.1", "0.2"]
     assert found[title, "Re-Invoke paper: Re-Invoke", "ndcg@5"] == "0.7231"
+
+
+def test_a_page_writes_the_best_bold_and_keeps_the_rows_of_papers_apart(tmp_path: Path) -> None:
+    result = search_result({"bm25": (0.5, 0.2), "dense": (0.6, 3.0)}, "toole-multi")
+    write_report([("r", result)], tmp_path / "r.html")
+    text = (tmp_path / "r.html").read_text(encoding="utf-8")
+    measured, quoted = re.findall(r'<tbody class="(?:measured|quoted)">(.*?)</tbody>', text, re.DOTALL)[:2]
+    assert '<td data-value="0.6"><b>0.6000</b></td>' in measured and '<td data-value="0.5">0.5000</td>' in measured
+    assert "Re-Invoke paper" in quoted and "Re-Invoke paper" not in measured and "<b>" not in quoted
+    write_report([("r", result)], tmp_path / "r.md")
+    assert "| r: dense | **0.6000** |" in (tmp_path / "r.md").read_text(encoding="utf-8")
