@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -84,9 +84,12 @@ def build_bundle(
         raise MissingExtraError("hnsw", f"an index of {len(tools)} tools (HNSW from {recipe.hnsw_from})")
     model = None if planner is None else fetch_planner(planner, offline, allow_unpinned)
     with writing(target, overwrite) as writer:
+        held_back = None
         if finetune:
-            card = finetuned(card, tools, demonstrations, recipe.seed, offline)
+            card, held_back = finetuned(card, tools, demonstrations, recipe.seed, offline)
         encoded = encode(card, recipe, demonstrations, tools, offline, expansion)
+        if held_back is not None and encoded.training is not None:
+            encoded = replace(encoded, training=encoded.training.judged_by(held_back))
         content_hash, report = assemble(writer, card, encoded, recipe, model)
     return Built(target, content_hash, report)
 

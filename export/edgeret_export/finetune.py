@@ -13,6 +13,7 @@ from edgeret.types import Tool
 from edgeret_export.encoders.adapter import CARD, with_adapter
 from edgeret_export.encoders.pairs import PairOptions, ToolSet
 from edgeret_export.encoders.tune import Tuning, plan_of, tune
+from edgeret_export.fitting.crossfit import MIN_PLANS
 from edgeret_export.sources.cards import Card
 from edgeret_export.sources.fetch import cache_folder
 
@@ -20,16 +21,18 @@ ANCHORS = ("query",)
 """Heads read a request's own vector, whatever was called."""
 EPOCHS = 1.0
 HELD_BACK = 10
-"""Every tenth request is not tuned on: those choose among the states of the training, and how much of it is kept."""
-LEAST = 100
-"""Different requests below which tuning would learn them by heart."""
+"""Every tenth request is not tuned on: those choose among the states of the training and how much of it is kept, and
+say how sure the heads may be."""
+LEAST = HELD_BACK * MIN_PLANS
+"""Different requests below which those are too few."""
 
 
 def finetuned(
     card: Card, tools: Sequence[Tool], demonstrations: Sequence[Demonstration], seed: int, offline: bool
-) -> Card:
-    """The card with an adapter tuned on the demonstrations in place of its own. What was tuned is kept in the cache,
-    and an interrupted tuning goes on where it was.
+) -> tuple[Card, frozenset[str]]:
+    """The card with an adapter tuned on the demonstrations in place of its own, and the queries that it was not tuned
+    on: only these can say how sure what is built on it may be. What was tuned is kept in the cache, and an interrupted
+    tuning goes on where it was.
 
     Raises InputError for a card that takes no adapter and for too few demonstrations, and what `tune` raises.
     """
@@ -50,4 +53,4 @@ def finetuned(
     else:
         folder.parent.mkdir(parents=True, exist_ok=True)
         tune([fit], [chosen], plain, tuning, folder, resume=True, offline=offline)
-    return replace(card, encoder=with_adapter(plain, str(folder)).encoder)
+    return replace(card, encoder=with_adapter(plain, str(folder)).encoder), back

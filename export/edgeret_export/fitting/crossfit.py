@@ -86,7 +86,7 @@ def crossfit(training: TrainingSet, order: int, head_options: HeadOptions, prior
     if training.different() < MIN_PLANS:
         calibration = _parameters(start, biases, prior_map, prior_map)
         return Fitted(GraphOptions(order=order), clusters_for(n_plans), calibration, {"plans": n_plans, "note": FEW})
-    held, folds = training.written(), _fit_folds(training, order, head_options)
+    held, folds = training.select(training.judging_rows), _fit_folds(training, order, head_options)
     options, graph, nearest = _choose_graph(held, [fold.tables for fold in folds], order)
     outcomes = _outcomes(held, folds, graph)
     weights = calibrate.fit_fusion(outcomes, start, PULL if few else float(outcomes.known.sum()))
@@ -102,7 +102,7 @@ def crossfit(training: TrainingSet, order: int, head_options: HeadOptions, prior
     calibration = replace(calibration, right_probabilities=quantiles)
     report = {"plans": n_plans, "decisions": len(held.decisions), "folds": FOLDS}
     report |= _report(held, outcomes, fused, prior_map)
-    rows = np.flatnonzero(training.decisions.written)
+    rows = np.flatnonzero(training.judging_rows)
     return Fitted(
         options,
         clusters_for(n_plans),
@@ -157,7 +157,7 @@ def _fit_folds(training: TrainingSet, order: int, options: HeadOptions) -> list[
     folds: list[_Fold] = []
     for number in track(range(FOLDS), "cross-fitting head and graph", FOLDS):
         inside = training.row_folds == number
-        train, held = training.select(~inside), training.select(inside & training.decisions.written)
+        train, held = training.select(~inside), training.select(inside & training.judging_rows)
         fitted = fit_factored(train, options)
         tables = fit_graph(train, clusters_for(len(train.plans)), order)
         folds.append(_Fold(tables, seen_labels(train), predict_head(fitted, train, held), recall(train, held)))
@@ -207,6 +207,8 @@ def predict_head(head: FactoredHead, train: TrainingSet, held: TrainingSet) -> N
     own code: over labels (rows, labels), or over all names where it rests on the prior at every step (rows, n)."""
     decisions, queries = held.decisions, held.queries
     plans = decisions.plan.tolist()
+    if not plans:
+        return np.zeros((0, len(decisions.labels if held.prior.steps is None else held.prior.names)), np.float32)
     logits = {}
     for plan in set(plans):
         cosines = queries.parts(plan) @ queries.label_vectors.T
@@ -231,6 +233,8 @@ def recall(train: TrainingSet, held: TrainingSet) -> NDArray[np.float32] | None:
     rest on the prior at every step."""
     if held.prior.steps is None:
         return None
+    if not len(held.decisions):
+        return np.zeros((0, len(held.prior.names)), np.float32)
     memory, popular = episodes(train), held.prior.steps + popularity(train)
     near = {plan: memory.near(held.queries.vectors[plan]) for plan in set(held.decisions.plan.tolist())}
     steps = zip(held.decisions.plan.tolist(), held.decisions.histories, popular, strict=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -76,6 +76,7 @@ class TrainingSet:
 
     `decisions` number the plans as `demonstrations`, `queries` and `folds` (plans,) do, whatever part of them is left;
     plans with the same words share a fold, or the answer would be known. `seed` is of everything that a fit draws.
+    `judging` are the plans whose held-out predictions say how good a fit is, bool (plans,); None for all.
     """
 
     demonstrations: tuple[Demonstration, ...]
@@ -85,6 +86,7 @@ class TrainingSet:
     prior: PriorScores
     folds: NDArray[np.intp]
     seed: int
+    judging: NDArray[np.bool_] | None = None
 
     @property
     def plans(self) -> NDArray[np.intp]:
@@ -108,6 +110,16 @@ class TrainingSet:
     def written(self) -> TrainingSet:
         """The same with the decisions that follow the order of the file."""
         return self.select(self.decisions.written)
+
+    @property
+    def judging_rows(self) -> NDArray[np.bool_]:
+        """The decisions of the plans that judge, as they follow the order of the file, bool (rows,)."""
+        written = self.decisions.written
+        return written if self.judging is None else written & self.judging[self.decisions.plan]
+
+    def judged_by(self, queries: Collection[str]) -> TrainingSet:
+        """The same, judged by the plans of these queries alone."""
+        return replace(self, judging=np.array([d.query in queries for d in self.demonstrations], bool))
 
 
 def training_set(
