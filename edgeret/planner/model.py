@@ -129,11 +129,14 @@ class Planner:
             longest = max(len(variable) for _, variable in split) + len(reply)
             for constant, variable in split:
                 sizes = (len(constant), len(variable))
-                if perf_counter() + self._pace * (len(variable) + len(reply)) >= deadline:
-                    break
                 if constant:
-                    read += self._read(FILL, constant, longest, longest)[1]
+                    ready, n = self._read_until(deadline, FILL, constant, longest)
+                    read += n
+                    if ready is None:
+                        break
                 begun = perf_counter()
+                if begun + self._pace * (len(variable) + len(reply)) >= deadline:
+                    break
                 found.append(self._likelihood(constant, variable, reply))
                 read += len(variable) + len(reply)
                 self._pace = (perf_counter() - begun) / (len(variable) + len(reply))
