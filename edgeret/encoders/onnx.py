@@ -16,7 +16,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.encoders.base import OUTPUT, TOKENS_OUTPUT, EncodedQuery, EncoderSpec, segment_means
-from edgeret.encoders.providers import ProviderChoice, create_session, import_onnxruntime, name_of
+from edgeret.encoders.providers import (
+    DISABLED_OPTIMIZERS,
+    ProviderChoice,
+    create_session,
+    import_onnxruntime,
+    name_of,
+)
 from edgeret.errors import BundleError, InputError
 from edgeret.stopwatch import Stopwatch
 from edgeret.types import SEGMENTS
@@ -62,7 +68,8 @@ class OnnxEncoder:
         self._longest = longest = min(spec.max_tokens, self._static or spec.max_tokens)
         tokenizer_file.check(tokenizer, longest, f"{where}: tokenizer")
         onnx_file.check(model, self._static or longest, where)
-        self._session = create_session(model, choice, _session_options(ort, threads, self._static))
+        options = _session_options(ort, threads, self._static, choice.unfused)
+        self._session = create_session(model, choice, options)
         self.requested = choice.requested
         self.bound = choice.bound
         self._inputs = frozenset(i.name for i in self._session.get_inputs())
@@ -223,7 +230,7 @@ class OnnxEncoder:
         return np.stack(rows) if rows else np.zeros((0, self.spec.dimension), np.float32)
 
 
-def _session_options(ort: Any, threads: int, static_tokens: int | None) -> Any:
+def _session_options(ort: Any, threads: int, static_tokens: int | None, unfused: Sequence[str]) -> Any:
     options = ort.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
@@ -233,7 +240,7 @@ def _session_options(ort: Any, threads: int, static_tokens: int | None) -> Any:
     options.add_session_config_entry("session.force_spinning_stop", "1")
     # Constants would be computed while the session is made, for as long as a forger likes. Our graphs have none
     # left to compute, and their speed is the same.
-    options.add_session_config_entry("optimization.disable_specified_optimizers", "ConstantFolding")
+    options.add_session_config_entry(DISABLED_OPTIMIZERS, ";".join(("ConstantFolding", *unfused)))
     # A graph may name outside files for its weights, found next to the process; none of ours does, so there is
     # no folder to find them in.
     options.add_session_config_entry("session.model_external_initializers_file_folder_path", NOWHERE)

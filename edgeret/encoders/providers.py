@@ -31,6 +31,12 @@ STATIC_SHAPES = frozenset({"qnn", "nnapi", "coreml"})
 DEVICE_MEMORY = frozenset({"cuda", "tensorrt", "rocm", "migraphx"})
 """Providers that compute in their own memory; inputs and outputs are bound, so that one copy each way is all."""
 
+DISABLED_OPTIMIZERS = "optimization.disable_specified_optimizers"
+"""ONNX Runtime's session entry for rewritings of a graph that shall not take place, joined by ";"."""
+SLOW_ON_CPU = ("SkipLayerNormFusion",)
+"""Rewritings after which a CPU takes longer. The joined sum and normalisation adds up number by number where the plain
+operators use vector instructions: an int8 text of 20 tokens took 1.35 times as long, one of 62 too."""
+
 
 @dataclass(frozen=True, slots=True)
 class ProviderChoice:
@@ -56,6 +62,11 @@ class ProviderChoice:
     def bound(self) -> bool:
         """Whether the first usable provider computes in its own memory."""
         return self.usable[0] in DEVICE_MEMORY
+
+    @property
+    def unfused(self) -> tuple[str, ...]:
+        """The rewritings of a graph that make the first usable provider slower, by ONNX Runtime's names."""
+        return SLOW_ON_CPU if self.usable[0] == "cpu" else ()
 
 
 def import_onnxruntime() -> Any:

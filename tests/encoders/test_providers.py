@@ -73,10 +73,12 @@ def test_the_cpu_runs_without_fallback() -> None:
     assert providers.create_session(b"", providers.choose(["CPU"], False, {}), None).fallback_disabled
 
 
-def test_shapes_and_binding_follow_the_first_provider() -> None:
+def test_shapes_binding_and_rewritings_follow_the_first_provider() -> None:
     assert providers.ProviderChoice(("qnn", "cpu")).static
     assert providers.ProviderChoice(("cuda",)).bound
     assert not providers.ProviderChoice(("cpu",)).static
+    assert providers.ProviderChoice(("cpu", "cuda")).unfused
+    assert not providers.ProviderChoice(("cuda", "cpu")).unfused
     assert providers.name_of("QNNExecutionProvider") == "qnn"
 
 

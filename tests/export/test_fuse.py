@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import onnxruntime as ort
 import pytest
 from conftest import tiny_exported
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from edgeret.encoders import onnx as runtime_encoder
+from edgeret.encoders.base import EncoderSpec
+from edgeret.encoders.providers import ProviderChoice, choose, create_session
 from edgeret_export.encoders.fuse import fuse_attention
 from edgeret_export.encoders.onnx_graph import export_onnx, quiet
+from edgeret_export.encoders.quantize import convert
 
 LAYERS, HEADS, WIDTH, WORDS = 2, 2, 32, 60
 
@@ -76,3 +82,32 @@ def test_fused_outputs_are_the_same_padded_or_not(
     plain, fused = (s.run(outputs, {k: v for k, v in feed.items() if k in taken}) for s in sessions)
     np.testing.assert_allclose(fused[0], plain[0], atol=1e-5)
     np.testing.assert_allclose(fused[1][:, : len(ids)], plain[1][:, : len(ids)], atol=1e-4)
+
+
+def operators(model: Any) -> Counter[str]:
+    return Counter(node.op_type for node in model.graph.node)
+
+
+def test_int8_normalises_apart_from_the_sum_before_which_cpus_do_faster(exported: Any) -> None:
+    found = operators(
+        onnx.load_from_string(convert(exported, "int8", "avx512_vnni", tiny_exported().tokenizer, 40, ""))
+    )
+    assert found["QAttention"] == LAYERS
+    assert found["LayerNormalization"] == 2 * LAYERS + 1
+    assert not found["SkipLayerNormalization"]
+
+
+def test_the_runtime_does_not_join_on_a_cpu_what_the_export_left_apart(
+    exported: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def kept(model: bytes, choice: ProviderChoice, options: Any) -> Any:
+        options.optimized_model_filepath = str(tmp_path / "run.onnx")
+        return create_session(model, choice, options)
+
+    monkeypatch.setattr(runtime_encoder, "create_session", kept)
+    spec = EncoderSpec(WIDTH, 40, "mean", True, "", "", "fp32", "any")
+    model = fuse_attention(exported).SerializeToString()
+    runtime_encoder.OnnxEncoder(model, tiny_exported().tokenizer, spec, choose("cpu", False, {}), 1)
+    found = operators(onnx.load(str(tmp_path / "run.onnx")))
+    assert found["LayerNormalization"] == 2 * LAYERS + 1
+    assert not found["SkipLayerNormalization"]

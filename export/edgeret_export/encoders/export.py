@@ -18,7 +18,7 @@ from edgeret_export.encoders.quantize import convert
 from edgeret_export.sources.cards import Card, EncoderCard
 from edgeret_export.sources.fetch import fetch
 
-EXPORT_RECIPE = 2
+EXPORT_RECIPE = 3
 """Raised with any change to how a model is exported, so that the cache does not answer with the old way."""
 TOOLCHAIN = ("torch", "transformers", "optimum-onnx", "onnx", "onnxruntime")
 

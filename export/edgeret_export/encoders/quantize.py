@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from edgeret.encoders.base import PRECISIONS
+from edgeret.encoders.providers import DISABLED_OPTIMIZERS, SLOW_ON_CPU
 from edgeret.errors import InputError
 from edgeret_export.encoders.fuse import fuse_attention
 from edgeret_export.encoders.onnx_graph import quiet, strip_names, with_nodes
@@ -62,6 +63,8 @@ def int8(model: Any, instruction_set: str, keep: str) -> bytes:
         )
         options = ort.SessionOptions()
         options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_EXTENDED
+        # What is joined here stays so in the bundle, whatever the runtime asks of its session.
+        options.add_session_config_entry(DISABLED_OPTIMIZERS, ";".join(SLOW_ON_CPU))
         options.optimized_model_filepath = str(optimised)
         ort.InferenceSession(str(small), options, providers=["CPUExecutionProvider"])
         return bytes(strip_names(onnx.load(str(optimised))).SerializeToString(deterministic=True))
