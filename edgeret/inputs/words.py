@@ -27,7 +27,8 @@ def words(text: str) -> list[str]:
 
 
 def _stem(word: str) -> str:
-    for ending in _ENDINGS:
+    # Most words have none, which one look tells; words of all tools are read before the first decision.
+    for ending in _ENDINGS if word.endswith(_ENDINGS) else ():
         # Of "address" nothing falls away, or it would not meet "addresses".
         if word.endswith(ending) and len(word) - len(ending) >= _LEAST and (ending != "s" or word[-2] != "s"):
             word = word[: -len(ending)] + ("i" if ending == "ies" else "")
