@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from difflib import get_close_matches
 from itertools import islice
 
 UNSEEN = re.compile(
@@ -32,6 +31,8 @@ def suggestion(name: str, known: Iterable[str]) -> str:
 
     Long names and all but the first 10,000 known ones are left out: comparing takes a quarter of a second for so many.
     """
+    from difflib import get_close_matches
+
     compared = islice(known, _MOST_COMPARED) if len(name) <= _LONGEST_COMPARED else ()
     found = get_close_matches(name, compared, 1)
     return f"; did you mean {quoted(found[0])}?" if found else ""

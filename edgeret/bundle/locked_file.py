@@ -10,7 +10,6 @@ import errno
 import os
 import stat
 import sys
-import tempfile
 import time
 from contextlib import suppress
 from glob import escape
@@ -107,6 +106,8 @@ class LockedFile:
 
     def replace(self, data: bytes) -> None:
         """Puts a file with `data` in the place of this one, in one step, and holds that. Call `settle_name` then."""
+        import tempfile
+
         descriptor, name = tempfile.mkstemp(prefix=f".{self.path.name}.", suffix=".partial", dir=self.path.parent)
         try:
             _write(descriptor, data, 0)

@@ -8,7 +8,6 @@ user alone can open.
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -30,6 +29,8 @@ def private_copy(write: Callable[[BinaryIO], object]) -> Iterator[Path]:
             _seal(stream.fileno())
             yield _DESCRIPTORS / str(stream.fileno())
         return
+    import tempfile
+
     descriptor, name = tempfile.mkstemp(prefix="edgeret-")
     try:
         with os.fdopen(descriptor, "wb") as stream:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Collection, Iterator, Mapping
-from difflib import SequenceMatcher
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NoReturn
@@ -79,6 +78,8 @@ def _means(found: str, key: str, others: tuple[str, ...]) -> bool:
     plain_name = found.lower().replace("_", "").replace("-", "")
     if plain_name in others or plain_name == key:
         return True
+    from difflib import SequenceMatcher
+
     return len(found) < 2 * len(key) and SequenceMatcher(None, plain_name, key).ratio() > _ALIKE
 
 

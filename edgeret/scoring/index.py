@@ -6,7 +6,6 @@ import errno
 import importlib.util
 import os
 import sys
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -91,6 +90,8 @@ def build_hnsw(vectors: NDArray[np.float32], seed: int) -> bytes:
 
     Raises InputError if the temporary folder cannot hold it.
     """
+    import tempfile
+
     import hnswlib
 
     graph = hnswlib.Index(space="ip", dim=vectors.shape[1])
@@ -154,6 +155,8 @@ def open_hnsw(data: bytes, vectors: NDArray[np.float32], where: str = roles.HNSW
 
     Raises BundleError if the file is not a graph over these rows, or if there is no room for the copy.
     """
+    import tempfile
+
     import hnswlib
 
     hnsw_file.check(data, vectors, where)
