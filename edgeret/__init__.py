@@ -10,6 +10,8 @@ Importing this package loads numpy and nothing heavier; ONNX Runtime and the tok
 It also forbids ONNX Runtime's telemetry, which can only be done before that is imported.
 """
 
+from typing import TYPE_CHECKING, Any
+
 from edgeret import telemetry
 from edgeret.errors import (
     BundleError,
@@ -24,12 +26,14 @@ from edgeret.errors import (
 from edgeret.inputs.demonstrations import Demonstration, read_demonstrations
 from edgeret.inputs.tools import read_tools
 from edgeret.planner.chat import Prompt
-from edgeret.planner.endpoint import Endpoint
 from edgeret.runtime.learning import LearnReport
 from edgeret.runtime.runtime import Runtime, from_tools, load
 from edgeret.runtime.task import Task
-from edgeret.strategies.routing import Route, read_route
 from edgeret.types import END, Call, Candidate, Decision, Failure, Hit, Plan, PlanStep, Tool
+
+if TYPE_CHECKING:
+    from edgeret.planner.endpoint import Endpoint
+    from edgeret.strategies.routing import Route, read_route
 
 telemetry.disable()
 
@@ -67,3 +71,16 @@ __all__ = [
     "read_route",
     "read_tools",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """What few programs use is loaded when it is first named, so that nobody else waits for it."""
+    if name == "Endpoint":
+        from edgeret.planner.endpoint import Endpoint
+
+        return Endpoint
+    if name in ("Route", "read_route"):
+        from edgeret.strategies import routing
+
+        return getattr(routing, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

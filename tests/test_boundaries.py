@@ -41,6 +41,32 @@ def test_answering_loads_nothing_of_the_build_host_and_opens_no_socket(tiny: Pat
     assert result["at_import"] == []
 
 
+NEEDLESS = (
+    *("socket", "email", "tempfile", "importlib.metadata"),
+    *("edgeret.planner.llama", "edgeret.planner.model", "edgeret.planner.schemas", "edgeret.planner.endpoint"),
+    "edgeret.strategies",
+)
+
+
+def test_a_first_decision_waits_for_no_network_code_planner_or_search_strategy(tiny: Path, tmp_path: Path) -> None:
+    code = (
+        "import sys, edgeret\n"
+        "edgeret.load(sys.argv[1]).task('write a note').next()\n"
+        f"print([name for name in {NEEDLESS} if name in sys.modules])"
+    )
+    command = [sys.executable, "-c", code, str(tiny)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_every_public_name_is_there_and_an_unknown_one_is_not() -> None:
+    import edgeret
+
+    assert all(hasattr(edgeret, name) for name in edgeret.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'Endpont'"):
+        edgeret.Endpont  # noqa: B018
+
+
 def test_a_missing_extra_is_named_with_its_command(tiny: Path, tmp_path: Path) -> None:
     code = (
         "import sys; sys.modules['onnxruntime'] = None\n"

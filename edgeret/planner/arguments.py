@@ -11,9 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from edgeret.errors import InputError
-from edgeret.inputs.demonstrations import MAX_ARGUMENTS_BYTES
-from edgeret.inputs.jsonl import MAX_DEPTH, check_scalar, plain
+from edgeret.inputs.jsonl import MAX_DEPTH, check_scalar
 from edgeret.planner.schema_rules import measure
 from edgeret.planner.schemas import Check
 from edgeret.quoting import quoted, shortened
@@ -39,17 +37,6 @@ class Filled:
     arguments: dict[str, Any]
     missing: tuple[str, ...]
     problems: tuple[str, ...]
-
-
-def check_arguments(value: Any) -> dict[str, Any]:
-    """A copy of a call's arguments as plain JSON, whatever the function. Raises InputError for what is no mapping, what
-    JSON cannot hold, what holds itself, and what is nested more than MAX_DEPTH deep or has more than 1 MB as JSON."""
-    if not isinstance(value, Mapping):
-        raise InputError(f"arguments must be an object, found {type(value).__name__}; give values by name")
-    try:
-        return dict(plain(value, MAX_ARGUMENTS_BYTES))
-    except ValueError as error:
-        raise InputError(f"arguments cannot be taken ({error}); give fewer or simpler values") from None
 
 
 def settle(value: Any, schema: Mapping[str, Any], n_outputs: int) -> Filled:

@@ -8,14 +8,15 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from time import perf_counter
+from typing import TYPE_CHECKING
 
 from edgeret.errors import EdgeretError, InputError, MissingExtraError, PlannerError
-from edgeret.planner.answers import Answer, Limits, LocalAnswerer, Shape
 from edgeret.planner.chat import Prompt
-from edgeret.planner.llama import llama_version
-from edgeret.planner.model import Planner
-from edgeret.planner.state_file import read_state, write_state
 from edgeret.types import Usage
+
+if TYPE_CHECKING:  # whoever has no planner, or has not asked it yet, does not wait for all that reads one
+    from edgeret.planner.answers import Answer, Limits, Shape
+    from edgeret.planner.model import Planner
 
 
 class LazyPlanner:
@@ -82,6 +83,9 @@ class LazyPlanner:
 
         True if it was. Whatever cannot be kept is read again next time. Raises what `get` raises.
         """
+        from edgeret.planner.llama import llama_version
+        from edgeret.planner.state_file import read_state, write_state
+
         planner, folder = self.get(), self._state_folder
         parts = [self._identity, llama_version(), *(f"{turn.role}\n{turn.text}" for turn in prompt.constant)]
         key = hashlib.sha256("\0".join(parts).encode(errors="surrogatepass")).hexdigest()
@@ -105,6 +109,8 @@ class LazyAnswerer:
 
     def answer(self, prompt: Prompt, shape: Shape, limits: Limits) -> Answer:
         """As `Answerer.answer`."""
+        from edgeret.planner.answers import Answer, LocalAnswerer
+
         planner = self._planner.get_by(limits.deadline)
         if planner is None:
             return Answer(None, _NO_USAGE, "the planner is still being loaded")
@@ -112,5 +118,7 @@ class LazyAnswerer:
 
     def likelihoods(self, prompts: Sequence[Prompt], text: str, limits: Limits) -> tuple[Sequence[float], Usage]:
         """As `Judge.likelihoods`."""
+        from edgeret.planner.answers import LocalAnswerer
+
         planner = self._planner.get_by(limits.deadline)
         return ((), _NO_USAGE) if planner is None else LocalAnswerer(planner).likelihoods(prompts, text, limits)

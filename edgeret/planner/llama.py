@@ -14,7 +14,6 @@ import re
 import sys
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -282,6 +281,8 @@ def _parts(text: str) -> Iterator[str]:
 
 def llama_version() -> str:
     """The version of llama-cpp-python; states of the cache are good for one alone."""
+    from importlib.metadata import version  # pulls in e-mail and sockets, which no device without a planner loads
+
     return version("llama-cpp-python")
 
 

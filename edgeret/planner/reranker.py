@@ -7,14 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from edgeret.fields import get_number
 from edgeret.planner.chat import Prompt
-from edgeret.planner.model import Planner
 from edgeret.types import Candidate, Usage
+
+if TYPE_CHECKING:
+    from edgeret.planner.model import Planner
 
 
 @dataclass(frozen=True, slots=True)

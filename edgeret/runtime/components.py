@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,8 +20,6 @@ from edgeret.fields import get
 from edgeret.host import available_cpus, forks
 from edgeret.planner.exemplars import Exemplars
 from edgeret.planner.lazy import LazyPlanner
-from edgeret.planner.llama import import_llama
-from edgeret.planner.model import Planner, PlannerSpec
 from edgeret.planner.reranker import RerankParameters
 from edgeret.runtime.options import LoadOptions
 from edgeret.runtime.tool_set import load_tools
@@ -32,6 +31,9 @@ from edgeret.scoring.index import Index, load_index
 from edgeret.scoring.learner import Learner
 from edgeret.scoring.prior import PriorWeights
 from edgeret.types import END, Tool
+
+if TYPE_CHECKING:
+    from edgeret.planner.model import Planner
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +135,9 @@ def _load_planner(bundle: Bundle, threads: int, options: LoadOptions) -> tuple[L
     manifest that makes no sense."""
     if bundle.manifest.file(roles.PLANNER) is None:
         return LazyPlanner(), RerankParameters()
+    from edgeret.planner.llama import import_llama
+    from edgeret.planner.model import Planner, PlannerSpec
+
     where = f"{bundle.path} ({roles.PLANNER})"
     value = get(bundle.manifest.info, roles.INFO_PLANNER, dict, where)
     spec = PlannerSpec.from_dict(get(value, "spec", dict, where), where)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from edgeret.errors import InputError
-from edgeret.inputs.demonstrations import MAX_CALLS
+from edgeret.inputs.demonstrations import MAX_ARGUMENTS_BYTES, MAX_CALLS
 from edgeret.inputs.jsonl import is_text, plain
 from edgeret.quoting import shortened
 from edgeret.types import Call, Failure
@@ -85,6 +86,17 @@ class History:
         """Why each blocked tool failed, the last time that it did."""
         made = len(self.calls)
         return {f.tool: f.reason for f in self.failures if f.after == made and not f.retried}
+
+
+def check_arguments(value: Any) -> dict[str, Any]:
+    """A copy of a call's arguments as plain JSON, whatever the function. Raises InputError for what is no mapping, what
+    JSON cannot hold, what holds itself, and what is nested more than MAX_DEPTH deep or has more than 1 MB as JSON."""
+    if not isinstance(value, Mapping):
+        raise InputError(f"arguments must be an object, found {type(value).__name__}; give values by name")
+    try:
+        return dict(plain(value, MAX_ARGUMENTS_BYTES))
+    except ValueError as error:
+        raise InputError(f"arguments cannot be taken ({error}); give fewer or simpler values") from None
 
 
 def check_result(value: Any) -> Any:

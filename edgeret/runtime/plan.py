@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from edgeret.planner.filling import required
 from edgeret.runtime.components import Components
 from edgeret.runtime.options import Policy
 from edgeret.runtime.task import Task
@@ -18,6 +17,8 @@ MAX_REPEATS = 3
 def steps(task: Task, components: Components, policy: Policy, arguments: bool) -> Iterator[PlanStep]:
     """The steps of a plan as they are decided, until `<end>`, an abstention or a full history. Raises as `Task.next`
     and `Task.fill` do."""
+    from edgeret.planner.filling import required  # with the first plan, as in `Task.fill`
+
     fills = arguments and components.planner.exists
     while True:
         decision = task.next(policy=policy)

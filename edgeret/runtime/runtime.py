@@ -11,14 +11,13 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from math import inf
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from edgeret.bundle.layout import Manifest
 from edgeret.bundle.overlay_file import Overlay, overlay_path
 from edgeret.errors import InputError, MissingExtraError, PlannerError
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret.inputs.query import check_query
-from edgeret.planner.answers import Answerer
 from edgeret.planner.lazy import LazyAnswerer
 from edgeret.quoting import quoted
 from edgeret.runtime import plan as planning
@@ -32,11 +31,12 @@ from edgeret.runtime.task import Task
 from edgeret.runtime.tool_changes import changed, instead, recorded, replayed
 from edgeret.scoring.index import IndexKind
 from edgeret.scoring.memory import MAX_CALLS
-from edgeret.strategies import STRATEGIES
-from edgeret.strategies.auto import routed
-from edgeret.strategies.base import Found, Search, Strategy, run
-from edgeret.strategies.routing import Route
 from edgeret.types import Call, Hit, Plan, PlanStep, Tool
+
+if TYPE_CHECKING:
+    from edgeret.planner.answers import Answerer
+    from edgeret.strategies.base import Found, Strategy
+    from edgeret.strategies.routing import Route
 
 
 def load(
@@ -274,6 +274,9 @@ class Runtime:
         """What `search` finds, and how: what the planner wrote, what was searched for and found, tokens and times.
         Raises as `search` does."""
         started = perf_counter()
+        from edgeret.strategies import STRATEGIES  # with the first search; a decision needs none of them
+        from edgeret.strategies.base import Search, run
+
         self._components.check_process()
         check_count("k", k)
         known = STRATEGIES.get(strategy) if isinstance(strategy, str) else None
@@ -370,6 +373,10 @@ class _ToolView(Mapping[str, Tool]):
 
 def _routed(route: Route, known: Strategy) -> Strategy:
     """The strategy with a route. Raises InputError for one that takes none, and for a route that leads nowhere."""
+    from edgeret.strategies import STRATEGIES
+    from edgeret.strategies.auto import routed
+    from edgeret.strategies.routing import Route
+
     if not isinstance(route, Route):
         raise InputError(
             f"route must be an edgeret.Route, found {type(route).__name__}; read one with edgeret.read_route"

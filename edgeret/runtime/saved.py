@@ -13,9 +13,8 @@ from edgeret.inputs.demonstrations import MAX_CALLS
 from edgeret.inputs.hygiene import check_name
 from edgeret.inputs.jsonl import json_type
 from edgeret.inputs.query import check_query
-from edgeret.planner.arguments import check_arguments
 from edgeret.quoting import quoted, suggestion
-from edgeret.runtime.history import MAX_REASON_CHARS, History, check_reason, check_result
+from edgeret.runtime.history import MAX_REASON_CHARS, History, check_arguments, check_reason, check_result
 from edgeret.types import Call, Failure, Tool
 
 _WHERE = "saved task"

@@ -5,25 +5,26 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.errors import InputError
 from edgeret.inputs.demonstrations import MAX_CALLS
-from edgeret.planner.arguments import Filled, check_arguments
 from edgeret.planner.chat import Prompt
-from edgeret.planner.filling import fill
 from edgeret.planner.prompts import Masking
 from edgeret.runtime.decide import MAX_ASKED, Decider
-from edgeret.runtime.history import History, check_reason, check_result
+from edgeret.runtime.history import History, check_arguments, check_reason, check_result
 from edgeret.runtime.learning import LearnReport
 from edgeret.runtime.options import COVERAGE, DecideOptions, Policy, PromptOptions, Weighted, checked_before
 from edgeret.runtime.saved import checked_name, find_tool, save
 from edgeret.runtime.scorer import Request, Scorer
 from edgeret.stopwatch import Stopwatch
 from edgeret.types import Call, Candidate, Decision, Failure, Usage
+
+if TYPE_CHECKING:
+    from edgeret.planner.arguments import Filled
 
 
 class Task:
@@ -221,6 +222,8 @@ class Task:
         and which required ones are missing; with what asking cost. Raises InputError for an unknown tool or without
         a planner, PlannerError, MissingExtraError.
         """
+        from edgeret.planner.filling import fill  # with all that reads schemas, which no decision does
+
         components = self._components
         known = find_tool(components.tools, tool)
         components.check_process()

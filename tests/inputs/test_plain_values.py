@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from edgeret.errors import InputError
 from edgeret.inputs.jsonl import MAX_DEPTH, decode, plain
-from edgeret.planner.arguments import check_arguments
 from edgeret.quoting import quoted, visible
+from edgeret.runtime.history import check_arguments
 from edgeret.types import references
 
 JSON = st.recursive(

@@ -18,10 +18,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from edgeret.errors import InputError
-from edgeret.planner.arguments import check_arguments, settle, validates
+from edgeret.planner.arguments import settle, validates
 from edgeret.planner.filling import required
 from edgeret.planner.grammar import UnsupportedSchemaError, grammar
 from edgeret.planner.prompts import Exemplar, filling_prompt, selection_prompt
+from edgeret.runtime.history import check_arguments
 from edgeret.types import Call, Candidate, Tool
 
 CPU_SECONDS = 5
