@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from struct import Struct
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -106,15 +107,14 @@ class _Context(NamedTuple):
 class Graph:
     """Cluster-conditioned Markov chains over labels (tools and `<end>`). Immutable and thread-safe."""
 
-    def __init__(self, tables: GraphTables, options: GraphOptions) -> None:
-        """Arranges the tables for reading."""
+    def __init__(self, tables: GraphTables, options: GraphOptions, order: NDArray[np.intp] | None = None) -> None:
+        """Arranges the tables for reading; `order` is their keys' `_reading_order` for whoever knows it already."""
         self.labels = tables.labels
         self.centroids = tables.centroids
         self.options = options
         keys, starts, targets, counts = tables.keys, tables.starts, tables.targets, tables.counts
-        # Rows of one context lie side by side, so that a step reads two or three stretches of memory and no more;
-        # after an encoding all of it comes from main memory. GLOBAL sorts before every cluster.
-        order = np.lexsort((keys[:, 0], *keys[:, :0:-1].T))
+        if order is None:
+            order = _reading_order(keys)
         keys, sizes = keys[order], np.diff(starts)[order]
         stops = np.cumsum(sizes)
         gather = np.repeat(starts[:-1][order] - stops + sizes, sizes) + np.arange(len(targets))
@@ -127,14 +127,14 @@ class Graph:
         first = np.flatnonzero(np.append(True, (keys[1:, 1:] != keys[:-1, 1:]).any(axis=1)))
         last = np.append(first[1:], len(keys))
         totals = np.add.reduceat(self._counts, self._stops[:-1])[first]
-        places = (first, last, self._stops[first], stops[first], self._stops[last], totals)
-        self._contexts = {
-            tuple(tools[:n]): place
-            for (n, *tools), place in zip(
-                keys[first, 1:].tolist(), map(_Context, *(column.tolist() for column in places)), strict=True
-            )
-        }
-        nothing = self._contexts[()]
+        self._places = (first, last, self._stops[first], stops[first], self._stops[last], totals)
+        # Thousands of contexts, of which a device meets few: they are numbered by their stored bytes, and made into
+        # what steps read when one first asks.
+        self._named = np.ascontiguousarray(keys[first, 1:], "<i4")
+        self._name = Struct(f"<{self._named.shape[1]}i")
+        self._numbers = {name: i for i, name in enumerate(self._named.view(f"V{self._name.size}").ravel().tolist())}
+        self._met: dict[tuple[int, ...], _Context] = {}
+        nothing = self._nothing = self._numbered(0)  # the shortest context of all
         self._anywhere = np.full(len(self.labels), options.global_prior / len(self.labels), np.float32)
         np.add.at(self._anywhere, *self._counted(nothing))
         self._anywhere /= nothing.total + options.global_prior
@@ -161,7 +161,7 @@ class Graph:
         shares = np.zeros(len(near) + 1, np.float32)
         shares[clusters] = values
         pooled = self._anywhere * options.cluster_prior
-        place = self._place(self._contexts[()], clusters)
+        place = self._place(self._nothing, clusters)
         np.add.at(pooled, self._targets[place], shares[self._clusters[place]] * self._counts[place])
         pooled /= pooled.sum()
         return GraphPosition(clusters, shares, similarity, pooled, (shares.ctypes.data, pooled.ctypes.data))
@@ -195,7 +195,7 @@ class Graph:
         n = order
         while n:
             shortest = min(n, len(history) + 1)
-            context = self._contexts.get(padded[len(padded) - shortest :])
+            context = self._context(padded[len(padded) - shortest :])
             # Where no demonstration went this way, the shorter context answers for both.
             times = 1 if context is None else n - shortest + 1
             levels.append((context, times))
@@ -239,12 +239,25 @@ class Graph:
         """What followed which single tool, in every cluster: rows of (cluster or GLOBAL, label before or PADDING for
         `<start>`, label after, count), float64 (transitions, 4). For whoever draws the graph."""
         parts = [np.empty((0, 4))]
-        for tools, place in self._contexts.items():
-            if len(tools) == 1:
-                span = slice(place.start, place.stop)
-                columns = (self._clusters[span], np.full(place.stop - place.start, tools[0]), self._targets[span])
-                parts.append(np.column_stack((*columns, self._counts[span])))
+        for number in np.flatnonzero(self._named[:, 0] == 1).tolist():
+            place, before = self._numbered(number), self._named[number, 1]
+            span = slice(place.start, place.stop)
+            columns = (self._clusters[span], np.full(place.stop - place.start, before), self._targets[span])
+            parts.append(np.column_stack((*columns, self._counts[span])))
         return np.concatenate(parts)
+
+    def _context(self, tools: tuple[int, ...]) -> _Context | None:
+        """Where a context lies; None if no demonstration had it. (Two threads may both make it; they make the same.)"""
+        found = self._met.get(tools)
+        if found is None:
+            unused = (UNUSED,) * (self._named.shape[1] - 1 - len(tools))
+            number = self._numbers.get(self._name.pack(len(tools), *tools, *unused))
+            if number is not None:
+                found = self._met[tools] = self._numbered(number)
+        return found
+
+    def _numbered(self, number: int) -> _Context:
+        return _Context(*(column.item(number) for column in self._places))
 
     def _counted(self, context: _Context) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
         """What followed a context among all demonstrations: labels and their counts."""
@@ -290,6 +303,7 @@ def load_graph(bundle: Bundle) -> Graph:
     counts = get_array(value, "counts", "<f4", (len(targets),), where)
     if not np.allclose(np.einsum("ij,ij->i", centroids, centroids), 1, atol=1e-2):
         raise BundleError(f"{where}: its centroids are not of length 1; build the bundle again")
+    order = _reading_order(keys)
     sound = (
         len(centroids) > 0
         and len(set(labels)) == len(labels) > 0
@@ -300,11 +314,20 @@ def load_graph(bundle: Bundle) -> Graph:
         and bool((counts > 0).all())
         and bool(((targets >= 0) & (targets < len(labels))).all())
         and bool(((keys[:, 0] >= GLOBAL) & (keys[:, 0] < len(centroids))).all())
-        and _contexts_hold(keys, len(labels))
+        and _contexts_hold(keys, order, len(labels))
     )
     if not sound:
         raise BundleError(f"{where}: its tables contradict each other; build the bundle again")
-    return Graph(GraphTables(labels, centroids, keys, starts, targets, counts), options)
+    return Graph(GraphTables(labels, centroids, keys, starts, targets, counts), options, order)
+
+
+def _reading_order(keys: NDArray[np.int32]) -> NDArray[np.intp]:
+    """The rows by context, the shortest first, and GLOBAL before every cluster, (rows,).
+
+    Rows of one context then lie side by side, so that a step reads two or three stretches of memory and no more; after
+    an encoding all of it comes from main memory.
+    """
+    return np.lexsort((keys[:, 0], *keys[:, :0:-1].T))
 
 
 _RANGES: Mapping[str, tuple[float, float]] = {
@@ -317,15 +340,15 @@ _RANGES: Mapping[str, tuple[float, float]] = {
 """Where the options of a graph that was fitted can lie; beyond, float32 leaves no probabilities to speak of."""
 
 
-def _contexts_hold(keys: NDArray[np.int32], n_labels: int) -> bool:
-    """Whether every row's context is as long as it says, of labels or PADDING; whether no row comes twice; and whether
-    every context that some cluster counts, and the empty one, is counted over all demonstrations too."""
+def _contexts_hold(keys: NDArray[np.int32], order: NDArray[np.intp], n_labels: int) -> bool:
+    """Of keys and their reading order: whether every row's context is as long as it says, of labels or PADDING; whether
+    no row comes twice; and whether every context that some cluster counts, and the empty one, is counted over all
+    demonstrations too."""
     lengths, places = keys[:, 1], np.arange(keys.shape[1] - 2)
     used = places < lengths[:, None]
     entries = keys[:, 2:]
     named = (entries >= PADDING) & (entries < n_labels)
-    # By context, the shortest first, and GLOBAL before every cluster.
-    rows = keys[np.lexsort((keys[:, 0], *keys[:, :0:-1].T))]
+    rows = keys[order]
     first = np.append(True, (rows[1:, 1:] != rows[:-1, 1:]).any(axis=1))
     return (
         bool(((lengths >= 0) & (lengths <= len(places))).all())
