@@ -13,6 +13,8 @@ RRF_CONSTANT = 60
 def peak_rank(rankings: Sequence[Sequence[Hit]]) -> list[Hit]:
     """Tools by their best rank in any ranking, then by the similarity that they have there: Re-Invoke's multi-view
     ranking (section 3.3, algorithm 2, figure 8), and how ToolQP joins its turns."""
+    if len(rankings) == 1:
+        return list(rankings[0])  # shares and all
     best: dict[str, tuple[int, float]] = {}
     for ranking in rankings:
         for rank, hit in enumerate(ranking):
