@@ -64,9 +64,9 @@ def problems(found: Found) -> list[str]:
 
 
 def test_shares_are_weighed_with_likelihoods_and_stay_the_same_in_sum() -> None:
-    # 0.6 · e^(0.3 · -10) = 0.02987, 0.1 · e^(0.3 · -2) = 0.05488: gamma has 0.7 · 0.05488 / 0.08475.
-    assert WEIGHT == 0.3
-    first, second = reranked([Hit("alpha", 0.5, 0.6), Hit("gamma", 0.2, 0.1)], [-10.0, -2.0])
+    # 0.6 · e^(0.2 · -14) = 0.03649, 0.1 · e^(0.2 · -2) = 0.06703: gamma has 0.7 · 0.06703 / 0.10352.
+    assert WEIGHT == 0.2
+    first, second = reranked([Hit("alpha", 0.5, 0.6), Hit("gamma", 0.2, 0.1)], [-14.0, -2.0])
     assert (first.tool, second.tool, first.similarity) == ("gamma", "alpha", 0.2)
     assert first.share == pytest.approx(0.4533, abs=1e-4) and second.share == pytest.approx(0.2467, abs=1e-4)
 
