@@ -19,8 +19,8 @@ from edgeret.types import Hit
 FIRST = 12
 """Tools that the planner reads."""
 WEIGHT = 0.2
-"""What a nat of the planner's counts beside one of the evidence. Chosen with SmolLM2 on requests of ToolBench and BFCL's
-single turns."""
+"""What a nat of the planner's counts beside one of the evidence. Chosen with SmolLM2 on requests of ToolBench and of
+BFCL's single turns."""
 MAX_CHARS = 300
 """Of a tool's description that are read."""
 LEAST = 1e-9

@@ -82,8 +82,12 @@ def fit(measured: Sequence[Measured]) -> Route | None:
                 chosen = float(times[i]), route, routed(measured, route)[0] - plain
     if chosen is None or not chosen[1].ask_below:
         return None
-    gains = chosen[2]
-    return chosen[1] if gains.mean() > gains.std(ddof=1) / len(gains) ** 0.5 else None
+    return chosen[1] if _more_than_chance(chosen[2]) else None
+
+
+def _more_than_chance(gains: NDArray[np.float64]) -> bool:
+    """Whether gains (requests,) are more than a standard error above nothing in the mean."""
+    return bool(gains.mean() > gains.std(ddof=1) / len(gains) ** 0.5)
 
 
 def routed(measured: Sequence[Measured], route: Route | None) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -112,14 +116,16 @@ def _curves(
 
 
 def report(measured: Sequence[Measured], seed: int) -> dict[str, Any]:
-    """The route for all requests, and what routes that were fitted on one half of them are worth on the other."""
+    """The route for all requests, and what routes that were fitted on one half of them are worth on the other: none is
+    taken whose like do not help there, since some threshold helps every set that it was chosen on."""
     if len(measured) < LEAST:
         raise InputError(f"{len(measured)} requests with tools, at least {LEAST} are needed to say when asking helps")
-    route = fit(measured)
     order = np.random.default_rng(seed).permutation(len(measured))
     halves = [[measured[i] for i in sorted(half)] for half in (order[::2], order[1::2])]
     fitted = [routed(other, fit(half)) for half, other in (halves, halves[::-1])]
     ndcg5, ms = (np.concatenate([found[i] for found in fitted]) for i in (0, 1))
+    plain = np.array([m.plain[0] for half in halves[::-1] for m in half])
+    route = fit(measured) if _more_than_chance(ndcg5 - plain) else None
     rows = {"auto": _row([m.plain for m in measured])}
     rows |= {name: _row([m.asked[name] for m in measured]) for name in measured[0].asked}
     best = max(rows, key=lambda name: (rows[name]["ndcg5"], -rows[name]["ms"]))

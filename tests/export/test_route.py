@@ -72,6 +72,13 @@ def test_a_report_fits_on_one_half_and_tests_on_the_other() -> None:
         report(SURE[: LEAST - 1], seed=0)
 
 
+def test_a_threshold_that_helps_only_where_it_was_chosen_is_not_taken() -> None:
+    drawn = np.random.default_rng(0).normal(0, 0.3, (60, 2))
+    lucky = [asked(float(sure % 1), 0.5, 0.5 + float(gain)) for sure, gain in drawn]
+    assert fit(lucky) is not None  # some threshold looks well
+    assert report(lucky, seed=0)["route"] is None
+
+
 class Telling:
     """Imagines the tool that a request is about."""
 
