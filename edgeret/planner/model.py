@@ -32,7 +32,12 @@ _GROUP_BYTES = 64 << 20
 """What the logits behind a group's tokens may take: 341 tokens of SmolLM2, 64 of Gemma 3."""
 MAX_ANSWER_TOKENS = 384
 _PIECE, _FIRST_PIECE = 64, 16
-"""Tokens of a prompt that are read at once before a deadline: at most, and while nobody knows how long they take."""
+"""Tokens of a prompt that are read at once before a deadline: at most, and at least, while nobody knows how long they
+take."""
+_FORGIVEN = 0.997
+"""What is left of a pace after a refusal that it led to: one slow moment must not end all asking."""
+_SPENT = 0.7
+"""Of the time that is left, what a piece may be expected to take: the next one can take longer than the last."""
 _TOKEN_BYTES = 16
 """A prompt with more bytes for every token of the context is not even split into tokens. English has 4 to 5."""
 
@@ -135,7 +140,7 @@ class Planner:
                     if ready is None:
                         break
                 begun = perf_counter()
-                if begun + self._pace * (len(variable) + len(reply)) >= deadline:
+                if self._pace * (len(variable) + len(reply)) >= _SPENT * (deadline - begun):
                     break
                 found.append(self._likelihood(constant, variable, reply))
                 read += len(variable) + len(reply)
@@ -301,10 +306,13 @@ class Planner:
         read, end = 0, self._common(sequence, tokens)
         while True:
             started = perf_counter()
-            size = min(_PIECE, int((deadline - started) / self._pace)) if self._pace else _FIRST_PIECE
-            if started >= deadline or not size:
+            size, left = _FIRST_PIECE, len(tokens) - end
+            if self._pace:
+                size = min(_PIECE, int(_SPENT * (deadline - started) / self._pace))
+            if started >= deadline or size < min(_FIRST_PIECE, left):
+                self._pace *= _FORGIVEN
                 return None, read
-            end = min(end + size, len(tokens))
+            end += min(size, left)
             logits, n = self._read(sequence, tokens[:end], longest, longest)
             read += n
             if n >= _FIRST_PIECE:  # of a few tokens each takes longer

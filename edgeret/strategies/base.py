@@ -24,6 +24,9 @@ TRIES = 2
 SHOWN = 5
 """Tools of a search that a trace names, and that a planner is shown (ToolQP, section 3.1)."""
 _RETRY_TEMPERATURE = 0.7
+RESERVE = 0.025
+"""Seconds of a budget that no planner gets: a token can take longer than the last, and the best ranking is still to be
+made, by code that no cache holds any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,9 +140,11 @@ class Search:
         Raises OutOfTimeError."""
         if self.answerer is None:
             return None
+        took = 0.0
         for attempt in range(TRIES):
-            self._check_time()
-            limits = Limits(max_tokens, self.deadline, _RETRY_TEMPERATURE if attempt else 0.0, attempt)
+            self._check_time(took)  # where the first answer took too long, a second one would
+            begun = perf_counter()
+            limits = Limits(max_tokens, self.deadline - RESERVE, _RETRY_TEMPERATURE if attempt else 0.0, attempt)
             try:
                 answer = self.answerer.answer(prompt, shape, limits)
             except EdgeretError as error:
@@ -150,6 +155,7 @@ class Search:
             if answer.problem is None:
                 return answer.value
             self.note("problem", f"the planner's answer is none: {answer.problem}")
+            took = perf_counter() - begun
         self.complete = False
         return None
 
@@ -162,7 +168,7 @@ class Search:
             self.note("problem", "this planner does not say how likely a text is; one in a bundle does")
             return ()
         try:
-            found, usage = self.answerer.likelihoods(prompts, text, Limits(deadline=self.deadline))
+            found, usage = self.answerer.likelihoods(prompts, text, Limits(deadline=self.deadline - RESERVE))
         except EdgeretError as error:
             self.complete = False
             self.note("problem", f"the planner could not be asked: {error}")
