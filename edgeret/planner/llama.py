@@ -289,10 +289,10 @@ def llama_version() -> str:
 def import_llama() -> Any:
     """The library's C interface, its chatter kept for error messages. Raises MissingExtraError."""
     global _log_callback
-    # Its threads wait for each other a thousand times a token, and spin meanwhile. Beside other programs each turn then
-    # takes the scheduler's slice: 71 ms a token of SmolLM2 where sleeping took 10 (two cores, load 3).
-    if "GOMP_SPINCOUNT" not in os.environ:
-        os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    # Its threads wait for each other a thousand times a token, and spin for up to a millisecond. Beside other programs
+    # that took 71 ms a token of SmolLM2, and 14 with a short spin; alone both took 5 (two cores, load 3 and 0).
+    if "OMP_WAIT_POLICY" not in os.environ:
+        os.environ.setdefault("GOMP_SPINCOUNT", "1000")
     try:
         from llama_cpp import llama_cpp
     except ImportError:
