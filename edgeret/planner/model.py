@@ -31,9 +31,10 @@ _GROUP = MAX_SEQUENCES - _FIRST_ANSWER
 _GROUP_BYTES = 64 << 20
 """What the logits behind a group's tokens may take: 341 tokens of SmolLM2, 64 of Gemma 3."""
 MAX_ANSWER_TOKENS = 384
-_PIECE, _FIRST_PIECE = 64, 16
-"""Tokens of a prompt that are read at once before a deadline: at most, and at least, while nobody knows how long they
-take."""
+_PIECE, _LEAST_PIECE = 64, 16
+"""Tokens of a prompt that are read at once before a deadline, at most and at least."""
+_GUESS = 0.005
+"""Seconds that a token may take, as long as none was read."""
 _FORGIVEN = 0.997
 """What is left of a pace after a refusal that it led to: one slow moment must not end all asking."""
 _SPENT = 0.7
@@ -85,7 +86,7 @@ class Planner:
         self._engine = Engine(str(path), threads, gpu_layers, name)
         self._lock = threading.Lock()
         self._kept: dict[int, list[int]] = {SELECT: [], FILL: []}
-        self._pace = 0.0  # seconds that a prompt's token took last; 0 as long as nobody knows
+        self._pace = _GUESS  # seconds that a prompt's token took last
         self.stop = self._engine.tokenize(STOPS[spec.chat], markup=True)
         if len(self.stop) != 1:
             raise PlannerError(
@@ -299,23 +300,21 @@ class Planner:
     ) -> tuple[NDArray[np.float32] | None, int]:
         """The same in pieces that there is time for, or None where there was none for the last; what was read is
         kept."""
-        read = 0
         if deadline == inf or not tokens or len(tokens) + longest > self.spec.context:
             return self._read(sequence, tokens, longest, longest)
         self._reserve(sequence, len(tokens) + longest)  # a cache that grows later would be emptied
         read, end = 0, self._common(sequence, tokens)
         while True:
             started = perf_counter()
-            size, left = _FIRST_PIECE, len(tokens) - end
-            if self._pace:
-                size = min(_PIECE, int(_SPENT * (deadline - started) / self._pace))
-            if started >= deadline or size < min(_FIRST_PIECE, left):
+            left = len(tokens) - end
+            size = min(_PIECE, int(_SPENT * (deadline - started) / self._pace))
+            if size < min(_LEAST_PIECE, left):
                 self._pace *= _FORGIVEN
                 return None, read
             end += min(size, left)
             logits, n = self._read(sequence, tokens[:end], longest, longest)
             read += n
-            if n >= _FIRST_PIECE:  # of a few tokens each takes longer
+            if n >= _LEAST_PIECE:  # of a few tokens each takes longer
                 self._pace = (perf_counter() - started) / n
             if end == len(tokens):
                 return logits, read
