@@ -35,7 +35,7 @@ _PIECE, _LEAST_PIECE = 64, 16
 """Tokens of a prompt that are read at once before a deadline, at most and at least."""
 _GUESS = 0.005
 """Seconds that a token may take, as long as none was read."""
-_FORGIVEN = 0.997
+_FORGIVEN = 0.999
 """What is left of a pace after a refusal that it led to: one slow moment must not end all asking."""
 _SPENT = 0.7
 """Of the time that is left, what a piece may be expected to take: the next one can take longer than the last."""

@@ -24,7 +24,7 @@ TRIES = 2
 SHOWN = 5
 """Tools of a search that a trace names, and that a planner is shown (ToolQP, section 3.1)."""
 _RETRY_TEMPERATURE = 0.7
-RESERVE = 0.025
+RESERVE = 0.035
 """Seconds of a budget that no planner gets: a token can take longer than the last, and the best ranking is still to be
 made, by code that no cache holds any more."""
 
