@@ -128,18 +128,15 @@ class Planner:
         `time.perf_counter`). Of a long text the beginning counts. Raises PlannerError as `score` does."""
         started = perf_counter()
         found: list[float] = []
-        read, sizes = 0, (0, 0)
+        sizes = (0, 0)
         with self._lock:
             reply = self._engine.tokenize(text)[: _GROUP_BYTES // (4 * self._engine.tokens)]
             split = [self.tokens(prompt) for prompt in prompts]
             longest = max(len(variable) for _, variable in split) + len(reply)
-            for constant, variable in split:
+            constant = split[0][0]
+            ready, read = self._read_until(deadline, FILL, constant, longest)
+            for _, variable in split if ready is not None else ():
                 sizes = (len(constant), len(variable))
-                if constant:
-                    ready, n = self._read_until(deadline, FILL, constant, longest)
-                    read += n
-                    if ready is None:
-                        break
                 begun = perf_counter()
                 if self._pace * (len(variable) + len(reply)) >= _SPENT * (deadline - begun):
                     break
@@ -150,10 +147,7 @@ class Planner:
 
     def _likelihood(self, constant: list[int], variable: list[int], reply: list[int]) -> float:
         """The log-probability of a reply behind a prompt whose constant part is in the cache."""
-        if constant:
-            self._engine.share(FILL, _FIRST_ANSWER)
-        else:
-            self._reserve(FILL, len(variable) + len(reply))
+        self._engine.share(FILL, _FIRST_ANSWER)
         tokens, start = [*variable, *reply[:-1]], len(constant)
         entries = [Entry(token, start + i, (_FIRST_ANSWER,), i >= len(variable) - 1) for i, token in enumerate(tokens)]
         logits = self._decode(entries)

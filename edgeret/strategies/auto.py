@@ -9,6 +9,7 @@ from functools import partial
 from edgeret.inputs.clauses import split_clauses
 from edgeret.strategies.base import Search, Strategy
 from edgeret.strategies.clauses import MAX_CLAUSES
+from edgeret.strategies.fusion import latest
 from edgeret.strategies.routing import Route
 from edgeret.types import Hit
 
@@ -57,7 +58,7 @@ def _routed(search: Search, route: Route, asked: Strategy) -> Iterator[list[Hit]
             yield asked.fuse(views)
 
 
-AUTO = Strategy("auto", _views, lambda rankings: list(rankings[-1]))
+AUTO = Strategy("auto", _views, latest)
 """The tools with the highest probability for the request or, at half of it, for one of its clauses; hybrid search
 breaks ties, and decides alone where nothing like the request was demonstrated."""
 

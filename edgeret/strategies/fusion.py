@@ -10,6 +10,11 @@ RRF_CONSTANT = 60
 """Of Cormack's reciprocal rank fusion: how little the first places count for more than those behind."""
 
 
+def latest(rankings: Sequence[Sequence[Hit]]) -> list[Hit]:
+    """The last ranking, of those that each take the place of the one before."""
+    return list(rankings[-1])
+
+
 def peak_rank(rankings: Sequence[Sequence[Hit]]) -> list[Hit]:
     """Tools by their best rank in any ranking, then by the similarity that they have there: Re-Invoke's multi-view
     ranking (section 3.3, algorithm 2, figure 8), and how ToolQP joins its turns."""

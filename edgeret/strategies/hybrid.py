@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from edgeret.strategies.base import Search, Strategy
+from edgeret.strategies.fusion import latest
 from edgeret.types import Hit
 
 
@@ -13,5 +14,5 @@ def _views(search: Search) -> Iterator[list[Hit]]:
     yield search.view(search.request, 0)
 
 
-HYBRID = Strategy("hybrid", _views, lambda rankings: list(rankings[-1]))
+HYBRID = Strategy("hybrid", _views, latest)
 """The tools with the most evidence: cosines of the request's parts, and words that it shares with them."""

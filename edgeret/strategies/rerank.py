@@ -14,6 +14,7 @@ from edgeret.inputs.tool_text import name_in_words
 from edgeret.planner.chat import Prompt, Turn
 from edgeret.strategies.auto import AUTO
 from edgeret.strategies.base import Search, Strategy
+from edgeret.strategies.fusion import latest
 from edgeret.types import Hit
 
 FIRST = 12
@@ -60,5 +61,5 @@ def _shown(search: Search, name: str) -> str:
     return f"{name_in_words(name)}. {description}".strip()
 
 
-RERANK = Strategy("rerank", _views, lambda rankings: list(rankings[-1]), asks=True)
+RERANK = Strategy("rerank", _views, latest, asks=True)
 """The tools that `auto` finds, the first of them by what a planner takes their users to say, too."""

@@ -3,7 +3,6 @@ suffices is chosen. Knows nothing of how anything is found."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,13 +17,13 @@ from edgeret.planner.answers import Answerer
 from edgeret.runtime.runtime import Runtime
 from edgeret.strategies.base import Found
 from edgeret.strategies.routing import Route
+from edgeret_export.planner.rewards import CUT, ndcg
 
 SUFFICES = 0.99
 """The share of the best nDCG@5 that is enough."""
 LEAST = 20
 """Requests with tools below which nothing can be said."""
 ALWAYS = 2.0
-DEPTH = 5
 FRONTIER = 20
 """Points of the curve of accuracy against time, at most."""
 
@@ -46,10 +45,10 @@ def measure(
     ask none, and where there is no planner."""
     found = []
     for query in track(queries, "requests", len(queries)):
-        plain = runtime.search_with_trace(query.query, DEPTH)
+        plain = runtime.search_with_trace(query.query, CUT)
         asked = {
             name: _worth(
-                runtime.search_with_trace(query.query, DEPTH, planner=planner, route=Route(name, ALWAYS, 0.0)), query
+                runtime.search_with_trace(query.query, CUT, planner=planner, route=Route(name, ALWAYS, 0.0)), query
             )
             for name in strategies
         }
@@ -60,10 +59,7 @@ def measure(
 
 def _worth(found: Found, query: RetrievalQuery) -> tuple[float, float]:
     """nDCG@5 and ms of a search."""
-    gains = [1 / math.log2(i + 2) for i in range(DEPTH)]
-    ideal = sum(gains[: len(query.tools)])
-    reached = sum(gain for gain, hit in zip(gains, found.hits, strict=False) if hit.tool in query.tools)
-    return reached / ideal, found.trace.ms
+    return ndcg([hit.tool for hit in found.hits], query.tools), found.trace.ms
 
 
 def fit(measured: Sequence[Measured]) -> Route | None:

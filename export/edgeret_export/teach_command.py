@@ -20,7 +20,6 @@ from edgeret_export.sources.cards import DEFAULT_ENCODER, find_card
 from edgeret_export.sources.priors import read_prior
 
 if TYPE_CHECKING:
-    from edgeret.planner.answers import Answerer
     from edgeret.strategies.base import Ranker
     from edgeret_export.planner.teach import Task
 
@@ -140,6 +139,7 @@ def make_searcher(files: Sequence[str], encoder_card: str, offline: bool) -> Sea
 
 
 def _trajectories(arguments: argparse.Namespace) -> Mapping[str, Any]:
+    from edgeret_export.planner.asking import named_model
     from edgeret_export.planner.teacher import Teacher
     from edgeret_export.planner.trajectories import Maker, TrajectoryOptions
     from edgeret_export.planner.trajectory_file import hash_of, read_requests, write_trajectories
@@ -151,10 +151,11 @@ def _trajectories(arguments: argparse.Namespace) -> Mapping[str, Any]:
         raise InputError("--model names a model of an endpoint; give --endpoint too")
     names = [tool.name for tool in read_tools(*arguments.tools)]
     requests = read_requests(Path(arguments.queries), names)
-    answerer, teacher = _answerer(arguments)
+    teacher = named_model(arguments.planner, arguments.endpoint, arguments.model, arguments.offline)
+    assert teacher is not None  # argparse asks for one
     searcher = make_searcher(arguments.tools, arguments.encoder, arguments.offline)
-    maker = Maker(Teacher(answerer, searcher.tools), searcher.ranker, options)
-    inputs = {**searcher.told, "teacher": teacher, "candidates": options.candidates, "seed": options.seed}
+    maker = Maker(Teacher(teacher.answerer, searcher.tools), searcher.ranker, options)
+    inputs = {**searcher.told, "teacher": teacher.name, "candidates": options.candidates, "seed": options.seed}
     made = write_trajectories(target, requests, hash_of(inputs), maker.make)
     usable = [each for each in made if each.problem is None]
     problems = Counter(each.problem for each in made if each.problem is not None)
@@ -165,20 +166,6 @@ def _trajectories(arguments: argparse.Namespace) -> Mapping[str, Any]:
         "turns": sum(len(each.turns) for each in usable),
         "problems": dict(problems.most_common()),
     }
-
-
-def _answerer(arguments: argparse.Namespace) -> tuple[Answerer, str]:
-    """The teacher that was named, and how it is told of."""
-    if arguments.endpoint:
-        from edgeret.planner.endpoint import Endpoint
-
-        return Endpoint(arguments.endpoint, arguments.model), f"{arguments.endpoint} {arguments.model}"
-    from edgeret.host import available_cpus
-    from edgeret.planner.answers import LocalAnswerer
-    from edgeret_export.planner.package import fetch_planner, load_planner
-
-    card = find_card(arguments.planner)
-    return LocalAnswerer(load_planner(fetch_planner(card, arguments.offline), available_cpus())), card.name
 
 
 def _print_trajectories(result: Mapping[str, Any]) -> str:

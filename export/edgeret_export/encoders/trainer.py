@@ -29,6 +29,7 @@ from sentence_transformers.util import cos_sim
 from transformers import AutoConfig, PrinterCallback, TrainerCallback, set_seed
 
 from edgeret.cli.progress import track
+from edgeret_export.checkpoints import last_checkpoint, spread
 from edgeret_export.sources.cards import EncoderCard
 
 MAX_TOKENS, SCALE, WARM_UP, SCHEDULE = 96, 20.0, 0.1, "cosine"
@@ -53,7 +54,7 @@ class Course:
     @property
     def marks(self) -> frozenset[int]:
         """The steps after which the model is saved and measured; the last one is among them."""
-        return _spread(len(self.batches), EVALUATED)
+        return spread(len(self.batches), EVALUATED)
 
 
 class TorchVectors:
@@ -186,12 +187,6 @@ def curve_of(history: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     return [{key: point[key] for key in keys if key in point} for point in history if "loss" in point]
 
 
-def last_checkpoint(work: Path) -> Path | None:
-    """The newest whole checkpoint; None if there is none. The trainer writes its own state last."""
-    found = [path.parent for path in work.glob("checkpoint-*/trainer_state.json")]
-    return max(found, key=lambda path: int(path.name.rpartition("-")[2]), default=None)
-
-
 def kept(work: Path, step: int) -> Path:
     """Where what was trained lies after that step, one of `Course.marks`."""
     return work / f"step-{step}.safetensors"
@@ -233,7 +228,7 @@ class _Curve(TrainerCallback):
         total = len(course.batches)
         self._work, self._measure, self._trained = course.work, measure, trained
         self._marks = course.marks
-        self._logged = _spread(total, LOGGED) | self._marks
+        self._logged = spread(total, LOGGED) | self._marks
         self._bar: Iterator[int] = track(range(total + 1), "tuning", total + 1)
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **_: Any) -> None:
@@ -258,7 +253,3 @@ class _Curve(TrainerCallback):
     def close(self) -> None:
         """Takes the bar away."""
         self._bar.close()  # type: ignore[attr-defined] # a generator's
-
-
-def _spread(total: int, points: int) -> frozenset[int]:
-    return frozenset(round(total * i / points) for i in range(1, points + 1)) - {0}

@@ -16,6 +16,7 @@ from typing import Any
 import edgeret
 from edgeret.cli.progress import say
 from edgeret.errors import InputError, MissingExtraError
+from edgeret_export.checkpoints import begin, workplace
 from edgeret_export.encoders.adapter import ADAPTER, CARD, CONFIG, FULL, base_weights, load_merged
 from edgeret_export.encoders.batches import arrange
 from edgeret_export.encoders.curve_page import draw
@@ -26,8 +27,6 @@ from edgeret_export.sources.cards import Card
 from edgeret_export.sources.fetch import fetch, sha256_of
 
 PICTURE = "curve.html"
-PLAN = "plan"
-"""Beside the checkpoints: what they are of."""
 LIBRARIES = ("torch", "transformers", "sentence-transformers", "peft", "accelerate", "datasets")
 SHARES = (1.0, 0.75, 0.5)
 """Of what LoRA changed, that left-out sets choose among: between the base and what was trained lies what does best on
@@ -86,7 +85,7 @@ def tune(
     base = fetch(card, offline)
     weights = base_weights(card)
     plan = plan_of(card, sets, left_out, tuning)
-    work = _workplace(target, resume, plan)
+    work = workplace(target, "tuning", "sets or options", resume, plan)
     trainer, versions = _trainer()
     model = trainer.load_base(base)
     vectors = trainer.TorchVectors(model, encoder_of(card))
@@ -95,8 +94,7 @@ def tune(
     pairs = {each.name: make_pairs(each, vectors, tuning.pairs) for each in sets}
     course = _course(pairs, card, tuning, work, trainer)
     trained = _trained(model, card, tuning, trainer)
-    work.mkdir(exist_ok=True)
-    (work / PLAN).write_text(plan, encoding="utf-8")
+    begin(work, plan)
     known = {each.name: exams[each.name] for each in left_out}
     curve = trainer.train(trained, course, lambda: _measure(known, vectors), resume)
     step = best_step(curve)
@@ -172,23 +170,6 @@ def best_step(curve: Sequence[Mapping[str, Any]]) -> int:
     if not points[-1]["ndcg5"]:
         return int(points[-1]["step"])
     return int(max(points, key=lambda point: (mean_of(list(point["ndcg5"].values())), point["step"]))["step"])
-
-
-def _workplace(target: Path, resume: bool, plan: str) -> Path:
-    """Where checkpoints will lie, beside the target. Raises InputError for places that are taken."""
-    if target.exists() or target.is_symlink():
-        raise InputError(f"{target}: exists already; remove it, or choose another folder with -o")
-    if not target.parent.is_dir():
-        raise InputError(f"{target.parent}: no such folder; make it first")
-    work = target.with_name(f".{target.name}.tuning")
-    record = work / PLAN
-    if work.exists() and not resume:
-        raise InputError(f"{work}: an interrupted tuning lies here; go on with --resume, or remove it")
-    if record.is_file() and record.read_text(encoding="utf-8") != plan:
-        raise InputError(
-            f"{work}: the interrupted tuning was one of other sets or options; give those, or remove it and begin anew"
-        )
-    return work
 
 
 def plan_of(card: Card, sets: Sequence[ToolSet], left_out: Sequence[ToolSet], tuning: Tuning) -> str:

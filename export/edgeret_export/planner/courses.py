@@ -24,6 +24,7 @@ from trl import GRPOConfig, GRPOTrainer, SFTConfig, SFTTrainer
 
 from edgeret.cli.progress import track
 from edgeret.planner.chat import CHAT_FORMATS, ChatFormat, Prompt, render
+from edgeret_export.checkpoints import last_checkpoint, spread
 
 LOGGED, SAVED = 40, 8
 """Points of the curve, and those of them at which a checkpoint is written."""
@@ -228,12 +229,6 @@ def _settings(course: Course) -> dict[str, Any]:
     }
 
 
-def last_checkpoint(work: Path) -> Path | None:
-    """The newest whole checkpoint; None if there is none. The trainer writes its own state last."""
-    found = [path.parent for path in work.glob("checkpoint-*/trainer_state.json")]
-    return max(found, key=lambda path: int(path.name.rpartition("-")[2]), default=None)
-
-
 def _train(make: Callable[[list[TrainerCallback]], Any], names: Mapping[str, str], course: Course) -> Taken:
     """Trains, from the last checkpoint if the course is to be gone on with; the curve is by our names."""
     curve = _Curve()
@@ -324,8 +319,3 @@ class _Curve(TrainerCallback):
         close = getattr(self._bar, "close", None)
         if close is not None:
             close()
-
-
-def spread(total: int, points: int) -> frozenset[int]:
-    """So many of the steps from 1 to `total`, the last among them."""
-    return frozenset(round(total * i / points) for i in range(1, points + 1)) - {0}

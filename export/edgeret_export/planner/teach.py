@@ -18,6 +18,7 @@ import edgeret
 from edgeret.cli.progress import say
 from edgeret.errors import InputError, MissingExtraError
 from edgeret.strategies.toolqp import PLAN_TOKENS, planning, searching
+from edgeret_export.checkpoints import begin, workplace
 from edgeret_export.curves import draw_curves
 from edgeret_export.planner.judge import Judge
 from edgeret_export.planner.lessons import State, conversation, states
@@ -27,8 +28,6 @@ from edgeret_export.planner.trajectory_file import read_trajectories
 from edgeret_export.sources.fetch import sha256_of
 
 CARD, PICTURE = "card.json", "curve.html"
-PLAN = "plan"
-"""Beside the checkpoints: what they are of."""
 LIBRARIES = ("torch", "transformers", "trl", "accelerate", "datasets")
 BETA, ITERATIONS = 0.02, 2
 """GRPO's weight of the distance to the model before, and updates by the same answers (paper 000, appendix D.4)."""
@@ -143,13 +142,13 @@ def _teach(
         "search": None if library is None else dict(library.told),
         "recipe": dict(recipe),
     }
-    work = _workplace(task, _hash(made))
+    plan = _hash(made)
+    work = workplace(task.target, "teaching", "models, trajectories or options", task.resume, plan)
     courses, versions = _courses()
     pupil, chat = _pupil(task.model, courses)
     chosen = _fitting([state for each in trajectories for state in states(each)], pupil, task.trajectories)
     say(f"teaching {made['base']['folder']} on {len(chosen)} states of {len(trajectories)} trajectories")
-    work.mkdir(exist_ok=True)
-    (work / PLAN).write_text(_hash(made), encoding="utf-8")
+    begin(work, plan)
     taken = train(courses, pupil, chosen, work)
     made["trajectories"] |= {"usable": len(trajectories), "states": len(chosen)}
     made |= {"chat": chat, "steps": taken.steps, "curve": taken.curve, "versions": versions}
@@ -177,8 +176,8 @@ def _usable(file: Path, library: Library | None) -> list[Trajectory]:
             f"{file}: none of its {len(everything)} trajectories can be learned from, the first because "
             f"{everything[0].problem}; make others with a better teacher"
         )
-    for each in found if library is not None else ():
-        unknown = next((name for name in each.request.tools if name not in library.tools), None) if library else None
+    if library is not None:
+        unknown = next((name for each in found for name in each.request.tools if name not in library.tools), None)
         if unknown is not None:
             raise InputError(f"{file}: '{unknown}' is not among --tools; give the tools that the trajectories search")
     return found
@@ -193,25 +192,6 @@ def _base(folder: Path) -> dict[str, str]:
             )
     files = sorted(path for path in folder.iterdir() if path.suffix in (".json", ".safetensors", ".jinja"))
     return {path.name: sha256_of(path) for path in files if path.name != CARD}
-
-
-def _workplace(task: Task, plan: str) -> Path:
-    """Where checkpoints will lie, beside the target. Raises InputError for places that are taken."""
-    target = task.target
-    if target.exists() or target.is_symlink():
-        raise InputError(f"{target}: exists already; remove it, or choose another folder with -o")
-    if not target.parent.is_dir():
-        raise InputError(f"{target.parent}: no such folder; make it first")
-    work = target.with_name(f".{target.name}.teaching")
-    record = work / PLAN
-    if work.exists() and not task.resume:
-        raise InputError(f"{work}: an interrupted teaching lies here; go on with --resume, or remove it")
-    if record.is_file() and record.read_text(encoding="utf-8") != plan:
-        raise InputError(
-            f"{work}: the interrupted teaching was one of another model, other trajectories or options; give those, or "
-            "remove it and begin anew"
-        )
-    return work
 
 
 def _courses() -> tuple[Any, Mapping[str, str]]:
