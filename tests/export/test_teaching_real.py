@@ -161,7 +161,7 @@ def test_a_tiny_model_is_taught_by_heart_with_a_break_and_then_by_trying_out(
     assert not target.exists()
     with pytest.raises(InputError, match=r"an interrupted teaching lies here; go on with --resume"):
         teach_sft(Task(model, trajectories, target), SHORT)
-    with pytest.raises(InputError, match=r"was one of another model, other trajectories or options"):
+    with pytest.raises(InputError, match=r"was one of other models, trajectories or options"):
         teach_sft(Task(model, trajectories, target, resume=True), Sft(epochs=2, batch=8))
     taught = teach_sft(Task(model, trajectories, target, resume=True), SHORT)
     assert taught["curve"] == whole["curve"] and taught["files"] == whole["files"]  # as if it had not been broken off
