@@ -17,6 +17,7 @@ SPELLING_BUCKETS = 1024
 """Numbers that say how a query is spelt."""
 
 Source = Literal["heads", "search", "planner"]
+Stage = Literal["static", "full", "planner"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +90,8 @@ class Decision:
     `tool` is a tool's name, `<end>` when the plan is complete, or None when edgeret abstained. `probability` is the
     calibrated probability of the best candidate, whether or not it was taken. `source` names what decided.
     `candidates` are sorted, most probable first. `timings_ms` holds milliseconds per stage; a stage that was not
-    needed (the encoding, from a task's second step on) is absent. `usage` is what asking a planner cost.
+    needed (the encoding, from a task's second step on) is absent. `usage` is what asking a planner cost. `stage` is the
+    last one that was asked: the table of token vectors, the full encoder, or a planner.
     """
 
     tool: str | None
@@ -100,6 +102,7 @@ class Decision:
     candidates: Sequence[Candidate]
     timings_ms: Mapping[str, float]
     usage: Usage | None = None
+    stage: Stage = "full"
 
     @property
     def is_call(self) -> bool:

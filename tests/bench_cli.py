@@ -13,7 +13,7 @@ from conftest import encode_tiny
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret.types import Tool
 from edgeret_bench.cli import main
-from edgeret_export.build import Encoded
+from edgeret_export.encoded import Encoded
 from edgeret_export.recipe import Recipe
 
 

@@ -18,7 +18,8 @@ from edgeret.inputs.demonstrations import Demonstration, read_demonstrations
 from edgeret.inputs.tools import read_tools
 from edgeret.scoring import compiled, graph, increments, learner
 from edgeret.types import Call, Tool
-from edgeret_export.build import Encoded, assemble, build_bundle, encode_with
+from edgeret_export.build import assemble, build_bundle, encode_with
+from edgeret_export.encoded import Encoded
 from edgeret_export.encoders.export import ExportedEncoder
 from edgeret_export.encoders.gate import Gate, start
 from edgeret_export.encoders.parity import Loss, Parity
@@ -159,7 +160,7 @@ def build_tiny(
 ) -> Path:
     """Writes a bundle around the made-up encoder by the code that writes real ones. `demonstrations` None: the ones
     above; `few` and `max_tokens` as in `encode_tiny`."""
-    recipe = recipe or Recipe(precision="fp32")
+    recipe = recipe or Recipe(precision="fp32", profile="full")
     shown = make_demonstrations() if demonstrations is None else demonstrations
     encoded = encode_tiny(recipe, shown, tools, seed, few, max_tokens, expansion)
     with writing(target) as writer:
@@ -177,6 +178,19 @@ def tiny_original(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def tiny_many(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A tiny bundle whose head was fitted as one of many demonstrations, shared: not to be changed."""
     return build_tiny(tmp_path_factory.mktemp("tiny-many") / "bundle", few=0)
+
+
+@pytest.fixture(scope="session")
+def tiny_cascade(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tiny bundle whose table of token vectors decides first, shared: not to be changed."""
+    recipe = Recipe(precision="fp32", profile="default")
+    return build_tiny(tmp_path_factory.mktemp("tiny-cascade") / "bundle", recipe=recipe, few=0)
+
+
+@pytest.fixture(scope="session")
+def tiny_table(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tiny bundle with a table of token vectors in its encoder's place, shared: not to be changed."""
+    return build_tiny(tmp_path_factory.mktemp("tiny-table") / "bundle", recipe=Recipe(precision="fp32", profile="tiny"))
 
 
 @pytest.fixture(scope="session")

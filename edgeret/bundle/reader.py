@@ -13,7 +13,7 @@ import re
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, BinaryIO
@@ -112,6 +112,17 @@ class Bundle:
     def map(self, role: str) -> dict[str, Any]:
         """The msgpack map of the file that plays `role`."""
         return unpack(self.read(role), f"{self.path} ({role})")
+
+    def part(self, name: str) -> Bundle | None:
+        """A part as a bundle of its own: its own files and `info`, and what all share. None if there is no such part.
+        Raises BundleError for one whose `info` is no map."""
+        if name not in self.manifest.info:
+            return None
+        own = get(self.manifest.info, name, dict, str(self.path))
+        playing = {role: roles.of_part(name, role) for role in roles.PART_ROLES} | {r: r for r in roles.SHARED_ROLES}
+        files = [replace(f, role=role) for role, played in playing.items() if (f := self.manifest.file(played))]
+        info = MappingProxyType({**self.manifest.info, **own})
+        return replace(self, manifest=replace(self.manifest, files=tuple(files), info=info))
 
     def fingerprint(self) -> str:
         """The encoder's fingerprint, which index, graph and head must repeat."""

@@ -3,13 +3,24 @@ what they hold."""
 
 from __future__ import annotations
 
-ENCODER, TOKENIZER = "encoder", "tokenizer"
+ENCODER, TABLE, TOKENIZER = "encoder", "table", "tokenizer"
 TOOLS, INDEX, HNSW = "tools", "index", "hnsw"
 GRAPH, HEAD, MEMORY = "graph", "head", "memory"
 EXEMPLARS, PLANNER, PLANNER_LICENCE = "exemplars", "planner", "planner-licence"
 
+STATIC = "static"
+"""The part of a bundle that decides first: roles of its files, and its own `info`, begin with this."""
+PART_ROLES = (TABLE, INDEX, HNSW, GRAPH, HEAD, MEMORY)
+SHARED_ROLES = (TOKENIZER, TOOLS, EXEMPLARS, PLANNER)
+
+
+def of_part(part: str, role: str) -> str:
+    """The role that a part's own file plays in the bundle."""
+    return f"{part}-{role}"
+
+
 INFO_EDGERET = "edgeret"
 INFO_ENCODER, INFO_PLANNER, INFO_CALIBRATION = "encoder", "planner", "calibration"
-INFO_PRIOR = "prior"
+INFO_PRIOR, INFO_CASCADE = "prior", "cascade"
 INFO_GOLDEN, INFO_COUNTS, INFO_RECIPE = "golden", "counts", "recipe"
 INFO_REPORT, INFO_TOOLCHAIN = "report", "toolchain"

@@ -26,6 +26,8 @@ from edgeret.encoders.base import EncoderSpec
 from edgeret.errors import BundleError, EdgeretError, InputError
 from edgeret.fields import get, get_strings
 from edgeret.quoting import visible
+from edgeret.runtime.options import LOSS
+from edgeret.scoring.cascade import Thresholds
 
 
 def add_bundle_commands(commands: Any) -> None:
@@ -60,6 +62,7 @@ def _inspect(arguments: argparse.Namespace) -> Mapping[str, Any]:
         "built_with": info.get(roles.INFO_EDGERET),
         "size_mb": round(bundle.size / 1e6, 3),
         "encoder": encoder,
+        "static": _static_info(bundle),
         "planner": _planner_info(bundle),
         "tools": list(names),
         "counts": info.get(roles.INFO_COUNTS),
@@ -68,6 +71,21 @@ def _inspect(arguments: argparse.Namespace) -> Mapping[str, Any]:
         "report": info.get(roles.INFO_REPORT),
         "toolchain": info.get(roles.INFO_TOOLCHAIN),
         "files": [asdict(entry) for entry in bundle.manifest.files],
+    }
+
+
+def _static_info(bundle: Bundle) -> Mapping[str, Any] | None:
+    """What is told of the stage that decides first, None without one: its encoder, its thresholds, and its files."""
+    part = bundle.part(roles.STATIC)
+    if part is None:
+        return None
+    where = f"{bundle.path} ({roles.INFO_CASCADE})"
+    thresholds = Thresholds.from_dict(get(part.manifest.info, roles.INFO_CASCADE, dict, where), where)
+    own = [entry for entry in part.manifest.files if entry.role in roles.PART_ROLES]
+    return {
+        "encoder": get(part.manifest.info, roles.INFO_ENCODER, dict, where),
+        "size_mb": round(sum(entry.size for entry in own) / 1e6, 3),
+        "least_probability": {f"{loss:g}": thresholds.at(loss) for loss in thresholds.losses},
     }
 
 
@@ -93,6 +111,11 @@ def _print_inspect(result: Mapping[str, Any]) -> str:
         f"clusters {result['clusters']}; without demonstration: "
         f"{len(undemonstrated) if isinstance(undemonstrated, list) else _told(None)}",
     ]
+    if static := result["static"]:
+        least = static["least_probability"].get(f"{LOSS:g}")
+        lines.append(
+            f"first    a table of token vectors, {static['size_mb']} MB, decides from probability {_told(least)} on"
+        )
     if planner := result["planner"]:
         worth = _map(planner, "parameters").get("weight")
         texts = ", ".join(planner["licence_files"]) or "no text"

@@ -20,6 +20,7 @@ from edgeret.fields import get, get_strings
 from edgeret.host import available_cpus, instruction_set
 from edgeret.inputs.query import check_query
 from edgeret.planner.reranker import rerank
+from edgeret.runtime.components import Components
 from edgeret.runtime.runtime import Runtime
 from edgeret.scoring.compiled import LIBRARY
 from edgeret.scoring.index import CROSSOVER, hnsw_available
@@ -45,7 +46,7 @@ def examine(runtime: Runtime) -> dict[str, Any]:
         _check(
             "integrity", True, f"{len(runtime.manifest.files)} files as listed, {runtime.manifest.content_hash[:12]}…"
         ),
-        _golden(runtime),
+        *(_golden(name, components) for name, components in _stages(runtime)),
         _instructions(runtime),
         _distributions(),
         _arithmetic(),
@@ -87,22 +88,29 @@ def device(runtime: Runtime) -> dict[str, Any]:
     }
 
 
-def golden_cosines(runtime: Runtime) -> list[float]:
+def golden_cosines(components: Components) -> list[float]:
     """Cosines of this device's vectors to the build host's, one a golden query. Raises BundleError."""
-    queries = _golden_queries(runtime)
+    queries = _golden_queries(components)
     if not queries:
         return []
-    where = f"{runtime.path} (golden)"
-    shape = (len(queries), runtime.components.encoder.spec.dimension)
-    vectors = get_array(get(runtime.manifest.info, roles.INFO_GOLDEN, dict, where), "vectors", "<f4", shape, where)
-    return [float(runtime.components.encoder.encode(q) @ v) for q, v in zip(queries, vectors, strict=True)]
+    where = f"{components.path} (golden)"
+    shape = (len(queries), components.encoder.spec.dimension)
+    vectors = get_array(get(components.manifest.info, roles.INFO_GOLDEN, dict, where), "vectors", "<f4", shape, where)
+    return [float(components.encoder.encode(q) @ v) for q, v in zip(queries, vectors, strict=True)]
 
 
-def _golden_queries(runtime: Runtime) -> tuple[str, ...]:
-    if roles.INFO_GOLDEN not in runtime.manifest.info:
+def _stages(runtime: Runtime) -> list[tuple[str, Components]]:
+    """The bundle's stages, by what their golden vectors are called."""
+    components, cascade = runtime.components, runtime.components.cascade
+    first = [] if cascade is None else [("golden vectors, table", cascade.components)]
+    return [("golden vectors", components), *first]
+
+
+def _golden_queries(components: Components) -> tuple[str, ...]:
+    if roles.INFO_GOLDEN not in components.manifest.info:
         return ()
-    where = f"{runtime.path} (golden)"
-    queries = get_strings(get(runtime.manifest.info, roles.INFO_GOLDEN, dict, where), "queries", where)
+    where = f"{components.path} (golden)"
+    queries = get_strings(get(components.manifest.info, roles.INFO_GOLDEN, dict, where), "queries", where)
     if len(queries) > MAX_GOLDEN:
         raise BundleError(f"{where}: {len(queries)} queries, at most {MAX_GOLDEN} are allowed; build the bundle again")
     return tuple(check_query(query, where) for query in queries)
@@ -121,16 +129,16 @@ def _check(name: str, ok: bool, detail: str) -> dict[str, Any]:
     return {"name": name, "ok": ok, "detail": detail}
 
 
-def _golden(runtime: Runtime) -> dict[str, Any]:
-    cosines = golden_cosines(runtime)
+def _golden(name: str, components: Components) -> dict[str, Any]:
+    cosines = golden_cosines(components)
     if not cosines:
-        return _check("golden vectors", True, "none in this bundle, so there is nothing to compare with")
-    floor = MIN_COSINE[runtime.components.encoder.spec.precision]
+        return _check(name, True, "none in this bundle, so there is nothing to compare with")
+    floor = MIN_COSINE[components.encoder.spec.precision]
     worst = min(cosines)
     detail = f"cosine to the build host's vectors at least {worst:.5f} over {len(cosines)} queries, {floor} needed"
     if not worst >= floor:
         detail += "; this CPU computes other vectors: build a bundle here, or with --precision fp32"
-    return _check("golden vectors", bool(np.isfinite(worst)) and worst >= floor, detail)
+    return _check(name, bool(np.isfinite(worst)) and worst >= floor, detail)
 
 
 def _instructions(runtime: Runtime) -> dict[str, Any]:
@@ -171,7 +179,7 @@ def _index(runtime: Runtime) -> dict[str, Any]:
 
 
 def _decision(runtime: Runtime) -> dict[str, Any]:
-    query = next(iter(_golden_queries(runtime)), "hello")
+    query = next(iter(_golden_queries(runtime.components)), "hello")
     decision = runtime.task(query).next(policy="heads")
     total = sum(c.probability for c in runtime.task(query).candidates())
     detail = f"{decision.tool} with probability {decision.probability:.3f}; probabilities sum to {total:.5f}"

@@ -10,7 +10,7 @@ from edgeret.bundle.overlay_file import overlay_path
 from edgeret.cli.console import warn
 from edgeret.encoders.providers import NAMES
 from edgeret.errors import InputError
-from edgeret.runtime.options import COVERAGE
+from edgeret.runtime.options import COVERAGE, LOSS, PROFILES
 from edgeret.runtime.runtime import Runtime, load
 from edgeret.scoring.index import INDEX_KINDS
 
@@ -50,6 +50,20 @@ def add_runtime_options(parser: argparse.ArgumentParser) -> None:
     add_content_hash(parser)
     parser.add_argument(
         "--index", choices=INDEX_KINDS, default="auto", help="how tools are searched (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--profile",
+        choices=PROFILES,
+        default="default",
+        help="decide by the table of token vectors where it is sure (default), by the full encoder always (full), or "
+        "by the table alone (tiny)",
+    )
+    parser.add_argument(
+        "--loss",
+        type=probability,
+        default=LOSS,
+        metavar="L",
+        help="accuracy that deciding without the full encoder may cost (default: %(default)s)",
     )
     parser.add_argument("--allow-fallback", action="store_true", help="run on the CPU where the provider cannot be had")
     parser.add_argument(
@@ -111,6 +125,8 @@ def load_runtime(arguments: argparse.Namespace) -> Runtime:
         content_hash=arguments.content_hash,
         index=arguments.index,
         overlay=False if overlay is None else overlay,
+        profile=arguments.profile,
+        loss=arguments.loss,
     )
     asked, running = runtime.components.encoder.requested[0], runtime.components.encoder.providers[0]
     if running != asked:

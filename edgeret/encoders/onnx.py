@@ -93,10 +93,19 @@ class OnnxEncoder:
         """The execution providers that the session really has, first the one that runs."""
         return tuple(name_of(p) for p in self._session.get_providers())
 
+    @property
+    def vocabulary(self) -> int:
+        """How many tokens the tokenizer knows."""
+        return int(self._tokenizer.get_vocab_size())
+
     def tokenize(self, text: str) -> NDArray[np.int64]:
         """Token ids of `text`, shape (tokens,), cut at the spec's `max_tokens`. Raises BundleError if the tokenizer
         fails."""
         return np.array(self._encoded(text).ids, np.int64)
+
+    def tokenize_words(self, text: str) -> NDArray[np.intp]:
+        """Token ids of all of `text`, shape (tokens,), without the special ones."""
+        return np.array([token for w in self._windows(self._encoded(text)) for token in w.ids[1:-1]], np.intp)
 
     def _encoded(self, text: str) -> Any:
         """The tokenizer's reading of a text; `overflowing` holds what did not fit, in further windows."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ from edgeret.bundle.reader import Bundle, open_bundle
 from edgeret.encoders.base import Encoder
 from edgeret.encoders.load import load_encoder
 from edgeret.encoders.providers import choose
+from edgeret.encoders.static import StaticEncoder
 from edgeret.errors import BundleError, InputError, PlannerError
 from edgeret.fields import get
 from edgeret.host import available_cpus, forks
@@ -24,13 +26,14 @@ from edgeret.planner.reranker import RerankParameters
 from edgeret.runtime.options import LoadOptions
 from edgeret.runtime.tool_set import load_tools
 from edgeret.scoring.calibration import Calibration, load_calibration
+from edgeret.scoring.cascade import Thresholds
 from edgeret.scoring.episodes import Episodes, load_memory
 from edgeret.scoring.graph import GLOBAL, Graph, load_graph
 from edgeret.scoring.head import FactoredHead, load_head
 from edgeret.scoring.index import Index, load_index
 from edgeret.scoring.learner import Learner
 from edgeret.scoring.prior import PriorWeights
-from edgeret.types import END, Tool
+from edgeret.types import END, Stage, Tool
 
 if TYPE_CHECKING:
     from edgeret.planner.model import Planner
@@ -59,6 +62,12 @@ class Components:
     reranking: RerankParameters
     exemplars: Exemplars
     forked: int
+    cascade: Cascade | None = None
+
+    @property
+    def stage(self) -> Stage:
+        """What a decision by these components is called."""
+        return "static" if isinstance(self.encoder, StaticEncoder) else "full"
 
     def __post_init__(self) -> None:
         """Raises BundleError for components that contradict each other."""
@@ -86,6 +95,15 @@ class Components:
             )
 
 
+@dataclass(frozen=True, slots=True)
+class Cascade:
+    """What decides before the full encoder is asked: components of their own, whose decisions stand from the
+    probability `least` on."""
+
+    components: Components
+    least: float
+
+
 def fingerprint_of(manifest: Manifest) -> str:
     """The encoder's fingerprint, as a loaded bundle's manifest says it."""
     return str(manifest.info[roles.INFO_ENCODER]["fingerprint"])
@@ -105,10 +123,33 @@ def learner_for(components: Components) -> Callable[[], Learner]:
 def load_components(path: str | Path, options: LoadOptions) -> Components:
     """The components of the bundle at `path`; every file is verified before anything parses it. Raises BundleError,
     InputError, ProviderError or MissingExtraError."""
-    choice = choose(options.providers, options.allow_fallback, options.provider_options or {})
     bundle = open_bundle(path, content_hash=options.content_hash)
+    part = bundle.part(roles.STATIC)
+    small = bundle.manifest.file(roles.TABLE) is not None
+    if options.profile == "full" and small:
+        raise InputError(f"{path}: a tiny bundle, which has no full encoder; build one with --profile full")
+    if options.profile == "tiny" and not small:
+        if part is None:
+            raise InputError(f"{path}: no table of token vectors in it; build one with --profile tiny or default")
+        return _load(part, options, _load_planner(bundle, options))
+    components = _load(bundle, options, _load_planner(bundle, options))
+    if part is None or options.profile == "full":
+        return components
+    where = f"{bundle.path} ({roles.INFO_CASCADE})"
+    thresholds = Thresholds.from_dict(get(part.manifest.info, roles.INFO_CASCADE, dict, where), where)
+    least = thresholds.at(options.loss)
+    if least > 1:
+        return components
+    first = _load(part, options, (LazyPlanner(), RerankParameters()))
+    if first.head is None or components.head is None or first.head.labels != components.head.labels:
+        raise BundleError(f"{where}: both stages need heads, and the same labels; build the bundle again")
+    return replace(components, cascade=Cascade(first, least))
+
+
+def _load(bundle: Bundle, options: LoadOptions, planner: tuple[LazyPlanner, RerankParameters]) -> Components:
+    """The components of a bundle, or of one of its parts."""
     threads = options.threads or available_cpus()
-    planner, reranking = _load_planner(bundle, threads, options)
+    choice = partial(choose, options.providers, options.allow_fallback, options.provider_options or {})
     exemplars = bundle.read(roles.EXEMPLARS) if bundle.manifest.file(roles.EXEMPLARS) else b"[]"
     head = load_head(bundle) if bundle.manifest.file(roles.HEAD) else None
     where = f"{bundle.path} ({roles.INFO_PRIOR})"
@@ -123,14 +164,14 @@ def load_components(path: str | Path, options: LoadOptions) -> Components:
         memory=None if head is None else load_memory(bundle, len(head.labels)),
         calibration=load_calibration(bundle),
         tools=load_tools(bundle),
-        planner=planner,
-        reranking=reranking,
+        planner=planner[0],
+        reranking=planner[1],
         exemplars=Exemplars(exemplars, f"{bundle.path} ({roles.EXEMPLARS})"),
         forked=forks(),
     )
 
 
-def _load_planner(bundle: Bundle, threads: int, options: LoadOptions) -> tuple[LazyPlanner, RerankParameters]:
+def _load_planner(bundle: Bundle, options: LoadOptions) -> tuple[LazyPlanner, RerankParameters]:
     """The planner, which is loaded with the first question, and what its word is worth. Raises BundleError for a
     manifest that makes no sense."""
     if bundle.manifest.file(roles.PLANNER) is None:
@@ -148,6 +189,7 @@ def _load_planner(bundle: Bundle, threads: int, options: LoadOptions) -> tuple[L
         import_llama()  # before hundreds of megabytes are copied for nothing
         try:
             with file.private_copy() as path:
+                threads = options.threads or available_cpus()
                 return Planner(path, spec, threads, options.gpu_layers, file.where)
         except BundleError as error:
             raise PlannerError(str(error)) from None

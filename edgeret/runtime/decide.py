@@ -83,6 +83,7 @@ class Decider:
             candidates=verdict.candidates,
             timings_ms=watch.ms(),
             usage=verdict.usage,
+            stage="planner" if verdict.source == "planner" else self._components.stage,
         )
 
     def unasked(self) -> str | None:

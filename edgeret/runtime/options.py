@@ -18,6 +18,10 @@ Policy = Literal["auto", "heads", "planner"]
 POLICIES: tuple[Policy, ...] = get_args(Policy)
 Weighted = Literal["auto", "yes", "no"]
 COVERAGE = 0.95
+Profile = Literal["tiny", "default", "full"]
+PROFILES: tuple[Profile, ...] = get_args(Profile)
+LOSS = 0.005
+"""Of accuracy, that deciding without the full encoder may cost."""
 MAX_THREADS, MAX_LAYERS = 4096, 1 << 20
 MAX_NUMBER = 1e300
 """Beyond, a number is no option; Python's own can be too long to be written."""
@@ -80,6 +84,8 @@ class LoadOptions:
     content_hash: str | None = None
     index: IndexKind = "auto"
     overlay: str | Path | bool = False
+    profile: Profile = "default"
+    loss: float = LOSS
 
     def __post_init__(self) -> None:
         """Raises InputError for what is out of range; which providers there are is ONNX Runtime's to say."""
@@ -101,6 +107,9 @@ class LoadOptions:
         if self.content_hash is not None and not isinstance(self.content_hash, str):
             raise InputError(f"content_hash must be hexadecimal digits, found {_shown(self.content_hash)}")
         _choice("index", self.index, INDEX_KINDS)
+        _choice("profile", self.profile, PROFILES)
+        if not 0 <= _number("loss", self.loss) <= 1:
+            raise InputError(f"loss must lie between 0 and 1, found {self.loss}")
         if not isinstance(self.overlay, bool):
             check_path("overlay", self.overlay)
 

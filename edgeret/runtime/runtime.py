@@ -21,10 +21,11 @@ from edgeret.inputs.query import check_query
 from edgeret.planner.lazy import LazyAnswerer
 from edgeret.quoting import quoted
 from edgeret.runtime import plan as planning
+from edgeret.runtime.cascade import FirstStage
 from edgeret.runtime.components import Components, fingerprint_of, learner_for, load_components
 from edgeret.runtime.decide import Decider
 from edgeret.runtime.learning import Learned, LearnedPlan, LearnReport
-from edgeret.runtime.options import DecideOptions, LoadOptions, Policy, check_count, check_path
+from edgeret.runtime.options import LOSS, DecideOptions, LoadOptions, Policy, Profile, check_count, check_path
 from edgeret.runtime.saved import begin, find_tool, restore
 from edgeret.runtime.scorer import Scorer
 from edgeret.runtime.task import Task
@@ -52,6 +53,8 @@ def load(
     content_hash: str | None = None,
     index: IndexKind = "auto",
     overlay: str | Path | bool = False,
+    profile: Profile = "default",
+    loss: float = LOSS,
 ) -> Runtime:
     """Loads a bundle; every file is verified before anything parses it.
 
@@ -68,7 +71,13 @@ def load(
     `overlay` is the file that keeps tools that came and went and what was learned (True: beside the bundle,
     NAME.overlay; a path: that file). It is read now, and written to, by one process at a time, from the first change
     on. Without one, what is learned lasts as long as the runtime.
-    Raises InputError for options out of range, BundleError, OverlayError, ProviderError or MissingExtraError.
+
+    `profile` is "default" to decide by the bundle's table of token vectors where that is sure enough and else by the
+    full encoder, as long as this costs at most `loss` of accuracy on held-out demonstrations; "full" to ask the full
+    encoder always; "tiny" to load the table alone. What was learned rests on the full encoder, which then always reads.
+
+    Raises InputError for options out of range and for a profile that the bundle cannot have, BundleError, OverlayError,
+    ProviderError or MissingExtraError.
     """
     options = LoadOptions(
         providers,
@@ -81,6 +90,8 @@ def load(
         content_hash,
         index,
         overlay,
+        profile,
+        loss,
     )
     check_path("a bundle's folder", path)
     components = load_components(path, options)
@@ -116,7 +127,7 @@ def with_overlay(components: Components, path: Path) -> Runtime:
 class Runtime:
     """A loaded bundle. Thread-safe; hands out tasks. Immutable but for what is `learned`."""
 
-    __slots__ = ("_components", "_decider", "_learned", "_scorer", "_tools")
+    __slots__ = ("_components", "_decider", "_first", "_learned", "_scorer", "_tools")
 
     def __init__(self, components: Components, learned: Learned | None = None) -> None:
         """Use `edgeret.load`; or components of your own, where a test or an experiment varies one. Without `learned`
@@ -125,6 +136,7 @@ class Runtime:
         self._learned = Learned(learner_for(components)) if learned is None else learned
         self._scorer = Scorer(components, self._learned)
         self._decider = Decider(components)
+        self._first = None if components.cascade is None else FirstStage(components.cascade)
         self._tools = _ToolView(components.tools)
 
     @property
@@ -155,7 +167,7 @@ class Runtime:
         self._components.check_process()
         checked = check_query(query)
         begun = begin(history, self._components.tools, self._scorer.number)
-        return Task(self._scorer, self._decider, checked, begun, tools)
+        return Task(self._scorer, self._decider, checked, begun, tools, self._first)
 
     def resume(self, value: Mapping[str, Any], *, tools: Collection[str] | None = None) -> Task:
         """Opens a task as `Task.to_dict` kept it, also with another bundle that has its tools. The query is encoded
@@ -163,7 +175,7 @@ class Runtime:
         for anything else, and for tools that this bundle does not have."""
         self._components.check_process()
         query, history = restore(value, self._components.tools, self._scorer.number)
-        return Task(self._scorer, self._decider, query, history, tools)
+        return Task(self._scorer, self._decider, query, history, tools, self._first)
 
     @property
     def learned(self) -> Learned:
@@ -346,6 +358,7 @@ class Runtime:
         planner whose advice is used read what all its prompts begin with."""
         task = self.task("warm up")
         task.next()
+        task.probabilities()  # of the full encoder, should the table have decided
         if self._decider.unasked() is None:
             # A planner that cannot be loaded is told of by the decisions, which the heads then make.
             with contextlib.suppress(PlannerError, MissingExtraError):

@@ -14,6 +14,7 @@ from edgeret.errors import InputError
 from edgeret.inputs.demonstrations import MAX_CALLS
 from edgeret.planner.chat import Prompt
 from edgeret.planner.prompts import Masking
+from edgeret.runtime.cascade import FirstStage
 from edgeret.runtime.decide import MAX_ASKED, Decider
 from edgeret.runtime.history import History, check_arguments, check_reason, check_result
 from edgeret.runtime.learning import LearnReport
@@ -37,27 +38,40 @@ class Task:
         query: str,
         history: History,
         tools: Collection[str] | None = None,
+        first: FirstStage | None = None,
     ) -> None:
         """Use `Runtime.task` or `Runtime.resume`."""
-        self._scorer, self._decider = scorer, decider
+        self._scorer, self._decider, self._first = scorer, decider, first
+        self._query, self._tools = query, tools
         self._components = scorer.components
         self._history = history
         self._given: Decision | None = None
         self._corrected = False
         self._taken_after: int | None = None  # how many calls had been made when the decision given last was taken
-        watch = Stopwatch()
-        self._request = scorer.read(query, watch, tools)
-        self._encoding: Stopwatch | None = watch
+        self._encoding: Stopwatch | None = Stopwatch()
+        self._small: Request | None = None
+        self._full: Request | None = None
+        # What was learned rests on the full encoder's vectors, and thresholds were fitted for all tools.
+        if first is not None and tools is None and not scorer.learned.count:
+            self._small = first.read(query, self._encoding)
+        else:
+            self._full = scorer.read(query, self._encoding, tools)
 
     @property
     def query(self) -> str:
         """The user's words."""
-        return self._request.query
+        return self._query
 
     @property
     def request(self) -> Request:
-        """The query as it was encoded and scored, for whoever measures."""
-        return self._request
+        """The query as the bundle's own encoder has it, which reads it now if it did not yet."""
+        return self._read(Stopwatch())
+
+    def _read(self, watch: Stopwatch) -> Request:
+        """The same. Once the full encoder has read the query, it decides all further steps."""
+        if self._full is None:
+            self._full, self._small = self._scorer.read(self._query, watch, self._tools), None
+        return self._full
 
     @property
     def calls(self) -> tuple[Call, ...]:
@@ -152,7 +166,7 @@ class Task:
         and the tools' names are kept. Raises InputError for calls of foreign tools, and OverlayError."""
         self._components.check_process()
         calls = [find_tool(self._components.tools, call.tool).name for call in self._history.calls]
-        self._request.learn(calls, "corrected" if self._corrected else "accepted", keep_words)
+        self.request.learn(calls, "corrected" if self._corrected else "accepted", keep_words)
         return self._scorer.learned.report(1)
 
     def next(
@@ -182,7 +196,11 @@ class Task:
         except TypeError:  # what cannot be hashed is no option either, and the check says which
             options = DecideOptions(policy, k, min_probability, PromptOptions(masking, weighted, coverage))
         self._components.check_process()
-        decision = self._decider.decide(self._request, self._history, options, Stopwatch(self._encoding))
+        watch, decision = Stopwatch(self._encoding), None
+        if self._small is not None and self._first is not None:
+            decision = self._first.decide(self._small, self._history, options, watch)
+        if decision is None:
+            decision = self._decider.decide(self._read(watch), self._history, options, watch)
         self._encoding = None  # a refused question leaves the encoding's time to the next one, and nothing of its own
         self._given, self._taken_after = decision, None
         return decision
@@ -190,12 +208,12 @@ class Task:
     def probabilities(self) -> NDArray[np.float32]:
         """Calibrated probabilities of `request.names`, float32, summing to 1; 0 for a tool that is left out."""
         self._components.check_process()
-        return self._request.probabilities(self._history, Stopwatch())
+        return self.request.probabilities(self._history, Stopwatch())
 
     def candidates(self, k: int | None = None) -> list[Candidate]:
         """The `k` most probable candidates (None: all), most probable first. Raises InputError."""
         DecideOptions(k=k)
-        return list(self._request.ranked(self.probabilities(), k, self._history.blocked))
+        return list(self.request.ranked(self.probabilities(), k, self._history.blocked))
 
     def prompt(
         self,
@@ -215,7 +233,7 @@ class Task:
         if candidates is not None and not all(isinstance(candidate, Candidate) for candidate in candidates):
             raise InputError("candidates must be Candidate(tool, probability), as task.candidates() gives them")
         mask = self._decider.mask(self.candidates(MAX_ASKED), coverage) if candidates is None else candidates
-        return self._decider.prompt(self._request, self._history, mask, options)
+        return self._decider.prompt(self.request, self._history, mask, options)
 
     def fill(self, tool: str) -> tuple[Filled, Usage | None]:
         """The arguments of a call of `tool` as the next one, by the planner: what the query and earlier outputs give,

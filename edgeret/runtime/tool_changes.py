@@ -58,7 +58,10 @@ def changed(
     tools = {name: substitute[other[name] - len(add)] if name in other else old[name] for name in names}
     tools |= {tool.name: tool for tool in add}
     index = Index((*names, *(tool.name for tool in add)), np.concatenate((kept, vectors[: len(add)])))
-    return replace(components, tools=MappingProxyType(tools), index=index)
+    cascade = components.cascade
+    if cascade is not None:
+        cascade = replace(cascade, components=changed(cascade.components, add, remove, substitute))
+    return replace(components, tools=MappingProxyType(tools), index=index, cascade=cascade)
 
 
 def instead(components: Components, tools: Sequence[Tool]) -> Components:
@@ -73,6 +76,7 @@ def instead(components: Components, tools: Sequence[Tool]) -> Components:
         ),
         tools=MappingProxyType({}),
         index=Index((), np.zeros((0, components.encoder.spec.dimension), np.float32)),
+        cascade=None,
     )
     return changed(bare, tools, (), ())
 

@@ -3,37 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 import edgeret
 from edgeret.bundle import roles
 from edgeret.bundle.layout import encoder_fingerprint
 from edgeret.bundle.writer import BundleWriter, writing
 from edgeret.cli.progress import say, track
-from edgeret.encoders.onnx import OnnxEncoder
 from edgeret.errors import CheckFailedError, MissingExtraError
 from edgeret.inputs.demonstrations import Demonstration
-from edgeret.inputs.tool_text import name_in_words, tool_text
+from edgeret.inputs.tool_text import tool_text
 from edgeret.planner.exemplars import pack_exemplars
+from edgeret.runtime.options import LOSS
 from edgeret.runtime.tool_set import pack_tools
 from edgeret.scoring import index as indexing
 from edgeret.scoring.calibration import pack_calibration
+from edgeret.scoring.cascade import Thresholds
 from edgeret.scoring.episodes import pack_memory
 from edgeret.scoring.graph import pack_graph
 from edgeret.scoring.head import pack_head
 from edgeret.types import Tool
+from edgeret_export.encoded import Encoded, golden_of
 from edgeret_export.encoders import parity
 from edgeret_export.encoders.expansion import expand_vectors
 from edgeret_export.encoders.export import ExportedEncoder, attempts, encoder_of, export_encoder
 from edgeret_export.encoders.gate import Gate, start
-from edgeret_export.encoders.questions import sample
 from edgeret_export.finetune import finetuned
+from edgeret_export.fitting.cascade import fit_thresholds
 from edgeret_export.fitting.crossfit import Fitted, crossfit, plan_calls
 from edgeret_export.fitting.graph import fit_graph
 from edgeret_export.fitting.head import fit_factored
@@ -44,9 +45,8 @@ from edgeret_export.recipe import AUTO, Recipe
 from edgeret_export.sources.cards import Card
 from edgeret_export.sources.expansions import Expansion
 from edgeret_export.sources.priors import PriorCard, read_prior
+from edgeret_export.static_stage import static_encoded
 
-GOLDEN = 16
-"""Queries whose vectors travel in the bundle, for `edgeret doctor` to repeat on the device."""
 OURS, OWN_LICENCE = "built by edgeret-export from the tools and demonstrations given", "as its inputs"
 
 
@@ -98,35 +98,32 @@ def assemble(
     writer: BundleWriter, card: Card, encoded: Encoded, recipe: Recipe, model: PlannerModel | None = None
 ) -> tuple[str, dict[str, Any]]:
     """Fits everything on what was encoded and writes it; returns the content hash and the build's report."""
-    training, spec, adapter = encoded.training, encoded.exported.spec, encoder_of(card).adapter
-    fitted = Fitted.of_nothing(recipe.order, encoded.prior.calibration_map)
-    if training is not None:
-        fitted = crossfit(training, recipe.order, recipe.head_options, encoded.prior.calibration_map)
-    fingerprint = _write_encoder(writer, card, encoded.exported)
-    _write_index(writer, encoded, recipe, fingerprint)
-    if training is not None:
-        _write_heads(writer, training, fitted, recipe, fingerprint)
+    if recipe.profile == "tiny":
+        encoded = static_encoded(encoded, recipe)
+    training, fitted = encoded.training, _fitted(encoded, recipe)
     demonstrations = () if training is None else training.demonstrations
+    licence, source = card.licence, f"{card.name}: {card.sources[0]}"
+    tokenizer = writer.add("tokenizer.json", roles.TOKENIZER, encoded.exported.tokenizer, licence, source)
+    writer.add("tools.json", roles.TOOLS, pack_tools(encoded.tools), OWN_LICENCE, OURS)
     writer.add("exemplars.json", roles.EXEMPLARS, pack_exemplars(choose_exemplars(demonstrations)), OWN_LICENCE, OURS)
+    info = _write_stage(writer, None, card, encoded, fitted, recipe, tokenizer.sha256)
     report = {"parity": encoded.parity.to_dict(), "held_out": fitted.report, **encoded.report}
+    if recipe.profile == "default":
+        first = _first_stage(encoded, fitted, recipe)
+        if first is not None:
+            own = _write_stage(writer, roles.STATIC, card, first.encoded, first.fitted, recipe, tokenizer.sha256)
+            info[roles.STATIC] = {**own, roles.INFO_CASCADE: first.thresholds.to_dict()}
+            report["cascade"] = {"held_out": first.fitted.report, **first.report}
     planner_info = None
     if model is not None:
         planner_info, report["planner"] = add_planner(writer, model, training, fitted, recipe.planner_questions)
-    hashes = {entry.role: entry.sha256 for entry in writer.entries}
     toolchain = {**encoded.exported.toolchain, "scikit-learn": version("scikit-learn"), "numpy": version("numpy")}
     content_hash = writer.finish(
         {
             roles.INFO_EDGERET: edgeret.__version__,
-            roles.INFO_ENCODER: {
-                "card": card.name,
-                "fingerprint": fingerprint,
-                "spec": spec.to_dict(),
-                **({} if adapter is None else {"adapter": {"name": adapter.name, "sha256": adapter.sha256}}),
-            },
+            **info,
             **({} if planner_info is None else {roles.INFO_PLANNER: planner_info}),
-            roles.INFO_CALIBRATION: pack_calibration(fitted.calibration, fingerprint, hashes),
             roles.INFO_PRIOR: encoded.prior.weights.to_dict(),
-            roles.INFO_GOLDEN: encoded.golden,
             roles.INFO_COUNTS: _counts(encoded.tools, training, fitted),
             roles.INFO_RECIPE: asdict(recipe),
             roles.INFO_REPORT: report,
@@ -137,19 +134,81 @@ def assemble(
 
 
 @dataclass(frozen=True, slots=True)
-class Encoded:
-    """An encoder that passed the parity gate, the tools with their vectors (tools, dimension), the training set of the
-    demonstrations (None if there are none), queries whose vectors travel along, and the prior for all of it. `report`
-    tells of the expansion, if there was one."""
+class _First:
+    """What decides before the full encoder is asked."""
 
-    exported: ExportedEncoder
-    tools: Sequence[Tool]
-    tool_vectors: NDArray[np.float32]
-    training: TrainingSet | None
-    golden: Mapping[str, Any]
-    prior: PriorCard
-    parity: parity.Parity
-    report: Mapping[str, Any] = field(default_factory=dict)
+    encoded: Encoded
+    fitted: Fitted
+    thresholds: Thresholds
+    report: Mapping[str, Any]
+
+
+def _first_stage(encoded: Encoded, fitted: Fitted, recipe: Recipe) -> _First | None:
+    """A table of token vectors with heads of its own; None where there are too few demonstrations to say when it is
+    sure enough, or where it never is."""
+    if fitted.held_out is None:
+        return None
+    small = static_encoded(encoded, recipe)
+    refitted = _fitted(small, recipe)
+    if encoded.training is None or refitted.held_out is None:
+        return None
+    thresholds, report = fit_thresholds(encoded.training, refitted.held_out, fitted.held_out)
+    if thresholds.at(LOSS) > 1:
+        say("token vectors: never sure enough to decide without the full encoder, so they are left out")
+        return None
+    return _First(small, refitted, thresholds, report)
+
+
+def _fitted(encoded: Encoded, recipe: Recipe) -> Fitted:
+    prior_map = encoded.prior.calibration_map
+    if encoded.training is None:
+        return Fitted.of_nothing(recipe.order, prior_map)
+    return crossfit(encoded.training, recipe.order, recipe.head_options, prior_map)
+
+
+def _write_stage(
+    writer: BundleWriter, part: str | None, card: Card, encoded: Encoded, fitted: Fitted, recipe: Recipe, tokenizer: str
+) -> dict[str, Any]:
+    """Writes what one encoder and the heads on it need, as a part of the bundle or as the bundle itself, and gives
+    what the manifest says of it; `tokenizer` is its file's sha256."""
+    exported, adapter = encoded.exported, encoder_of(card).adapter
+    hashes: dict[str, str] = {}
+
+    def add(role: str, ending: str, data: bytes, licence: str = OWN_LICENCE, source: str = OURS) -> None:
+        name = role if part is None else roles.of_part(part, role)
+        hashes[role] = writer.add(f"{name}.{ending}", name, data, licence, source).sha256
+
+    source = f"{card.name}: {card.sources[0]}"
+    tuned = source if adapter is None else f"{source}, tuned with {adapter.name} (sha256 {adapter.sha256})"
+    if exported.role == roles.ENCODER:
+        add(roles.ENCODER, "onnx", exported.model, card.licence, tuned)
+    else:
+        add(roles.TABLE, "msgpack", exported.model, card.licence, f"token vectors fitted to {tuned}")
+    fingerprint = encoder_fingerprint(exported.spec.to_dict(), hashes[exported.role], tokenizer)
+    names, vectors = [tool.name for tool in encoded.tools], encoded.tool_vectors
+    add(roles.INDEX, "msgpack", indexing.pack_index(names, vectors, fingerprint))
+    if len(names) >= recipe.hnsw_from:
+        say("building the HNSW graph")
+        add(roles.HNSW, "hnsw", indexing.build_hnsw(vectors, recipe.seed))
+    training = encoded.training
+    if training is not None:
+        say("fitting graph and head on all demonstrations")
+        graph = fit_graph(training, fitted.n_clusters, recipe.order)
+        add(roles.GRAPH, "msgpack", pack_graph(graph, fitted.graph_options, fingerprint))
+        add(roles.HEAD, "msgpack", pack_head(fit_factored(training, recipe.head_options).arrays, fingerprint))
+        if training.prior.steps is not None:
+            memory = pack_memory(training.queries.vectors[training.plans], plan_calls(training), fingerprint)
+            add(roles.MEMORY, "msgpack", memory)
+    return {
+        roles.INFO_ENCODER: {
+            "card": card.name,
+            "fingerprint": fingerprint,
+            "spec": exported.spec.to_dict(),
+            **({} if adapter is None else {"adapter": {"name": adapter.name, "sha256": adapter.sha256}}),
+        },
+        roles.INFO_CALIBRATION: pack_calibration(fitted.calibration, fingerprint, hashes),
+        roles.INFO_GOLDEN: encoded.golden,
+    }
 
 
 def encode(
@@ -210,52 +269,8 @@ def encode_with(
         training = training_set(demonstrations, tools, queries, tool_vectors, prior.weights, recipe.seed)
         vectors = training.queries.vectors
     measured = gate.measure(exported, encoder, vectors, plain)
-    golden = _golden(encoder, demonstrations, tools, vectors)
+    golden = golden_of(encoder, demonstrations, tools)
     return Encoded(exported, tools, tool_vectors, training, golden, prior, measured, report)
-
-
-def _write_encoder(writer: BundleWriter, card: Card, exported: ExportedEncoder) -> str:
-    adapter, source = encoder_of(card).adapter, f"{card.name}: {card.sources[0]}"
-    tuned = source if adapter is None else f"{source}, tuned with {adapter.name} (sha256 {adapter.sha256})"
-    weights = writer.add("encoder.onnx", roles.ENCODER, exported.model, card.licence, tuned)
-    tokenizer = writer.add("tokenizer.json", roles.TOKENIZER, exported.tokenizer, card.licence, source)
-    return encoder_fingerprint(exported.spec.to_dict(), weights.sha256, tokenizer.sha256)
-
-
-def _write_index(writer: BundleWriter, encoded: Encoded, recipe: Recipe, fingerprint: str) -> None:
-    tools, vectors = encoded.tools, encoded.tool_vectors
-    writer.add("tools.json", roles.TOOLS, pack_tools(tools), OWN_LICENCE, OURS)
-    data = indexing.pack_index([tool.name for tool in tools], vectors, fingerprint)
-    writer.add("index.msgpack", roles.INDEX, data, OWN_LICENCE, OURS)
-    if len(tools) >= recipe.hnsw_from:
-        say("building the HNSW graph")
-        writer.add("index.hnsw", roles.HNSW, indexing.build_hnsw(vectors, recipe.seed), OWN_LICENCE, OURS)
-
-
-def _write_heads(writer: BundleWriter, training: TrainingSet, fitted: Fitted, recipe: Recipe, fingerprint: str) -> None:
-    say("fitting graph and head on all demonstrations")
-    graph = pack_graph(fit_graph(training, fitted.n_clusters, recipe.order), fitted.graph_options, fingerprint)
-    head = pack_head(fit_factored(training, recipe.head_options).arrays, fingerprint)
-    writer.add("graph.msgpack", roles.GRAPH, graph, OWN_LICENCE, OURS)
-    writer.add("head.msgpack", roles.HEAD, head, OWN_LICENCE, OURS)
-    if training.prior.steps is not None:
-        memory = pack_memory(training.queries.vectors[training.plans], plan_calls(training), fingerprint)
-        writer.add("memory.msgpack", roles.MEMORY, memory, OWN_LICENCE, OURS)
-
-
-def _golden(
-    encoder: OnnxEncoder,
-    demonstrations: Sequence[Demonstration],
-    tools: Sequence[Tool],
-    vectors: NDArray[np.float32],
-) -> dict[str, Any]:
-    """Some of the demonstrations' queries with their vectors (plans, dimension); without demonstrations tools' names in
-    words."""
-    chosen = sample(len(demonstrations) or len(tools), GOLDEN)
-    if demonstrations:
-        return {"queries": [demonstrations[i].query for i in chosen], "vectors": vectors[chosen]}
-    queries = [name_in_words(tools[i].name) for i in chosen]
-    return {"queries": queries, "vectors": np.stack([encoder.encode_query(query).vector for query in queries])}
 
 
 def _counts(tools: Sequence[Tool], training: TrainingSet | None, fitted: Fitted) -> dict[str, Any]:

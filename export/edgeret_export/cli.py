@@ -12,6 +12,7 @@ from edgeret.cli.console import Parser, add_command, run, table, warn
 from edgeret.errors import InputError
 from edgeret.inputs.demonstrations import read_and_check
 from edgeret.inputs.tools import read_tools
+from edgeret.runtime.options import LOSS, PROFILES
 from edgeret_export.example import write_example
 from edgeret_export.expand_command import add_expand
 from edgeret_export.recipe import PRECISION_CHOICES, read_recipe
@@ -105,6 +106,12 @@ def _add_models(build: argparse.ArgumentParser) -> None:
         choices=PRECISION_CHOICES,
         help="of the encoder (default: auto, which is int8 where that finds the same tools as fp32, else fp32)",
     )
+    build.add_argument(
+        "--profile",
+        choices=PROFILES,
+        help="tiny: a table of token vectors in the encoder's place; default: decide by it where it is sure enough, "
+        "else by the encoder; full: the encoder alone",
+    )
     build.add_argument("--planner", default="none", metavar="CARD", help="planner card, or none (default)")
     build.add_argument(
         "--expansion", metavar="FILE.jsonl", help="what `expand` wrote: queries that make the tools' vectors better"
@@ -147,7 +154,9 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _build(arguments: argparse.Namespace) -> Mapping[str, Any]:
-    recipe = read_recipe(arguments.recipe, precision=arguments.precision, seed=arguments.seed)
+    recipe = read_recipe(
+        arguments.recipe, precision=arguments.precision, seed=arguments.seed, profile=arguments.profile
+    )
     tools = read_tools(*arguments.tools)
     demonstrations, misfits = read_and_check(arguments.demos, tools)
     if misfits.arguments:
@@ -191,6 +200,14 @@ def _build(arguments: argparse.Namespace) -> Mapping[str, Any]:
     }
 
 
+def _told_of_cascade(cascade: Mapping[str, Any]) -> str:
+    told = next(each for each in cascade["by_loss"] if each["allowed"] == LOSS)
+    return (
+        f"token vectors suffice for {told['small_first']:.0%} of first decisions and {told['small']:.0%} of all, at "
+        f"{told['lost']:.4f} of held-out accuracy (at most {LOSS} allowed)"
+    )
+
+
 def _print_build(result: Mapping[str, Any]) -> str:
     parity, held_out = result["parity"], result["held_out"]
     lines = [
@@ -205,6 +222,8 @@ def _print_build(result: Mapping[str, Any]) -> str:
         top1 = ", ".join(f"{name} {value:.3f}" for name, value in held_out["top1"].items())
         lines.append(f"held out    top-1 over {held_out['decisions']} decisions: {top1}")
         lines.append(f"calibration ECE {held_out['ece_calibrated']:.4f} ({held_out['ece_fused']:.4f} before)")
+    if cascade := result.get("cascade"):
+        lines.append(f"cascade     {_told_of_cascade(cascade)}")
     if expansion := result.get("expansion"):
         lines.append(f"expansion   {_told_of_expansion(expansion)}")
     if asked := result.get("planner"):

@@ -13,6 +13,7 @@ from edgeret.encoders.base import PRECISIONS
 from edgeret.errors import BundleError, InputError
 from edgeret.fields import get
 from edgeret.inputs.tool_text import FORMS
+from edgeret.runtime.options import PROFILES
 from edgeret.scoring.graph import GraphOptions
 from edgeret.scoring.index import CROSSOVER
 from edgeret_export.fitting.options import HeadOptions
@@ -29,7 +30,8 @@ class Recipe:
     `precision`: "auto" is int8 where that passes the parity gate, and fp32 elsewhere. `order`: longest context of the
     graph. `inverse_regularisation`, `history_scale`, `label_smoothing`: see `HeadOptions`. `tool_text`: what stands for
     a tool (see `edgeret.inputs.tool_text`). `hnsw_from`: tools from which an HNSW graph is built. `planner_questions`:
-    held-out decisions that a planner is asked about, to find what its advice is worth.
+    held-out decisions that a planner is asked about, to find what its advice is worth. `profile`: "tiny" puts a table
+    of token vectors in the full encoder's place, "full" has none, "default" decides by it where it is sure enough.
     """
 
     precision: str = AUTO
@@ -41,6 +43,7 @@ class Recipe:
     tool_text: str = "name+description"
     hnsw_from: int = CROSSOVER
     planner_questions: int = 120
+    profile: str = "default"
 
     @property
     def head_options(self) -> HeadOptions:
@@ -89,6 +92,7 @@ def _override(recipe: Recipe, value: dict[str, Any], where: str) -> Recipe:
         "history_scale": (0 < recipe.history_scale < 1e3, "above 0 and below 1000"),
         "label_smoothing": (0 <= recipe.label_smoothing < 1, "at least 0 and below 1"),
         "hnsw_from": (recipe.hnsw_from > 0, "above 0"),
+        "profile": (recipe.profile in PROFILES, f"one of {', '.join(PROFILES)}"),
         "planner_questions": (0 <= recipe.planner_questions <= 100_000, "between 0 and 100000"),
     }
     for key, (fine, allowed) in problems.items():

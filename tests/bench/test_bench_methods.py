@@ -61,7 +61,7 @@ def test_all_methods_are_measured_on_the_same_steps(found: dict[str, Any]) -> No
 
 def test_the_result_has_the_form_of_next_tools(found: dict[str, Any], runtime: Runtime) -> None:
     beside = next_tool.run(runtime, TEST, ("dr", "fused"))
-    assert set(beside) - set(found) == {"ms_per_step", "calibration", "fitness"}
+    assert set(beside) - set(found) == {"ms_per_step", "calibration", "decisions", "fitness"}
     for key in ("methods", "by_plan_length"):
         assert beside[key]["fused"].keys() == found[key]["fused"].keys()
     assert {"dr top1", "dr mrr"} <= set(found["samples"]["series"])

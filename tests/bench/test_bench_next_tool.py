@@ -45,7 +45,17 @@ def always(answer: Callable[[Step], str]) -> Any:
 def test_a_result_has_the_keys_of_the_contract(runtime: Runtime) -> None:
     found = next_tool.run(runtime, make_demonstrations(2), NEXT_TOOL_METHODS)
     beside = {"ms_per_step", "by_plan_length", "samples"}
-    assert set(found) == {"n_plans", "n_steps", "dag", "seed", "methods", "calibration", "fitness", *beside}
+    assert set(found) == {
+        "n_plans",
+        "n_steps",
+        "dag",
+        "seed",
+        "methods",
+        "calibration",
+        "decisions",
+        "fitness",
+        *beside,
+    }
     assert tuple(found["methods"]) == ("random", "dr", "dtdr-c", "dtdr-l-factored", "prior", "fused")
     for values in found["methods"].values():
         assert set(values) == METRICS

@@ -17,6 +17,7 @@ from edgeret.errors import CheckFailedError
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret.types import Call, Tool
 from edgeret_export import build
+from edgeret_export.encoded import Encoded
 from edgeret_export.encoders import gate as gates
 from edgeret_export.encoders import parity
 from edgeret_export.encoders.export import ExportedEncoder, attempts
@@ -57,9 +58,7 @@ def tried(monkeypatch: pytest.MonkeyPatch) -> Callable[[dict[tuple[str, int], fl
     return prepare
 
 
-def encode(
-    precision: str, demonstrations: list[Demonstration] | None = None, tools: list[Tool] = TOOLS
-) -> build.Encoded:
+def encode(precision: str, demonstrations: list[Demonstration] | None = None, tools: list[Tool] = TOOLS) -> Encoded:
     card = tiny_card()
     assert card.encoder is not None
     card = replace(card, encoder=replace(card.encoder, int8_keep=("", "a", "b")))

@@ -25,7 +25,8 @@ from edgeret.runtime.task import Task
 from edgeret.types import END, Decision
 from edgeret_bench.accuracy.walk import Ranked, averages, ranked, repeated_queries, score, walk
 from edgeret_bench.results.files import order_of, rounded
-from edgeret_export.build import Encoded, assemble
+from edgeret_export.build import assemble
+from edgeret_export.encoded import Encoded
 from edgeret_export.encoders.gate import start
 from edgeret_export.fitting.reliability import expected_calibration_error
 from edgeret_export.fitting.training_set import training_set

@@ -36,6 +36,8 @@ class Steps:
     correct: list[bool] = field(default_factory=list)
     offered: list[bool] = field(default_factory=list)
     fits: list[bool] = field(default_factory=list)
+    stages: list[str] = field(default_factory=list)
+    first: list[bool] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.rows = {name: [] for name in self.methods}
@@ -71,9 +73,14 @@ def run(
             "refusal_curve": refusal_curve(confidence, correct),
             "reliability": reliability(confidence, correct),
         },
+        "decisions": _decided(found),
         "fitness": _fitness(np.array(found.offered), np.array(found.fits)),
         "samples": samples(found.rows, found.plans, demonstrations),
     }
+
+
+def _shares(stages: NDArray[np.str_]) -> dict[str, float]:
+    return {stage: float((stages == stage).mean()) for stage in sorted(set(stages.tolist()))}
 
 
 def _walk(
@@ -81,12 +88,14 @@ def _walk(
 ) -> None:
     """One plan, step by step, by every method and by the runtime itself."""
     task = runtime.task(demonstration.query)
-    position = {name: i for i, name in enumerate(task.request.names)}
+    # Methods measure the full encoder, whose having read the query would end a cascade.
+    measured = task if runtime.components.cascade is None else runtime.task(demonstration.query)
+    position = {name: i for i, name in enumerate(measured.request.names)}
     for step in demonstration.steps():
         acceptable = {position[name] for name in step.acceptable if name in position}
         for name, scorer in scorers.items():
             started = perf_counter()
-            scores = scorer(task, step)
+            scores = scorer(measured, step)
             found.ms[name].append((perf_counter() - started) * 1e3)
             found.rows[name].append(next_tool_metrics(rank(scores), acceptable, len(step.acceptable)))
         found.plans.append(number)
@@ -95,11 +104,28 @@ def _walk(
         if not step.history:
             found.offered.append(not decision.abstained)
             found.fits.append(bool(demonstration.calls))
+        found.stages.append(decision.stage)
+        found.first.append(not step.history)
         best = decision.candidates[0]
         found.confidence.append(best.probability)
         found.correct.append(best.tool in step.acceptable)
         if step.taken != END:
             task.call(step.taken)
+            if measured is not task:
+                measured.call(step.taken)
+
+
+def _decided(found: Steps) -> dict[str, Any]:
+    """What policy "auto" made of all steps, whichever stage of a cascade decided: how often it was right, and which
+    share of steps, of first ones, and of whole plans needed no more than which stage."""
+    stages, first, plans = np.array(found.stages), np.array(found.first), np.array(found.plans)
+    alone = set(found.plans) - set(plans[stages != "static"].tolist())
+    return {
+        "top1": float(np.mean(found.correct)),
+        "stages": _shares(stages),
+        "first_stages": _shares(stages[first]),
+        "plans_by_table_alone": len(alone) / max(1, len(set(found.plans))),
+    }
 
 
 def samples(

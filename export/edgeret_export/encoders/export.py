@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
+from edgeret.bundle import roles
 from edgeret.cli.progress import say
 from edgeret.encoders.base import PRECISIONS, EncoderSpec
 from edgeret.errors import InputError, MissingExtraError
@@ -25,13 +26,14 @@ TOOLCHAIN = ("torch", "transformers", "optimum-onnx", "onnx", "onnxruntime")
 
 @dataclass(frozen=True, slots=True)
 class ExportedEncoder:
-    """An ONNX model and its tokenizer, with what the runtime needs to know of them."""
+    """An ONNX model or a table of token vectors (`role`) with its tokenizer, and what the runtime needs to know."""
 
     model: bytes
     tokenizer: bytes
     spec: EncoderSpec
     model_folder: Path
     toolchain: Mapping[str, str]
+    role: str = roles.ENCODER
 
 
 def export_encoder(card: Card, precision: str, offline: bool = False, attempt: int = 0) -> ExportedEncoder:

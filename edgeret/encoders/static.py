@@ -1,0 +1,126 @@
+"""Text to unit vector without a network: the mean of one vector a token, looked up in a table. Knows nothing of tools.
+
+The table was fitted so that a text's mean meets what a large encoder makes of the text. No ONNX Runtime is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeret.bundle.codec import get_array, pack, unpack
+from edgeret.encoders.base import EncodedQuery, EncoderSpec, segment_means
+from edgeret.errors import BundleError, InputError
+from edgeret.stopwatch import Stopwatch
+from edgeret.types import SEGMENTS
+
+MAX_SCALE = 1e3
+REBUILD = "build the bundle again"
+
+
+class StaticEncoder:
+    """Means of token vectors. Immutable, and safe to use from several threads."""
+
+    threads = 1
+    requested: tuple[str, ...] = ("cpu",)
+
+    def __init__(self, table: bytes, tokenizer: bytes, spec: EncoderSpec, where: str = "encoder") -> None:
+        """`where` is what messages call this encoder. Raises BundleError for a table or a tokenizer that makes no
+        sense."""
+        from tokenizers import Tokenizer
+
+        from edgeret.encoders.checks import tokenizer_file
+
+        if spec.query_prefix or spec.tool_prefix:
+            raise BundleError(f"{where}: a table of token vectors takes no prefixes; {REBUILD}")
+        self.spec = spec
+        self._where = where
+        tokenizer_file.check(tokenizer, spec.max_tokens, f"{where}: tokenizer")
+        self._rows, self._scales = read_table(unpack(table, where), spec.dimension, where)
+        try:
+            self._tokenizer: Any = Tokenizer.from_buffer(tokenizer)
+            self._tokenizer.no_padding()
+            self._tokenizer.no_truncation()
+            tokens = self._tokenizer.get_vocab_size()
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:  # a Rust panic is no Exception
+            raise self._failure("the tokenizers library cannot read the tokenizer", error) from None
+        if tokens != len(self._rows):
+            raise BundleError(f"{where}: {len(self._rows)} token vectors for {tokens} tokens; {REBUILD}")
+
+    @property
+    def providers(self) -> tuple[str, ...]:
+        """A table is read by the CPU, whatever else there is."""
+        return self.requested
+
+    def encode(self, text: str) -> NDArray[np.float32]:
+        """The unit vector of a query, float32 (dimension,). Raises InputError for a text without a token, and
+        BundleError if the tokenizer fails."""
+        return self._mean(self._vectors(self._encoded(text).ids))
+
+    def encode_query(self, text: str, watch: Stopwatch | None = None) -> EncodedQuery:
+        """The unit vectors of a query and of its parts, and those of its tokens. `watch` is told of the stages
+        `tokenize` and `encode`. Raises as `encode` does."""
+        watch = watch or Stopwatch()
+        encoded = self._encoded(text)
+        spans = np.array(encoded.offsets, np.intp).reshape(-1, 2)
+        watch.lap("tokenize")
+        tokens = self._vectors(encoded.ids)
+        rows = np.empty((1 + SEGMENTS, self.spec.dimension), np.float32)
+        rows[0] = self._mean(tokens)
+        rows[1:] = segment_means(tokens)
+        watch.lap("encode")
+        return EncodedQuery(rows, tokens, spans)
+
+    def encode_batch(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Unit vectors of many queries, float32 (len(texts), dimension)."""
+        rows = [self.encode(text) for text in texts]
+        return np.stack(rows) if rows else np.zeros((0, self.spec.dimension), np.float32)
+
+    def encode_tools(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Unit vectors of tool texts, float32 (len(texts), dimension)."""
+        return self.encode_batch(texts)
+
+    def _encoded(self, text: str) -> Any:
+        try:
+            return self._tokenizer.encode(text, add_special_tokens=False)
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:  # a Rust panic is no Exception
+            raise self._failure("the tokenizers library cannot encode a text", error) from None
+
+    def _vectors(self, ids: list[int]) -> NDArray[np.float32]:
+        """The vectors of tokens, float32 (tokens, dimension)."""
+        if not ids:
+            raise InputError("a text without a single token has no vector; give one with words")
+        found: NDArray[np.float32] = self._rows[ids] * self._scales[ids, None]
+        return found
+
+    @staticmethod
+    def _mean(tokens: NDArray[np.float32]) -> NDArray[np.float32]:
+        total: NDArray[np.float32] = np.add.reduce(tokens)
+        total /= np.float32(max(float(total @ total), 1e-24) ** 0.5)
+        return total
+
+    def _failure(self, what: str, error: BaseException) -> BundleError:
+        return BundleError(f"{self._where}: {what} ({' '.join(str(error).split())[:300]}); {REBUILD}")
+
+
+def pack_table(vectors: NDArray[np.float32]) -> bytes:
+    """The file with the role `table`: token vectors (tokens, dimension) as int8, with a scale a row."""
+    scales = np.abs(vectors).max(axis=1) / 127
+    rows = np.rint(vectors / np.maximum(scales, 1e-12)[:, None]).astype(np.int8)
+    return pack({"rows": rows, "scales": scales.astype(np.float32)})
+
+
+def read_table(value: Mapping[str, Any], dimension: int, where: str) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
+    """Rows (tokens, dimension) and their scales (tokens,). Raises BundleError."""
+    rows = get_array(value, "rows", "|i1", (None, dimension), where)
+    scales = get_array(value, "scales", "<f4", (len(rows),), where)
+    if len(scales) and not 0 <= scales.min() <= scales.max() <= MAX_SCALE:
+        raise BundleError(f'{where}: "scales" must lie between 0 and {MAX_SCALE:g}; {REBUILD}')
+    return rows, scales

@@ -1,0 +1,46 @@
+"""When a small encoder's decision stands, and when the large one is asked. Knows nothing of encoders."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from edgeret.bundle.codec import get_array
+from edgeret.errors import BundleError
+
+_ROUNDING = 1e-6
+"""What a loss of some thousandths may differ by once it was a float32."""
+
+
+@dataclass(frozen=True, slots=True)
+class Thresholds:
+    """The probability from which on a small encoder's decision stands, by the accuracy that this may cost at most:
+    `losses` rise, `least` never do. NEVER is a probability that nothing has."""
+
+    NEVER: ClassVar[float] = 2.0
+
+    losses: tuple[float, ...]
+    least: tuple[float, ...]
+
+    def at(self, loss: float) -> float:
+        """The probability that is needed where so much accuracy may be lost."""
+        pairs = zip(self.losses, self.least, strict=True)
+        allowed = [least for known, least in pairs if known <= loss + _ROUNDING]
+        return min(allowed, default=self.NEVER)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The thresholds as plain data, for the manifest."""
+        return {"losses": np.array(self.losses, np.float32), "least": np.array(self.least, np.float32)}
+
+    @staticmethod
+    def from_dict(value: Mapping[str, Any], where: str) -> Thresholds:
+        """Reads them back. Raises BundleError."""
+        losses = get_array(value, "losses", "<f4", (None,), where)
+        least = get_array(value, "least", "<f4", losses.shape, where)
+        sound = bool((losses >= 0).all() and (np.diff(losses) > 0).all() and (least >= 0).all())
+        if not sound or not bool((np.diff(least) <= 0).all()):
+            raise BundleError(f"{where}: thresholds must rise in loss and fall in probability; build the bundle again")
+        return Thresholds(tuple(losses.tolist()), tuple(least.tolist()))

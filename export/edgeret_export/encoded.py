@@ -1,0 +1,47 @@
+"""What a build has when everything is encoded. Fits nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeret.encoders.base import Encoder
+from edgeret.inputs.demonstrations import Demonstration
+from edgeret.inputs.tool_text import name_in_words
+from edgeret.types import Tool
+from edgeret_export.encoders.export import ExportedEncoder
+from edgeret_export.encoders.parity import Parity
+from edgeret_export.encoders.questions import sample
+from edgeret_export.fitting.training_set import TrainingSet
+from edgeret_export.sources.priors import PriorCard
+
+GOLDEN = 16
+"""Queries whose vectors travel in the bundle, for `edgeret doctor` to repeat on the device."""
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """An encoder that passed the parity gate, the tools with their vectors (tools, dimension), the training set of the
+    demonstrations (None if there are none), queries whose vectors travel along, and the prior for all of it. `report`
+    tells of the expansion, if there was one."""
+
+    exported: ExportedEncoder
+    tools: Sequence[Tool]
+    tool_vectors: NDArray[np.float32]
+    training: TrainingSet | None
+    golden: Mapping[str, Any]
+    prior: PriorCard
+    parity: Parity
+    report: Mapping[str, Any] = field(default_factory=dict)
+
+
+def golden_of(encoder: Encoder, demonstrations: Sequence[Demonstration], tools: Sequence[Tool]) -> dict[str, Any]:
+    """Some of the demonstrations' queries with their vectors (queries, dimension); without demonstrations tools' names
+    in words."""
+    chosen = sample(len(demonstrations) or len(tools), GOLDEN)
+    queries = [demonstrations[i].query if demonstrations else name_in_words(tools[i].name) for i in chosen]
+    return {"queries": queries, "vectors": np.stack([encoder.encode_query(query).vector for query in queries])}

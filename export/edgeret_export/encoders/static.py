@@ -1,0 +1,133 @@
+"""Token vectors whose mean meets a large encoder's vector of a text, fitted by ridge regression. Knows nothing of
+tools and demonstrations.
+
+A token starts at a linear map of what the large encoder makes of it alone, so tokens that no text holds mean something
+too; texts then pull the tokens that they hold. (model2vec's way, principal components weighted by frequency, finds
+less: the table is fitted to no text.)
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from edgeret.cli.progress import track
+from edgeret.encoders.onnx import OnnxEncoder
+from edgeret_export.encoders.cache import key_of, recall, remember
+from edgeret_export.encoders.export import ExportedEncoder
+
+DIMENSION = 256
+"""Numbers of a token's vector; 384 would give a bundle that many devices have no room for."""
+MAP_PENALTY = 1.0
+PENALTIES = (0.003, 0.01, 0.03, 0.1, 0.3)
+STEPS = 20
+"""Of conjugate gradients; more change no cosine in its third digit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """What a table is fitted to: the token numbers of every text, and the large encoder's unit vectors of them
+    (texts, dimension)."""
+
+    tokens: Sequence[NDArray[np.intp]]
+    vectors: NDArray[np.float32]
+
+    def matrix(self, vocabulary: int) -> sp.csr_matrix:
+        """Row i has the share of every token in text i, float32 (texts, vocabulary)."""
+        sizes = [len(ids) for ids in self.tokens]
+        rows = np.repeat(np.arange(len(sizes)), sizes)
+        shares = np.repeat(1 / np.maximum(np.array(sizes, np.float32), 1), sizes)
+        columns = np.concatenate([*self.tokens, np.zeros(0, np.intp)])
+        return sp.csr_matrix((shares, (rows, columns)), shape=(len(sizes), vocabulary), dtype=np.float32)
+
+
+class TableFit:
+    """Fits tables to texts and to parts of them."""
+
+    def __init__(self, texts: Texts, alone: NDArray[np.float32], dimension: int = DIMENSION) -> None:
+        """`alone` (vocabulary, large dimension) are the large encoder's vectors of single tokens."""
+        self.projection = principal(texts.vectors, dimension)
+        self._shares = texts.matrix(len(alone))
+        self._targets = self.project(texts.vectors)
+        centred = (alone - alone.mean(axis=0)) / alone.std()
+        self._alone = np.concatenate((np.ones((len(alone), 1), np.float32), centred), axis=1).astype(np.float32)
+
+    def project(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The large encoder's vectors as the table's space has them: unit rows (n, dimension)."""
+        return _unit(vectors @ self.projection)
+
+    def choose(self, held: NDArray[np.bool_]) -> float:
+        """The penalty with which a table of the other texts has the best mean cosine on the `held` ones (texts,)."""
+        found = [(float(self.cosines(self.fit(~held, penalty), held).mean()), -penalty) for penalty in PENALTIES]
+        return -max(found)[1]
+
+    def fit(self, used: NDArray[np.bool_], penalty: float) -> NDArray[np.float32]:
+        """The token vectors (vocabulary, dimension) fitted to the `used` texts (texts,)."""
+        shares, targets = self._shares[used], self._targets[used]
+        seen = shares @ self._alone
+        gram = seen.T @ seen + np.float32(MAP_PENALTY) * np.eye(seen.shape[1], dtype=np.float32)
+        start: NDArray[np.float32] = self._alone @ np.linalg.solve(gram, seen.T @ targets).astype(np.float32)
+        start += _ridge(shares, targets - shares @ start, penalty)
+        return start
+
+    def cosines(self, table: NDArray[np.float32], chosen: NDArray[np.bool_]) -> NDArray[np.float32]:
+        """Cosines of the chosen texts' means to what they should meet."""
+        found: NDArray[np.float32] = (_unit(self._shares[chosen] @ table) * self._targets[chosen]).sum(axis=1)
+        return found
+
+
+def token_vectors(exported: ExportedEncoder, encoder: OnnxEncoder) -> NDArray[np.float32]:
+    """What the encoder makes of every single token of its vocabulary, float32 (vocabulary, dimension); kept for the
+    next build."""
+    hashes = [hashlib.sha256(data).hexdigest() for data in (exported.model, exported.tokenizer)]
+    key = key_of(("tokens alone", encoder.spec.to_dict(), hashes))
+    known = recall(key)
+    if known is None:
+        empty = encoder.tokenize("").tolist()
+        count = encoder.vocabulary
+        rows = [
+            encoder.embed(np.array([*empty[:1], token, *empty[1:]], np.int64))
+            for token in track(range(count), "reading single tokens", count)
+        ]
+        known = np.stack(rows).astype("<f4").tobytes()
+        remember(key, known)
+    return np.frombuffer(known, "<f4").reshape(-1, encoder.spec.dimension)
+
+
+def principal(vectors: NDArray[np.float32], dimension: int) -> NDArray[np.float32]:
+    """The directions that hold most of the vectors, as columns (large dimension, dimension); all of them where there
+    are no more."""
+    values, columns = np.linalg.eigh((vectors.T @ vectors).astype(np.float64))
+    order = np.argsort(values)[::-1][:dimension]
+    found = columns[:, order]
+    # An eigenvector's sign is chance; without it the same inputs give the same bytes.
+    signs = np.sign(found[np.abs(found).argmax(axis=0), np.arange(found.shape[1])])
+    return np.ascontiguousarray(found * signs, np.float32)
+
+
+def _ridge(shares: sp.csr_matrix, targets: NDArray[np.float32], penalty: float) -> NDArray[np.float32]:
+    """The x with the least |shares·x − targets|² + penalty·|x|², by conjugate gradients, all columns side by side."""
+    transposed = shares.T.tocsr()
+    residual = transposed @ targets
+    found: NDArray[np.float32] = np.zeros_like(residual)
+    direction = residual.copy()
+    size = np.einsum("ij,ij->j", residual, residual)
+    for _ in range(STEPS):
+        image = transposed @ (shares @ direction) + np.float32(penalty) * direction
+        step = size / np.maximum(np.einsum("ij,ij->j", direction, image), 1e-20)
+        found += step * direction
+        residual -= step * image
+        after = np.einsum("ij,ij->j", residual, residual)
+        direction = residual + after / np.maximum(size, 1e-20) * direction
+        size = after
+    return found
+
+
+def _unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    found: NDArray[np.float32] = vectors / np.maximum(np.linalg.norm(vectors, axis=-1, keepdims=True), 1e-12)
+    return found

@@ -1,0 +1,80 @@
+"""The same tools and demonstrations, read by a table of token vectors in the place of the large encoder. Fits the
+table, and nothing on it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeret.bundle import roles
+from edgeret.cli.progress import say, track
+from edgeret.encoders.base import MAX_TOKENS, EncodedQuery, EncoderSpec
+from edgeret.encoders.static import StaticEncoder, pack_table
+from edgeret.inputs.tool_text import tool_text
+from edgeret_export.encoded import Encoded, golden_of
+from edgeret_export.encoders.export import ExportedEncoder
+from edgeret_export.encoders.gate import start
+from edgeret_export.encoders.static import TableFit, Texts, token_vectors
+from edgeret_export.fitting.training_set import FOLDS, TrainingSet, training_set
+from edgeret_export.recipe import Recipe
+
+EVERYWHERE = -1
+"""The fold of texts that every table may be fitted to: those of the tools."""
+
+
+def static_encoded(encoded: Encoded, recipe: Recipe) -> Encoded:
+    """What a table of token vectors makes of everything that the large encoder read.
+
+    Every demonstration's query is read by a table that was not fitted to it, so that what is fitted on its vectors
+    meets the queries of users; the table that ships is fitted to all.
+    """
+    say("fitting token vectors")
+    exported, training = encoded.exported, encoded.training
+    encoder = start(exported)
+    texts = [tool_text(tool, recipe.tool_text) for tool in encoded.tools]
+    vectors, folds = encoded.tool_vectors, np.full(len(texts), EVERYWHERE)
+    if training is not None:
+        texts += [demonstration.query for demonstration in training.demonstrations]
+        vectors, folds = np.concatenate((vectors, training.queries.vectors)), np.append(folds, training.folds)
+    fit = TableFit(Texts([encoder.tokenize_words(text) for text in texts], vectors), token_vectors(exported, encoder))
+    penalty = fit.choose(folds == (0 if training is not None else EVERYWHERE))
+    spec = static_spec(exported.spec, fit.projection.shape[1])
+
+    def made(table: NDArray[np.float32]) -> ExportedEncoder:
+        return replace(exported, model=pack_table(table), spec=spec, role=roles.TABLE)
+
+    tool_vectors, learned = fit.project(encoded.tool_vectors), None
+    if training is not None:
+        numbers = track(range(FOLDS), "fitting token vectors", FOLDS)
+        readers = [_encoder(made(fit.fit(folds != fold, penalty))) for fold in numbers]
+        learned = training_set(
+            training.demonstrations,
+            encoded.tools,
+            _read(training, readers),
+            tool_vectors,
+            encoded.prior.weights,
+            training.seed,
+        )
+        learned = replace(learned, judging=training.judging)
+    final = made(fit.fit(np.ones(len(texts), bool), penalty))
+    demonstrations = () if training is None else training.demonstrations
+    golden = golden_of(_encoder(final), demonstrations, encoded.tools)
+    return replace(encoded, exported=final, tool_vectors=tool_vectors, training=learned, golden=golden)
+
+
+def static_spec(spec: EncoderSpec, dimension: int) -> EncoderSpec:
+    """What a table's encoder is told of. It is fitted to the texts themselves, so it puts nothing before them."""
+    return EncoderSpec(dimension, MAX_TOKENS, "mean", spec.normalised, "", "", "int8", "any")
+
+
+def _encoder(exported: ExportedEncoder) -> StaticEncoder:
+    return StaticEncoder(exported.model, exported.tokenizer, exported.spec)
+
+
+def _read(training: TrainingSet, readers: list[StaticEncoder]) -> Iterator[EncodedQuery]:
+    """Every plan's query, by the table that was fitted without its fold."""
+    for demonstration, fold in zip(training.demonstrations, training.folds.tolist(), strict=True):
+        yield readers[fold].encode_query(demonstration.query)

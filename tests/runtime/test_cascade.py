@@ -1,0 +1,160 @@
+"""A table of token vectors that decides where it is sure, and the full encoder where it is not."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import edgeret
+from edgeret import Tool
+from edgeret.bundle import roles
+from edgeret.bundle.reader import open_bundle
+from edgeret.errors import BundleError, InputError
+from edgeret.runtime.runtime import Runtime
+from edgeret.scoring.cascade import Thresholds
+
+SURE = "find my file and send a mail"
+
+
+def with_least(runtime: Runtime, least: float) -> Runtime:
+    cascade = runtime.components.cascade
+    assert cascade is not None
+    return Runtime(replace(runtime.components, cascade=replace(cascade, least=least)))
+
+
+def test_the_table_decides_where_it_is_sure_and_says_so(tiny_cascade: Path) -> None:
+    task = edgeret.load(tiny_cascade).task(SURE)
+    decision = task.next()
+    assert (decision.tool, decision.stage) == ("find_file", "static")
+    assert "without the full encoder" in decision.reason
+    assert decision.to_dict()["stage"] == "static"
+
+
+def test_the_full_encoder_decides_all_steps_once_it_was_asked(tiny_cascade: Path) -> None:
+    runtime = edgeret.load(tiny_cascade)
+    never = with_least(runtime, 1.1).task(SURE)
+    first = never.next()
+    assert (first.stage, first.tool) == ("full", "find_file")
+    assert set(first.timings_ms) >= {"tokenize", "encode", "total"}
+    task = runtime.task(SURE)
+    assert task.next().stage == "static"
+    task.probabilities()
+    assert task.next().stage == "full"
+
+
+def test_decisions_are_those_of_the_full_encoder_alone(tiny_cascade: Path) -> None:
+    never, full = with_least(edgeret.load(tiny_cascade), 1.1), edgeret.load(tiny_cascade, profile="full")
+    assert full.components.cascade is None
+    for query in (SURE, "write a note", "open calendar day", "zip it"):
+        one, other = never.task(query).next(), full.task(query).next()
+        assert (one.tool, one.probability, one.reason) == (other.tool, other.probability, other.reason)
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        lambda runtime: runtime.task("open calendar day").next(),
+        lambda runtime: runtime.task(SURE, tools=["find_file", "send_mail"]).next(),
+        lambda runtime: runtime.task("phone").next(),
+    ],
+    ids=["nothing fits", "a subset", "a tool that was never called"],
+)
+def test_what_the_thresholds_were_not_fitted_for_goes_to_the_full_encoder(tiny_cascade: Path, asked: object) -> None:
+    assert asked(with_least(edgeret.load(tiny_cascade), 0.0)).stage == "full"  # type: ignore[operator]
+
+
+def test_after_a_failure_the_full_encoder_decides(tiny_cascade: Path) -> None:
+    task = edgeret.load(tiny_cascade).task(SURE)
+    task.failed("find_file", "no such file")
+    assert task.next().stage == "full"
+
+
+def test_what_was_learned_rests_on_the_full_encoder(tiny_cascade: Path) -> None:
+    runtime = edgeret.load(tiny_cascade)
+    task = runtime.task(SURE)
+    task.accept(task.next())
+    task.learn()
+    assert runtime.task(SURE).next().stage == "full"
+    runtime.forget(everything=True)
+    assert runtime.task(SURE).next().stage == "static"
+
+
+def test_both_stages_have_the_tools_that_came_and_went(tiny_cascade: Path) -> None:
+    runtime = edgeret.load(tiny_cascade)
+    changed = runtime.with_tools(add=[Tool("zip_pack", "zip and pack files")], remove=["find_file"])
+    cascade = changed.components.cascade
+    assert cascade is not None
+    assert "zip_pack" in cascade.components.tools
+    assert changed.task("zip and pack").next(policy="heads").tool == "zip_pack"
+    decision = with_least(changed, 0.0).task(SURE).next(k=None)
+    assert "find_file" not in {c.tool for c in decision.candidates if c.probability > 0}
+
+
+def test_a_fork_and_a_resumed_task_decide_as_the_first(tiny_cascade: Path) -> None:
+    runtime = edgeret.load(tiny_cascade)
+    task = runtime.task(SURE)
+    task.call("find_file")
+    expected = task.next()
+    assert task.fork().next().tool == expected.tool
+    assert runtime.resume(task.to_dict()).next().tool == expected.tool
+    assert (expected.tool, expected.stage) == ("send_mail", "static")
+
+
+def test_a_loss_that_no_threshold_keeps_to_leaves_the_table_out(tiny_cascade: Path) -> None:
+    assert Thresholds((0.0, 0.01), (2.0, 0.5)).at(0.005) > 1
+    assert Thresholds((0.0, 0.01), (2.0, 0.5)).at(0.01) == 0.5
+    assert Thresholds((0.001,), (0.5,)).at(0.0) > 1
+    with pytest.raises(InputError, match="loss must"):
+        edgeret.load(tiny_cascade, loss=-1)
+    with pytest.raises(InputError, match="unknown profile"):
+        edgeret.load(tiny_cascade, profile="small")  # type: ignore[arg-type]
+
+
+def test_profiles_load_what_they_name(tiny_cascade: Path, tiny_table: Path, tiny_many: Path) -> None:
+    alone = edgeret.load(tiny_cascade, profile="tiny")
+    assert alone.components.stage == "static"
+    assert alone.task(SURE).next().stage == "static"
+    assert edgeret.load(tiny_table).task(SURE).next().tool == "find_file"
+    assert edgeret.load(tiny_table, profile="tiny").components.stage == "static"
+    with pytest.raises(InputError, match="tiny bundle, which has no full encoder"):
+        edgeret.load(tiny_table, profile="full")
+    with pytest.raises(InputError, match="no table of token vectors"):
+        edgeret.load(tiny_many, profile="tiny")
+
+
+def test_a_tiny_bundle_learns_and_takes_tools(tiny_table: Path) -> None:
+    runtime = edgeret.load(tiny_table).with_tools(add=[Tool("zip_pack", "zip and pack files")])
+    assert runtime.task("zip and pack").next(policy="heads").tool == "zip_pack"
+    task = runtime.task("share the calendar")
+    task.correct("zip_pack")
+    assert task.learn().learned == 1
+
+
+def test_a_part_is_read_as_a_bundle_of_its_own(tiny_cascade: Path) -> None:
+    bundle = open_bundle(tiny_cascade)
+    part = bundle.part(roles.STATIC)
+    assert part is not None
+    assert part.fingerprint() != bundle.fingerprint()
+    assert part.manifest.file(roles.TABLE) is not None
+    assert part.manifest.file(roles.ENCODER) is None
+    assert part.manifest.content_hash == bundle.manifest.content_hash
+    assert bundle.part("other") is None
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"losses": np.array([0.1, 0.0], np.float32), "least": np.array([0.5, 0.4], np.float32)},
+        {"losses": np.array([0.0, 0.1], np.float32), "least": np.array([0.4, 0.5], np.float32)},
+        {"losses": np.array([0.0], np.float32), "least": np.array([-0.1], np.float32)},
+        {"losses": np.array([0.0, 0.1], np.float32), "least": np.array([0.4], np.float32)},
+    ],
+)
+def test_thresholds_that_make_no_sense_are_refused(value: dict[str, np.ndarray]) -> None:
+    from edgeret.bundle.codec import pack, unpack
+
+    with pytest.raises(BundleError):
+        Thresholds.from_dict(unpack(pack(value), "x"), "x")
