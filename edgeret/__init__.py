@@ -12,7 +12,7 @@ It also forbids ONNX Runtime's telemetry, which can only be done before that is 
 
 from typing import TYPE_CHECKING, Any
 
-from edgeret import telemetry
+from edgeret import native, telemetry  # noqa: F401 - native has to be the first that is imported
 from edgeret.errors import (
     BundleError,
     CheckFailedError,

@@ -11,8 +11,9 @@ import os
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO, TypeVar
+from typing import TypeVar
 
 from edgeret.bundle.layout import MANIFEST
 from edgeret.bundle.links import link_text, open_linked
@@ -34,7 +35,7 @@ class Folder:
         self._descriptor = descriptor
         self._identity = identity
 
-    def open_file(self, name: str, limit: int, remedy: str) -> BinaryIO:
+    def open_file(self, name: str, limit: int, remedy: str) -> BufferedReader:
         """A regular file of at most `limit` bytes, open for reading. Raises BundleError, which ends with `remedy`."""
         file = self.path / name
         flags = os.O_RDONLY | sum(getattr(os, flag, 0) for flag in _FILE_FLAGS)

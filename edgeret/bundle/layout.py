@@ -44,6 +44,9 @@ MAX_ROLE_BYTES |= {roles.of_part(roles.STATIC, role): MAX_ROLE_BYTES[role] for r
 LARGE_ROLES = frozenset({roles.PLANNER})
 """Files that stay on disk until they are needed, since they would fill the memory; they are verified all the same."""
 
+PRIVATE_ROLES = frozenset({roles.ENCODER})
+"""Files that a native library reads by itself, from a copy that nobody can change."""
+
 
 BLOCK = 1 << 20
 

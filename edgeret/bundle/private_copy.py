@@ -1,19 +1,45 @@
 """Private copies of bytes, for native libraries that read files by path. Knows nothing of what the bytes mean.
 
 What was verified is what the library reads: on Linux the copy is anonymous memory, sealed, which nobody can change or
-cut short any more, this process included, and no file appears anywhere. Elsewhere it is a temporary file that this
-user alone can open.
+cut short any more, this process included, and no file appears anywhere. Elsewhere it is this process's own memory, or
+for libraries that take nothing but a path a temporary file that this user alone can open.
 """
 
 from __future__ import annotations
 
+import mmap
 import os
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO
 
 _DESCRIPTORS = Path("/proc/self/fd")
+
+
+class PrivateBytes:
+    """Bytes that nobody can change. `data` is to be read here; `source` is for a library that takes bytes or a path: a
+    path wherever there is one, since bytes would be kept. It is good for as long as this object lives."""
+
+    data: bytes | mmap.mmap
+    source: bytes | Path
+
+    def __init__(self, write: Callable[[BinaryIO], object]) -> None:
+        """Takes the bytes that `write` puts into a stream. What it raises is passed on; OSError where there is no
+        room."""
+        stream = _memory()
+        if stream is None:
+            kept = BytesIO()
+            write(kept)
+            self.data = self.source = kept.getvalue()
+            return
+        weakref.finalize(self, stream.close)
+        write(stream)
+        _seal(stream)
+        self.data = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) if stream.tell() else b""
+        self.source = _DESCRIPTORS / str(stream.fileno())
 
 
 @contextmanager
@@ -22,11 +48,11 @@ def private_copy(write: Callable[[BinaryIO], object]) -> Iterator[Path]:
 
     Whoever maps the file keeps it beyond that. What `write` raises is passed on; OSError where there is no room.
     """
-    if hasattr(os, "memfd_create") and _DESCRIPTORS.is_dir():
-        with os.fdopen(os.memfd_create("edgeret", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING), "wb") as stream:
+    memory = _memory()
+    if memory is not None:
+        with memory as stream:
             write(stream)
-            stream.flush()
-            _seal(stream.fileno())
+            _seal(stream)
             yield _DESCRIPTORS / str(stream.fileno())
         return
     import tempfile
@@ -41,8 +67,19 @@ def private_copy(write: Callable[[BinaryIO], object]) -> Iterator[Path]:
             Path(name).unlink()
 
 
-def _seal(descriptor: int) -> None:
+def _memory() -> BinaryIO | None:
+    """A file without a name, in memory; None where the system has none, or allows none."""
+    if not hasattr(os, "memfd_create") or not _DESCRIPTORS.is_dir():
+        return None
+    try:
+        return os.fdopen(os.memfd_create("edgeret", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING), "wb")
+    except OSError:  # hardened systems forbid them all (vm.memfd_noexec)
+        return None
+
+
+def _seal(stream: BinaryIO) -> None:
     import fcntl
 
+    stream.flush()
     seals = fcntl.F_SEAL_WRITE | fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
-    fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, seals)
+    fcntl.fcntl(stream.fileno(), fcntl.F_ADD_SEALS, seals)

@@ -14,6 +14,7 @@ import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from io import BufferedReader
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, BinaryIO
@@ -34,6 +35,7 @@ from edgeret.bundle.layout import (
     MAX_MANIFEST_BYTES,
     MAX_ROLE_BYTES,
     MAX_TEXT,
+    PRIVATE_ROLES,
     REBUILD,
     FileEntry,
     Manifest,
@@ -41,7 +43,7 @@ from edgeret.bundle.layout import (
     manifest_digest,
     wrap,
 )
-from edgeret.bundle.private_copy import private_copy
+from edgeret.bundle.private_copy import PrivateBytes, private_copy
 from edgeret.errors import BundleError, InputError
 from edgeret.fields import get
 from edgeret.quoting import quoted
@@ -83,13 +85,14 @@ class LargeFile:
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """A bundle whose every known file has been verified; `contents` maps a file's name to those very bytes, `large`
-    has the files of LARGE_ROLES by role."""
+    """A bundle whose every known file has been verified; `contents` and, for PRIVATE_ROLES, `private` map a file's name
+    to those very bytes, `large` has the files of LARGE_ROLES by role."""
 
     path: Path
     manifest: Manifest
     contents: dict[str, bytes] = field(repr=False)
     large: dict[str, LargeFile] = field(repr=False)
+    private: dict[str, PrivateBytes] = field(repr=False)
 
     @property
     def size(self) -> int:
@@ -98,16 +101,21 @@ class Bundle:
 
     def read(self, role: str) -> bytes:
         """The verified bytes of the file that plays `role`. Raises BundleError if the bundle has none."""
-        entry = self.manifest.file(role)
-        if entry is None:
-            raise BundleError(f'{self.path}: no file with the role "{role}"; {REBUILD}')
-        return self.contents[entry.name]
+        return self.contents[self._entry(role).name]
 
     def large_file(self, role: str) -> LargeFile:
         """The file that plays one of LARGE_ROLES. Raises BundleError if the bundle has none."""
-        if role not in self.large:
+        return self.large[self._entry(role).role]
+
+    def private_file(self, role: str) -> PrivateBytes:
+        """The verified bytes of the file that plays one of PRIVATE_ROLES. Raises BundleError if the bundle has none."""
+        return self.private[self._entry(role).name]
+
+    def _entry(self, role: str) -> FileEntry:
+        entry = self.manifest.file(role)
+        if entry is None:
             raise BundleError(f'{self.path}: no file with the role "{role}"; {REBUILD}')
-        return self.large[role]
+        return entry
 
     def map(self, role: str) -> dict[str, Any]:
         """The msgpack map of the file that plays `role`."""
@@ -143,12 +151,15 @@ def open_bundle(path: str | Path, *, content_hash: str | None = None) -> Bundle:
         manifest = _manifest(folder, wanted)
         contents: dict[str, bytes] = {}
         large: dict[str, LargeFile] = {}
+        private: dict[str, PrivateBytes] = {}
         for entry in manifest.files:
             if entry.role in LARGE_ROLES:
                 large[entry.role] = LargeFile(_open_verified(folder, entry), entry, f"{path / entry.name}")
+            elif entry.role in PRIVATE_ROLES:
+                private[entry.name] = _private_verified(folder, entry)
             elif entry.role in MAX_ROLE_BYTES:
                 contents[entry.name] = _read_verified(folder, entry)
-        return Bundle(path, manifest, contents, large)
+        return Bundle(path, manifest, contents, large, private)
 
     return in_folder(path, read)
 
@@ -254,19 +265,40 @@ def _read_verified(folder: Folder, entry: FileEntry) -> bytes:
     return data
 
 
-def _open_verified(folder: Folder, entry: FileEntry) -> BinaryIO:
+def _private_verified(folder: Folder, entry: FileEntry) -> PrivateBytes:
+    """A private copy of the file, proved while it is made."""
+
+    def copy(target: BinaryIO) -> None:
+        with folder.open_file(entry.name, entry.size, REBUILD) as stream:
+            _prove(folder, entry, stream, target)
+
+    try:
+        return PrivateBytes(copy)
+    except OSError as error:
+        where = folder.path / entry.name
+        raise BundleError(f"{where}: cannot be copied into memory ({error.strerror or error})") from None
+
+
+def _open_verified(folder: Folder, entry: FileEntry) -> BufferedReader:
     """The file, open and proved, without having held it in memory."""
     stream = folder.open_file(entry.name, entry.size, REBUILD)
     try:
-        digest, size = hashlib.sha256(), 0
-        while size <= entry.size and (block := stream.read(BLOCK)):
-            digest.update(block)
-            size += len(block)
-        _check(folder, entry, size, digest.hexdigest())
+        _prove(folder, entry, stream)
     except BaseException:
         stream.close()
         raise
     return stream
+
+
+def _prove(folder: Folder, entry: FileEntry, stream: BufferedReader, target: BinaryIO | None = None) -> None:
+    """Reads a file block by block, into `target` if there is one. Raises BundleError if it is not as it was written."""
+    digest, size, buffer = hashlib.sha256(), 0, memoryview(bytearray(BLOCK))
+    while size <= entry.size and (count := stream.readinto(buffer)):
+        digest.update(buffer[:count])
+        size += count
+        if target is not None:
+            target.write(buffer[:count])
+    _check(folder, entry, size, digest.hexdigest())
 
 
 def _check(folder: Folder, entry: FileEntry, size: int, sha256: str) -> None:

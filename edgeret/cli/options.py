@@ -67,7 +67,10 @@ def add_runtime_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--allow-fallback", action="store_true", help="run on the CPU where the provider cannot be had")
     parser.add_argument(
-        "--threads", type=positive, metavar="N", help="CPU threads (default: what this process may use)"
+        "--threads",
+        type=positive,
+        metavar="N",
+        help="CPU threads (default: one for an int8 encoder, otherwise what this process may use)",
     )
     parser.add_argument(
         "--gpu-layers", type=int, default=0, metavar="N", help="planner layers on a GPU (default: 0; -1: all)"

@@ -23,6 +23,14 @@ MIN_COSINE: Mapping[str, float] = {"fp32": 0.9999, "fp16": 0.999, "int8": 0.98}
 POOLINGS, PRECISIONS = ("mean", "cls", "max", "lasttoken"), ("fp32", "fp16", "int8")
 
 
+REBUILD = "build the bundle again"
+
+
+def failure(where: str, what: str, error: BaseException) -> BundleError:
+    """What to raise where a library cannot do with an encoder's file, for whatever reason it gives."""
+    return BundleError(f"{where}: {what} ({' '.join(str(error).split())[:300]}); {REBUILD}")
+
+
 @dataclass(frozen=True, slots=True)
 class EncoderSpec:
     """What turns text into this encoder's vectors; every field is part of the fingerprint.
@@ -114,6 +122,10 @@ class Encoder(Protocol):
     spec: EncoderSpec
     threads: int
     requested: tuple[str, ...]
+
+    @property
+    def tokenizer(self) -> Any:
+        """What it splits texts with, a `tokenizers.Tokenizer`; not to be changed."""
 
     @property
     def providers(self) -> tuple[str, ...]:

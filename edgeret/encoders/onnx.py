@@ -15,7 +15,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeret.encoders.base import OUTPUT, TOKENS_OUTPUT, EncodedQuery, EncoderSpec, segment_means
+from edgeret.bundle.private_copy import PrivateBytes
+from edgeret.encoders.base import (
+    OUTPUT,
+    REBUILD,
+    TOKENS_OUTPUT,
+    EncodedQuery,
+    EncoderSpec,
+    failure,
+    segment_means,
+)
 from edgeret.encoders.providers import (
     DISABLED_OPTIMIZERS,
     ProviderChoice,
@@ -23,13 +32,13 @@ from edgeret.encoders.providers import (
     import_onnxruntime,
     name_of,
 )
+from edgeret.encoders.tokenizer import load_tokenizer
 from edgeret.errors import BundleError, InputError
 from edgeret.stopwatch import Stopwatch
 from edgeret.types import SEGMENTS
 
 STATIC_TOKENS = 128
 NOWHERE = f"{os.devnull}/edgeret"
-REBUILD = "build the bundle again"
 SPIN_US = "1000"
 """Microseconds that a worker thread spins for more work before it sleeps."""
 UNIT_TOLERANCE = 0.01
@@ -41,7 +50,7 @@ class OnnxEncoder:
 
     def __init__(
         self,
-        model: bytes,
+        model: bytes | PrivateBytes,
         tokenizer: bytes,
         spec: EncoderSpec,
         choice: ProviderChoice,
@@ -55,12 +64,7 @@ class OnnxEncoder:
         dynamic unless the provider needs them fixed. Raises ProviderError, and BundleError for a graph or a tokenizer
         that is not one of an encoder, or could take too much time or memory.
         """
-        from tokenizers import Tokenizer
-
-        from edgeret.encoders.checks import (  # with the first bundle, as the libraries that they guard
-            onnx_file,
-            tokenizer_file,
-        )
+        from edgeret.encoders.checks import onnx_file  # with the first bundle, as the library that it guards
 
         ort = import_onnxruntime()
         self.spec = spec
@@ -68,10 +72,12 @@ class OnnxEncoder:
         self._where = where
         self._static = static_tokens or (STATIC_TOKENS if choice.static else None)
         self._longest = longest = min(spec.max_tokens, self._static or spec.max_tokens)
-        tokenizer_file.check(tokenizer, longest, f"{where}: tokenizer")
-        onnx_file.check(model, self._static or longest, where)
+        self._tokenizer: Any = load_tokenizer(tokenizer, longest, where)
+        data, source = (model, model) if isinstance(model, bytes) else (model.data, model.source)
+        onnx_file.check(data, self._static or longest, where)
         options = _session_options(ort, threads, self._static, choice.unfused)
-        self._session = create_session(model, choice, options)
+        self._session = create_session(source, choice, options)
+        self._model = model if choice.allow_fallback else None  # ONNX Runtime falls back by reading it again
         self.requested = choice.requested
         self.bound = choice.bound
         self._inputs = frozenset(i.name for i in self._session.get_inputs())
@@ -79,19 +85,16 @@ class OnnxEncoder:
         for name in (OUTPUT, TOKENS_OUTPUT):
             if outputs.get(name) != "tensor(float)":
                 raise BundleError(f"{where}: output {name} must be tensor(float), found {outputs.get(name)}; {REBUILD}")
-        try:
-            self._tokenizer: Any = Tokenizer.from_buffer(tokenizer)
-            self._tokenizer.no_padding()
-            self._tokenizer.enable_truncation(longest)
-        except (KeyboardInterrupt, SystemExit):
-            raise
-        except BaseException as error:  # a Rust panic is no Exception
-            raise self._failure("the tokenizers library cannot read the tokenizer", error) from None
 
     @property
     def providers(self) -> tuple[str, ...]:
         """The execution providers that the session really has, first the one that runs."""
         return tuple(name_of(p) for p in self._session.get_providers())
+
+    @property
+    def tokenizer(self) -> Any:
+        """What it splits texts with, cut at the windows that it reads; not to be changed."""
+        return self._tokenizer
 
     @property
     def vocabulary(self) -> int:
@@ -114,7 +117,7 @@ class OnnxEncoder:
         except (KeyboardInterrupt, SystemExit):
             raise
         except BaseException as error:  # a Rust panic is no Exception
-            raise self._failure("the tokenizers library cannot encode a text", error) from None
+            raise failure(self._where, "the tokenizers library cannot encode a text", error) from None
 
     def embed(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
         """The unit vector of tokenised text: ids (tokens,) to float32 (dimension,). Raises BundleError, here and below,
@@ -149,9 +152,6 @@ class OnnxEncoder:
             self._check_unit(squared)
         return vectors
 
-    def _failure(self, what: str, error: BaseException) -> BundleError:
-        return BundleError(f"{self._where}: {what} ({' '.join(str(error).split())[:300]}); {REBUILD}")
-
     def _check_unit(self, squared: float) -> None:
         # Written so that NaN, which is neither near 1 nor far from it, is refused too.
         if not abs(squared - 1) < UNIT_TOLERANCE:
@@ -184,7 +184,7 @@ class OnnxEncoder:
             else:
                 result = self._session.run(outputs, inputs)
         except Exception as error:  # ONNX Runtime raises a different class a cause, all outside a common root
-            raise self._failure("ONNX Runtime cannot run the graph", error) from None
+            raise failure(self._where, "ONNX Runtime cannot run the graph", error) from None
         for name, found in zip(outputs, result, strict=True):
             expected = (shape[0], self.spec.dimension) if name == OUTPUT else (*shape, self.spec.dimension)
             if found.shape != expected:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from edgeret.errors import MissingExtraError, ProviderError
@@ -101,8 +102,8 @@ def choose(
     return ProviderChoice(requested, allow_fallback, options, missing)
 
 
-def create_session(model: bytes, choice: ProviderChoice, session_options: Any) -> Any:
-    """An inference session that runs on the first of `choice.usable`.
+def create_session(model: bytes | Path, choice: ProviderChoice, session_options: Any) -> Any:
+    """An inference session of a model, or of a file that holds one, that runs on the first of `choice.usable`.
 
     Raises ProviderError when ONNX Runtime put another provider first, unless the choice allows it.
     """

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.bundle.codec import get_array, pack, unpack
-from edgeret.encoders.base import EncodedQuery, EncoderSpec, segment_means
+from edgeret.encoders.base import EncodedQuery, EncoderSpec, failure, segment_means
+from edgeret.encoders.tokenizer import load_tokenizer
 from edgeret.errors import BundleError, InputError
 from edgeret.stopwatch import Stopwatch
 from edgeret.types import SEGMENTS
@@ -27,30 +28,24 @@ class StaticEncoder:
     threads = 1
     requested: tuple[str, ...] = ("cpu",)
 
-    def __init__(self, table: bytes, tokenizer: bytes, spec: EncoderSpec, where: str = "encoder") -> None:
-        """`where` is what messages call this encoder. Raises BundleError for a table or a tokenizer that makes no
-        sense."""
-        from tokenizers import Tokenizer
-
-        from edgeret.encoders.checks import tokenizer_file
-
+    def __init__(self, table: bytes, tokenizer: Any, spec: EncoderSpec, where: str = "encoder") -> None:
+        """`tokenizer` is a tokenizer.json, or what one was loaded into; `where` is what messages call this encoder.
+        Raises BundleError for a table or a tokenizer that makes no sense."""
         if spec.query_prefix or spec.tool_prefix:
             raise BundleError(f"{where}: a table of token vectors takes no prefixes; {REBUILD}")
         self.spec = spec
         self._where = where
-        tokenizer_file.check(tokenizer, spec.max_tokens, f"{where}: tokenizer")
+        self._tokenizer = (
+            load_tokenizer(tokenizer, spec.max_tokens, where) if isinstance(tokenizer, bytes) else tokenizer
+        )
         self._rows, self._scales = read_table(unpack(table, where), spec.dimension, where)
-        try:
-            self._tokenizer: Any = Tokenizer.from_buffer(tokenizer)
-            self._tokenizer.no_padding()
-            self._tokenizer.no_truncation()
-            tokens = self._tokenizer.get_vocab_size()
-        except (KeyboardInterrupt, SystemExit):
-            raise
-        except BaseException as error:  # a Rust panic is no Exception
-            raise self._failure("the tokenizers library cannot read the tokenizer", error) from None
-        if tokens != len(self._rows):
+        if (tokens := self._tokenizer.get_vocab_size()) != len(self._rows):
             raise BundleError(f"{where}: {len(self._rows)} token vectors for {tokens} tokens; {REBUILD}")
+
+    @property
+    def tokenizer(self) -> Any:
+        """What it splits texts with; not to be changed."""
+        return self._tokenizer
 
     @property
     def providers(self) -> tuple[str, ...]:
@@ -60,16 +55,15 @@ class StaticEncoder:
     def encode(self, text: str) -> NDArray[np.float32]:
         """The unit vector of a query, float32 (dimension,). Raises InputError for a text without a token, and
         BundleError if the tokenizer fails."""
-        return self._mean(self._vectors(self._encoded(text).ids))
+        return self._mean(self._vectors(self._tokens(text)[0]))
 
     def encode_query(self, text: str, watch: Stopwatch | None = None) -> EncodedQuery:
         """The unit vectors of a query and of its parts, and those of its tokens. `watch` is told of the stages
         `tokenize` and `encode`. Raises as `encode` does."""
         watch = watch or Stopwatch()
-        encoded = self._encoded(text)
-        spans = np.array(encoded.offsets, np.intp).reshape(-1, 2)
+        ids, spans = self._tokens(text)
         watch.lap("tokenize")
-        tokens = self._vectors(encoded.ids)
+        tokens = self._vectors(ids)
         rows = np.empty((1 + SEGMENTS, self.spec.dimension), np.float32)
         rows[0] = self._mean(tokens)
         rows[1:] = segment_means(tokens)
@@ -85,13 +79,18 @@ class StaticEncoder:
         """Unit vectors of tool texts, float32 (len(texts), dimension)."""
         return self.encode_batch(texts)
 
-    def _encoded(self, text: str) -> Any:
+    def _tokens(self, text: str) -> tuple[list[int], NDArray[np.intp]]:
+        """The text's token ids, and the characters that each stands for (tokens, 2)."""
         try:
-            return self._tokenizer.encode(text, add_special_tokens=False)
+            encoded = self._tokenizer.encode(text, add_special_tokens=False)
         except (KeyboardInterrupt, SystemExit):
             raise
         except BaseException as error:  # a Rust panic is no Exception
-            raise self._failure("the tokenizers library cannot encode a text", error) from None
+            raise failure(self._where, "the tokenizers library cannot encode a text", error) from None
+        ids, offsets = encoded.ids, encoded.offsets
+        for more in encoded.overflowing:  # the tokenizer of an encoder that reads in windows
+            ids, offsets = ids + more.ids, offsets + more.offsets
+        return ids, np.array(offsets, np.intp).reshape(-1, 2)
 
     def _vectors(self, ids: list[int]) -> NDArray[np.float32]:
         """The vectors of tokens, float32 (tokens, dimension)."""
@@ -105,9 +104,6 @@ class StaticEncoder:
         total: NDArray[np.float32] = np.add.reduce(tokens)
         total /= np.float32(max(float(total @ total), 1e-24) ** 0.5)
         return total
-
-    def _failure(self, what: str, error: BaseException) -> BundleError:
-        return BundleError(f"{self._where}: {what} ({' '.join(str(error).split())[:300]}); {REBUILD}")
 
 
 def pack_table(vectors: NDArray[np.float32]) -> bytes:

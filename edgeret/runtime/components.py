@@ -20,6 +20,7 @@ from edgeret.encoders.static import StaticEncoder
 from edgeret.errors import BundleError, InputError, PlannerError
 from edgeret.fields import get
 from edgeret.host import available_cpus, forks
+from edgeret.native import give_back
 from edgeret.planner.exemplars import Exemplars
 from edgeret.planner.lazy import LazyPlanner
 from edgeret.planner.reranker import RerankParameters
@@ -123,6 +124,12 @@ def learner_for(components: Components) -> Callable[[], Learner]:
 def load_components(path: str | Path, options: LoadOptions) -> Components:
     """The components of the bundle at `path`; every file is verified before anything parses it. Raises BundleError,
     InputError, ProviderError or MissingExtraError."""
+    components = _loaded(path, options)
+    give_back()
+    return components
+
+
+def _loaded(path: str | Path, options: LoadOptions) -> Components:
     bundle = open_bundle(path, content_hash=options.content_hash)
     part = bundle.part(roles.STATIC)
     small = bundle.manifest.file(roles.TABLE) is not None
@@ -140,35 +147,45 @@ def load_components(path: str | Path, options: LoadOptions) -> Components:
     least = thresholds.at(options.loss)
     if least > 1:
         return components
-    first = _load(part, options, (LazyPlanner(), RerankParameters()))
+    first = _load(part, options, (LazyPlanner(), RerankParameters()), components)
     if first.head is None or components.head is None or first.head.labels != components.head.labels:
         raise BundleError(f"{where}: both stages need heads, and the same labels; build the bundle again")
     return replace(components, cascade=Cascade(first, least))
 
 
-def _load(bundle: Bundle, options: LoadOptions, planner: tuple[LazyPlanner, RerankParameters]) -> Components:
-    """The components of a bundle, or of one of its parts."""
-    threads = options.threads or available_cpus()
+def _load(
+    bundle: Bundle,
+    options: LoadOptions,
+    planner: tuple[LazyPlanner, RerankParameters],
+    whole: Components | None = None,
+) -> Components:
+    """The components of a bundle; or of a part of it, which shares some with the `whole`."""
     choice = partial(choose, options.providers, options.allow_fallback, options.provider_options or {})
-    exemplars = bundle.read(roles.EXEMPLARS) if bundle.manifest.file(roles.EXEMPLARS) else b"[]"
     head = load_head(bundle) if bundle.manifest.file(roles.HEAD) else None
     where = f"{bundle.path} ({roles.INFO_PRIOR})"
     return Components(
         path=bundle.path,
         manifest=bundle.manifest,
-        encoder=load_encoder(bundle, choice, threads, options.static_tokens),
+        encoder=load_encoder(
+            bundle, choice, options.threads, options.static_tokens, None if whole is None else whole.encoder
+        ),
         index=load_index(bundle, options.index),
         prior=PriorWeights.from_dict(get(bundle.manifest.info, roles.INFO_PRIOR, dict, where), where),
         graph=load_graph(bundle) if bundle.manifest.file(roles.GRAPH) else None,
         head=head,
         memory=None if head is None else load_memory(bundle, len(head.labels)),
         calibration=load_calibration(bundle),
-        tools=load_tools(bundle),
+        tools=load_tools(bundle) if whole is None else whole.tools,
         planner=planner[0],
         reranking=planner[1],
-        exemplars=Exemplars(exemplars, f"{bundle.path} ({roles.EXEMPLARS})"),
+        exemplars=_exemplars(bundle) if whole is None else whole.exemplars,
         forked=forks(),
     )
+
+
+def _exemplars(bundle: Bundle) -> Exemplars:
+    data = bundle.read(roles.EXEMPLARS) if bundle.manifest.file(roles.EXEMPLARS) else b"[]"
+    return Exemplars(data, f"{bundle.path} ({roles.EXEMPLARS})")
 
 
 def _load_planner(bundle: Bundle, options: LoadOptions) -> tuple[LazyPlanner, RerankParameters]:

@@ -8,7 +8,7 @@ is linear, the whole cascade collapses into one weighted sum of a few sparse row
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from struct import Struct
 from typing import Any, NamedTuple
 
@@ -107,27 +107,23 @@ class _Context(NamedTuple):
 class Graph:
     """Cluster-conditioned Markov chains over labels (tools and `<end>`). Immutable and thread-safe."""
 
-    def __init__(self, tables: GraphTables, options: GraphOptions, order: NDArray[np.intp] | None = None) -> None:
-        """Arranges the tables for reading; `order` is their keys' `_reading_order` for whoever knows it already."""
+    def __init__(self, tables: GraphTables, options: GraphOptions) -> None:
+        """Takes the tables' rows in any order; those that are `arranged` are taken as they are."""
+        tables = arranged(tables)
         self.labels = tables.labels
         self.centroids = tables.centroids
         self.options = options
-        keys, starts, targets, counts = tables.keys, tables.starts, tables.targets, tables.counts
-        if order is None:
-            order = _reading_order(keys)
-        keys, sizes = keys[order], np.diff(starts)[order]
-        stops = np.cumsum(sizes)
-        gather = np.repeat(starts[:-1][order] - stops + sizes, sizes) + np.arange(len(targets))
+        keys, starts = tables.keys, tables.starts.astype(np.intp)
         # Index arrays in numpy's own index type: a narrower one would be widened at every step.
-        self._targets = targets[gather].astype(np.intp)
-        self._counts = counts[gather]
+        self._targets = tables.targets.astype(np.intp)
+        self._counts = tables.counts.copy()  # a file's are read-only, which compiled code does not take
         self._row_clusters = keys[:, 0].astype(np.intp)
-        self._clusters = np.repeat(self._row_clusters, sizes)
-        self._stops = np.concatenate(([0], stops))
+        self._clusters = np.repeat(self._row_clusters, np.diff(starts))
+        self._stops = starts
         first = np.flatnonzero(np.append(True, (keys[1:, 1:] != keys[:-1, 1:]).any(axis=1)))
         last = np.append(first[1:], len(keys))
         totals = np.add.reduceat(self._counts, self._stops[:-1])[first]
-        self._places = (first, last, self._stops[first], stops[first], self._stops[last], totals)
+        self._places = (first, last, starts[first], starts[first + 1], starts[last], totals)
         # Thousands of contexts, of which a device meets few: they are numbered by their stored bytes, and made into
         # what steps read when one first asks.
         self._named = np.ascontiguousarray(keys[first, 1:], "<i4")
@@ -278,6 +274,7 @@ class Graph:
 
 def pack_graph(tables: GraphTables, options: GraphOptions, fingerprint: str) -> bytes:
     """The file with the role `graph`, tied to the encoder whose vectors the centroids are means of."""
+    tables = arranged(tables)
     arrays = {name: getattr(tables, name) for name in ("centroids", "keys", "starts", "targets", "counts")}
     return pack({"encoder": fingerprint, "labels": list(tables.labels), "options": options.to_dict(), **arrays})
 
@@ -303,7 +300,6 @@ def load_graph(bundle: Bundle) -> Graph:
     counts = get_array(value, "counts", "<f4", (len(targets),), where)
     if not np.allclose(np.einsum("ij,ij->i", centroids, centroids), 1, atol=1e-2):
         raise BundleError(f"{where}: its centroids are not of length 1; build the bundle again")
-    order = _reading_order(keys)
     sound = (
         len(centroids) > 0
         and len(set(labels)) == len(labels) > 0
@@ -314,20 +310,42 @@ def load_graph(bundle: Bundle) -> Graph:
         and bool((counts > 0).all())
         and bool(((targets >= 0) & (targets < len(labels))).all())
         and bool(((keys[:, 0] >= GLOBAL) & (keys[:, 0] < len(centroids))).all())
-        and _contexts_hold(keys, order, len(labels))
     )
-    if not sound:
+    tables = GraphTables(labels, centroids, keys, starts, targets, counts)
+    if not sound or not _contexts_hold((tables := arranged(tables)).keys, len(labels)):
         raise BundleError(f"{where}: its tables contradict each other; build the bundle again")
-    return Graph(GraphTables(labels, centroids, keys, starts, targets, counts), options, order)
+    return Graph(tables, options)
 
 
-def _reading_order(keys: NDArray[np.int32]) -> NDArray[np.intp]:
-    """The rows by context, the shortest first, and GLOBAL before every cluster, (rows,).
+def arranged(tables: GraphTables) -> GraphTables:
+    """The same tables, their rows by context, the shortest first, and GLOBAL before every cluster.
 
     Rows of one context then lie side by side, so that a step reads two or three stretches of memory and no more; after
-    an encoding all of it comes from main memory.
+    an encoding all of it comes from main memory. Bundles store them so: putting them in order takes 9 ms of a start.
     """
-    return np.lexsort((keys[:, 0], *keys[:, :0:-1].T))
+    keys, starts = tables.keys, tables.starts
+    if _is_arranged(keys):
+        return tables
+    order = np.lexsort((keys[:, 0], *keys[:, :0:-1].T))
+    sizes = np.diff(starts)[order]
+    stops = np.cumsum(sizes)
+    gather = np.repeat(starts[:-1][order] - stops + sizes, sizes) + np.arange(len(tables.targets))
+    return replace(
+        tables,
+        keys=keys[order],
+        starts=np.concatenate(([0], stops)).astype(starts.dtype),
+        targets=tables.targets[gather],
+        counts=tables.counts[gather],
+    )
+
+
+def _is_arranged(keys: NDArray[np.int32]) -> bool:
+    alike = np.ones(max(0, len(keys) - 1), bool)
+    for column in (*keys.T[1:], keys[:, 0]):
+        if (alike & (column[1:] < column[:-1])).any():
+            return False
+        alike &= column[1:] == column[:-1]
+    return True
 
 
 _RANGES: Mapping[str, tuple[float, float]] = {
@@ -340,20 +358,19 @@ _RANGES: Mapping[str, tuple[float, float]] = {
 """Where the options of a graph that was fitted can lie; beyond, float32 leaves no probabilities to speak of."""
 
 
-def _contexts_hold(keys: NDArray[np.int32], order: NDArray[np.intp], n_labels: int) -> bool:
-    """Of keys and their reading order: whether every row's context is as long as it says, of labels or PADDING; whether
-    no row comes twice; and whether every context that some cluster counts, and the empty one, is counted over all
+def _contexts_hold(keys: NDArray[np.int32], n_labels: int) -> bool:
+    """Of keys that are `arranged`: whether every row's context is as long as it says, of labels or PADDING; whether no
+    row comes twice; and whether every context that some cluster counts, and the empty one, is counted over all
     demonstrations too."""
     lengths, places = keys[:, 1], np.arange(keys.shape[1] - 2)
     used = places < lengths[:, None]
     entries = keys[:, 2:]
     named = (entries >= PADDING) & (entries < n_labels)
-    rows = keys[order]
-    first = np.append(True, (rows[1:, 1:] != rows[:-1, 1:]).any(axis=1))
+    first = np.append(True, (keys[1:, 1:] != keys[:-1, 1:]).any(axis=1))
     return (
         bool(((lengths >= 0) & (lengths <= len(places))).all())
         and bool(np.where(used, named, entries == UNUSED).all())
-        and bool((rows[first, 0] == GLOBAL).all())
-        and bool((first[1:] | (rows[1:, 0] != rows[:-1, 0])).all())
-        and rows[0, 1].item() == 0
+        and bool((keys[first, 0] == GLOBAL).all())
+        and bool((first[1:] | (keys[1:, 0] != keys[:-1, 0])).all())
+        and keys[0, 1].item() == 0
     )

@@ -11,6 +11,7 @@ from conftest import WORDS, tiny_exported
 
 from edgeret.encoders.onnx import OnnxEncoder
 from edgeret.encoders.providers import choose
+from edgeret.encoders.tokenizer import load_tokenizer
 from edgeret.errors import BundleError
 
 ENCODER = tiny_exported()
@@ -276,6 +277,32 @@ def test_added_tokens_beyond_the_vocabulary_keep_the_ids_the_file_gives_them() -
     assert encoder(value).tokenize("[ONE] [two]").tolist() == [2, first, first + 1, 3]
 
 
+@pytest.mark.parametrize("base", [small, pieces])
+@pytest.mark.parametrize("tokens", ["none", "special", "mixed", "left out"])
+def test_a_tokenizer_made_of_checked_values_is_the_one_that_the_library_reads(
+    base: Callable[[], Part], tokens: str
+) -> None:
+    from tokenizers import Tokenizer
+
+    value = base()
+    if tokens == "left out":
+        value.pop("added_tokens", None)
+    if tokens in ("special", "mixed"):
+        added("[ONE]", lstrip=True, rstrip=True)(value)
+    if tokens == "mixed":
+        added("plain", 1, normalized=True, special=False)(value)
+        added("[TWO]", 2, single_word=True)(value)
+        added("other", 3, special=False)(value)
+    data = json.dumps(value).encode()
+    made, read = load_tokenizer(data, 64, "encoder"), Tokenizer.from_buffer(data)
+    read.no_padding()
+    read.enable_truncation(64)
+    assert json.loads(made.to_str()) == json.loads(read.to_str())
+    text = f"send [ONE] plainly [TWO]x {' '.join(WORDS)} other"
+    assert made.encode(text).ids == read.encode(text).ids
+    assert made.encode(text).offsets == read.encode(text).offsets
+
+
 def test_special_tokens_and_one_word_are_room_enough() -> None:
     assert len(encoder(small(), max_tokens=3).tokenize("mail send note")) == 3
     with pytest.raises(BundleError, match="2 special tokens leave no room for a word, the encoder reads 2 tokens"):
@@ -291,8 +318,10 @@ def failing(error: BaseException) -> type:
 
     class Failing:
         @staticmethod
-        def from_buffer(data: bytes) -> Failing:
+        def from_str(text: str) -> Failing:
             return Failing()
+
+        def add_special_tokens(self, tokens: list[Any]) -> None: ...
 
         def no_padding(self) -> None: ...
 

@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 from conftest import TOOLS, make_demonstrations
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rewritten import changed
 from training import training_of
 
+import edgeret
+from edgeret.bundle.codec import get_array, unpack
 from edgeret.inputs.demonstrations import Demonstration
-from edgeret.scoring.graph import PADDING, Graph, GraphOptions
+from edgeret.scoring.graph import (
+    GLOBAL,
+    PADDING,
+    UNUSED,
+    Graph,
+    GraphOptions,
+    GraphTables,
+    arranged,
+    pack_graph,
+)
 from edgeret.types import END, Call, Tool
 from edgeret_bench.accuracy.scorers import followers
 from edgeret_export.fitting.decisions import Decisions, number_decisions
@@ -148,3 +162,60 @@ def test_nearest_clusters_share_the_weight_by_similarity() -> None:
     assert position.shares.sum() == pytest.approx(1)
     nearest = max(position.clusters, key=lambda number: cosines[number])
     assert position.shares[nearest] == position.shares.max()
+
+
+def shuffled(tables: GraphTables, seed: int) -> GraphTables:
+    """The same rows in another order."""
+    order = np.random.default_rng(seed).permutation(len(tables.keys))
+    spans = [slice(*tables.starts[row : row + 2]) for row in order]
+    return replace(
+        tables,
+        keys=tables.keys[order],
+        starts=np.append(0, np.cumsum([span.stop - span.start for span in spans])).astype(np.int32),
+        targets=np.concatenate([tables.targets[span] for span in spans]),
+        counts=np.concatenate([tables.counts[span] for span in spans]),
+    )
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_rows_in_any_order_make_the_same_file_and_the_same_graph(seed: int) -> None:
+    tables = fit_graph(training_of(number_decisions(make_demonstrations(2), TOOLS), vectors(14, 3)), 4, 3)
+    other = shuffled(tables, seed)
+    assert not np.array_equal(other.keys, tables.keys)
+    options = GraphOptions()
+    assert pack_graph(other, options, "f") == pack_graph(tables, options, "f")
+    graphs = [Graph(given, options) for given in (tables, other)]
+    for history in ([], [0], [1, 0], [2, 3, 0]):
+        first, second = (graph.distribution(graph.locate(vectors(1, 5)[0]), history) for graph in graphs)
+        np.testing.assert_array_equal(first, second)
+
+
+def test_rows_that_are_arranged_are_taken_as_they_are() -> None:
+    tables = fit_graph(training_of(number_decisions(make_demonstrations(2), TOOLS), vectors(14, 3)), 4, 3)
+    once = arranged(tables)
+    assert arranged(once) is once
+    lengths = once.keys[:, 1].tolist()
+    assert lengths == sorted(lengths)
+    assert once.keys[0].tolist() == [GLOBAL, 0, UNUSED, UNUSED, UNUSED]
+    assert sorted(map(tuple, once.keys.tolist())) == sorted(map(tuple, tables.keys.tolist()))
+
+
+def test_a_stored_graph_is_read_the_same_whatever_the_order_of_its_rows(tiny: Path) -> None:
+    where = "graph.msgpack"
+    expected = edgeret.load(tiny).components.graph
+    value = unpack((tiny / where).read_bytes(), where)
+    numbers = {
+        name: get_array(value, name, kind, (None,) * len(value[name]["shape"]), where)
+        for name, kind in (
+            ("centroids", "<f4"),
+            ("keys", "<i4"),
+            ("starts", "<i4"),
+            ("targets", "<i4"),
+            ("counts", "<f4"),
+        )
+    }
+    tables = shuffled(GraphTables(tuple(value["labels"]), **numbers), 1)
+    changed(tiny, where, **{name: getattr(tables, name) for name in numbers})
+    found = edgeret.load(tiny).components.graph
+    assert expected is not None and found is not None
+    np.testing.assert_array_equal(found.transitions(), expected.transitions())

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from edgeret.encoders.checks.onnx_graph import FLOAT16, INT64, ITEM_BYTES, MAX_RANK, Graph, Node, read_graph
+from edgeret.encoders.checks.onnx_graph import FLOAT16, INT64, ITEM_BYTES, MAX_RANK, Data, Graph, Node, read_graph
 from edgeret.encoders.checks.onnx_operators import OMITTING, RULES, work_of
 from edgeret.encoders.checks.onnx_shapes import ONE, Call, Value, constant, value
 from edgeret.errors import BundleError
@@ -30,7 +30,7 @@ MAX_TRIED = 64
 REMEDY = "build the bundle with another encoder (docs/FORMAT.md, section 5)"
 
 
-def check(data: bytes, max_tokens: int, where: str) -> None:
+def check(data: Data, max_tokens: int, where: str) -> None:
     """Refuses a file that is no ONNX graph of operators that docs/FORMAT.md, section 5, allows, and one that could cost
     too much time or memory for a text of `max_tokens` tokens. Raises BundleError.
     """

@@ -6,6 +6,7 @@ fields, fields twice, weights that do not fill their shape) is refused. Weights 
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
@@ -22,6 +23,8 @@ MAX_NUMBERS = 64
 MAX_RANK = 8
 
 VARINT, BYTES, FIXED32 = 0, 2, 5
+Data = bytes | mmap.mmap
+"""A file's bytes, wherever they are."""
 Schema = Mapping[int, tuple[int, bool]]
 """Field number to wire type, and whether the field may be repeated."""
 ONE_NUMBER, ONE_FLOAT, ONE, MANY = (VARINT, False), (FIXED32, False), (BYTES, False), (BYTES, True)
@@ -84,7 +87,7 @@ class Graph:
     opset: int
 
 
-def read_graph(data: bytes) -> Graph:
+def read_graph(data: Data) -> Graph:
     """The graph of the model in `data`. Raises ValueError saying what is there that an encoder does not need."""
     if data[4:8] == b"ORTM":
         raise ValueError("an ORT flatbuffer, expected an ONNX model")
@@ -113,7 +116,7 @@ def read_graph(data: bytes) -> Graph:
     return Graph(tuple(_node(data, span) for span in graph.get(1, ())), tensors, inputs, outputs, versions.get("", 0))
 
 
-def _node(data: bytes, span: tuple[int, int]) -> Node:
+def _node(data: Data, span: tuple[int, int]) -> Node:
     fields = _read(data, span, NODE, "node")
     domain, operator = _domain(data, fields, 7), _text(data, fields, 4)
     attributes: dict[str, Any] = {}
@@ -127,7 +130,7 @@ def _node(data: bytes, span: tuple[int, int]) -> Node:
     return Node(f"{domain}.{operator}" if domain else operator, inputs, outputs, attributes)
 
 
-def _attribute(data: bytes, span: tuple[int, int], operator: str) -> tuple[str, Any]:
+def _attribute(data: Data, span: tuple[int, int], operator: str) -> tuple[str, Any]:
     fields = _read(data, span, ATTRIBUTE, "attribute", operator)
     name, kind = _text(data, fields, 1), fields.get(20, [0])[0]
     if kind not in ATTRIBUTE_FIELDS or not fields.keys() <= {1, 13, 20, ATTRIBUTE_FIELDS[kind]}:
@@ -143,7 +146,7 @@ def _attribute(data: bytes, span: tuple[int, int], operator: str) -> tuple[str, 
     return name, None
 
 
-def _tensor(data: bytes, span: tuple[int, int]) -> tuple[str, Tensor]:
+def _tensor(data: Data, span: tuple[int, int]) -> tuple[str, Tensor]:
     fields = _read(data, span, TENSOR, "tensor")
     name, kind, dims = _text(data, fields, 8), fields.get(2, [0])[0], tuple(fields.get(1, ()))
     if kind not in ITEM_BYTES:
@@ -173,7 +176,7 @@ def _tensor(data: bytes, span: tuple[int, int]) -> tuple[str, Tensor]:
     return name, Tensor(kind, dims, numbers)
 
 
-def _count(data: bytes, start: int, stop: int, field: int) -> float:
+def _count(data: Data, start: int, stop: int, field: int) -> float:
     """Elements in a packed field: of fixed width, or numbers whose last byte alone is below 128."""
     if field in (4, 10):
         return (stop - start) / (4 if field == 4 else 8)
@@ -181,12 +184,12 @@ def _count(data: bytes, start: int, stop: int, field: int) -> float:
     return int((octets < 128).sum()) if octets[-1:].max(initial=0) < 128 else -1
 
 
-def _domain(data: bytes, fields: Mapping[int, list[Any]], field: int) -> str:
+def _domain(data: Data, fields: Mapping[int, list[Any]], field: int) -> str:
     domain = _text(data, fields, field)
     return "" if domain == "ai.onnx" else domain
 
 
-def _text(data: bytes, fields: Mapping[int, list[Any]], field: int) -> str:
+def _text(data: Data, fields: Mapping[int, list[Any]], field: int) -> str:
     """A name. Raises ValueError if it is not UTF-8."""
     start, stop = fields.get(field, [(0, 0)])[0]
     return data[start:stop].decode()
@@ -196,7 +199,7 @@ def _signed(value: int) -> int:
     return value - (1 << 64) if value >> 63 else value
 
 
-def _read(data: bytes, span: tuple[int, int], schema: Schema, name: str, of: str = "") -> dict[int, list[Any]]:
+def _read(data: Data, span: tuple[int, int], schema: Schema, name: str, of: str = "") -> dict[int, list[Any]]:
     """A message's fields by number: integers as they are, everything else as the span of its bytes."""
     found: dict[int, list[Any]] = {}
     at, stop = span
@@ -228,7 +231,7 @@ def _read(data: bytes, span: tuple[int, int], schema: Schema, name: str, of: str
     return found
 
 
-def _varints(data: bytes, at: int, stop: int) -> list[int]:
+def _varints(data: Data, at: int, stop: int) -> list[int]:
     values = []
     while at < stop:
         value, at = _varint(data, at, stop)
@@ -236,7 +239,7 @@ def _varints(data: bytes, at: int, stop: int) -> list[int]:
     return values
 
 
-def _varint(data: bytes, at: int, stop: int) -> tuple[int, int]:
+def _varint(data: Data, at: int, stop: int) -> tuple[int, int]:
     """An integer of seven bits a byte, and where it ends."""
     if at < stop and data[at] < 128:
         return data[at], at + 1

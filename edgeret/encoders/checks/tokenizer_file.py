@@ -133,12 +133,14 @@ PIECES: Mapping[str, Rules] = {
 SPECIAL_TOKEN: Rules = {"id": TEXT, "ids": SOME_IDS, "tokens": SOME_TEXTS}
 
 
-def check(data: bytes, max_tokens: int, where: str) -> None:
-    """Refuses a file that holds anything but what docs/FORMAT.md, section 5, allows, and one whose special tokens
-    leave no room for a word within `max_tokens`. Raises BundleError.
+def check(data: bytes, max_tokens: int, where: str) -> dict[str, Any]:
+    """What a file says, if it holds nothing but what docs/FORMAT.md, section 5, allows, and its special tokens leave
+    room for a word within `max_tokens`. Raises BundleError.
     """
     try:
-        _check_file(_parse(data), max_tokens)
+        value: dict[str, Any] = _parse(data)
+        _check_file(value, max_tokens)
+        return value
     except (ValueError, RecursionError) as error:
         raise BundleError(f"{where}: {error}; {REMEDY}") from None
 
