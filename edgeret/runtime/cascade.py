@@ -3,16 +3,17 @@ anything is scored."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from edgeret.runtime.components import Cascade, learner_for
-from edgeret.runtime.decide import Decider
+from edgeret.runtime.decide import BY_HEADS
 from edgeret.runtime.history import History
 from edgeret.runtime.learning import Learned
 from edgeret.runtime.options import DecideOptions
 from edgeret.runtime.scorer import Request, Scorer
+from edgeret.scoring.cascade import NOTHING
 from edgeret.stopwatch import Stopwatch
 from edgeret.types import END, Decision
+
+SURE = f"{BY_HEADS}, sure enough without the full encoder"
 
 
 class FirstStage:
@@ -21,22 +22,32 @@ class FirstStage:
     def __init__(self, cascade: Cascade) -> None:
         components = cascade.components
         self._scorer = Scorer(components, Learned(learner_for(components)))
-        self._decider = Decider(components)
         self._least = cascade.least
+        self._floor = components.calibration.parameters.min_probability
 
     def read(self, query: str, watch: Stopwatch) -> Request:
         """The query as the small encoder has it."""
         return self._scorer.read(query, watch)
 
     def decide(self, request: Request, history: History, options: DecideOptions, watch: Stopwatch) -> Decision | None:
-        """The decision, or None where the full encoder is to be asked: the small one is not sure enough, nothing seems
-        to fit, the request is unlike the demonstrations, the tool was never called in them, a tool failed, or a planner
-        is to decide. What was fitted says nothing of these."""
+        """The decision, or None where the full encoder is to be asked: the small one is not sure enough, nothing may
+        fit, the request is unlike the demonstrations, the tool was never called in them, a tool failed, or a planner is
+        to decide. What was fitted says nothing of these."""
         if options.policy == "planner" or history.blocked or not request.in_distribution:
             return None
-        decision = self._decider.decide(request, history, options, watch)
-        known = decision.tool == END if history.calls else False
-        known = known or (decision.tool is not None and self._scorer.number(decision.tool) >= 0)
-        if not known or decision.abstained or decision.source != "heads" or decision.probability < self._least:
+        probabilities, end = request.probabilities(history, watch), self._scorer.end
+        best = probabilities.argmax().item()
+        probability = probabilities.item(best)
+        floor = self._floor if options.min_probability is None else options.min_probability
+        if best > end or not probability >= max(self._least, floor):
             return None
-        return replace(decision, reason=f"{decision.reason}; sure enough without the full encoder")
+        if not history.calls and probabilities.item(end) >= NOTHING:
+            return None
+        tool, reason = request.names[best], SURE
+        if tool == END:
+            reason = f"nothing is left to do: {reason}"
+        elif tool in request.named and not history.calls:
+            reason += "; the request names it"
+        candidates = request.ranking(probabilities, options.k, history.blocked)
+        watch.lap("decide")
+        return Decision(tool, probability, "heads", False, reason, candidates, watch.ms(), stage="static")

@@ -11,6 +11,9 @@ import numpy as np
 from edgeret.bundle.codec import get_array
 from edgeret.errors import BundleError
 
+NOTHING = 0.02
+"""From this probability of `<end>` on, before any call, the large encoder says whether anything fits: a small one knows
+too few words that were never demonstrated."""
 _ROUNDING = 1e-6
 """What a loss of some thousandths may differ by once it was a float32."""
 

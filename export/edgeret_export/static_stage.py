@@ -17,6 +17,7 @@ from edgeret.inputs.tool_text import tool_text
 from edgeret_export.encoded import Encoded, golden_of
 from edgeret_export.encoders.export import ExportedEncoder
 from edgeret_export.encoders.gate import start
+from edgeret_export.encoders.questions import from_tools
 from edgeret_export.encoders.static import TableFit, Texts, token_vectors
 from edgeret_export.fitting.training_set import FOLDS, TrainingSet, training_set
 from edgeret_export.recipe import Recipe
@@ -34,13 +35,15 @@ def static_encoded(encoded: Encoded, recipe: Recipe) -> Encoded:
     say("fitting token vectors")
     exported, training = encoded.exported, encoded.training
     encoder = start(exported)
-    texts = [tool_text(tool, recipe.tool_text) for tool in encoded.tools]
-    vectors, folds = encoded.tool_vectors, np.full(len(texts), EVERYWHERE)
+    made_of_tools = from_tools(encoded.tools).texts
+    texts = [*(tool_text(tool, recipe.tool_text) for tool in encoded.tools), *made_of_tools]
+    vectors = np.concatenate((encoded.tool_vectors, [encoder.encode(text) for text in made_of_tools]))
+    folds = np.full(len(texts), EVERYWHERE)
     if training is not None:
         texts += [demonstration.query for demonstration in training.demonstrations]
         vectors, folds = np.concatenate((vectors, training.queries.vectors)), np.append(folds, training.folds)
     fit = TableFit(Texts([encoder.tokenize_words(text) for text in texts], vectors), token_vectors(exported, encoder))
-    penalty = fit.choose(folds == (0 if training is not None else EVERYWHERE))
+    penalty = fit.choose(folds == 0 if training is not None else np.arange(len(texts)) % FOLDS == 0)
     spec = static_spec(exported.spec, fit.projection.shape[1])
 
     def made(table: NDArray[np.float32]) -> ExportedEncoder:

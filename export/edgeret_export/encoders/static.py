@@ -21,8 +21,8 @@ from edgeret.encoders.onnx import OnnxEncoder
 from edgeret_export.encoders.cache import key_of, recall, remember
 from edgeret_export.encoders.export import ExportedEncoder
 
-DIMENSION = 256
-"""Numbers of a token's vector; 384 would give a bundle that many devices have no room for."""
+DIMENSION = 128
+"""Numbers of a token's vector. On plans held out, 128, 192 and 256 of 384 decide alike; 30,000 tokens take 4 MB."""
 MAP_PENALTY = 1.0
 PENALTIES = (0.003, 0.01, 0.03, 0.1, 0.3)
 STEPS = 20

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeret.scoring.cascade import Thresholds
+from edgeret.scoring.cascade import NOTHING, Thresholds
 from edgeret.types import END
 from edgeret_export.fitting.held_out import HeldOut
 from edgeret_export.fitting.training_set import TrainingSet
@@ -23,13 +23,13 @@ ERRORS = 1.0
 def fit_thresholds(training: TrainingSet, small: HeldOut, large: HeldOut) -> tuple[Thresholds, Mapping[str, Any]]:
     """The least probability for each of LOSSES, and what the cascade then does to held-out decisions. Both predicted
     the same rows of the training set."""
-    names = {name: i for i, name in enumerate(large.names)}
     acceptable = training.decisions.acceptable()[small.rows]
     first = training.decisions.first()[small.rows]
     confidence, chosen = small.probabilities.max(axis=1), small.probabilities.argmax(axis=1)
     right = [_right(found, acceptable) for found in (small, large)]
-    # What the runtime hands on whatever the probability: that nothing fits, and tools that were never called.
-    sure = (chosen < acceptable.shape[1]) & ~(first & (chosen == names[END]))
+    # What the runtime hands on whatever the probability: that nothing may fit, and tools that were never called.
+    nothing = first & (small.probabilities[:, small.names.index(END)] >= NOTHING)
+    sure = (chosen < acceptable.shape[1]) & ~nothing
     offered = np.where(sure, confidence, -1.0)
     order = np.argsort(-offered, kind="stable")
     lost = (right[1].astype(np.float64) - right[0])[order]

@@ -1,0 +1,175 @@
+"""A table of token vectors: how it is fitted, and from which probability on its decisions stand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import edgeret
+from edgeret.bundle import roles
+from edgeret.bundle.reader import open_bundle, read_manifest
+from edgeret.scoring.cascade import NOTHING, Thresholds
+from edgeret.types import END
+from edgeret_export.encoders.gate import start
+from edgeret_export.encoders.static import TableFit, Texts, principal, token_vectors
+from edgeret_export.fitting.cascade import LOSSES, fit_thresholds
+from edgeret_export.fitting.held_out import HeldOut
+from edgeret_export.recipe import Recipe
+from edgeret_export.static_stage import static_encoded
+from tests.conftest import TOOLS, build_tiny, encode_tiny, make_demonstrations, tiny_exported
+
+RNG = np.random.default_rng(0)
+
+
+def unit(vectors: np.ndarray) -> np.ndarray:
+    return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+
+
+def some_texts(n: int, vocabulary: int, dimension: int, noise: float = 0.0) -> tuple[Texts, np.ndarray]:
+    """Texts whose vectors really are means of token vectors, and these."""
+    truth = RNG.normal(size=(vocabulary, dimension)).astype(np.float32)
+    tokens = [RNG.integers(0, vocabulary, size=RNG.integers(2, 9)) for _ in range(n)]
+    vectors = np.stack([truth[ids].mean(axis=0) for ids in tokens])
+    return Texts(tokens, unit(vectors + noise * RNG.normal(size=vectors.shape))), truth
+
+
+def test_a_table_finds_the_vectors_that_texts_are_means_of() -> None:
+    texts, truth = some_texts(400, 60, 16)
+    fit = TableFit(texts, unit(truth), 16)
+    held = np.arange(400) % 5 == 0
+    assert fit.cosines(fit.fit(~held, fit.choose(held)), held).mean() > 0.95
+
+
+def test_tokens_that_no_text_holds_mean_what_they_mean_alone() -> None:
+    texts, truth = some_texts(400, 60, 16)
+    seen = Texts([ids[ids < 50] if (ids < 50).any() else np.array([0]) for ids in texts.tokens], texts.vectors)
+    vectors = unit(np.stack([truth[ids].mean(axis=0) for ids in seen.tokens]))
+    fit = TableFit(Texts(seen.tokens, vectors), truth, 16)
+    table = fit.fit(np.ones(400, bool), 0.03)
+    foreign = Texts([np.array([token]) for token in range(50, 60)], unit(truth[50:]))
+    assert (unit(table[50:]) * fit.project(foreign.vectors)).sum(axis=1).min() > 0.9
+
+
+def test_fewer_dimensions_keep_most_of_the_cosines() -> None:
+    vectors = unit(RNG.normal(size=(300, 5)) @ RNG.normal(size=(5, 40)))
+    columns = principal(vectors, 5)
+    assert columns.shape == (40, 5)
+    assert np.allclose(columns.T @ columns, np.eye(5), atol=1e-5)
+    assert np.allclose((vectors @ columns) @ (vectors @ columns).T, vectors @ vectors.T, atol=1e-5)
+    assert principal(vectors, 100).shape == (40, 40)
+
+
+def test_the_same_inputs_give_the_same_table() -> None:
+    recipe = Recipe(precision="fp32")
+    encoded = encode_tiny(recipe, make_demonstrations())
+    assert static_encoded(encoded, recipe).exported.model == static_encoded(encoded, recipe).exported.model
+
+
+def test_single_tokens_are_read_with_the_special_ones_around_them() -> None:
+    exported = tiny_exported()
+    encoder = start(exported)
+    found = token_vectors(exported, encoder)
+    word = encoder.tokenizer.token_to_id("mail")
+    assert np.allclose(found[word], encoder.encode("mail"))
+    assert found.shape == (encoder.vocabulary, exported.spec.dimension)
+
+
+def test_queries_are_read_by_tables_that_were_not_fitted_to_them() -> None:
+    recipe = Recipe(precision="fp32")
+    encoded = encode_tiny(recipe, make_demonstrations(), few=0)
+    small = static_encoded(encoded, recipe)
+    assert encoded.training is not None
+    assert small.training is not None
+    assert (small.training.folds == encoded.training.folds).all()
+    assert small.exported.role == roles.TABLE
+    assert small.training.queries.vectors.shape == (56, small.tool_vectors.shape[1])
+
+
+def held_out(rows: int, labels: tuple[str, ...], chosen: np.ndarray, sure: np.ndarray, nothing: float = 0.0) -> HeldOut:
+    probabilities = np.zeros((rows, len(labels)), np.float32)
+    probabilities[:, -1] = nothing
+    probabilities[np.arange(rows), chosen] = sure
+    return HeldOut(labels, np.arange(rows), probabilities)
+
+
+def test_the_threshold_is_where_what_is_lost_reaches_what_is_allowed() -> None:
+    training = encode_tiny(Recipe(precision="fp32"), make_demonstrations(40), few=0).training
+    assert training is not None
+    training = training.written()
+    decisions, labels = training.decisions, training.decisions.labels
+    rows = len(decisions)
+    right = decisions.acceptable().argmax(axis=1)
+    tools = np.flatnonzero(right < len(labels) - 1)
+    wrong = right.copy()
+    lost = tools[: len(tools) // 10]
+    wrong[lost] = (right[lost] + 1) % (len(labels) - 1)
+    sure = np.where(np.isin(np.arange(rows), lost), 0.4, 0.9)
+    small, large = held_out(rows, labels, wrong, sure), held_out(rows, labels, right, np.full(rows, 0.9))
+    thresholds, report = fit_thresholds(training, small, large)
+    assert thresholds.losses == LOSSES
+    assert thresholds.at(0.005) == pytest.approx(0.9, abs=1e-6)
+    assert report["by_loss"][4]["lost"] == 0
+    # The first stage is as good: everything stands that the runtime lets stand, which is not that nothing fits.
+    thresholds, report = fit_thresholds(training, large, large)
+    assert thresholds.at(0.0) == pytest.approx(0.9, abs=1e-6)
+    first = decisions.first()
+    assert report["by_loss"][0]["small_first"] == pytest.approx(
+        float((right[first] < len(labels) - 1).mean()), abs=1e-4
+    )
+
+
+def test_where_nothing_may_fit_the_full_encoder_is_asked() -> None:
+    training = encode_tiny(Recipe(precision="fp32"), make_demonstrations(40), few=0).training
+    assert training is not None
+    training = training.written()
+    decisions, labels = training.decisions, training.decisions.labels
+    right = decisions.acceptable().argmax(axis=1)
+    doubtful = held_out(len(decisions), labels, right, np.full(len(decisions), 0.9), NOTHING)
+    assert labels[-1] == END
+    _, report = fit_thresholds(training, doubtful, doubtful)
+    assert {each["small_first"] for each in report["by_loss"]} == {0.0}
+
+
+def test_profiles_hold_what_they_name(tmp_path: Path, tiny_cascade: Path, tiny_table: Path) -> None:
+    full = build_tiny(tmp_path / "full", recipe=Recipe(precision="fp32", profile="full"), few=0)
+    found = {name: {f.role for f in read_manifest(path).files} for name, path in
+             {"full": full, "default": tiny_cascade, "tiny": tiny_table}.items()}  # fmt: skip
+    assert roles.ENCODER in found["full"] & found["default"]
+    assert roles.ENCODER not in found["tiny"]
+    assert roles.TABLE in found["tiny"]
+    assert {role for role in found["default"] if role.startswith(roles.STATIC)} >= {"static-table", "static-head"}
+    assert not any(role.startswith(roles.STATIC) for role in found["full"] | found["tiny"])
+    assert read_manifest(tiny_cascade).info["report"]["cascade"]["by_loss"]
+
+
+@pytest.mark.parametrize("few", [0, 1500])
+def test_a_table_decides_nearly_as_the_encoder_that_it_was_fitted_to(tmp_path: Path, few: int) -> None:
+    folder = build_tiny(tmp_path / "b", recipe=Recipe(precision="fp32", profile="default"), few=few)
+    table, full = edgeret.load(folder, profile="tiny"), edgeret.load(folder, profile="full")
+    for demonstration in make_demonstrations(2):
+        one, other = (runtime.task(demonstration.query).next(policy="heads") for runtime in (table, full))
+        assert one.tool == other.tool
+
+
+def test_from_tools_alone_a_bundle_can_be_tiny(tmp_path: Path) -> None:
+    folder = build_tiny(tmp_path / "b", recipe=Recipe(precision="fp32", profile="tiny"), demonstrations=())
+    assert edgeret.load(folder).task("play music").next().tool == "play_music"
+    assert open_bundle(folder).manifest.file(roles.ENCODER) is None
+
+
+def test_a_default_build_without_held_out_figures_has_no_first_stage(tmp_path: Path) -> None:
+    recipe = Recipe(precision="fp32", profile="default")
+    for name, demonstrations in (("none", ()), ("few", make_demonstrations(1))):
+        folder = build_tiny(tmp_path / name, recipe=recipe, demonstrations=demonstrations, tools=TOOLS)
+        assert roles.STATIC not in read_manifest(folder).info
+        assert edgeret.load(folder).components.cascade is None
+
+
+def test_thresholds_survive_the_manifest() -> None:
+    thresholds = Thresholds((0.0, 0.003, 0.01), (2.0, 0.75, 0.5))
+    found = replace(thresholds)
+    assert found.at(0.003) == 0.75
+    assert Thresholds(tuple(np.float32(thresholds.losses).tolist()), thresholds.least).at(0.003) == 0.75
