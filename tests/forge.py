@@ -67,6 +67,13 @@ def encode_json(value: Any) -> bytes:
     return re.sub('"\ue000([0-9]+)\ue000"'.encode(), lambda found: held[int(found[1])], data)
 
 
+def encode_tools(value: Any) -> bytes:
+    """The same with a line for every tool."""
+    if not isinstance(value, list):
+        return encode_json(value)
+    return b"[\n" + b",\n".join(map(encode_json, value)) + b"\n]\n"
+
+
 def wrap(body: bytes, version: int = FORMAT_VERSION) -> bytes:
     """The manifest's bytes around a body, its digest right."""
     digest = hashlib.sha256(f"edgeret-bundle/{version}\n".encode() + body).digest()
@@ -164,7 +171,7 @@ class Forgery:
         old = self._owners(self._forger.info, self._forger.entries)
         for role in TREES:
             if role in self.trees:
-                self.files[role] = encode_json(self.trees[role])
+                self.files[role] = (encode_tools if role == "tools" else encode_json)(self.trees[role])
         self._hash(("encoder", "tokenizer"))
         hashes = {entry["role"]: entry["sha256"] for entry in self.entries}
         spec = self.info.get("encoder") if isinstance(self.info, dict) else None

@@ -134,7 +134,8 @@ def _spoil_number(packed: Packed, array: np.ndarray, which: int, value: float) -
     if not array.size:
         return "nothing"
     if array.dtype.kind == "i":
-        value = int(np.clip(value, -(2**31), 2**31 - 1)) if math.isfinite(value) else 2**31 - 1
+        most = min(2**31 - 1, np.iinfo(array.dtype).max)
+        value = int(np.clip(value, -most - 1, most)) if math.isfinite(value) else most
     where = (0, array.size * 5 // 8, slice(None))[which]
     with np.errstate(all="ignore"):
         array.ravel()[where] = value

@@ -74,8 +74,10 @@ LARGEST = 1e9
 OPTIONS = ("temperature", "cluster_prior", "global_prior", "cluster_share", "repeat_factor", "order", "nearest")
 
 
-HEAD = ("weights", "bias", "called", "last", "count", "segment_weights", "popular", "spelling")
-"""The head's arrays."""
+HEAD = ("weight_scales", "bias", "values", "count", "segment_weights", "popular", "spelling_scales")
+"""The head's arrays of numbers that are not whole."""
+LIMITS = {"values": 65504.0, "count": 65504.0, "weight_scales": 1e6, "spelling_scales": 1e6}
+"""Where these have to be smaller than in other arrays."""
 
 
 def rename(forgery: Forgery, old: str, new: Any) -> None:
@@ -132,7 +134,7 @@ def extremes(forgery: Forgery, number: int) -> str:
             stored[name] = chance.choice((stored[name], stored[name], low, high, min(max(low, 0), high)))
     fields = [(graph, "counts"), *((head, name) for name in HEAD)]
     for holder, name in chance.sample(fields, chance.choice((0, 1, 2, 4))):
-        array = get(holder[name])
+        array = get(holder[name]).astype(np.float64)
         way = chance.randrange(5)
         if name == "counts":
             array[:] = (LARGEST, 1e-45, 1e-9, 1, LARGEST)[way]
@@ -142,7 +144,9 @@ def extremes(forgery: Forgery, number: int) -> str:
         else:
             signs = np.random.default_rng(number).choice((-1, 1) if way < 3 else (way - 3.5, 1e-45), array.shape)
             array = LARGEST * signs
-        holder[name] = pack(np.clip(array, -LARGEST, LARGEST), "<f4")
+        largest = LIMITS.get(name, LARGEST)
+        least = 0 if name.endswith("_scales") else -largest
+        holder[name] = pack(np.clip(array, least, largest), holder[name]["dtype"])
     for name in ("description_weight", "prior_weight"):
         head[name] = chance.choice((head[name], 0.0, 1e4, -1e4))
     head["prior_steps"] = chance.choice((True, True, False))
@@ -161,7 +165,7 @@ def scaled(forgery: Forgery, number: int) -> str:
     for role, key in {fields[first], fields[second]}:
         array = get(forgery.map(role)[key]).astype(np.float64)
         array = (np.abs(array) if alike else array) * factors[factor]
-        forgery.map(role)[key] = pack(np.clip(array, -3.4e38, 3.4e38), "<f4")
+        forgery.map(role)[key] = pack(np.clip(array, -3.4e38, 3.4e38), forgery.map(role)[key]["dtype"])
     return f"{fields[first]}, {fields[second]} times {factors[factor]}"
 
 
@@ -217,10 +221,18 @@ def few(forgery: Forgery, number: int) -> str:
         kept = [*range(size % 5), len(head["labels"]) - 1]
         for role in (graph, head):
             role["labels"] = [role["labels"][i] for i in kept]
-        for key in ("weights", "bias", "called", "last"):
-            array = get(head[key])[kept]
-            head[key] = pack(array[:, kept] if key in ("called", "last") else array, "<f4")
-        head["count"] = pack(get(head["count"])[:, kept], "<f4")
+        rows = [*kept, *(i + get(head["bias"]).size for i in kept)]
+        starts, followers, values = (get(head[key]) for key in ("starts", "followers", "values"))
+        spans = [slice(starts[row], starts[row + 1]) for row in rows]
+        entries = [
+            [(kept.index(f), v) for f, v in zip(followers[s], values[s], strict=True) if f in kept] for s in spans
+        ]
+        head["starts"] = pack(np.cumsum([0, *map(len, entries)]), "<i4")
+        head["followers"] = pack([f for row in entries for f, _ in row], "<i4")
+        head["values"] = pack([v for row in entries for _, v in row], "<f2")
+        for key in ("weights", "weight_scales", "bias", "spelling", "spelling_scales"):
+            head[key] = pack(get(head[key])[kept], head[key]["dtype"])
+        head["count"] = pack(get(head["count"])[:, kept], "<f2")
         graph["targets"] = pack(np.minimum(get(graph["targets"]), len(kept) - 1), "<i4")
     elif what == 1:  # clusters
         graph["centroids"] = pack(get(graph["centroids"])[: size + 1], "<f4")

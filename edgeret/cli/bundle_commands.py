@@ -12,7 +12,7 @@ from edgeret.bundle import roles
 from edgeret.bundle.layout import MANIFEST
 from edgeret.bundle.reader import Bundle, open_bundle, read_manifest, verify_bundle
 from edgeret.cli.console import MOST_CHARS, add_command, table
-from edgeret.cli.doctor import examine, stray_files, versions
+from edgeret.cli.doctor import examine, stored_tools, stray_files, versions
 from edgeret.cli.options import (
     add_content_hash,
     add_overlay_options,
@@ -154,7 +154,7 @@ def _verify(arguments: argparse.Namespace) -> Mapping[str, Any]:
         return {"ok": False, "checks": [{"name": "integrity", "ok": False, "detail": str(error)}]}
     size = sum(entry.size for entry in manifest.files)
     detail = f"{len(manifest.files)} files, {size} bytes, content hash {manifest.content_hash}"
-    checks = [{"name": "integrity", "ok": True, "detail": detail}, stray_files(folder, manifest)]
+    checks = [{"name": "integrity", "ok": True, "detail": detail}, stored_tools(folder), stray_files(folder, manifest)]
     return {"ok": all(c["ok"] for c in checks), "content_hash": manifest.content_hash, "checks": checks}
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from edgeret.bundle import roles
 from edgeret.bundle.codec import get_array
 from edgeret.bundle.layout import MANIFEST, Manifest
 from edgeret.bundle.links import stations
-from edgeret.bundle.reader import unlisted
+from edgeret.bundle.reader import open_bundle, unlisted
 from edgeret.encoders.base import MIN_COSINE
 from edgeret.errors import BundleError, EdgeretError
 from edgeret.fields import get, get_strings
@@ -22,9 +23,11 @@ from edgeret.inputs.query import check_query
 from edgeret.planner.reranker import rerank
 from edgeret.runtime.components import Components
 from edgeret.runtime.runtime import Runtime
+from edgeret.runtime.tool_set import load_tools
 from edgeret.scoring.compiled import LIBRARY
 from edgeret.scoring.index import CROSSOVER, hnsw_available
 from edgeret.telemetry import came_too_late
+from edgeret.types import Tool
 
 MAX_GOLDEN = 16
 _DISTRIBUTIONS = (
@@ -46,6 +49,7 @@ def examine(runtime: Runtime) -> dict[str, Any]:
         _check(
             "integrity", True, f"{len(runtime.manifest.files)} files as listed, {runtime.manifest.content_hash[:12]}…"
         ),
+        _tools(runtime.components.tools),
         *(_golden(name, components) for name, components in _stages(runtime)),
         _instructions(runtime),
         _distributions(),
@@ -114,6 +118,18 @@ def _golden_queries(components: Components) -> tuple[str, ...]:
     if len(queries) > MAX_GOLDEN:
         raise BundleError(f"{where}: {len(queries)} queries, at most {MAX_GOLDEN} are allowed; build the bundle again")
     return tuple(check_query(query, where) for query in queries)
+
+
+def stored_tools(path: Path) -> dict[str, Any]:
+    """A check that every tool of a bundle can be read; decisions read one when they need it."""
+    try:
+        return _tools(load_tools(open_bundle(path)))
+    except BundleError as error:
+        return _check("tools", False, str(error))
+
+
+def _tools(tools: Mapping[str, Tool]) -> dict[str, Any]:
+    return _check("tools", True, f"{len(list(tools.values()))} tools, each with a name, a description and a schema")
 
 
 def stray_files(folder: Path, manifest: Manifest) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Collection
 
 from edgeret.errors import InputError
 from edgeret.quoting import quoted
@@ -29,6 +30,14 @@ def check_name(name: str, where: str) -> None:
         )
     if hidden := hidden_character(name, _LAYOUT + _JOINERS):
         raise InputError(f"{where}: the name {quoted(name)} contains {hidden}; take it out")
+
+
+def check_names(names: Collection[str], where: str) -> None:
+    """The same of very many names, in a fraction of the time."""
+    plain = _is_plain("".join(names))
+    for name in names:
+        if not plain or len(name) > MAX_NAME_CHARS or name != name.strip() or name in (START, END):
+            check_name(name, where)
 
 
 def without_hidden(text: str) -> str:

@@ -7,6 +7,7 @@ language is written the rules change little, and shared words still meet.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _WORD = re.compile(r"[^\W_]+")
@@ -26,8 +27,10 @@ def words(text: str) -> list[str]:
     return [_stem(word) for word in found if word not in _COMMON]
 
 
+@lru_cache(1 << 14)
 def _stem(word: str) -> str:
-    # Most words have none, which one look tells; words of all tools are read before the first decision.
+    # Most words have none, which one look tells; words of all tools are read before the first decision, the same ones
+    # again and again.
     for ending in _ENDINGS if word.endswith(_ENDINGS) else ():
         # Of "address" nothing falls away, or it would not meet "addresses".
         if word.endswith(ending) and len(word) - len(ending) >= _LEAST and (ending != "s" or word[-2] != "s"):

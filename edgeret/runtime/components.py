@@ -169,13 +169,13 @@ def _load(
         encoder=load_encoder(
             bundle, choice, options.threads, options.static_tokens, None if whole is None else whole.encoder
         ),
-        index=load_index(bundle, options.index),
+        index=(index := load_index(bundle, options.index)),
         prior=PriorWeights.from_dict(get(bundle.manifest.info, roles.INFO_PRIOR, dict, where), where),
         graph=load_graph(bundle) if bundle.manifest.file(roles.GRAPH) else None,
         head=head,
         memory=None if head is None else load_memory(bundle, len(head.labels)),
         calibration=load_calibration(bundle),
-        tools=load_tools(bundle) if whole is None else whole.tools,
+        tools=load_tools(bundle, index.names) if whole is None else whole.tools,
         planner=planner[0],
         reranking=planner[1],
         exemplars=_exemplars(bundle) if whole is None else whole.exemplars,

@@ -20,8 +20,11 @@ MOST_WINDOWS, MOST_CLAUSES = 24, 24
 """Of a long request; windows then lie further apart."""
 
 
-def evidence(query: str, encoded: EncodedQuery, lexicon: Lexicon) -> Evidence:
-    """The evidence that a query and its one encoding hold for every tool of the lexicon."""
+def evidence(
+    query: str, encoded: EncodedQuery, lexicon: Lexicon, positions: NDArray[np.intp] | None = None
+) -> Evidence:
+    """The evidence that a query and its one encoding hold for every tool of the lexicon, or for those at `positions`,
+    rising."""
     tokens, count = encoded.tokens, len(encoded.tokens)
     totals = np.zeros((count + 1, encoded.rows.shape[1]), np.float32)
     for before, token, after in zip(totals, tokens, totals[1:], strict=False):
@@ -36,7 +39,7 @@ def evidence(query: str, encoded: EncodedQuery, lexicon: Lexicon) -> Evidence:
         encoded.rows,
         windows if len(windows) else whole,
         clauses if len(clauses) else whole,
-        lexicon.overlaps(words(query)),
+        lexicon.overlaps(words(query), positions),
         len(query.split()),
     )
 

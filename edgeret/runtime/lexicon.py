@@ -89,34 +89,68 @@ class Lexicon:
         for position, tool in enumerate(tools):
             self._named.setdefault(tool.name, []).append(position)
 
-    def overlaps(self, said: Sequence[str]) -> Overlaps:
-        """What the words of a request, as `words` gives them, share with every tool."""
-        distinct = frozenset(said)
-        known = [number for word in distinct if (number := self._number.get(word)) is not None]
-        word, place = self._postings.hits(known)
-        rarity, n = self._rarity[known], self._n
-        weight = rarity[word]
+    def covering(self, said: Sequence[str], k: int) -> NDArray[np.intp]:
+        """Positions of the `k` tools with the largest `Overlaps.coverage`, of equal ones the first; of fewer, where
+        fewer share any word. In no order."""
+        known = self._known(said)
+        coverage = self._postings.coverage(known, self._rarity[known])
+        above = np.flatnonzero(coverage > 0)
+        if len(above) <= k:
+            return above
+        found = coverage[above]
+        least = np.sort(found)[-k]  # where many are equal np.partition takes ten times as long
+        ahead = above[found > least]
+        return np.concatenate((ahead, above[found == least][: k - len(ahead)]))
+
+    def overlaps(self, said: Sequence[str], positions: NDArray[np.intp] | None = None) -> Overlaps:
+        """What the words of a request, as `words` gives them, share with every tool, or with those at `positions`,
+        rising, as if there were no others."""
+        distinct, known, n = frozenset(said), self._known(said), self._n
+        named = self._named.get(distinct, []) if distinct else []
+        per_name, per_parameters, per_text = self._per_name, self._per_parameters, self._per_text
+        if positions is None:
+            word, place = self._postings.hits(known)
+        else:
+            word, place = self._postings.hits_at(known, positions)
+            per_name, per_parameters, per_text = (per[positions] for per in (per_name, per_parameters, per_text))
+            n, at = len(positions), {position: i for i, position in enumerate(positions.tolist())}
+            named = [at[position] for position in named if position in at]
+        weight, total = self._rarity[known][word], self._total(known)
         name, text, parameters = np.bincount(place, weight, len(FIELDS) * n).astype(np.float32).reshape(len(FIELDS), n)
-        total = np.float32(max(1e-6, rarity.sum().item()))
         return Overlaps(
-            name * self._per_name,
-            parameters * self._per_parameters,
+            name * per_name,
+            parameters * per_parameters,
             text / total,
-            text * self._per_text,
-            tuple(self._named.get(distinct, ())) if distinct else (),
-            Hits(word, place, weight, self._per_name, total),
+            text * per_text,
+            tuple(named),
+            Hits(word, place, weight, per_name, total),
         )
+
+    def _known(self, said: Sequence[str]) -> list[int]:
+        """The numbers of a request's different words that any tool has."""
+        return [number for word in frozenset(said) if (number := self._number.get(word)) is not None]
+
+    def _total(self, known: Sequence[int]) -> np.float32:
+        return np.float32(max(1e-6, self._rarity[known].sum().item()))
 
 
 class _Postings:
-    """For every word the places that have it, one after the other."""
+    """For every word the places that have it, one after the other, and for every place its words. A place is a tool's
+    position, with the number of tools added once for each field before."""
 
     def __init__(self, number: Mapping[str, int], fields: Sequence[Iterable[str]]) -> None:
         numbers = [np.array([number[word] for word in field], np.intp) for field in fields]
-        places = np.repeat(np.arange(len(fields)), [len(found) for found in numbers])
-        every = np.concatenate(numbers) if numbers else np.empty(0, np.intp)
-        self._places = places[np.argsort(every, kind="stable")]
-        self._starts = np.concatenate(([0], np.cumsum(np.bincount(every, minlength=len(number))))).tolist()
+        self._words = np.concatenate(numbers) if numbers else np.empty(0, np.intp)
+        self._of_place = np.cumsum([0, *map(len, numbers)])
+        places = np.repeat(np.arange(len(fields)), np.diff(self._of_place))
+        self._places = places[np.argsort(self._words, kind="stable")]
+        starts = np.concatenate(([0], np.cumsum(np.bincount(self._words, minlength=len(number)))))
+        self._starts = starts.tolist()
+        self._n = n = len(fields) // len(FIELDS)
+        # Where a word's places in texts begin and end: they lie between those in names and those in parameters.
+        field_of_word = np.repeat(np.arange(len(number)), np.diff(starts)) * len(FIELDS) + self._places // max(1, n)
+        counts = np.bincount(field_of_word, minlength=len(FIELDS) * len(number)).reshape(-1, len(FIELDS))
+        self._texts = (starts[:-1, None] + np.cumsum(counts, axis=1)[:, :2]).tolist()
 
     def hits(self, known: Sequence[int]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Where these words are: which of them, numbered from 0, and the place, (hits,) each."""
@@ -124,6 +158,28 @@ class _Postings:
         if not parts:
             return np.empty(0, np.intp), np.empty(0, np.intp)
         return np.arange(len(parts)).repeat([len(part) for part in parts]), np.concatenate(parts)
+
+    def hits_at(self, known: Sequence[int], positions: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """The same at some tools' positions, whose places are numbered as if there were no others."""
+        places = np.concatenate([positions + field * self._n for field in range(len(FIELDS))])
+        begins = self._of_place[places]
+        counts = self._of_place[places + 1] - begins
+        before = np.cumsum(counts) - counts
+        words = self._words[np.arange(counts.sum()) + np.repeat(begins - before, counts)]
+        asked = np.full(len(self._starts), -1)
+        asked[list(known)] = np.arange(len(known))
+        found = asked[words]
+        there = np.flatnonzero(found >= 0)
+        there = there[np.argsort(found[there], kind="stable")]
+        return found[there], np.repeat(np.arange(len(places)), counts)[there]
+
+    def coverage(self, known: Sequence[int], rarity: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The rarities of these words, added up where a tool's text has them, float32 (tools,)."""
+        found = np.zeros(self._n, np.float32)
+        for word, weight in zip(known, rarity, strict=True):
+            begin, end = self._texts[word]
+            found[self._places[begin:end] - self._n] += weight  # a text has a word once
+        return found
 
     def total(self, rarity: NDArray[np.float32], n: int) -> NDArray[np.float32]:
         """The rarities of all words, added up by place, float32 (n,)."""

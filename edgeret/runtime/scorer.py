@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from edgeret.errors import InputError
 from edgeret.inputs.spelling import spelling
+from edgeret.inputs.words import words
 from edgeret.quoting import quoted, suggestion
 from edgeret.runtime.components import Components
 from edgeret.runtime.evidence import evidence
@@ -79,6 +80,11 @@ class Scorer:
         return Lexicon(said), Prior(vectors, self.end, tool_flow(said, self.names), self.components.prior)
 
     @cached_property
+    def _positions(self) -> NDArray[np.intp]:
+        """Where among `names` the index's tools are (tools,)."""
+        return np.array([self.position[name] for name in self.components.index.names], np.intp)
+
+    @cached_property
     def hybrid(self) -> HybridSearch:
         """Search over the tools that are here, whether anything was demonstrated or not."""
         held = self.components
@@ -140,20 +146,16 @@ class Scorer:
         return allowed
 
     def near(
-        self, vector: NDArray[np.float32], coverage: NDArray[np.float32], allowed: NDArray[np.bool_] | None
+        self, query: str, vector: NDArray[np.float32], allowed: NDArray[np.bool_] | None
     ) -> NDArray[np.intp] | None:
-        """Positions of what a query decides between: the labels, and the tools that an HNSW graph or shared words find
-        (`coverage` (names,) of the query's words), or those that a task names; None for all, where there is no such
-        graph."""
+        """Positions of what a query decides between, rising; None for all, where no HNSW graph narrows them down."""
         if not self._hnsw:
             return None
         if allowed is not None and allowed is not self.allowed:
             return np.union1d(np.arange(len(self.labels)), np.flatnonzero(allowed))
-        hits, _ = self.components.index.search(vector, UNSEEN_HITS)
-        found = {self.position[self.components.index.names[i]] for i in hits.tolist()}
-        most = min(UNSEEN_HITS, len(coverage))
-        found.update(np.argpartition(coverage, -most)[-most:].tolist())
-        return np.array([*range(len(self.labels)), *sorted(i for i in found if i > self.end)], np.intp)
+        hits = self.components.index.around(vector, UNSEEN_HITS)
+        worded = self.arranged[0].covering(words(query), UNSEEN_HITS)
+        return np.unique(np.concatenate((np.arange(len(self.labels)), self._positions[hits], worded)))
 
 
 class Request:
@@ -173,12 +175,12 @@ class Request:
         self.vector, self.readings = encoded.vector, encoded.readings
         self.names, self._position = scorer.names, scorer.position
         lexicon, prior = scorer.arranged
-        seen = evidence(query, encoded, lexicon)
-        self._near = scorer.near(self.vector, seen.shared.coverage, allowed)
+        self._near = scorer.near(query, self.vector, allowed)
+        seen = evidence(query, encoded, lexicon, self._near)
         if self._near is not None:
-            self.names = tuple(scorer.names[i] for i in self._near.tolist())
+            self.names = tuple(map(scorer.names.__getitem__, self._near.tolist()))
             self._position = {name: i for i, name in enumerate(self.names)}
-            prior, seen = prior.among(self._near), seen.among(self._near)
+            prior = prior.among(self._near)
             allowed = None if allowed is None else allowed[self._near]
         self._allowed = allowed
         self._reading = Reading(prior, seen)

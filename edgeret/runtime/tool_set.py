@@ -3,31 +3,87 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
-from types import MappingProxyType
 
 from edgeret.bundle import roles
 from edgeret.bundle.codec import unpack_json
 from edgeret.bundle.reader import Bundle
 from edgeret.errors import BundleError, InputError
-from edgeret.inputs.tools import check_tools, parse_tool
+from edgeret.fields import get_strings
+from edgeret.inputs.hygiene import check_names
+from edgeret.inputs.tools import MAX_TOOLS, check_tools, parse_tool
+from edgeret.quoting import quoted
 from edgeret.types import Tool
+
+_BEGIN, _BETWEEN, _END = b"[\n", b",\n", b"\n]\n"
+_REBUILD = "build the bundle again"
 
 
 def pack_tools(tools: Sequence[Tool]) -> bytes:
-    """The file with the role `tools`, in the order given."""
-    return json.dumps([asdict(tool) for tool in tools], ensure_ascii=False, separators=(",", ":")).encode()
+    """The file with the role `tools`, in the order given: a JSON array with a line for every tool, so that one can be
+    read without the others."""
+    lines = (json.dumps(asdict(tool), ensure_ascii=False, separators=(",", ":")).encode() for tool in tools)
+    return _BEGIN + _BETWEEN.join(lines) + _END
 
 
-def load_tools(bundle: Bundle) -> Mapping[str, Tool]:
-    """The bundle's tools by name, in index order. Raises BundleError."""
+def load_tools(bundle: Bundle, names: Sequence[str] | None = None) -> StoredTools:
+    """The bundle's tools by name, in the order of `names`, the index's (None: read them there). Raises BundleError for
+    names that no tool may have, and for another number of lines; what a line says is looked at with its first use."""
     where = f"{bundle.path} ({roles.TOOLS})"
-    entries = unpack_json(bundle.read(roles.TOOLS), where)
-    if not isinstance(entries, list):
-        raise BundleError(f"{where}: expected an array, found {type(entries).__name__}; build the bundle again")
+    if names is None:
+        names = get_strings(bundle.map(roles.INDEX), "names", f"{bundle.path} ({roles.INDEX})")
+    data = bundle.read(roles.TOOLS)
+    if not (data.startswith(_BEGIN) and data.endswith(_END)):
+        raise BundleError(f"{where}: expected an array with a line for every tool; {_REBUILD}")
+    inside = data[len(_BEGIN) : -len(_END)]
+    # Counted before anything is cut: millions of empty lines would fill the memory.
+    if (count := inside.count(_BETWEEN) + 1) != len(names) or count > MAX_TOOLS:
+        raise BundleError(
+            f"{where}: {count} lines for the {len(names)} tools of the index, at most {MAX_TOOLS}; {_REBUILD}"
+        )
     try:
-        tools = check_tools([(where, parse_tool(entry, where)) for entry in entries], where)
+        check_names(names, where)
     except InputError as error:
-        raise BundleError(f"{error}; build the bundle again") from None
-    return MappingProxyType({tool.name: tool for tool in tools})
+        raise BundleError(f"{error}; {_REBUILD}") from None
+    return StoredTools(dict(zip(names, inside.split(_BETWEEN), strict=True)), where)
+
+
+class StoredTools(Mapping[str, Tool]):
+    """Tools by name, each read with its first use: of 44,000, a task looks at a few. Safe to use from several threads.
+
+    Looking one up raises BundleError if its line is no tool, or another one."""
+
+    def __init__(self, lines: Mapping[str, bytes], where: str) -> None:
+        """`lines` are the tools as JSON, `where` begins the messages."""
+        self._lines, self._where = lines, where
+        self._read: dict[str, Tool] = {}
+
+    def __getitem__(self, name: str) -> Tool:
+        found = self._read.get(name)
+        if found is None:
+            # Two threads may both read it; they get the same.
+            found = self._read[name] = self._parsed(name, self._lines[name])
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._lines)
+
+    def __len__(self) -> int:
+        return len(self._lines)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._lines
+
+    def _parsed(self, name: str, line: bytes) -> Tool:
+        entry = unpack_json(line, self._where)
+        try:
+            tool = parse_tool(entry, self._where)
+            check_tools([(self._where, tool)], self._where)
+        except InputError as error:
+            raise BundleError(f"{error}; {_REBUILD}") from None
+        if tool.name != name:
+            raise BundleError(
+                f"{self._where}: {quoted(tool.name)} stands where the index has {quoted(name)}; {_REBUILD}"
+            )
+        return tool

@@ -54,6 +54,9 @@ _GRAPH = _layout(  # as in step.c
     ("targets", _POINTER), ("counts", _POINTER), ("anywhere", _POINTER), ("cluster_prior", _DOUBLE),
     ("global_prior", _DOUBLE), ("cluster_share", _DOUBLE), ("repeat_factor", _DOUBLE),
 )  # fmt: skip
+_HISTORY = _layout(
+    ("labels", _COUNT), ("stops", _POINTER), ("followers", _POINTER), ("values", _POINTER)
+)  # as in step.c
 _ROWS = _layout(("at", _POINTER), ("length", _COUNT), ("counts", _COUNT))  # as in arithmetic.h
 _INCREMENTS = _layout(  # as in teach.c
     ("rows", _COUNT), ("width", _COUNT), ("dimension", _COUNT), ("weights", _POINTER), ("bias", _POINTER),
@@ -146,7 +149,7 @@ def load() -> ctypes.CDLL | None:
     try:
         found = ctypes.CDLL(str(FILE))
         made_of = (ctypes.c_char * 65).in_dll(found, "edgeret_sources").value.decode()
-        step, walk = found.edgeret_step, found.edgeret_walk
+        step, walk, add = found.edgeret_step, found.edgeret_walk, found.edgeret_add_rows
         keep, teach, judge = found.edgeret_keep, found.edgeret_teach, found.edgeret_judge
     except (OSError, AttributeError, ValueError):
         return None
@@ -154,6 +157,7 @@ def load() -> ctypes.CDLL | None:
         return None
     step.argtypes = (_POINTER, _POINTER, _POINTER, ctypes.c_double, ctypes.c_double, ctypes.c_double, _POINTER)
     walk.argtypes = (_POINTER,) * 5
+    add.argtypes = (_POINTER, _POINTER, _POINTER, _COUNT, _POINTER)
     judge.argtypes = (
         *(_POINTER, _POINTER, _COUNT, _POINTER, _POINTER, _POINTER, _POINTER, _COUNT),
         *(ctypes.c_double,) * 4,
@@ -165,7 +169,7 @@ def load() -> ctypes.CDLL | None:
         *(_POINTER, _COUNT, _POINTER, _COUNT, _FLOAT),
         *(_POINTER, _POINTER, _POINTER),
     )
-    step.restype = walk.restype = judge.restype = teach.restype = keep.restype = None
+    step.restype = walk.restype = add.restype = judge.restype = teach.restype = keep.restype = None
     return found
 
 
@@ -201,6 +205,32 @@ class CompiledGraph:
         asked = array("q", (len(contexts), len(called), *chain.from_iterable(contexts), *called))
         found = np.empty(self._labels, np.float32)
         self._walk(self._graph, shares, unconditional, asked.buffer_info()[0], found.ctypes.data)
+        return found
+
+
+class CompiledRows:
+    """The sparse rows of one head's history. It keeps what the library reads, so that all of it stays in its place."""
+
+    __slots__ = ("_add", "_history", "_kept", "_labels")
+
+    def __init__(
+        self,
+        library: ctypes.CDLL,
+        starts: NDArray[np.int64],
+        followers: NDArray[np.int64],
+        values: NDArray[np.float32],
+    ) -> None:
+        """The rows as in `HeadArrays`."""
+        given, dtypes = (starts, followers, values), (np.int64, np.int64, np.float32)
+        self._kept = [np.ascontiguousarray(numbers, dtype) for numbers, dtype in zip(given, dtypes, strict=True)]
+        self._labels = (len(starts) - 1) // 2
+        self._history = _HISTORY.pack(self._labels, *(column.ctypes.data for column in self._kept))
+        self._add = library.edgeret_add_rows
+
+    def add(self, begun: NDArray[np.float32], rows: Sequence[int]) -> NDArray[np.float32]:
+        """`begun` (labels,), contiguous and writable, with these rows added: a fresh array."""
+        asked, found = array("q", rows), np.empty(self._labels, np.float32)
+        self._add(self._history, _address(begun), asked.buffer_info()[0], len(rows), _address(found))
         return found
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,20 +21,31 @@ from edgeret.bundle.layout import check_owner
 from edgeret.bundle.reader import Bundle
 from edgeret.errors import BundleError
 from edgeret.fields import get, get_number, get_strings
+from edgeret.scoring.compiled import LIBRARY, CompiledRows
+from edgeret.scoring.few_bits import from_bytes, from_halves, to_bytes, to_halves
 from edgeret.scoring.prior import SAID
 from edgeret.types import SEGMENTS, SPELLING_BUCKETS
 
 _FLOOR = np.float32(-60.0)
 """Below any log-probability that says something; what may not be chosen has none, and is left out later."""
+_MOST_SCALE = 1e6
+"""Times 127 it is still far from the largest number that arrays may hold."""
+_HALVES_FROM = 2_000
+"""Labels from which on the weights of the spelling are stored in half bytes. So many labels have few demonstrations
+each, and small weights; of fewer labels a byte a weight is no burden (docs/DESIGN.md, decisions)."""
 
 
 @dataclass(frozen=True, slots=True)
 class HeadArrays:
     """What a bundle stores of a head.
 
-    `weights` (labels, dimension), `bias` (labels,), and rows to add, each (…, labels): `called[t]` once for every tool
-    t in the history, `last[t]` for the latest, `count[min(n, len(count) - 1)]` for n calls. `segment_weights`
-    (stages, segments) is U, its last row serving all later stages too; `description_weight` is w_d.
+    `weights` (labels, dimension), `bias` (labels,), and the row `count[min(n, len(count) - 1)]` (labels,) to add after
+    n calls. `segment_weights` (stages, segments) is U, its last row serving all later stages too; `description_weight`
+    is w_d.
+
+    `starts` (2·labels + 1,), `followers` and `values` (entries,) are sparse rows to add: row t once for every tool t in
+    the history, and row labels + t for the latest call t. Row r adds `values[i]` to the label `followers[i]`, rising,
+    for i from `starts[r]` up to `starts[r + 1]`, and nothing to labels that no demonstration had there.
 
     `spelling` (SPELLING_BUCKETS, labels) are the weights of how the query is spelt.
 
@@ -45,8 +57,9 @@ class HeadArrays:
     labels: tuple[str, ...]
     weights: NDArray[np.float32]
     bias: NDArray[np.float32]
-    called: NDArray[np.float32]
-    last: NDArray[np.float32]
+    starts: NDArray[np.int64]
+    followers: NDArray[np.int64]
+    values: NDArray[np.float32]
     count: NDArray[np.float32]
     description_weight: float
     segment_weights: NDArray[np.float32]
@@ -73,8 +86,11 @@ class FactoredHead:
         count, segment_weights = arrays.count, arrays.segment_weights
         described = np.full((len(segment_weights), 1), arrays.description_weight)
         self._mixture: NDArray[np.float32] = np.hstack((described, segment_weights)).astype(np.float32)
+        self._starts: list[int] = arrays.starts.tolist()
+        self._compiled = (
+            None if LIBRARY is None else CompiledRows(LIBRARY, arrays.starts, arrays.followers, arrays.values)
+        )
         # What does not depend on the query is added up here, so that a step adds as few rows as can be.
-        self._latest = arrays.called + arrays.last
         numbers = np.arange(max(len(count), len(segment_weights), 2))  # no call, and all that has no other row
         self._stages = np.minimum(numbers, len(segment_weights) - 1)
         self._by_calls = arrays.bias + count[np.minimum(numbers, len(count) - 1)]
@@ -138,14 +154,16 @@ class FactoredHead:
 
     def logits(self, query_logits: NDArray[np.float32], history: Sequence[int]) -> NDArray[np.float32]:
         """The same before normalisation, which fusion does anyway: float32 (labels,), a fresh array."""
-        logits: NDArray[np.float32] = query_logits[min(len(history), len(query_logits) - 1)].copy()
-        if history:
-            latest = history[-1]
-            if latest >= 0:
-                logits += self._latest[latest]
-            for tool in set(history[:-1]):
-                if tool >= 0 and tool != latest:
-                    logits += self.arrays.called[tool]
+        begun = query_logits[min(len(history), len(query_logits) - 1)]
+        rows = [tool for tool in set(history) if tool >= 0]
+        if rows and history[-1] >= 0:
+            rows.append(len(self.labels) + history[-1])
+        if self._compiled is not None:
+            return self._compiled.add(begun, rows)
+        logits: NDArray[np.float32] = begun.copy()
+        for row in rows:
+            entries = slice(self._starts[row], self._starts[row + 1])
+            logits[self.arrays.followers[entries]] += self.arrays.values[entries]
         return logits
 
 
@@ -157,15 +175,16 @@ def log_softmax(logits: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def pack_head(arrays: HeadArrays, fingerprint: str) -> bytes:
-    """The file with the role `head`, tied to the encoder whose vectors it was fitted on."""
-    return pack(
-        {
-            "encoder": fingerprint,
-            **asdict(arrays),
-            "labels": list(arrays.labels),
-            "popular_names": list(arrays.popular_names),
-        }
-    )
+    """The file with the role `head`, tied to the encoder whose vectors it was fitted on.
+
+    The large arrays are rounded: a byte a weight costs no decision, and a quarter of the space."""
+    stored = asdict(arrays) | {"labels": list(arrays.labels), "popular_names": list(arrays.popular_names)}
+    stored["weights"], stored["weight_scales"] = to_bytes(arrays.weights)
+    pack_rows = to_bytes if len(arrays.labels) < _HALVES_FROM else to_halves
+    stored["spelling"], stored["spelling_scales"] = pack_rows(arrays.spelling.T)
+    stored |= {name: getattr(arrays, name).astype("<i4") for name in ("starts", "followers")}
+    stored |= {name: getattr(arrays, name).astype("<f2") for name in ("values", "count")}
+    return pack({"encoder": fingerprint, **stored})
 
 
 def load_head(bundle: Bundle) -> FactoredHead:
@@ -175,26 +194,68 @@ def load_head(bundle: Bundle) -> FactoredHead:
     check_owner(value, bundle.fingerprint(), where)
     labels = get_strings(value, "labels", where)
     n = len(labels)
-    count = get_array(value, "count", "<f4", (None, n), where)
+    count = get_array(value, "count", "<f2", (None, n), where)
     segment_weights = get_array(value, "segment_weights", "<f4", (None, SEGMENTS), where)
     if not n or len(set(labels)) != n:
         raise BundleError(f"{where}: no labels in it, or one of them twice; build the bundle again")
     if not len(count) or not len(segment_weights):
         raise BundleError(f'{where}: "count" or "segment_weights" has no rows; build the bundle again')
     popular_names = get_strings(value, "popular_names", where)
+    starts, followers, values = _history(value, n, where)
     arrays = HeadArrays(
         labels,
-        get_array(value, "weights", "<f4", (n, None), where),
+        from_bytes(get_array(value, "weights", "|i1", (n, None), where), _scales(value, "weight_scales", n, where)),
         get_array(value, "bias", "<f4", (n,), where),
-        get_array(value, "called", "<f4", (n, n), where),
-        get_array(value, "last", "<f4", (n, n), where),
-        count,
+        starts,
+        followers,
+        values,
+        count.astype(np.float32),
         get_number(value, "description_weight", -1e4, 1e4, where),
         segment_weights,
         get_number(value, "prior_weight", -1e4, 1e4, where),
         get(value, "prior_steps", bool, where),
         popular_names,
         get_array(value, "popular", "<f4", (len(popular_names),), where),
-        get_array(value, "spelling", "<f4", (SPELLING_BUCKETS, n), where),
+        _spelling(value, n, where),
     )
     return FactoredHead(arrays)
+
+
+def _history(
+    value: Mapping[str, Any], labels: int, where: str
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.float32]]:
+    """The sparse rows of the history. Raises BundleError where one leads out of the arrays or names a label twice."""
+    starts = get_array(value, "starts", "<i4", (2 * labels + 1,), where).astype(np.int64)
+    followers = get_array(value, "followers", "<i4", (None,), where).astype(np.int64)
+    values = get_array(value, "values", "<f2", (len(followers),), where).astype(np.float32)
+    sound = starts[0] == 0 and starts[-1] == len(followers) and bool((np.diff(starts) >= 0).all())
+    if sound and len(followers):
+        rising = np.diff(followers, prepend=-1) > 0
+        rising[starts[:-1][starts[:-1] < len(followers)]] = True
+        sound = bool(rising.all()) and followers.min() >= 0 and followers.max() < labels
+    if not sound:
+        raise BundleError(f"{where}: the rows of its history contradict each other; build the bundle again")
+    return starts, followers, values
+
+
+def _spelling(value: Mapping[str, Any], labels: int, where: str) -> NDArray[np.float32]:
+    """Weights of the spelling (SPELLING_BUCKETS, labels), from a byte or half a byte each. Raises BundleError."""
+    rows, scales = (
+        get_array(value, "spelling", "|i1", (labels, None), where),
+        _scales(value, "spelling_scales", labels, where),
+    )
+    if rows.shape[1] not in (SPELLING_BUCKETS, SPELLING_BUCKETS // 2):
+        raise BundleError(
+            f'{where}: "spelling" must have rows of {SPELLING_BUCKETS} bytes, or of half as many, found '
+            f"{rows.shape[1]}; build the bundle again"
+        )
+    found = from_bytes(rows, scales) if rows.shape[1] == SPELLING_BUCKETS else from_halves(rows, scales)
+    return np.ascontiguousarray(found.T)
+
+
+def _scales(value: Mapping[str, Any], key: str, labels: int, where: str) -> NDArray[np.float32]:
+    """What a stored whole number counts for, by label (labels,). Raises BundleError for sizes that no fit gives."""
+    scales = get_array(value, key, "<f4", (labels,), where)
+    if scales.min() < 0 or scales.max() > _MOST_SCALE:
+        raise BundleError(f'{where}: "{key}" must lie between 0 and {_MOST_SCALE:g}; build the bundle again')
+    return scales

@@ -68,6 +68,11 @@ class Index:
         order = np.lexsort((positions, -similarities))[:k]
         return positions[order], similarities[order]
 
+    def around(self, vector: NDArray[np.float32], k: int) -> NDArray[np.intp]:
+        """The same positions in no order, sooner."""
+        positions = self._neighbours(vector, min(k, len(self.names)))
+        return self.search(vector, k)[0] if positions is None else positions
+
     def _neighbours(self, vector: NDArray[np.float32], k: int) -> NDArray[np.intp] | None:
         """What the graph finds, or None where it cannot find `k` and all tools are to be compared."""
         # hnswlib does not look at a query's length and would read on behind a short one; numpy refuses it.

@@ -1,5 +1,5 @@
 /* The arithmetic of a step, since numpy spends most of one on being called: edgeret_walk does what Graph.distribution
-   (graph.py) does, and edgeret_step what Query.experts and Query.with_newcomers (experts.py), Memory.weigh (memory.py)
+   (graph.py) does, edgeret_add_rows what FactoredHead.logits (head.py) does, and edgeret_step what Query.experts and Query.with_newcomers (experts.py), Memory.weigh (memory.py)
    and Increments.scores (increments.py) do. Tests hold them to the same numbers. Knows nothing of Python; whoever calls
    vouches for all lengths. */
 
@@ -76,6 +76,21 @@ PUBLIC void edgeret_walk(const Graph *g, const float *shares, const float *uncon
         }
     }
     for (int64_t k = 0; k < asked[CALLED]; k++) out[called[k]] *= (float)g->repeat_factor;
+}
+
+/* The sparse rows of a head's history: row r adds values[i] to the label labels[i], for i from stops[r] to stops[r + 1]. */
+typedef struct {
+    int64_t labels;
+    const int64_t *stops, *followers;
+    const float *values;
+} History;
+
+/* What `begun` (labels) becomes with so many `rows` added. */
+PUBLIC void edgeret_add_rows(const History *h, const float *begun, const int64_t *rows, int64_t count, float *out)
+{
+    for (int64_t i = 0; i < h->labels; i++) out[i] = begun[i];
+    for (int64_t r = 0; r < count; r++)
+        for (int64_t i = h->stops[rows[r]]; i < h->stops[rows[r] + 1]; i++) out[h->followers[i]] += h->values[i];
 }
 
 /* What a query keeps; n candidates, and place n for what stands for none of them. */

@@ -55,8 +55,15 @@ def wrap(version: int, body: bytes) -> bytes:
 
 def array(value: dict[str, Any]) -> Array:
     """Section 2.4; a length that does not match the shape is an error of `reshape`."""
-    assert value["dtype"] in ("<f4", "<f2", "<i4", "<i8")
+    assert value["dtype"] in ("<f4", "<f2", "<i4", "<i8", "|i1")
     return np.frombuffer(value["data"], value["dtype"]).reshape(value["shape"])
+
+
+def rows(numbers: Array, scales: Array, width: int | None = None) -> Array:
+    """Section 8.1: rows of weights, stored as a byte each, or as half a byte where that makes rows of this width."""
+    if numbers.shape[1] * 2 == width:
+        numbers = np.stack((numbers << 4 >> 4, numbers >> 4), axis=2).reshape(len(numbers), width)
+    return numbers.astype(np.float64) * scales[:, None]
 
 
 class Reader(PriorReader):
@@ -168,15 +175,19 @@ class Reader(PriorReader):
 
     def logits(self, history: tuple[str, ...]) -> Array:
         """Section 8.1: the head's logits (L,)."""
-        names = ("weights", "bias", "called", "last", "count", "segment_weights")
-        weights, bias, called, last, count, mix = (array(self.head[k]).astype(np.float64) for k in names)
+        names = ("weights", "weight_scales", "spelling", "spelling_scales", "bias", "count", "segment_weights")
+        weights, by_weight, spelling, by_spelling, bias, count, mix = (array(self.head[name]) for name in names)
+        starts, followers, values = (array(self.head[name]) for name in ("starts", "followers", "values"))
         n, numbers = len(history), self.numbers(history)
         direction = self.head["description_weight"] * self.q + mix[min(n, len(mix) - 1)] @ self.g
-        logits = weights @ self.q + self.spelt @ array(self.head["spelling"]) + bias + count[min(n, len(count) - 1)]
+        logits = rows(weights, by_weight) @ self.q + rows(spelling, by_spelling, 1024) @ self.spelt + bias
+        logits += count[min(n, len(count) - 1)]
         logits[:-1] += [self.vectors[name] @ direction for name in self.labels[:-1]]
-        logits += called[sorted({t for t in numbers if t >= 0})].sum(axis=0)
-        if numbers and numbers[-1] >= 0:
-            logits += last[numbers[-1]]
+        features = sorted({t for t in numbers if t >= 0})
+        features += [len(self.labels) + t for t in numbers[-1:] if t >= 0]
+        for feature in features:
+            entries = slice(starts[feature], starts[feature + 1])
+            logits[followers[entries]] += values[entries]
         if not self.head["prior_steps"]:
             logits += self.head["prior_weight"] * self.static[: len(logits)]
             logits[[i for i in self.said if i < len(logits) and not n]] += 10

@@ -4,43 +4,29 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from conftest import TOOLS, build_tiny
-from scipy.optimize import check_grad
-from sklearn.linear_model import LogisticRegression
-from threadpoolctl import threadpool_info, threadpool_limits
-from training import queries_of, training_of
+from training import F, P, S, W, plan, training_of, two_topics
 
 from edgeret.errors import InputError
-from edgeret.inputs.demonstrations import Demonstration, linear_extensions
+from edgeret.inputs.demonstrations import linear_extensions
 from edgeret.scoring.graph import GLOBAL, PADDING, UNUSED, GraphOptions, GraphTables, pack_graph
-from edgeret.scoring.head import FactoredHead, log_softmax
-from edgeret.types import END, SEGMENTS, SPELLING_BUCKETS, Call
+from edgeret.types import END
 from edgeret_export.fitting import calibration as calibrate
-from edgeret_export.fitting import head as train_head
 from edgeret_export.fitting.calibration import (
     Outcomes,
     fit_confidence_map,
     fit_fusion,
 )
 from edgeret_export.fitting.crossfit import OVER_NOTHING
-from edgeret_export.fitting.decisions import Decisions, number_decisions
+from edgeret_export.fitting.decisions import number_decisions
 from edgeret_export.fitting.graph import fit_graph
-from edgeret_export.fitting.head import fit_factored
-from edgeret_export.fitting.options import HeadOptions
 from edgeret_export.fitting.reliability import expected_calibration_error, refusal_curve
-from edgeret_export.fitting.training_set import Queries, assign_folds
+from edgeret_export.fitting.training_set import assign_folds
 from edgeret_export.recipe import Recipe, read_recipe
-
-F, S, W, P = "find_file", "send_mail", "write_note", "play_music"
-
-
-def plan(*tools: str, links: tuple[tuple[int, int], ...] | None = None) -> Demonstration:
-    return Demonstration("x", "words", tuple(Call(t) for t in tools), links)
 
 
 def test_a_dag_has_every_order_that_its_links_allow() -> None:
@@ -106,14 +92,6 @@ def test_both_orders_of_independent_calls_count_half() -> None:
     assert found[GLOBAL, 0, 1] == found[GLOBAL, 1, 0] == {END: 0.5}
 
 
-def two_topics() -> tuple[Decisions, np.ndarray]:
-    rng = np.random.default_rng(1)
-    topic = np.arange(40) % 2
-    vectors = np.eye(2, 6)[topic] + 0.1 * rng.normal(size=(40, 6))
-    vectors = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
-    return number_decisions([plan(F, S) if t == 0 else plan(W, P) for t in topic], TOOLS), vectors
-
-
 def test_unlike_plans_fall_into_clusters_of_their_own() -> None:
     table, vectors = two_topics()
     tables = fit_graph(training_of(table, vectors), 2, 1)
@@ -129,93 +107,6 @@ def test_the_graph_has_the_same_bytes_twice() -> None:
     table, vectors = two_topics()
     first, second = (pack_graph(fit_graph(training_of(table, vectors, 7), 5, 3), GraphOptions(), "f") for _ in range(2))
     assert first == second
-
-
-def query_logits(head: FactoredHead, queries: Queries, vector: np.ndarray, segments: np.ndarray) -> np.ndarray:
-    """What a task computes once, as the runtime does."""
-    static, plan = np.zeros(len(head.labels), np.float32), int(np.abs(queries.vectors - vector).sum(axis=1).argmin())
-    cosines = np.vstack((vector, segments)) @ queries.label_vectors.T
-    return head.query_logits(vector, cosines, static, queries.spelt(plan))
-
-
-def test_the_factored_head_separates_an_easy_problem() -> None:
-    table, vectors = two_topics()
-    queries = queries_of(vectors, 4)
-    head = fit_factored(training_of(table, queries), HeadOptions())
-    for row, history in enumerate(table.histories):
-        at = table.plan[row]
-        logits = query_logits(head, queries, vectors[at], queries.segments[at])
-        logp = log_softmax(head.logits(logits, history))
-        assert table.acceptable()[row, logp.argmax()]
-        assert np.exp(logp.max()) > 0.8
-
-
-def test_without_history_the_head_is_scikit_learns_logistic_regression() -> None:
-    rng = np.random.default_rng(2)
-    vectors = rng.normal(size=(150, 5)).astype(np.float32)
-    label = (vectors @ rng.normal(size=(5, 3)) + rng.normal(size=(150, 3))).argmax(axis=1)
-    every = np.arange(150)
-    ones = np.ones(150, np.float32)
-    table = Decisions(("a", "b", END), every, ((),) * 150, ones > 0, ones, every, label, ones)
-    queries = queries_of(vectors, 2)
-    head = fit_factored(training_of(table, queries), HeadOptions(inverse_regularisation=0.7, label_smoothing=0.0))
-    ours = [log_softmax(head.logits(query_logits(head, queries, v, queries.segments[0]), ())) for v in vectors]
-    theirs = LogisticRegression(C=0.7).fit(vectors, label).predict_proba(vectors)
-    assert np.abs(np.exp(ours) - theirs).max() < 0.02
-
-
-@pytest.fixture
-def caught(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """What `fit_factored` gave its optimiser, and what came back; how many threads each library had for it."""
-    seen: dict[str, Any] = {}
-    minimize = train_head.minimize
-
-    def catch(objective: Any, start: np.ndarray, **options: Any) -> Any:
-        threads = {library["num_threads"] for library in threadpool_info()}
-        seen.update(objective=objective, size=len(start), threads=threads)
-        seen["found"] = minimize(objective, start, **options)
-        return seen["found"]
-
-    monkeypatch.setattr(train_head, "minimize", catch)
-    return seen
-
-
-def small_problem() -> tuple[Decisions, Queries]:
-    """Four plans with descriptions, parts, a repeated tool and two orders of one of them."""
-    rng = np.random.default_rng(3)
-    table = number_decisions([plan(F, S, W), plan(S, F, links=()), plan(F, F), plan()], TOOLS)
-    shapes = (4, 3), (4, SEGMENTS, 3), (3, 3), (4, SPELLING_BUCKETS)
-    return table, Queries(*(rng.normal(size=shape).astype(np.float32) for shape in shapes))
-
-
-def test_the_heads_gradient_is_that_of_its_loss(caught: dict[str, Any]) -> None:
-    fit_factored(training_of(*small_problem()), HeadOptions(inverse_regularisation=1.0), max_iterations=1)
-    objective, point = caught["objective"], 0.5 * np.random.default_rng(3).normal(size=caught["size"])
-    error = check_grad(lambda x: objective(x)[0], lambda x: objective(x)[1], point, epsilon=1e-3)
-    assert error < 0.01 * np.linalg.norm(objective(point)[1])
-
-
-def test_the_head_is_fitted_on_one_thread_since_several_wait_for_each_other(caught: dict[str, Any]) -> None:
-    with threadpool_limits(2):
-        before = threadpool_info()
-        fit_factored(training_of(*small_problem()), HeadOptions(), max_iterations=1)
-        assert caught["threads"] == {1}
-        assert threadpool_info() == before
-
-
-def test_the_head_serves_what_it_was_trained_to(caught: dict[str, Any]) -> None:
-    table, queries = small_problem()
-    options = HeadOptions(inverse_regularisation=1e9, history_scale=3.0, label_smoothing=0.0)
-    head = fit_factored(training_of(table, queries), options, max_iterations=6)
-    parts = zip(queries.vectors, queries.segments, strict=True)
-    logits = [query_logits(head, queries, vector, segments) for vector, segments in parts]
-    served = np.stack(
-        [log_softmax(head.logits(logits[p], h)) for p, h in zip(table.plan, table.histories, strict=True)]
-    )
-    share = table.target_share * table.weight[table.target_row] / table.weight.sum()
-    loss = -(share * served[table.target_row, table.target_label]).sum()
-    assert loss == pytest.approx(caught["found"].fun, rel=1e-4)
-    assert 0.05 < loss < 1
 
 
 def outcomes(head: np.ndarray, graph: np.ndarray, label: np.ndarray, known: np.ndarray | None = None) -> Outcomes:

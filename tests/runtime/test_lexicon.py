@@ -132,3 +132,33 @@ def test_five_thousand_tools_are_arranged_and_asked_within_seconds() -> None:
     assert found.name.argmax() == 17
     # Every one takes from every other one by key, which tells nothing; what they mention does.
     assert pairs(flow) == {(i, i + 1, True) for i in range(4999)}
+
+
+@pytest.mark.parametrize("positions", [[0], [1, 3], [0, 1, 2, 3, 4], [4]])
+@pytest.mark.parametrize("query", ["send the mail to the user", "find a file", "zebra", "", "list users and orders"])
+def test_what_some_tools_share_with_a_request_is_what_they_share_among_all(positions: list[int], query: str) -> None:
+    known = lexicon(
+        Tool("send_mail", "sends a mail to a user", {"properties": {"user_id": {}, "file": {}}}),
+        Tool("find_file", "finds a file"),
+        Tool("list_users", "lists users", {"properties": {"order": {}}}),
+        Tool("get_order", "gets the order of a user"),
+        Tool("", ""),
+    )
+    every, at = known.overlaps(words(query)), np.array(positions)
+    some, expected = known.overlaps(words(query), at), every.among(at)
+    for name in ("name", "parameters", "coverage", "text"):
+        np.testing.assert_allclose(getattr(some, name), getattr(expected, name), rtol=1e-6)
+    for found, table in zip(some.hits.tables(), expected.hits.tables(), strict=True):
+        np.testing.assert_allclose(found[found.any(axis=1)], table[table.any(axis=1)], rtol=1e-6)
+    assert some.said == expected.said
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 4, 9])
+def test_the_tools_that_cover_most_of_a_request_are_found_the_first_of_equal_ones(k: int) -> None:
+    texts = ("play music", "send a mail", "mail", "send a mail to a user", "send a mail", "draw")
+    known = lexicon(*(Tool(f"t{i}", text) for i, text in enumerate(texts)))
+    said = words("send the user a mail")
+    coverage = known.overlaps(said).coverage
+    ranked = [i for i in np.argsort(-coverage, kind="stable").tolist() if coverage[i] > 0]
+    assert sorted(known.covering(said, k).tolist()) == sorted(ranked[:k])
+    assert known.covering(words("zebra"), k).tolist() == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgeret.encoders.base import segment_means
-from edgeret.scoring import products
+from edgeret.scoring import head, products
+from edgeret.scoring.few_bits import from_bytes, from_halves, to_bytes, to_halves
 from edgeret.scoring.head import FactoredHead, HeadArrays, log_softmax
 from edgeret.types import SEGMENTS, SPELLING_BUCKETS
 
@@ -22,12 +24,18 @@ def normal(*shape: int) -> np.ndarray:
     return rng.normal(size=shape).astype(np.float32)
 
 
+SHOWN = rng.random((2 * L, L)) < 0.4
+HISTORY = np.where(SHOWN, normal(2 * L, L), 0).astype(np.float32)
+"""The rows of called tools, then of the last one, most of them with few labels."""
+
+
 ARRAYS = HeadArrays(
     labels=(*"abcd", "<end>"),
     weights=normal(L, E),
     bias=normal(L),
-    called=normal(L, L),
-    last=normal(L, L),
+    starts=np.cumsum([0, *SHOWN.sum(axis=1)]),
+    followers=np.nonzero(SHOWN)[1],
+    values=HISTORY[SHOWN],
     count=normal(4, L),
     description_weight=0.7,
     segment_weights=normal(3, SEGMENTS),
@@ -54,11 +62,32 @@ def test_factored_head_is_one_linear_layer(history: list[int]) -> None:
         expected[label] += 0.7 * TOOLS[label] @ VECTOR
         expected[label] += sum(ARRAYS.segment_weights[stage, j] * (TOOLS[label] @ PARTS[j]) for j in range(SEGMENTS))
     for tool in set(history) - {-1}:
-        expected += ARRAYS.called[tool]
+        expected += HISTORY[tool]
     if history and history[-1] >= 0:
-        expected += ARRAYS.last[history[-1]]
+        expected += HISTORY[L + history[-1]]
     found = log_softmax(HEAD.logits(HEAD.query_logits(VECTOR, COSINES, STATIC, SPELT), history))
     np.testing.assert_allclose(found, expected - np.log(np.exp(expected).sum()), rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.skipif(head.LIBRARY is None, reason="the package was built without a C compiler")
+@settings(max_examples=50)
+@given(st.lists(st.integers(-1, L - 2), max_size=6))
+def test_the_library_adds_the_rows_that_numpy_adds_to_the_bit(history: list[int]) -> None:
+    begun = HEAD.query_logits(VECTOR, COSINES, STATIC, SPELT)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(head, "LIBRARY", None)
+        numpys = FactoredHead(ARRAYS).logits(begun, history)
+    assert FactoredHead(ARRAYS).logits(begun, history).tobytes() == numpys.tobytes()
+
+
+@pytest.mark.parametrize("way", [(to_bytes, from_bytes, 127), (to_halves, from_halves, 7)])
+def test_rounded_rows_are_off_by_half_a_unit_of_their_own_at_most(way: tuple[Any, Any, int]) -> None:
+    pack, unpack, most = way
+    rows = normal(6, 8) * np.array([1e-6, 1e-3, 1, 30, 1e4, 0], np.float32)[:, None]
+    numbers, scales = pack(rows)
+    assert (numbers.dtype, scales.dtype) == (np.int8, np.float32)
+    off = np.abs(unpack(numbers, scales) - rows)
+    assert (off <= np.abs(rows).max(axis=1, keepdims=True) / most * 0.501).all()
 
 
 def test_logits_that_rest_on_the_prior_at_every_step_leave_its_static_part_out() -> None:

@@ -27,10 +27,12 @@ from edgeret_bench.accuracy.next_tool import by_length, samples
 from edgeret_bench.accuracy.plain_head import fit_plain, history_text
 from edgeret_bench.accuracy.walk import repeated_queries
 from edgeret_bench.metrics import mean, next_tool_metrics, rank
+from edgeret_export.fitting.chunks import MAX_COUNT
 from edgeret_export.fitting.crossfit import clusters_for, predict_graph, predict_head
 from edgeret_export.fitting.decisions import Decisions
 from edgeret_export.fitting.graph import fit_graph
-from edgeret_export.fitting.head import fit_factored, history_features
+from edgeret_export.fitting.head import fit_factored
+from edgeret_export.fitting.history import tools_called
 from edgeret_export.fitting.training_set import TrainingSet, training_set
 from edgeret_export.recipe import recipe_of
 
@@ -164,7 +166,7 @@ def logistic(train: TrainingSet, test: TrainingSet) -> Scores:
     """Scores of scikit-learn's logistic regression on the query's vector beside the head's features of the history."""
     vectors = sp.csr_matrix(train.queries.vectors)
     inputs = [
-        sp.hstack((vectors[part.decisions.plan], history_features(part.decisions, LOGISTIC_SCALE)[0]), format="csr")
+        sp.hstack((vectors[part.decisions.plan], LOGISTIC_SCALE * _history(part.decisions)), format="csr")
         for part in (train, test)
     ]
     known = train.decisions
@@ -175,6 +177,12 @@ def logistic(train: TrainingSet, test: TrainingSet) -> Scores:
         scores = np.full((len(test.decisions), len(known.labels)), -np.inf)
         scores[:, model.classes_] = model.decision_function(inputs[1])
     return scores
+
+
+def _history(decisions: Decisions) -> sp.csr_matrix:
+    """The head's features of histories: tools called, the last one, how many calls (rows, 2·labels + MAX_COUNT + 1)."""
+    calls = [min(len(history), MAX_COUNT) for history in decisions.histories]
+    return sp.hstack((tools_called(decisions), np.eye(MAX_COUNT + 1, dtype=np.float32)[calls]), format="csr")
 
 
 def _context(history: tuple[int, ...], order: int) -> tuple[int, ...]:

@@ -3,30 +3,35 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 from scipy.special import logsumexp
 from threadpoolctl import threadpool_limits
 
 from edgeret.scoring.head import FactoredHead, HeadArrays
 from edgeret.types import SEGMENTS, SPELLING_BUCKETS
-from edgeret_export.fitting.decisions import Decisions
+from edgeret_export.fitting.chunks import MAX_COUNT, STAGES, Chunk, cut
+from edgeret_export.fitting.history import pairs_shown, tools_called
+from edgeret_export.fitting.lbfgs import minimise
 from edgeret_export.fitting.options import HeadOptions
 from edgeret_export.fitting.training_set import TrainingSet
 
-MAX_COUNT = 6
-STAGES = 3
-"""First call, second call, all later ones: how finely the weights of a query's parts follow the plan."""
 POPULARITY_PRIOR = 3.0
 BIAS_PENALTY, GLOBAL_PENALTY = 5.0, 10.0
 """Of few demonstrations: of the biases' distance from popularity, in penalties of a weight; and of the global weights,
 in decisions. With biases nearly free, one demonstration gave its tool 4.7 nats, and every unsure request with them."""
 NOBODY = np.float32(-60.0)
 """The logarithm of next to nothing."""
+SHOWN = 0.25
+"""Of what Good and Turing expect between a pair of tool and next label that was shown and one that was not: what a
+shown one is drawn to. A weight that the pairs not shown share cannot be fitted: none of them is ever right in the
+training set, so it runs away (docs/DESIGN.md, decisions)."""
+KEPT_COSINES = 1 << 27
+"""Cosines of queries and labels that are kept from one iteration to the next, 512 MB; more are computed anew."""
+GLOBAL_CURVATURE = 20.0
+"""Of the global weights, where a label's weight has 1: all decisions hang on them. With 1, fits take twice as long."""
 GRADIENT_TOLERANCE = 3e-4  # 1e-3 stops too early (0.6 points of top-1 lost), 1e-4 takes three times as long for nothing
 
 
@@ -36,28 +41,25 @@ def fit_factored(training: TrainingSet, options: HeadOptions, max_iterations: in
     # Every step is made of short sums, whose threads wait for one another wherever a core is busy with something else:
     # 4,000 demonstrations take 15 s on two threads and 7.8 on one; beside another program the gap is wider.
     with threadpool_limits(1):
-        found = minimize(
-            problem.objective,
-            problem.centre,
-            jac=True,
-            method="L-BFGS-B",
-            options={"maxiter": max_iterations, "gtol": GRADIENT_TOLERANCE, "ftol": 1e-9},
-        )
-    w, v, b, (described, repeated, prior), u = problem.split(found.x.astype(np.float32))
-    scaled, n_labels = v * np.float32(options.history_scale), problem.n_labels
+        found = minimise(problem.objective, problem.centre, problem.curvature(), GRADIENT_TOLERANCE, max_iterations)
+    w, v, count, b, (described, repeated, prior), u = problem.split(found)
+    scale, pairs = np.float32(options.history_scale), problem.pairs
+    values = v * scale
+    values[pairs.itself()] += np.float32(repeated)
     return FactoredHead(
         HeadArrays(
             labels=training.decisions.labels,
             weights=np.ascontiguousarray(w[:-SPELLING_BUCKETS].T),
             spelling=w[-SPELLING_BUCKETS:].copy(),
             bias=b.copy(),
-            called=scaled[:n_labels] + repeated * np.eye(n_labels, dtype=np.float32),
-            last=scaled[n_labels : 2 * n_labels].copy(),
-            count=scaled[2 * n_labels :].copy(),
+            starts=pairs.starts,
+            followers=pairs.followers,
+            values=values,
+            count=count * scale,
             description_weight=float(described),
             segment_weights=u.copy(),
             prior_weight=float(prior),
-            prior_steps=problem.others is not None,
+            prior_steps=problem.prior_steps,
             popular_names=training.prior.names,
             popular=popularity(training),
         )
@@ -99,134 +101,148 @@ class _Problem:
     """The regression's data, loss and gradient.
 
     Every query is multiplied once an iteration, however many steps its plan has. Weights of description, prior and
-    parts are global, a dozen numbers.
+    parts are global, a dozen numbers. Nothing has decisions times labels numbers: one chunk after the other is done.
 
-    Few demonstrations (`others` is not None): the logits start from the prior's at every step, among them one for all
-    tools that these decisions never call, and everything is drawn to what the prior says. Many: the prior's part that
-    the query alone gives is one more feature, every label takes part, and the global weights are free.
+    Few demonstrations (`prior_steps`): the logits start from the prior's at every step, among them one for all tools
+    that these decisions never call, and everything is drawn to what the prior says. Many: the prior's part that the
+    query alone gives is one more feature, every label takes part, and the global weights are free.
     """
 
     def __init__(self, training: TrainingSet, options: HeadOptions) -> None:
-        decisions, queries, smoothing = training.decisions, training.queries, options.label_smoothing
-        n, self.n_labels, self.dimension = (
-            len(decisions),
-            len(decisions.labels),
-            queries.vectors.shape[1] + SPELLING_BUCKETS,
-        )
-        used, self.plan = np.unique(decisions.plan, return_inverse=True)
-        self.x = np.hstack((queries.vectors, queries.spelling))[used]
-        self.whole = queries.cosines()[used]
-        self.parts = queries.segment_cosines()[:, used]
-        stage = np.array([min(len(h), STAGES - 1) for h in decisions.histories])
-        self.staged = [np.flatnonzero(stage == s) for s in range(STAGES)]
-        self.gather = [
-            sp.csr_matrix((np.ones(len(rows), np.float32), (self.plan[rows], rows)), shape=(len(used), n))
-            for rows in self.staged
-        ]
-        self.history, self.called = history_features(decisions, options.history_scale)
-        self.history_t = self.history.T.tocsr()
-        target = sp.csr_matrix(
-            (decisions.target_share, (decisions.target_row, decisions.target_label)), shape=(n, self.n_labels)
-        )
-        target = np.asarray(target.todense(), np.float32)
+        decisions, self.queries, self.prior = training.decisions, training.queries, training.prior
+        self.n_labels, self.smoothing = len(decisions.labels), options.label_smoothing
+        self.dimension = self.queries.vectors.shape[1] + SPELLING_BUCKETS
+        self.scale = np.float32(options.history_scale)
+        self.label_vectors = np.vstack((self.queries.label_vectors, np.zeros_like(self.queries.vectors[:1])))
         total = float(decisions.weight.sum())
-        self.weight = (decisions.weight / total).astype(np.float32)[:, None]
-        features = (self.dimension, self.history.shape[1])
-        sizes = (*(size * self.n_labels for size in features), self.n_labels, 3 + STAGES * SEGMENTS)
+        self.weight = (decisions.weight / total).astype(np.float32)
+        self.prior_steps = self.prior.steps is not None
+        called = tools_called(decisions)
+        self.pairs = pairs_shown(decisions, called)
+        sizes = (
+            *(self.dimension * self.n_labels, len(self.pairs.followers), (MAX_COUNT + 1) * self.n_labels),
+            *(self.n_labels, 3 + STAGES * SEGMENTS),
+        )
         self.bounds = np.cumsum((0, *sizes))
-        self.penalty, self.centre = np.zeros(self.bounds[-1]), np.zeros(self.bounds[-1])
-        self.penalty[: self.bounds[2]] = 1 / (options.inverse_regularisation * total)
-        self.others, self.unseen, steps = None, np.zeros(self.n_labels, bool), training.prior.steps
-        if steps is None:
-            self.offset = training.prior.static[used]
-            self.target = (1 - smoothing) * target + np.float32(smoothing / self.n_labels)
-            return
-        self.target, self.offset = target, np.maximum(steps[:, : self.n_labels], NOBODY)
-        self.unseen = ~seen_labels(training)
-        popular = popularity(training)
-        self.others = others(steps, popular, ~self.unseen)
-        # Nothing of the decisions says that others are called at all; without a penalty the labels would take it all.
-        self.penalty[self.bounds[2] : self.bounds[3]] = BIAS_PENALTY / (options.inverse_regularisation * total)
-        self.penalty[self.bounds[3] :] = GLOBAL_PENALTY / total
-        self.centre[self.bounds[2] : self.bounds[3]] = popular[: self.n_labels]
-        self.centre[self.bounds[3] + 2] = 1.0
+        self.penalty, self.centre = (np.zeros(self.bounds[-1], np.float32) for _ in range(2))
+        self.penalty[: self.bounds[3]] = 1 / (options.inverse_regularisation * total)
+        self.centre[self.bounds[1] : self.bounds[2]] = SHOWN / self.scale * self.pairs.expected
+        if self.prior.steps is not None:
+            seen, popular = seen_labels(training), popularity(training)
+            self.unseen, self.others = ~seen, others(self.prior.steps, popular, seen)
+            # Nothing of the decisions says that others are called at all; without a penalty the labels would take it
+            # all.
+            self.penalty[self.bounds[3] : self.bounds[4]] = BIAS_PENALTY / (options.inverse_regularisation * total)
+            self.penalty[self.bounds[4] :] = GLOBAL_PENALTY / total
+            self.centre[self.bounds[3] : self.bounds[4]] = popular[: self.n_labels]
+            self.centre[self.bounds[4] + 2] = 1.0
+            self.smoothing = 0.0
+        self.chunks = cut(decisions, called, self.pairs)
+        self.kept: list[NDArray[np.float32]] = []
+        if sum(len(chunk.plans) for chunk in self.chunks) * (1 + SEGMENTS) * self.n_labels <= KEPT_COSINES:
+            self.kept = [self._cosines(chunk) for chunk in self.chunks]
 
-    def split(self, theta: NDArray[Any]) -> tuple[NDArray[Any], ...]:
-        """The parameters in their shapes: W, rows of the history, b, weights of description, repetition, prior, U."""
-        w, v, b, shared = (theta[i:j] for i, j in pairwise(self.bounds))
+    def split(self, theta: NDArray[np.float32]) -> tuple[NDArray[np.float32], ...]:
+        """The parameters in their shapes, without a copy: W, pairs, rows by number of calls, b, weights of description,
+        repetition and prior, U."""
+        w, v, count, b, shared = (theta[i:j] for i, j in pairwise(self.bounds))
         return (
             w.reshape(self.dimension, self.n_labels),
-            v.reshape(-1, self.n_labels),
+            v,
+            count.reshape(-1, self.n_labels),
             b,
             shared[:3],
             shared[3:].reshape(STAGES, SEGMENTS),
         )
 
-    def objective(self, theta: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        """Regularised cross-entropy in nats, and its gradient."""
-        w, v, b, (described, repeated, prior), u = self.split(theta.astype(np.float32))
-        base = self.x @ w + b + described * self.whole
-        if self.others is None:
-            base += prior * self.offset
-        logits = np.empty((len(self.plan), self.n_labels), np.float32)
-        for s, rows in enumerate(self.staged):
-            logits[rows] = (base + np.tensordot(u[s], self.parts, 1))[self.plan[rows]]
-        logits += self.history @ v
-        logits[self.called] += repeated
-        loss, slope, by_prior = self._loss(logits, prior)
-        by_stage = [matrix @ slope for matrix in self.gather]
-        per_plan = sum(by_stage)
-        if self.others is None:
-            by_prior = float((per_plan * self.offset).sum())
-        gradient = np.concatenate(
-            (
-                (self.x.T @ per_plan).ravel(),
-                (self.history_t @ slope).ravel(),
-                slope.sum(axis=0),
-                ((per_plan * self.whole).sum(), slope[self.called].sum(), by_prior),
-                np.ravel([[(each * part).sum() for part in self.parts] for each in by_stage]),
-            )
-        ).astype(np.float64)
-        away = theta - self.centre
-        return loss + 0.5 * float((self.penalty * away * away).sum()), gradient + self.penalty * away
+    def curvature(self) -> NDArray[np.float32]:
+        """How fast the slope grows along each parameter, roughly and relative to the others (n,)."""
+        found = np.ones_like(self.centre)
+        found[self.bounds[4] :] = GLOBAL_CURVATURE
+        return found
 
-    def _loss(self, logits: NDArray[np.float32], prior: float) -> tuple[float, NDArray[np.float32], float]:
-        """Cross-entropy, its slope by the labels' logits (rows, labels), which are used up, and by the prior's weight
-        where every step has one."""
-        rest = None
-        if self.others is not None:
-            logits += np.float32(prior) * self.offset
+    def objective(self, theta: NDArray[np.float32]) -> tuple[float, NDArray[np.float32]]:
+        """Regularised cross-entropy in nats, and its gradient (n,)."""
+        slope = np.zeros_like(theta)
+        _, v, *_ = self.split(theta)
+        history = self.pairs.weights(v * self.scale)
+        loss = sum(self._chunk(i, theta, history, slope) for i in range(len(self.chunks)))
+        away = theta - self.centre
+        pulled = self.penalty * away
+        slope += pulled
+        return loss + 0.5 * float(pulled @ away), slope
+
+    def _queries(self, chunk: Chunk) -> NDArray[np.float32]:
+        """What is known of the chunk's queries without their tools (plans, dimension)."""
+        return np.hstack((self.queries.vectors[chunk.plans], self.queries.spelling[chunk.plans]))
+
+    def _cosines(self, chunk: Chunk) -> NDArray[np.float32]:
+        """Cosines of the chunk's queries and of their parts to the labels' tools (1 + SEGMENTS, plans, labels)."""
+        vectors, parts = self.queries.vectors[chunk.plans], self.queries.segments[chunk.plans]
+        rows = np.concatenate((vectors, *(parts[:, j] for j in range(SEGMENTS))))
+        return (rows @ self.label_vectors.T).reshape(1 + SEGMENTS, len(chunk.plans), self.n_labels)
+
+    def _chunk(
+        self, number: int, theta: NDArray[np.float32], history: sp.csr_matrix, slope: NDArray[np.float32]
+    ) -> float:
+        """A chunk's share of the cross-entropy; its gradient is added to the slope (n,)."""
+        chunk = self.chunks[number]
+        w, _, count, b, (described, repeated, prior), u = self.split(theta)
+        queries = self._queries(chunk)
+        cosines = self.kept[number] if self.kept else self._cosines(chunk)
+        base = queries @ w
+        base += b
+        base += described * cosines[0]
+        if not self.prior_steps:
+            base += prior * self.prior.static[chunk.plans]
+        logits = (chunk.called @ history).toarray()
+        for s, rows in enumerate(chunk.staged):
+            logits[rows] += (base + np.tensordot(u[s], cosines[1:], 1))[chunk.plan[rows]]
+        logits += (count * self.scale)[chunk.calls]
+        logits[chunk.repeats] += repeated
+        loss, by_prior = self._loss(chunk, logits, prior)
+        by_stage = [matrix @ logits for matrix in chunk.sums]
+        per_plan = by_stage[0] + by_stage[1] + by_stage[2]
+        if not self.prior_steps:
+            by_prior = float(np.vdot(per_plan, self.prior.static[chunk.plans]))
+        w_slope, v_slope, count_slope, b_slope, shared_slope, u_slope = self.split(slope)
+        w_slope += queries.T @ per_plan
+        numbers, places = chunk.pairs
+        v_slope[numbers] += self.scale * (chunk.turned @ logits).ravel()[places]
+        count_slope += self.scale * (chunk.counted @ logits)
+        b_slope += per_plan.sum(axis=0)
+        shared_slope += (np.vdot(per_plan, cosines[0]), logits[chunk.repeats].sum(), by_prior)
+        u_slope += [[np.vdot(each, part) for part in cosines[1:]] for each in by_stage]
+        return loss
+
+    def _loss(self, chunk: Chunk, logits: NDArray[np.float32], prior: np.float32) -> tuple[float, float]:
+        """Cross-entropy, and its slope by the prior's weight where every step has one. The logits (rows, labels) become
+        its slope by them."""
+        best, offset = logits, None
+        if self.prior.steps is not None:
+            offset = np.maximum(self.prior.steps[chunk.rows, : self.n_labels], NOBODY)
+            logits += prior * offset
             logits[:, self.unseen] = -np.inf
-            rest = np.float32(prior) * self.others[:, None]
-        best = logits.max(axis=1, keepdims=True)
-        best = best if rest is None else np.maximum(best, rest)
-        logits -= best
+        best = logits.max(axis=1)
+        if offset is not None:
+            rest = prior * self.others[chunk.rows]
+            best = np.maximum(best, rest)
+        logits -= best[:, None]
+        rows, labels, shares = chunk.targets
+        weight, shares = self.weight[chunk.rows], shares * np.float32(1 - self.smoothing)
+        right, even = logits[rows, labels], np.float32(self.smoothing / self.n_labels)
+        spread = logits.sum(axis=1) * even if even else np.zeros_like(best)
         np.exp(logits, out=logits)
-        total = logits.sum(axis=1, keepdims=True)
-        if rest is not None:
+        total = logits.sum(axis=1)
+        if offset is not None:
             rest = np.exp(rest - best)
             total += rest
-        logits /= total
-        loss = -float((self.weight * self.target * np.log(np.maximum(logits, 1e-30))).sum())
-        logits -= self.target
-        logits *= self.weight
-        if rest is None or self.others is None:
-            return loss, logits, 0.0
-        share = (rest / total * self.weight)[:, 0]
-        return loss, logits, float((logits * self.offset).sum() + (share * self.others).sum())
-
-
-def history_features(
-    decisions: Decisions, scale: float
-) -> tuple[sp.csr_matrix, tuple[NDArray[np.intp], NDArray[np.intp]]]:
-    """Sparse features of histories, each `scale` (rows, 2·labels + MAX_COUNT + 1): bag of tools called, last tool,
-    number of calls; and the bag's positions."""
-    n_labels = len(decisions.labels)
-    bag = [(row, tool) for row, h in enumerate(decisions.histories) for tool in sorted(set(h))]
-    last = [(row, n_labels + h[-1]) for row, h in enumerate(decisions.histories) if h]
-    count = [(row, 2 * n_labels + min(len(h), MAX_COUNT)) for row, h in enumerate(decisions.histories)]
-
-    rows, columns = np.array(bag + last + count, np.intp).T
-    values = np.full(len(rows), scale, np.float32)
-    features = sp.csr_matrix((values, (rows, columns)), shape=(len(decisions), 2 * n_labels + MAX_COUNT + 1))
-    return features, (rows[: len(bag)], columns[: len(bag)])
+        log_total = np.log(total)
+        loss = float((weight * (log_total - spread)).sum(dtype=np.float64))
+        loss -= float((weight[rows] * shares * right).sum(dtype=np.float64))
+        logits *= (weight / total)[:, None]
+        logits[rows, labels] -= weight[rows] * shares
+        if offset is None:
+            logits -= (weight * even)[:, None]
+            return loss, 0.0
+        return loss, float(np.vdot(logits, offset) + (rest / total * weight) @ self.others[chunk.rows])
