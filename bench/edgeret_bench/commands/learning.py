@@ -80,7 +80,7 @@ def _few(arguments: argparse.Namespace) -> Mapping[str, Any]:
     tools = read_tools(*arguments.tools)
     names = [tool.name for tool in tools]
     train, test = (read_demonstrations(path, names) for path in (arguments.train, arguments.demos))
-    card, recipe = find_card(arguments.encoder), read_recipe(None, seed=arguments.seed)
+    card, recipe = find_card(arguments.encoder), read_recipe(None, seed=arguments.seed, profile="full")
     encoded = encode(card, recipe, train, tools, arguments.offline)
     result = few.run(card, recipe, encoded, test, sizes, arguments.repeats, arguments.seed)
     precision = encoded.exported.spec.precision
