@@ -7,7 +7,6 @@ import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import cast
 
 import numpy as np
 import pytest
@@ -15,13 +14,15 @@ import pytest
 from edgeret.bundle.writer import writing
 from edgeret.encoders.base import OUTPUT, TOKENS_OUTPUT, EncoderSpec
 from edgeret.inputs.demonstrations import Demonstration, read_demonstrations
+from edgeret.inputs.tool_text import tool_text
 from edgeret.inputs.tools import read_tools
 from edgeret.scoring import compiled, graph, increments, learner
 from edgeret.types import Call, Tool
-from edgeret_export.build import assemble, build_bundle, encode_with
+from edgeret_export.build import Passed, assemble, build_bundle, encode_with
 from edgeret_export.encoded import Encoded
+from edgeret_export.encoders.encodings import Encodings
 from edgeret_export.encoders.export import ExportedEncoder
-from edgeret_export.encoders.gate import Gate, start
+from edgeret_export.encoders.gate import start
 from edgeret_export.encoders.parity import Loss, Parity
 from edgeret_export.fitting.training_set import FEW_PLANS, training_set
 from edgeret_export.planner.package import PlannerModel
@@ -116,12 +117,12 @@ def tiny_card() -> Card:
     )
 
 
-class _Unmeasured:
-    """Stands for the parity gate: there is no torch original that the made-up encoder could be compared with."""
-
-    def measure(self, *_: object) -> Parity:
-        nothing = Loss(0, 1.0, 1.0, 0.0)
-        return Parity("fp32", 0.003, 1.0, 0, 0, 1.0, 1.0, nothing, nothing)
+def unmeasured(exported: ExportedEncoder, encodings: Encodings, tools: Sequence[Tool], recipe: Recipe) -> Passed:
+    """What the parity gate would let through, had the made-up encoder an original to be compared with."""
+    nothing = Loss(0, 1.0, 1.0, 0.0, 0.0)
+    measured = Parity("fp32", 0.003, 1.0, 0, 0, 1.0, 1.0, nothing, nothing)
+    vectors = encodings.tools([tool_text(tool, recipe.tool_text) for tool in tools])
+    return Passed(exported, encodings, vectors, measured)
 
 
 def encode_tiny(
@@ -135,8 +136,9 @@ def encode_tiny(
 ) -> Encoded:
     """What `edgeret_export.build.encode` gives, by the made-up encoder. Above `few` demonstrations a head leans on the
     prior's static part alone, as one of many demonstrations does."""
-    exported, prior, gate = tiny_exported(seed, max_tokens), read_prior("tiny"), cast(Gate, _Unmeasured())
-    encoded = encode_with(exported, gate, recipe, demonstrations, tools, prior, expansion)
+    exported, prior = tiny_exported(seed, max_tokens), read_prior("tiny")
+    passed = unmeasured(exported, Encodings(start(exported)), tools, recipe)
+    encoded = encode_with(passed, recipe, demonstrations, tools, prior, expansion)
     if not demonstrations or few == FEW_PLANS:
         return encoded
     encoder = start(exported)

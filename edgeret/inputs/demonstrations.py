@@ -10,7 +10,7 @@ from typing import Any
 
 from edgeret.errors import InputError
 from edgeret.inputs.fit import Misfits
-from edgeret.inputs.jsonl import json_type, list_field, parse_objects, plain, read_text, refuse_misspelling, text_field
+from edgeret.inputs.jsonl import json_type, list_field, plain, read_objects, refuse_misspelling, text_field
 from edgeret.inputs.query import check_query
 from edgeret.quoting import quoted, suggestion
 from edgeret.types import END, Call, Tool
@@ -89,7 +89,7 @@ def read_and_check(paths: Sequence[str | Path], tools: Sequence[Tool]) -> tuple[
 def _placed(path: Path, known: Collection[str]) -> Iterator[tuple[str, Demonstration]]:
     """A file's demonstrations, each with its place. Raises InputError."""
     number = 0
-    for where, value in parse_objects(read_text(path, "demonstrations as JSONL"), path):
+    for where, value in read_objects(path, "demonstrations as JSONL"):
         query, calls = parse_plan(value, where)
         unknown = next((call.tool for call in calls if call.tool not in known), None)
         if unknown is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from codecs import BOM_UTF8
 from collections.abc import Collection, Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -25,12 +26,32 @@ def read_text(path: Path, what: str) -> str:
     """The file as UTF-8 text (a byte-order mark is dropped). Raises InputError naming `what` the file should be."""
     try:
         return path.read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
-        raise InputError(f"{path}: no such file; expected {what}") from None
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: not UTF-8 text (byte {error.start}); expected {what}") from None
-    except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror}); expected {what}") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise _unreadable(path, what, error) from None
+
+
+def read_objects(path: Path, what: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """`parse_objects` of a file, line by line: the text of a million demonstrations need not be in memory at once.
+    Raises InputError as `read_text` does, too, for the first line that is no text."""
+    start = here = 0
+    try:
+        with path.open("rb") as stream:
+            for number, line in enumerate(stream, 1):
+                begin = len(BOM_UTF8) if number == 1 and line.startswith(BOM_UTF8) else 0
+                start, here = start + len(line), start + begin
+                if text := line[begin:].decode().strip():
+                    yield _object(text, f"{path}:{number}")
+    except (OSError, UnicodeDecodeError) as error:
+        raise _unreadable(path, what, error, here) from None
+
+
+def _unreadable(path: Path, what: str, error: OSError | UnicodeDecodeError, before: int = 0) -> InputError:
+    """What is wrong with a file; `before` is the number of bytes before those that could not be decoded."""
+    if isinstance(error, UnicodeDecodeError):
+        return InputError(f"{path}: not UTF-8 text (byte {before + error.start}); expected {what}")
+    if isinstance(error, FileNotFoundError):
+        return InputError(f"{path}: no such file; expected {what}")
+    return InputError(f"{path}: cannot be read ({error.strerror}); expected {what}")
 
 
 def decode(text: str | bytes) -> Any:
@@ -47,16 +68,18 @@ def parse_objects(text: str, path: Path) -> Iterator[tuple[str, dict[str, Any]]]
     Lines end with a line feed alone: JSON strings may hold all other separators as they are.
     """
     for number, line in enumerate(text.split("\n"), 1):
-        if not line.strip():
-            continue
-        where = f"{path}:{number}"
-        try:
-            value = decode(line)
-        except ValueError as error:
-            raise InputError(f"{where}: not JSON ({error}); every line must be one JSON object") from None
-        if not isinstance(value, dict):
-            raise InputError(f"{where}: expected a JSON object, found {json_type(value)}; give one object a line")
-        yield where, value
+        if line.strip():
+            yield _object(line, f"{path}:{number}")
+
+
+def _object(line: str, where: str) -> tuple[str, dict[str, Any]]:
+    try:
+        value = decode(line)
+    except ValueError as error:
+        raise InputError(f"{where}: not JSON ({error}); every line must be one JSON object") from None
+    if not isinstance(value, dict):
+        raise InputError(f"{where}: expected a JSON object, found {json_type(value)}; give one object a line")
+    return where, value
 
 
 def refuse_misspelling(

@@ -4,6 +4,7 @@ of scores and of what was demonstrated."""
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,11 +21,30 @@ MOST_WINDOWS, MOST_CLAUSES = 24, 24
 """Of a long request; windows then lie further apart."""
 
 
+@dataclass(frozen=True, slots=True)
+class Passages:
+    """All that is taken of an encoded query: unit vectors of the whole and its parts (1 + SEGMENTS, dimension), and of
+    its windows and clauses, in order, (windows or clauses, dimension), at least one of each; float32. A third of the
+    size of its tokens' vectors, for whoever keeps it."""
+
+    rows: NDArray[np.float32]
+    windows: NDArray[np.float32]
+    clauses: NDArray[np.float32]
+
+
 def evidence(
-    query: str, encoded: EncodedQuery, lexicon: Lexicon, positions: NDArray[np.intp] | None = None
+    query: str, encoded: EncodedQuery | Passages, lexicon: Lexicon, positions: NDArray[np.intp] | None = None
 ) -> Evidence:
     """The evidence that a query and its one encoding hold for every tool of the lexicon, or for those at `positions`,
     rising."""
+    found = encoded if isinstance(encoded, Passages) else passages(query, encoded)
+    return Evidence(
+        found.rows, found.windows, found.clauses, lexicon.overlaps(words(query), positions), len(query.split())
+    )
+
+
+def passages(query: str, encoded: EncodedQuery) -> Passages:
+    """The query's windows and clauses, by means of its tokens' vectors."""
     tokens, count = encoded.tokens, len(encoded.tokens)
     totals = np.zeros((count + 1, encoded.rows.shape[1]), np.float32)
     for before, token, after in zip(totals, tokens, totals[1:], strict=False):
@@ -35,13 +55,7 @@ def evidence(
     means = _means(totals, [*starts, *begins], [*(min(start + WINDOW, count) for start in starts), *ends])
     windows, clauses = means[: len(starts)], means[len(starts) :]
     whole = encoded.rows[:1]  # stands in where a query has no token or no clause of its own
-    return Evidence(
-        encoded.rows,
-        windows if len(windows) else whole,
-        clauses if len(clauses) else whole,
-        lexicon.overlaps(words(query), positions),
-        len(query.split()),
-    )
+    return Passages(encoded.rows, windows if len(windows) else whole, clauses if len(clauses) else whole)
 
 
 def _window_starts(count: int) -> list[int]:

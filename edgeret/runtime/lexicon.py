@@ -75,9 +75,12 @@ class Lexicon:
         for tool in tools:
             for word in tool.parameters:
                 counted.setdefault(word, 0)
-        self._number = {word: i for i, word in enumerate(counted)}
+        # Sorted, since a set gives its words in another order in every process, and sums are rounded in the order in
+        # which they are added up: two builds of the same files would not give the same bytes.
+        vocabulary = sorted(counted)
+        self._number = {word: i for i, word in enumerate(vocabulary)}
         # What only parameters say is as rare as a word can be.
-        self._rarity = np.array([math.log1p(n / max(1, count)) for count in counted.values()], np.float32)
+        self._rarity = np.array([math.log1p(n / max(1, counted[word])) for word in vocabulary], np.float32)
         # The fields one behind the other, so that one look finds what a word is in.
         self._postings = _Postings(self._number, [getattr(tool, field) for field in FIELDS for tool in tools])
         name, text, parameters = self._postings.total(self._rarity, len(FIELDS) * n).reshape(len(FIELDS), n)
@@ -128,7 +131,7 @@ class Lexicon:
 
     def _known(self, said: Sequence[str]) -> list[int]:
         """The numbers of a request's different words that any tool has."""
-        return [number for word in frozenset(said) if (number := self._number.get(word)) is not None]
+        return [number for word in dict.fromkeys(said) if (number := self._number.get(word)) is not None]
 
     def _total(self, known: Sequence[int]) -> np.float32:
         return np.float32(max(1e-6, self._rarity[known].sum().item()))

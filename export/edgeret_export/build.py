@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 import edgeret
 from edgeret.bundle import roles
@@ -30,9 +31,10 @@ from edgeret.scoring.head import pack_head
 from edgeret.types import Tool
 from edgeret_export.encoded import Encoded, golden_of
 from edgeret_export.encoders import parity
+from edgeret_export.encoders.encodings import Encodings, remembered
 from edgeret_export.encoders.expansion import expand_vectors
 from edgeret_export.encoders.export import ExportedEncoder, attempts, encoder_of, export_encoder
-from edgeret_export.encoders.gate import Gate, start
+from edgeret_export.encoders.gate import gate_of, start
 from edgeret_export.finetune import finetuned
 from edgeret_export.fitting.cascade import fit_thresholds
 from edgeret_export.fitting.crossfit import Fitted, crossfit, plan_calls
@@ -223,54 +225,61 @@ def encode(
 
     Raises CheckFailedError when fp32 is not its torch original, or when the precision that was asked for does not pass.
     """
-    prior = read_prior(card.name)
-    gate = Gate(
-        export_encoder(card, "fp32", offline), demonstrations, tools, [tool_text(t, recipe.tool_text) for t in tools]
-    )
+    prior, texts = read_prior(card.name), [tool_text(tool, recipe.tool_text) for tool in tools]
     objections = ""
-    for precision, attempt in attempts(card, None if recipe.precision == AUTO else recipe.precision):
-        if objections:
-            say(f"parity gate: {objections}; trying {precision} with more of the model in fp32")
-        exported = export_encoder(card, precision, offline, attempt)
-        encoded = encode_with(exported, gate, recipe, demonstrations, tools, prior, expansion)
-        objections = "; ".join(parity.problems(encoded.parity))
-        if not objections:
-            say(f"encoder: {encoded.parity.cost()}")
-            return encoded
+    with gate_of(export_encoder(card, "fp32", offline), demonstrations, tools, texts) as gate:
+        for precision, attempt in attempts(card, None if recipe.precision == AUTO else recipe.precision):
+            if objections:
+                say(f"parity gate: {objections}; trying {precision} with more of the model in fp32")
+            exported = export_encoder(card, precision, offline, attempt)
+            with remembered(exported, start(exported)) as encodings:
+                vectors = encodings.tools(texts)
+                measured = gate.measure(exported, encodings, vectors)
+                objections = "; ".join(parity.problems(measured))
+                if not objections:
+                    say(f"encoder: {measured.cost()}")
+                    passed = Passed(exported, encodings, vectors, measured)
+                    return encode_with(passed, recipe, demonstrations, tools, prior, expansion)
     raise CheckFailedError(
         f"parity gate ({recipe.precision}): {objections}. Nothing was written. Without --precision {recipe.precision} "
         "the build goes on to fp32 by itself"
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """An export that passed the parity gate, its encodings and vectors of the tools (tools, dimension), and what the
+    gate measured."""
+
+    exported: ExportedEncoder
+    encodings: Encodings
+    tool_vectors: NDArray[np.float32]
+    parity: parity.Parity
+
+
 def encode_with(
-    exported: ExportedEncoder,
-    gate: Gate,
+    passed: Passed,
     recipe: Recipe,
     demonstrations: Sequence[Demonstration],
     tools: Sequence[Tool],
     prior: PriorCard,
     expansion: Expansion | None = None,
 ) -> Encoded:
-    """Everything encoded with an exported encoder, and how its vectors compare with the original's. Demonstrations may
-    be none."""
-    encoder, texts = start(exported), [tool_text(tool, recipe.tool_text) for tool in tools]
-    plain = tool_vectors = encoder.encode_tools(texts)
+    """Everything encoded with an exported encoder. Demonstrations may be none."""
+    encoder, exported, tool_vectors = passed.encodings.encoder, passed.exported, passed.tool_vectors
     report: dict[str, Any] = {}
     if expansion is not None:
-        expanded = expand_vectors(plain, texts, expansion.of(tools), encoder, recipe.seed)
+        texts = [tool_text(tool, recipe.tool_text) for tool in tools]
+        expanded = expand_vectors(tool_vectors, texts, expansion.of(tools), encoder, recipe.seed)
         tool_vectors = expanded.vectors
         report["expansion"] = {"sha256": expansion.sha256, **expanded.report}
     training = None
-    vectors = np.zeros((0, exported.spec.dimension), np.float32)
     if demonstrations:
         shown = track(demonstrations, "encoding demonstrations", len(demonstrations))
-        queries = (encoder.encode_query(demonstration.query) for demonstration in shown)
+        queries = passed.encodings.passages(demonstration.query for demonstration in shown)
         training = training_set(demonstrations, tools, queries, tool_vectors, prior.weights, recipe.seed)
-        vectors = training.queries.vectors
-    measured = gate.measure(exported, encoder, vectors, plain)
     golden = golden_of(encoder, demonstrations, tools)
-    return Encoded(exported, tools, tool_vectors, training, golden, prior, measured, report)
+    return Encoded(exported, tools, tool_vectors, training, golden, prior, passed.parity, report)
 
 
 def _counts(tools: Sequence[Tool], training: TrainingSet | None, fitted: Fitted) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from edgeret.errors import InputError
 from edgeret.inputs.demonstrations import Demonstration, linear_extensions, read_demonstrations
 from edgeret.inputs.hygiene import without_hidden
+from edgeret.inputs.jsonl import parse_objects, read_objects, read_text
 from edgeret.inputs.query import MAX_QUERY_CHARS, check_query, read_queries
 from edgeret.inputs.tool_text import name_in_words, tool_text
 from edgeret.inputs.tools import MAX_TOOLS, check_tools, read_tools
@@ -335,3 +336,22 @@ def test_what_is_no_tool_is_told_what_one_is(tmp_path: Path, entry: str) -> None
     file.write_text(entry)
     with pytest.raises(InputError, match=r'a tool is \{"name", "description", "parameters"\}, or what OpenAI'):
         read_tools(file)
+
+
+def test_a_file_read_line_by_line_is_the_file_read_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "objects.jsonl"
+    path.write_bytes('\ufeff{"a": "x\u2028y"}\r\n\n  \n{"b": [1]}\n{"c": 2}'.encode())
+    at_once = list(parse_objects(read_text(path, "objects"), path))
+    assert list(read_objects(path, "objects")) == at_once
+    assert [where for where, _ in at_once] == [f"{path}:{number}" for number in (1, 4, 5)]
+
+
+@pytest.mark.parametrize("before", ["", "\ufeff", '{"a": 1}\n', '\ufeff{"a": 1}\n'])
+def test_a_byte_that_is_no_text_is_counted_from_the_beginning_of_the_file(tmp_path: Path, before: str) -> None:
+    path = tmp_path / "objects.jsonl"
+    path.write_bytes(before.encode() + b'{"b": "\xff"}\n')
+    place = len(before.encode()) + 7
+    with pytest.raises(InputError, match=rf"not UTF-8 text \(byte {place}\); expected objects"):
+        list(read_objects(path, "objects"))
+    with pytest.raises(InputError, match="no such file; expected objects"):
+        list(read_objects(tmp_path / "none", "objects"))

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+import os
+import subprocess
+import sys
 import time
 
 import numpy as np
@@ -162,3 +165,27 @@ def test_the_tools_that_cover_most_of_a_request_are_found_the_first_of_equal_one
     ranked = [i for i in np.argsort(-coverage, kind="stable").tolist() if coverage[i] > 0]
     assert sorted(known.covering(said, k).tolist()) == sorted(ranked[:k])
     assert known.covering(words("zebra"), k).tolist() == []
+
+
+SAYS_ITS_NUMBERS = """
+import hashlib
+from edgeret.runtime.lexicon import Lexicon, tool_words
+from edgeret.types import Tool
+text = [f"word{i} thing{i % 7} matter{i % 11} affair{i % 13}" for i in range(60)]
+found = Lexicon([tool_words(Tool(f"tool{i}", line)) for i, line in enumerate(text)]).overlaps(" ".join(text).split())
+parts = (found.name, found.parameters, found.coverage, found.text, found.hits.word, found.hits.place)
+print(hashlib.sha256(b"".join(part.tobytes() for part in parts)).hexdigest())
+"""
+
+
+def test_every_process_rounds_the_same_overlaps_alike() -> None:
+    told = {
+        subprocess.run(
+            [sys.executable, "-c", SAYS_ITS_NUMBERS],
+            env={**os.environ, "PYTHONHASHSEED": str(seed)},
+            check=True,
+            capture_output=True,
+        ).stdout
+        for seed in range(3)
+    }
+    assert len(told) == 1

@@ -118,19 +118,20 @@ def synthetic_graph(n_labels: int, n_clusters: int, dimension: int, seed: int) -
     rng = np.random.default_rng(seed)
     tools = [Tool(f"tool_{i}", f"tool {i}") for i in range(n_labels - 1)]
     demonstrations: list[Demonstration] = []
-    clusters_of: dict[int, tuple[int, ...]] = {}
+    clusters_of: list[int] = []
     for cluster in range(n_clusters):
         chosen = rng.choice(n_labels - 1, size=min(TOOLS_PER_CLUSTER, n_labels - 1), replace=False)
         for _ in range(PLANS_PER_CLUSTER):
             plan = rng.choice(chosen, size=min(CALLS_PER_PLAN, len(chosen)), replace=False).tolist()
-            clusters_of[len(demonstrations)] = (cluster,)
+            clusters_of.append(cluster)
             calls = tuple(Call(tools[i].name) for i in plan)
             demonstrations.append(Demonstration(f"d{len(demonstrations)}", "synthetic", calls))
     # One plan calls every tool, so that all of them are labels.
-    clusters_of[len(demonstrations)] = (0,)
+    clusters_of.append(0)
     demonstrations.append(Demonstration("all", "synthetic", tuple(Call(tool.name) for tool in tools)))
     centroids = synthetic(n_clusters, dimension, seed)
-    return Graph(tabulate(number_decisions(demonstrations, tools), clusters_of, centroids, 3), GraphOptions())
+    tables = tabulate(number_decisions(demonstrations, tools), np.array(clusters_of, np.intp)[:, None], centroids, 3)
+    return Graph(tables, GraphOptions())
 
 
 def _by_tools(sizes: Sequence[int], queries: NDArray[np.float32], seed: int) -> list[dict[str, Any]]:

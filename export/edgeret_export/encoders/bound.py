@@ -1,4 +1,4 @@
-"""What a sample shows: a lower confidence bound of a mean, and whether a share is shown to be too large.
+"""What a sample shows: confidence bounds of a mean, and whether a share is shown to be too large.
 
 Knows nothing of encoders. A gate that compares a sample's mean with a limit refuses by chance; these ask instead
 whether chance explains what was found.
@@ -30,6 +30,11 @@ def lower_bound(differences: NDArray[np.float64], confidence: float = CONFIDENCE
         return 0.0
     error = float(with_none.std(ddof=1)) / float(np.sqrt(n))
     return float(with_none.mean()) - float(stdtrit(n - 1, confidence)) * error
+
+
+def upper_bound(differences: NDArray[np.float64], confidence: float = CONFIDENCE) -> float:
+    """The mean of what `differences` (n,) were drawn from is at most this, with `confidence`; as `lower_bound`."""
+    return -lower_bound(-differences, confidence)
 
 
 def share_exceeds(count: int, of: int, limit: float, confidence: float = CONFIDENCE) -> bool:

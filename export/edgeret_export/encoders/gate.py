@@ -3,33 +3,49 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.cli.progress import say
+from edgeret.encoders.base import Encoder, EncoderSpec
 from edgeret.encoders.onnx import OnnxEncoder
 from edgeret.encoders.providers import choose
-from edgeret.host import available_cpus
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret.types import Tool
+from edgeret_export.encoders.encodings import Encodings, remembered
 from edgeret_export.encoders.export import ExportedEncoder
 from edgeret_export.encoders.original import compare_with_torch
-from edgeret_export.encoders.parity import Parity, Vectors, compare
-from edgeret_export.encoders.questions import from_demonstrations, from_tools, sample
+from edgeret_export.encoders.parity import Parity, Vectors, compare, decided, loss_of
+from edgeret_export.encoders.questions import LOOKS, Questions, from_demonstrations, from_tools
 
-BATCH = 16
-"""Half the time of one at a time; 32 is no faster."""
 TIMED, TURNS = 4, 4
+
+Encode = Callable[[Sequence[str]], NDArray[np.float32]]
+"""Texts to unit vectors (texts, dimension)."""
 
 
 def start(exported: ExportedEncoder) -> OnnxEncoder:
-    """The encoder, running on all CPUs that this process may use."""
-    choice = choose(("cpu",), False, {})
-    return OnnxEncoder(exported.model, exported.tokenizer, exported.spec, choice, available_cpus())
+    """The encoder, running on one CPU; texts are encoded side by side (`Encodings`)."""
+    return OnnxEncoder(exported.model, exported.tokenizer, exported.spec, choose(("cpu",), False, {}), 1)
+
+
+@contextmanager
+def gate_of(
+    original: ExportedEncoder, demonstrations: Sequence[Demonstration], tools: Sequence[Tool], tool_texts: Sequence[str]
+) -> Iterator[Gate]:
+    """The gate of one card's exports; `original` is its fp32 export, and compared with torch if it never was. Raises
+    CheckFailedError if it is not torch's."""
+    spec = original.spec
+    # Without prefixes, as the comparison wants it; they are put before the texts by hand.
+    bare = replace(original, spec=replace(spec, query_prefix="", tool_prefix=""))
+    encoder = start(bare)
+    compare_with_torch(original, encoder)
+    with remembered(bare, encoder) as reference:
+        yield Gate(spec, reference, from_demonstrations(demonstrations, tools), from_tools(tools), tool_texts)
 
 
 class Gate:
@@ -37,72 +53,83 @@ class Gate:
 
     def __init__(
         self,
-        original: ExportedEncoder,
-        demonstrations: Sequence[Demonstration],
-        tools: Sequence[Tool],
+        spec: EncoderSpec,
+        reference: Encodings,
+        requests: Questions,
+        made: Questions,
         tool_texts: Sequence[str],
     ) -> None:
-        """`original` is the fp32 export; it is compared with torch if it never was. Raises CheckFailedError if it is
-        not torch's."""
-        self._spec = original.spec
-        # Its batches put one prefix before all texts; here come queries and tools.
-        self._encoder = start(replace(original, spec=replace(original.spec, query_prefix="", tool_prefix="")))
-        compare_with_torch(original, self._encoder)
-        self._chosen = sample(len(demonstrations))
-        self._requests = from_demonstrations(demonstrations, tools)
-        self._made = from_tools(tools)
-        self._tool_texts = tool_texts
+        """`reference` are the fp32 export's, which puts no prefix before a text; `spec` says which there should be."""
+        self._spec, self._reference = spec, reference
+        self._requests, self._made = requests, made
+        self._tool_texts = [spec.tool_prefix + text for text in tool_texts]
+        self._groups = sum(any(questions.relevant) for questions in (requests, made))
 
-    def measure(
-        self,
-        exported: ExportedEncoder,
-        encoder: OnnxEncoder,
-        query_vectors: NDArray[np.float32],
-        tool_vectors: NDArray[np.float32],
-    ) -> Parity:
-        """How an export compares; `encoder` runs it, and gave `query_vectors` (demonstrations, dimension) and
-        `tool_vectors` (tools, dimension)."""
-        precision, size = exported.spec.precision, len(exported.model)
-        # One at a time, as the runtime does: in int8 a text's vector depends on those beside it.
-        made = np.stack([encoder.encode(text) for text in self._made.texts])
-        found = Vectors(query_vectors[self._chosen], made, tool_vectors)
-        # fp32 is the original itself, which need not run twice.
-        reference, time_ratio = (found, 1.0) if precision == "fp32" else (self._reference, self._time_ratio(encoder))
-        return compare(precision, size, time_ratio, reference, found, self._requests, self._made)
-
-    @cached_property
-    def _reference(self) -> Vectors:
-        """The original's vectors, once for all attempts."""
-        say("comparing with the fp32 original")
-        query, tool = self._spec.query_prefix, self._spec.tool_prefix
-        return Vectors(
-            _in_batches(self._encoder, [query + text for text in self._requests.texts]),
-            _in_batches(self._encoder, [query + text for text in self._made.texts]),
-            _in_batches(self._encoder, [tool + text for text in self._tool_texts]),
+    def measure(self, exported: ExportedEncoder, encodings: Encodings, tools: NDArray[np.float32]) -> Parity:
+        """How an export compares, with as many questions as it takes to decide; `encodings` are the export's, and
+        `tools` (tools, dimension) its vectors of the tools."""
+        spec = exported.spec
+        if spec.precision == "fp32":  # the original itself, which need not run twice
+            reference, time_ratio = tools, 1.0
+        else:
+            say("comparing with the fp32 original")
+            reference = self._reference.tools(self._tool_texts)
+            time_ratio = self._time_ratio(encodings.encoder)
+        asked: list[tuple[Questions, NDArray[np.float32], NDArray[np.float32]]] = []
+        for questions, ours in (
+            (self._requests, lambda texts: np.array([found.rows[0] for found in encodings.passages(texts)])),
+            (self._made, encodings.queries),
+        ):
+            theirs = ours if spec.precision == "fp32" else self._original
+            asked.append(self._until_decided(questions, ours, theirs, tools, reference))
+        (requests, ours_of_requests, theirs_of_requests), (made, ours_of_made, theirs_of_made) = asked
+        return compare(
+            spec.precision,
+            len(exported.model),
+            time_ratio,
+            Vectors(theirs_of_requests, theirs_of_made, reference),
+            Vectors(ours_of_requests, ours_of_made, tools),
+            requests,
+            made,
         )
 
-    def _time_ratio(self, encoder: OnnxEncoder) -> float:
+    def _original(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        return self._reference.queries([self._spec.query_prefix + text for text in texts])
+
+    def _until_decided(
+        self,
+        questions: Questions,
+        ours: Encode,
+        theirs: Encode,
+        tools: NDArray[np.float32],
+        reference: NDArray[np.float32],
+    ) -> tuple[Questions, NDArray[np.float32], NDArray[np.float32]]:
+        """The questions that were asked, with both encoders' vectors (texts, dimension)."""
+        found = expected = np.zeros((0, tools.shape[1]), np.float32)
+        part = questions.first(0)
+        for look in LOOKS:
+            part = questions.first(look)
+            if texts := part.texts[len(found) :]:
+                found = np.concatenate((found, ours(texts)))
+                expected = np.concatenate((expected, theirs(texts))) if theirs is not ours else found
+            if len(part) == len(questions) or decided(
+                loss_of(part, (expected, reference), (found, tools), self._groups)
+            ):
+                break
+        return part, found, expected
+
+    def _time_ratio(self, encoder: Encoder) -> float:
         """The time of a text as a multiple of the original's. In turns, and the shortest of several, since other work
         on this machine makes times longer, never shorter."""
         seconds = [
-            [[_seconds(each, text) for each in (encoder, self._encoder)] for _ in range(TURNS)]
+            [[_seconds(each, text) for each in (encoder, self._reference.encoder)] for _ in range(TURNS)]
             for text in self._made.texts[:TIMED]
         ]
         exported, original = np.min(seconds, axis=1).sum(axis=0)
         return float(exported / original)
 
 
-def _in_batches(encoder: OnnxEncoder, texts: Sequence[str]) -> NDArray[np.float32]:
-    """Vectors in the texts' order, float32 (texts, dimension). For fp32, where neighbours change nothing."""
-    vectors = np.zeros((len(texts), encoder.spec.dimension), np.float32)
-    by_length = sorted(range(len(texts)), key=lambda i: len(texts[i]))  # so that little is padded
-    for begin in range(0, len(texts), BATCH):
-        rows = by_length[begin : begin + BATCH]
-        vectors[rows] = encoder.encode_batch([texts[i] for i in rows])
-    return vectors
-
-
-def _seconds(encoder: OnnxEncoder, text: str) -> float:
+def _seconds(encoder: Encoder, text: str) -> float:
     started = time.perf_counter()
     encoder.encode(text)
     return time.perf_counter() - started

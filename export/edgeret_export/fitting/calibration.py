@@ -108,12 +108,11 @@ def right_quantiles(probabilities: NDArray[np.floating], acceptable: NDArray[np.
 
 
 def cross_fitted_ece(
-    confidence: NDArray[np.floating], correct: NDArray[np.bool_], fold: NDArray[np.intp], expected: Map
+    confidence: NDArray[np.floating], correct: NDArray[np.bool_], half: NDArray[np.bool_], expected: Map
 ) -> float:
-    """ECE after the confidence map, each half of the folds mapped by the map of the other half."""
+    """ECE after the confidence map, each half of the rows mapped by the map of the other half."""
     mapped = np.empty_like(confidence)
-    for parity in (0, 1):
-        part = fold % 2 == parity
+    for part in (half, ~half):
         points = np.array(fit_confidence_map(confidence[~part], correct[~part], expected))
         mapped[part] = np.interp(confidence[part], points[:, 0], points[:, 1])
     return expected_calibration_error(mapped, correct)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -13,28 +10,45 @@ from edgeret_export.fitting.decisions import Decisions
 
 
 def tabulate(
-    decisions: Decisions, clusters_of: Mapping[int, Sequence[int]], centroids: NDArray[np.float32], order: int
+    decisions: Decisions, clusters_of: NDArray[np.intp], centroids: NDArray[np.float32], order: int
 ) -> GraphTables:
-    """Counts what followed which context in the clusters of each plan, and among all plans."""
-    followers: defaultdict[tuple[int, ...], defaultdict[int, float]] = defaultdict(lambda: defaultdict(float))
-    for row, label, share in zip(
-        decisions.target_row.tolist(), decisions.target_label.tolist(), decisions.target_share.tolist(), strict=True
-    ):
-        context = (PADDING,) * order + decisions.histories[row]
-        observed = share * float(decisions.weight[row])
-        for number in (GLOBAL, *clusters_of[int(decisions.plan[row])]):
-            for n in range(order + 1):
-                followers[(number, n, *context[len(context) - n :])][label] += observed
-    rows = sorted(followers.items())
-    keys = np.full((len(rows), order + 2), UNUSED, np.int32)
-    for i, (key, _) in enumerate(rows):
-        keys[i, : len(key)] = key
-    flat = [item for _, row in rows for item in sorted(row.items())]
+    """Counts what followed which context in the clusters of each plan, and among all plans; `clusters_of`
+    (plans, clusters of a plan)."""
+    contexts = np.full((len(decisions), order), PADDING, np.int32)
+    for row, history in enumerate(decisions.histories):
+        if last := history[-order:]:
+            contexts[row, order - len(last) :] = last
+    rows, labels = decisions.target_row, decisions.target_label.astype(np.int32)
+    observed = decisions.target_share.astype(np.float64) * decisions.weight[rows]
+    contexts, clusters = contexts[rows], clusters_of[decisions.plan[rows]].astype(np.int32)
+    parts: list[tuple[NDArray[np.int32], NDArray[np.float64]]] = []
+    for numbers in (np.full(len(rows), GLOBAL, np.int32), *clusters.T):
+        for n in range(order + 1):
+            table = np.full((len(rows), order + 3), UNUSED, np.int32)
+            table[:, 0], table[:, 1], table[:, -1] = numbers, n, labels
+            table[:, 2 : 2 + n] = contexts[:, order - n :]
+            parts.append(_added(table, observed))
+    # Sorted by cluster, length and context, then by label.
+    table, counts = _added(np.concatenate([key for key, _ in parts]), np.concatenate([count for _, count in parts]))
+    first = np.flatnonzero(_changes(table[:, :-1]))
     return GraphTables(
         decisions.labels,
         centroids,
-        keys,
-        np.cumsum([0, *(len(row) for _, row in rows)]).astype(np.int32),
-        np.array([label for label, _ in flat], np.int32),
-        np.array([count for _, count in flat], np.float32),
+        np.ascontiguousarray(table[first, :-1]),
+        np.append(first, len(table)).astype(np.int32),
+        np.ascontiguousarray(table[:, -1]),
+        counts.astype(np.float32),
     )
+
+
+def _added(table: NDArray[np.int32], counts: NDArray[np.float64]) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    """The different rows of a table (rows, columns), sorted, each with all its counts (rows,) added up."""
+    order = np.lexsort(table.T[::-1])
+    table = table[order]
+    first = _changes(table)
+    return table[first], np.bincount(np.cumsum(first) - 1, counts[order]).astype(np.float64)
+
+
+def _changes(table: NDArray[np.int32]) -> NDArray[np.bool_]:
+    """Which rows of a sorted table are not the row before (rows,)."""
+    return np.append(True, (table[1:] != table[:-1]).any(axis=1))[: len(table)]

@@ -26,12 +26,18 @@ from edgeret_export.fitting.head import NOBODY, fit_factored, others, popularity
 from edgeret_export.fitting.held_out import HeldOut
 from edgeret_export.fitting.options import HeadOptions
 from edgeret_export.fitting.reliability import expected_calibration_error, refusal_curve
-from edgeret_export.fitting.training_set import FOLDS, TrainingSet
+from edgeret_export.fitting.training_set import TrainingSet
 
 PLANS_PER_CLUSTER = 10
 """The paper's; half as many plans a cluster predict no better once two clusterings are read together."""
-MIN_CLUSTERS = 50
-"""Clusters that a small set may have with half as many plans each: requests of different kinds must not share one."""
+MIN_CLUSTERS, MOST_CLUSTERS = 50, 1000
+"""Clusters that a small set may have with half as many plans each: requests of different kinds must not share one; and
+clusters of one k-means run, however many plans there are: every step looks for the nearest."""
+MOST_JUDGED = 8_000_000
+"""Held-out scores that are chosen and calibrated on, decisions times labels: 9,000 plans over 260 tools. More plans
+need fewer folds for that, and more decisions make three weights no better."""
+FEWEST_JUDGED = 2000
+"""Held-out decisions that there are at least, however many labels."""
 CLUSTER_PRIORS = (1.0, 2.0, 3.0)
 CLUSTER_SHARES = (0.5, 0.75)
 MIN_PLANS = 25
@@ -71,7 +77,8 @@ class Fitted:
 
 def clusters_for(n_plans: int) -> int:
     """How many clusters a k-means run makes of so many plans; few plans are divided more finely."""
-    return max(1, n_plans // PLANS_PER_CLUSTER, min(2 * n_plans // PLANS_PER_CLUSTER, MIN_CLUSTERS))
+    wanted = max(1, n_plans // PLANS_PER_CLUSTER, min(2 * n_plans // PLANS_PER_CLUSTER, MIN_CLUSTERS))
+    return min(wanted, MOST_CLUSTERS)
 
 
 def crossfit(training: TrainingSet, order: int, head_options: HeadOptions, prior_map: Map) -> Fitted:
@@ -86,8 +93,9 @@ def crossfit(training: TrainingSet, order: int, head_options: HeadOptions, prior
     if training.different() < MIN_PLANS:
         calibration = _parameters(start, biases, prior_map, prior_map)
         return Fitted(GraphOptions(order=order), clusters_for(n_plans), calibration, {"plans": n_plans, "note": FEW})
+    training = judged(training)
     held, folds = training.select(training.judging_rows), _fit_folds(training, order, head_options)
-    options, graph, nearest = _choose_graph(held, [fold.tables for fold in folds], order)
+    options, graph, nearest = _choose_graph(held, folds, order)
     outcomes = _outcomes(held, folds, graph)
     weights = calibrate.fit_fusion(outcomes, start, PULL if few else float(outcomes.known.sum()))
     fused = outcomes.fused(weights)
@@ -100,7 +108,7 @@ def crossfit(training: TrainingSet, order: int, head_options: HeadOptions, prior
     calibrated = np.stack([judge.calibrate(row, judge.map) for row in fused.astype(np.float32)])
     quantiles = calibrate.right_quantiles(calibrated, outcomes.acceptable)
     calibration = replace(calibration, right_probabilities=quantiles)
-    report = {"plans": n_plans, "decisions": len(held.decisions), "folds": FOLDS}
+    report = {"plans": n_plans, "decisions": len(held.decisions), "folds": len(folds)}
     report |= _report(held, outcomes, fused, prior_map)
     rows = np.flatnonzero(training.judging_rows)
     return Fitted(
@@ -110,6 +118,25 @@ def crossfit(training: TrainingSet, order: int, head_options: HeadOptions, prior
         report,
         HeldOut(training.prior.names[: calibrated.shape[1]], rows, calibrated),
     )
+
+
+def judged(training: TrainingSet) -> TrainingSet:
+    """The same, judged by as many whole folds of its judging plans as MOST_JUDGED allows, or by a part of the first;
+    the others need not be fitted."""
+    rows, prior = training.judging_rows, training.prior
+    names = training.decisions.labels if prior.steps is None else prior.names
+    most = max(FEWEST_JUDGED, MOST_JUDGED // len(names))
+    if rows.sum() <= most:
+        return training
+    decisions = np.bincount(training.decisions.plan[rows], minlength=len(training.folds))
+    order = np.lexsort((np.random.default_rng(training.seed).permutation(len(training.folds)), training.folds))
+    fits = np.cumsum(decisions[order]) <= most
+    cut = training.folds[order[~fits][0]]
+    judging = np.zeros(len(training.folds), bool)
+    judging[order[fits]] = True
+    if cut > training.folds.min():
+        judging &= training.folds < cut
+    return replace(training, judging=judging if training.judging is None else judging & training.judging)
 
 
 def _parameters(
@@ -142,10 +169,11 @@ def _unseen_bias(training: TrainingSet) -> tuple[float, float]:
 
 @dataclass(frozen=True, slots=True)
 class _Fold:
-    """What was fitted without a fold: its graph's tables, the labels that it had (labels,), the head's
+    """What was fitted without the fold of this number: its graph's tables, the labels that it had (labels,), the head's
     log-probabilities for the fold's decisions as written (rows, n), and with the prior at every step the memory's
     (rows, n)."""
 
+    number: int
     tables: GraphTables
     seen: NDArray[np.bool_]
     head: NDArray[np.float32]
@@ -153,14 +181,16 @@ class _Fold:
 
 
 def _fit_folds(training: TrainingSet, order: int, options: HeadOptions) -> list[_Fold]:
-    """The folds, each predicted by what was fitted on the others."""
+    """The folds with plans that judge, each predicted by what was fitted on the others."""
     folds: list[_Fold] = []
-    for number in track(range(FOLDS), "cross-fitting head and graph", FOLDS):
+    numbers = np.unique(training.row_folds[training.judging_rows]).tolist()
+    for number in track(numbers, "cross-fitting head and graph", len(numbers)):
         inside = training.row_folds == number
         train, held = training.select(~inside), training.select(inside & training.judging_rows)
         fitted = fit_factored(train, options)
         tables = fit_graph(train, clusters_for(len(train.plans)), order)
-        folds.append(_Fold(tables, seen_labels(train), predict_head(fitted, train, held), recall(train, held)))
+        found = predict_head(fitted, train, held)
+        folds.append(_Fold(number, tables, seen_labels(train), found, recall(train, held)))
     return folds
 
 
@@ -170,8 +200,8 @@ def _outcomes(held: TrainingSet, folds: Sequence[_Fold], graph: NDArray[np.float
     head = np.zeros((len(held.decisions), n), np.float32)
     seen = np.zeros((len(held.decisions), len(held.decisions.labels)), bool)
     memory = np.zeros_like(head) if folds[0].memory is not None else None
-    for number, fold in enumerate(folds):
-        rows = held.row_folds == number
+    for fold in folds:
+        rows = held.row_folds == fold.number
         head[rows], seen[rows] = fold.head, fold.seen
         if memory is not None and fold.memory is not None:
             memory[rows] = fold.memory
@@ -197,9 +227,16 @@ def _report(held: TrainingSet, outcomes: Outcomes, fused: NDArray[np.floating], 
     return {
         "top1": {name: _top1(found, outcomes.acceptable) for name, found in {**scores, "fused": fused}.items()},
         "ece_fused": round(expected_calibration_error(confidence, correct), 5),
-        "ece_calibrated": round(calibrate.cross_fitted_ece(confidence, correct, held.row_folds, prior_map), 5),
+        "ece_calibrated": round(calibrate.cross_fitted_ece(confidence, correct, _halves(held), prior_map), 5),
         "refusal_curve": refusal_curve(confidence, correct),
     }
+
+
+def _halves(held: TrainingSet) -> NDArray[np.bool_]:
+    """Two halves of held-out decisions (rows,): whole folds where there are several, for plans of the same words."""
+    numbers = held.row_folds if len(np.unique(held.row_folds)) > 1 else held.decisions.plan
+    half: NDArray[np.bool_] = numbers % 2 == 0
+    return half
 
 
 def predict_head(head: FactoredHead, train: TrainingSet, held: TrainingSet) -> NDArray[np.float32]:
@@ -263,13 +300,13 @@ def predict_graph(graph: Graph, held: TrainingSet) -> tuple[NDArray[np.float32],
 
 
 def _choose_graph(
-    held: TrainingSet, tables: Sequence[GraphTables], order: int
+    held: TrainingSet, folds: Sequence[_Fold], order: int
 ) -> tuple[GraphOptions, NDArray[np.float32], NDArray[np.float32]]:
     """The smoothing with the lowest held-out cross-entropy, with its predictions and the cosines of every row's query
     to its nearest centroid."""
     acceptable = held.decisions.acceptable()
     target = acceptable / acceptable.sum(axis=1, keepdims=True)
-    parts = [held.row_folds == number for number in range(FOLDS)]
+    parts = [held.row_folds == fold.number for fold in folds]
     inside = [held.select(part) for part in parts]
     best: tuple[float, GraphOptions, NDArray[np.float32], NDArray[np.float32]] | None = None
     grid = list(product(CLUSTER_PRIORS, CLUSTER_SHARES))
@@ -277,9 +314,8 @@ def _choose_graph(
         options = GraphOptions(order=order, cluster_prior=prior, cluster_share=share)
         scores = np.zeros(acceptable.shape, np.float32)
         nearest = np.zeros(len(acceptable), np.float32)
-        for part, rows, found in zip(parts, inside, tables, strict=True):
-            if part.any():
-                scores[part], nearest[part] = predict_graph(Graph(found, options), rows)
+        for part, rows, fold in zip(parts, inside, folds, strict=True):
+            scores[part], nearest[part] = predict_graph(Graph(fold.tables, options), rows)
         loss = calibrate.nll(np.log(scores + 1e-12), target)
         if best is None or loss < best[0]:
             best = (loss, options, scores, nearest)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from edgeret.encoders.base import EncodedQuery
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret.inputs.spelling import spelling
-from edgeret.runtime.evidence import evidence
+from edgeret.runtime.evidence import Passages, evidence
 from edgeret.runtime.lexicon import Lexicon, tool_flow, tool_words
 from edgeret.scoring.prior import Prior, PriorWeights
 from edgeret.scoring.reading import Reading
@@ -22,6 +22,9 @@ FOLDS = 5
 FEW_PLANS = 1500
 """Demonstrations up to which the head's logits rest on the prior at every step, and a memory ships; with more the head
 has learned what both say, and steps are cheaper without them."""
+MOST_EXPECTED = 10_000
+"""Plans whose decisions the prior is asked about, to find how often it expects each tool; of more plans, so many spread
+evenly. Every plan takes a millisecond."""
 MOST_SCORES = 100_000_000
 """The prior's log-probabilities that are kept, decisions times tools; 400 MB."""
 
@@ -125,7 +128,7 @@ class TrainingSet:
 def training_set(
     demonstrations: Sequence[Demonstration],
     tools: Sequence[Tool],
-    encoded: Iterable[EncodedQuery],
+    encoded: Iterable[EncodedQuery | Passages],
     tool_vectors: NDArray[np.float32],
     weights: PriorWeights,
     seed: int,
@@ -180,19 +183,26 @@ class _PriorScoring:
         self._static = np.zeros((plans, end + 1), np.float32)
         self._steps = np.zeros((len(decisions), len(self.names)), np.float32) if kept else None
         self._expected = np.zeros(len(self.names))
+        self._every = -(-plans // MOST_EXPECTED)
+        self._asked = 0.0
 
-    def add(self, plan: int, query: str, encoded: EncodedQuery) -> None:
+    def add(self, plan: int, query: str, encoded: EncodedQuery | Passages) -> None:
         """The prior's scores of a plan's decisions."""
         reading = Reading(self._prior, evidence(query, encoded, self._lexicon))
         self._static[plan] = reading.static[: self._static.shape[1]]
+        if plan % self._every:
+            return
         for row in self._rows[plan].tolist():
             log_p = reading.log_probabilities(self._decisions.histories[row])
             self._expected += self._decisions.weight[row] * np.exp(log_p)
+            self._asked += float(self._decisions.weight[row])
             if self._steps is not None:
                 self._steps[row] = log_p
 
     def scores(self) -> PriorScores:
-        """What was added up."""
+        """What was added up, as of all plans."""
+        if self._every > 1:
+            self._expected *= float(self._decisions.weight.sum()) / self._asked
         return PriorScores(self.names, self._static, self._steps, self._expected)
 
 

@@ -1,0 +1,118 @@
+"""All that a build encodes, side by side on all CPUs and each text once: what one build encoded, the next one reads.
+
+One text at a time and one thread a text: two threads at one text take twice the work and find the same numbers, to the
+last bit, and in int8 a text's vector would depend on those beside it. Knows nothing of what the vectors are for.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from importlib.metadata import version
+from itertools import islice
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+import edgeret
+from edgeret.encoders.base import Encoder
+from edgeret.host import available_cpus, instruction_set
+from edgeret.runtime.evidence import Passages, passages
+from edgeret_export.encoders.export import ExportedEncoder
+from edgeret_export.encoders.shards import KEY_BYTES, Shards
+from edgeret_export.sources.fetch import cache_folder
+
+CHUNK = 64
+"""Texts that are encoded before any is kept: what a killed build loses at most."""
+_SOURCES = ("encoders/*.py", "runtime/evidence.py", "inputs/clauses.py")
+"""What vectors depend on beside the model: with any change to these files nothing that was kept is used."""
+_LIBRARIES = ("onnxruntime", "tokenizers", "numpy")
+
+Arrays = tuple[NDArray[np.float32], ...]
+
+
+class Encodings:
+    """One encoder with what it, or an equal one, encoded before."""
+
+    def __init__(self, encoder: Encoder, kept: Shards | None = None) -> None:
+        """Without `kept` nothing is remembered. The encoder should have one thread."""
+        self.encoder = encoder
+        self._kept = kept
+
+    def passages(self, queries: Iterable[str]) -> Iterator[Passages]:
+        """What training takes of each query's encoding, in their order."""
+
+        def read(query: str) -> Arrays:
+            found = passages(query, self.encoder.encode_query(query))
+            return found.rows, found.windows, found.clauses
+
+        return (Passages(*found) for found in self._each("query", queries, read))
+
+    def queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Unit vectors of queries alone, float32 (len(texts), dimension)."""
+        return self._stacked("text", texts, lambda text: (self.encoder.encode(text)[None],))
+
+    def tools(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Unit vectors of tool texts, float32 (len(texts), dimension)."""
+        return self._stacked("tool", texts, lambda text: (self.encoder.encode_tools([text]),))
+
+    def _stacked(self, kind: str, texts: Sequence[str], read: Callable[[str], Arrays]) -> NDArray[np.float32]:
+        vectors = np.zeros((len(texts), self.encoder.spec.dimension), np.float32)
+        for row, (found,) in zip(vectors, self._each(kind, texts, read), strict=True):
+            row[:] = found[0]
+        return vectors
+
+    def _each(self, kind: str, texts: Iterable[str], read: Callable[[str], Arrays]) -> Iterator[Arrays]:
+        rest = iter(texts)
+        with ThreadPoolExecutor(available_cpus()) as pool:
+            while chunk := list(islice(rest, CHUNK)):
+                keys = [hashlib.sha256(f"{kind}\0{text}".encode()).digest()[:KEY_BYTES] for text in chunk]
+                known = {key: found for key in keys if (found := self._recall(key)) is not None}
+                missing = {key: text for key, text in zip(keys, chunk, strict=True) if key not in known}
+                for key, found in zip(missing, pool.map(read, missing.values()), strict=True):
+                    known[key] = found
+                    if self._kept is not None:
+                        self._kept.put(key, _packed(found))
+                yield from (known[key] for key in keys)
+
+    def _recall(self, key: bytes) -> Arrays | None:
+        data = None if self._kept is None else self._kept.get(key)
+        return None if data is None else _unpacked(data, self.encoder.spec.dimension)
+
+
+@contextmanager
+def remembered(exported: ExportedEncoder, encoder: Encoder) -> Iterator[Encodings]:
+    """The encodings of an exported encoder, which `encoder` runs, with what is in the cache folder of those that it
+    made before. The folder `vectors` there may be removed at any time."""
+    with closing(Shards(cache_folder() / "vectors" / _identity(exported))) as kept:
+        yield Encodings(encoder, kept)
+
+
+def _identity(exported: ExportedEncoder) -> str:
+    """A name for all that determines an encoder's vectors."""
+    here = Path(edgeret.__file__).parent
+    parts = [
+        *(hashlib.sha256(data).hexdigest() for data in (exported.model, exported.tokenizer)),
+        exported.spec.to_dict(),
+        instruction_set(),
+        [version(name) for name in _LIBRARIES],
+        [hashlib.sha256(file.read_bytes()).hexdigest() for name in _SOURCES for file in sorted(here.glob(name))],
+    ]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:24]
+
+
+def _packed(arrays: Arrays) -> bytes:
+    """The number of arrays, their numbers of rows, and the numbers as they are."""
+    sizes = np.array([len(arrays), *map(len, arrays)], "<u4")
+    return sizes.tobytes() + b"".join(array.astype("<f4", copy=False).tobytes() for array in arrays)
+
+
+def _unpacked(data: bytes, dimension: int) -> Arrays:
+    count = int.from_bytes(data[:4], "little")
+    ends = np.cumsum(np.frombuffer(data, "<u4", count, 4))
+    rows = np.frombuffer(data, "<f4", -1, 4 * (count + 1)).reshape(-1, dimension)
+    return tuple(np.split(rows, ends[:-1].tolist()))
