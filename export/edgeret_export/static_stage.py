@@ -35,9 +35,12 @@ def static_encoded(encoded: Encoded, recipe: Recipe) -> Encoded:
     say("fitting token vectors")
     exported, training = encoded.exported, encoded.training
     encoder = start(exported)
-    made_of_tools = from_tools(encoded.tools).texts
-    texts = [*(tool_text(tool, recipe.tool_text) for tool in encoded.tools), *made_of_tools]
-    vectors = np.concatenate((encoded.tool_vectors, [encoder.encode(text) for text in made_of_tools]))
+    texts = [tool_text(tool, recipe.tool_text) for tool in encoded.tools]
+    vectors = encoded.tool_vectors
+    if training is None:
+        # Beside demonstrations they cost a point of accuracy: requests are not written like them.
+        texts += (made := from_tools(encoded.tools).texts)
+        vectors = np.concatenate((vectors, [encoder.encode(text) for text in made]))
     folds = np.full(len(texts), EVERYWHERE)
     if training is not None:
         texts += [demonstration.query for demonstration in training.demonstrations]

@@ -17,7 +17,8 @@ from edgeret.inputs.tool_text import FORMS, tool_text
 from edgeret.inputs.tools import read_tools
 from edgeret.planner.answers import Answerer
 from edgeret.planner.prompts import MASKINGS
-from edgeret.runtime.options import POLICIES
+from edgeret.runtime.options import POLICIES, PROFILES
+from edgeret.runtime.runtime import Runtime
 from edgeret.strategies.routing import read_route
 from edgeret.types import Tool
 from edgeret_bench import NEXT_TOOL_METHODS, OTHER_METHODS, RETRIEVAL_METHODS
@@ -26,8 +27,9 @@ from edgeret_export.sources.cards import DEFAULT_ENCODER, find_card
 
 
 def add_commands(commands: Any) -> None:
-    """Adds next-tool, plan, methods and retrieval."""
+    """Adds next-tool, cascade, plan, methods and retrieval."""
     _add_next_tool(commands)
+    _add_cascade(commands)
     _add_plan(commands)
     _add_methods(commands)
     _add_retrieval(commands)
@@ -45,6 +47,18 @@ def _add_next_tool(commands: Any) -> None:
         "--seed", type=seed, default=0, metavar="N", help="seed of the method random (default: %(default)s)"
     )
     add_runtime_options(step)
+
+
+def _add_cascade(commands: Any) -> None:
+    cascade = add_benchmark(
+        commands,
+        "cascade",
+        "What deciding without the full encoder costs and saves: the profiles of a bundle, in turns.",
+        _cascade,
+        bundle=True,
+    )
+    cascade.add_argument("--demos", required=True, metavar="D", help="demonstrations: JSONL; not those of the build")
+    add_runtime_options(cascade)
 
 
 def _add_plan(commands: Any) -> None:
@@ -119,6 +133,17 @@ def _add_retrieval(commands: Any) -> None:
     search.add_argument("--limit", type=positive, metavar="N", help="so many queries, drawn by --seed (default: all)")
     search.add_argument("--seed", type=seed, default=0, metavar="N", help="default: %(default)s")
     search.add_argument("--offline", action="store_true", help="use cached model files only")
+
+
+def _cascade(arguments: argparse.Namespace) -> Mapping[str, Any]:
+    from edgeret_bench.accuracy import cascade
+
+    runtimes: dict[str, Runtime] = {}
+    for profile in PROFILES:
+        arguments.profile = profile
+        runtimes[profile] = load_runtime(arguments)
+    demonstrations = read_demonstrations(arguments.demos, runtimes["full"].tools)
+    return {**cascade.run(runtimes, demonstrations), "bundle_hash": runtimes["full"].manifest.content_hash}
 
 
 def _next_tool(arguments: argparse.Namespace) -> Mapping[str, Any]:

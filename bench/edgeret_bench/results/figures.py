@@ -381,10 +381,17 @@ def search_figure(group: Group) -> Figure:
     return Figure(f"{TITLE}: {group.title}", caption, _axes(drawing, "ms a query (median)", "nDCG@5", log_x=True))
 
 
+def _cascade(result: Result) -> list[Figure]:
+    scatter = _points((name, p["first_ms"]["mean"], p["top1"], None) for name, p in result["profiles"].items())
+    caption = "Every profile on the same requests, in turns. Up and left is better."
+    return [Figure("accuracy against time", caption, _axes(scatter, "ms of a first decision (mean)", "top-1"))]
+
+
 _BY_KIND: Mapping[str, Callable[[Result], list[Figure]]] = {
     "next-tool": _next_tool,
     "latency": _latency,
     "plan": _plan,
+    "cascade": _cascade,
     "scaling": _scaling,
     "few": _few,
     "stream": _stream,

@@ -22,6 +22,7 @@ from edgeret.host import available_cpus, instruction_set
 SCHEMA, VERSION = "edgeret-result", 1
 KINDS = (
     "next-tool",
+    "cascade",
     "plan",
     "few",
     "stream",

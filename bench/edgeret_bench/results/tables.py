@@ -83,6 +83,32 @@ def _methods(result: Result) -> list[Table]:
     return found
 
 
+def _cascade(result: Result) -> list[Table]:
+    profiles = result["profiles"]
+    stages = sorted({stage for each in profiles.values() for stage in each["stages"]})
+    header = ["profile", "top1", "mrr", f"lost {SURE}", "ece", "first ms p50", "mean", "of full", "next ms p50"]
+    header += [f"first by {stage}" for stage in stages] + [f"steps by {stage}" for stage in stages]
+    rows = [
+        [
+            *(name, each["top1"], each["mrr"], span_text(each["lost_interval"]), each["ece"]),
+            *(each["first_ms"]["p50"], each["first_ms"]["mean"], each["first_time_of_full"]),
+            None if each["next_ms"] is None else each["next_ms"]["p50"],
+            *(each["first_stages"].get(stage, 0.0) for stage in stages),
+            *(each["stages"].get(stage, 0.0) for stage in stages),
+        ]
+        for name, each in profiles.items()
+    ]
+    declined = {name: each["declined_when_none_fits"] for name, each in profiles.items()}
+    told = ", ".join(f"{name} {share:.1%}" for name, share in declined.items() if share is not None)
+    notes = (
+        f"{result['n_steps']} decisions of {result['n_plans']} plans, the profiles in turns; a first decision with its "
+        "encoding",
+        "lost: top-1 of full less the profile's own",
+        f"of {result['n_without_tool']} requests that none fits, declined: {told}" if told else "",
+    )
+    return [Table("who decides", *without_empty(header, rows), _lines(*notes))]
+
+
 def search_cells(row: Mapping[str, Any]) -> list[Any]:
     """SEARCH_COLUMNS of one method of tool search, None for what it has not."""
     flat = {**row, "ms": row.get("ms", {}).get("p50")}
@@ -340,6 +366,7 @@ _BY_KIND: Mapping[str, Callable[[Result], list[Table]]] = {
     "methods": _methods,
     "retrieval": _search,
     "plan": _plan,
+    "cascade": _cascade,
     "latency": _latency,
     "few": _few,
     "stream": _stream,
