@@ -39,8 +39,8 @@ def static_encoded(encoded: Encoded, recipe: Recipe) -> Encoded:
     vectors = encoded.tool_vectors
     if training is None:
         # Beside demonstrations they cost a point of accuracy: requests are not written like them.
-        texts += (made := from_tools(encoded.tools).texts)
-        vectors = np.concatenate((vectors, [encoder.encode(text) for text in made]))
+        texts += (of_tools := from_tools(encoded.tools).texts)
+        vectors = np.concatenate((vectors, [encoder.encode(text) for text in of_tools]))
     folds = np.full(len(texts), EVERYWHERE)
     if training is not None:
         texts += [demonstration.query for demonstration in training.demonstrations]
