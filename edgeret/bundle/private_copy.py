@@ -30,14 +30,22 @@ class PrivateBytes:
         """Takes the bytes that `write` puts into a stream. What it raises is passed on; OSError where there is no
         room."""
         stream = _memory()
+        if stream is not None:
+            try:
+                write(stream)
+                _seal(stream)
+            except BaseException as error:
+                with suppress(OSError):
+                    stream.close()
+                if not isinstance(error, OSError):
+                    raise
+                stream = None  # a limit on files, which files in memory are too (ulimit -f)
         if stream is None:
             kept = BytesIO()
             write(kept)
             self.data = self.source = kept.getvalue()
             return
         weakref.finalize(self, stream.close)
-        write(stream)
-        _seal(stream)
         self.data = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) if stream.tell() else b""
         self.source = _DESCRIPTORS / str(stream.fileno())
 

@@ -35,6 +35,7 @@ def load_encoder(
         get(get(bundle.manifest.info, roles.INFO_ENCODER, dict, where), "spec", dict, where), where
     )
     role = roles.ENCODER if bundle.manifest.file(roles.TABLE) is None else roles.TABLE
+    model = bundle.read(role) if role == roles.TABLE else bundle.private_file(role)
     tokenizer = bundle.read(roles.TOKENIZER)
     hashes = {entry.role: entry.sha256 for entry in bundle.manifest.files}
     fingerprint = encoder_fingerprint(spec.to_dict(), hashes[role], hashes[roles.TOKENIZER])
@@ -44,10 +45,9 @@ def load_encoder(
             "weights, tokenizer or settings were exchanged: build the bundle again"
         )
     encoder: Encoder
-    if role == roles.TABLE:
-        encoder = StaticEncoder(bundle.read(role), tokenizer if beside is None else beside.tokenizer, spec, where)
+    if isinstance(model, bytes):
+        encoder = StaticEncoder(model, tokenizer if beside is None else beside.tokenizer, spec, where)
     else:
-        model = bundle.private_file(role)
         encoder = OnnxEncoder(model, tokenizer, spec, choice(), threads or threads_for(spec), static_tokens, where)
     encoder.encode_query(_sample(bundle.manifest.info))
     return encoder

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import contextlib
-import copy
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from math import inf
 from pathlib import Path
@@ -30,6 +29,7 @@ from edgeret.runtime.saved import begin, find_tool, restore
 from edgeret.runtime.scorer import Scorer
 from edgeret.runtime.task import Task
 from edgeret.runtime.tool_changes import changed, instead, recorded, replayed
+from edgeret.runtime.tool_set import ToolView
 from edgeret.scoring.index import IndexKind
 from edgeret.scoring.memory import MAX_CALLS
 from edgeret.types import Call, Hit, Plan, PlanStep, Tool
@@ -138,7 +138,7 @@ class Runtime:
         self._scorer = Scorer(components, self._learned)
         self._decider = Decider(components)
         self._first = None if components.cascade is None else FirstStage(components.cascade)
-        self._tools = _ToolView(components.tools)
+        self._tools = ToolView(components.tools)
 
     @property
     def components(self) -> Components:
@@ -364,25 +364,6 @@ class Runtime:
             # A planner that cannot be loaded is told of by the decisions, which the heads then make.
             with contextlib.suppress(PlannerError, MissingExtraError):
                 self._components.planner.warm(task.prompt())
-
-
-class _ToolView(Mapping[str, Tool]):
-    """Tools by name, of which callers get copies: what they change is theirs."""
-
-    def __init__(self, tools: Mapping[str, Tool]) -> None:
-        self._tools = tools
-
-    def __getitem__(self, name: str) -> Tool:
-        return copy.deepcopy(self._tools[name])
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._tools)
-
-    def __len__(self) -> int:
-        return len(self._tools)
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._tools
 
 
 def _routed(route: Route, known: Strategy) -> Strategy:

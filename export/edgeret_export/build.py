@@ -176,31 +176,31 @@ def _write_stage(
     exported, adapter = encoded.exported, encoder_of(card).adapter
     hashes: dict[str, str] = {}
 
-    def add(role: str, ending: str, data: bytes, licence: str = OWN_LICENCE, source: str = OURS) -> None:
-        name = role if part is None else roles.of_part(part, role)
-        hashes[role] = writer.add(f"{name}.{ending}", name, data, licence, source).sha256
+    def add(role: str, file: str, data: bytes, licence: str = OWN_LICENCE, source: str = OURS) -> None:
+        file, played = (file, role) if part is None else (roles.of_part(part, file), roles.of_part(part, role))
+        hashes[role] = writer.add(file, played, data, licence, source).sha256
 
     source = f"{card.name}: {card.sources[0]}"
     tuned = source if adapter is None else f"{source}, tuned with {adapter.name} (sha256 {adapter.sha256})"
     if exported.role == roles.ENCODER:
-        add(roles.ENCODER, "onnx", exported.model, card.licence, tuned)
+        add(roles.ENCODER, "encoder.onnx", exported.model, card.licence, tuned)
     else:
-        add(roles.TABLE, "msgpack", exported.model, card.licence, f"token vectors fitted to {tuned}")
+        add(roles.TABLE, "table.msgpack", exported.model, card.licence, f"token vectors fitted to {tuned}")
     fingerprint = encoder_fingerprint(exported.spec.to_dict(), hashes[exported.role], tokenizer)
     names, vectors = [tool.name for tool in encoded.tools], encoded.tool_vectors
-    add(roles.INDEX, "msgpack", indexing.pack_index(names, vectors, fingerprint))
+    add(roles.INDEX, "index.msgpack", indexing.pack_index(names, vectors, fingerprint))
     if len(names) >= recipe.hnsw_from:
         say("building the HNSW graph")
-        add(roles.HNSW, "hnsw", indexing.build_hnsw(vectors, recipe.seed))
+        add(roles.HNSW, "index.hnsw", indexing.build_hnsw(vectors, recipe.seed))
     training = encoded.training
     if training is not None:
         say("fitting graph and head on all demonstrations")
         graph = fit_graph(training, fitted.n_clusters, recipe.order)
-        add(roles.GRAPH, "msgpack", pack_graph(graph, fitted.graph_options, fingerprint))
-        add(roles.HEAD, "msgpack", pack_head(fit_factored(training, recipe.head_options).arrays, fingerprint))
+        add(roles.GRAPH, "graph.msgpack", pack_graph(graph, fitted.graph_options, fingerprint))
+        add(roles.HEAD, "head.msgpack", pack_head(fit_factored(training, recipe.head_options).arrays, fingerprint))
         if training.prior.steps is not None:
             memory = pack_memory(training.queries.vectors[training.plans], plan_calls(training), fingerprint)
-            add(roles.MEMORY, "msgpack", memory)
+            add(roles.MEMORY, "memory.msgpack", memory)
     return {
         roles.INFO_ENCODER: {
             "card": card.name,

@@ -49,7 +49,7 @@ def bundle_with(gguf: Gguf, folder: Path) -> Path:
     (folder / "weights.gguf").write_bytes(gguf.pack())
     card = PlannerCard("weights.gguf", "chatml", 4096)
     whole = Card("tiny", "planner", "for tests", "MIT", ("path:.",), {}, None, Path(), card)
-    recipe = Recipe(precision="fp32", planner_questions=0)
+    recipe = Recipe(precision="fp32", planner_questions=0, profile="full")
     return build_tiny(folder / "bundle", recipe=recipe, model=PlannerModel(whole, card, folder))
 
 
