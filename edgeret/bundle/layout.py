@@ -15,7 +15,7 @@ from edgeret.errors import BundleError
 
 MAGIC = "edgeret-bundle"
 
-FORMAT_VERSION = 4
+FORMAT_VERSION = 5
 
 MANIFEST = "manifest"
 
