@@ -178,9 +178,10 @@ def verify_bundle(path: str | Path, *, content_hash: str | None = None) -> Manif
     return in_folder(Path(path), read)
 
 
-def read_manifest(path: str | Path) -> Manifest:
-    """The manifest alone, itself verified; the files it lists are not looked at. Raises BundleError."""
-    return in_folder(Path(path), lambda folder: _manifest(folder, None))
+def read_manifest(path: str | Path, *, older: bool = False) -> Manifest:
+    """The manifest alone, itself verified; the files it lists are not looked at. With `older`, that of an older format
+    too, for whoever replaces it. Raises BundleError."""
+    return in_folder(Path(path), lambda folder: _manifest(folder, None, older))
 
 
 def unlisted(path: Path, manifest: Manifest) -> list[str]:
@@ -204,7 +205,7 @@ def _wanted(content_hash: str | None) -> str | None:
 _HASH = re.compile("[0-9a-f]{64}")
 
 
-def _manifest(folder: Folder, content_hash: str | None) -> Manifest:
+def _manifest(folder: Folder, content_hash: str | None, older: bool = False) -> Manifest:
     where = str(folder.path / MANIFEST)
     with folder.open_file(MANIFEST, MAX_MANIFEST_BYTES, f"it is not a bundle; {REBUILD}") as stream:
         data = stream.read(MAX_MANIFEST_BYTES + 1)
@@ -219,7 +220,7 @@ def _manifest(folder: Folder, content_hash: str | None) -> Manifest:
     # The checksum covers the version, so a flipped bit there is damage and not "a newer release".
     if not isinstance(body, bytes) or digest != manifest_digest(version, body) or data != wrap(version, body):
         raise damaged
-    if version != FORMAT_VERSION:
+    if version != FORMAT_VERSION and not (older and version < FORMAT_VERSION):
         raise BundleError(
             f"{where}: format version {version}, this edgeret reads {FORMAT_VERSION}; "
             + (

@@ -61,7 +61,7 @@ def writing(target: str | Path, overwrite: bool = False) -> Iterator[BundleWrite
 def _check_replaceable(folder: Path, overwrite: bool) -> None:
     """Raises InputError for whatever is no bundle, or holds files that no manifest lists."""
     try:
-        manifest = read_manifest(folder)
+        manifest = read_manifest(folder, older=True)
         strays = unlisted(folder, manifest)
     except (BundleError, OSError):
         raise InputError(

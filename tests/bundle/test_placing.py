@@ -11,11 +11,13 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import msgpack
 import pytest
 from swap_run import kill_writers, swap_under_readers
 
 from edgeret.bundle import placing
 from edgeret.bundle.folder import set_aside
+from edgeret.bundle.layout import FORMAT_VERSION, wrap
 from edgeret.bundle.reader import read_manifest, verify_bundle
 from edgeret.bundle.writer import writing
 from edgeret.errors import BundleError, InputError
@@ -85,6 +87,20 @@ def test_a_folder_that_only_looks_like_a_bundle_is_never_replaced(tmp_path: Path
     with pytest.raises(InputError, match="photos: exists already and is no bundle that this edgeret reads"):
         write(target, overwrite=True)
     assert (target / "manifest").read_text() == "of our ship"
+
+
+def test_a_bundle_of_an_older_format_can_be_replaced_and_one_of_a_newer_cannot(tmp_path: Path) -> None:
+    target = tmp_path / "b"
+    write(target)
+    body = msgpack.unpackb((target / "manifest").read_bytes())[3]
+    for version, refused in ((FORMAT_VERSION + 1, True), (FORMAT_VERSION - 1, False)):
+        (target / "manifest").write_bytes(wrap(version, body))
+        if refused:
+            with pytest.raises(InputError, match="no bundle that this edgeret reads"):
+                write(target, b"new", overwrite=True)
+        else:
+            write(target, b"new", overwrite=True)
+    assert (target / "a").read_bytes() == b"new"
 
 
 def test_a_bundle_with_other_peoples_files_in_it_is_never_replaced(tmp_path: Path) -> None:
