@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
@@ -14,6 +15,11 @@ COMPLETENESS_CUTS = (5, 10)
 def rank(scores: NDArray[np.floating]) -> NDArray[np.intp]:
     """Positions by falling score; equal scores keep their order, so a tie is never broken in a method's favour."""
     return np.argsort(-scores, kind="stable")
+
+
+def shares(names: Sequence[str]) -> dict[str, float]:
+    """What share of the entries each name has, the names in order."""
+    return {name: count / len(names) for name, count in sorted(Counter(names).items())}
 
 
 def next_tool_metrics(

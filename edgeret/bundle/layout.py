@@ -25,7 +25,7 @@ MAX_FILES = 256
 
 MAX_FILE_BYTES = 16 << 30
 
-MAX_ROLE_BYTES: dict[str, int] = {
+_MAX_BYTES = {
     roles.ENCODER: 2 << 30,
     roles.TOKENIZER: 64 << 20,
     roles.TOOLS: 64 << 20,
@@ -38,7 +38,9 @@ MAX_ROLE_BYTES: dict[str, int] = {
     roles.PLANNER: MAX_FILE_BYTES,
     roles.TABLE: 512 << 20,
 }
-MAX_ROLE_BYTES |= {roles.of_part(roles.STATIC, role): MAX_ROLE_BYTES[role] for role in roles.PART_ROLES}
+MAX_ROLE_BYTES: Mapping[str, int] = _MAX_BYTES | {
+    roles.of_part(roles.STATIC, role): _MAX_BYTES[role] for role in roles.PART_ROLES
+}
 """The roles that readers know, and how large their files may be; judged by the manifest before anything is read."""
 
 LARGE_ROLES = frozenset({roles.PLANNER})

@@ -12,13 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.bundle.codec import get_array, pack, unpack
+from edgeret.bundle.few_bits import from_bytes, get_scales, to_bytes
 from edgeret.encoders.base import EncodedQuery, EncoderSpec, failure, segment_means
 from edgeret.encoders.tokenizer import load_tokenizer
 from edgeret.errors import BundleError, InputError
 from edgeret.stopwatch import Stopwatch
 from edgeret.types import SEGMENTS
 
-MAX_SCALE = 1e3
 REBUILD = "build the bundle again"
 
 
@@ -96,8 +96,7 @@ class StaticEncoder:
         """The vectors of tokens, float32 (tokens, dimension)."""
         if not ids:
             raise InputError("a text without a single token has no vector; give one with words")
-        found: NDArray[np.float32] = self._rows[ids] * self._scales[ids, None]
-        return found
+        return from_bytes(self._rows[ids], self._scales[ids])
 
     @staticmethod
     def _mean(tokens: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -108,15 +107,11 @@ class StaticEncoder:
 
 def pack_table(vectors: NDArray[np.float32]) -> bytes:
     """The file with the role `table`: token vectors (tokens, dimension) as int8, with a scale a row."""
-    scales = np.abs(vectors).max(axis=1) / 127
-    rows = np.rint(vectors / np.maximum(scales, 1e-12)[:, None]).astype(np.int8)
-    return pack({"rows": rows, "scales": scales.astype(np.float32)})
+    rows, scales = to_bytes(vectors)
+    return pack({"rows": rows, "scales": scales})
 
 
 def read_table(value: Mapping[str, Any], dimension: int, where: str) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
     """Rows (tokens, dimension) and their scales (tokens,). Raises BundleError."""
     rows = get_array(value, "rows", "|i1", (None, dimension), where)
-    scales = get_array(value, "scales", "<f4", (len(rows),), where)
-    if len(scales) and not 0 <= scales.min() <= scales.max() <= MAX_SCALE:
-        raise BundleError(f'{where}: "scales" must lie between 0 and {MAX_SCALE:g}; {REBUILD}')
-    return rows, scales
+    return rows, get_scales(value, "scales", len(rows), where)

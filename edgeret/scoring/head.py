@@ -17,19 +17,17 @@ from numpy.typing import NDArray
 
 from edgeret.bundle import roles
 from edgeret.bundle.codec import get_array, pack
+from edgeret.bundle.few_bits import from_bytes, from_halves, get_scales, to_bytes, to_halves
 from edgeret.bundle.layout import check_owner
 from edgeret.bundle.reader import Bundle
 from edgeret.errors import BundleError
 from edgeret.fields import get, get_number, get_strings
 from edgeret.scoring.compiled import LIBRARY, CompiledRows
-from edgeret.scoring.few_bits import from_bytes, from_halves, to_bytes, to_halves
 from edgeret.scoring.prior import SAID
 from edgeret.types import SEGMENTS, SPELLING_BUCKETS
 
 _FLOOR = np.float32(-60.0)
 """Below any log-probability that says something; what may not be chosen has none, and is left out later."""
-_MOST_SCALE = 1e6
-"""Times 127 it is still far from the largest number that arrays may hold."""
 _HALVES_FROM = 2_000
 """Labels from which on the weights of the spelling are stored in half bytes. So many labels have few demonstrations
 each, and small weights; of fewer labels a byte a weight is no burden (docs/DESIGN.md, decisions)."""
@@ -204,7 +202,7 @@ def load_head(bundle: Bundle) -> FactoredHead:
     starts, followers, values = _history(value, n, where)
     arrays = HeadArrays(
         labels,
-        from_bytes(get_array(value, "weights", "|i1", (n, None), where), _scales(value, "weight_scales", n, where)),
+        from_bytes(get_array(value, "weights", "|i1", (n, None), where), get_scales(value, "weight_scales", n, where)),
         get_array(value, "bias", "<f4", (n,), where),
         starts,
         followers,
@@ -242,7 +240,7 @@ def _spelling(value: Mapping[str, Any], labels: int, where: str) -> NDArray[np.f
     """Weights of the spelling (SPELLING_BUCKETS, labels), from a byte or half a byte each. Raises BundleError."""
     rows, scales = (
         get_array(value, "spelling", "|i1", (labels, None), where),
-        _scales(value, "spelling_scales", labels, where),
+        get_scales(value, "spelling_scales", labels, where),
     )
     if rows.shape[1] not in (SPELLING_BUCKETS, SPELLING_BUCKETS // 2):
         raise BundleError(
@@ -251,11 +249,3 @@ def _spelling(value: Mapping[str, Any], labels: int, where: str) -> NDArray[np.f
         )
     found = from_bytes(rows, scales) if rows.shape[1] == SPELLING_BUCKETS else from_halves(rows, scales)
     return np.ascontiguousarray(found.T)
-
-
-def _scales(value: Mapping[str, Any], key: str, labels: int, where: str) -> NDArray[np.float32]:
-    """What a stored whole number counts for, by label (labels,). Raises BundleError for sizes that no fit gives."""
-    scales = get_array(value, key, "<f4", (labels,), where)
-    if scales.min() < 0 or scales.max() > _MOST_SCALE:
-        raise BundleError(f'{where}: "{key}" must lie between 0 and {_MOST_SCALE:g}; build the bundle again')
-    return scales

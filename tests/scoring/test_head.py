@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from edgeret.bundle.few_bits import from_bytes, from_halves, to_bytes, to_halves
 from edgeret.encoders.base import segment_means
 from edgeret.scoring import head, products
-from edgeret.scoring.few_bits import from_bytes, from_halves, to_bytes, to_halves
 from edgeret.scoring.head import FactoredHead, HeadArrays, log_softmax
 from edgeret.types import SEGMENTS, SPELLING_BUCKETS
 

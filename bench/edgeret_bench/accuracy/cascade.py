@@ -16,7 +16,7 @@ from edgeret.cli.progress import track
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret.runtime.runtime import Runtime
 from edgeret.types import END
-from edgeret_bench.metrics import quantiles
+from edgeret_bench.metrics import quantiles, shares
 from edgeret_bench.results.intervals import score_interval
 from edgeret_export.fitting.reliability import expected_calibration_error
 
@@ -97,11 +97,7 @@ def _told(walked: _Walked, full: _Walked, groups: Sequence[int]) -> dict[str, An
         "first_ms": {**quantiles(walked.first_ms), "mean": float(np.mean(walked.first_ms))},
         "next_ms": quantiles(walked.next_ms) if walked.next_ms else None,
         "first_time_of_full": float(np.mean(walked.first_ms) / np.mean(full.first_ms)),
-        "stages": _shares(walked.stage),
-        "first_stages": _shares(walked.first_stage),
+        "stages": shares(walked.stage),
+        "first_stages": shares(walked.first_stage),
         "plans_by_table_alone": float(np.mean([stages == {"static"} for stages in walked.plan_stages])),
     }
-
-
-def _shares(stages: Sequence[str]) -> dict[str, float]:
-    return {stage: float(np.mean([each == stage for each in stages])) for stage in sorted(set(stages))}

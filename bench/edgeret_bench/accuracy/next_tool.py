@@ -15,7 +15,7 @@ from edgeret.inputs.demonstrations import Demonstration
 from edgeret.runtime.runtime import Runtime
 from edgeret.types import END
 from edgeret_bench.accuracy.scorers import Methods, Scorer
-from edgeret_bench.metrics import mean, next_tool_metrics, quantiles, rank
+from edgeret_bench.metrics import mean, next_tool_metrics, quantiles, rank, shares
 from edgeret_bench.results.files import order_of, rounded
 from edgeret_export.fitting.reliability import expected_calibration_error, refusal_curve
 
@@ -79,10 +79,6 @@ def run(
     }
 
 
-def _shares(stages: NDArray[np.str_]) -> dict[str, float]:
-    return {stage: float((stages == stage).mean()) for stage in sorted(set(stages.tolist()))}
-
-
 def _walk(
     runtime: Runtime, number: int, demonstration: Demonstration, scorers: Mapping[str, Scorer], found: Steps
 ) -> None:
@@ -122,8 +118,8 @@ def _decided(found: Steps) -> dict[str, Any]:
     alone = set(found.plans) - set(plans[stages != "static"].tolist())
     return {
         "top1": float(np.mean(found.correct)),
-        "stages": _shares(stages),
-        "first_stages": _shares(stages[first]),
+        "stages": shares(found.stages),
+        "first_stages": shares(stages[first].tolist()),
         "plans_by_table_alone": len(alone) / max(1, len(set(found.plans))),
     }
 

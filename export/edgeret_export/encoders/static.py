@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +19,7 @@ from numpy.typing import NDArray
 
 from edgeret.cli.progress import track
 from edgeret.encoders.onnx import OnnxEncoder
+from edgeret.host import available_cpus
 from edgeret_export.encoders.cache import key_of, recall, remember
 from edgeret_export.encoders.export import ExportedEncoder
 
@@ -90,10 +92,9 @@ def token_vectors(exported: ExportedEncoder, encoder: OnnxEncoder) -> NDArray[np
     if known is None:
         empty = encoder.tokenize("").tolist()
         count = encoder.vocabulary
-        rows = [
-            encoder.embed(np.array([*empty[:1], token, *empty[1:]], np.int64))
-            for token in track(range(count), "reading single tokens", count)
-        ]
+        texts = (np.array([*empty[:1], token, *empty[1:]], np.int64) for token in range(count))
+        with ThreadPoolExecutor(available_cpus()) as pool:
+            rows = list(track(pool.map(encoder.embed, texts), "reading single tokens", count))
         known = np.stack(rows).astype("<f4").tobytes()
         remember(key, known)
     return np.frombuffer(known, "<f4").reshape(-1, encoder.spec.dimension)

@@ -23,6 +23,8 @@ ERRORS = 1.0
 def fit_thresholds(training: TrainingSet, small: HeldOut, large: HeldOut) -> tuple[Thresholds, Mapping[str, Any]]:
     """The least probability for each of LOSSES, and what the cascade then does to held-out decisions. Both predicted
     the same rows of the training set."""
+    if not np.array_equal(small.rows, large.rows):
+        raise ValueError("thresholds need both encoders' decisions about the same rows")
     acceptable = training.decisions.acceptable()[small.rows]
     first = training.decisions.first()[small.rows]
     confidence, chosen = small.probabilities.max(axis=1), small.probabilities.argmax(axis=1)

@@ -3,8 +3,17 @@ weigh."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
+
+from edgeret.bundle.codec import get_array
+from edgeret.errors import BundleError
+
+MAX_SCALE = 1e6
+"""Times 127 it is still far from the largest number that arrays may hold."""
 
 
 def to_bytes(rows: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
@@ -31,6 +40,14 @@ def from_halves(pairs: NDArray[np.int8], scales: NDArray[np.float32]) -> NDArray
     numbers[:, ::2] = (pairs << 4) >> 4  # the shift back brings the sign along
     numbers[:, 1::2] = pairs >> 4
     return from_bytes(numbers, scales)
+
+
+def get_scales(value: Mapping[str, Any], key: str, rows: int, where: str) -> NDArray[np.float32]:
+    """Stored scales, float32 (rows,). Raises BundleError for sizes that no rounding gives."""
+    scales = get_array(value, key, "<f4", (rows,), where)
+    if rows and not 0 <= scales.min() <= scales.max() <= MAX_SCALE:
+        raise BundleError(f'{where}: "{key}" must lie between 0 and {MAX_SCALE:g}; build the bundle again')
+    return scales
 
 
 def _rounded(rows: NDArray[np.float32], most: int) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
