@@ -21,8 +21,8 @@ import msgpack
 
 from edgeret.bundle.layout import FORMAT_VERSION
 
-MAPS = ("index", "graph", "head", "memory")
-"""Roles whose files are msgpack maps; all of them name the encoder as their owner."""
+MAPS = ("words", "index", "hnsw", "graph", "head", "memory")
+"""Roles whose files are msgpack maps; all but the words name the encoder as their owner."""
 TREES = ("tools", "exemplars", "tokenizer")
 """Roles whose files are JSON."""
 

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import random
 import struct
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import gguf_forge
 import numpy as np
 from forge import Forgery
-from forge_arrays import get, pack
+from forge_arrays import arrays_of, get, pack
 from forge_bytes import VALUES, bytes_of
-from forge_fields import Family, cell, spoil_info, spoil_json
+from forge_fields import Family, cell, spoil_info, spoil_json, spoil_map
+
+from edgeret.scoring import hnsw_file
 
 CONTEXT = 4_096
 """Tokens that the tiny language model reads; its vocabulary has hardly more than letters."""
@@ -32,12 +32,6 @@ UNHEARD = (
     "pooling_type",
 )
 """Keys of models of other kinds."""
-HEADER = (
-    *((name, 8 * i, 8) for i, name in enumerate(("links at", "room", "count", "element", "label at", "vector at"))),
-    ("level", 48, 4), ("entry", 52, 4), ("upper links", 56, 8), ("links", 64, 8), ("M", 72, 8), ("multiplier", 80, 8),
-    ("ef", 88, 8),
-)  # fmt: skip
-"""The fields of hnswlib's header: name, place, bytes."""
 NUMBERS = (
     0,
     1,
@@ -64,7 +58,6 @@ NUMBERS = (
     2**31,
     2**32 - 1,
 )
-LARGE = (*NUMBERS, 2**32, 2**40, 2**62, 2**63 - 1, 2**63, 2**64 - 1)
 
 
 def language_model(architecture: str = "llama") -> gguf_forge.Gguf:
@@ -79,57 +72,18 @@ def language_model(architecture: str = "llama") -> gguf_forge.Gguf:
     return gguf
 
 
-def hnsw_header(forgery: Forgery, number: int) -> str:
-    """One or two fields of the header."""
-    data = bytearray(forgery.files["hnsw"])
-    first, value, second, other = cell(number, len(HEADER), len(LARGE), len(HEADER), len(LARGE))
-    for field, chosen in ((first, value), (second, other))[: 1 + number % 3 // 2]:
-        _, place, size = HEADER[field]
-        data[place : place + size] = (LARGE[chosen] % (1 << 8 * size)).to_bytes(size, "little")
-    forgery.files["hnsw"] = bytes(data)
-    return f"hnsw: {HEADER[first][0]} {LARGE[value]}"
-
-
 def hnsw_lists(forgery: Forgery, number: int) -> str:
-    """Links, counts, vectors, labels of one element, and the sizes of the lists of upper levels."""
-    data = bytearray(forgery.files["hnsw"])
-    count, size, label_at, vector_at = struct.unpack_from("<4Q", data, 16)
-    chance = random.Random(number)
-    element, what = 96 + size * chance.randrange(count), chance.randrange(6)
-    value = chance.choice(NUMBERS)
-    place = (
-        element,
-        element + 2,
-        element + 4 + 4 * chance.randrange(32),
-        element + vector_at + 4 * chance.randrange(24),
-        element + label_at + 4 * chance.randrange(2),
-        96 + size * count + 4 * chance.randrange((len(data) - 96 - size * count) // 4),
-    )[what]
-    if what == 2:  # the count must let the link be read
-        data[element : element + 4] = struct.pack("<I", 32)
-    if what == 1:
-        data[place : place + 2] = struct.pack("<H", value % 2**16)
-    else:
-        data[place : place + 4] = struct.pack("<I", value)
-    forgery.files["hnsw"] = bytes(data)
-    return f"hnsw: {('count', 'mark', 'link', 'vector', 'label', 'upper list')[what]} {value}"
-
-
-def hnsw_alike(forgery: Forgery, number: int) -> str:
-    """Whole regions of the graph alike, and files that are no graph."""
-    data = forgery.files["hnsw"]
-    count, size = struct.unpack_from("<2Q", data, 16)
-    end = 96 + size * count
-    ways = (
-        data[:96], data[:end], b"", bytes(len(data)), b"\xff" * len(data), data[:96] + bytes(len(data) - 96),
-        data[:96] + b"\xff" * (len(data) - 96), data[:96] + data[96 : 96 + size] * count + data[end:],
-        data + bytes(1_000),
-        data[:end] + bytes(4 * count), data[:end] + b"\xff" * 4 * count, data + data,
-        data[:48] + b"\xff" * 8 + data[56:],
-        data[:96] + np.frombuffer(data[96:end], f"V{size}")[::-1].tobytes() + data[end:],
-    )  # fmt: skip
-    forgery.files["hnsw"] = ways[number % len(ways)]
-    return f"hnsw: way {number % len(ways)}"
+    """Some links, starts and levels at once, so that one of them may be read by what the other says."""
+    tree, chance = forgery.map("hnsw"), random.Random(number)
+    told = []
+    for key in chance.sample(("links", "starts", "levels"), 1 + number % 3):
+        array, value = get(tree[key]), chance.choice(NUMBERS)
+        value = value % 128 if key == "levels" else value % 2**31
+        begin = chance.randrange(len(array))
+        array[begin : begin + chance.choice((1, 1, 17, 33))] = value
+        tree[key] = pack(array, tree[key]["dtype"])
+        told.append(f"{key} {value}")
+    return f"hnsw: {', '.join(told)}"
 
 
 def hnsw_built(forgery: Forgery, number: int) -> str:
@@ -149,9 +103,9 @@ def hnsw_built(forgery: Forgery, number: int) -> str:
     graph.add_items(vectors, np.arange(rows), num_threads=1)
     if deleted:
         graph.mark_deleted(number % rows)
-    with TemporaryDirectory() as folder:
-        graph.save_index(str(Path(folder) / "graph"))
-        forgery.files["hnsw"] = (Path(folder) / "graph").read_bytes()
+    # Deleted elements, other spaces and other numbers of links are nothing that the file can say, or too many links.
+    links_of_it = hnsw_file.links_of(graph.__getstate__()[0])
+    forgery.files["hnsw"] = hnsw_file.pack_links(links_of_it, forgery.info["encoder"]["fingerprint"])
     return f"hnsw: built over {alike} equal vectors, {links} {ef} {deleted}"
 
 
@@ -222,10 +176,13 @@ def gguf_content(forgery: Forgery, number: int) -> str:
 
 HNSW: dict[str, Family] = {
     "hnsw-bytes": bytes_of("hnsw"),
-    "hnsw-header": hnsw_header,
+    "hnsw-fields": spoil_map("hnsw"),
+    "hnsw-arrays": arrays_of("hnsw"),
     "hnsw-lists": hnsw_lists,
-    "hnsw-alike": hnsw_alike,
     "hnsw-built": hnsw_built,
+    "words-bytes": bytes_of("words"),
+    "words-fields": spoil_map("words"),
+    "words-arrays": arrays_of("words"),
 }
 PLANNER: dict[str, Family] = {
     "gguf-bytes": bytes_of("planner"),

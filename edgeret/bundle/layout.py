@@ -15,7 +15,7 @@ from edgeret.errors import BundleError
 
 MAGIC = "edgeret-bundle"
 
-FORMAT_VERSION = 5
+FORMAT_VERSION = 6
 
 MANIFEST = "manifest"
 
@@ -29,6 +29,7 @@ _MAX_BYTES = {
     roles.ENCODER: 2 << 30,
     roles.TOKENIZER: 64 << 20,
     roles.TOOLS: 64 << 20,
+    roles.WORDS: 256 << 20,
     roles.INDEX: 256 << 20,
     roles.HNSW: 512 << 20,
     roles.GRAPH: 256 << 20,

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import hashlib
 import re
+import threading
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from io import BufferedReader
@@ -46,7 +47,11 @@ from edgeret.bundle.layout import (
 from edgeret.bundle.private_copy import PrivateBytes, private_copy
 from edgeret.errors import BundleError, InputError
 from edgeret.fields import get
+from edgeret.host import available_cpus
 from edgeret.quoting import quoted
+
+WORTH_A_THREAD = 32 << 20
+"""Bytes beside the largest file from which on a second thread proves files; it takes some 0.1 ms to begin."""
 
 
 class LargeFile:
@@ -152,13 +157,16 @@ def open_bundle(path: str | Path, *, content_hash: str | None = None) -> Bundle:
         contents: dict[str, bytes] = {}
         large: dict[str, LargeFile] = {}
         private: dict[str, PrivateBytes] = {}
-        for entry in manifest.files:
+
+        def prove(entry: FileEntry) -> None:
             if entry.role in LARGE_ROLES:
                 large[entry.role] = LargeFile(_open_verified(folder, entry), entry, f"{path / entry.name}")
             elif entry.role in PRIVATE_ROLES:
                 private[entry.name] = _private_verified(folder, entry)
-            elif entry.role in MAX_ROLE_BYTES:
+            else:
                 contents[entry.name] = _read_verified(folder, entry)
+
+        _side_by_side(prove, [entry for entry in manifest.files if entry.role in MAX_ROLE_BYTES])
         return Bundle(path, manifest, contents, large, private)
 
     return in_folder(path, read)
@@ -257,6 +265,38 @@ def _entry(value: Any, where: str) -> FileEntry:
     if not 0 <= size <= MAX_ROLE_BYTES.get(texts["role"], MAX_FILE_BYTES):
         raise BundleError(f"{where}: {texts['name']} ({texts['role']}) is said to have {size} bytes; {REBUILD}")
     return FileEntry(size=size, **texts)
+
+
+def _side_by_side(prove: Callable[[FileEntry], None], entries: Sequence[FileEntry]) -> None:
+    """Proves all files, two at a time where they are large: reading and hashing leave other threads alone. Of several
+    errors the one of the first file is raised."""
+    waiting = sorted(entries, key=lambda entry: entry.size)  # the largest ones are taken first, from the end
+    failures: dict[str, BaseException] = {}
+
+    def work() -> None:
+        while waiting and not failures:
+            try:
+                entry = waiting.pop()
+            except IndexError:  # the other one took the last
+                return
+            try:
+                prove(entry)
+            except BaseException as error:
+                failures[entry.name] = error
+
+    second = sum(entry.size for entry in waiting[:-1]) >= WORTH_A_THREAD and available_cpus() > 1
+    helper = threading.Thread(target=work, name="edgeret-proving") if second else None
+    if helper is not None:
+        try:
+            helper.start()
+        except RuntimeError:  # no thread to be had here
+            helper = None
+    work()
+    if helper is not None:
+        helper.join()
+    for entry in entries:
+        if entry.name in failures:
+            raise failures[entry.name]
 
 
 def _read_verified(folder: Folder, entry: FileEntry) -> bytes:

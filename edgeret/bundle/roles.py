@@ -4,14 +4,14 @@ what they hold."""
 from __future__ import annotations
 
 ENCODER, TABLE, TOKENIZER = "encoder", "table", "tokenizer"
-TOOLS, INDEX, HNSW = "tools", "index", "hnsw"
+TOOLS, WORDS, INDEX, HNSW = "tools", "words", "index", "hnsw"
 GRAPH, HEAD, MEMORY = "graph", "head", "memory"
 EXEMPLARS, PLANNER, PLANNER_LICENCE = "exemplars", "planner", "planner-licence"
 
 STATIC = "static"
 """The part of a bundle that decides first: roles of its files, and its own `info`, begin with this."""
 PART_ROLES = (TABLE, INDEX, HNSW, GRAPH, HEAD, MEMORY)
-SHARED_ROLES = (TOKENIZER, TOOLS, EXEMPLARS, PLANNER)
+SHARED_ROLES = (TOKENIZER, TOOLS, WORDS, EXEMPLARS, PLANNER)
 
 
 def of_part(part: str, role: str) -> str:

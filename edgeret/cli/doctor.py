@@ -22,8 +22,10 @@ from edgeret.host import available_cpus, instruction_set
 from edgeret.inputs.query import check_query
 from edgeret.planner.reranker import rerank
 from edgeret.runtime.components import Components
+from edgeret.runtime.lexicon import tool_words
 from edgeret.runtime.runtime import Runtime
 from edgeret.runtime.tool_set import load_tools
+from edgeret.runtime.word_table import WordTable, arrange, load_words, same
 from edgeret.scoring.compiled import LIBRARY
 from edgeret.scoring.index import CROSSOVER, hnsw_available
 from edgeret.telemetry import came_too_late
@@ -49,7 +51,7 @@ def examine(runtime: Runtime) -> dict[str, Any]:
         _check(
             "integrity", True, f"{len(runtime.manifest.files)} files as listed, {runtime.manifest.content_hash[:12]}…"
         ),
-        _tools(runtime.components.tools),
+        _tools(runtime.components.tools, runtime.components.words),
         *(_golden(name, components) for name, components in _stages(runtime)),
         _instructions(runtime),
         _distributions(),
@@ -123,13 +125,20 @@ def _golden_queries(components: Components) -> tuple[str, ...]:
 def stored_tools(path: Path) -> dict[str, Any]:
     """A check that every tool of a bundle can be read; decisions read one when they need it."""
     try:
-        return _tools(load_tools(open_bundle(path)))
+        bundle = open_bundle(path)
+        tools = load_tools(bundle)
+        return _tools(tools, load_words(bundle, len(tools)))
     except BundleError as error:
         return _check("tools", False, str(error))
 
 
-def _tools(tools: Mapping[str, Tool]) -> dict[str, Any]:
-    return _check("tools", True, f"{len(list(tools.values()))} tools, each with a name, a description and a schema")
+def _tools(tools: Mapping[str, Tool], words: WordTable | None) -> dict[str, Any]:
+    found = list(tools.values())
+    if words is not None and not same(words, arrange([tool_words(tool) for tool in found])):
+        return _check(
+            "tools", False, "the words kept of the tools are not those of their texts; build the bundle again"
+        )
+    return _check("tools", True, f"{len(found)} tools, each with a name, a description and a schema")
 
 
 def stray_files(folder: Path, manifest: Manifest) -> dict[str, Any]:

@@ -26,6 +26,7 @@ from edgeret.planner.lazy import LazyPlanner
 from edgeret.planner.reranker import RerankParameters
 from edgeret.runtime.options import LoadOptions
 from edgeret.runtime.tool_set import load_tools
+from edgeret.runtime.word_table import WordTable, load_words
 from edgeret.scoring.calibration import Calibration, load_calibration
 from edgeret.scoring.cascade import Thresholds
 from edgeret.scoring.episodes import Episodes, load_memory
@@ -46,7 +47,8 @@ class Components:
     `dataclasses.replace` and a `Runtime` of them.
 
     `tools` are in the index's order. Without demonstrations there are no `graph` and no `head`. `forked` says in which
-    process they were loaded (see `edgeret.host.forks`).
+    process they were loaded (see `edgeret.host.forks`). `words` are those of very many tools, where the build arranged
+    them; None where that is done here.
     """
 
     path: Path
@@ -64,6 +66,7 @@ class Components:
     exemplars: Exemplars
     forked: int
     cascade: Cascade | None = None
+    words: WordTable | None = None
 
     @property
     def stage(self) -> Stage:
@@ -180,6 +183,7 @@ def _load(
         reranking=planner[1],
         exemplars=_exemplars(bundle) if whole is None else whole.exemplars,
         forked=forks(),
+        words=load_words(bundle, len(index.names)) if whole is None else whole.words,
     )
 
 

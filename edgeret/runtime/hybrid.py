@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from edgeret.encoders.base import EncodedQuery, Encoder
 from edgeret.runtime.evidence import evidence
 from edgeret.runtime.lexicon import Lexicon, tool_words
+from edgeret.runtime.word_table import WordTable
 from edgeret.scoring.index import EF, Index
 from edgeret.scoring.prior import Evidence, SearchWeights
 from edgeret.scoring.relevance import relevance
@@ -20,9 +21,11 @@ from edgeret.types import Hit, Tool
 class HybridSearch:
     """A tool set, arranged for search. Immutable and thread-safe."""
 
-    def __init__(self, tools: Sequence[Tool], index: Index, encoder: Encoder, weights: SearchWeights) -> None:
-        """`tools` are in the index's order."""
-        self._lexicon = Lexicon([tool_words(tool) for tool in tools])
+    def __init__(
+        self, tools: Sequence[Tool] | WordTable, index: Index, encoder: Encoder, weights: SearchWeights
+    ) -> None:
+        """`tools`, or their words, are in the index's order."""
+        self._lexicon = Lexicon(tools if isinstance(tools, WordTable) else [tool_words(tool) for tool in tools])
         self._index, self._encoder, self._weights = index, encoder, weights
 
     def __call__(self, text: str, k: int) -> list[Hit]:

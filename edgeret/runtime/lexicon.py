@@ -4,11 +4,10 @@ what another one takes. Knows nothing of vectors and decisions.
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -16,11 +15,10 @@ from numpy.typing import NDArray
 
 from edgeret.inputs.tool_text import name_in_words
 from edgeret.inputs.words import words
+from edgeret.runtime.word_table import FIELDS, ToolWords, WordTable, arrange, spans
 from edgeret.scoring.prior import Flow, Hits, Overlaps
 from edgeret.types import Tool
 
-FIELDS = ("name", "text", "parameters")
-"""What words are counted in: the name; name and description; name and names of parameters."""
 MOST_PAIRS = 1 << 18
 """Of flow of one kind. Where everything gives to everything, flow tells nothing: 5,000 tools that all take and give one
 key made 25 million pairs in two minutes."""
@@ -29,18 +27,6 @@ _PRODUCERS = frozenset(
 )
 _IDENTIFIER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.\-]*[A-Za-z0-9_]")
 _KEY = re.compile(r"(.+?)[_ ]?(?:ids?|IDs?|Ids?|identifier|number|code|token|key|name)")
-
-
-@dataclass(frozen=True, slots=True)
-class ToolWords:
-    """One tool's words, by field; the identifiers that its description and parameters mention, lower case; and, for
-    every required parameter that is somebody's key (`order_id`), the words of that somebody."""
-
-    name: frozenset[str]
-    text: frozenset[str]
-    parameters: frozenset[str]
-    mentions: tuple[str, ...]
-    keys: tuple[frozenset[str], ...]
 
 
 def tool_words(tool: Tool) -> ToolWords:
@@ -65,39 +51,47 @@ def tool_words(tool: Tool) -> ToolWords:
 class Lexicon:
     """The words of a set of tools. Immutable and thread-safe."""
 
-    def __init__(self, tools: Sequence[ToolWords]) -> None:
+    def __init__(self, tools: Sequence[ToolWords] | WordTable) -> None:
         """Counts; `tools` in the order in which all arrays are."""
-        self._n = n = len(tools)
-        counted: dict[str, int] = {}
-        for tool in tools:
-            for word in tool.text:
-                counted[word] = counted.get(word, 0) + 1
-        for tool in tools:
-            for word in tool.parameters:
-                counted.setdefault(word, 0)
-        # Sorted, since a set gives its words in another order in every process, and sums are rounded in the order in
-        # which they are added up: two builds of the same files would not give the same bytes.
-        vocabulary = sorted(counted)
-        self._number = {word: i for i, word in enumerate(vocabulary)}
+        table = tools if isinstance(tools, WordTable) else arrange(tools)
+        self._n = n = table.tools
+        self._number = {word: i for i, word in enumerate(table.words)}
+        counted = np.bincount(table.text()[1], minlength=len(table.words))
         # What only parameters say is as rare as a word can be.
-        self._rarity = np.array([math.log1p(n / max(1, counted[word])) for word in vocabulary], np.float32)
-        # The fields one behind the other, so that one look finds what a word is in.
-        self._postings = _Postings(self._number, [getattr(tool, field) for field in FIELDS for tool in tools])
-        name, text, parameters = self._postings.total(self._rarity, len(FIELDS) * n).reshape(len(FIELDS), n)
-        self._per_name = _inverse(name)
-        self._per_parameters = _inverse(parameters)
+        self._rarity = np.log1p(n / np.maximum(1, counted)).astype(np.float32)
+        self._postings = _Postings(table)
+
+    @cached_property
+    def _per(self) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
+        """What the shared words of every tool's name, parameters and text are multiplied with, float32 (tools,) each.
+        With the first request that is compared with all tools."""
+        return self._inverses(self._postings.total(self._rarity))
+
+    def _inverses(
+        self, totals: NDArray[np.float32]
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]:
+        """The same from what all words of each place weigh (places,)."""
+        name, text, parameters = totals.reshape(len(FIELDS), -1)
         # Long descriptions share words with everything; the root keeps them from winning by length.
-        self._per_text = np.float32(0.25) * np.sqrt(_inverse(text))
-        self._named: dict[frozenset[str], list[int]] = {}
-        for position, tool in enumerate(tools):
-            self._named.setdefault(tool.name, []).append(position)
+        return _inverse(name), _inverse(parameters), np.float32(0.25) * np.sqrt(_inverse(text))
+
+    @cached_property
+    def _named(self) -> dict[frozenset[int], list[int]]:
+        """The positions of tools by the numbers of their names' words."""
+        named: dict[frozenset[int], list[int]] = {}
+        for position, numbers in enumerate(self._postings.names()):
+            named.setdefault(frozenset(numbers), []).append(position)
+        return named
 
     def covering(self, said: Sequence[str], k: int) -> NDArray[np.intp]:
         """Positions of the `k` tools with the largest `Overlaps.coverage`, of equal ones the first; of fewer, where
         fewer share any word. In no order."""
         known = self._known(said)
         coverage = self._postings.coverage(known, self._rarity[known])
-        above = np.flatnonzero(coverage > 0)
+        # What the k-th best has at least is known from the tools of one word that enough have, the fewer the better:
+        # among very many tools a request shares some word with thousands.
+        found = coverage[self._postings.fewest(known, k)]
+        above = np.flatnonzero(coverage >= np.sort(found)[-k] if len(found) else coverage > 0)
         if len(above) <= k:
             return above
         found = coverage[above]
@@ -108,16 +102,19 @@ class Lexicon:
     def overlaps(self, said: Sequence[str], positions: NDArray[np.intp] | None = None) -> Overlaps:
         """What the words of a request, as `words` gives them, share with every tool, or with those at `positions`,
         rising, as if there were no others."""
-        distinct, known, n = frozenset(said), self._known(said), self._n
-        named = self._named.get(distinct, []) if distinct else []
-        per_name, per_parameters, per_text = self._per_name, self._per_parameters, self._per_text
+        known, n = self._known(said), self._n
+        # A name that is all of the request has no word less than the request, those that no tool has among them.
+        all_known = bool(known) and len(known) == len(frozenset(said))
         if positions is None:
             word, place = self._postings.hits(known)
+            per_name, per_parameters, per_text = self._per
+            named = self._named.get(frozenset(known), []) if all_known else []
         else:
-            word, place = self._postings.hits_at(known, positions)
-            per_name, per_parameters, per_text = (per[positions] for per in (per_name, per_parameters, per_text))
-            n, at = len(positions), {position: i for i, position in enumerate(positions.tolist())}
-            named = [at[position] for position in named if position in at]
+            n = len(positions)
+            word, place, sizes, totals = self._postings.hits_at(known, positions, self._rarity)
+            per_name, per_parameters, per_text = self._inverses(totals)
+            shared = np.bincount(place[place < n], minlength=n)
+            named = ((shared == len(known)) & (sizes[:n] == len(known))).nonzero()[0].tolist() if all_known else []
         weight, total = self._rarity[known][word], self._total(known)
         name, text, parameters = np.bincount(place, weight, len(FIELDS) * n).astype(np.float32).reshape(len(FIELDS), n)
         return Overlaps(
@@ -141,52 +138,80 @@ class _Postings:
     """For every word the places that have it, one after the other, and for every place its words. A place is a tool's
     position, with the number of tools added once for each field before."""
 
-    def __init__(self, number: Mapping[str, int], fields: Sequence[Iterable[str]]) -> None:
-        numbers = [np.array([number[word] for word in field], np.intp) for field in fields]
-        self._words = np.concatenate(numbers) if numbers else np.empty(0, np.intp)
-        self._of_place = np.cumsum([0, *map(len, numbers)])
-        places = np.repeat(np.arange(len(fields)), np.diff(self._of_place))
-        self._places = places[np.argsort(self._words, kind="stable")]
-        starts = np.concatenate(([0], np.cumsum(np.bincount(self._words, minlength=len(number)))))
-        self._starts = starts.tolist()
-        self._n = n = len(fields) // len(FIELDS)
-        # Where a word's places in texts begin and end: they lie between those in names and those in parameters.
-        field_of_word = np.repeat(np.arange(len(number)), np.diff(starts)) * len(FIELDS) + self._places // max(1, n)
-        counts = np.bincount(field_of_word, minlength=len(FIELDS) * len(number)).reshape(-1, len(FIELDS))
-        self._texts = (starts[:-1, None] + np.cumsum(counts, axis=1)[:, :2]).tolist()
+    def __init__(self, table: WordTable) -> None:
+        self._table, self._n = table, table.tools
+
+    @cached_property
+    def _places(self) -> tuple[NDArray[np.intp], list[int]]:
+        """The places by word, rising, and where those of a word begin."""
+        return self._by_word(self._table.starts, self._table.numbers)
+
+    @cached_property
+    def _texts(self) -> tuple[NDArray[np.intp], list[int]]:
+        """The same of texts alone, by the tools' positions."""
+        return self._by_word(*self._table.text())
+
+    def _by_word(self, starts: NDArray[np.integer], numbers: NDArray[np.integer]) -> tuple[NDArray[np.intp], list[int]]:
+        words = len(self._table.words)
+        # numpy sorts numbers of 16 bits by counting, in a sixth of the time.
+        order = np.argsort(numbers.astype(np.uint16) if words <= 1 << 16 else numbers, kind="stable")
+        found = np.repeat(np.arange(len(starts) - 1), np.diff(starts))[order]
+        return found, [0, *np.cumsum(np.bincount(numbers, minlength=words)).tolist()]
+
+    def names(self) -> list[list[int]]:
+        """The words of every tool's name, by number."""
+        starts, numbers = self._table.starts[: self._n + 1].tolist(), self._table.numbers.tolist()
+        return [numbers[begin:end] for begin, end in pairwise(starts)]
 
     def hits(self, known: Sequence[int]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Where these words are: which of them, numbered from 0, and the place, (hits,) each."""
-        parts = [self._places[self._starts[word] : self._starts[word + 1]] for word in known]
+        places, starts = self._places
+        parts = [places[starts[word] : starts[word + 1]] for word in known]
         if not parts:
             return np.empty(0, np.intp), np.empty(0, np.intp)
         return np.arange(len(parts)).repeat([len(part) for part in parts]), np.concatenate(parts)
 
-    def hits_at(self, known: Sequence[int], positions: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """The same at some tools' positions, whose places are numbered as if there were no others."""
+    def hits_at(
+        self, known: Sequence[int], positions: NDArray[np.intp], rarity: NDArray[np.float32]
+    ) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp], NDArray[np.float32]]:
+        """The same at some tools' positions, whose places are numbered as if there were no others; and for each of
+        these places how many words it has, and their `rarity` added up, float32."""
+        starts, n = self._table.starts, len(FIELDS) * len(positions)
         places = np.concatenate([positions + field * self._n for field in range(len(FIELDS))])
-        begins = self._of_place[places]
-        counts = self._of_place[places + 1] - begins
-        before = np.cumsum(counts) - counts
-        words = self._words[np.arange(counts.sum()) + np.repeat(begins - before, counts)]
-        asked = np.full(len(self._starts), -1)
+        begins = starts[places]
+        counts = starts[places + 1] - begins
+        words, ends = self._table.numbers[spans(begins, counts)], np.cumsum(counts)
+        asked = np.full(len(rarity), -1, np.int16 if len(known) < 1 << 15 else np.int32)
         asked[list(known)] = np.arange(len(known))
         found = asked[words]
         there = np.flatnonzero(found >= 0)
         there = there[np.argsort(found[there], kind="stable")]
-        return found[there], np.repeat(np.arange(len(places)), counts)[there]
+        totals, some = np.zeros(n, np.float32), counts > 0
+        if len(words):
+            totals[some] = np.add.reduceat(rarity[words].astype(np.float64), (ends - counts)[some])
+        return found[there].astype(np.intp), np.searchsorted(ends, there, side="right"), counts, totals
 
     def coverage(self, known: Sequence[int], rarity: NDArray[np.float32]) -> NDArray[np.float32]:
         """The rarities of these words, added up where a tool's text has them, float32 (tools,)."""
         found = np.zeros(self._n, np.float32)
+        tools, starts = self._texts
         for word, weight in zip(known, rarity, strict=True):
-            begin, end = self._texts[word]
-            found[self._places[begin:end] - self._n] += weight  # a text has a word once
+            found[tools[starts[word] : starts[word + 1]]] += weight  # a text has a word once
         return found
 
-    def total(self, rarity: NDArray[np.float32], n: int) -> NDArray[np.float32]:
-        """The rarities of all words, added up by place, float32 (n,)."""
-        return np.bincount(self._places, np.repeat(rarity, np.diff(self._starts)), n).astype(np.float32)
+    def fewest(self, known: Sequence[int], least: int) -> NDArray[np.intp]:
+        """The positions of the tools whose texts have one of these words, the one that fewest but at least so many
+        have; none where no word is in so many."""
+        tools, starts = self._texts
+        sizes = [(size, word) for word in known if (size := starts[word + 1] - starts[word]) >= least]
+        _, word = min(sizes, default=(0, -1))
+        return tools[starts[word] : starts[word + 1]] if sizes else tools[:0]
+
+    def total(self, rarity: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The rarities of all words, added up by place, float32 (places,)."""
+        starts, numbers = self._table.starts, self._table.numbers
+        at = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+        return np.bincount(at, rarity[numbers], len(starts) - 1).astype(np.float32)
 
 
 def tool_flow(tools: Sequence[ToolWords], names: Sequence[str]) -> Flow:

@@ -16,20 +16,19 @@ from edgeret.errors import InputError
 from edgeret.inputs.spelling import spelling
 from edgeret.inputs.words import words
 from edgeret.quoting import quoted, suggestion
+from edgeret.runtime.arrangement import Arrangement
 from edgeret.runtime.components import Components
 from edgeret.runtime.evidence import evidence
 from edgeret.runtime.history import History
 from edgeret.runtime.hybrid import HybridSearch
 from edgeret.runtime.learning import Known, Learned, Origin
-from edgeret.runtime.lexicon import Lexicon, tool_flow, tool_words
 from edgeret.runtime.ranking import Ranking
 from edgeret.scoring.calibration import Map
 from edgeret.scoring.graph import UNKNOWN
 from edgeret.scoring.head import log_softmax
-from edgeret.scoring.prior import Prior
 from edgeret.scoring.reading import Reading, log_going_on
 from edgeret.stopwatch import Stopwatch
-from edgeret.types import END, SEGMENTS, Call, Candidate, Hit, Tool
+from edgeret.types import END, SEGMENTS, Call, Candidate, Hit
 
 UNSEEN_HITS = 64
 """Tools without demonstrations that a query competes with, where an HNSW graph finds them; and as many by words."""
@@ -65,30 +64,15 @@ class Scorer:
         if gone:
             self.allowed = np.ones(len(self.names), bool)
             self.allowed[gone] = False
+        self.arranged = Arrangement(components, self.names, self.end)
         self._hnsw = components.index.kind == "hnsw"
         self._latest: Request | None = None
-
-    @cached_property
-    def arranged(self) -> tuple[Lexicon, Prior]:
-        """The words of `names`, and the prior over them. (Two threads may both arrange them; they get the same.)"""
-        index, tools = self.components.index, self.components.tools
-        at = {name: i for i, name in enumerate(index.names)}
-        vectors = np.zeros((len(self.names), index.vectors.shape[1]), np.float32)
-        here = [i for i, name in enumerate(self.names) if name in at]
-        vectors[here] = index.vectors[[at[self.names[i]] for i in here]]
-        said = [tool_words(tools.get(name, Tool(name if name != END else "", ""))) for name in self.names]
-        return Lexicon(said), Prior(vectors, self.end, tool_flow(said, self.names), self.components.prior)
-
-    @cached_property
-    def _positions(self) -> NDArray[np.intp]:
-        """Where among `names` the index's tools are (tools,)."""
-        return np.array([self.position[name] for name in self.components.index.names], np.intp)
 
     @cached_property
     def hybrid(self) -> HybridSearch:
         """Search over the tools that are here, whether anything was demonstrated or not."""
         held = self.components
-        tools = [held.tools[name] for name in held.index.names]
+        tools = held.words or [held.tools[name] for name in held.index.names]
         return HybridSearch(tools, held.index, held.encoder, held.prior.search)
 
     @cached_property
@@ -154,8 +138,10 @@ class Scorer:
         if allowed is not None and allowed is not self.allowed:
             return np.union1d(np.arange(len(self.labels)), np.flatnonzero(allowed))
         hits = self.components.index.around(vector, UNSEEN_HITS)
-        worded = self.arranged[0].covering(words(query), UNSEEN_HITS)
-        return np.unique(np.concatenate((np.arange(len(self.labels)), self._positions[hits], worded)))
+        worded = self.arranged.lexicon.covering(words(query), UNSEEN_HITS)
+        chosen = np.zeros(len(self.names), bool)  # looked through in a fifth of the time that sorting them takes
+        chosen[: len(self.labels)] = chosen[self.arranged.positions[hits]] = chosen[worded] = True
+        return np.flatnonzero(chosen)
 
 
 class Request:
@@ -174,16 +160,14 @@ class Request:
         self.encoded = encoded = components.encoder.encode_query(query, watch)
         self.vector, self.readings = encoded.vector, encoded.readings
         self.names, self._position = scorer.names, scorer.position
-        lexicon, prior = scorer.arranged
         self._near = scorer.near(query, self.vector, allowed)
-        seen = evidence(query, encoded, lexicon, self._near)
+        seen = evidence(query, encoded, scorer.arranged.lexicon, self._near)
         if self._near is not None:
             self.names = tuple(map(scorer.names.__getitem__, self._near.tolist()))
             self._position = {name: i for i, name in enumerate(self.names)}
-            prior = prior.among(self._near)
             allowed = None if allowed is None else allowed[self._near]
         self._allowed = allowed
-        self._reading = Reading(prior, seen)
+        self._reading = Reading(scorer.arranged.prior(self._near), seen)
         self.named = tuple(self.names[i] for i in seen.shared.said)
         watch.lap("search")
         self.similarity, self.in_distribution = -1.0, False

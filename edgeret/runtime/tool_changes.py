@@ -61,7 +61,7 @@ def changed(
     cascade = components.cascade
     if cascade is not None:
         cascade = replace(cascade, components=changed(cascade.components, add, remove, substitute))
-    return replace(components, tools=MappingProxyType(tools), index=index, cascade=cascade)
+    return replace(components, tools=MappingProxyType(tools), index=index, cascade=cascade, words=None)
 
 
 def instead(components: Components, tools: Sequence[Tool]) -> Components:
@@ -77,6 +77,7 @@ def instead(components: Components, tools: Sequence[Tool]) -> Components:
         tools=MappingProxyType({}),
         index=Index((), np.zeros((0, components.encoder.spec.dimension), np.float32)),
         cascade=None,
+        words=None,
     )
     return changed(bare, tools, (), ())
 

@@ -1,140 +1,165 @@
-"""Is a graph file safe to hand to hnswlib? Knows nothing of search, tools or bundles.
+"""The links of an HNSW graph, as a bundle keeps them: read, checked, and turned into what hnswlib holds in memory. The
+vectors that they join are the index's. Knows nothing of search, tools or bundles.
 
-hnswlib believes every number in a file: a link, a count or an entry point beyond the elements makes it read and write
-memory that is not its own. So all of them are checked here first. The layout is what hnswlib 0.8 saves on a 64-bit
-little-endian machine (docs/FORMAT.md, section 6).
+hnswlib believes every number that it is given: a link, a count or an entry point beyond the elements makes it read and
+write memory that is not its own. So all of them are checked here first (docs/FORMAT.md, section 6).
 """
 
 from __future__ import annotations
 
 import math
-import struct
-from typing import NoReturn
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeret.bundle.codec import get_array, pack
 from edgeret.errors import BundleError
+from edgeret.fields import get
 
 M, EF_CONSTRUCTION = 16, 200
 """Links per element and candidates while building: what the format's graphs are built with."""
 MAX_LEVEL = 15
 """hnswlib draws a level as ⌊−ln(u) / ln(M)⌋, and its u has 62 random bits, so none is higher."""
-_HEADER = struct.Struct("<6QiI3QdQ")
-_LIST_WORDS = 1 + M  # a count and its places
-_LIST_BYTES = 4 * _LIST_WORDS
-_BLOCK = 1024  # elements looked at together: few enough for the caches, and no second copy of all of them
+_PLACES, _UPPER_PLACES = 2 * M, M
+_COUNT_AND_PLACES, _UPPER_LIST = 1 + _PLACES, 1 + _UPPER_PLACES
+"""hnswlib's words of 32 bits: a count and its places."""
+_LABEL = 2
 
 
-def check(data: bytes, vectors: NDArray[np.float32], where: str) -> None:
-    """Refuses a graph that was not built for exactly these rows, float32 (elements, dimension), with M and
-    EF_CONSTRUCTION. `where` begins the message.
+@dataclass(frozen=True, slots=True)
+class Links:
+    """Who leads to whom. Element i is row i of the vectors; `levels` (elements,) says on which levels above 0 it is
+    too, `entry` is the element that a search begins with. There is a list for every element on level 0, then one for
+    every element on level 1, and so on: list j leads to `targets[starts[j] : starts[j + 1]]`."""
 
-    What passes can be loaded and searched: every read stays inside the file's own elements, and the worst search
-    computes about M distances per element. That the links are good ones is not checked: elements without a way to
-    them, links to oneself and repeated links cost recall and nothing else. Raises BundleError.
-    """
-    rows, dimension = vectors.shape
-    element = np.dtype(
-        [("count", "<u4"), ("links", "<u4", (2 * M,)), ("vector", "<u4", (dimension,)), ("label", "<u8")]
+    levels: NDArray[np.integer]
+    entry: int
+    starts: NDArray[np.integer]
+    targets: NDArray[np.integer]
+
+    def level_of_list(self) -> NDArray[np.intp]:
+        """The level of each list, intp (lists,)."""
+        above = range(int(self.levels.max()) + 1)
+        return np.repeat(np.arange(len(above)), [int((self.levels >= level).sum()) for level in above])
+
+
+def pack_links(links: Links, fingerprint: str) -> bytes:
+    """The file with the role `hnsw`, tied to the encoder that made the vectors."""
+    return pack(
+        {
+            "encoder": fingerprint,
+            "entry": links.entry,
+            "levels": links.levels.astype("|i1"),
+            "starts": links.starts.astype("<i4"),
+            "links": links.targets.astype("<i4"),
+        }
     )
-    lists = _HEADER.size + rows * element.itemsize
-    if not 0 <= len(data) - lists - 4 * rows <= rows * MAX_LEVEL * _LIST_BYTES:
-        _refuse(where, f"{rows} elements of {dimension} numbers do not fit into {len(data)} bytes")
-    highest, entry = _check_header(data, rows, dimension, where)
-    elements = np.frombuffer(data, element, rows, _HEADER.size)
-    _check_vectors(elements, vectors, where)
-    levels, starts = _walk(data, lists, rows, where)
-    if not levels[entry] == levels.max() == highest:
-        found = f"the entry point has level {levels[entry]}, the highest element {levels.max()}"
-        _refuse(where, f"{found}; expected {highest} for both")
-    for begin in range(0, rows, _BLOCK):
-        lowest = elements[begin : begin + _BLOCK]
-        _check_links(lowest["count"], lowest["links"], levels, 0, where)
-    words = np.frombuffer(data, "<u4", offset=lists)
-    for level in range(1, highest + 1):
-        firsts = starts[levels >= level] + (level - 1) * _LIST_WORDS
-        for begin in range(0, len(firsts), _BLOCK):
-            upper = words[firsts[begin : begin + _BLOCK, None] + np.arange(_LIST_WORDS)]
-            _check_links(upper[:, 0], upper[:, 1:], levels, level, where)
 
 
-def _check_header(data: bytes, rows: int, dimension: int, where: str) -> tuple[int, int]:
-    """The highest level and the entry point, once all the rest is what a build writes."""
-    links_at, room, count, size, label_at, vector_at, highest, entry, *rest = _HEADER.unpack_from(data)
-    upper_links, links, m, multiplier, ef_construction = rest
-    link_bytes, vector_bytes, label_bytes = 4 * (1 + 2 * M), 4 * dimension, 8
-    for field, found, expected in (
-        ("the offset of the links", links_at, 0),
-        ("the room for elements", room, rows),
-        ("the number of elements", count, rows),
-        ("the bytes of an element", size, link_bytes + vector_bytes + label_bytes),
-        ("the offset of the label", label_at, link_bytes + vector_bytes),
-        ("the offset of the vector", vector_at, link_bytes),
-        ("the links on upper levels", upper_links, M),
-        ("the links on level 0", links, 2 * M),
-        ("M", m, M),
-        ("ef of the build", ef_construction, EF_CONSTRUCTION),
-    ):
-        if found != expected:
-            _refuse(where, f"expected {expected} as {field}, found {found}")
-    if not math.isclose(multiplier, 1 / math.log(M)):  # logarithms may differ in the last digit between machines
-        _refuse(where, f"expected {1 / math.log(M)} as the multiplier of levels, found {multiplier}")
-    if not 0 <= highest <= MAX_LEVEL:
-        _refuse(where, f"expected a highest level from 0 to {MAX_LEVEL}, found {highest}")
-    if entry >= rows:
-        _refuse(where, f"the entry point is element {entry} of {rows}")
-    return highest, entry
+def read_links(value: Mapping[str, Any], rows: int, where: str) -> Links:
+    """The links among so many rows. `where` begins messages.
+
+    What passes can be searched: every link stays among the elements, and the worst search computes about M distances
+    per element. That the links are good ones is not checked: elements without a way to them, links to oneself and
+    repeated links cost recall and nothing else. Raises BundleError.
+    """
+    levels = get_array(value, "levels", "|i1", (rows,), where)
+    if levels.min() < 0 or levels.max() > MAX_LEVEL:
+        _refuse(where, f"levels from {levels.min()} to {levels.max()}, expected 0 to {MAX_LEVEL}")
+    entry = get(dict(value), "entry", int, where)
+    if not 0 <= entry < rows or levels[entry] != levels.max():
+        _refuse(where, f"the entry point is element {entry} of {rows}; expected one of the highest level")
+    starts = get_array(value, "starts", "<i4", (rows + int(levels.sum(dtype=np.int64)) + 1,), where)
+    targets = get_array(value, "links", "<i4", (None,), where)
+    counts = np.diff(starts)
+    if starts[0] != 0 or starts[-1] != len(targets) or counts.min() < 0:
+        _refuse(where, f"its starts do not go from 0 to its {len(targets)} links")
+    for level, found, places in ((0, counts[:rows], _PLACES), (1, counts[rows:], _UPPER_PLACES)):
+        if found.size and found.max() > places:
+            above = " or above" * level
+            _refuse(where, f"a list on level {level}{above} has {found.max()} links, expected at most {places}")
+    if targets.size and not 0 <= targets.min() <= targets.max() < rows:
+        bad = targets.min() if targets.min() < 0 else targets.max()
+        _refuse(where, f"a link leads to element {bad} of {rows}")
+    links = Links(levels, entry, starts, targets)
+    upper = np.repeat(links.level_of_list()[rows:], counts[rows:])
+    if (low := levels[targets[starts[rows] :]] < upper).any():
+        at = int(low.argmax())
+        _refuse(
+            where, f"a link on level {upper[at]} leads to element {targets[starts[rows] + at]}, which ends below it"
+        )
+    return links
 
 
-def _check_vectors(elements: NDArray[np.void], vectors: NDArray[np.float32], where: str) -> None:
-    """Every element must hold the vector of the row that its label names, byte for byte, and every row have one."""
-    rows = len(elements)
-    if elements["label"].max() >= rows:
-        _refuse(where, f"an element is labelled {elements['label'].max()}, expected a row from 0 to {rows - 1}")
-    labels = elements["label"].astype(np.intp)
-    if np.bincount(labels, minlength=rows).max() > 1:
-        _refuse(where, f"two elements are labelled {np.bincount(labels).argmax()}")
-    bits = np.ascontiguousarray(vectors, "<f4").view("<u4")
-    for begin in range(0, rows, _BLOCK):
-        block = labels[begin : begin + _BLOCK]
-        differ = (elements["vector"][begin : begin + _BLOCK] != bits[block]).any(axis=1)
-        if differ.any():
-            _refuse(where, f"the vector of element {begin + differ.argmax()} is not that of row {block[differ][0]}")
+def links_of(state: Mapping[str, Any]) -> Links:
+    """The links of an hnswlib index of rows that were added in order, from its `__getstate__`."""
+    levels = np.asarray(state["element_levels"], np.intp)
+    rows, highest = len(levels), int(levels.max())
+    elements = np.frombuffer(state["data_level0"].tobytes(), "<u4").reshape(rows, -1)[:, :_COUNT_AND_PLACES]
+    upper = np.frombuffer(state["link_lists"].tobytes(), "<u4").reshape(-1, _UPPER_LIST)
+    begins = np.cumsum(levels) - levels
+    lists = [upper[begins[levels >= level] + level - 1] for level in range(1, highest + 1)]
+    counts = np.concatenate([elements[:, 0], *(found[:, 0] for found in lists)]).astype(np.intp)
+    targets = [found[:, 1:][np.arange(found.shape[1] - 1) < found[:, :1]] for found in (elements, *lists)]
+    starts = np.concatenate(([0], np.cumsum(counts)))
+    return Links(levels, int(state["enterpoint_node"]), starts, np.concatenate(targets).astype(np.intp))
 
 
-def _walk(data: bytes, position: int, rows: int, where: str) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Each element's level, and where its upper lists begin, in words from `position` on; nothing may follow them."""
-    levels, starts = np.zeros(rows, np.intp), np.zeros(rows, np.intp)
-    size_of = struct.Struct("<I").unpack_from
-    begin, end = position, len(data)
-    for row in range(rows):
-        size = size_of(data, position)[0] if position + 4 <= end else 0
-        position += 4
-        if size:
-            levels[row], starts[row] = size // _LIST_BYTES, (position - begin) // 4
-            position += size
-            if size % _LIST_BYTES or size > MAX_LEVEL * _LIST_BYTES:
-                expected = f"a multiple of {_LIST_BYTES} up to {MAX_LEVEL * _LIST_BYTES}"
-                _refuse(where, f"the upper lists of element {row} have {size} bytes, expected {expected}")
-    if position != end:
-        _refuse(where, f"expected {position} bytes by its lists, found {end}")
-    return levels, starts
+def state_of(links: Links, vectors: NDArray[np.float32]) -> dict[str, Any]:
+    """What hnswlib 0.8 takes by `__setstate__` for links that were checked, over rows float32 (elements, dimension)."""
+    rows, dimension = vectors.shape
+    words = _COUNT_AND_PLACES + dimension + _LABEL
+    counts, n_links = np.diff(links.starts), links.starts[rows]
+    elements = np.empty((rows, words), "<u4")
+    _fill(elements[:, :_COUNT_AND_PLACES], counts[:rows], links.targets[:n_links])
+    elements[:, _COUNT_AND_PLACES : _COUNT_AND_PLACES + dimension] = np.ascontiguousarray(vectors, "<f4").view("<u4")
+    elements[:, -_LABEL], elements[:, -1] = np.arange(rows), 0
+    by_level = np.empty((len(counts) - rows, _UPPER_LIST), "<u4")
+    _fill(by_level, counts[rows:], links.targets[n_links:])
+    # hnswlib has the lists of one element behind each other, ours are those of one level.
+    owner = np.concatenate([np.flatnonzero(links.levels >= level) for level in range(1, int(links.levels.max()) + 2)])
+    return {
+        "ser_version": 1,
+        "space": "ip",
+        "dim": dimension,
+        "index_inited": True,
+        "ep_added": True,
+        "normalize": False,
+        "num_threads": 1,
+        "seed": 0,
+        "offset_level0": 0,
+        "max_elements": rows,
+        "cur_element_count": rows,
+        "size_data_per_element": 4 * words,
+        "label_offset": 4 * (words - _LABEL),
+        "offset_data": 4 * _COUNT_AND_PLACES,
+        "max_level": int(links.levels.max()),
+        "enterpoint_node": links.entry,
+        "max_M": _UPPER_PLACES,
+        "max_M0": _PLACES,
+        "M": M,
+        "mult": 1 / math.log(M),
+        "ef_construction": EF_CONSTRUCTION,
+        "ef": EF_CONSTRUCTION,
+        "has_deletions": False,
+        "size_links_per_element": 4 * _UPPER_LIST,
+        "allow_replace_deleted": False,
+        "label_lookup_external": np.arange(rows, dtype=np.uint64),
+        "label_lookup_internal": np.arange(rows, dtype=np.uint32),
+        "element_levels": links.levels.astype(np.int32),
+        "data_level0": elements.reshape(-1).view(np.int8),
+        "link_lists": by_level[np.argsort(owner, kind="stable")].reshape(-1).view(np.int8),
+    }
 
 
-def _check_links(
-    counts: NDArray[np.uint32], links: NDArray[np.uint32], levels: NDArray[np.intp], level: int, where: str
-) -> None:
-    """Lists of one level, one a row. hnswlib reads the lower half of a count and, on level 0, a delete mark from the
-    upper one; as a whole it must be the number of links."""
-    places = links.shape[1]
-    if counts.max() > places:
-        _refuse(where, f"a link count on level {level} is {counts.max()}, expected at most {places}")
-    used = links[np.arange(places) < counts[:, None]]
-    if used.size and used.max() >= len(levels):
-        _refuse(where, f"a link on level {level} leads to element {used.max()} of {len(levels)}")
-    if (levels[used] < level).any():
-        _refuse(where, f"a link on level {level} leads to element {used[levels[used] < level][0]}, which ends below it")
+def _fill(lists: NDArray[np.uint32], counts: NDArray[np.integer], targets: NDArray[np.integer]) -> None:
+    """Writes counts, and behind each its links; places that are not used are 0."""
+    lists[:] = 0
+    lists[:, 0] = counts
+    lists[:, 1:][np.arange(lists.shape[1] - 1) < counts[:, None]] = targets
 
 
 def _refuse(where: str, fault: str) -> NoReturn:

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import errno
 import importlib.util
-import os
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.bundle import roles
-from edgeret.bundle.codec import get_array, pack
+from edgeret.bundle.codec import get_array, pack, unpack
 from edgeret.bundle.layout import check_owner
-from edgeret.bundle.private_copy import private_copy
 from edgeret.bundle.reader import Bundle
-from edgeret.errors import BundleError, InputError, MissingExtraError
+from edgeret.errors import BundleError, MissingExtraError
 from edgeret.fields import get_strings
 from edgeret.scoring import hnsw_file
 from edgeret.scoring.hnsw_file import EF_CONSTRUCTION, M
@@ -90,38 +86,20 @@ def pack_index(names: Sequence[str], vectors: NDArray[np.float32], fingerprint: 
     return pack({"encoder": fingerprint, "names": list(names), "vectors": vectors.astype("<f4")})
 
 
-def build_hnsw(vectors: NDArray[np.float32], seed: int) -> bytes:
-    """An hnswlib graph over unit rows (inner product). One thread and a fixed seed give the same bytes twice.
-
-    Raises InputError if the temporary folder cannot hold it.
-    """
-    import tempfile
-
+def build_hnsw(vectors: NDArray[np.float32], seed: int, fingerprint: str = "") -> bytes:
+    """The file of an HNSW graph over unit rows (inner product), float32 (tools, dimension), tied to the encoder that
+    made them. One thread and a fixed seed give the same bytes twice."""
     import hnswlib
 
     graph = hnswlib.Index(space="ip", dim=vectors.shape[1])
     graph.init_index(max_elements=len(vectors), M=M, ef_construction=EF_CONSTRUCTION, random_seed=seed)
     graph.add_items(vectors, np.arange(len(vectors)), num_threads=1)
-    try:
-        with tempfile.TemporaryDirectory() as folder:  # hnswlib writes files only
-            file = Path(folder) / "graph"
-            graph.save_index(str(file))
-            data = file.read_bytes()
-        if len(data) != graph.index_file_size():  # hnswlib says nothing when a disk is full
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-    except OSError as error:
-        place = tempfile.tempdir or "temporary folder"
-        raise InputError(
-            f"{place}: cannot hold the HNSW graph ({error.strerror}); make room or set TMPDIR to another folder"
-        ) from error
-    return data
+    return hnsw_file.pack_links(hnsw_file.links_of(graph.__getstate__()[0]), fingerprint)
 
 
 def hnsw_available() -> bool:
-    """Whether hnswlib is installed (extra `hnsw`) and reads the format's graphs here.
-
-    Its files depend on the machine; a bundle's are those of 64-bit little-endian ones.
-    """
+    """Whether hnswlib is installed (extra `hnsw`), on a machine whose words are those that graphs are made of here:
+    64-bit and little-endian."""
     return importlib.util.find_spec("hnswlib") is not None and sys.maxsize > 2**32 and sys.byteorder == "little"
 
 
@@ -152,27 +130,29 @@ def load_index(bundle: Bundle, kind: IndexKind = "auto") -> Index:
         )
     if not hnsw_available():
         raise MissingExtraError("hnsw", "index 'hnsw'")
-    return Index(names, vectors, open_hnsw(bundle.read(roles.HNSW), vectors, f"{bundle.path} ({roles.HNSW})"))
+    where = f"{bundle.path} ({roles.HNSW})"
+    return Index(names, vectors, open_hnsw(bundle.read(roles.HNSW), vectors, where, bundle.fingerprint()))
 
 
-def open_hnsw(data: bytes, vectors: NDArray[np.float32], where: str = roles.HNSW) -> Any:
-    """An hnswlib index from a graph file over `vectors`, which sees nothing but a private copy of checked bytes.
+def open_hnsw(
+    data: bytes, vectors: NDArray[np.float32], where: str = roles.HNSW, fingerprint: str | None = None
+) -> Any:
+    """An hnswlib index from a graph file over `vectors`. hnswlib never sees the file: its memory is filled with the
+    links that were checked, and with the rows.
 
-    Raises BundleError if the file is not a graph over these rows, or if there is no room for the copy.
+    Raises BundleError if the file is not one of links among these rows, or belongs to the vectors of another encoder
+    than the one with this `fingerprint`, or if there is no room.
     """
-    import tempfile
-
     import hnswlib
 
-    hnsw_file.check(data, vectors, where)
-    graph = hnswlib.Index(space="ip", dim=vectors.shape[1])
+    value = unpack(data, where)
+    if fingerprint is not None:
+        check_owner(value, fingerprint, where)
+    links = hnsw_file.read_links(value, len(vectors), where)
+    graph = hnswlib.Index.__new__(hnswlib.Index)
     try:
-        with private_copy(lambda stream: stream.write(data)) as copy:
-            graph.load_index(str(copy))
-    except (OSError, RuntimeError) as error:
-        place = "memory" if hasattr(os, "memfd_create") else tempfile.tempdir or "the temporary folder"
-        raise BundleError(
-            f"{where}: no room for hnswlib's copy in {place} ({error}); make room there or load with index 'exact'"
-        ) from error
+        graph.__setstate__((hnsw_file.state_of(links, vectors),))
+    except (MemoryError, RuntimeError) as error:
+        raise BundleError(f"{where}: no room for hnswlib's copy ({error}); load with index 'exact'") from error
     graph.set_ef(EF)
     return graph

@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, fields, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -212,6 +213,10 @@ class Flow:
     named: NDArray[np.bool_]
 
 
+NO_FLOW = Flow(np.empty(0, np.intp), np.empty(0, np.intp), np.empty(0, bool))
+"""That of a few tools which a search found among very many."""
+
+
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """A request as numbers: unit vectors of the whole and its thirds (1 + SEGMENTS, dimension), and of its windows and
@@ -235,15 +240,17 @@ class Prior:
         """`vectors` are the tools' unit rows (n, dimension) with a row of zeros for `<end>` at the position `end`."""
         self.weights, self.end, self.n = weights, end, len(vectors)
         self.vectors = vectors
-        tools = max(1, self.n - 1)
-        centre = vectors.sum(axis=0) / tools
-        length = np.sqrt(
-            np.maximum(np.einsum("ij,ij->i", vectors, vectors) - 2 * vectors @ centre + centre @ centre, 1e-9)
-        )
-        self._centre, self._length = centre, length
         self.named = Pairs(flow.taker[flow.named], flow.giver[flow.named], self.n, True)
         self.keyed = Pairs(flow.taker[~flow.named], flow.giver[~flow.named], self.n, False)
         self._related: dict[int, NDArray[np.float32]] = {}
+
+    @cached_property
+    def _centred(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """The mean of all tools' vectors (dimension,), and their distances from it (n,)."""
+        vectors = self.vectors
+        centre = vectors.sum(axis=0) / max(1, self.n - 1)
+        squares = np.einsum("ij,ij->i", vectors, vectors) - 2 * vectors @ centre + centre @ centre
+        return centre, np.sqrt(np.maximum(squares, 1e-9))
 
     def weighing(self, weights: PriorWeights) -> Prior:
         """The same tools under other weights, without arranging anything again."""
@@ -252,18 +259,11 @@ class Prior:
         vars(other)["_related"] = {}
         return other
 
-    def among(self, positions: NDArray[np.intp]) -> Prior:
-        """Some of the tools, `<end>` with them, without their flow: what a search found among very many."""
-        end = int(np.flatnonzero(positions == self.end)[0])
-        nothing = np.empty(0, np.intp)
-        return Prior(self.vectors[positions], end, Flow(nothing, nothing, np.empty(0, bool)), self.weights)
-
     def related(self, position: int) -> NDArray[np.float32]:
         """Cosines of all tools to one, both less the mean of all: float32 (n,)."""
-        own = self.vectors[position] - self._centre
-        cosines: NDArray[np.float32] = (self.vectors @ own - self._centre @ own) / (
-            self._length * self._length[position]
-        )
+        centre, length = self._centred
+        own = self.vectors[position] - centre
+        cosines: NDArray[np.float32] = (self.vectors @ own - centre @ own) / (length * length[position])
         cosines[self.end] = 0.0
         return cosines
 

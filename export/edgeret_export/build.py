@@ -20,8 +20,10 @@ from edgeret.errors import CheckFailedError, MissingExtraError
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret.inputs.tool_text import tool_text
 from edgeret.planner.exemplars import pack_exemplars
+from edgeret.runtime.lexicon import tool_words
 from edgeret.runtime.options import LOSS
 from edgeret.runtime.tool_set import pack_tools
+from edgeret.runtime.word_table import arrange, pack_words
 from edgeret.scoring import index as indexing
 from edgeret.scoring.calibration import pack_calibration
 from edgeret.scoring.cascade import Thresholds
@@ -107,6 +109,9 @@ def assemble(
     licence, source = card.licence, f"{card.name}: {card.sources[0]}"
     tokenizer = writer.add("tokenizer.json", roles.TOKENIZER, encoded.exported.tokenizer, licence, source)
     writer.add("tools.json", roles.TOOLS, pack_tools(encoded.tools), OWN_LICENCE, OURS)
+    if len(encoded.tools) >= recipe.hnsw_from:
+        table = arrange([tool_words(tool) for tool in encoded.tools])
+        writer.add("words.msgpack", roles.WORDS, pack_words(table), OWN_LICENCE, OURS)
     writer.add("exemplars.json", roles.EXEMPLARS, pack_exemplars(choose_exemplars(demonstrations)), OWN_LICENCE, OURS)
     info = _write_stage(writer, None, card, encoded, fitted, recipe, tokenizer.sha256)
     report = {"parity": encoded.parity.to_dict(), "held_out": fitted.report, **encoded.report}
@@ -191,7 +196,7 @@ def _write_stage(
     add(roles.INDEX, "index.msgpack", indexing.pack_index(names, vectors, fingerprint))
     if len(names) >= recipe.hnsw_from:
         say("building the HNSW graph")
-        add(roles.HNSW, "index.hnsw", indexing.build_hnsw(vectors, recipe.seed))
+        add(roles.HNSW, "hnsw.msgpack", indexing.build_hnsw(vectors, recipe.seed, fingerprint))
     training = encoded.training
     if training is not None:
         say("fitting graph and head on all demonstrations")

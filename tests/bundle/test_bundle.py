@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import resource
 import shutil
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import msgpack
@@ -19,9 +21,10 @@ from hypothesis import strategies as st
 from rewritten import changed, rewrite
 
 import edgeret
+from edgeret.bundle import reader
 from edgeret.bundle.codec import get_array, pack, unpack
 from edgeret.bundle.layout import MANIFEST
-from edgeret.bundle.reader import read_manifest, unlisted, verify_bundle
+from edgeret.bundle.reader import open_bundle, read_manifest, unlisted, verify_bundle
 from edgeret.bundle.writer import BundleWriter, writing
 from edgeret.encoders.onnx import OnnxEncoder
 from edgeret.encoders.providers import choose
@@ -37,8 +40,8 @@ def test_golden_manifest_bytes(tmp_path: Path) -> None:
         + hashlib.sha256(b"abc").hexdigest().encode()
         + b"\xa7licence\xa3MIT\xa6source\xa4here\xa4info\x81\xa1k\x01"
     )
-    digest = hashlib.sha256(b"edgeret-bundle/5\n" + body).digest()
-    expected = b"\x94\xaeedgeret-bundle\x05\xc4\x20" + digest + b"\xc4" + bytes([len(body)]) + body
+    digest = hashlib.sha256(b"edgeret-bundle/6\n" + body).digest()
+    expected = b"\x94\xaeedgeret-bundle\x06\xc4\x20" + digest + b"\xc4" + bytes([len(body)]) + body
     assert (tmp_path / "b" / MANIFEST).read_bytes() == expected
 
 
@@ -101,13 +104,13 @@ def test_altered_file_tells_expected_and_found(tiny: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("version", "remedy"), [(4, "it was built by an older one: build it again"), (6, "install a newer edgeret")]
+    ("version", "remedy"), [(5, "it was built by an older one: build it again"), (7, "install a newer edgeret")]
 )
 def test_another_format_is_refused_with_what_to_do(tiny: Path, version: int, remedy: str) -> None:
     body = msgpack.unpackb((tiny / MANIFEST).read_bytes())[3]
     digest = hashlib.sha256(b"edgeret-bundle/%d\n" % version + body).digest()
     (tiny / MANIFEST).write_bytes(msgpack.packb(["edgeret-bundle", version, digest, body]))
-    with pytest.raises(BundleError, match=f"format version {version}, this edgeret reads 5; {remedy}$"):
+    with pytest.raises(BundleError, match=f"format version {version}, this edgeret reads 6; {remedy}$"):
         edgeret.load(tiny)
 
 
@@ -288,3 +291,32 @@ def test_files_that_contradict_themselves_are_refused(tiny: Path, name: str, val
     changed(tiny, name, **values)
     with pytest.raises(BundleError, match=message):
         edgeret.load(tiny)
+
+
+@pytest.mark.parametrize("worth", [0, 1 << 40])
+def test_files_proved_side_by_side_are_those_proved_one_by_one(
+    tiny: Path, monkeypatch: pytest.MonkeyPatch, worth: int
+) -> None:
+    monkeypatch.setattr(reader, "WORTH_A_THREAD", worth)
+    monkeypatch.setattr(reader, "available_cpus", lambda: 2)
+    bundle = open_bundle(tiny)
+    expected = {entry.name: (tiny / entry.name).read_bytes() for entry in bundle.manifest.files}
+    found = {**bundle.contents, **{name: bytes(copy.data) for name, copy in bundle.private.items()}}
+    assert found == expected
+    for name in expected:
+        data = bytearray(expected[name])
+        data[-1] ^= 1
+        (tiny / name).write_bytes(data)
+        with pytest.raises(BundleError, match=rf"{re.escape(name)}: altered"):
+            open_bundle(tiny)
+        (tiny / name).write_bytes(expected[name])
+
+
+def test_files_are_proved_where_no_thread_can_be_had(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(reader, "WORTH_A_THREAD", 0)
+    monkeypatch.setattr(reader, "available_cpus", lambda: 2)
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    assert open_bundle(tiny).contents

@@ -19,6 +19,7 @@ from edgeret.runtime.evidence import evidence
 from edgeret.runtime.lexicon import Flow, Lexicon, Overlaps, tool_flow, tool_words
 from edgeret.scoring.prior import (
     CALLED,
+    NO_FLOW,
     EndWeights,
     Evidence,
     Hits,
@@ -271,7 +272,7 @@ def test_some_of_the_tools_are_read_as_among_all_but_for_their_flow() -> None:
     plain = replace(plain, tool=replace(plain.tool, still_needed=0.0, key_still_needed=0.0))
     query = "book a meeting and send a mail"
     seen = evidence(query, ENCODER.encode_query(query), LEXICON)
-    some = Reading(PRIOR.weighing(plain).among(chosen), seen.among(chosen)).scores(())
+    some = Reading(Prior(PRIOR.vectors[chosen], 2, NO_FLOW, plain), seen.among(chosen)).scores(())
     np.testing.assert_allclose(some[:2], read(query, plain).scores(())[chosen[:2]], atol=1e-4)
 
 
