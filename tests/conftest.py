@@ -11,12 +11,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from edgeret import kernel
 from edgeret.bundle.writer import writing
+from edgeret.encoders import static
 from edgeret.encoders.base import OUTPUT, TOKENS_OUTPUT, EncoderSpec
+from edgeret.inputs import clauses, spelling
 from edgeret.inputs.demonstrations import Demonstration, read_demonstrations
 from edgeret.inputs.tool_text import tool_text
 from edgeret.inputs.tools import read_tools
-from edgeret.scoring import compiled, graph, increments, learner
+from edgeret.runtime import evidence, lexicon
+from edgeret.scoring import graph, head, increments, learner, prior
 from edgeret.types import Call, Tool
 from edgeret_export.build import Passed, assemble, build_bundle, encode_with
 from edgeret_export.encoded import Encoded
@@ -201,15 +205,20 @@ def tiny_tools(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build_tiny(tmp_path_factory.mktemp("tiny-tools") / "bundle", demonstrations=())
 
 
+def without_library(patch: pytest.MonkeyPatch) -> None:
+    """What is made from now on calculates with numpy."""
+    for module in (static, clauses, spelling, evidence, lexicon, graph, head, increments, learner, prior):
+        patch.setattr(module, "LIBRARY", None)
+
+
 @pytest.fixture(scope="module", params=["compiled", "numpy"])
 def arithmetic(request: pytest.FixtureRequest) -> Iterator[None]:
     """Both ways of a step's arithmetic: compiled, then numpy's."""
-    if request.param == "compiled" and compiled.LIBRARY is None:
+    if request.param == "compiled" and kernel.LIBRARY is None:
         pytest.skip("the package was built without a C compiler")
     with pytest.MonkeyPatch.context() as patch:
         if request.param == "numpy":
-            for module in (graph, increments, learner):
-                patch.setattr(module, "LIBRARY", None)
+            without_library(patch)
         yield
 
 

@@ -20,13 +20,13 @@ from edgeret.errors import BundleError, EdgeretError
 from edgeret.fields import get, get_strings
 from edgeret.host import available_cpus, instruction_set
 from edgeret.inputs.query import check_query
+from edgeret.kernel import LIBRARY
 from edgeret.planner.reranker import rerank
 from edgeret.runtime.components import Components
 from edgeret.runtime.lexicon import tool_words
 from edgeret.runtime.runtime import Runtime
 from edgeret.runtime.tool_set import load_tools
 from edgeret.runtime.word_table import WordTable, arrange, load_words, same
-from edgeret.scoring.compiled import LIBRARY
 from edgeret.scoring.index import CROSSOVER, hnsw_available
 from edgeret.telemetry import came_too_late
 from edgeret.types import Tool

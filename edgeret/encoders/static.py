@@ -5,6 +5,7 @@ The table was fitted so that a text's mean meets what a large encoder makes of t
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -15,7 +16,9 @@ from edgeret.bundle.codec import get_array, pack, unpack
 from edgeret.bundle.few_bits import from_bytes, get_scales, to_bytes
 from edgeret.encoders.base import EncodedQuery, EncoderSpec, failure, segment_means
 from edgeret.encoders.tokenizer import load_tokenizer
+from edgeret.encoders.word_tokens import WordTokens
 from edgeret.errors import BundleError, InputError
+from edgeret.kernel import LIBRARY, Kept, address
 from edgeret.stopwatch import Stopwatch
 from edgeret.types import SEGMENTS
 
@@ -38,9 +41,11 @@ class StaticEncoder:
         self._tokenizer = (
             load_tokenizer(tokenizer, spec.max_tokens, where) if isinstance(tokenizer, bytes) else tokenizer
         )
+        self._words = WordTokens.of(self._tokenizer)
         self._rows, self._scales = read_table(unpack(table, where), spec.dimension, where)
         if (tokens := self._tokenizer.get_vocab_size()) != len(self._rows):
             raise BundleError(f"{where}: {len(self._rows)} token vectors for {tokens} tokens; {REBUILD}")
+        self._kept = Kept((self._rows, np.int8), (self._scales, np.float32))
 
     @property
     def tokenizer(self) -> Any:
@@ -63,10 +68,7 @@ class StaticEncoder:
         watch = watch or Stopwatch()
         ids, spans = self._tokens(text)
         watch.lap("tokenize")
-        tokens = self._vectors(ids)
-        rows = np.empty((1 + SEGMENTS, self.spec.dimension), np.float32)
-        rows[0] = self._mean(tokens)
-        rows[1:] = segment_means(tokens)
+        tokens, rows = self._read(ids)
         watch.lap("encode")
         return EncodedQuery(rows, tokens, spans)
 
@@ -82,6 +84,8 @@ class StaticEncoder:
     def _tokens(self, text: str) -> tuple[list[int], NDArray[np.intp]]:
         """The text's token ids, and the characters that each stands for (tokens, 2)."""
         try:
+            if self._words is not None and (found := self._words(text)) is not None:
+                return found[0], np.array(found[1], np.intp).reshape(-1, 2)
             encoded = self._tokenizer.encode(text, add_special_tokens=False)
         except (KeyboardInterrupt, SystemExit):
             raise
@@ -91,6 +95,21 @@ class StaticEncoder:
         for more in encoded.overflowing:  # the tokenizer of an encoder that reads in windows
             ids, offsets = ids + more.ids, offsets + more.offsets
         return ids, np.array(offsets, np.intp).reshape(-1, 2)
+
+    def _read(self, ids: list[int]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """The vectors of tokens (tokens, dimension), and unit means of all and of their parts (1 + SEGMENTS,
+        dimension), float32."""
+        dimension = self.spec.dimension
+        rows = np.empty((1 + SEGMENTS, dimension), np.float32)
+        if LIBRARY is not None and ids and max(ids) < len(self._rows):
+            numbers, tokens = array("q", ids), np.empty((len(ids), dimension), np.float32)
+            at = numbers.buffer_info()[0]
+            LIBRARY.edgeret_look_up(*self._kept.at, at, len(ids), dimension, SEGMENTS, address(tokens), address(rows))
+        else:
+            tokens = self._vectors(ids)
+            rows[0] = self._mean(tokens)
+            rows[1:] = segment_means(tokens)
+        return tokens, rows
 
     def _vectors(self, ids: list[int]) -> NDArray[np.float32]:
         """The vectors of tokens, float32 (tokens, dimension)."""

@@ -13,6 +13,8 @@ _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _WORD = re.compile(r"[^\W_]+")
 _ENDINGS = ("ies", "ing", "ed", "es", "s", "e")
 _LEAST = 3
+_LONG = 40
+"""Characters from which on what stands between two spaces is read anew each time, and not kept."""
 _COMMON_WORDS = (
     "a about all also an and any are as at be but by can could did do does for from had has have he her his how i if "
     "in into is it its just me my no not of on or our out please she so some that the their them then there they this "
@@ -23,8 +25,15 @@ _COMMON = frozenset(_COMMON_WORDS.split(" "))
 
 def words(text: str) -> list[str]:
     """The words of a text that say something, in order, lower case and without endings."""
-    found = _WORD.findall(_CAMEL.sub(" ", text).lower())
-    return [_stem(word) for word in found if word not in _COMMON]
+    return [word for part in text.split() for word in (_said(part) if len(part) <= _LONG else _read(part))]
+
+
+def _read(part: str) -> tuple[str, ...]:
+    found = _WORD.findall(_CAMEL.sub(" ", part).lower())
+    return tuple([_stem(word) for word in found if word not in _COMMON])
+
+
+_said = lru_cache(1 << 14)(_read)
 
 
 @lru_cache(1 << 14)

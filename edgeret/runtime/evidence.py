@@ -3,6 +3,7 @@ of scores and of what was demonstrated."""
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from edgeret.encoders.base import EncodedQuery
 from edgeret.inputs.clauses import clause_spans
 from edgeret.inputs.words import words
+from edgeret.kernel import LIBRARY, address
 from edgeret.runtime.lexicon import Lexicon
 from edgeret.scoring.prior import Evidence
 
@@ -46,13 +48,10 @@ def evidence(
 def passages(query: str, encoded: EncodedQuery) -> Passages:
     """The query's windows and clauses, by means of its tokens' vectors."""
     tokens, count = encoded.tokens, len(encoded.tokens)
-    totals = np.zeros((count + 1, encoded.rows.shape[1]), np.float32)
-    for before, token, after in zip(totals, tokens, totals[1:], strict=False):
-        np.add(before, token, out=after)  # np.cumsum goes down one column after the other, in twice the time
     starts = _window_starts(count)
     begins, ends = _clause_tokens(query, encoded.spans)
     # Windows and clauses in one go; a request of a word or two is made of small arrays.
-    means = _means(totals, [*starts, *begins], [*(min(start + WINDOW, count) for start in starts), *ends])
+    means = _means(tokens, [*starts, *begins], [*(min(start + WINDOW, count) for start in starts), *ends])
     windows, clauses = means[: len(starts)], means[len(starts) :]
     whole = encoded.rows[:1]  # stands in where a query has no token or no clause of its own
     return Passages(encoded.rows, windows if len(windows) else whole, clauses if len(clauses) else whole)
@@ -69,16 +68,28 @@ def _window_starts(count: int) -> list[int]:
 def _clause_tokens(query: str, spans: NDArray[np.intp]) -> tuple[list[int], list[int]]:
     """Which tokens each of the first clauses begins and ends with, the end excluded; clauses without tokens are left
     out."""
+    clauses = clause_spans(query)
+    if clauses == [(0, len(query))]:
+        return ([0], [len(spans)]) if len(spans) else ([], [])
     firsts, lasts = spans[:, 0].tolist(), spans[:, 1].tolist()
-    found = (
-        (bisect_left(firsts, begin), bisect_right(lasts, end)) for begin, end in clause_spans(query)[:MOST_CLAUSES]
-    )
+    found = ((bisect_left(firsts, begin), bisect_right(lasts, end)) for begin, end in clauses[:MOST_CLAUSES])
     held = [(begin, end) for begin, end in found if end > begin]
     return [begin for begin, _ in held], [end for _, end in held]
 
 
-def _means(totals: NDArray[np.float32], begins: list[int], ends: list[int]) -> NDArray[np.float32]:
-    """Unit means of spans of tokens, from running sums (tokens + 1, dimension): float32 (spans, dimension)."""
+def _means(tokens: NDArray[np.float32], begins: list[int], ends: list[int]) -> NDArray[np.float32]:
+    """Unit means of spans of tokens' vectors (tokens, dimension): float32 (spans, dimension)."""
+    count, dimension = tokens.shape
+    if LIBRARY is not None:
+        tokens, means = np.ascontiguousarray(tokens, np.float32), np.empty((len(begins), dimension), np.float32)
+        spans = array("q", begins + ends)
+        begin = spans.buffer_info()[0]
+        end = begin + spans.itemsize * len(begins)
+        LIBRARY.edgeret_spans(address(tokens), dimension, begin, end, len(begins), address(means))
+        return means
+    totals = np.zeros((count + 1, dimension), np.float32)
+    for before, token, after in zip(totals, tokens, totals[1:], strict=False):
+        np.add(before, token, out=after)  # np.cumsum goes down one column after the other, in twice the time
     sums = totals[np.array(ends, np.intp)]
     sums -= totals[np.array(begins, np.intp)]
     sums /= np.sqrt(np.maximum(np.einsum("ij,ij->i", sums, sums), np.float32(1e-24)))[:, None]

@@ -15,7 +15,9 @@ from numpy.typing import NDArray
 
 from edgeret.inputs.tool_text import name_in_words
 from edgeret.inputs.words import words
+from edgeret.kernel import LIBRARY
 from edgeret.runtime.word_table import FIELDS, ToolWords, WordTable, arrange, spans
+from edgeret.scoring.compiled_query import CompiledWords
 from edgeret.scoring.prior import Flow, Hits, Overlaps
 from edgeret.types import Tool
 
@@ -83,6 +85,14 @@ class Lexicon:
             named.setdefault(frozenset(numbers), []).append(position)
         return named
 
+    @cached_property
+    def _compiled(self) -> CompiledWords | None:
+        """What compares a request with all tools in one call; None where numpy does."""
+        if LIBRARY is None or not self._n:
+            return None
+        places, starts = self._postings.places
+        return CompiledWords(LIBRARY, np.array(starts), places, (self._rarity, *self._per))
+
     def covering(self, said: Sequence[str], k: int) -> NDArray[np.intp]:
         """Positions of the `k` tools with the largest `Overlaps.coverage`, of equal ones the first; of fewer, where
         fewer share any word. In no order."""
@@ -106,25 +116,27 @@ class Lexicon:
         # A name that is all of the request has no word less than the request, those that no tool has among them.
         all_known = bool(known) and len(known) == len(frozenset(said))
         if positions is None:
-            word, place = self._postings.hits(known)
-            per_name, per_parameters, per_text = self._per
             named = self._named.get(frozenset(known), []) if all_known else []
+            if self._compiled is not None:
+                compared, weighed = self._compiled.overlaps(known)
+                return Overlaps(compared, tuple(named), lambda: self._hits(known, weighed))
+            per_name, per_parameters, per_text = self._per
+            word, place = self._postings.hits(known)
         else:
             n = len(positions)
             word, place, sizes, totals = self._postings.hits_at(known, positions, self._rarity)
             per_name, per_parameters, per_text = self._inverses(totals)
-            shared = np.bincount(place[place < n], minlength=n)
-            named = ((shared == len(known)) & (sizes[:n] == len(known))).nonzero()[0].tolist() if all_known else []
+            held = np.bincount(place[place < n], minlength=n)
+            named = ((held == len(known)) & (sizes[:n] == len(known))).nonzero()[0].tolist() if all_known else []
         weight, total = self._rarity[known][word], self._total(known)
         name, text, parameters = np.bincount(place, weight, len(FIELDS) * n).astype(np.float32).reshape(len(FIELDS), n)
-        return Overlaps(
-            name * per_name,
-            parameters * per_parameters,
-            text / total,
-            text * per_text,
-            tuple(named),
-            Hits(word, place, weight, per_name, total),
-        )
+        shared = np.stack((name * per_name, parameters * per_parameters, text / total, text * per_text))
+        return Overlaps(shared, tuple(named), lambda: Hits(word, place, weight, per_name, total))
+
+    def _hits(self, known: Sequence[int], total: np.float32) -> Hits:
+        """Where these words are, whose rarities add up to `total`."""
+        word, place = self._postings.hits(known)
+        return Hits(word, place, self._rarity[known][word], self._per[0], total)
 
     def _known(self, said: Sequence[str]) -> list[int]:
         """The numbers of a request's different words that any tool has."""
@@ -142,7 +154,7 @@ class _Postings:
         self._table, self._n = table, table.tools
 
     @cached_property
-    def _places(self) -> tuple[NDArray[np.intp], list[int]]:
+    def places(self) -> tuple[NDArray[np.intp], list[int]]:
         """The places by word, rising, and where those of a word begin."""
         return self._by_word(self._table.starts, self._table.numbers)
 
@@ -165,7 +177,7 @@ class _Postings:
 
     def hits(self, known: Sequence[int]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Where these words are: which of them, numbered from 0, and the place, (hits,) each."""
-        places, starts = self._places
+        places, starts = self.places
         parts = [places[starts[word] : starts[word + 1]] for word in known]
         if not parts:
             return np.empty(0, np.intp), np.empty(0, np.intp)

@@ -28,7 +28,7 @@ from edgeret.scoring.graph import UNKNOWN
 from edgeret.scoring.head import log_softmax
 from edgeret.scoring.reading import Reading, log_going_on
 from edgeret.stopwatch import Stopwatch
-from edgeret.types import END, SEGMENTS, Call, Candidate, Hit
+from edgeret.types import END, Call, Candidate, Hit
 
 UNSEEN_HITS = 64
 """Tools without demonstrations that a query competes with, where an HNSW graph finds them; and as many by words."""
@@ -177,7 +177,7 @@ class Request:
             self.in_distribution = components.calibration.in_distribution(self.similarity)
         watch.lap("graph")
         if components.head is not None:
-            cosines, static = self._reading.cosines[: 1 + SEGMENTS, : scorer.end], self._reading.static
+            cosines, static = self._reading.cosines, self._reading.static
             said, spelt = seen.shared.said, spelling(query)
             self._query_logits = components.head.query_logits(self.vector, cosines, static, spelt, said)
         if components.memory is not None:

@@ -6,17 +6,15 @@ Everything works without; numpy then does the same (graph.py, experts.py), and t
 from __future__ import annotations
 
 import ctypes
-import hashlib
 from array import array
 from collections.abc import Sequence
 from itertools import chain
-from pathlib import Path
-from struct import Struct
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeret.kernel import COUNT, DOUBLE, FLOAT, POINTER, address, layout
 from edgeret.scoring.memory import ALIKE, NONE, Neighbours
 from edgeret.scoring.offsets import KEPT, LEAST_LOG, LEAST_REST, Offsets, ordered
 
@@ -28,53 +26,35 @@ MOST_SHARE = 0.999
 """Of the probability that newcomers have together."""
 LEAST = 1e-30
 """Keeps a logarithm and a quotient finite."""
-FILE = Path(__file__).with_name("_step.so")
-"""Where building the package puts the library."""
-_POINTER, _COUNT = ctypes.c_void_p, ctypes.c_int64
-_FLOAT, _DOUBLE = ctypes.c_float, ctypes.c_double
-_NO_BYTES = ctypes.c_char * 0
 
 
-def _layout(*fields: tuple[str, Any]) -> Struct:
-    """Packs a C struct of these fields, in a sixth of the time that a `ctypes.Structure` takes to be made."""
-    codes = {_POINTER: "P", _COUNT: "q", _FLOAT: "f", _DOUBLE: "d"}
-    return Struct("@" + "".join(codes[kind] for _, kind in fields) + "0q")
-
-
-_QUERY = _layout(  # as in step.c
-    ("n", _COUNT), ("rows", _COUNT), ("width", _COUNT), ("scores", _POINTER), ("rows_at", _POINTER),
-    ("history", _POINTER), ("count", _COUNT), ("exponents", _POINTER), ("calls", _POINTER), ("last", _POINTER),
-    ("bag_sizes", _POINTER), ("bags", _POINTER), ("votes_at", _POINTER), ("newcomers", _COUNT),
-    ("newcomers_at", _POINTER), ("room", _POINTER), ("stride", _COUNT), ("trust", _DOUBLE), ("prior", _DOUBLE),
-    ("least_log", _FLOAT), ("most_score", _FLOAT), ("history_share", _FLOAT), ("alike", _FLOAT),
-    ("most_share", _FLOAT), ("least", _FLOAT),
+_QUERY = layout(  # as in step.c
+    ("n", COUNT), ("rows", COUNT), ("width", COUNT), ("scores", POINTER), ("rows_at", POINTER),
+    ("history", POINTER), ("count", COUNT), ("exponents", POINTER), ("calls", POINTER), ("last", POINTER),
+    ("bag_sizes", POINTER), ("bags", POINTER), ("votes_at", POINTER), ("newcomers", COUNT),
+    ("newcomers_at", POINTER), ("room", POINTER), ("stride", COUNT), ("trust", DOUBLE), ("prior", DOUBLE),
+    ("least_log", FLOAT), ("most_score", FLOAT), ("history_share", FLOAT), ("alike", FLOAT),
+    ("most_share", FLOAT), ("least", FLOAT),
 )  # fmt: skip
-_GRAPH = _layout(  # as in step.c
-    ("labels", _COUNT), ("row_clusters", _POINTER), ("row_totals", _POINTER), ("stops", _POINTER),
-    ("targets", _POINTER), ("counts", _POINTER), ("anywhere", _POINTER), ("cluster_prior", _DOUBLE),
-    ("global_prior", _DOUBLE), ("cluster_share", _DOUBLE), ("repeat_factor", _DOUBLE),
+_GRAPH = layout(  # as in step.c
+    ("labels", COUNT), ("row_clusters", POINTER), ("row_totals", POINTER), ("stops", POINTER),
+    ("targets", POINTER), ("counts", POINTER), ("anywhere", POINTER), ("cluster_prior", DOUBLE),
+    ("global_prior", DOUBLE), ("cluster_share", DOUBLE), ("repeat_factor", DOUBLE),
 )  # fmt: skip
-_HISTORY = _layout(
-    ("labels", _COUNT), ("stops", _POINTER), ("followers", _POINTER), ("values", _POINTER)
-)  # as in step.c
-_ROWS = _layout(("at", _POINTER), ("length", _COUNT), ("counts", _COUNT))  # as in arithmetic.h
-_INCREMENTS = _layout(  # as in teach.c
-    ("rows", _COUNT), ("width", _COUNT), ("dimension", _COUNT), ("weights", _POINTER), ("bias", _POINTER),
-    ("squares", _POINTER), ("history", _POINTER), ("labels", _COUNT), ("kept", _COUNT), ("row_at", _POINTER),
-    ("row_at_length", _COUNT), ("counts", _COUNT), ("rate", _FLOAT), ("bias_rate", _FLOAT),
-    ("history_share", _FLOAT), ("least_residual", _FLOAT), ("most_norm", _FLOAT), ("most_score", _FLOAT),
-    ("discount", _FLOAT), ("least_rest", _FLOAT), ("least", _FLOAT),
+_HISTORY = layout(("labels", COUNT), ("stops", POINTER), ("followers", POINTER), ("values", POINTER))  # as in step.c
+_ROWS = layout(("at", POINTER), ("length", COUNT), ("counts", COUNT))  # as in arithmetic.h
+_INCREMENTS = layout(  # as in teach.c
+    ("rows", COUNT), ("width", COUNT), ("dimension", COUNT), ("weights", POINTER), ("bias", POINTER),
+    ("squares", POINTER), ("history", POINTER), ("labels", COUNT), ("kept", COUNT), ("row_at", POINTER),
+    ("row_at_length", COUNT), ("counts", COUNT), ("rate", FLOAT), ("bias_rate", FLOAT),
+    ("history_share", FLOAT), ("least_residual", FLOAT), ("most_norm", FLOAT), ("most_score", FLOAT),
+    ("discount", FLOAT), ("least_rest", FLOAT), ("least", FLOAT),
 )  # fmt: skip
-_LESSONS = _layout(  # as in teach.c
-    ("lessons", _COUNT), ("steps", _COUNT), ("lengths", _POINTER), ("targets", _POINTER), ("kept_labels", _POINTER),
-    ("kept_log_p", _POINTER), ("vectors", _POINTER), ("weights", _POINTER), ("query_scores", _POINTER),
-    ("first", _POINTER), ("features", _POINTER),
+_LESSONS = layout(  # as in teach.c
+    ("lessons", COUNT), ("steps", COUNT), ("lengths", POINTER), ("targets", POINTER), ("kept_labels", POINTER),
+    ("kept_log_p", POINTER), ("vectors", POINTER), ("weights", POINTER), ("query_scores", POINTER),
+    ("first", POINTER), ("features", POINTER),
 )  # fmt: skip
-
-
-def _address(numbers: NDArray[Any]) -> int:
-    """Where a contiguous array begins that may be written; `numbers.ctypes.data` takes four times as long."""
-    return ctypes.addressof(_NO_BYTES.from_buffer(numbers.data))
 
 
 def teach(
@@ -97,15 +77,15 @@ def teach(
     features = np.empty(sum([length * (length + 5) // 2 for length in lessons.lengths]), np.int64)
     room, active = np.empty((steps, rows + 1), np.float32), np.empty(rows, np.uint8)
     increments = _INCREMENTS.pack(
-        rows, history.shape[1], weights.shape[1], *map(_address, arrays), labels, kept, _address(row_at), len(row_at),
+        rows, history.shape[1], weights.shape[1], *map(address, arrays), labels, kept, address(row_at), len(row_at),
         counts, *numbers,
     )  # fmt: skip
     told = _LESSONS.pack(
-        len(lengths), steps, lengths.buffer_info()[0], targets.buffer_info()[0], _address(lessons.kept.labels),
-        _address(log_p), _address(lessons.vectors), shown.buffer_info()[0], _address(lessons.query_scores),
-        _address(first), _address(features),
+        len(lengths), steps, lengths.buffer_info()[0], targets.buffer_info()[0], address(lessons.kept.labels),
+        address(log_p), address(lessons.vectors), shown.buffer_info()[0], address(lessons.query_scores),
+        address(first), address(features),
     )  # fmt: skip
-    library.edgeret_teach(increments, told, _address(room), _address(active))
+    library.edgeret_teach(increments, told, address(room), address(active))
 
 
 def keep_compiled(
@@ -118,8 +98,8 @@ def keep_compiled(
     labels_at = np.empty(candidates, np.int32)
     labels, found = np.empty((steps, KEPT), np.int32), np.empty((steps, KEPT), np.float32)
     library.edgeret_keep(
-        _address(log_p), _address(order), steps, candidates, min(KEPT, candidates), _address(positions),
-        len(positions), right.buffer_info()[0], KEPT, LEAST_LOG, _address(labels_at), _address(labels), _address(found),
+        address(log_p), address(order), steps, candidates, min(KEPT, candidates), address(positions),
+        len(positions), right.buffer_info()[0], KEPT, LEAST_LOG, address(labels_at), address(labels), address(found),
     )  # fmt: skip
     return Offsets(labels, found.astype(np.float16))
 
@@ -134,47 +114,6 @@ class Lessons(NamedTuple):
     vectors: NDArray[np.float32]
     weights: Sequence[float]
     query_scores: NDArray[np.float32]
-
-
-def _sources(default: str) -> str:
-    """The hash of the sources, where they are: in a checkout. A wheel has none, and a library made of its own."""
-    files = [FILE.with_name(name) for name in ("step.c", "teach.c", "arithmetic.h")]
-    if not all(file.exists() for file in files):
-        return default
-    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
-
-
-def load() -> ctypes.CDLL | None:
-    """The library, or None where it was not built or cannot be loaded here."""
-    try:
-        found = ctypes.CDLL(str(FILE))
-        made_of = (ctypes.c_char * 65).in_dll(found, "edgeret_sources").value.decode()
-        step, walk, add = found.edgeret_step, found.edgeret_walk, found.edgeret_add_rows
-        keep, teach, judge = found.edgeret_keep, found.edgeret_teach, found.edgeret_judge
-    except (OSError, AttributeError, ValueError):
-        return None
-    if made_of != _sources(made_of):
-        return None
-    step.argtypes = (_POINTER, _POINTER, _POINTER, ctypes.c_double, ctypes.c_double, ctypes.c_double, _POINTER)
-    walk.argtypes = (_POINTER,) * 5
-    add.argtypes = (_POINTER, _POINTER, _POINTER, _COUNT, _POINTER)
-    judge.argtypes = (
-        *(_POINTER, _POINTER, _COUNT, _POINTER, _POINTER, _POINTER, _POINTER, _COUNT),
-        *(ctypes.c_double,) * 4,
-        *(_POINTER, _POINTER, _POINTER),
-    )
-    teach.argtypes = (_POINTER,) * 4
-    keep.argtypes = (
-        *(_POINTER, _POINTER, _COUNT, _COUNT, _COUNT),
-        *(_POINTER, _COUNT, _POINTER, _COUNT, _FLOAT),
-        *(_POINTER, _POINTER, _POINTER),
-    )
-    step.restype = walk.restype = add.restype = judge.restype = teach.restype = keep.restype = None
-    return found
-
-
-LIBRARY = load()
-"""None if all is numpy's."""
 
 
 class CompiledGraph:
@@ -204,7 +143,7 @@ class CompiledGraph:
         called."""
         asked = array("q", (len(contexts), len(called), *chain.from_iterable(contexts), *called))
         found = np.empty(self._labels, np.float32)
-        self._walk(self._graph, shares, unconditional, asked.buffer_info()[0], found.ctypes.data)
+        self._walk(self._graph, shares, unconditional, asked.buffer_info()[0], address(found))
         return found
 
 
@@ -230,7 +169,7 @@ class CompiledRows:
     def add(self, begun: NDArray[np.float32], rows: Sequence[int]) -> NDArray[np.float32]:
         """`begun` (labels,), contiguous and writable, with these rows added: a fresh array."""
         asked, found = array("q", rows), np.empty(self._labels, np.float32)
-        self._add(self._history, _address(begun), asked.buffer_info()[0], len(rows), _address(found))
+        self._add(self._history, address(begun), asked.buffer_info()[0], len(rows), address(found))
         return found
 
 
@@ -246,7 +185,7 @@ class Given:
         """`scores` (rows,) and `history` (features, at least rows) are the increments'."""
         self.library, self.near, self.scores, self.history = library, near, scores, history
         read = (scores, history, near.exponents, near.calls, near.bag_sizes, near.bags)
-        self.at = (*map(_address, read), _address(near.last))
+        self.at = (*map(address, read), address(near.last))
 
 
 class Compiled:
@@ -275,10 +214,10 @@ class Compiled:
         places = [np.ascontiguousarray(numbers, np.int64) for numbers in (rows_at, votes_at, newcomers_at)]
         room = np.empty(4 * stride, np.float32)
         at_scores, at_history, exponents, calls, bag_sizes, bags, last = given.at
-        at_rows, at_votes, at_newcomers = map(_address, places)
+        at_rows, at_votes, at_newcomers = map(address, places)
         self._query = _QUERY.pack(
             candidates, rows, history.shape[1], at_scores, at_rows, at_history, count, exponents, calls, last,
-            bag_sizes, bags, at_votes, len(newcomers_at), at_newcomers, _address(room), stride, trust, prior, LEAST_LOG,
+            bag_sizes, bags, at_votes, len(newcomers_at), at_newcomers, address(room), stride, trust, prior, LEAST_LOG,
             MAX_SCORE, HISTORY, ALIKE, MOST_SHARE, LEAST,
         )  # fmt: skip
         self.history = history
@@ -297,8 +236,8 @@ class Compiled:
         asked = array("q", (len(history), last, len(bag), len(features), len(rows), *features, *rows))
         found = np.empty(self._n, np.float32)
         np.copyto(found, base)  # in its place: the library reads a number before it writes the same one
-        address = _address(found)
-        self._step(self._query, address, asked.buffer_info()[0], *weights, address)
+        at = address(found)
+        self._step(self._query, at, asked.buffer_info()[0], *weights, at)
         return found
 
     def judge(
@@ -314,11 +253,11 @@ class Compiled:
         in `teach`, `kept` what was kept of the base."""
         steps, row_of = len(targets), self._row_of
         right, bag_of = array("q", targets), array("q", [row_of.get(target, NONE) for target in targets])
-        rows, log_p = _ROWS.pack(_address(row_at), len(row_at), counts), kept.log_p.astype(np.float32)
+        rows, log_p = _ROWS.pack(address(row_at), len(row_at), counts), kept.log_p.astype(np.float32)
         spare, asked, found = np.empty(3 * self._n, np.float32), np.empty(3 * steps + 8, np.int64), np.empty((steps, 4))
         self._judge(
             self._query, rows, steps, right.buffer_info()[0], bag_of.buffer_info()[0],
-            _address(kept.labels), _address(log_p), log_p.shape[1], LEAST_REST, *weights, _address(spare),
-            _address(asked), _address(found),
+            address(kept.labels), address(log_p), log_p.shape[1], LEAST_REST, *weights, address(spare),
+            address(asked), address(found),
         )  # fmt: skip
         return found

@@ -21,7 +21,9 @@ from edgeret.bundle.layout import check_owner
 from edgeret.bundle.reader import Bundle
 from edgeret.errors import BundleError
 from edgeret.fields import get, get_number, get_strings
-from edgeret.scoring.compiled import LIBRARY, CompiledGraph
+from edgeret.kernel import LIBRARY
+from edgeret.scoring.compiled import CompiledGraph
+from edgeret.scoring.compiled_query import MOST_DIMENSION, MOST_NEAREST, CompiledClusters
 from edgeret.scoring.products import cosines
 
 GLOBAL = -1
@@ -135,7 +137,13 @@ class Graph:
         np.add.at(self._anywhere, *self._counted(nothing))
         self._anywhere /= nothing.total + options.global_prior
         self._compiled: CompiledGraph | None = None
+        self._near: CompiledClusters | None = None
         if LIBRARY is not None:
+            nearest = min(options.nearest, len(self.centroids))
+            if nearest <= MOST_NEAREST and self.centroids.shape[1] <= MOST_DIMENSION:
+                begun = (self._row_clusters, self._stops, self._targets, self._counts, self._anywhere)
+                told = (nearest, options.cluster_prior, options.temperature)
+                self._near = CompiledClusters(LIBRARY, self.centroids, (nothing.row, nothing.row_stop), begun, told)
             row_totals = np.add.reduceat(self._counts, self._stops[:-1])
             arrays = (self._row_clusters, row_totals, self._stops, self._targets, self._counts, self._anywhere)
             numbers = (options.cluster_prior, options.global_prior, options.cluster_share, options.repeat_factor)
@@ -143,6 +151,8 @@ class Graph:
 
     def locate(self, vector: NDArray[np.float32]) -> GraphPosition:
         """The clusters that a unit query vector (dimension,) is read from."""
+        if self._near is not None:
+            return GraphPosition(*self._near.locate(vector))
         options = self.options
         near = cosines(self.centroids, vector)
         m = min(options.nearest, len(near))

@@ -22,7 +22,9 @@ from edgeret.bundle.layout import check_owner
 from edgeret.bundle.reader import Bundle
 from edgeret.errors import BundleError
 from edgeret.fields import get, get_number, get_strings
-from edgeret.scoring.compiled import LIBRARY, CompiledRows
+from edgeret.kernel import LIBRARY
+from edgeret.scoring.compiled import CompiledRows
+from edgeret.scoring.compiled_query import CompiledLogits
 from edgeret.scoring.prior import SAID
 from edgeret.types import SEGMENTS, SPELLING_BUCKETS
 
@@ -92,6 +94,11 @@ class FactoredHead:
         numbers = np.arange(max(len(count), len(segment_weights), 2))  # no call, and all that has no other row
         self._stages = np.minimum(numbers, len(segment_weights) - 1)
         self._by_calls = arrays.bias + count[np.minimum(numbers, len(count) - 1)]
+        self._of_query: CompiledLogits | None = None
+        if LIBRARY is not None:
+            prior_weight = 0.0 if arrays.prior_steps else arrays.prior_weight
+            given = (self._by_calls, self._stages, self._mixture, arrays.spelling, prior_weight)
+            self._of_query = CompiledLogits(LIBRARY, *given)
 
     @property
     def prior_steps(self) -> bool:
@@ -114,22 +121,37 @@ class FactoredHead:
         """The part that a task computes once, float32 (numbers of calls, labels); its last row serves all longer
         histories too.
 
-        `cosines` are those of the query and its parts to the labels' tools (1 + SEGMENTS, labels - 1); `static` is what
-        the prior makes of the query, the labels first (at least labels,); `spelt` are buckets and values, (k,) each.
+        `cosines` are those of the query and its parts to the tools, the labels' first (1 + SEGMENTS, at least
+        labels - 1); `static` is what the prior makes of the query, the labels first (at least labels,); `spelt` are
+        buckets and values, (k,) each. All are contiguous.
         `<end>`, the last label, has no description. The query is nothing but the names of the tools `said`: whatever
         such words led to in demonstrations, they come first, unless the prior says so at every step.
         """
         fixed = self.arrays.weights @ vector
+        if self._of_query is not None:
+            logits = self._of_query.made(fixed, static, cosines, spelt)
+        else:
+            logits = self._mixed(fixed, static, cosines, spelt)
+        if not self.arrays.prior_steps:
+            for label in said:
+                if label < len(fixed):
+                    logits[0, label] += np.float32(SAID)
+        return logits
+
+    def _mixed(
+        self,
+        fixed: NDArray[np.float32],
+        static: NDArray[np.float32],
+        cosines: NDArray[np.float32],
+        spelt: tuple[NDArray[np.intp], NDArray[np.float32]],
+    ) -> NDArray[np.float32]:
+        """The same without the tools said, from what the weights make of the query (labels,), which is used up."""
         buckets, values = spelt
         fixed += values @ self.arrays.spelling[buckets]
         if not self.arrays.prior_steps:
             fixed += np.float32(self.arrays.prior_weight) * static[: len(fixed)]
         logits: NDArray[np.float32] = self._by_calls + fixed
-        logits[:, :-1] += (self._mixture @ cosines)[self._stages]
-        if not self.arrays.prior_steps:
-            for label in said:
-                if label < len(fixed):
-                    logits[0, label] += np.float32(SAID)
+        logits[:, :-1] += (self._mixture @ cosines[:, : len(fixed) - 1])[self._stages]
         return logits
 
     def beside(

@@ -96,10 +96,11 @@ def read_links(value: Mapping[str, Any], rows: int, where: str) -> Links:
 
 def links_of(state: Mapping[str, Any]) -> Links:
     """The links of an hnswlib index of rows that were added in order, from its `__getstate__`."""
-    levels = np.asarray(state["element_levels"], np.intp)
-    rows, highest = len(levels), int(levels.max())
-    elements = np.frombuffer(state["data_level0"].tobytes(), "<u4").reshape(rows, -1)[:, :_COUNT_AND_PLACES]
-    upper = np.frombuffer(state["link_lists"].tobytes(), "<u4").reshape(-1, _UPPER_LIST)
+    rows, most = state["cur_element_count"], state["M"]
+    levels = np.asarray(state["element_levels"][:rows], np.intp)
+    highest = int(levels.max())
+    elements = np.frombuffer(state["data_level0"].tobytes(), "<u4").reshape(rows, -1)[:, : 1 + 2 * most]
+    upper = np.frombuffer(state["link_lists"].tobytes(), "<u4").reshape(-1, 1 + most)
     begins = np.cumsum(levels) - levels
     lists = [upper[begins[levels >= level] + level - 1] for level in range(1, highest + 1)]
     counts = np.concatenate([elements[:, 0], *(found[:, 0] for found in lists)]).astype(np.intp)

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeret.scoring.compiled import HISTORY, LEAST, LIBRARY, MAX_SCORE, Lessons, teach
+from edgeret.kernel import LIBRARY
+from edgeret.scoring.compiled import HISTORY, LEAST, MAX_SCORE, Lessons, teach
 from edgeret.scoring.offsets import LEAST_REST, Offsets, joined
 from edgeret.scoring.products import product
 

@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.errors import InputError
-from edgeret.scoring.compiled import LIBRARY, Compiled, Given, keep_compiled
+from edgeret.kernel import LIBRARY
+from edgeret.scoring.compiled import Compiled, Given, keep_compiled
 from edgeret.scoring.experts import Query, Steps
 from edgeret.scoring.increments import COUNTS, Increments, Lesson, Seen
 from edgeret.scoring.memory import END, MAX_WEIGHT, Memory, Neighbours

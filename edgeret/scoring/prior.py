@@ -8,7 +8,7 @@ the head's logits start from. Knows nothing of text.
 from __future__ import annotations
 
 import copy
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 from typing import Any
@@ -17,6 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.fields import get_number
+from edgeret.kernel import LIBRARY
+from edgeret.scoring.compiled_query import CompiledTools
 
 CALLED = 20.0
 """What a tool that was called already loses, in nats."""
@@ -179,27 +181,46 @@ class Hits:
 
 @dataclass(frozen=True, slots=True)
 class Overlaps:
-    """What a request shares with each tool, all float32 (tools,): the share of the name's and of the parameters' words,
-    weighted by how rare they are; the share of the request's words that the tool's text has; and how much of the text
-    they are. `said` are the positions of the tools whose names the request consists of, `hits` where the words are."""
+    """What a request shares with each tool, the rows of `shared`, float32 (4, tools): the share of the `name`'s and of
+    the `parameters`' words, weighted by how rare they are; the share of the request's words that the tool's text has
+    (`coverage`); and how much of the `text` they are. `said` are the positions of the tools whose names the request
+    consists of; `hits` looks up where the words are, which most requests never ask."""
 
-    name: NDArray[np.float32]
-    parameters: NDArray[np.float32]
-    coverage: NDArray[np.float32]
-    text: NDArray[np.float32]
+    shared: NDArray[np.float32]
     said: tuple[int, ...]
-    hits: Hits
+    hits: Callable[[], Hits]
+
+    @property
+    def name(self) -> NDArray[np.float32]:
+        """Of the names' words."""
+        row: NDArray[np.float32] = self.shared[0]
+        return row
+
+    @property
+    def parameters(self) -> NDArray[np.float32]:
+        """Of the parameters' words."""
+        row: NDArray[np.float32] = self.shared[1]
+        return row
+
+    @property
+    def coverage(self) -> NDArray[np.float32]:
+        """Of the request's words."""
+        row: NDArray[np.float32] = self.shared[2]
+        return row
+
+    @property
+    def text(self) -> NDArray[np.float32]:
+        """Of the texts' words."""
+        row: NDArray[np.float32] = self.shared[3]
+        return row
 
     def among(self, positions: NDArray[np.intp]) -> Overlaps:
         """The same for some of the tools."""
         place = {position: i for i, position in enumerate(positions.tolist())}
         return Overlaps(
-            self.name[positions],
-            self.parameters[positions],
-            self.coverage[positions],
-            self.text[positions],
+            self.shared[:, positions],
             tuple(place[position] for position in self.said if position in place),
-            self.hits.among(positions),
+            lambda: self.hits().among(positions),
         )
 
 
@@ -257,7 +278,18 @@ class Prior:
         other = copy.copy(self)
         other.weights = weights
         vars(other)["_related"] = {}
+        vars(other).pop("compiled", None)
         return other
+
+    @cached_property
+    def compiled(self) -> CompiledTools | None:
+        """What reads requests among these tools in one call; None where numpy does."""
+        if LIBRARY is None:
+            return None
+        w, tenths = self.weights.tool, COSINE.item()
+        weights = (w.name, w.parameters, w.coverage, w.text, w.window * tenths, w.clause * tenths)
+        flows = [(p.taker, p.giver, p.shares, gives) for p, gives in ((self.named, w.gives), (self.keyed, w.key_gives))]
+        return CompiledTools(LIBRARY, self.n, self.end, weights, flows)
 
     def related(self, position: int) -> NDArray[np.float32]:
         """Cosines of all tools to one, both less the mean of all: float32 (n,)."""
@@ -284,7 +316,7 @@ class Pairs:
     def __init__(self, taker: NDArray[np.intp], giver: NDArray[np.intp], n: int, every: bool) -> None:
         self.taker, self.giver, self.any, self._every, self._n = taker, giver, len(taker) > 0, every, n
         self._givers = np.bincount(taker, minlength=n)
-        self._share = 1 / np.maximum(self._givers, 1)[taker]
+        self.shares: NDArray[np.float64] = np.ones(len(taker)) if every else 1 / np.maximum(self._givers, 1)[taker]
         self.needed: NDArray[np.float32] = (self._givers > 0).astype(np.float32)
         self._takers: dict[int, list[int]] = {}
         for one, other in zip(taker.tolist(), giver.tolist(), strict=True):
@@ -293,8 +325,7 @@ class Pairs:
     def gives(self, wanted: NDArray[np.float32]) -> NDArray[np.float32]:
         """How much each tool gives to those that are wanted (n,), float32 (n,); a taker's givers share it where one of
         them will do."""
-        weights = wanted[self.taker] if self._every else wanted[self.taker] * self._share
-        return np.bincount(self.giver, weights, self._n).astype(np.float32)
+        return np.bincount(self.giver, wanted[self.taker] * self.shares, self._n).astype(np.float32)
 
     def served(self, calls: Collection[int]) -> dict[int, bool]:
         """The tools that have a giver among `calls`, and whether they have all that they need."""

@@ -27,7 +27,7 @@ class Reading:
 
     def __init__(self, prior: Prior, evidence: Evidence) -> None:
         """Reads a request among the prior's tools."""
-        self._prior, weights = prior, prior.weights.tool
+        self._prior = prior
         e, rows, n_windows = evidence.shared, evidence.rows, len(evidence.windows)
         products = product(np.concatenate((rows, evidence.windows, evidence.clauses)), prior.vectors)
         self.cosines = products[: len(rows)]
@@ -35,8 +35,20 @@ class Reading:
         self._clauses = products[len(rows) + n_windows :]
         self._n_words, self._shared = evidence.words, e
         self._spent_by: dict[frozenset[int], NDArray[np.float32]] = {}
-        self._window, self._clause = self._windows.max(axis=0), self._clauses.max(axis=0)
-        static = np.float32(weights.name) * e.name
+        if prior.compiled is not None:
+            found = prior.compiled.static(products, len(rows), n_windows, np.ascontiguousarray(e.shared))
+            self._window, self._clause, self.static = found
+        else:
+            self._window, self._clause = self._windows.max(axis=0), self._clauses.max(axis=0)
+            self.static = self._static()
+        for position in e.said:
+            if position != prior.end:
+                self.static[position] += np.float32(SAID)
+
+    def _static(self) -> NDArray[np.float32]:
+        """`static`, without the tools said."""
+        prior, weights, e = self._prior, self._prior.weights.tool, self._shared
+        static: NDArray[np.float32] = np.float32(weights.name) * e.name
         static += np.float32(weights.parameters) * e.parameters
         static += np.float32(weights.coverage) * e.coverage
         static += np.float32(weights.text) * e.text
@@ -47,10 +59,8 @@ class Reading:
             static += np.float32(weights.gives) * self._gives(prior.named)
         if prior.keyed.any:
             static += np.float32(weights.key_gives) * self._gives(prior.keyed)
-        for position in e.said:
-            static[position] += np.float32(SAID)
         static[prior.end] = 0.0
-        self.static = static
+        return static
 
     def features(self, calls: Sequence[int]) -> dict[str, NDArray[np.float32]]:
         """All evidence for every tool after `calls` (positions, negative for a tool that is not here), by the names of
@@ -187,7 +197,7 @@ class Reading:
         """Which tools have each of the request's words (words, n), and what it adds to their name and coverage, and to
         their scores once it is spent (words, 3·n)."""
         weights = self._prior.weights.tool
-        has, name, coverage = self._shared.hits.tables()
+        has, name, coverage = self._shared.hits().tables()
         weighed = np.float32(weights.spent_name) * name + np.float32(weights.spent_coverage) * coverage
         return has, np.hstack((name, coverage, weighed))
 

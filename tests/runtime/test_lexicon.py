@@ -151,7 +151,7 @@ def test_what_some_tools_share_with_a_request_is_what_they_share_among_all(posit
     some, expected = known.overlaps(words(query), at), every.among(at)
     for name in ("name", "parameters", "coverage", "text"):
         np.testing.assert_allclose(getattr(some, name), getattr(expected, name), rtol=1e-6)
-    for found, table in zip(some.hits.tables(), expected.hits.tables(), strict=True):
+    for found, table in zip(some.hits().tables(), expected.hits().tables(), strict=True):
         np.testing.assert_allclose(found[found.any(axis=1)], table[table.any(axis=1)], rtol=1e-6)
     assert some.said == expected.said
 
@@ -173,7 +173,7 @@ from edgeret.runtime.lexicon import Lexicon, tool_words
 from edgeret.types import Tool
 text = [f"word{i} thing{i % 7} matter{i % 11} affair{i % 13}" for i in range(60)]
 found = Lexicon([tool_words(Tool(f"tool{i}", line)) for i, line in enumerate(text)]).overlaps(" ".join(text).split())
-parts = (found.name, found.parameters, found.coverage, found.text, found.hits.word, found.hits.place)
+parts = (found.name, found.parameters, found.coverage, found.text, found.hits().word, found.hits().place)
 print(hashlib.sha256(b"".join(part.tobytes() for part in parts)).hexdigest())
 """
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from edgeret.scoring import compiled, increments, learner
+from edgeret import kernel
+from edgeret.scoring import increments, learner
 from edgeret.scoring.compiled import keep_compiled
 from edgeret.scoring.learner import Learner
 from edgeret.scoring.memory import MAX_CALLS
@@ -18,37 +19,37 @@ from edgeret.scoring.offsets import KEPT, keep
 @pytest.fixture
 def copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The library and its sources in a folder of the test's own."""
-    if compiled.LIBRARY is None:
+    if kernel.LIBRARY is None:
         pytest.skip("the package was built without a C compiler")
-    for name in ("step.c", "teach.c", "arithmetic.h", compiled.FILE.name):
-        if (source := compiled.FILE.with_name(name)).exists():
+    for name in (*kernel.SOURCES, kernel.FILE.name):
+        if (source := kernel.FILE.with_name(name)).exists():
             shutil.copy(source, tmp_path)
-    monkeypatch.setattr(compiled, "FILE", tmp_path / compiled.FILE.name)
+    monkeypatch.setattr(kernel, "FILE", tmp_path / kernel.FILE.name)
     return tmp_path
 
 
 def test_a_library_of_these_sources_is_loaded(copied: Path) -> None:
-    assert compiled.load() is not None
+    assert kernel.load() is not None
 
 
 def test_a_library_of_other_sources_is_left_alone(copied: Path) -> None:
-    for name in ("step.c", "teach.c", "arithmetic.h"):
+    for name in kernel.SOURCES:
         (copied / name).write_text("/* newer */")
-    assert compiled.load() is None
+    assert kernel.load() is None
 
 
 @pytest.mark.parametrize("content", [b"", b"not a library", b"\x7fELF" + bytes(200)])
 def test_a_file_that_is_no_library_is_none(copied: Path, content: bytes) -> None:
-    compiled.FILE.unlink()
-    assert compiled.load() is None
-    compiled.FILE.write_bytes(content)
-    assert compiled.load() is None
+    kernel.FILE.unlink()
+    assert kernel.load() is None
+    kernel.FILE.write_bytes(content)
+    assert kernel.load() is None
 
 
-@pytest.mark.skipif(compiled.LIBRARY is None, reason="the package was built without a C compiler")
+@pytest.mark.skipif(kernel.LIBRARY is None, reason="the package was built without a C compiler")
 def test_the_longest_plans_are_learned_alike_by_the_library_and_by_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
     learned = []
-    for library in (compiled.LIBRARY, None):
+    for library in (kernel.LIBRARY, None):
         for module in (increments, learner):
             monkeypatch.setattr(module, "LIBRARY", library)
         rng, made = np.random.default_rng(5), Learner(8, replayed=2)
@@ -68,7 +69,7 @@ def test_the_longest_plans_are_learned_alike_by_the_library_and_by_numpy(monkeyp
 
 @pytest.mark.parametrize("candidates", [1, 2, KEPT - 1, KEPT, KEPT + 1, 60, 300])
 def test_the_library_keeps_of_the_base_what_numpy_keeps_to_the_bit(candidates: int) -> None:
-    if (library := compiled.LIBRARY) is None:
+    if (library := kernel.LIBRARY) is None:
         pytest.skip("the package was built without a C compiler")
     rng = np.random.default_rng(candidates)
     for names in (1, candidates, candidates + 5):

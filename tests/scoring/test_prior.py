@@ -65,7 +65,7 @@ def request(*clauses: int, name: tuple[float, ...] = (0, 0, 0), said: tuple[int,
     nothing, names = np.zeros(N, np.float32), np.array([*name, 0], np.float32)
     # Each tool's share of its name is one word, which no other tool has.
     hits = Hits(np.arange(N), np.arange(N), names, np.ones(N, np.float32), np.float32(1))
-    shared = Overlaps(names, nothing, nothing, nothing, said, hits)
+    shared = Overlaps(np.stack((names, nothing, nothing, nothing)), said, lambda: hits)
     return Evidence(rows, AXES[list(clauses)], AXES[list(clauses)], shared, 4 * len(clauses))
 
 
@@ -148,7 +148,7 @@ def test_words_that_a_called_tool_has_speak_for_others_no_more() -> None:
     )
     name, coverage = np.array([1.0, 1.0, 0, 0], np.float32), np.array([1.0, 0.4, 0, 0], np.float32)
     nothing = np.zeros(N, np.float32)
-    shared = Overlaps(name, nothing, coverage, nothing, (), hits)
+    shared = Overlaps(np.stack((name, nothing, coverage, nothing)), (), lambda: hits)
     what = Evidence(np.zeros((1 + SEGMENTS, 3), np.float32), AXES[:1], AXES[:1], shared, 6)
     found = reading(what, weights(name=1.0, coverage=1.0, spent_name=-1.0, spent_coverage=-0.5))
     np.testing.assert_allclose(found.scores(())[:3], [2, 1.4, 0])
@@ -157,7 +157,7 @@ def test_words_that_a_called_tool_has_speak_for_others_no_more() -> None:
     end = found.end_features(0.0, (1,))
     assert (end["fresh_name"], end["fresh_coverage"]) == pytest.approx((0.6, 0.6))
     np.testing.assert_array_equal(found.scores((-1,))[:3], found.scores(())[:3])  # a foreign tool has no words
-    has, names, covers = shared.among(np.array([1, 3])).hits.tables()
+    has, names, covers = shared.among(np.array([1, 3])).hits().tables()
     np.testing.assert_array_equal(has, [[False, False], [True, False]])
     np.testing.assert_allclose(names, [[0, 0], [1, 0]])
     np.testing.assert_allclose(covers, [[0, 0], [0.4, 0]])
@@ -195,7 +195,7 @@ def test_one_tool_is_enough() -> None:
     flow = Flow(np.empty(0, np.intp), np.empty(0, np.intp), np.empty(0, bool))
     nothing = np.zeros(2, np.float32)
     hits = Hits(np.empty(0, np.intp), np.empty(0, np.intp), nothing[:0], nothing, np.float32(1))
-    shared = Overlaps(nothing, nothing, nothing, nothing, (), hits)
+    shared = Overlaps(np.stack((nothing, nothing, nothing, nothing)), (), lambda: hits)
     one = Evidence(np.eye(4, 3, dtype=np.float32), AXES[:1], AXES[:1], shared, 1)
     found = Reading(Prior(AXES[[0, 3]], 1, flow, SHIPPED), one)
     for calls in ((), (0,), (0, 0), (-1,)):

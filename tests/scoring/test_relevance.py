@@ -18,7 +18,7 @@ TOOLS = np.eye(3, dtype=np.float32)
 def evidence(windows: list[list[float]], clauses: list[list[float]], name: tuple[float, ...] = (0, 0, 0)) -> Evidence:
     none = np.zeros(3, np.float32)
     hits = Hits(np.empty(0, np.intp), np.empty(0, np.intp), np.empty(0, np.float32), none, np.float32(1))
-    shared = Overlaps(np.array(name, np.float32), none, none, none, (), hits)
+    shared = Overlaps(np.stack((np.array(name, np.float32), none, none, none)), (), lambda: hits)
     rows = np.zeros((1 + SEGMENTS, 3), np.float32)
     return Evidence(rows, np.array(windows, np.float32), np.array(clauses, np.float32), shared, 5)
 

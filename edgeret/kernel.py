@@ -1,0 +1,93 @@
+"""The compiled library of small arithmetic (scoring/*.c), where there was a C compiler, and how it is given numbers.
+
+Everything works without; numpy then does the same, and takes longer. Knows nothing of what is computed.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+from pathlib import Path
+from struct import Struct
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+FILE = Path(__file__).with_name("scoring") / "_step.so"
+"""Where building the package puts the library."""
+SOURCES = ("step.c", "teach.c", "first.c", "clauses.c", "arithmetic.h")
+"""What it is made of, beside it in a checkout."""
+POINTER, COUNT = ctypes.c_void_p, ctypes.c_int64
+FLOAT, DOUBLE = ctypes.c_float, ctypes.c_double
+_NO_BYTES: Any = ctypes.c_char * 0  # mypy does not know arrays for buffers
+_CALLS: dict[str, tuple[tuple[Any, ...], Any]] = {  # what each takes and gives, as in the sources
+    "step": ((POINTER, POINTER, POINTER, DOUBLE, DOUBLE, DOUBLE, POINTER), None),
+    "walk": ((POINTER,) * 5, None),
+    "add_rows": ((POINTER, POINTER, POINTER, COUNT, POINTER), None),
+    "judge": (
+        (POINTER, POINTER, COUNT, *(POINTER,) * 4, COUNT, DOUBLE, DOUBLE, DOUBLE, DOUBLE, POINTER, POINTER, POINTER),
+        None,
+    ),
+    "teach": ((POINTER,) * 4, None),
+    "keep": ((POINTER, POINTER, COUNT, COUNT, COUNT, POINTER, COUNT, POINTER, COUNT, FLOAT, *(POINTER,) * 3), None),
+    "look_up": ((POINTER, POINTER, POINTER, COUNT, COUNT, COUNT, POINTER, POINTER), None),
+    "spans": ((POINTER, COUNT, POINTER, POINTER, COUNT, POINTER), None),
+    "overlaps": ((POINTER, POINTER, COUNT, POINTER), FLOAT),
+    "static": ((POINTER, POINTER, POINTER, COUNT, POINTER, COUNT, POINTER, POINTER, POINTER), None),
+    "locate": ((POINTER, POINTER, POINTER, COUNT, POINTER, POINTER, POINTER, POINTER), FLOAT),
+    "query_logits": ((POINTER, POINTER, POINTER, POINTER, COUNT, POINTER, POINTER, COUNT, POINTER), None),
+    "spell": ((ctypes.c_char_p, COUNT, POINTER, POINTER), COUNT),
+    "clauses": ((ctypes.c_char_p, COUNT, COUNT, COUNT, POINTER), COUNT),
+}
+
+
+def layout(*fields: tuple[str, Any]) -> Struct:
+    """Packs a C struct of these fields, in a sixth of the time that a `ctypes.Structure` takes to be made."""
+    codes = {POINTER: "P", COUNT: "q", FLOAT: "f", DOUBLE: "d"}
+    return Struct("@" + "".join(codes[kind] for _, kind in fields) + "0q")
+
+
+def address(numbers: NDArray[Any]) -> int:
+    """Where a contiguous array begins; `numbers.ctypes.data` takes four times as long, but reads what is not to be
+    written, too."""
+    try:
+        return ctypes.addressof(_NO_BYTES.from_buffer(numbers))
+    except TypeError:
+        return int(numbers.ctypes.data)
+
+
+class Kept:
+    """Arrays that the library reads again and again, as it wants them: contiguous, of one type, never moved."""
+
+    __slots__ = ("arrays", "at")
+
+    def __init__(self, *given: tuple[Any, Any]) -> None:
+        """Each array with its dtype; `at` are their addresses."""
+        self.arrays = [np.ascontiguousarray(numbers, dtype) for numbers, dtype in given]
+        self.at = tuple(numbers.ctypes.data for numbers in self.arrays)
+
+
+def _made_of(default: str) -> str:
+    """The hash of the sources, where they are: in a checkout. A wheel has none, and a library made of its own."""
+    files = [FILE.with_name(name) for name in SOURCES]
+    if not all(file.exists() for file in files):
+        return default
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
+
+
+def load() -> ctypes.CDLL | None:
+    """The library, or None where it was not built or cannot be loaded here."""
+    try:
+        found = ctypes.CDLL(str(FILE))
+        made_of = (ctypes.c_char * 65).in_dll(found, "edgeret_sources").value.decode()
+        for name, (takes, gives) in _CALLS.items():
+            call = getattr(found, f"edgeret_{name}")
+            call.argtypes, call.restype = takes, gives
+    except (OSError, AttributeError, ValueError):
+        return None
+    return found if made_of == _made_of(made_of) else None
+
+
+LIBRARY = load()
+"""None if all is numpy's."""
