@@ -25,13 +25,14 @@ $(DEMO)/manifest:
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest
 
-## test-full: the same, and what takes too long for every change: forged bundles, killed writers, many tool sets
-test-full: test fuzz
+## test-full: the same, and what takes too long for every change: forged bundles, killed writers, many tool sets, Ray
+test-full: test fuzz $(VENV)/.ray
 	$(BIN)/python tests/swap_run.py
 	$(BIN)/python tests/kill_run.py
 	$(BIN)/python tests/kill_learning.py
 	$(BIN)/python tests/parity_run.py
 	$(BIN)/python tests/builds_run.py
+	$(BIN)/python -m pytest tests/export/test_places.py
 
 ## fuzz: forge bundles whose hashes are right, and see what loading and deciding make of them
 FORGED := 20000
@@ -80,4 +81,9 @@ $(VENV)/.bench: $(VENV)/.export pyproject.toml constraints.txt
 $(VENV)/.dev: $(VENV)/.export pyproject.toml constraints.txt
 	@echo "installing the test tools into $(VENV)" >&2
 	$(PIP) install --constraint constraints.txt --editable '.[cpu,dev]'
+	@touch $@
+
+$(VENV)/.ray: $(VENV)/.dev pyproject.toml constraints.txt
+	@echo "installing Ray into $(VENV)" >&2
+	$(PIP) install --constraint constraints.txt --editable '.[ray]'
 	@touch $@

@@ -24,11 +24,11 @@ from edgeret.scoring import graph, head, increments, learner, prior
 from edgeret.types import Call, Tool
 from edgeret_export.build import Passed, assemble, build_bundle, encode_with
 from edgeret_export.encoded import Encoded
-from edgeret_export.encoders.encodings import Encodings
+from edgeret_export.encoders.encodings import Encodings, start
 from edgeret_export.encoders.export import ExportedEncoder
-from edgeret_export.encoders.gate import start
 from edgeret_export.encoders.parity import Loss, Parity
 from edgeret_export.fitting.training_set import FEW_PLANS, training_set
+from edgeret_export.places import HERE, Place
 from edgeret_export.planner.package import PlannerModel
 from edgeret_export.recipe import Recipe
 from edgeret_export.sources.cards import DEFAULT_ENCODER, Card, EncoderCard, find_card
@@ -137,11 +137,12 @@ def encode_tiny(
     few: int = FEW_PLANS,
     max_tokens: int = 64,
     expansion: Expansion | None = None,
+    place: Place = HERE,
 ) -> Encoded:
     """What `edgeret_export.build.encode` gives, by the made-up encoder. Above `few` demonstrations a head leans on the
     prior's static part alone, as one of many demonstrations does."""
     exported, prior = tiny_exported(seed, max_tokens), read_prior("tiny")
-    passed = unmeasured(exported, Encodings(start(exported)), tools, recipe)
+    passed = unmeasured(exported, Encodings(start(exported), None, place, exported), tools, recipe)
     encoded = encode_with(passed, recipe, demonstrations, tools, prior, expansion)
     if not demonstrations or few == FEW_PLANS:
         return encoded
@@ -163,14 +164,15 @@ def build_tiny(
     few: int = FEW_PLANS,
     max_tokens: int = 64,
     expansion: Expansion | None = None,
+    place: Place = HERE,
 ) -> Path:
     """Writes a bundle around the made-up encoder by the code that writes real ones. `demonstrations` None: the ones
     above; `few` and `max_tokens` as in `encode_tiny`."""
     recipe = recipe or Recipe(precision="fp32", profile="full")
     shown = make_demonstrations() if demonstrations is None else demonstrations
-    encoded = encode_tiny(recipe, shown, tools, seed, few, max_tokens, expansion)
+    encoded = encode_tiny(recipe, shown, tools, seed, few, max_tokens, expansion, place)
     with writing(target) as writer:
-        assemble(writer, tiny_card(), encoded, recipe, model)
+        assemble(writer, tiny_card(), encoded, recipe, model, place)
     return target
 
 

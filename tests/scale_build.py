@@ -85,7 +85,8 @@ def measure(size: int, n_tools: int, seed: int, with_head: bool) -> dict[str, An
     clusters = crossfitting.clusters_for(size)
     tables = fit_graph(training, clusters, recipe.order)
     stages.lap("graph")
-    told: dict[str, Any] = {"demonstrations": size, "graph_rows": len(tables.keys), "centroids": len(tables.centroids)}
+    told: dict[str, Any] = {"demonstrations": size, "head_plans": len(training.head_plans)}
+    told |= {"graph_rows": len(tables.keys), "centroids": len(tables.centroids)}
     if with_head:
         real = crossfitting.fit_factored
 

@@ -28,21 +28,21 @@ from edgeret.scoring import index as indexing
 from edgeret.scoring.calibration import pack_calibration
 from edgeret.scoring.cascade import Thresholds
 from edgeret.scoring.episodes import pack_memory
-from edgeret.scoring.graph import pack_graph
-from edgeret.scoring.head import pack_head
+from edgeret.scoring.graph import GraphTables, pack_graph
+from edgeret.scoring.head import HeadArrays, pack_head
 from edgeret.types import Tool
 from edgeret_export.encoded import Encoded, golden_of
 from edgeret_export.encoders import parity
-from edgeret_export.encoders.encodings import Encodings, remembered
+from edgeret_export.encoders.encodings import Encodings, remembered, start
 from edgeret_export.encoders.expansion import expand_vectors
 from edgeret_export.encoders.export import ExportedEncoder, attempts, encoder_of, export_encoder
-from edgeret_export.encoders.gate import gate_of, start
+from edgeret_export.encoders.gate import gate_of
 from edgeret_export.finetune import finetuned
 from edgeret_export.fitting.cascade import fit_thresholds
 from edgeret_export.fitting.crossfit import Fitted, crossfit, plan_calls
-from edgeret_export.fitting.graph import fit_graph
-from edgeret_export.fitting.head import fit_factored
 from edgeret_export.fitting.training_set import TrainingSet, training_set
+from edgeret_export.fitting.whole import Whole, fit_whole
+from edgeret_export.places import HERE, Place
 from edgeret_export.planner.exemplars import choose_exemplars
 from edgeret_export.planner.package import PlannerModel, add_planner, fetch_planner
 from edgeret_export.recipe import AUTO, Recipe
@@ -76,11 +76,13 @@ def build_bundle(
     overwrite: bool = False,
     offline: bool = False,
     allow_unpinned: bool = False,
+    place: Place = HERE,
 ) -> Built:
     """Builds and writes a bundle; the same inputs and recipe on the same machine give the same bytes.
 
     `finetune` tunes the encoder on the demonstrations first; `planner` is the card of a language model to put in,
-    `expansion` holds queries that make tools' vectors better. Raises CheckFailedError when the parity gate fails,
+    `expansion` holds queries that make tools' vectors better; the `place` is where texts are encoded and heads fitted,
+    and changes no byte. Raises CheckFailedError when the parity gate fails,
     InputError for a target or inputs that do not fit, MissingExtraError without the export extra (`planner` or `train`,
     where these are used). Nothing appears at `target` unless everything succeeded.
     """
@@ -91,20 +93,25 @@ def build_bundle(
         held_back = None
         if finetune:
             card, held_back = finetuned(card, tools, demonstrations, recipe.seed, offline)
-        encoded = encode(card, recipe, demonstrations, tools, offline, expansion)
+        encoded = encode(card, recipe, demonstrations, tools, offline, expansion, place)
         if held_back is not None and encoded.training is not None:
             encoded = replace(encoded, training=encoded.training.judged_by(held_back))
-        content_hash, report = assemble(writer, card, encoded, recipe, model)
+        content_hash, report = assemble(writer, card, encoded, recipe, model, place)
     return Built(target, content_hash, report)
 
 
 def assemble(
-    writer: BundleWriter, card: Card, encoded: Encoded, recipe: Recipe, model: PlannerModel | None = None
+    writer: BundleWriter,
+    card: Card,
+    encoded: Encoded,
+    recipe: Recipe,
+    model: PlannerModel | None = None,
+    place: Place = HERE,
 ) -> tuple[str, dict[str, Any]]:
     """Fits everything on what was encoded and writes it; returns the content hash and the build's report."""
     if recipe.profile == "tiny":
         encoded = static_encoded(encoded, recipe)
-    training, fitted = encoded.training, _fitted(encoded, recipe)
+    training, fitted = encoded.training, _fitted(encoded, recipe, place)
     demonstrations = () if training is None else training.demonstrations
     licence, source = card.licence, f"{card.name}: {card.sources[0]}"
     tokenizer = writer.add("tokenizer.json", roles.TOKENIZER, encoded.exported.tokenizer, licence, source)
@@ -113,14 +120,15 @@ def assemble(
         table = arrange([tool_words(tool) for tool in encoded.tools])
         writer.add("words.msgpack", roles.WORDS, pack_words(table), OWN_LICENCE, OURS)
     writer.add("exemplars.json", roles.EXEMPLARS, pack_exemplars(choose_exemplars(demonstrations)), OWN_LICENCE, OURS)
-    info = _write_stage(writer, None, card, encoded, fitted, recipe, tokenizer.sha256)
+    stage = Stage(encoded, fitted, recipe, place)
+    info = _write_stage(writer, None, card, stage, tokenizer.sha256)
     report = {"parity": encoded.parity.to_dict(), "held_out": fitted.report, **encoded.report}
     if recipe.profile == "default":
-        first = _first_stage(encoded, fitted, recipe)
+        first = _first_stage(stage)
         if first is not None:
-            own = _write_stage(writer, roles.STATIC, card, first.encoded, first.fitted, recipe, tokenizer.sha256)
+            own = _write_stage(writer, roles.STATIC, card, first.stage, tokenizer.sha256)
             info[roles.STATIC] = {**own, roles.INFO_CASCADE: first.thresholds.to_dict()}
-            report["cascade"] = {"held_out": first.fitted.report, **first.report}
+            report["cascade"] = {"held_out": first.stage.fitted.report, **first.report}
     planner_info = None
     if model is not None:
         planner_info, report["planner"] = add_planner(writer, model, training, fitted, recipe.planner_questions)
@@ -141,43 +149,51 @@ def assemble(
 
 
 @dataclass(frozen=True, slots=True)
-class _First:
-    """What decides before the full encoder is asked."""
+class Stage:
+    """What one encoder read, what was fitted and chosen on it, and how and where that goes on."""
 
     encoded: Encoded
     fitted: Fitted
+    recipe: Recipe
+    place: Place
+
+
+@dataclass(frozen=True, slots=True)
+class _First:
+    """What decides before the full encoder is asked."""
+
+    stage: Stage
     thresholds: Thresholds
     report: Mapping[str, Any]
 
 
-def _first_stage(encoded: Encoded, fitted: Fitted, recipe: Recipe) -> _First | None:
+def _first_stage(full: Stage) -> _First | None:
     """A table of token vectors with heads of its own; None where there are too few demonstrations to say when it is
     sure enough, or where it never is."""
-    if fitted.held_out is None:
+    if full.fitted.held_out is None:
         return None
-    small = static_encoded(encoded, recipe)
-    refitted = _fitted(small, recipe)
-    if encoded.training is None or refitted.held_out is None:
+    small = static_encoded(full.encoded, full.recipe)
+    refitted = _fitted(small, full.recipe, full.place)
+    if full.encoded.training is None or refitted.held_out is None:
         return None
-    thresholds, report = fit_thresholds(encoded.training, refitted.held_out, fitted.held_out)
+    thresholds, report = fit_thresholds(full.encoded.training, refitted.held_out, full.fitted.held_out)
     if thresholds.at(LOSS) > 1:
         say("token vectors: never sure enough to decide without the full encoder, so they are left out")
         return None
-    return _First(small, refitted, thresholds, report)
+    return _First(replace(full, encoded=small, fitted=refitted), thresholds, report)
 
 
-def _fitted(encoded: Encoded, recipe: Recipe) -> Fitted:
+def _fitted(encoded: Encoded, recipe: Recipe, place: Place) -> Fitted:
     prior_map = encoded.prior.calibration_map
     if encoded.training is None:
         return Fitted.of_nothing(recipe.order, prior_map)
-    return crossfit(encoded.training, recipe.order, recipe.head_options, prior_map)
+    return crossfit(encoded.training, recipe.order, recipe.head_options, prior_map, place)
 
 
-def _write_stage(
-    writer: BundleWriter, part: str | None, card: Card, encoded: Encoded, fitted: Fitted, recipe: Recipe, tokenizer: str
-) -> dict[str, Any]:
+def _write_stage(writer: BundleWriter, part: str | None, card: Card, stage: Stage, tokenizer: str) -> dict[str, Any]:
     """Writes what one encoder and the heads on it need, as a part of the bundle or as the bundle itself, and gives
     what the manifest says of it; `tokenizer` is its file's sha256."""
+    encoded, fitted, recipe = stage.encoded, stage.fitted, stage.recipe
     exported, adapter = encoded.exported, encoder_of(card).adapter
     hashes: dict[str, str] = {}
 
@@ -200,9 +216,11 @@ def _write_stage(
     training = encoded.training
     if training is not None:
         say("fitting graph and head on all demonstrations")
-        graph = fit_graph(training, fitted.n_clusters, recipe.order)
-        add(roles.GRAPH, "graph.msgpack", pack_graph(graph, fitted.graph_options, fingerprint))
-        add(roles.HEAD, "head.msgpack", pack_head(fit_factored(training, recipe.head_options).arrays, fingerprint))
+        given = Whole(training.bare(), fitted.n_clusters, recipe.order, recipe.head_options)
+        tables, head = stage.place.each(fit_whole, given, ("graph", "head"))
+        assert isinstance(tables, GraphTables) and isinstance(head, HeadArrays)
+        add(roles.GRAPH, "graph.msgpack", pack_graph(tables, fitted.graph_options, fingerprint))
+        add(roles.HEAD, "head.msgpack", pack_head(head, fingerprint))
         if training.prior.steps is not None:
             memory = pack_memory(training.queries.vectors[training.plans], plan_calls(training), fingerprint)
             add(roles.MEMORY, "memory.msgpack", memory)
@@ -225,6 +243,7 @@ def encode(
     tools: Sequence[Tool],
     offline: bool,
     expansion: Expansion | None = None,
+    place: Place = HERE,
 ) -> Encoded:
     """Exports the encoder and encodes everything with it, trying what card and recipe allow until the gate passes.
 
@@ -237,7 +256,7 @@ def encode(
             if objections:
                 say(f"parity gate: {objections}; trying {precision} with more of the model in fp32")
             exported = export_encoder(card, precision, offline, attempt)
-            with remembered(exported, start(exported)) as encodings:
+            with remembered(exported, start(exported), place) as encodings:
                 vectors = encodings.tools(texts)
                 measured = gate.measure(exported, encodings, vectors)
                 objections = "; ".join(parity.problems(measured))

@@ -15,6 +15,7 @@ from edgeret.inputs.tools import read_tools
 from edgeret.runtime.options import LOSS, PROFILES
 from edgeret_export.example import write_example
 from edgeret_export.expand_command import add_expand
+from edgeret_export.places import place_of
 from edgeret_export.recipe import PRECISION_CHOICES, read_recipe
 from edgeret_export.route_command import add_route
 from edgeret_export.sources.cards import DEFAULT_ENCODER, all_cards, check_licence, find_card
@@ -80,6 +81,14 @@ def _add_build(commands: Any) -> None:
         help="refuse arguments of demonstrations that do not fit their tools' parameters",
     )
     build.add_argument("--offline", action="store_true", help="use cached model files only")
+    build.add_argument(
+        "--ray",
+        nargs="?",
+        const="",
+        metavar="ADDRESS",
+        help="encode and fit on the Ray cluster of this address, or without one on the one of RAY_ADDRESS or this "
+        "machine's CPUs; the bundle is the same (extra ray)",
+    )
     build.add_argument(
         "--accept-licence",
         action="append",
@@ -179,19 +188,21 @@ def _build(arguments: argparse.Namespace) -> Mapping[str, Any]:
     from edgeret_export.build import build_bundle
     from edgeret_export.encoders.adapter import with_adapter
 
-    built = build_bundle(
-        tools,
-        demonstrations,
-        Path(arguments.output),
-        with_adapter(card, arguments.adapter),
-        recipe,
-        finetune=arguments.finetune,
-        planner=planner,
-        expansion=expansion,
-        overwrite=arguments.force,
-        offline=arguments.offline,
-        allow_unpinned=arguments.allow_unpinned,
-    )
+    with place_of(arguments.ray) as place:
+        built = build_bundle(
+            tools,
+            demonstrations,
+            Path(arguments.output),
+            with_adapter(card, arguments.adapter),
+            recipe,
+            finetune=arguments.finetune,
+            planner=planner,
+            expansion=expansion,
+            overwrite=arguments.force,
+            offline=arguments.offline,
+            allow_unpinned=arguments.allow_unpinned,
+            place=place,
+        )
     return {
         "bundle": str(built.path),
         "content_hash": built.content_hash,
@@ -222,6 +233,10 @@ def _print_build(result: Mapping[str, Any]) -> str:
         top1 = ", ".join(f"{name} {value:.3f}" for name, value in held_out["top1"].items())
         lines.append(f"held out    top-1 over {held_out['decisions']} decisions: {top1}")
         lines.append(f"calibration ECE {held_out['ece_calibrated']:.4f} ({held_out['ece_fused']:.4f} before)")
+    if sampled := held_out.get("head_plans"):
+        lines.append(
+            f"sample      heads were fitted on {sampled} of {held_out['plans']} demonstrations, drawn by the seed"
+        )
     if cascade := result.get("cascade"):
         lines.append(f"cascade     {_told_of_cascade(cascade)}")
     if expansion := result.get("expansion"):

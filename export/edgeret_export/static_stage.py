@@ -15,8 +15,8 @@ from edgeret.encoders.base import MAX_TOKENS, EncodedQuery, EncoderSpec
 from edgeret.encoders.static import StaticEncoder, pack_table
 from edgeret.inputs.tool_text import tool_text
 from edgeret_export.encoded import Encoded, golden_of
+from edgeret_export.encoders.encodings import start
 from edgeret_export.encoders.export import ExportedEncoder
-from edgeret_export.encoders.gate import start
 from edgeret_export.encoders.questions import from_tools
 from edgeret_export.encoders.static import TableFit, Texts, token_vectors
 from edgeret_export.fitting.training_set import FOLDS, TrainingSet, training_set
@@ -43,8 +43,10 @@ def static_encoded(encoded: Encoded, recipe: Recipe) -> Encoded:
         vectors = np.concatenate((vectors, [encoder.encode(text) for text in of_tools]))
     folds = np.full(len(texts), EVERYWHERE)
     if training is not None:
-        texts += [demonstration.query for demonstration in training.demonstrations]
-        vectors, folds = np.concatenate((vectors, training.queries.vectors)), np.append(folds, training.folds)
+        plans = training.head_plans
+        texts += [training.demonstrations[plan].query for plan in plans.tolist()]
+        vectors = np.concatenate((vectors, training.queries.vectors[plans]))
+        folds = np.append(folds, training.folds[plans])
     fit = TableFit(Texts([encoder.tokenize_words(text) for text in texts], vectors), token_vectors(exported, encoder))
     penalty = fit.choose(folds == 0 if training is not None else np.arange(len(texts)) % FOLDS == 0)
     spec = static_spec(exported.spec, fit.projection.shape[1])

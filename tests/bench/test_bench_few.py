@@ -19,7 +19,7 @@ from edgeret.inputs.demonstrations import Demonstration
 from edgeret_bench.accuracy import few, next_tool
 from edgeret_bench.commands import learning
 from edgeret_export.encoded import Encoded
-from edgeret_export.encoders.gate import start
+from edgeret_export.encoders.encodings import start
 from edgeret_export.recipe import Recipe
 
 RECIPE = Recipe(precision="fp32")

@@ -17,9 +17,9 @@ from edgeret.errors import BundleError
 from edgeret.runtime.evidence import evidence, passages
 from edgeret.runtime.lexicon import Lexicon, tool_words
 from edgeret_export.encoders import encodings, shards
-from edgeret_export.encoders.encodings import CHUNK, Encodings, remembered
-from edgeret_export.encoders.gate import start
+from edgeret_export.encoders.encodings import Encodings, remembered, start
 from edgeret_export.encoders.shards import KEY_BYTES, Shards
+from edgeret_export.places import HERE
 
 
 def key(number: int) -> bytes:
@@ -133,7 +133,7 @@ def counted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
 
 def test_what_is_kept_is_what_was_computed_to_the_last_bit(counted: list[str]) -> None:
     exported, lexicon = tiny_exported(), Lexicon([tool_words(tool) for tool in TOOLS])
-    queries = [*(d.query for d in make_demonstrations()[:CHUNK]), "mail", "send it then, and play music; stop"]
+    queries = [*(d.query for d in make_demonstrations()[: HERE.at_once]), "mail", "send it then, and play music; stop"]
     encoder = start(exported)
     for _ in range(2):
         with remembered(exported, encoder) as again:
@@ -160,10 +160,10 @@ def test_vectors_alone_are_those_of_the_encoder(counted: list[str]) -> None:
 
 def test_what_was_encoded_before_an_interruption_is_not_encoded_again(counted: list[str]) -> None:
     exported = tiny_exported()
-    queries = [f"note {number}" for number in range(3 * CHUNK)]
+    queries = [f"note {number}" for number in range(3 * HERE.at_once)]
 
     def interrupted() -> Any:
-        yield from queries[: 2 * CHUNK + 5]
+        yield from queries[: 2 * HERE.at_once + 5]
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt), remembered(exported, start(exported)) as first:
@@ -171,7 +171,7 @@ def test_what_was_encoded_before_an_interruption_is_not_encoded_again(counted: l
     counted.clear()
     with remembered(exported, start(exported)) as second:
         list(second.passages(queries))
-    assert sorted(counted) == sorted(queries[2 * CHUNK :])
+    assert sorted(counted) == sorted(queries[2 * HERE.at_once :])
 
 
 @pytest.mark.parametrize("change", ["another model", "other code", "another library"])

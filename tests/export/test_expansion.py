@@ -20,8 +20,8 @@ from edgeret.encoders.onnx import OnnxEncoder
 from edgeret.types import Tool
 from edgeret_export.cli import main
 from edgeret_export.encoders import expansion as expanding
+from edgeret_export.encoders.encodings import start
 from edgeret_export.encoders.expansion import Queries, best_choice, blend, depth, expand_vectors, found_again, means
-from edgeret_export.encoders.gate import start
 from edgeret_export.planner.expand import ByDemonstrations, Settings, expand
 from edgeret_export.recipe import Recipe
 from edgeret_export.sources.expansions import Expansion, Line, read_expansion

@@ -16,8 +16,8 @@ from edgeret.errors import CheckFailedError
 from edgeret.inputs.tools import read_tools
 from edgeret_export import build
 from edgeret_export.encoders import original
+from edgeret_export.encoders.encodings import start
 from edgeret_export.encoders.export import ExportedEncoder, export_encoder
-from edgeret_export.encoders.gate import start
 from edgeret_export.recipe import Recipe
 from edgeret_export.sources.cards import DEFAULT_ENCODER, Card, find_card
 

@@ -13,7 +13,7 @@ from edgeret.bundle import roles
 from edgeret.bundle.reader import open_bundle, read_manifest
 from edgeret.scoring.cascade import NOTHING, Thresholds
 from edgeret.types import END
-from edgeret_export.encoders.gate import start
+from edgeret_export.encoders.encodings import start
 from edgeret_export.encoders.static import TableFit, Texts, principal, token_vectors
 from edgeret_export.fitting.cascade import LOSSES, fit_thresholds
 from edgeret_export.fitting.held_out import HeldOut

@@ -27,7 +27,7 @@ from edgeret_bench.accuracy.walk import Ranked, averages, ranked, repeated_queri
 from edgeret_bench.results.files import order_of, rounded
 from edgeret_export.build import assemble
 from edgeret_export.encoded import Encoded
-from edgeret_export.encoders.gate import start
+from edgeret_export.encoders.encodings import start
 from edgeret_export.fitting.reliability import expected_calibration_error
 from edgeret_export.fitting.training_set import training_set
 from edgeret_export.recipe import Recipe

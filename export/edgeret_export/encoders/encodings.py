@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
@@ -20,14 +20,15 @@ from numpy.typing import NDArray
 
 import edgeret
 from edgeret.encoders.base import Encoder
-from edgeret.host import available_cpus, instruction_set
+from edgeret.encoders.onnx import OnnxEncoder
+from edgeret.encoders.providers import choose
+from edgeret.host import instruction_set
 from edgeret.runtime.evidence import Passages, passages
 from edgeret_export.encoders.export import ExportedEncoder
 from edgeret_export.encoders.shards import KEY_BYTES, Shards
+from edgeret_export.places import HERE, Place
 from edgeret_export.sources.fetch import cache_folder
 
-CHUNK = 64
-"""Texts that are encoded before any is kept: what a killed build loses at most."""
 _SOURCES = ("encoders/*.py", "runtime/evidence.py", "inputs/clauses.py")
 """What vectors depend on beside the model: with any change to these files nothing that was kept is used."""
 _LIBRARIES = ("onnxruntime", "tokenizers", "numpy")
@@ -35,49 +36,81 @@ _LIBRARIES = ("onnxruntime", "tokenizers", "numpy")
 Arrays = tuple[NDArray[np.float32], ...]
 
 
+def start(exported: ExportedEncoder) -> OnnxEncoder:
+    """The encoder, running on one CPU; texts are encoded side by side."""
+    return OnnxEncoder(exported.model, exported.tokenizer, exported.spec, choose(("cpu",), False, {}), 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """An encoder, and what another process starts it from; None where none will."""
+
+    encoder: Encoder
+    exported: ExportedEncoder | None = None
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return _start_again, (self.exported,)
+
+
+def _start_again(exported: ExportedEncoder) -> Running:
+    return Running(start(exported), exported)
+
+
+def read(running: Running, asked: tuple[str, str]) -> Arrays:
+    """What the encoder makes of one text, which is asked for as a kind: "query" for all that training takes of it,
+    "text" for a query's vector alone, "tool" for a tool's. The stage that every place runs."""
+    kind, text = asked
+    if kind == "query":
+        found = passages(text, running.encoder.encode_query(text))
+        return found.rows, found.windows, found.clauses
+    return (running.encoder.encode(text)[None] if kind == "text" else running.encoder.encode_tools([text]),)
+
+
 class Encodings:
     """One encoder with what it, or an equal one, encoded before."""
 
-    def __init__(self, encoder: Encoder, kept: Shards | None = None) -> None:
-        """Without `kept` nothing is remembered. The encoder should have one thread."""
+    def __init__(
+        self,
+        encoder: Encoder,
+        kept: Shards | None = None,
+        place: Place = HERE,
+        exported: ExportedEncoder | None = None,
+    ) -> None:
+        """Without `kept` nothing is remembered. The encoder should have one thread; places other than this process
+        start it from what was `exported`."""
         self.encoder = encoder
-        self._kept = kept
+        self._running, self._kept, self._place = Running(encoder, exported), kept, place
 
     def passages(self, queries: Iterable[str]) -> Iterator[Passages]:
         """What training takes of each query's encoding, in their order."""
-
-        def read(query: str) -> Arrays:
-            found = passages(query, self.encoder.encode_query(query))
-            return found.rows, found.windows, found.clauses
-
-        return (Passages(*found) for found in self._each("query", queries, read))
+        return (Passages(*found) for found in self._each("query", queries))
 
     def queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Unit vectors of queries alone, float32 (len(texts), dimension)."""
-        return self._stacked("text", texts, lambda text: (self.encoder.encode(text)[None],))
+        return self._stacked("text", texts)
 
     def tools(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Unit vectors of tool texts, float32 (len(texts), dimension)."""
-        return self._stacked("tool", texts, lambda text: (self.encoder.encode_tools([text]),))
+        return self._stacked("tool", texts)
 
-    def _stacked(self, kind: str, texts: Sequence[str], read: Callable[[str], Arrays]) -> NDArray[np.float32]:
+    def _stacked(self, kind: str, texts: Sequence[str]) -> NDArray[np.float32]:
         vectors = np.zeros((len(texts), self.encoder.spec.dimension), np.float32)
-        for row, (found,) in zip(vectors, self._each(kind, texts, read), strict=True):
+        for row, (found,) in zip(vectors, self._each(kind, texts), strict=True):
             row[:] = found[0]
         return vectors
 
-    def _each(self, kind: str, texts: Iterable[str], read: Callable[[str], Arrays]) -> Iterator[Arrays]:
+    def _each(self, kind: str, texts: Iterable[str]) -> Iterator[Arrays]:
         rest = iter(texts)
-        with ThreadPoolExecutor(available_cpus()) as pool:
-            while chunk := list(islice(rest, CHUNK)):
-                keys = [hashlib.sha256(f"{kind}\0{text}".encode()).digest()[:KEY_BYTES] for text in chunk]
-                known = {key: found for key in keys if (found := self._recall(key)) is not None}
-                missing = {key: text for key, text in zip(keys, chunk, strict=True) if key not in known}
-                for key, found in zip(missing, pool.map(read, missing.values()), strict=True):
-                    known[key] = found
-                    if self._kept is not None:
-                        self._kept.put(key, _packed(found))
-                yield from (known[key] for key in keys)
+        while chunk := list(islice(rest, self._place.at_once)):
+            keys = [hashlib.sha256(f"{kind}\0{text}".encode()).digest()[:KEY_BYTES] for text in chunk]
+            known = {key: found for key in keys if (found := self._recall(key)) is not None}
+            missing = {key: (kind, text) for key, text in zip(keys, chunk, strict=True) if key not in known}
+            encoded = self._place.each(read, self._running, list(missing.values()), light=True)
+            for key, found in zip(missing, encoded, strict=True):
+                known[key] = found
+                if self._kept is not None:
+                    self._kept.put(key, _packed(found))
+            yield from (known[key] for key in keys)
 
     def _recall(self, key: bytes) -> Arrays | None:
         data = None if self._kept is None else self._kept.get(key)
@@ -85,11 +118,11 @@ class Encodings:
 
 
 @contextmanager
-def remembered(exported: ExportedEncoder, encoder: Encoder) -> Iterator[Encodings]:
+def remembered(exported: ExportedEncoder, encoder: Encoder, place: Place = HERE) -> Iterator[Encodings]:
     """The encodings of an exported encoder, which `encoder` runs, with what is in the cache folder of those that it
-    made before. The folder `vectors` there may be removed at any time."""
+    made before; others are made at the `place`. The folder `vectors` there may be removed at any time."""
     with closing(Shards(cache_folder() / "vectors" / _identity(exported))) as kept:
-        yield Encodings(encoder, kept)
+        yield Encodings(encoder, kept, place, exported)
 
 
 def _identity(exported: ExportedEncoder) -> str:

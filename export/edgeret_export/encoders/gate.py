@@ -12,11 +12,9 @@ from numpy.typing import NDArray
 
 from edgeret.cli.progress import say
 from edgeret.encoders.base import Encoder, EncoderSpec
-from edgeret.encoders.onnx import OnnxEncoder
-from edgeret.encoders.providers import choose
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret.types import Tool
-from edgeret_export.encoders.encodings import Encodings, remembered
+from edgeret_export.encoders.encodings import Encodings, remembered, start
 from edgeret_export.encoders.export import ExportedEncoder
 from edgeret_export.encoders.original import compare_with_torch
 from edgeret_export.encoders.parity import Parity, Vectors, compare, decided, loss_of
@@ -26,11 +24,6 @@ TIMED, TURNS = 4, 4
 
 Encode = Callable[[Sequence[str]], NDArray[np.float32]]
 """Texts to unit vectors (texts, dimension)."""
-
-
-def start(exported: ExportedEncoder) -> OnnxEncoder:
-    """The encoder, running on one CPU; texts are encoded side by side (`Encodings`)."""
-    return OnnxEncoder(exported.model, exported.tokenizer, exported.spec, choose(("cpu",), False, {}), 1)
 
 
 @contextmanager

@@ -25,8 +25,10 @@ def fit_thresholds(training: TrainingSet, small: HeldOut, large: HeldOut) -> tup
     the same rows of the training set."""
     if not np.array_equal(small.rows, large.rows):
         raise ValueError("thresholds need both encoders' decisions about the same rows")
-    acceptable = training.decisions.acceptable()[small.rows]
-    first = training.decisions.first()[small.rows]
+    judged = np.zeros(len(training.decisions), bool)
+    judged[small.rows] = True
+    decisions = training.decisions.select(judged)
+    acceptable, first = decisions.acceptable(), decisions.first()
     confidence, chosen = small.probabilities.max(axis=1), small.probabilities.argmax(axis=1)
     right = [_right(found, acceptable) for found in (small, large)]
     # What the runtime hands on whatever the probability: that nothing may fit, and tools that were never called.
@@ -40,7 +42,7 @@ def fit_thresholds(training: TrainingSet, small: HeldOut, large: HeldOut) -> tup
     return thresholds, {
         "right": {"small": float(right[0].mean()), "large": float(right[1].mean())},
         "by_loss": [
-            _told(allowed, least, offered, first, right[0], right[1], training.decisions.plan[small.rows])
+            _told(allowed, least, offered, first, right[0], right[1], decisions.plan)
             for allowed, least in zip(LOSSES, found, strict=True)
         ],
     }

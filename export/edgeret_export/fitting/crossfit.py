@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import log_softmax
+from threadpoolctl import threadpool_limits
 
 from edgeret.cli.progress import track
 from edgeret.scoring.calibration import Calibration, CalibrationParameters, Map
@@ -27,6 +28,7 @@ from edgeret_export.fitting.held_out import HeldOut
 from edgeret_export.fitting.options import HeadOptions
 from edgeret_export.fitting.reliability import expected_calibration_error, refusal_curve
 from edgeret_export.fitting.training_set import TrainingSet
+from edgeret_export.places import HERE, Place
 
 PLANS_PER_CLUSTER = 10
 """The paper's; half as many plans a cluster predict no better once two clusterings are read together."""
@@ -81,10 +83,13 @@ def clusters_for(n_plans: int) -> int:
     return min(wanted, MOST_CLUSTERS)
 
 
-def crossfit(training: TrainingSet, order: int, head_options: HeadOptions, prior_map: Map) -> Fitted:
+def crossfit(
+    training: TrainingSet, order: int, head_options: HeadOptions, prior_map: Map, place: Place = HERE
+) -> Fitted:
     """Fits everything on four fifths of the plans and predicts the rest, five times; chooses and calibrates.
 
-    `prior_map` calibrates the prior alone, and is what the map starts from that is fitted here.
+    The `place` is where folds are fitted; `prior_map` calibrates the prior alone, and is what the map starts from that
+    is fitted here.
     """
     n_plans = len(training.demonstrations)
     few = training.prior.steps is not None
@@ -94,7 +99,7 @@ def crossfit(training: TrainingSet, order: int, head_options: HeadOptions, prior
         calibration = _parameters(start, biases, prior_map, prior_map)
         return Fitted(GraphOptions(order=order), clusters_for(n_plans), calibration, {"plans": n_plans, "note": FEW})
     training = judged(training)
-    held, folds = training.select(training.judging_rows), _fit_folds(training, order, head_options)
+    held, folds = training.select(training.judging_rows), _fit_folds(training, order, head_options, place)
     options, graph, nearest = _choose_graph(held, folds, order)
     outcomes = _outcomes(held, folds, graph)
     weights = calibrate.fit_fusion(outcomes, start, PULL if few else float(outcomes.known.sum()))
@@ -109,6 +114,8 @@ def crossfit(training: TrainingSet, order: int, head_options: HeadOptions, prior
     quantiles = calibrate.right_quantiles(calibrated, outcomes.acceptable)
     calibration = replace(calibration, right_probabilities=quantiles)
     report = {"plans": n_plans, "decisions": len(held.decisions), "folds": len(folds)}
+    if training.sample is not None:
+        report["head_plans"] = len(training.head_plans)
     report |= _report(held, outcomes, fused, prior_map)
     rows = np.flatnonzero(training.judging_rows)
     return Fitted(
@@ -180,18 +187,32 @@ class _Fold:
     memory: NDArray[np.float32] | None
 
 
-def _fit_folds(training: TrainingSet, order: int, options: HeadOptions) -> list[_Fold]:
+@dataclass(frozen=True, slots=True)
+class _Folded:
+    """What all folds are fitted on, and how."""
+
+    training: TrainingSet
+    order: int
+    options: HeadOptions
+
+
+def _fit_folds(training: TrainingSet, order: int, options: HeadOptions, place: Place) -> list[_Fold]:
     """The folds with plans that judge, each predicted by what was fitted on the others."""
-    folds: list[_Fold] = []
     numbers = np.unique(training.row_folds[training.judging_rows]).tolist()
-    for number in track(numbers, "cross-fitting head and graph", len(numbers)):
-        inside = training.row_folds == number
-        train, held = training.select(~inside), training.select(inside & training.judging_rows)
-        fitted = fit_factored(train, options)
-        tables = fit_graph(train, clusters_for(len(train.plans)), order)
+    fitted = place.each(fit_fold, _Folded(training.bare(), order, options), numbers)
+    return list(track(fitted, "cross-fitting head and graph", len(numbers)))
+
+
+def fit_fold(given: _Folded, number: int) -> _Fold:
+    """One fold, predicted by what was fitted on the others. The stage that every place runs."""
+    training = given.training
+    inside = training.row_folds == number
+    train, held = training.select(~inside), training.select(inside & training.judging_rows)
+    with threadpool_limits(1):  # or the last bits would depend on a machine's CPUs
+        fitted = fit_factored(train, given.options)
+        tables = fit_graph(train, clusters_for(len(train.plans)), given.order)
         found = predict_head(fitted, train, held)
-        folds.append(_Fold(number, tables, seen_labels(train), found, recall(train, held)))
-    return folds
+        return _Fold(number, tables, seen_labels(train), found, recall(train, held))
 
 
 def _outcomes(held: TrainingSet, folds: Sequence[_Fold], graph: NDArray[np.float32]) -> Outcomes:
@@ -249,7 +270,7 @@ def predict_head(head: FactoredHead, train: TrainingSet, held: TrainingSet) -> N
     logits = {}
     for plan in set(plans):
         cosines = queries.parts(plan) @ queries.label_vectors.T
-        static, spelt = held.prior.static[plan], queries.spelt(plan)
+        static, spelt = held.prior.static[queries.at(np.array(plan))], queries.spelt(plan)
         logits[plan] = head.query_logits(queries.vectors[plan], cosines, static, spelt)
     found = np.stack([head.logits(logits[plan], h) for plan, h in zip(plans, decisions.histories, strict=True)])
     if held.prior.steps is None:
@@ -279,10 +300,12 @@ def recall(train: TrainingSet, held: TrainingSet) -> NDArray[np.float32] | None:
 
 
 def plan_calls(training: TrainingSet) -> list[tuple[int, ...]]:
-    """The label numbers of every plan's calls, as written."""
-    number = {name: i for i, name in enumerate(training.decisions.labels)}
-    plans = (training.demonstrations[plan] for plan in training.plans.tolist())
-    return [tuple(number[call.tool] for call in demonstration.calls) for demonstration in plans]
+    """The label numbers of every plan's calls, as written: what was called when `<end>` came."""
+    decisions, end = training.decisions, len(training.decisions.labels) - 1
+    ends = np.zeros(len(decisions), bool)
+    ends[decisions.target_row[decisions.target_label == end]] = True
+    rows = np.flatnonzero(ends & decisions.written)
+    return [decisions.histories[row] for row in rows[np.argsort(decisions.plan[rows], kind="stable")].tolist()]
 
 
 def episodes(training: TrainingSet) -> Episodes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -68,22 +69,24 @@ def number_decisions(demonstrations: Sequence[Demonstration], tools: Sequence[To
     called = {call.tool for d in demonstrations for call in d.calls}
     labels = (*(t.name for t in tools if t.name in called), END)
     number = {name: i for i, name in enumerate(labels)}
-    plan: list[int] = []
+    plan = array("q")
     histories: list[tuple[int, ...]] = []
     written: list[bool] = []
     weight: list[float] = []
-    targets: list[tuple[int, int, float]] = []
+    # Three million rows of tuples would take a gigabyte while they are made.
+    rows, target_labels, shares = array("q"), array("q"), array("d")
     for p, demonstration in enumerate(demonstrations):
         orders = list(linear_extensions(demonstration, MAX_ORDERS))
         for o, order in enumerate(orders):
             for step in demonstration.steps(order):
                 accepted = sorted(number[name] for name in step.acceptable)
-                targets.extend((len(plan), label, 1 / len(accepted)) for label in accepted)
+                rows.extend([len(plan)] * len(accepted))
+                target_labels.extend(accepted)
+                shares.extend([1 / len(accepted)] * len(accepted))
                 plan.append(p)
                 histories.append(tuple(number[name] for name in step.history))
                 written.append(o == 0)
                 weight.append(1 / len(orders))
-    rows, target_labels, shares = zip(*targets, strict=True)
     return Decisions(
         labels,
         np.array(plan, np.intp),

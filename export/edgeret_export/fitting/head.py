@@ -36,8 +36,9 @@ GRADIENT_TOLERANCE = 3e-4  # 1e-3 stops too early (0.6 points of top-1 lost), 1e
 
 
 def fit_factored(training: TrainingSet, options: HeadOptions, max_iterations: int = 200) -> FactoredHead:
-    """Multinomial logistic regression by L-BFGS on soft targets (all acceptable tools share the likelihood)."""
-    problem = _Problem(training, options)
+    """Multinomial logistic regression by L-BFGS on soft targets (all acceptable tools share the likelihood), on the
+    sample of the training set, if it has one; how often each tool is called is counted in all of it."""
+    problem = _Problem(training.sampled(), options)
     # Every step is made of short sums, whose threads wait for one another wherever a core is busy with something else:
     # 4,000 demonstrations take 15 s on two threads and 7.8 on one; beside another program the gap is wider.
     with threadpool_limits(1):
@@ -174,11 +175,11 @@ class _Problem:
 
     def _queries(self, chunk: Chunk) -> NDArray[np.float32]:
         """What is known of the chunk's queries without their tools (plans, dimension)."""
-        return np.hstack((self.queries.vectors[chunk.plans], self.queries.spelling[chunk.plans]))
+        return np.hstack((self.queries.vectors[chunk.plans], self.queries.spelling[self.queries.at(chunk.plans)]))
 
     def _cosines(self, chunk: Chunk) -> NDArray[np.float32]:
         """Cosines of the chunk's queries and of their parts to the labels' tools (1 + SEGMENTS, plans, labels)."""
-        vectors, parts = self.queries.vectors[chunk.plans], self.queries.segments[chunk.plans]
+        vectors, parts = self.queries.vectors[chunk.plans], self.queries.segments[self.queries.at(chunk.plans)]
         rows = np.concatenate((vectors, *(parts[:, j] for j in range(SEGMENTS))))
         return (rows @ self.label_vectors.T).reshape(1 + SEGMENTS, len(chunk.plans), self.n_labels)
 
@@ -194,7 +195,7 @@ class _Problem:
         base += b
         base += described * cosines[0]
         if not self.prior_steps:
-            base += prior * self.prior.static[chunk.plans]
+            base += prior * self.prior.static[self.queries.at(chunk.plans)]
         logits = (chunk.called @ history).toarray()
         for s, rows in enumerate(chunk.staged):
             logits[rows] += (base + np.tensordot(u[s], cosines[1:], 1))[chunk.plan[rows]]
@@ -204,7 +205,7 @@ class _Problem:
         by_stage = [matrix @ logits for matrix in chunk.sums]
         per_plan = by_stage[0] + by_stage[1] + by_stage[2]
         if not self.prior_steps:
-            by_prior = float(np.vdot(per_plan, self.prior.static[chunk.plans]))
+            by_prior = float(np.vdot(per_plan, self.prior.static[self.queries.at(chunk.plans)]))
         w_slope, v_slope, count_slope, b_slope, shared_slope, u_slope = self.split(slope)
         w_slope += queries.T @ per_plan
         numbers, places = chunk.pairs

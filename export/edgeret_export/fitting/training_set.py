@@ -17,6 +17,7 @@ from edgeret.scoring.prior import Prior, PriorWeights
 from edgeret.scoring.reading import Reading
 from edgeret.types import SEGMENTS, SPELLING_BUCKETS, Tool
 from edgeret_export.fitting.decisions import Decisions, number_decisions
+from edgeret_export.fitting.sample import sample_plans
 
 FOLDS = 5
 FEW_PLANS = 1500
@@ -25,6 +26,7 @@ has learned what both say, and steps are cheaper without them."""
 MOST_EXPECTED = 10_000
 """Plans whose decisions the prior is asked about, to find how often it expects each tool; of more plans, so many spread
 evenly. Every plan takes a millisecond."""
+NOT_KEPT = -1
 MOST_SCORES = 100_000_000
 """The prior's log-probabilities that are kept, decisions times tools; 400 MB."""
 
@@ -32,29 +34,39 @@ MOST_SCORES = 100_000_000
 @dataclass(frozen=True, slots=True)
 class Queries:
     """What the head sees of all plans' queries: unit vectors (plans, dimension), the unit vectors of their parts
-    (plans, SEGMENTS, dimension), the vectors of the labels' tools (labels - 1, dimension), and how the queries are
-    spelt (plans, SPELLING_BUCKETS)."""
+    (kept, SEGMENTS, dimension), the vectors of the labels' tools (labels - 1, dimension), and how the queries are
+    spelt (kept, SPELLING_BUCKETS). `places` (plans,) is where each plan is among the kept ones, -1 for those that heads
+    do not see; None where all are kept."""
 
     vectors: NDArray[np.float32]
     segments: NDArray[np.float32]
     label_vectors: NDArray[np.float32]
     spelling: NDArray[np.float32]
+    places: NDArray[np.intp] | None = None
+
+    def at(self, plans: NDArray[np.intp]) -> NDArray[np.intp]:
+        """Where these plans are in what is kept of those that heads see, and in the prior's scores of them."""
+        return plans if self.places is None else self.places[plans]
 
     def parts(self, plan: int) -> NDArray[np.float32]:
         """Unit vectors of one plan's query and its parts, as the runtime has them (1 + SEGMENTS, dimension)."""
-        return np.vstack((self.vectors[plan], self.segments[plan]))
+        return np.vstack((self.vectors[plan], self.segments[self._at(plan)]))
 
     def spelt(self, plan: int) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
         """How one plan's query is spelt, as the runtime has it."""
-        buckets = np.flatnonzero(self.spelling[plan])
-        return buckets, self.spelling[plan, buckets]
+        row = self.spelling[self._at(plan)]
+        buckets = np.flatnonzero(row)
+        return buckets, row[buckets]
+
+    def _at(self, plan: int) -> int:
+        return plan if self.places is None else int(self.places[plan])
 
     def cosines(self) -> NDArray[np.float32]:
         """Cosines of every query to the labels' tools, 0 for `<end>`, float32 (plans, labels)."""
         return _with_end(self.vectors @ self.label_vectors.T)
 
     def segment_cosines(self) -> NDArray[np.float32]:
-        """Cosines of every part to the labels' tools, 0 for `<end>`, float32 (SEGMENTS, plans, labels)."""
+        """Cosines of every kept part to the labels' tools, 0 for `<end>`, float32 (SEGMENTS, kept, labels)."""
         return np.stack([_with_end(self.segments[:, j] @ self.label_vectors.T) for j in range(SEGMENTS)])
 
 
@@ -62,7 +74,7 @@ class Queries:
 class PriorScores:
     """What the prior says of all plans, over `names`: the labels, then the tools that no demonstration calls (n,).
 
-    `static` is the part of its scores that the query alone gives, for the labels, float32 (plans, labels); `steps` its
+    `static` is the part of its scores that the query alone gives, for the labels, float32 (kept, labels); `steps` its
     log-probabilities at every decision, float32 (rows, n), None where there are too many to keep; `expected` how often
     it expects each of `names` over all decisions, float64 (n,).
     """
@@ -79,7 +91,8 @@ class TrainingSet:
 
     `decisions` number the plans as `demonstrations`, `queries` and `folds` (plans,) do, whatever part of them is left;
     plans with the same words share a fold, or the answer would be known. `seed` is of everything that a fit draws.
-    `judging` are the plans whose held-out predictions say how good a fit is, bool (plans,); None for all.
+    `judging` are the plans whose held-out predictions say how good a fit is, bool (plans,); None for all. `sample` are
+    those that heads are fitted and judged on, where they are too many to fit on all, bool (plans,); None for all.
     """
 
     demonstrations: tuple[Demonstration, ...]
@@ -90,6 +103,7 @@ class TrainingSet:
     folds: NDArray[np.intp]
     seed: int
     judging: NDArray[np.bool_] | None = None
+    sample: NDArray[np.bool_] | None = None
 
     @property
     def plans(self) -> NDArray[np.intp]:
@@ -110,6 +124,10 @@ class TrainingSet:
         steps = None if self.prior.steps is None else self.prior.steps[rows]
         return replace(self, decisions=self.decisions.select(rows), prior=replace(self.prior, steps=steps))
 
+    def bare(self) -> TrainingSet:
+        """The same without what fits do not look at, which need not be sent to where they run."""
+        return replace(self, demonstrations=(), tools=())
+
     def written(self) -> TrainingSet:
         """The same with the decisions that follow the order of the file."""
         return self.select(self.decisions.written)
@@ -117,8 +135,20 @@ class TrainingSet:
     @property
     def judging_rows(self) -> NDArray[np.bool_]:
         """The decisions of the plans that judge, as they follow the order of the file, bool (rows,)."""
-        written = self.decisions.written
-        return written if self.judging is None else written & self.judging[self.decisions.plan]
+        rows = self.decisions.written
+        for plans in (self.judging, self.sample):
+            if plans is not None:
+                rows = rows & plans[self.decisions.plan]
+        return rows
+
+    @property
+    def head_plans(self) -> NDArray[np.intp]:
+        """The numbers of the plans that heads see, ascending."""
+        return np.arange(len(self.folds)) if self.sample is None else np.flatnonzero(self.sample)
+
+    def sampled(self) -> TrainingSet:
+        """The same with the decisions that heads are fitted on."""
+        return self if self.sample is None else self.select(self.sample[self.decisions.plan])
 
     def judged_by(self, queries: Collection[str]) -> TrainingSet:
         """The same, judged by the plans of these queries alone."""
@@ -137,20 +167,28 @@ def training_set(
     """The training set of demonstrations, of which there is at least one, whose queries were `encoded`;
     `tool_vectors` (tools, dimension). `encoded` is read once, and not kept. Up to `few` demonstrations everything rests
     on the prior at every step."""
-    decisions = number_decisions(demonstrations, tools)
+    decisions, n = number_decisions(demonstrations, tools), len(demonstrations)
     position = {tool.name: i for i, tool in enumerate(tools)}
     labels = np.array([position[name] for name in decisions.labels[:-1]], np.intp)
-    rows = np.zeros((len(demonstrations), 1 + SEGMENTS, tool_vectors.shape[1]), np.float32)
-    scored = _PriorScoring(decisions, len(demonstrations), few, tools, tool_vectors, weights)
-    spelt = np.zeros((len(demonstrations), SPELLING_BUCKETS), np.float32)
+    sample = sample_plans(decisions, n, seed)
+    places = np.arange(n) if sample is None else np.where(sample, np.cumsum(sample) - 1, NOT_KEPT)
+    kept = n if sample is None else int(sample.sum())
+    vectors = np.zeros((n, tool_vectors.shape[1]), np.float32)
+    segments = np.zeros((kept, SEGMENTS, tool_vectors.shape[1]), np.float32)
+    spelt = np.zeros((kept, SPELLING_BUCKETS), np.float32)
+    scored = _PriorScoring(decisions, n, few, tools, tool_vectors, weights, kept)
     for plan, (demonstration, found) in enumerate(zip(demonstrations, encoded, strict=True)):
-        rows[plan] = found.rows
-        buckets, values = spelling(demonstration.query)
-        spelt[plan, buckets] = values
-        scored.add(plan, demonstration.query, found)
-    queries = Queries(rows[:, 0], rows[:, 1:], tool_vectors[labels], spelt)
+        vectors[plan] = found.rows[0]
+        if (place := int(places[plan])) != NOT_KEPT:
+            segments[place] = found.rows[1:]
+            buckets, values = spelling(demonstration.query)
+            spelt[place, buckets] = values
+            scored.add(place, plan, demonstration.query, found)
+    queries = Queries(vectors, segments, tool_vectors[labels], spelt, None if sample is None else places)
     folds = assign_folds([d.query for d in demonstrations], seed)
-    return TrainingSet(tuple(demonstrations), tuple(tools), decisions, queries, scored.scores(), folds, seed)
+    return TrainingSet(
+        tuple(demonstrations), tuple(tools), decisions, queries, scored.scores(), folds, seed, sample=sample
+    )
 
 
 class _PriorScoring:
@@ -164,7 +202,9 @@ class _PriorScoring:
         tools: Sequence[Tool],
         vectors: NDArray[np.float32],
         weights: PriorWeights,
+        read: int,
     ) -> None:
+        """`read` is how many of the `plans` the prior will be asked about."""
         known = {tool.name: i for i, tool in enumerate(tools)}
         self.names = (*decisions.labels, *(name for name in known if name not in set(decisions.labels)))
         said = [tool_words(tools[known[name]] if name in known else Tool("", "")) for name in self.names]
@@ -176,23 +216,22 @@ class _PriorScoring:
         end = len(decisions.labels) - 1
         self._prior = Prior(arranged, end, tool_flow(said, self.names), weights)
         self._decisions = decisions
-        self._rows = np.split(
-            np.argsort(decisions.plan, kind="stable"), np.cumsum(np.bincount(decisions.plan, minlength=plans))[:-1]
-        )
-        kept = plans <= few and len(decisions) * len(self.names) <= MOST_SCORES
-        self._static = np.zeros((plans, end + 1), np.float32)
+        self._rows = np.argsort(decisions.plan, kind="stable")
+        self._ends = np.cumsum(np.bincount(decisions.plan, minlength=plans))
+        kept = read == plans <= few and len(decisions) * len(self.names) <= MOST_SCORES
+        self._static = np.zeros((read, end + 1), np.float32)
         self._steps = np.zeros((len(decisions), len(self.names)), np.float32) if kept else None
         self._expected = np.zeros(len(self.names))
-        self._every = -(-plans // MOST_EXPECTED)
+        self._every = -(-read // MOST_EXPECTED)
         self._asked = 0.0
 
-    def add(self, plan: int, query: str, encoded: EncodedQuery | Passages) -> None:
-        """The prior's scores of a plan's decisions."""
+    def add(self, place: int, plan: int, query: str, encoded: EncodedQuery | Passages) -> None:
+        """The prior's scores of a plan's decisions; the plan is the one of number `place` that it is asked about."""
         reading = Reading(self._prior, evidence(query, encoded, self._lexicon))
-        self._static[plan] = reading.static[: self._static.shape[1]]
-        if plan % self._every:
+        self._static[place] = reading.static[: self._static.shape[1]]
+        if place % self._every:
             return
-        for row in self._rows[plan].tolist():
+        for row in self._rows[self._ends[plan - 1] if plan else 0 : self._ends[plan]].tolist():
             log_p = reading.log_probabilities(self._decisions.histories[row])
             self._expected += self._decisions.weight[row] * np.exp(log_p)
             self._asked += float(self._decisions.weight[row])
@@ -201,7 +240,7 @@ class _PriorScoring:
 
     def scores(self) -> PriorScores:
         """What was added up, as of all plans."""
-        if self._every > 1:
+        if len(self._static) < len(self._ends) or self._every > 1:
             self._expected *= float(self._decisions.weight.sum()) / self._asked
         return PriorScores(self.names, self._static, self._steps, self._expected)
 

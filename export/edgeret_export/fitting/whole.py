@@ -1,0 +1,32 @@
+"""What ships: graph and head, fitted on all demonstrations with what cross-fitting chose."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from threadpoolctl import threadpool_limits
+
+from edgeret.scoring.graph import GraphTables
+from edgeret.scoring.head import HeadArrays
+from edgeret_export.fitting.graph import fit_graph
+from edgeret_export.fitting.head import fit_factored
+from edgeret_export.fitting.options import HeadOptions
+from edgeret_export.fitting.training_set import TrainingSet
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """What both are fitted on, and how."""
+
+    training: TrainingSet
+    n_clusters: int
+    order: int
+    options: HeadOptions
+
+
+def fit_whole(given: Whole, what: str) -> GraphTables | HeadArrays:
+    """The tables of the "graph", or the arrays of the "head". The stage that every place runs."""
+    with threadpool_limits(1):
+        if what == "graph":
+            return fit_graph(given.training, given.n_clusters, given.order)
+        return fit_factored(given.training, given.options).arrays
