@@ -57,6 +57,9 @@ def _add_stream(commands: Any) -> None:
     stream.add_argument("--test", metavar="D", help="demonstrations to test on before and after; never learned")
     stream.add_argument("--others", metavar="D", help="the same of other users, who must not lose")
     stream.add_argument(
+        "--tools", metavar="T", help="add those of these tools that the bundle lacks: what came after the build"
+    )
+    stream.add_argument(
         "--new-tool", metavar="NAME", help="hold its plans back; test after 0, 1, 3 and 10 of them (needs --test)"
     )
     stream.add_argument(
@@ -91,6 +94,9 @@ def _stream(arguments: argparse.Namespace) -> Mapping[str, Any]:
     from edgeret_bench.accuracy import stream
 
     runtime = load_runtime(arguments)
+    if arguments.tools is not None:
+        later = [tool for tool in read_tools(arguments.tools) if tool.name not in runtime.tools]
+        runtime = runtime.with_tools(add=later) if later else runtime
     plans = read_demonstrations(arguments.stream, runtime.tools)
     test, others = (_read(path, runtime) for path in (arguments.test, arguments.others))
     options = stream.Options(arguments.replay, arguments.seed, arguments.limit, arguments.new_tool)
