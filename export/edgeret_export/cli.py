@@ -13,9 +13,9 @@ from edgeret.errors import InputError
 from edgeret.inputs.demonstrations import read_and_check
 from edgeret.inputs.tools import read_tools
 from edgeret.runtime.options import LOSS, PROFILES
+from edgeret_export.demos_command import add_demos
 from edgeret_export.example import write_example
 from edgeret_export.expand_command import add_expand
-from edgeret_export.places import place_of
 from edgeret_export.recipe import PRECISION_CHOICES, read_recipe
 from edgeret_export.route_command import add_route
 from edgeret_export.sources.cards import DEFAULT_ENCODER, all_cards, check_licence, find_card
@@ -32,6 +32,7 @@ def make_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     _add_build(commands)
     add_command(commands, "cards", "List the model cards.", _cards, _print_cards)
+    add_demos(commands)
     _add_prior(commands)
     add_tune(commands)
     add_expand(commands)
@@ -187,6 +188,7 @@ def _build(arguments: argparse.Namespace) -> Mapping[str, Any]:
         raise InputError("--finetune makes an adapter of its own; leave out --adapter or --finetune")
     from edgeret_export.build import build_bundle
     from edgeret_export.encoders.adapter import with_adapter
+    from edgeret_export.places import place_of
 
     with place_of(arguments.ray) as place:
         built = build_bundle(

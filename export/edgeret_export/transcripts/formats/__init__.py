@@ -1,0 +1,1 @@
+"""Other people's records to conversations, one file a format. Knows nothing of files, requests and each other."""
