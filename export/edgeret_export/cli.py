@@ -14,10 +14,12 @@ from edgeret.inputs.demonstrations import read_and_check
 from edgeret.inputs.tools import read_tools
 from edgeret.runtime.options import LOSS, PROFILES
 from edgeret_export.demos_command import add_demos
+from edgeret_export.diff_command import add_diff
 from edgeret_export.example import write_example
 from edgeret_export.expand_command import add_expand
 from edgeret_export.recipe import PRECISION_CHOICES, read_recipe
 from edgeret_export.route_command import add_route
+from edgeret_export.sbom_command import add_sbom
 from edgeret_export.sources.cards import DEFAULT_ENCODER, all_cards, check_licence, find_card
 from edgeret_export.sources.expansions import demonstrated, read_expansion
 from edgeret_export.sources.priors import write_prior
@@ -39,6 +41,8 @@ def make_parser() -> argparse.ArgumentParser:
     add_route(commands)
     add_trajectories(commands)
     add_teach(commands)
+    add_diff(commands)
+    add_sbom(commands)
     example = add_command(
         commands, "example", "Write the desktop example: tools, demonstrations, requests.", _example, _print_example
     )
