@@ -25,7 +25,8 @@ $(DEMO)/manifest:
 test: $(VENV)/.dev
 	$(BIN)/python -m pytest
 
-## test-full: the same, and what takes too long for every change: forged bundles, killed writers, many tool sets, Ray
+## test-full: the same, and what takes too long for every change: forged bundles, killed writers, many tool sets, Ray,
+##   a thousand requests through the gate
 test-full: test fuzz $(VENV)/.ray
 	$(BIN)/python tests/swap_run.py
 	$(BIN)/python tests/kill_run.py
@@ -33,6 +34,7 @@ test-full: test fuzz $(VENV)/.ray
 	$(BIN)/python tests/parity_run.py
 	$(BIN)/python tests/builds_run.py
 	$(BIN)/python -m pytest tests/export/test_places.py
+	$(BIN)/python tests/gate_run.py
 
 ## fuzz: forge bundles whose hashes are right, and see what loading and deciding make of them
 FORGED := 20000

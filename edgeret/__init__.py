@@ -24,7 +24,7 @@ from edgeret.errors import (
     ProviderError,
 )
 from edgeret.inputs.demonstrations import Demonstration, read_demonstrations
-from edgeret.inputs.tools import read_tools
+from edgeret.inputs.tools import read_tool, read_tools
 from edgeret.planner.chat import Prompt
 from edgeret.runtime.learning import LearnReport
 from edgeret.runtime.runtime import Runtime, from_tools, load
@@ -69,6 +69,7 @@ __all__ = [
     "load",
     "read_demonstrations",
     "read_route",
+    "read_tool",
     "read_tools",
 ]
 

@@ -13,6 +13,7 @@ from typing import Any
 from edgeret import __version__
 from edgeret.cli.bundle_commands import add_bundle_commands
 from edgeret.cli.console import Parser, add_command, run, table
+from edgeret.cli.gate_command import add_gate_command
 from edgeret.cli.learn_command import add_learn_command
 from edgeret.cli.options import (
     add_mask_options,
@@ -87,6 +88,7 @@ def make_parser() -> argparse.ArgumentParser:
     add_tools_command(commands)
     add_learn_command(commands)
     add_bundle_commands(commands)
+    add_gate_command(commands)
     return parser
 
 

@@ -106,6 +106,12 @@ def parse_tool(entry: Any, where: str) -> Tool:
         ) from None
 
 
+def read_tool(entry: Any, where: str = "tool") -> Tool:
+    """One tool from a decoded JSON object in any of the forms of `read_tools`, for whoever has it in memory and not in
+    a file; `where` begins what is said of one that cannot be taken. Raises InputError."""
+    return check_tools([(where, parse_tool(entry, where))], where)[0]
+
+
 def check_tools(tools: Sequence[tuple[str, Tool]], where: str) -> list[Tool]:
     """The tools, if the names are unique and usable and the texts are bounded and visible. Raises InputError."""
     seen: dict[str, str] = {}

@@ -1,0 +1,86 @@
+"""From a request's body to the one that is passed on, and what is said about it. Knows nothing of HTTP but paths."""
+
+from __future__ import annotations
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from time import perf_counter
+
+from edgeret import EdgeretError
+from edgeret.adapters import openai
+from edgeret.adapters.conversation import Conversation
+from edgeret.adapters.gate.body import Body, NoBodyError, read_body
+from edgeret.adapters.gate.lessons import Lesson, lesson
+from edgeret.adapters.selection import Amount, keep
+from edgeret.adapters.tool_sets import Definitions, ToolSets
+
+MESSAGES = {b"/chat/completions": "messages", b"/responses": "input"}
+"""Where a conversation stands, by the end of the path that is asked for."""
+WAIT_S = 2.0
+"""For a list of tools that was never seen to be read. A longer one is read all the same, for the next request."""
+WORKERS = 2
+"""Threads that read bodies and decide: an encoder has one core anyway."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trimmed:
+    """The body to pass on, what to say of it, and what there may be to learn."""
+
+    body: bytes
+    told: str
+    lesson: Lesson | None = None
+
+
+class Trimmer:
+    """Never raises but when it is cancelled: what it cannot trim it passes on as it came."""
+
+    def __init__(self, sets: ToolSets, amount: Amount, wait_s: float = WAIT_S) -> None:
+        """`wait_s` bounds how long a request waits for a list of tools that was never seen."""
+        self._sets, self._amount, self._wait_s = sets, amount, wait_s
+        self._workers = ThreadPoolExecutor(WORKERS, "edgeret-trim")
+
+    async def trim(self, raw: bytes, messages: str) -> Trimmed:
+        """A body whose conversation stands under the key `messages`."""
+        started, loop = perf_counter(), asyncio.get_running_loop()
+        try:
+            body, said, definitions = await loop.run_in_executor(self._workers, self._read, raw, messages)
+        except NoBodyError as error:
+            return Trimmed(raw, f"passed on: {error}")
+        except Exception as error:
+            return Trimmed(raw, f"passed on: {_reason(error)}")
+        entries = len(definitions.names)
+        if said.wanted is None or not definitions.tools:
+            return Trimmed(raw, f"kept all {entries}: no {'words of the user' if definitions.tools else 'functions'}")
+        try:
+            making = asyncio.wrap_future(self._sets.prepare(definitions))
+            making.add_done_callback(lambda made: made.cancelled() or made.exception())  # nobody may be waiting by then
+            runtime = await asyncio.wait_for(asyncio.shield(making), self._wait_s)
+            kept = await loop.run_in_executor(
+                self._workers,
+                lambda: keep(openai.SHAPE, definitions, runtime, said, body.fields.get("tool_choice"), self._amount),
+            )
+            trimmed = raw if len(kept) == entries else body.with_tools(kept)
+        except TimeoutError:
+            return Trimmed(raw, f"kept all {entries}: reading them takes longer than {self._wait_s:g} s")
+        except Exception as error:
+            return Trimmed(raw, f"kept all {entries}: {_reason(error)}")
+        spent = (perf_counter() - started) * 1e3
+        return Trimmed(trimmed, f"kept {len(kept)} of {entries}; {spent:.1f} ms", lesson(runtime, said))
+
+    def close(self) -> None:
+        """Ends its threads."""
+        self._workers.shutdown(wait=False, cancel_futures=True)
+
+    def _read(self, raw: bytes, messages: str) -> tuple[Body, Conversation, Definitions]:
+        body = read_body(raw)
+        tools = body.fields.get("tools")
+        if not isinstance(tools, list):
+            raise NoBodyError("no tools")
+        definitions = self._sets.definitions(tools, openai.definition, body.tools_text)
+        return body, openai.conversation(body.fields.get(messages)), definitions
+
+
+def _reason(error: Exception) -> str:
+    """What is said of an error: of ours the words, of any other its kind alone, since it may hold what users wrote."""
+    return str(error) if isinstance(error, EdgeretError) else type(error).__name__

@@ -1,0 +1,192 @@
+"""Runtimes for lists of tools that come with each request, kept by content. Knows no message formats and no network."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+from edgeret import EdgeretError, InputError, Runtime, Tool, from_tools, load, read_tool
+
+MOST_LISTS = 64
+MOST_TOOLS = 50_000
+"""Tools of all lists that are kept, some 2 kB each. A longer list is refused."""
+MOST_WAITING = 16
+"""Lists that are being made at once; clients that send new ones faster than they can be read wait for nothing."""
+
+Definition = Callable[[Any], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Definitions:
+    """A list of `tools` as it came: the name of every entry, None for one that is no function or cannot be read; and
+    the functions, one a name. `key` stands for the content, whatever its order."""
+
+    names: tuple[str | None, ...]
+    tools: tuple[Tool, ...]
+    key: bytes
+
+
+def read_definitions(entries: Sequence[Any], definition: Definition) -> Definitions:
+    """Reads them; `definition` gives what `edgeret.read_tool` reads, or None. Never raises for what is in them.
+
+    Of entries with one name the first says what the tool does.
+    """
+    names: list[str | None] = []
+    tools: dict[str, Tool] = {}
+    for entry in entries:
+        tool = _tool(entry, definition)
+        names.append(None if tool is None else tool.name)
+        if tool is not None:
+            tools.setdefault(tool.name, tool)
+    content = [[tool.name, tool.description, tool.parameters] for _, tool in sorted(tools.items())]
+    return Definitions(tuple(names), tuple(tools.values()), digest(json.dumps(content, sort_keys=True).encode()))
+
+
+def _tool(entry: Any, definition: Definition) -> Tool | None:
+    try:
+        value = definition(entry)
+        if value is None:
+            return None
+        if not str(value.get("description") or "").strip():  # APIs allow that; the name is all that can be read then
+            value = {**value, "description": value.get("name")}
+        return read_tool(value)
+    except (InputError, RecursionError):
+        return None
+
+
+def digest(content: bytes) -> bytes:
+    """What stands for some content: equal contents have equal ones, and others do not."""
+    return blake2b(content, digest_size=16).digest()
+
+
+class ToolSets:
+    """Runtimes by the content of their tools. Thread-safe.
+
+    All share what was learned: it is kept by the names of tools, so what one list taught serves every other one that
+    has these tools. A new list is made from the most similar one that is there, so only tools that changed are encoded.
+    """
+
+    def __init__(
+        self,
+        base: str | Path | Runtime,
+        *,
+        overlay: str | Path | None = None,
+        lists: int = MOST_LISTS,
+        tools: int = MOST_TOOLS,
+    ) -> None:
+        """`base` lends its encoder, and what it learned; a folder is loaded with `overlay`, the file that keeps what is
+        learned (None: that lasts as long as this). Raises what `edgeret.load` raises."""
+        self._base = base if isinstance(base, Runtime) else load(base, overlay=False if overlay is None else overlay)
+        self._most_lists, self._most_tools = lists, tools
+        self._made: OrderedDict[bytes, Future[Runtime]] = OrderedDict()
+        self._read: OrderedDict[bytes, Definitions] = OrderedDict()
+        self._lock, self._making = threading.Lock(), threading.Lock()
+
+    def definitions(self, entries: Sequence[Any], definition: Definition, content: bytes | None = None) -> Definitions:
+        """`read_definitions`, remembered by `content`, the list as JSON (None: it is written for that)."""
+        try:
+            key = digest(json.dumps(entries).encode() if content is None else content)
+        except (TypeError, ValueError, RecursionError):  # not JSON: entries that cannot be read, and others
+            return read_definitions(entries, definition)
+        with self._lock:
+            if (known := self._read.get(key)) is not None:
+                self._read.move_to_end(key)
+                return known
+        known = read_definitions(entries, definition)
+        with self._lock:
+            self._read[key] = known
+            while len(self._read) > self._most_lists or _total(self._read) > self._most_tools:
+                self._read.popitem(last=False)
+        return known
+
+    def runtime(self, definitions: Definitions) -> Runtime:
+        """The runtime for these tools, made if it is not there. Raises InputError for no tools, and EdgeretError."""
+        return self.prepare(definitions).result()
+
+    def prepare(self, definitions: Definitions) -> Future[Runtime]:
+        """The same without waiting: it is made by a thread of its own. Raises EdgeretError where too much is asked for;
+        all other errors are the future's."""
+        if not definitions.tools:
+            raise InputError("no function among the tools")
+        if len(definitions.tools) > self._most_tools:
+            raise InputError(f"{len(definitions.tools)} tools, at most {self._most_tools} are read; split the list")
+        with self._lock:
+            if (future := self._made.get(definitions.key)) is not None:
+                self._made.move_to_end(definitions.key)
+                return future
+            if sum(not future.done() for future in self._made.values()) >= MOST_WAITING:
+                raise EdgeretError(f"{MOST_WAITING} other lists of tools are being read; try again in a moment")
+            future = self._made[definitions.key] = Future()
+        threading.Thread(target=self._make, args=(definitions, future), name="edgeret-tools", daemon=True).start()
+        return future
+
+    def close(self) -> None:
+        """Lets go of the overlay, so that another process may write to it."""
+        self._base.close()
+
+    def _make(self, definitions: Definitions, future: Future[Runtime]) -> None:
+        try:
+            with self._making:  # one after the other: each may begin from the one before
+                runtime = self._from_nearest(definitions.tools)
+        except BaseException as error:
+            with self._lock:
+                self._made.pop(definitions.key, None)
+            future.set_exception(error)
+            return
+        future.set_result(runtime)
+        self._bound()
+
+    def _from_nearest(self, tools: Sequence[Tool]) -> Runtime:
+        """A runtime for the tools, out of the most similar one that there is."""
+        with self._lock:
+            done = [future.result() for future in self._made.values() if future.done() and future.exception() is None]
+        if not done:
+            return Runtime(from_tools(tools, base=self._base).components, self._base.learned)
+        nearest = max(done, key=lambda runtime: sum(tool.name in runtime.tools for tool in tools) / len(runtime.tools))
+        old, new = nearest.tools, {tool.name for tool in tools}
+        return nearest.with_tools(
+            add=[tool for tool in tools if tool.name not in old],
+            remove=[name for name in old if name not in new],
+            replace=[tool for tool in tools if tool.name in old and old[tool.name] != tool],
+        )
+
+    def _bound(self) -> None:
+        """Lets go of what was not asked for for the longest time."""
+        with self._lock:
+            ready = [key for key, future in self._made.items() if future.done() and future.exception() is None]
+            held = sum(len(self._made[key].result().tools) for key in ready)
+            for key in ready[:-1]:
+                if len(self._made) <= self._most_lists and held <= self._most_tools:
+                    break
+                held -= len(self._made.pop(key).result().tools)
+
+
+def _total(read: OrderedDict[bytes, Definitions]) -> int:
+    return sum(len(definitions.names) for definitions in read.values()) if len(read) > 1 else 0
+
+
+_shared: OrderedDict[object, ToolSets] = OrderedDict()
+_sharing = threading.Lock()
+_MOST_BASES = 4
+
+
+def shared(base: str | Path | Runtime | ToolSets) -> ToolSets:
+    """The tool sets over a base, the same ones at every call. Raises what `edgeret.load` raises."""
+    if isinstance(base, ToolSets):
+        return base
+    key: object = base if isinstance(base, Runtime) else str(Path(base).absolute())
+    with _sharing:
+        if key not in _shared:
+            _shared[key] = ToolSets(base)
+            while len(_shared) > _MOST_BASES:
+                with suppress(KeyError):
+                    _shared.popitem(last=False)
+        return _shared[key]

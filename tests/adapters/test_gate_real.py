@@ -1,0 +1,19 @@
+"""A few requests through the gate to llama.cpp's own server, by OpenAI's own client; `tests/gate_run.py` sends many."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import gate_run
+import pytest
+
+pytestmark = pytest.mark.real
+
+
+def test_no_request_is_lost_or_altered_before_a_real_server(tmp_path: Path) -> None:
+    for module in ("openai", "uvicorn", "llama_cpp", "fastapi", "pydantic_settings", "sse_starlette"):
+        pytest.importorskip(module, reason="openai, the extra 'gate' or llama-cpp-python[server] is not installed")
+    with gate_run.llama_server() as server:
+        found = gate_run.measure(server, gate_run.built(tmp_path), requests=24, timed=1)
+    assert (found["lost"], found["altered"], found["trimmed"]) == ([], [], 24)
+    assert found["own_ms"]["p50"] > 0
