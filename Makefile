@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 DEMO := build/desktop
 
-.PHONY: demo bench test test-full fuzz check docs site clean
+.PHONY: demo bench test test-full npm fuzz check docs site clean
 
 ## demo: export the desktop example into a bundle and ask it for decisions
 demo: $(VENV)/.export
@@ -27,7 +27,7 @@ test: $(VENV)/.dev
 
 ## test-full: the same, and what takes too long for every change: forged bundles, killed writers, many tool sets, Ray,
 ##   a thousand requests through the gate
-test-full: test fuzz $(VENV)/.ray
+test-full: npm test fuzz $(VENV)/.ray
 	$(BIN)/python tests/swap_run.py
 	$(BIN)/python tests/kill_run.py
 	$(BIN)/python tests/kill_learning.py
@@ -35,6 +35,12 @@ test-full: test fuzz $(VENV)/.ray
 	$(BIN)/python tests/builds_run.py
 	$(BIN)/python -m pytest tests/export/test_places.py
 	$(BIN)/python tests/gate_run.py
+
+## npm: other people's MCP servers and client, where there is npm; without it their tests are skipped
+npm:
+	command -v npm >/dev/null || exit 0; npm install --prefix build/npm --no-audit --no-fund \
+	  @modelcontextprotocol/server-everything @modelcontextprotocol/server-filesystem \
+	  @modelcontextprotocol/server-memory @modelcontextprotocol/inspector
 
 ## fuzz: forge bundles whose hashes are right, and see what loading and deciding make of them
 FORGED := 20000

@@ -15,6 +15,7 @@ from edgeret.cli.bundle_commands import add_bundle_commands
 from edgeret.cli.console import Parser, add_command, run, table
 from edgeret.cli.gate_command import add_gate_command
 from edgeret.cli.learn_command import add_learn_command
+from edgeret.cli.mcp_command import add_mcp_command
 from edgeret.cli.options import (
     add_mask_options,
     add_overlay_options,
@@ -87,6 +88,7 @@ def make_parser() -> argparse.ArgumentParser:
         add_overlay_options(command)
     add_tools_command(commands)
     add_learn_command(commands)
+    add_mcp_command(commands)
     add_bundle_commands(commands)
     add_gate_command(commands)
     return parser

@@ -1,0 +1,104 @@
+"""All servers' tools as one live tool set: searched, ranked for a request as it goes on, and taught. Knows nothing of
+connections and of what clients are shown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import edgeret
+from edgeret.adapters.mcp.definitions import Definition
+
+AT_ONCE = 128
+"""Tools that are encoded before others get their turn: a server of thousands does not hold up one of five."""
+LEARNED = 0.3
+"""What a probability that was learned counts for beside a share of the search. Taught half of `examples/mcp`'s seen
+requests, all of these were among the first three, and one of 44 others was no more; with 1.0 four were no more."""
+
+
+class Catalogue:
+    """The tools that are there now. Changed by one thread at a time; searched by any."""
+
+    def __init__(self, base: str | Path, overlay: str | Path | None) -> None:
+        """No tools yet. `base` is a bundle whose encoder reads, `overlay` the file of what was learned, if any. Raises
+        as `edgeret.load` does."""
+        self._base = edgeret.load(base, overlay=False if overlay is None else overlay)
+        self._runtime: edgeret.Runtime | None = None
+        self._tools: dict[str, edgeret.Tool] = {}
+        self.definitions: Mapping[str, Definition] = {}
+        """The tools by the client's names, as `update` was given them last."""
+
+    def update(self, wanted: Mapping[str, Definition]) -> bool:
+        """Goes on towards these tools, some at a time; whether more is left to do. What is gone goes at once."""
+        searched = {name: self._known(name, tool) for name, tool in wanted.items()}
+        gone = [name for name in self._tools if name not in searched]
+        waiting = [name for name, tool in searched.items() if self._tools.get(name) != tool]
+        order = {name: i for i, name in enumerate(_small_first(wanted))}
+        now = sorted(waiting, key=order.__getitem__)[:AT_ONCE]
+        self._change({name: searched[name] for name in now}, gone)
+        self.definitions = {name: tool for name, tool in wanted.items() if name in self._tools}
+        return len(waiting) > len(now)
+
+    def find(self, query: str, k: int) -> list[str]:
+        """The `k` tools that fit a query, best first. Raises InputError for a query that is none."""
+        runtime = self._runtime
+        if runtime is None:
+            return []
+        if not runtime.learned.count:
+            return [hit.tool for hit in runtime.search(query, k)]
+        likely = {candidate.tool: candidate.probability for candidate in runtime.task(query).candidates()}
+        hits = runtime.search(query, len(runtime.tools))
+        share = {hit.tool: (hit.share or 0.0) + LEARNED * likely.get(hit.tool, 0.0) for hit in hits}
+        return sorted(share, key=lambda tool: -share[tool])[:k]
+
+    def likely(self, query: str, calls: Sequence[str], k: int) -> list[str]:
+        """The `k` tools that a request most probably needs next, after the calls so far. Raises InputError."""
+        runtime = self._runtime
+        if runtime is None:
+            return []
+        task = runtime.task(query, [name for name in calls if name in self._tools])
+        found = [candidate.tool for candidate in task.candidates(k + 1) if candidate.tool != edgeret.END]
+        # The next call may also be another try of the first one, or the one that search would give.
+        both = [name for pair in zip(found, self.find(query, k), strict=False) for name in pair]
+        return list(dict.fromkeys(both))[:k]
+
+    def learn(self, query: str, tool: str) -> None:
+        """Learns that a query was met by a call of this tool, and lets go of the file, which other proxies may share.
+        Raises OverlayError and InputError."""
+        runtime = self._runtime
+        if runtime is None or tool not in self._tools:
+            return
+        try:
+            runtime.learn([edgeret.Demonstration("", query, (edgeret.Call(tool),))])
+        finally:
+            runtime.close()
+
+    def _known(self, name: str, tool: Definition) -> edgeret.Tool:
+        """What is searched of a tool; not read anew where nothing changed."""
+        before = self.definitions.get(name)
+        return self._tools[name] if name in self._tools and before == tool else tool.searched()
+
+    def _change(self, new: Mapping[str, edgeret.Tool], gone: Sequence[str]) -> None:
+        add = [tool for name, tool in new.items() if name not in self._tools]
+        replace = [tool for name, tool in new.items() if name in self._tools]
+        runtime = self._runtime
+        if not add and not replace and not gone:
+            return
+        if len(gone) == len(self._tools):  # all go, or there are none
+            made = edgeret.from_tools(add, base=self._base) if add else None
+            runtime = made and edgeret.Runtime(made.components, self._base.learned)
+        else:
+            assert runtime is not None, "there are tools"
+            runtime = runtime.with_tools(add=add, remove=gone, replace=replace)
+        if runtime is not None:
+            runtime.search("what can you do", 1)  # words and vectors are arranged with the first one
+        self._tools = {name: tool for name, tool in self._tools.items() if name not in gone} | dict(new)
+        self._runtime = runtime
+
+
+def _small_first(tools: Mapping[str, Definition]) -> list[str]:
+    """Names of tools, those of servers with few before those of servers with many, in their order."""
+    count: dict[str, int] = {}
+    for tool in tools.values():
+        count[tool.server] = count.get(tool.server, 0) + 1
+    return sorted(tools, key=lambda name: count[tools[name].server])

@@ -1,0 +1,182 @@
+"""Puts the proxy together: servers, their tools, the client on standard input and output. Ends when the client goes,
+and ends all servers with it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+import anyio
+from mcp.server.stdio import stdio_server
+from mcp.shared.dispatcher import ProgressFnT
+
+from edgeret import EdgeretError
+from edgeret.adapters.mcp.catalogue import Catalogue
+from edgeret.adapters.mcp.config import Say, Server
+from edgeret.adapters.mcp.definitions import Definition
+from edgeret.adapters.mcp.names import BETWEEN
+from edgeret.adapters.mcp.pins import Pins
+from edgeret.adapters.mcp.proxy import Mode, Proxy, Shown
+from edgeret.adapters.mcp.upstream import CallError, Patience, Upstream
+
+SETTLE_S = 20.0
+"""After this nobody waits any more for a server that is still starting."""
+LAST_LESSONS_S = 2.0
+"""To learn what the client's last calls taught, when it has gone."""
+_CHUNK = 1 << 16
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How the proxy behaves; `base` is the bundle whose encoder reads, `overlay` and `pins` are files or none."""
+
+    base: Path
+    mode: Mode = "search"
+    k: int = 5
+    learns: bool = False
+    overlay: Path | None = None
+    pins: Path | None = None
+    patience: Patience = field(default_factory=Patience)
+
+
+def serve(servers: Sequence[Server], options: Options, say: Say) -> bool:
+    """Serves one client on standard input and output, until it goes or a signal comes; whether it was a signal. Raises
+    EdgeretError for a base, a learned file or pins that cannot be used."""
+    catalogue = Catalogue(options.base, options.overlay)
+    pins = None if options.pins is None else Pins(options.pins, say)
+    return anyio.run(_Serving(servers, options, catalogue, pins, say).run)
+
+
+class _Serving:
+    def __init__(
+        self, servers: Sequence[Server], options: Options, catalogue: Catalogue, pins: Pins | None, say: Say
+    ) -> None:
+        self._catalogue, self._pins, self._say = catalogue, pins, say
+        self._upstreams = {server.name: Upstream(server, options.patience, self._other, say) for server in servers}
+        shown = Shown(options.mode, options.k, [server.name for server in servers])
+        self._proxy = Proxy(shown, catalogue, self, options.learns, say)
+        self._changed = anyio.Event()
+        self._behind = True
+        """Whether the catalogue does not yet hold what the servers have."""
+        self._kept = anyio.Event()
+        """Set when it does; the next time it is another event."""
+        self._signalled = False
+
+    async def run(self) -> bool:
+        """Until the client goes."""
+        server, told = self._proxy.server()
+        async with anyio.create_task_group() as tasks:
+            if sys.platform != "win32":
+                tasks.start_soon(self._until_signalled, tasks.cancel_scope)
+            for upstream in self._upstreams.values():
+                tasks.start_soon(upstream.run)
+            tasks.start_soon(self._keep)
+            tasks.start_soon(self._settle)
+            tasks.start_soon(self._proxy.follow)
+            try:
+                async with stdio_server(stdin=cast("Any", _lines())) as (read, write):
+                    await server.run(read, write, told)
+            except* (BrokenPipeError, anyio.BrokenResourceError):
+                pass  # the client went without a word
+            with anyio.move_on_after(LAST_LESSONS_S):
+                await self._proxy.followed()
+            tasks.cancel_scope.cancel()
+        return self._signalled
+
+    async def _until_signalled(self, scope: anyio.CancelScope) -> None:
+        with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+            async for _ in signals:
+                self._signalled = True
+                scope.cancel()
+                return
+
+    async def _settle(self) -> None:
+        await anyio.sleep(SETTLE_S)
+        self._proxy.settled.set()
+
+    def _other(self, _: Upstream) -> None:
+        self._behind = True
+        self._changed.set()
+
+    async def _keep(self) -> None:
+        """Keeps the tool set to what the servers have."""
+        while True:
+            await self._changed.wait()
+            self._changed = anyio.Event()
+            more = True
+            while more:
+                try:
+                    more = await anyio.to_thread.run_sync(self._catalogue.update, self._wanted())
+                except Exception as error:  # no stranger's definition may end the proxy, whatever it trips over
+                    told = error if isinstance(error, EdgeretError) else f"{type(error).__name__}: {error}"
+                    self._say(f"tools stay as they were: {told}")
+                    break
+                await self._proxy.changed()
+            if not self._changed.is_set():
+                self._behind = False
+            self._kept.set()
+            self._kept = anyio.Event()
+            if all(upstream.tried.is_set() for upstream in self._upstreams.values()):
+                self._proxy.settled.set()
+
+    def _wanted(self) -> Mapping[str, Definition]:
+        wanted: dict[str, Definition] = {}
+        for name, upstream in self._upstreams.items():
+            wanted |= upstream.tools if self._pins is None else self._pins.admitted(name, upstream.tools)
+        return wanted
+
+    async def call(
+        self, tool: Definition, arguments: Any, meta: Mapping[str, Any], progress: ProgressFnT | None
+    ) -> dict[str, Any]:
+        """Passes a call on. Raises MCPError as the server, and CallError."""
+        upstream = self._upstreams[tool.server]
+        if upstream.tools and upstream.tools.get(tool.exposed) != tool:
+            raise CallError(f"server {tool.server} has no tool {tool.name} any more, or another one; find tools again")
+        return await upstream.call(tool.name, arguments, meta, progress)
+
+    async def started(self, name: str) -> None:
+        """Waits until the server whose tool has this name was tried, and its tools are known."""
+        begins = name.partition(BETWEEN)[0]
+        for upstream in self._upstreams.values():
+            if upstream.server.prefix == begins:
+                await upstream.tried.wait()
+                with anyio.move_on_after(SETTLE_S):  # another one may say again and again that its tools changed
+                    while self._behind:
+                        await self._kept.wait()
+
+    @property
+    def absent(self) -> Mapping[str, str]:
+        """Servers that are not there, and why."""
+        return {
+            name: upstream.problem
+            for name, upstream in self._upstreams.items()
+            if upstream.failed or not upstream.tried.is_set()
+        }
+
+
+async def _lines() -> AsyncIterator[str]:
+    """The lines of standard input. Read by a thread that nobody waits for: a blocked one would hold up the end."""
+    into, lines = anyio.create_memory_object_stream[str](64)
+    token = anyio.lowlevel.current_token()
+
+    def read() -> None:
+        rest = b""
+        try:
+            while chunk := os.read(0, _CHUNK):
+                *whole, rest = (rest + chunk).split(b"\n")
+                for line in whole:
+                    anyio.from_thread.run(into.send, line.decode("utf-8", "replace"), token=token)
+            anyio.from_thread.run_sync(into.close, token=token)
+        except Exception:
+            pass  # the loop is gone, and so is everybody who would read
+
+    threading.Thread(target=read, daemon=True, name="stdin").start()
+    async with lines:
+        async for line in lines:
+            yield line

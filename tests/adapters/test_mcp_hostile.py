@@ -1,0 +1,190 @@
+"""Servers that hang, flood, lie, change, die: the proxy goes on, and says which server it was."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import anyio
+import pytest
+from mcp_client import HOSTILE, call, found, hostile, names, proxied, write_config
+
+from edgeret.cli.commands import main
+
+
+async def told(client: object, words: str, within_s: float = 60.0) -> str:
+    """What the proxy wrote on standard error, when these words are in it."""
+    with anyio.move_on_after(within_s):
+        while words not in client.told():  # type: ignore[attr-defined]
+            await anyio.sleep(0.05)
+    text = client.told()  # type: ignore[attr-defined]
+    assert words in text
+    return text
+
+
+async def goes_on(client: object) -> None:
+    """The server beside the hostile one is found and answers."""
+    assert "good__write_note" in await names(client, "write a note")
+    assert not (await call(client, "good__write_note")).is_error
+
+
+def test_one_that_hangs_at_its_start_is_named_and_left_out(tiny: Path, tmp_path: Path) -> None:
+    config = write_config(tmp_path, good=hostile("plain"), bad=hostile("never"))
+
+    async def talk() -> None:
+        async with proxied(config, tiny, "--start-timeout", "5") as client:
+            await told(client, "server bad did not start and list its tools within 5 s")
+            await goes_on(client)
+            absent = (await found(client, "write a note"))["serversNotThereNow"]
+            assert list(absent) == ["bad"]
+
+    anyio.run(talk)
+
+
+def test_one_that_hangs_in_a_call_is_given_up_and_told_of_a_cancellation(tiny: Path, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    config = write_config(tmp_path, good=hostile("plain"), bad=hostile("hangs", str(log)))
+
+    async def talk() -> None:
+        async with proxied(config, tiny, "--call-timeout", "1") as client:
+            result = await call(client, "bad__write_note")
+            assert result.is_error and "server bad did not answer within 1 s" in result.content[0].text
+            await goes_on(client)
+        async with proxied(config, tiny) as client:
+            await names(client, "write a note")
+            log.write_text("")
+            with anyio.move_on_after(1):
+                await call(client, "bad__write_note", {"text": "cancel me"})
+            await goes_on(client)
+            await anyio.sleep(0.2)
+            sent = [json.loads(line) for line in log.read_text().splitlines()]
+            assert [message["method"] for message in sent] == ["tools/call", "notifications/cancelled"]
+            assert sent[1]["params"]["requestId"] == sent[0]["id"]
+
+    anyio.run(talk)
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "words"),
+    [
+        ("floods", "server bad: 8000 of 10000 tools left out, each comes after the first 2,000: tool_2000, "),
+        ("long", "server bad: 1 of 2 tools left out, each has a definition of more than 65,536 bytes: write_note"),
+        ("endless", "server bad sent a message of more than 32 MiB; started again in"),
+        ("loops", "server bad lists its tools on more than 200 pages"),
+        ("ancient", "server bad speaks protocol '1999-01-01'"),
+        ("chatters", "server bad: passed over what is no message on its standard output"),
+    ],
+)
+def test_one_that_floods_or_babbles_is_bounded(tiny: Path, tmp_path: Path, behaviour: str, words: str) -> None:
+    config = write_config(tmp_path, good=hostile("plain"), bad=hostile(behaviour))
+
+    async def talk() -> None:
+        async with proxied(config, tiny, "-k", "2000") as client:
+            await told(client, words)
+            await goes_on(client)
+
+    anyio.run(talk)
+
+
+@pytest.mark.parametrize("behaviour", ["surrogates", "deep"])
+def test_one_whose_definitions_are_hard_to_read_stops_nobody(tiny: Path, tmp_path: Path, behaviour: str) -> None:
+    config = write_config(tmp_path, good=hostile("plain"), bad=hostile(behaviour))
+
+    async def talk() -> None:
+        async with proxied(config, tiny, "--start-timeout", "4") as client:
+            await told(
+                client, {"deep": "is nested more than 100 deep", "surrogates": "did not start and list"}[behaviour]
+            )
+            await goes_on(client)
+            assert "Traceback" not in client.told()
+
+    anyio.run(talk)
+
+
+def test_one_that_lies_about_its_tools_loses_those_alone(tiny: Path, tmp_path: Path) -> None:
+    config = write_config(tmp_path, good=hostile("plain"), bad=hostile("lies"))
+
+    async def talk() -> None:
+        async with proxied(config, tiny) as client:
+            assert "bad__send_mail" in await names(client, "send a mail")
+            text = await told(client, "has no JSON Schema object as its inputSchema")
+            assert "(unnamed)" in text and "more than 256 characters" in text and "is no text" in text
+            # What it gives is its own affair: a client that wants to holds it against the schema.
+            assert (await call(client, "bad__send_mail")).structured_content == {"unlike": "its schema"}
+            await goes_on(client)
+
+    anyio.run(talk)
+
+
+def test_one_that_dies_in_a_call_is_named_and_started_again(tiny: Path, tmp_path: Path) -> None:
+    config = write_config(tmp_path, good=hostile("plain"), bad=hostile("dies"))
+
+    async def talk() -> None:
+        async with proxied(config, tiny) as client:
+            assert "bad__send_mail" in await names(client, "send a mail")
+            result = await call(client, "bad__send_mail")
+            assert result.is_error and "server bad ended in the middle of the call" in result.content[0].text
+            await told(client, "server bad ended; started again in 1 s")
+            for _ in range(200):
+                there = (await found(client, "send a mail"))["tools"]
+                if "bad__send_mail" in [tool["name"] for tool in there]:
+                    break
+                await goes_on(client)
+                await anyio.sleep(0.05)
+            else:
+                raise AssertionError("it did not come back")
+
+    anyio.run(talk)
+
+
+def test_a_definition_that_changes_after_it_was_pinned_is_withheld_until_it_is_accepted(
+    tiny: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    pins = tmp_path / "pins.json"
+    config = write_config(tmp_path, good=hostile("plain"), bad=hostile("changes"))
+
+    async def talk() -> None:
+        async with proxied(config, tiny, "--pins", str(pins)) as client:
+            assert "bad__write_note" in await names(client, "write a note")
+            await call(client, "bad__send_mail")
+            text = await told(client, "--accept bad/write_note")
+            assert "is not the one pinned in" in text
+            for _ in range(100):
+                if "bad__write_note" not in await names(client, "write a note"):
+                    break
+                await anyio.sleep(0.05)
+            with pytest.raises(Exception, match="Unknown tool: bad__write_note"):
+                await call(client, "bad__write_note")
+            assert not (await call(client, "bad__send_mail")).is_error
+            await goes_on(client)
+
+    anyio.run(talk)
+    # The server has its first definition again at its next start. One that was pinned otherwise is withheld then too.
+    kept = json.loads(pins.read_text())
+    kept["servers"]["bad"]["write_note"] = "0" * 64
+    pins.write_text(json.dumps(kept))
+    check = ["mcp", "--config", str(config), "--pins", str(pins)]
+    assert main([*check, "--check", "--json"]) == 1
+    assert json.loads(capfd.readouterr().out)["servers"][1]["withheld"] == ["write_note"]
+    assert main([*check, "--accept", "bad/nothing"]) == 2
+    assert 'no tool "nothing"' in capfd.readouterr().err
+    assert main([*check, "--accept", "bad/write_note"]) == 0
+    assert "accepted: write_note" in capfd.readouterr().out
+    assert main([*check, "--check"]) == 0
+
+
+def test_a_proxy_that_is_killed_leaves_no_server_behind(tiny: Path, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    config = write_config(tmp_path, one=hostile("plain", str(log)))
+    command = [sys.executable, "-m", "edgeret", "mcp", "--config", str(config), "--base", str(tiny)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as proxy:
+        for _ in range(1200):
+            if log.exists() and "tools/list" in log.read_text():
+                break
+            anyio.run(anyio.sleep, 0.05)
+        proxy.kill()
+    anyio.run(anyio.sleep, 1)
+    lines = [path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline") if path.exists()]
+    assert not [line for line in lines if str(log).encode() in line and HOSTILE.name.encode() in line]

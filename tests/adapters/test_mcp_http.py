@@ -1,0 +1,57 @@
+"""Servers that are connected to over streamable HTTP."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import anyio
+import pytest
+from mcp_client import call, found, hostile, names, proxied, write_config
+
+pytest.importorskip("mcp", reason="needs the extra mcp")
+
+
+def free_port() -> int:
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return int(one.getsockname()[1])
+
+
+def test_one_that_is_connected_to_gets_its_headers_and_comes_back_when_it_was_away(tiny: Path, tmp_path: Path) -> None:
+    port = free_port()
+    entry = {"type": "http", "url": f"http://127.0.0.1:{port}/mcp", "headers": {"X-Key": "open sesame"}}
+    config = write_config(tmp_path, far=entry, good=hostile("plain"))
+    seen: list[float] = []
+
+    async def progress(done: float, total: float | None, message: str | None) -> None:
+        seen.append(done)
+
+    async def until_there(client: object) -> None:
+        with anyio.fail_after(60):
+            while "far__show_headers" not in await names(client, "show the headers"):
+                await anyio.sleep(0.1)
+
+    async def talk() -> None:
+        async with proxied(config, tiny) as client:
+            answer = await found(client, "write a note")
+            assert "cannot be" in answer["serversNotThereNow"]["far"]
+            assert not (await call(client, "good__write_note")).is_error
+            command = [sys.executable, str(Path(__file__).with_name("http_mcp.py")), str(port)]
+            with subprocess.Popen(command) as server:
+                try:
+                    await until_there(client)
+                    result = await call(client, "far__show_headers", progress_callback=progress)
+                    headers = json.loads(result.content[0].text)
+                    assert headers["x-key"] == "open sesame" and headers["mcp-protocol-version"]
+                    assert seen == [1]
+                finally:
+                    server.kill()
+            gone = await call(client, "far__show_headers")
+            assert gone.is_error and "server far" in gone.content[0].text
+            assert not (await call(client, "good__write_note")).is_error
+
+    anyio.run(talk)
