@@ -26,10 +26,11 @@ from edgeret.errors import (
 from edgeret.inputs.demonstrations import Demonstration, read_demonstrations
 from edgeret.inputs.tools import read_tool, read_tools
 from edgeret.planner.chat import Prompt
+from edgeret.runtime.conversation import Conversation
 from edgeret.runtime.learning import LearnReport
 from edgeret.runtime.runtime import Runtime, from_tools, load
 from edgeret.runtime.task import Task
-from edgeret.types import END, Call, Candidate, Decision, Failure, Hit, Plan, PlanStep, Tool
+from edgeret.types import END, Call, Candidate, Decision, Failure, Hit, Plan, PlanStep, Tool, Turn
 
 if TYPE_CHECKING:
     from edgeret.planner.endpoint import Endpoint
@@ -45,6 +46,7 @@ __all__ = [
     "Call",
     "Candidate",
     "CheckFailedError",
+    "Conversation",
     "Decision",
     "Demonstration",
     "EdgeretError",
@@ -64,6 +66,7 @@ __all__ = [
     "Runtime",
     "Task",
     "Tool",
+    "Turn",
     "__version__",
     "from_tools",
     "load",

@@ -40,6 +40,14 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
+class Turn:
+    """One turn of a conversation: what the user said, and the calls that it led to; none where it asked for nothing."""
+
+    query: str
+    calls: tuple[Call, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Failure:
     """A tool that was tried and did not work, when `after` calls had been made. `retried` says that it may be chosen
     again all the same."""

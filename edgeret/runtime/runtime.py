@@ -22,6 +22,7 @@ from edgeret.quoting import quoted
 from edgeret.runtime import plan as planning
 from edgeret.runtime.cascade import FirstStage
 from edgeret.runtime.components import Components, fingerprint_of, learner_for, load_components
+from edgeret.runtime.conversation import Conversation
 from edgeret.runtime.decide import Decider
 from edgeret.runtime.learning import Learned, LearnedPlan, LearnReport
 from edgeret.runtime.options import LOSS, DecideOptions, LoadOptions, Policy, Profile, check_count, check_path
@@ -177,6 +178,15 @@ class Runtime:
         self._components.check_process()
         query, history = restore(value, self._components.tools, self._scorer.number)
         return Task(self._scorer, self._decider, query, history, tools, self._first)
+
+    def conversation(
+        self, saved: Mapping[str, Any] | None = None, *, tools: Collection[str] | None = None
+    ) -> Conversation:
+        """Opens a conversation: turns of one user that may lean on earlier ones; or goes on with one that
+        `Conversation.to_dict` kept, also of another bundle with its tools. `tools` are those that may be chosen in all
+        turns (None: all). Raises InputError for unknown tools, for none, and for anything else that was saved."""
+        self._components.check_process()
+        return Conversation(self._scorer, self._decider, self._first, tools, saved)
 
     @property
     def learned(self) -> Learned:

@@ -102,8 +102,7 @@ class Scorer:
         return self.hybrid.search(text, latest.encoded, k)
 
     def decided(self, text: str) -> dict[str, float] | None:
-        """Each tool's probability as the first call of a text, `<end>` left out; None where nothing like it was
-        demonstrated."""
+        """Each tool's probability as a text's first call, without `<end>`; None where nothing like it was shown."""
         if self.components.head is None or not (request := self.read_again(text)).in_distribution:
             return None
         shares = request.probabilities(History(), Stopwatch()).tolist()
@@ -130,9 +129,9 @@ class Scorer:
         return allowed
 
     def near(
-        self, query: str, vector: NDArray[np.float32], allowed: NDArray[np.bool_] | None
+        self, query: str, vector: NDArray[np.float32], allowed: NDArray[np.bool_] | None, also: NDArray[np.intp]
     ) -> NDArray[np.intp] | None:
-        """Positions of what a query decides between, rising; None for all, where no HNSW graph narrows them down."""
+        """Positions of what a query decides between, rising, `also` among it; None for all, where no HNSW graph is."""
         if not self._hnsw:
             return None
         if allowed is not None and allowed is not self.allowed:
@@ -141,6 +140,7 @@ class Scorer:
         worded = self.arranged.lexicon.covering(words(query), UNSEEN_HITS)
         chosen = np.zeros(len(self.names), bool)  # looked through in a fifth of the time that sorting them takes
         chosen[: len(self.labels)] = chosen[self.arranged.positions[hits]] = chosen[worded] = True
+        chosen[also] = True
         return np.flatnonzero(chosen)
 
 
@@ -153,6 +153,8 @@ class Request:
     the query took, and `encoded` all that it gave.
     """
 
+    _also: NDArray[np.intp] = np.empty(0, np.intp)  # positions that are decided between whatever a search finds
+
     def __init__(self, scorer: Scorer, query: str, watch: Stopwatch, allowed: NDArray[np.bool_] | None) -> None:
         """Use `Scorer.read`."""
         components = scorer.components
@@ -160,7 +162,7 @@ class Request:
         self.encoded = encoded = components.encoder.encode_query(query, watch)
         self.vector, self.readings = encoded.vector, encoded.readings
         self.names, self._position = scorer.names, scorer.position
-        self._near = scorer.near(query, self.vector, allowed)
+        self._near = scorer.near(query, self.vector, allowed, self._also)
         seen = evidence(query, encoded, scorer.arranged.lexicon, self._near)
         if self._near is not None:
             self.names = tuple(map(scorer.names.__getitem__, self._near.tolist()))
@@ -227,8 +229,7 @@ class Request:
         return self.names[self.probabilities(history, watch).argmax()]
 
     def learn(self, calls: Sequence[str], origin: Origin, keep_words: bool) -> None:
-        """Learns that these calls solve the query. Raises InputError for tools that it does not decide between, and
-        OverlayError where it cannot be kept."""
+        """Learns that these calls solve the query. Raises InputError for tools that are not here, and OverlayError."""
         if unknown := [name for name in calls if name not in self._position]:
             raise InputError(f"unknown tool {quoted(unknown[0])} in a plan to learn; add it with: edgeret tools add")
         rows = [self._steps.get(tuple(calls[:i])) for i in range(len(calls) + 1)]

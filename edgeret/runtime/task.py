@@ -16,6 +16,7 @@ from edgeret.planner.chat import Prompt
 from edgeret.planner.prompts import Masking
 from edgeret.runtime.cascade import FirstStage
 from edgeret.runtime.decide import MAX_ASKED, Decider
+from edgeret.runtime.follow_up import Earlier
 from edgeret.runtime.history import History, check_arguments, check_reason, check_result
 from edgeret.runtime.learning import LearnReport
 from edgeret.runtime.options import COVERAGE, DecideOptions, Policy, PromptOptions, Weighted, checked_before
@@ -39,10 +40,11 @@ class Task:
         history: History,
         tools: Collection[str] | None = None,
         first: FirstStage | None = None,
+        earlier: Earlier | None = None,
     ) -> None:
-        """Use `Runtime.task` or `Runtime.resume`."""
+        """Use `Runtime.task` or `Runtime.resume`; or `Conversation.say`, which gives what came `earlier`."""
         self._scorer, self._decider, self._first = scorer, decider, first
-        self._query, self._tools = query, tools
+        self._query, self._tools, self._earlier = query, tools, earlier
         self._components = scorer.components
         self._history = history
         self._given: Decision | None = None
@@ -51,11 +53,12 @@ class Task:
         self._encoding: Stopwatch | None = Stopwatch()
         self._small: Request | None = None
         self._full: Request | None = None
-        # What was learned rests on the full encoder's vectors, and thresholds were fitted for all tools.
-        if first is not None and tools is None and not scorer.learned.count:
+        # What was learned rests on the full encoder's vectors, and thresholds were fitted for all tools and for
+        # requests that stand alone.
+        if first is not None and tools is None and earlier is None and not scorer.learned.count:
             self._small = first.read(query, self._encoding)
         else:
-            self._full = scorer.read(query, self._encoding, tools)
+            self._read(self._encoding)
 
     @property
     def query(self) -> str:
@@ -69,7 +72,9 @@ class Task:
 
     def _read(self, watch: Stopwatch) -> Request:
         """The same. Once the full encoder has read the query, it decides all further steps."""
-        if self._full is None:
+        if self._full is None and self._earlier is not None:
+            self._full = self._earlier.read(self._scorer, self._query, watch, self._tools)
+        elif self._full is None:
             self._full, self._small = self._scorer.read(self._query, watch, self._tools), None
         return self._full
 
@@ -245,4 +250,5 @@ class Task:
         components = self._components
         known = find_tool(components.tools, tool)
         components.check_process()
-        return fill(components.planner, components.exemplars, known, self.query, self._history.calls)
+        told = self.query if self._earlier is None else self._earlier.told(self.query)
+        return fill(components.planner, components.exemplars, known, told, self._history.calls)

@@ -25,6 +25,7 @@ from edgeret_export.sources.expansions import demonstrated, read_expansion
 from edgeret_export.sources.priors import write_prior
 from edgeret_export.teach_command import add_teach, add_trajectories
 from edgeret_export.tune_command import add_tune
+from edgeret_export.turns_command import add_turns
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -39,6 +40,7 @@ def make_parser() -> argparse.ArgumentParser:
     add_tune(commands)
     add_expand(commands)
     add_route(commands)
+    add_turns(commands)
     add_trajectories(commands)
     add_teach(commands)
     add_diff(commands)

@@ -65,7 +65,11 @@ def test_calls_that_worked_are_learned_when_the_model_says_that_it_is_done(
 ) -> None:
     overlay = tmp_path / "learned"
     with serving(answers) as server, gating(server.url, tiny_tools, "-k", "1", "--learned", str(overlay)) as gate:
-        gate.post(request([user(SAID)]))
+        end = perf_counter() + 60  # a busy machine may take longer than a request waits for a new list of tools
+        while perf_counter() < end:
+            gate.post(request([user(SAID)]))
+            if "phone_call" not in server.visits[-1].body.decode():
+                break
         assert "phone_call" not in server.visits[-1].body.decode()
         gate.post(request(DONE, **way))
         assert wait_for(tiny_tools, overlay, 1) == [(SAID, ("phone_call",))]

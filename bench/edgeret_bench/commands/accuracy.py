@@ -11,6 +11,7 @@ import edgeret
 from edgeret.cli.options import add_mask_options, add_runtime_options, load_runtime, positive
 from edgeret.encoders.base import PRECISIONS
 from edgeret.errors import InputError
+from edgeret.inputs.conversations import read_conversations
 from edgeret.inputs.demonstrations import read_demonstrations
 from edgeret.inputs.query import read_queries
 from edgeret.inputs.tool_text import FORMS, tool_text
@@ -27,8 +28,9 @@ from edgeret_export.sources.cards import DEFAULT_ENCODER, find_card
 
 
 def add_commands(commands: Any) -> None:
-    """Adds next-tool, cascade, plan, methods and retrieval."""
+    """Adds next-tool, conversation, cascade, plan, methods and retrieval."""
     _add_next_tool(commands)
+    _add_conversation(commands)
     _add_cascade(commands)
     _add_plan(commands)
     _add_methods(commands)
@@ -47,6 +49,23 @@ def _add_next_tool(commands: Any) -> None:
         "--seed", type=seed, default=0, metavar="N", help="seed of the method random (default: %(default)s)"
     )
     add_runtime_options(step)
+
+
+def _add_conversation(commands: Any) -> None:
+    conversation = add_benchmark(
+        commands,
+        "conversation",
+        "Accuracy of later turns of conversations: joined to one request, the newest alone, and as a conversation.",
+        _conversation,
+        bundle=True,
+    )
+    conversation.add_argument(
+        "--conversations", required=True, metavar="C", help='JSONL of {"turns": [{"query", "calls"}]}'
+    )
+    conversation.add_argument(
+        "--tools", action="append", metavar="T", help="these tools alone in place of the bundle's; may be given often"
+    )
+    add_runtime_options(conversation)
 
 
 def _add_cascade(commands: Any) -> None:
@@ -133,6 +152,16 @@ def _add_retrieval(commands: Any) -> None:
     search.add_argument("--limit", type=positive, metavar="N", help="so many queries, drawn by --seed (default: all)")
     search.add_argument("--seed", type=seed, default=0, metavar="N", help="default: %(default)s")
     search.add_argument("--offline", action="store_true", help="use cached model files only")
+
+
+def _conversation(arguments: argparse.Namespace) -> Mapping[str, Any]:
+    from edgeret_bench.accuracy import conversation
+
+    runtime = load_runtime(arguments)
+    if arguments.tools:
+        runtime = edgeret.from_tools([tool for path in arguments.tools for tool in read_tools(path)], base=runtime)
+    conversations = read_conversations(arguments.conversations, runtime.tools)
+    return {"bundle_hash": runtime.manifest.content_hash, **conversation.run(runtime, conversations)}
 
 
 def _cascade(arguments: argparse.Namespace) -> Mapping[str, Any]:

@@ -23,6 +23,7 @@ SCHEMA, VERSION = "edgeret-result", 1
 KINDS = (
     "next-tool",
     "cascade",
+    "conversation",
     "plan",
     "few",
     "stream",
@@ -33,7 +34,7 @@ KINDS = (
     "peers",
     "stats",
 )
-_INPUTS = ("queries", "demos", "train", "tools", "stream", "test", "others")
+_INPUTS = ("queries", "demos", "conversations", "train", "tools", "stream", "test", "others")
 """Arguments that name files which a result rests on."""
 _NOT_OPTIONS = frozenset({"handler", "printer", "json", "output", "bundle", "argv", *_INPUTS})
 

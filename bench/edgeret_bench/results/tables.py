@@ -83,6 +83,20 @@ def _methods(result: Result) -> list[Table]:
     return found
 
 
+def _conversation(result: Result) -> list[Table]:
+    ways, kinds = result["ways"], ("all", "first", "calls", "ends")
+    header = ["way", *(part for kind in kinds for part in (f"{kind} top1", SURE)), "mrr", "ece"]
+    header += ["declined", "wrongly", "first ms p50", "next ms p50"]
+    rows = []
+    for name, each in ways.items():
+        told = [cell for kind in kinds for cell in (each[kind]["top1"], span_text(each[kind]["intervals"]["top1"]))]
+        told += [each["all"]["mrr"], each["ece"], each["declined_when_none_fits"], each["declined_when_fitting"]]
+        rows.append([name, *told, *(each[key] and each[key]["p50"] for key in ("first_ms", "next_ms"))])
+    steps = f"{result['n_steps']} decisions of {result['n_conversations']} conversations, from the second turn on"
+    note = "declined: of turns that none fits, at their first step; wrongly: of the others"
+    return [Table("later turns", *without_empty(header, rows), _lines(steps, note))]
+
+
 def _cascade(result: Result) -> list[Table]:
     profiles = result["profiles"]
     stages = sorted({stage for each in profiles.values() for stage in each["stages"]})
@@ -367,6 +381,7 @@ _BY_KIND: Mapping[str, Callable[[Result], list[Table]]] = {
     "retrieval": _search,
     "plan": _plan,
     "cascade": _cascade,
+    "conversation": _conversation,
     "latency": _latency,
     "few": _few,
     "stream": _stream,

@@ -1,0 +1,123 @@
+"""A later turn of a conversation, beside what earlier turns asked and called. Knows nothing of how their evidence is
+weighed, and of who holds a conversation."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeret.errors import InputError
+from edgeret.inputs.demonstrations import MAX_CALLS
+from edgeret.inputs.query import MAX_QUERY_CHARS
+from edgeret.runtime.history import History
+from edgeret.runtime.learning import Origin
+from edgeret.runtime.scorer import Request, Scorer
+from edgeret.scoring.turns import TurnStep, next_probabilities, shipped_weights
+from edgeret.stopwatch import Stopwatch
+from edgeret.types import Call
+
+MOST_EARLIER = 32
+"""Calls of earlier turns that a new one looks back to, the latest; the conversations of the fit have fewer."""
+MOST_TOLD = 4
+"""Earlier turns whose words a planner is shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Earlier:
+    """What came before a turn: the words of all turns, and the calls of those that made any, oldest first."""
+
+    queries: tuple[str, ...]
+    plans: tuple[tuple[Call, ...], ...]
+
+    @property
+    def calls(self) -> tuple[Call, ...]:
+        """The latest MOST_EARLIER calls."""
+        found: list[Call] = []
+        for plan in reversed(self.plans):
+            found[:0] = plan
+            if len(found) >= MOST_EARLIER:
+                break
+        return tuple(found[-MOST_EARLIER:])
+
+    @property
+    def last(self) -> tuple[Call, ...]:
+        """Of the latest turn that made calls, the latest MOST_EARLIER."""
+        return self.plans[-1][-MOST_EARLIER:] if self.plans else ()
+
+    def told(self, query: str) -> str:
+        """What a planner is shown as the request: the last turns' words and this one's, as much as one request may
+        say."""
+        return "\n".join((*self.queries[-MOST_TOLD:], query))[-MAX_QUERY_CHARS:]
+
+    def read(self, scorer: Scorer, query: str, watch: Stopwatch, tools: Collection[str] | None) -> FollowUp:
+        """Encodes the turn, and nothing else. Raises as `Scorer.read` does."""
+        return FollowUp(scorer, query, watch, scorer.subset(tools), self)
+
+
+class FollowUp(Request):
+    """A turn that earlier ones may explain. Immutable.
+
+    Its probabilities weigh what the new words say with no call but this turn's, what they say after all calls, and
+    which tools were called earlier (see `edgeret.scoring.turns`).
+    """
+
+    def __init__(
+        self, scorer: Scorer, query: str, watch: Stopwatch, allowed: NDArray[np.bool_] | None, earlier: Earlier
+    ) -> None:
+        """Use `Earlier.read`."""
+        self._earlier = earlier
+        # No word of this turn need be near the tools of earlier calls.
+        again = [scorer.position[call.tool] for call in earlier.calls if call.tool in scorer.position]
+        self._also = np.array(again, np.intp)
+        super().__init__(scorer, query, watch, allowed)
+        self._told = earlier.told(query)
+        self._before = self._made(earlier.calls)
+        self._last = self._made(earlier.last)
+        self._end = self.names.index(scorer.names[scorer.end])
+        self._numbers = [scorer.number(call.tool) for call in earlier.calls]
+        # Few turns are like a demonstration, and earlier ones say what the words leave out: so neither descriptions nor
+        # the tools' own word for `<end>` overrule the mixture, which weighs both.
+        self.in_distribution = True
+
+    @property
+    def query(self) -> str:
+        """The words of the last turns and of this one: what a planner is shown."""
+        return self._told
+
+    def probabilities(self, history: History, watch: Stopwatch) -> NDArray[np.float32]:
+        """Calibrated probabilities of `names` after this turn's calls, float32, summing to 1; 0 for those that may not
+        be chosen."""
+        found = next_probabilities(self._step(history, watch), shipped_weights(self.demonstrated))
+        watch.lap("fuse")
+        return found
+
+    def after(self, calls: Sequence[Call]) -> TurnStep:
+        """What the mixture weighs after these calls of this turn, for whoever fits it."""
+        history = History()
+        for call in calls:
+            history.add(call, self._scorer.number(call.tool))
+        return self._step(history, Stopwatch())
+
+    def _step(self, history: History, watch: Stopwatch) -> TurnStep:
+        alone = super().probabilities(history, watch)
+        room = MAX_CALLS - len(history.calls)
+        calls, numbers = list(self._earlier.calls[:room]), self._numbers[:room]
+        onward = super().probabilities(History(calls + history.calls, numbers + history.numbers), watch)
+        allowed = np.ones(len(alone), bool) if self._allowed is None else self._allowed.copy()
+        allowed[[self._position[name] for name in history.blocked if name in self._position]] = False
+        made = self._made(history.calls)
+        return TurnStep(alone, onward, allowed, self._end, len(self._query.split()), self._last, self._before, made)
+
+    def by_prior(self, history: History) -> NDArray[np.float32]:
+        """The same as `probabilities`, in which the tools' own words have their part."""
+        return self.probabilities(history, Stopwatch())
+
+    def learn(self, calls: Sequence[str], origin: Origin, keep_words: bool) -> None:
+        """Raises InputError: the words of a later turn, alone, do not ask for its calls."""
+        raise InputError(
+            "a later turn of a conversation leans on earlier ones and cannot be learned; "
+            "learn a request that stands alone, with runtime.learn"
+        )
