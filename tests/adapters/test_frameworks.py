@@ -1,0 +1,150 @@
+"""Frameworks' own agents, stores and retrievers around edgeret: what a model is shown, what a search gives."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import edgeret
+
+WISH = "send a mail"
+DESCRIBED = {
+    "find_file": "find a file",
+    "send_mail": "send a mail",
+    "write_note": "write a note",
+    "play_music": "play music",
+    "phone_call": "call a phone",
+}
+
+
+class TestLangChain:
+    """A middleware and a retriever, by LangChain's own agent and with its own tools."""
+
+    @pytest.fixture(autouse=True)
+    def installed(self) -> None:
+        pytest.importorskip("langchain.agents", reason="needs the extra langchain")
+
+    @staticmethod
+    def tools() -> list[Any]:
+        from langchain_core.tools import StructuredTool
+
+        return [
+            StructuredTool.from_function(lambda text="": "done", name=name, description=text)
+            for name, text in DESCRIBED.items()
+        ]
+
+    @staticmethod
+    def model(seen: list[list[str]], answers: list[Any]) -> Any:
+        from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
+
+        class Told(GenericFakeChatModel):
+            """Says what it was told to say, and writes down which tools it was shown."""
+
+            def bind_tools(self, tools: Any, **_: Any) -> Any:
+                seen.append([tool.name for tool in tools])
+                return self
+
+        return Told(messages=iter(answers))
+
+    @pytest.mark.parametrize("loop", [False, True])
+    def test_the_model_is_shown_what_the_conversation_needs(self, tiny_tools: Path, loop: bool) -> None:
+        from langchain.agents import create_agent
+        from langchain_core.messages import AIMessage
+
+        from edgeret.adapters.langchain import ToolSelector
+
+        seen: list[list[str]] = []
+        call = {"name": "send_mail", "args": {}, "id": "1", "type": "tool_call"}
+        model = self.model(seen, [AIMessage("", tool_calls=[call]), AIMessage("fine")])
+        selector = ToolSelector(base=tiny_tools, k=2, always=["phone_call"])
+        agent = create_agent(model, self.tools(), middleware=[selector])
+        wish = {"messages": [("user", WISH)]}
+        result = asyncio.run(agent.ainvoke(wish)) if loop else agent.invoke(wish)
+        assert result["messages"][-1].content == "fine" and len(seen) == 2
+        for shown in seen:
+            assert len(shown) <= 4 and {"send_mail", "phone_call"} <= set(shown)
+            assert shown == [name for name in DESCRIBED if name in shown]  # in their order
+
+    def test_one_of_base_and_runtime_is_needed(self, tiny_tools: Path) -> None:
+        from edgeret.adapters.langchain import ToolSelector
+
+        with pytest.raises(edgeret.InputError, match="give base"):
+            ToolSelector()
+
+    def test_the_retriever_gives_what_search_gives(self, tiny_tools: Path) -> None:
+        from edgeret.adapters.langchain import ToolRetriever
+
+        retriever = ToolRetriever.of(self.tools(), tiny_tools, k=3)
+        found = retriever.invoke(WISH)
+        assert found[0].metadata["tool"] == "send_mail" and len(found) == 3
+        assert found[0].page_content == "send a mail" and 0 < found[0].metadata["share"] <= 1
+        assert asyncio.run(retriever.ainvoke(WISH)) == found
+
+
+class TestLangGraph:
+    """The store, by itself and by langgraph-bigtool's own way of asking it."""
+
+    @pytest.fixture(autouse=True)
+    def installed(self) -> None:
+        pytest.importorskip("langgraph.store.memory", reason="needs the extra langgraph")
+
+    @staticmethod
+    def store(base: Path) -> Any:
+        from edgeret.adapters.langgraph import ToolStore
+
+        store = ToolStore(base)
+        for number, (name, text) in enumerate(DESCRIBED.items()):
+            store.put(("tools",), f"id-{number}", {"description": f"{name}: {text}", "kind": number % 2})
+        return store
+
+    def test_a_search_ranks_and_all_else_is_as_in_memory(self, tiny_tools: Path) -> None:
+        store = self.store(tiny_tools)
+        found = store.search(("tools",), query=WISH, limit=2)
+        assert found[0].key == "id-1" and len(found) == 2 and found[0].score > found[1].score > 0
+        behind = store.search(("tools",), query=WISH, limit=2, offset=1)
+        assert behind[0].key == found[1].key
+        assert {item.key for item in store.search(("tools",), query=WISH, filter={"kind": 0})} == {
+            "id-0",
+            "id-2",
+            "id-4",
+        }
+        assert store.get(("tools",), "id-3").value["description"] == "play_music: play music"
+        assert len(store.search(("tools",))) == 5 and store.search(("others",), query=WISH) == []
+        assert [item.key for item in asyncio.run(store.asearch(("tools",), query=WISH, limit=2))] == [
+            item.key for item in found
+        ]
+
+    def test_items_of_any_kind_are_kept_and_come_last(self, tiny_tools: Path) -> None:
+        store = self.store(tiny_tools)
+        store.put(("tools",), "plain", {"description": "open the calendar"})
+        store.put(("tools",), "again", {"description": "send_mail: send a letter"})
+        store.put(("tools",), "none", {"other": 1})
+        keys = [item.key for item in store.search(("tools",), query=WISH, limit=20)]
+        assert len(keys) == 8 and keys[-1] == "none" and set(keys[:3]) >= {"id-1", "again"}
+        store.delete(("tools",), "id-1")
+        assert "id-1" not in [item.key for item in store.search(("tools",), query=WISH, limit=20)]
+
+    def test_bigtool_finds_tools_by_it(self, tiny_tools: Path) -> None:
+        tools = pytest.importorskip("langgraph_bigtool.tools", reason="needs langgraph-bigtool")
+        retrieve, aretrieve = tools.get_default_retrieval_tool(("tools",), limit=1)
+        store = self.store(tiny_tools)
+        assert retrieve(WISH, store=store) == asyncio.run(aretrieve(WISH, store=store)) == ["id-1"]
+
+
+def test_llamaindex_retrieves_its_own_tools(tiny_tools: Path) -> None:
+    pytest.importorskip("llama_index.core", reason="needs the extra llamaindex")
+    from llama_index.core.tools import FunctionTool
+
+    from edgeret.adapters.llamaindex import tool_retriever
+
+    tools = [
+        FunctionTool.from_defaults(lambda text="": "done", name=name, description=text)
+        for name, text in DESCRIBED.items()
+    ]
+    retriever = tool_retriever(tools, tiny_tools, k=2)
+    found = retriever.retrieve(WISH)
+    assert found[0] is tools[1] and len(found) == 2
+    assert asyncio.run(retriever.aretrieve(WISH)) == found
