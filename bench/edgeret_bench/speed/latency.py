@@ -40,7 +40,8 @@ _COLD = """
 import json, sys
 from time import perf_counter as now
 a = now(); import edgeret; b = now()
-runtime = edgeret.load(sys.argv[1], providers=tuple(sys.argv[3].split(",")), threads=int(sys.argv[4]))
+runtime = edgeret.load(sys.argv[1], providers=tuple(sys.argv[3].split(",")), threads=int(sys.argv[4]),
+                       profile=sys.argv[5])
 from edgeret.host import peak_resident_mb, resident_mb
 c = now(); loaded = resident_mb(); decision = runtime.task(sys.argv[2]).next(); d = now()
 print(json.dumps({"import_ms": (b - a) * 1e3, "load_ms": (c - b) * 1e3, "first_answer_ms": (d - c) * 1e3,
@@ -181,7 +182,9 @@ def planner_cost(runtime: Runtime, queries: Sequence[str]) -> dict[str, Any]:
 def cold_start(runtime: Runtime, query: str, providers: Sequence[str]) -> dict[str, dict[str, float]]:
     """Import, load, first answer and memory, each measured in fresh processes. Raises CheckFailedError if one fails."""
     command = [sys.executable, "-c", _COLD, str(Path(runtime.path).resolve()), query, ",".join(providers)]
-    command.append(str(runtime.components.encoder.threads))
+    components = runtime.components
+    profile = "tiny" if components.stage == "static" else "full" if components.cascade is None else "default"
+    command += [str(components.encoder.threads), profile]
     runs = []
     for _ in track(range(COLD_RUNS), "cold starts", COLD_RUNS):
         done = subprocess.run(command, capture_output=True, text=True, check=False)
