@@ -30,8 +30,9 @@ class Visit(NamedTuple):
         self.socket.sendall(data)
 
     def reply(self, body: bytes, status: str = "200 OK", headers: str = "") -> None:
-        """A whole reply."""
-        self.send(f"HTTP/1.1 {status}\r\nContent-Length: {len(body)}\r\n{headers}\r\n".encode() + body)
+        """A whole reply. The connection is closed behind it, and a client that was not told might ask on it again."""
+        head = f"HTTP/1.1 {status}\r\nContent-Length: {len(body)}\r\nConnection: close\r\n{headers}\r\n"
+        self.send(head.encode() + body)
 
     def drip(self, data: bytes, seconds: float = 0.05) -> None:
         """Sends byte after byte, over and over, until the other side is gone."""
