@@ -87,7 +87,10 @@ def _read(stream: socket.socket) -> tuple[str, bytes]:
     lines = head.decode().lower().split("\r\n")
     length = next((int(line.split(":")[1]) for line in lines if line.startswith("content-length:")), 0)
     while len(body) < length:
-        body += stream.recv(65536)
+        part = stream.recv(65536)
+        if not part:  # or a client that goes away would keep this thread busy for ever
+            raise ConnectionError
+        body += part
     return head.decode(), body
 
 
