@@ -10,24 +10,21 @@ from __future__ import annotations
 
 import argparse
 import json
-import socket
 import statistics
-import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from time import perf_counter, sleep
+from time import perf_counter
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent / "adapters"))
 
 from gates import gating
+from llama_server import llama_server
 from samples import functions, many_tools, user
 
 from edgeret import Tool, read_tools
@@ -38,18 +35,6 @@ KEPT = 5
 CONTEXT = 4096
 ECHO = "echo"
 """The `x-number` of a request that the witness answers itself."""
-SERVE = """
-import sys
-from llama_cpp import llama_cpp
-made = llama_cpp.llama_model_default_params
-def plain():  # as our own engine does: with these, GCC 12's code for AMX dies at the first prompt
-    parameters = made()
-    parameters.use_extra_bufts = False
-    return parameters
-llama_cpp.llama_model_default_params = plain
-from llama_cpp.server.__main__ import main
-main()
-"""
 
 
 def main() -> None:
@@ -59,7 +44,7 @@ def main() -> None:
     parser.add_argument("--timed", type=int, default=60, help="each with the gate and without it")
     parser.add_argument("--base", type=Path, help="a bundle whose encoder reads the tools (default: one is built)")
     arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder, llama_server() as server:
+    with tempfile.TemporaryDirectory() as folder, llama_server(CONTEXT) as server:
         found = measure(server, arguments.base or built(Path(folder)), arguments.requests, arguments.timed)
     sys.stdout.write(f"{json.dumps(found, indent=1)}\n")
     sys.exit(bool(found["lost"] or found["altered"]))
@@ -74,37 +59,6 @@ def built(folder: Path) -> Path:
     tools = read_tools(EXAMPLE / "tools.jsonl")
     build_bundle(tools, [], folder / "base", find_card(DEFAULT_ENCODER), Recipe(profile="full"))
     return folder / "base"
-
-
-@contextmanager
-def llama_server() -> Iterator[str]:
-    """llama-cpp-python's server with SmolLM2 135M; its URL."""
-    from edgeret_export.sources.cards import find_card
-    from edgeret_export.sources.fetch import fetch
-
-    weights = next(fetch(find_card("smollm2-135m-instruct")).glob("*.gguf"))
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        port = int(listener.getsockname()[1])
-    options = f"--port {port} --n_threads 1 --n_ctx {CONTEXT} --interrupt_requests false".split()
-    command = [sys.executable, "-c", SERVE, "--model", str(weights), *options]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-        try:
-            end = perf_counter() + 120
-            while not _listens(port):
-                assert process.poll() is None, "the server ended"
-                assert perf_counter() < end, "the server does not listen"
-                sleep(0.2)
-            yield f"http://127.0.0.1:{port}/v1"
-        finally:
-            process.kill()
-
-
-def _listens(port: int) -> bool:
-    try:
-        with socket.create_connection(("127.0.0.1", port), 1):
-            return True
-    except OSError:
-        return False
 
 
 class Witness:

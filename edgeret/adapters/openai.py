@@ -31,10 +31,10 @@ def select_tools(
 
     `messages` are those of a chat completion, or the `input` of a response. `base` is a bundle whose encoder reads the
     tools as they come (they are remembered by content), `runtime` one that was made for them already. `k` bounds how
-    many are kept (default: 16), or `coverage` says how often the right one has to be among them. What was called before
-    in the conversation, what `tool_choice` forces, and entries that are no functions are kept besides; and all, where
-    nobody said anything. Raises InputError for options out of range and for words that cannot be read, and what
-    `edgeret.load` raises.
+    many are kept (default: 16); with `coverage` it is the most probable ones until their probabilities add up to that.
+    What was called before in the conversation, what `tool_choice` forces, and entries that are no functions are kept
+    besides; and all, where nobody said anything. Raises InputError for options out of range and for words that cannot
+    be read, and what `edgeret.load` raises.
     """
     return choose(SHAPE, messages, tools, tool_choice, base, runtime, Amount(k, coverage))
 

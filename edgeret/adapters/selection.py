@@ -19,7 +19,7 @@ MOST_CALLS = 256
 
 @dataclass(frozen=True, slots=True)
 class Amount:
-    """How many tools are kept: the `k` best, or as many as are needed to hold the right one as often as `coverage`."""
+    """How many tools are kept: the `k` best, or the best until their probabilities add up to `coverage`."""
 
     k: int | None = None
     coverage: float | None = None
@@ -55,8 +55,8 @@ def select(runtime: Runtime, said: Conversation, names: Collection[str], amount:
 
     Two rankings are taken in turns. The decision ranks by what comes next after the calls so far, and knows what was
     learned; search ranks by how much of the whole request a tool serves, so it finds what a second wish needs. With a
-    coverage, each ranking is cut where its shares add up to it: on tools without demonstrations, which have no
-    conformal thresholds, that set held the next call about as often as was asked for.
+    coverage, each ranking is cut where its shares add up to it. Without demonstrations there are no conformal
+    thresholds, so nothing is guaranteed: measured, the set held the next call about as often as was asked for.
     """
     assert said.wanted is not None, "somebody has to want something"
     every = len(names) == len(runtime.tools)

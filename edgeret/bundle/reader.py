@@ -12,7 +12,7 @@ import hashlib
 import re
 import threading
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from io import BufferedReader
@@ -144,11 +144,11 @@ class Bundle:
         )
 
 
-def open_bundle(path: str | Path, *, content_hash: str | None = None) -> Bundle:
+def open_bundle(path: str | Path, *, content_hash: str | None = None, only: Collection[str] = MAX_ROLE_BYTES) -> Bundle:
     """Reads and verifies a bundle. Raises BundleError at the first thing that is not as it was written.
 
     With `content_hash` (hex) it must be that very bundle; this is checked before any other file is opened. Should a
-    writer put another bundle in its place meanwhile, that one is read.
+    writer put another bundle in its place meanwhile, that one is read. Of the known roles, `only` these are.
     """
     path, wanted = Path(path), _wanted(content_hash)
 
@@ -166,7 +166,7 @@ def open_bundle(path: str | Path, *, content_hash: str | None = None) -> Bundle:
             else:
                 contents[entry.name] = _read_verified(folder, entry)
 
-        _side_by_side(prove, [entry for entry in manifest.files if entry.role in MAX_ROLE_BYTES])
+        _side_by_side(prove, [entry for entry in manifest.files if entry.role in MAX_ROLE_BYTES and entry.role in only])
         return Bundle(path, manifest, contents, large, private)
 
     return in_folder(path, read)

@@ -10,15 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from edgeret.cli.console import add_command
-from edgeret.cli.options import coverage, positive
+from edgeret.cli.options import BASE, MAKE_BASE, MAKE_TOOLS, add_base, chosen_base, coverage, positive
 from edgeret.errors import InputError, MissingExtraError
 from edgeret.quoting import visible
 
-BASE = "edgeret-base"
 TOKEN_VARIABLE = "EDGERET_GATE_TOKEN"
-MAKE_TOOLS = "edgeret-export example"
-MAKE_BASE = "edgeret-export build --tools edgeret-example/tools.jsonl --profile full -o"
-"""Any tools do: the gate takes the encoder of the bundle alone."""
 _ABOUT = f"""\
 Stands between a program and the language model that it asks. Where a request
 brings many tools, the gate passes on only those that it is likely to need, so
@@ -60,11 +56,9 @@ def add_gate_command(commands: Any) -> None:
         "--coverage",
         type=coverage,
         metavar="C",
-        help="keep as many as are needed to hold the right one this often, such as 0.95",
+        help="keep the most probable ones until their probabilities add up to this, such as 0.95",
     )
-    gate.add_argument(
-        "--base", default=BASE, metavar="BUNDLE", help="a bundle whose encoder reads the tools (default: ./%(default)s)"
-    )
+    add_base(gate)
     gate.add_argument(
         "--learn",
         action="store_true",
@@ -93,12 +87,7 @@ def add_gate_command(commands: Any) -> None:
 
 
 def _gate(arguments: argparse.Namespace) -> Mapping[str, Any]:
-    base = Path(arguments.base)
-    if not base.is_dir():
-        raise InputError(
-            f"{base}: no such bundle; the gate needs one that brings an encoder. Make one with: "
-            f"{MAKE_TOOLS} && {MAKE_BASE} {base}"
-        )
+    base = chosen_base(arguments)
     try:
         from edgeret.adapters.gate.proxy import Limits
         from edgeret.adapters.gate.server import Options, run

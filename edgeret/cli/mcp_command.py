@@ -9,10 +9,8 @@ from typing import Any
 
 from edgeret.bundle.overlay_file import overlay_path
 from edgeret.cli.console import add_command, table, warn
-from edgeret.cli.options import positive
+from edgeret.cli.options import add_base, chosen_base, positive
 from edgeret.errors import InputError, MissingExtraError
-
-_MAKE_BASE = "edgeret-export example && edgeret-export build --tools edgeret-example/tools.jsonl -o base"
 
 
 def add_mcp_command(commands: Any) -> None:
@@ -28,9 +26,7 @@ def add_mcp_command(commands: Any) -> None:
     mcp.add_argument(
         "--config", required=True, metavar="FILE", help='the servers, as MCP clients write them: {"mcpServers": …}'
     )
-    mcp.add_argument(
-        "--base", metavar="BUNDLE", help=f"a bundle whose encoder reads tools and requests; any will do ({_MAKE_BASE})"
-    )
+    add_base(mcp)
     mcp.add_argument(
         "--mode",
         choices=("search", "trim"),
@@ -93,12 +89,9 @@ def _mcp(arguments: argparse.Namespace) -> Mapping[str, Any]:
     if arguments.check:
         found = look(servers, pins, patience, warn)
         return {"ok": not any(entry["problem"] or entry["withheld"] for entry in found), "servers": found}
-    if not arguments.base:
-        raise InputError(f"name a bundle whose encoder reads the tools with --base; make one with: {_MAKE_BASE}")
-    overlay = (
-        Path(arguments.overlay) if arguments.overlay else overlay_path(arguments.base) if arguments.learn else None
-    )
-    options = Options(Path(arguments.base), arguments.mode, arguments.k, arguments.learn, overlay, pins, patience)
+    base = chosen_base(arguments)
+    overlay = Path(arguments.overlay) if arguments.overlay else overlay_path(base) if arguments.learn else None
+    options = Options(base, arguments.mode, arguments.k, arguments.learn, overlay, pins, patience)
     signalled = serve(servers, options, warn)
     # Nothing is printed: until the client was gone, standard output was the protocol's.
     raise SystemExit(143 if signalled else 0)

@@ -14,6 +14,11 @@ from edgeret.runtime.options import COVERAGE, LOSS, PROFILES
 from edgeret.runtime.runtime import Runtime, load
 from edgeret.scoring.index import INDEX_KINDS
 
+BASE = "edgeret-base"
+MAKE_TOOLS = "edgeret-export example"
+MAKE_BASE = "edgeret-export build --tools edgeret-example/tools.jsonl --profile full -o"
+"""Any tools do: proxies take the encoder of the bundle alone."""
+
 
 def positive(text: str) -> int:
     """A whole number from 1, for argparse."""
@@ -107,6 +112,27 @@ def chosen_overlay(arguments: argparse.Namespace) -> Path | None:
     if not arguments.writes and not path.exists():
         raise InputError(f"{path}: no such overlay; name another with --overlay, or take none with --no-overlay")
     return path
+
+
+def add_base(parser: argparse.ArgumentParser) -> None:
+    """Adds the bundle that lends a proxy its encoder."""
+    parser.add_argument(
+        "--base",
+        default=BASE,
+        metavar="BUNDLE",
+        help="a bundle whose encoder reads tools and requests; any will do (default: ./%(default)s)",
+    )
+
+
+def chosen_base(arguments: argparse.Namespace) -> Path:
+    """What the option of `add_base` names. Raises InputError, with the commands that make one, where there is none."""
+    base = Path(arguments.base)
+    if not base.is_dir():
+        raise InputError(
+            f"{base}: no such bundle; one is needed that brings an encoder. Name it with --base, or make one with: "
+            f"{MAKE_TOOLS} && {MAKE_BASE} {base}"
+        )
+    return base
 
 
 def add_content_hash(parser: argparse.ArgumentParser) -> None:
