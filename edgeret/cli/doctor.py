@@ -125,7 +125,7 @@ def _golden_queries(components: Components) -> tuple[str, ...]:
 def stored_tools(path: Path) -> dict[str, Any]:
     """A check that every tool of a bundle can be read; decisions read one when they need it."""
     try:
-        bundle = open_bundle(path, only=(roles.TOOLS, roles.WORDS))
+        bundle = open_bundle(path, only=(roles.TOOLS, roles.WORDS, roles.INDEX))
         tools = load_tools(bundle)
         return _tools(tools, load_words(bundle, len(tools)))
     except BundleError as error:
