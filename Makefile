@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 DEMO := build/desktop
 
-.PHONY: demo bench test test-full npm fuzz check docs site clean
+.PHONY: demo bench test test-full npm npu fuzz check docs site clean
 
 ## demo: export the desktop example into a bundle and ask it for decisions
 demo: $(VENV)/.export
@@ -27,7 +27,7 @@ test: $(VENV)/.dev
 
 ## test-full: the same, and what takes too long for every change: forged bundles, killed writers, many tool sets, Ray,
 ##   a thousand requests through the gate
-test-full: npm test fuzz $(VENV)/.ray
+test-full: npm test fuzz $(VENV)/.ray npu
 	$(BIN)/python tests/swap_run.py
 	$(BIN)/python tests/kill_run.py
 	$(BIN)/python tests/kill_learning.py
@@ -41,6 +41,25 @@ npm:
 	command -v npm >/dev/null || exit 0; npm install --prefix build/npm --no-audit --no-fund \
 	  @modelcontextprotocol/server-everything @modelcontextprotocol/server-filesystem \
 	  @modelcontextprotocol/server-memory @modelcontextprotocol/inspector
+
+## npu: graphs for NPUs on OpenVINO's provider, and on Qualcomm's compiler and emulator; each needs an environment of its own
+NPU := build/npu
+npu: $(VENV)/.export $(NPU)/openvino $(NPU)/qnn
+	$(BIN)/python tests/npu_run.py build $(NPU)/bundle
+	PYTHONPATH=. $(NPU)/openvino/bin/python tests/npu_run.py openvino $(NPU)/bundle
+	case "$$(uname -sm)" in "Linux x86_64") PYTHONPATH=. $(NPU)/qnn/bin/python tests/npu_run.py qnn $(NPU)/bundle;; \
+	  *) echo "Qualcomm's compiler: skipped, its emulator is for Linux on x86" >&2;; esac
+
+$(NPU)/openvino:
+	$(PYTHON) -m venv $@.partial
+	$@.partial/bin/python -m pip install --quiet onnxruntime-openvino==1.24.1 numpy msgpack tokenizers
+	rm -rf $@ && mv $@.partial $@
+
+$(NPU)/qnn:
+	$(PYTHON) -m venv $@.partial
+	$@.partial/bin/python -m pip install --quiet onnxruntime numpy msgpack tokenizers
+	$@.partial/bin/python -m pip install --quiet --no-deps onnxruntime-qnn==2.7.0
+	rm -rf $@ && mv $@.partial $@
 
 ## fuzz: forge bundles whose hashes are right, and see what loading and deciding make of them
 FORGED := 20000

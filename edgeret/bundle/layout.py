@@ -38,6 +38,7 @@ _MAX_BYTES = {
     roles.EXEMPLARS: 4 << 20,
     roles.PLANNER: MAX_FILE_BYTES,
     roles.TABLE: 512 << 20,
+    **dict.fromkeys(roles.VARIANT_ROLES, 2 << 30),
 }
 MAX_ROLE_BYTES: Mapping[str, int] = _MAX_BYTES | {
     roles.of_part(roles.STATIC, role): _MAX_BYTES[role] for role in roles.PART_ROLES
@@ -47,7 +48,7 @@ MAX_ROLE_BYTES: Mapping[str, int] = _MAX_BYTES | {
 LARGE_ROLES = frozenset({roles.PLANNER})
 """Files that stay on disk until they are needed, since they would fill the memory; they are verified all the same."""
 
-PRIVATE_ROLES = frozenset({roles.ENCODER})
+PRIVATE_ROLES = frozenset({roles.ENCODER, *roles.VARIANT_ROLES})
 """Files that a native library reads by itself, from a copy that nobody can change."""
 
 

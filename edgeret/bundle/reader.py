@@ -144,7 +144,11 @@ class Bundle:
         )
 
 
-def open_bundle(path: str | Path, *, content_hash: str | None = None, only: Collection[str] = MAX_ROLE_BYTES) -> Bundle:
+Wanted = Collection[str] | Callable[[Manifest], Collection[str]]
+"""Roles, or what tells them by the manifest."""
+
+
+def open_bundle(path: str | Path, *, content_hash: str | None = None, only: Wanted = MAX_ROLE_BYTES) -> Bundle:
     """Reads and verifies a bundle. Raises BundleError at the first thing that is not as it was written.
 
     With `content_hash` (hex) it must be that very bundle; this is checked before any other file is opened. Should a
@@ -154,6 +158,7 @@ def open_bundle(path: str | Path, *, content_hash: str | None = None, only: Coll
 
     def read(folder: Folder) -> Bundle:
         manifest = _manifest(folder, wanted)
+        read_roles = MAX_ROLE_BYTES.keys() & (only(manifest) if callable(only) else only)
         contents: dict[str, bytes] = {}
         large: dict[str, LargeFile] = {}
         private: dict[str, PrivateBytes] = {}
@@ -166,7 +171,7 @@ def open_bundle(path: str | Path, *, content_hash: str | None = None, only: Coll
             else:
                 contents[entry.name] = _read_verified(folder, entry)
 
-        _side_by_side(prove, [entry for entry in manifest.files if entry.role in MAX_ROLE_BYTES and entry.role in only])
+        _side_by_side(prove, [entry for entry in manifest.files if entry.role in read_roles])
         return Bundle(path, manifest, contents, large, private)
 
     return in_folder(path, read)

@@ -8,6 +8,16 @@ TOOLS, WORDS, INDEX, HNSW = "tools", "words", "index", "hnsw"
 GRAPH, HEAD, MEMORY = "graph", "head", "memory"
 EXEMPLARS, PLANNER, PLANNER_LICENCE = "exemplars", "planner", "planner-licence"
 
+NPU_TOKENS = (16, 32, 64, 128, 256, 512)
+"""Lengths that a graph for NPUs may be made for."""
+VARIANT_ROLES = (
+    *("encoder-cpu-7bit", "encoder-cpu-8bit", "encoder-gpu"),
+    *(f"encoder-npu-{tokens}" for tokens in NPU_TOKENS),
+)
+"""Graphs that stand in for the encoder on other hardware."""
+MOBILE, MOBILE_OPERATORS = "encoder-mobile", "encoder-mobile-operators"
+"""The encoder for a minimal build of ONNX Runtime, and what goes into that build. This runtime reads neither."""
+
 STATIC = "static"
 """The part of a bundle that decides first: roles of its files, and its own `info`, begin with this."""
 PART_ROLES = (TABLE, INDEX, HNSW, GRAPH, HEAD, MEMORY)
@@ -24,3 +34,4 @@ INFO_ENCODER, INFO_PLANNER, INFO_CALIBRATION = "encoder", "planner", "calibratio
 INFO_PRIOR, INFO_CASCADE = "prior", "cascade"
 INFO_GOLDEN, INFO_COUNTS, INFO_RECIPE = "golden", "counts", "recipe"
 INFO_REPORT, INFO_TOOLCHAIN = "report", "toolchain"
+INFO_VARIANTS = "variants"

@@ -23,6 +23,7 @@ from edgeret.cli.options import (
 from edgeret.cli.overlay_told import line, told
 from edgeret.cli.picture import clusters_told, draw
 from edgeret.encoders.base import EncoderSpec
+from edgeret.encoders.variants import read_variants
 from edgeret.errors import BundleError, EdgeretError, InputError
 from edgeret.fields import get, get_strings
 from edgeret.quoting import visible
@@ -62,6 +63,7 @@ def _inspect(arguments: argparse.Namespace) -> Mapping[str, Any]:
         "built_with": info.get(roles.INFO_EDGERET),
         "size_mb": round(bundle.size / 1e6, 3),
         "encoder": encoder,
+        "variants": _variants_info(bundle),
         "static": _static_info(bundle),
         "planner": _planner_info(bundle),
         "tools": list(names),
@@ -72,6 +74,32 @@ def _inspect(arguments: argparse.Namespace) -> Mapping[str, Any]:
         "toolchain": info.get(roles.INFO_TOOLCHAIN),
         "files": [asdict(entry) for entry in bundle.manifest.files],
     }
+
+
+def _variants_info(bundle: Bundle) -> list[Mapping[str, Any]]:
+    """The graphs that stand in for the encoder on other hardware, with what the build measured of each."""
+    sizes = {entry.role: entry.size for entry in bundle.manifest.files}
+    told = _map(_map(bundle.manifest.info, roles.INFO_REPORT), roles.INFO_VARIANTS)
+    return [
+        {
+            **variant.to_dict(),
+            "size_mb": round(sum(sizes[role] for role, _ in variant.files) / 1e6, 3),
+            "measured": told.get(variant.name),
+        }
+        for variant in read_variants(bundle.manifest, str(bundle.path))
+    ]
+
+
+def _told_of_variant(variant: Mapping[str, Any]) -> str:
+    lengths = ", ".join(str(file["tokens"]) for file in variant["files"] if file["tokens"])
+    spec, measured = variant["spec"], variant["measured"]
+    cosine = measured.get("cosine_mean") if isinstance(measured, Mapping) else None
+    parity = "not measured on the build host" if cosine is None else f"cosine to the original {_told(cosine)}"
+    return (
+        f"{variant['name']}: {spec['precision']}, {variant['size_mb']} MB"
+        + (f", texts of {lengths} tokens" if lengths else "")
+        + f"; {parity}"
+    )
 
 
 def _static_info(bundle: Bundle) -> Mapping[str, Any] | None:
@@ -111,6 +139,7 @@ def _print_inspect(result: Mapping[str, Any]) -> str:
         f"clusters {result['clusters']}; without demonstration: "
         f"{len(undemonstrated) if isinstance(undemonstrated, list) else _told(None)}",
     ]
+    lines += [f"target   {_told_of_variant(variant)}" for variant in result["variants"]]
     if static := result["static"]:
         least = static["least_probability"].get(f"{LOSS:g}")
         lines.append(

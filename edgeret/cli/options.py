@@ -9,6 +9,7 @@ from pathlib import Path
 from edgeret.bundle.overlay_file import overlay_path
 from edgeret.cli.console import warn
 from edgeret.encoders.providers import NAMES
+from edgeret.encoders.variants import LOADABLE
 from edgeret.errors import InputError
 from edgeret.runtime.options import COVERAGE, LOSS, PROFILES
 from edgeret.runtime.runtime import Runtime, load
@@ -51,6 +52,12 @@ def add_runtime_options(parser: argparse.ArgumentParser) -> None:
     """Adds the options of `edgeret.load` that a command line can give."""
     parser.add_argument(
         "--provider", action="append", metavar="NAME", help=f"execution provider: {', '.join(NAMES)} (default: cpu)"
+    )
+    parser.add_argument(
+        "--target",
+        metavar="NAME",
+        help=f"the encoder's graph to run, of those that the bundle was built for: {', '.join(LOADABLE)}, or one as "
+        "`inspect` calls it (default: what suits the provider)",
     )
     add_content_hash(parser)
     parser.add_argument(
@@ -156,6 +163,7 @@ def load_runtime(arguments: argparse.Namespace) -> Runtime:
         overlay=False if overlay is None else overlay,
         profile=arguments.profile,
         loss=arguments.loss,
+        target=arguments.target,
     )
     asked, running = runtime.components.encoder.requested[0], runtime.components.encoder.providers[0]
     if running != asked:

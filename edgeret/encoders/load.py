@@ -12,7 +12,8 @@ from edgeret.encoders.base import Encoder, EncoderSpec
 from edgeret.encoders.onnx import OnnxEncoder
 from edgeret.encoders.providers import ProviderChoice
 from edgeret.encoders.static import StaticEncoder
-from edgeret.errors import BundleError
+from edgeret.encoders.variants import Variant
+from edgeret.errors import BundleError, InputError
 from edgeret.fields import get
 from edgeret.host import available_cpus
 
@@ -26,31 +27,61 @@ def load_encoder(
     threads: int | None = None,
     static_tokens: int | None = None,
     beside: Encoder | None = None,
+    variant: Variant | None = None,
 ) -> Encoder:
-    """The bundle's encoder, tried on one text, with so many CPU threads or as many as suit it. ONNX Runtime is asked
-    for a `choice` of providers only for a graph. A table takes over the tokenizer of the encoder `beside` it, which is
-    made of the same file. Raises BundleError, ProviderError or MissingExtraError."""
+    """The bundle's encoder, or the `variant` that stands in for it, tried on one text, with so many CPU threads or as
+    many as suit it. ONNX Runtime is asked for a `choice` of providers only for a graph. A table takes over the
+    tokenizer of the encoder `beside` it, which is made of the same file. Raises BundleError, ProviderError,
+    MissingExtraError, and InputError for `static_tokens` beside graphs of their own lengths."""
     where = f"{bundle.path} (encoder)"
-    spec = EncoderSpec.from_dict(
-        get(get(bundle.manifest.info, roles.INFO_ENCODER, dict, where), "spec", dict, where), where
-    )
-    role = roles.ENCODER if bundle.manifest.file(roles.TABLE) is None else roles.TABLE
-    model = bundle.read(role) if role == roles.TABLE else bundle.private_file(role)
+    spec = _spec(bundle, where)
     tokenizer = bundle.read(roles.TOKENIZER)
+    encoder: Encoder
+    if bundle.manifest.file(roles.TABLE) is not None:
+        table = bundle.read(roles.TABLE)
+        encoder = StaticEncoder(table, tokenizer if beside is None else beside.tokenizer, spec, where)
+    elif variant is None:
+        model = bundle.private_file(roles.ENCODER)
+        encoder = OnnxEncoder(model, tokenizer, spec, choice(), threads or threads_for(spec), static_tokens, where)
+    else:
+        encoder = _load_variant(bundle, variant, choice, threads, static_tokens)
+    encoder.encode_query(_sample(bundle.manifest.info))
+    return encoder
+
+
+def _spec(bundle: Bundle, where: str) -> EncoderSpec:
+    """What the manifest says of the encoder, once it is proved to be of these very files. A bundle that was thinned
+    lacks the weights themselves, and says what they were."""
+    told = get(bundle.manifest.info, roles.INFO_ENCODER, dict, where)
+    spec = EncoderSpec.from_dict(get(told, "spec", dict, where), where)
+    entry = bundle.manifest.file(roles.TABLE) or bundle.manifest.file(roles.ENCODER)
+    weights = get(told, "weights", str, where) if entry is None else entry.sha256
     hashes = {entry.role: entry.sha256 for entry in bundle.manifest.files}
-    fingerprint = encoder_fingerprint(spec.to_dict(), hashes[role], hashes[roles.TOKENIZER])
+    fingerprint = encoder_fingerprint(spec.to_dict(), weights, hashes.get(roles.TOKENIZER, ""))
     if fingerprint != bundle.fingerprint():
         raise BundleError(
             f"{where}: its fingerprint is {fingerprint[:12]}…, the manifest says {bundle.fingerprint()[:12]}…; "
             "weights, tokenizer or settings were exchanged: build the bundle again"
         )
-    encoder: Encoder
-    if isinstance(model, bytes):
-        encoder = StaticEncoder(model, tokenizer if beside is None else beside.tokenizer, spec, where)
-    else:
-        encoder = OnnxEncoder(model, tokenizer, spec, choice(), threads or threads_for(spec), static_tokens, where)
-    encoder.encode_query(_sample(bundle.manifest.info))
-    return encoder
+    return spec
+
+
+def _load_variant(
+    bundle: Bundle,
+    variant: Variant,
+    choice: Callable[[], ProviderChoice],
+    threads: int | None,
+    static_tokens: int | None,
+) -> OnnxEncoder:
+    where, spec = f"{bundle.path} ({variant.name})", variant.spec
+    models = [(bundle.private_file(role), tokens) for role, tokens in variant.files]
+    tokenizer, count = bundle.read(roles.TOKENIZER), threads or threads_for(spec)
+    if models[0][1] == 0:
+        return OnnxEncoder(models[0][0], tokenizer, spec, choice(), count, static_tokens, where)
+    if static_tokens is not None:
+        lengths = ", ".join(str(tokens) for _, tokens in models)
+        raise InputError(f"{where}: made for texts of {lengths} tokens; leave out static_tokens")
+    return OnnxEncoder(models, tokenizer, spec, choice(), count, None, where)
 
 
 def threads_for(spec: EncoderSpec) -> int:

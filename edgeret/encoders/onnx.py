@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -45,12 +46,25 @@ UNIT_TOLERANCE = 0.01
 """By how much the squared length of a vector may differ from 1."""
 
 
+Model = bytes | PrivateBytes
+"""A graph's verified bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Graph:
+    """A session, the names of its inputs, and the one length of text in tokens that it reads, if it is static."""
+
+    session: Any
+    inputs: frozenset[str]
+    tokens: int | None
+
+
 class OnnxEncoder:
     """An embedding model on ONNX Runtime. Immutable after construction and safe to use from several threads."""
 
     def __init__(
         self,
-        model: bytes | PrivateBytes,
+        model: Model | Sequence[tuple[Model, int]],
         tokenizer: bytes,
         spec: EncoderSpec,
         choice: ProviderChoice,
@@ -61,35 +75,46 @@ class OnnxEncoder:
         """Starts an ONNX Runtime session with `threads` CPU threads; `where` is what messages call this encoder.
 
         `static_tokens` pads every text to one length (and cuts it there), as NPU compilers want; None leaves shapes
-        dynamic unless the provider needs them fixed. Raises ProviderError, and BundleError for a graph or a tokenizer
-        that is not one of an encoder, or could take too much time or memory.
+        dynamic unless the provider needs them fixed. Graphs made for one length each are given with it, shortest first;
+        a text is read by the first that is long enough. Raises ProviderError, and BundleError for a graph or a
+        tokenizer that is not one of an encoder, or could take too much time or memory.
         """
+        self.spec = spec
+        self.threads = threads
+        self.requested = choice.requested
+        self.bound = choice.bound
+        self._where = where
+        if isinstance(model, bytes | PrivateBytes):
+            fixed = static_tokens or (STATIC_TOKENS if choice.static else None)
+            self._longest = min(spec.max_tokens, fixed or spec.max_tokens)
+            self._graphs = [self._started(model, choice, fixed, made_so=False)]
+        else:
+            self._longest = min(spec.max_tokens, model[-1][1])
+            self._graphs = [self._started(each, choice, tokens, made_so=True) for each, tokens in model]
+        self._tokenizer: Any = load_tokenizer(tokenizer, self._longest, where)
+        self._model = model if choice.allow_fallback else None  # ONNX Runtime falls back by reading it again
+
+    def _started(self, model: Model, choice: ProviderChoice, tokens: int | None, made_so: bool) -> _Graph:
+        """A checked graph, running; for one length where that is given, for which it may have been made."""
         from edgeret.encoders.checks import onnx_file  # with the first bundle, as the library that it guards
 
         ort = import_onnxruntime()
-        self.spec = spec
-        self.threads = threads
-        self._where = where
-        self._static = static_tokens or (STATIC_TOKENS if choice.static else None)
-        self._longest = longest = min(spec.max_tokens, self._static or spec.max_tokens)
-        self._tokenizer: Any = load_tokenizer(tokenizer, longest, where)
         data, source = (model, model) if isinstance(model, bytes) else (model.data, model.source)
-        onnx_file.check(data, self._static or longest, where)
-        options = _session_options(ort, threads, self._static, choice.unfused)
-        self._session = create_session(source, choice, options)
-        self._model = model if choice.allow_fallback else None  # ONNX Runtime falls back by reading it again
-        self.requested = choice.requested
-        self.bound = choice.bound
-        self._inputs = frozenset(i.name for i in self._session.get_inputs())
-        outputs = {o.name: o.type for o in self._session.get_outputs()}
+        onnx_file.check(data, tokens or self._longest, self._where, static=made_so)
+        options = _session_options(ort, self.threads, None if made_so else tokens, choice.unfused)
+        session = create_session(source, choice, options)
+        outputs = {o.name: o.type for o in session.get_outputs()}
         for name in (OUTPUT, TOKENS_OUTPUT):
             if outputs.get(name) != "tensor(float)":
-                raise BundleError(f"{where}: output {name} must be tensor(float), found {outputs.get(name)}; {REBUILD}")
+                raise BundleError(
+                    f"{self._where}: output {name} must be tensor(float), found {outputs.get(name)}; {REBUILD}"
+                )
+        return _Graph(session, frozenset(i.name for i in session.get_inputs()), tokens)
 
     @property
     def providers(self) -> tuple[str, ...]:
         """The execution providers that the session really has, first the one that runs."""
-        return tuple(name_of(p) for p in self._session.get_providers())
+        return tuple(name_of(p) for p in self._graphs[0].session.get_providers())
 
     @property
     def tokenizer(self) -> Any:
@@ -143,7 +168,7 @@ class OnnxEncoder:
         For bulk work where throughput counts: with int8 a vector depends, a little, on its neighbours. Raises
         InputError where shapes are static.
         """
-        if self._static is not None:
+        if self._graphs[0].tokens is not None:
             raise InputError("this encoder takes one text at a time: its shapes are static")
         if not texts:
             return np.zeros((0, self.spec.dimension), np.float32)
@@ -161,28 +186,30 @@ class OnnxEncoder:
             )
 
     def _run(self, batch: Sequence[NDArray[np.int64]], outputs: list[str]) -> list[NDArray[np.float32]]:
-        shape = (len(batch), self._static or max(map(len, batch)))
+        longest = max(map(len, batch))
+        graph = next((each for each in self._graphs if longest <= (each.tokens or longest)), self._graphs[-1])
+        shape = (len(batch), graph.tokens or longest)
         if not shape[1]:
             raise InputError("a text without a single token has no vector; give one with words")
         inputs = {"input_ids": np.zeros(shape, np.int64), "attention_mask": np.zeros(shape, np.int64)}
         for row, ids in enumerate(batch):
             inputs["input_ids"][row, : len(ids)] = ids
             inputs["attention_mask"][row, : len(ids)] = 1
-        if "token_type_ids" in self._inputs:
+        if "token_type_ids" in graph.inputs:
             inputs["token_type_ids"] = np.zeros(shape, np.int64)
         result: list[NDArray[np.float32]]
         try:
             if self.bound:
                 # ONNX Runtime then copies once each way, and not node by node.
-                binding = self._session.io_binding()
+                binding = graph.session.io_binding()
                 for name, value in inputs.items():
                     binding.bind_cpu_input(name, value)
                 for name in outputs:
                     binding.bind_output(name, "cpu")
-                self._session.run_with_iobinding(binding)
+                graph.session.run_with_iobinding(binding)
                 result = binding.copy_outputs_to_cpu()
             else:
-                result = self._session.run(outputs, inputs)
+                result = graph.session.run(outputs, inputs)
         except Exception as error:  # ONNX Runtime raises a different class a cause, all outside a common root
             raise failure(self._where, "ONNX Runtime cannot run the graph", error) from None
         for name, found in zip(outputs, result, strict=True):

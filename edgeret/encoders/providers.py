@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +28,8 @@ NAMES: Mapping[str, str] = {
     "nnapi": "NnapiExecutionProvider",
     "xnnpack": "XnnpackExecutionProvider",
 }
+PLUGINS: Mapping[str, str] = {"qnn": "onnxruntime_qnn"}
+"""Providers that are packages of their own beside ONNX Runtime, by their module's name."""
 _SHORT = {full.lower(): name for name, full in NAMES.items()}
 STATIC_SHAPES = frozenset({"qnn", "nnapi", "coreml"})
 """Providers that compile a graph for fixed shapes; with dynamic ones they hand the work back to the CPU."""
@@ -70,6 +74,12 @@ class ProviderChoice:
         return SLOW_ON_CPU if self.usable[0] == "cpu" else ()
 
 
+def first_of(providers: str | Sequence[str]) -> str:
+    """edgeret's name of the first provider that is asked for, which need not be one; "cpu" where none is."""
+    names = (providers,) if isinstance(providers, str) else providers
+    return _short(names[0]) if names else "cpu"
+
+
 def import_onnxruntime() -> Any:
     """The module, whichever of the two distributions carries it. Raises MissingExtraError."""
     try:
@@ -96,7 +106,7 @@ def choose(
             + suggestion(unknown[0], NAMES)
         )
     built_in = import_onnxruntime().get_available_providers()
-    missing = tuple(p for p in requested if NAMES[p] not in built_in)
+    missing = tuple(p for p in requested if NAMES[p] not in built_in and not _is_plugin(p))
     if missing and not allow_fallback:
         raise ProviderError(f"execution provider '{missing[0]}' is not in this ONNX Runtime; {_remedy(built_in)}")
     return ProviderChoice(requested, allow_fallback, options, missing)
@@ -109,6 +119,8 @@ def create_session(model: bytes | Path, choice: ProviderChoice, session_options:
     """
     ort = import_onnxruntime()
     first = choice.usable[0]
+    if _is_plugin(first):
+        return _plugin_session(model, choice, session_options)
     chain = [NAMES[p] for p in choice.usable]
     if choice.allow_fallback and NAMES["cpu"] not in chain:
         chain.append(NAMES["cpu"])
@@ -129,13 +141,38 @@ def create_session(model: bytes | Path, choice: ProviderChoice, session_options:
     return session
 
 
+def _is_plugin(name: str) -> bool:
+    return name in PLUGINS and find_spec(PLUGINS[name]) is not None
+
+
+def _plugin_session(model: bytes | Path, choice: ProviderChoice, session_options: Any) -> Any:
+    """The same for a provider that is a package of its own. It makes the devices known that it finds; what it cannot
+    run, the CPU does."""
+    ort, first = import_onnxruntime(), choice.usable[0]
+    try:
+        plugin = import_module(PLUGINS[first])
+        if not any(device.ep_name == plugin.get_ep_name() for device in ort.get_ep_devices()):
+            ort.register_execution_provider_library(plugin.get_ep_name(), plugin.get_library_path())
+        devices = [device for device in ort.get_ep_devices() if device.ep_name == plugin.get_ep_name()]
+        options = {"backend_path": plugin.get_qnn_htp_path(), **choice.options.get(first, {})}
+        session_options.add_provider_for_devices(devices, options)
+        session = ort.InferenceSession(model, session_options)
+    except Exception as error:  # as above; and a plugin is other people's code
+        raise ProviderError(f"ONNX Runtime cannot start the encoder on {first}: {error}") from None
+    if session.get_providers()[0] != plugin.get_ep_name() and not choice.allow_fallback:
+        raise ProviderError(f"asked for '{first}', which takes nothing of this encoder; build it with --target npu")
+    if not choice.allow_fallback:
+        session.disable_fallback()
+    return session
+
+
 def _short(name: str) -> str:
     return _SHORT.get(name.lower(), name.lower())
 
 
 def name_of(provider: str) -> str:
     """edgeret's name of an ONNX Runtime provider."""
-    return next((name for name, full in NAMES.items() if full == provider), provider)
+    return next((name for name, full in NAMES.items() if provider in (full, name.upper())), provider)
 
 
 def _remedy(built_in: Sequence[str]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -15,8 +15,9 @@ from edgeret.bundle.layout import Manifest
 from edgeret.bundle.reader import Bundle, open_bundle
 from edgeret.encoders.base import Encoder
 from edgeret.encoders.load import load_encoder
-from edgeret.encoders.providers import choose
+from edgeret.encoders.providers import choose, first_of
 from edgeret.encoders.static import StaticEncoder
+from edgeret.encoders.variants import Variant, choose_variant, roles_to_read
 from edgeret.errors import BundleError, InputError, PlannerError
 from edgeret.fields import get
 from edgeret.host import available_cpus, forks
@@ -133,7 +134,13 @@ def load_components(path: str | Path, options: LoadOptions) -> Components:
 
 
 def _loaded(path: str | Path, options: LoadOptions) -> Components:
-    bundle = open_bundle(path, content_hash=options.content_hash)
+    provider = first_of(options.providers)
+
+    def wanted(manifest: Manifest) -> Collection[str]:
+        return roles_to_read(choose_variant(manifest, options.target, provider, str(path)))
+
+    bundle = open_bundle(path, content_hash=options.content_hash, only=wanted)
+    variant = choose_variant(bundle.manifest, options.target, provider, str(path))
     part = bundle.part(roles.STATIC)
     small = bundle.manifest.file(roles.TABLE) is not None
     if options.profile == "full" and small:
@@ -142,7 +149,7 @@ def _loaded(path: str | Path, options: LoadOptions) -> Components:
         if part is None:
             raise InputError(f"{path}: no table of token vectors in it; build one with --profile tiny or default")
         return _load(part, options, _load_planner(bundle, options))
-    components = _load(bundle, options, _load_planner(bundle, options))
+    components = _load(bundle, options, _load_planner(bundle, options), variant=variant)
     if part is None or options.profile == "full":
         return components
     where = f"{bundle.path} ({roles.INFO_CASCADE})"
@@ -161,6 +168,7 @@ def _load(
     options: LoadOptions,
     planner: tuple[LazyPlanner, RerankParameters],
     whole: Components | None = None,
+    variant: Variant | None = None,
 ) -> Components:
     """The components of a bundle; or of a part of it, which shares some with the `whole`."""
     choice = partial(choose, options.providers, options.allow_fallback, options.provider_options or {})
@@ -170,7 +178,7 @@ def _load(
         path=bundle.path,
         manifest=bundle.manifest,
         encoder=load_encoder(
-            bundle, choice, options.threads, options.static_tokens, None if whole is None else whole.encoder
+            bundle, choice, options.threads, options.static_tokens, None if whole is None else whole.encoder, variant
         ),
         index=(index := load_index(bundle, options.index)),
         prior=PriorWeights.from_dict(get(bundle.manifest.info, roles.INFO_PRIOR, dict, where), where),

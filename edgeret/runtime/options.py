@@ -86,6 +86,7 @@ class LoadOptions:
     overlay: str | Path | bool = False
     profile: Profile = "default"
     loss: float = LOSS
+    target: str | None = None
 
     def __post_init__(self) -> None:
         """Raises InputError for what is out of range; which providers there are is ONNX Runtime's to say."""
@@ -108,6 +109,8 @@ class LoadOptions:
             raise InputError(f"content_hash must be hexadecimal digits, found {_shown(self.content_hash)}")
         _choice("index", self.index, INDEX_KINDS)
         _choice("profile", self.profile, PROFILES)
+        if self.target is not None and not isinstance(self.target, str):
+            raise InputError(f"target must be a name such as 'cpu', found {_shown(self.target)}")
         if not 0 <= _number("loss", self.loss) <= 1:
             raise InputError(f"loss must lie between 0 and 1, found {self.loss}")
         if not isinstance(self.overlay, bool):

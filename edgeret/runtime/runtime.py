@@ -56,6 +56,7 @@ def load(
     overlay: str | Path | bool = False,
     profile: Profile = "default",
     loss: float = LOSS,
+    target: str | None = None,
 ) -> Runtime:
     """Loads a bundle; every file is verified before anything parses it.
 
@@ -78,22 +79,16 @@ def load(
     full encoder, as long as this costs at most `loss` of accuracy on held-out demonstrations; "full" to ask the full
     encoder always; "tiny" to load the table alone. What was learned rests on the full encoder, which then always reads.
 
-    Raises InputError for options out of range and for a profile that the bundle cannot have, BundleError, OverlayError,
-    ProviderError or MissingExtraError.
+    `target` names the encoder's graph to run, of those that the bundle was built with: "cpu", "gpu" or "npu", or one by
+    the name that `edgeret inspect` shows. Without it the first provider chooses, and on CPUs their instructions; graphs
+    that do not run are not read.
+
+    Raises InputError for options out of range and for a profile or target that the bundle cannot have, BundleError,
+    OverlayError, ProviderError or MissingExtraError.
     """
     options = LoadOptions(
-        providers,
-        allow_fallback,
-        provider_options,
-        threads,
-        static_tokens,
-        gpu_layers,
-        state_folder,
-        content_hash,
-        index,
-        overlay,
-        profile,
-        loss,
+        *(providers, allow_fallback, provider_options, threads, static_tokens, gpu_layers, state_folder, content_hash),
+        *(index, overlay, profile, loss, target),
     )
     check_path("a bundle's folder", path)
     components = load_components(path, options)

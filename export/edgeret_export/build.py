@@ -37,6 +37,8 @@ from edgeret_export.encoders.encodings import Encodings, remembered, start
 from edgeret_export.encoders.expansion import expand_vectors
 from edgeret_export.encoders.export import ExportedEncoder, attempts, encoder_of, export_encoder
 from edgeret_export.encoders.gate import gate_of
+from edgeret_export.encoders.questions import from_tools
+from edgeret_export.encoders.targets import Wanted, make_variants
 from edgeret_export.finetune import finetuned
 from edgeret_export.fitting.cascade import fit_thresholds
 from edgeret_export.fitting.crossfit import Fitted, crossfit, plan_calls
@@ -45,11 +47,12 @@ from edgeret_export.fitting.whole import Whole, fit_whole
 from edgeret_export.places import HERE, Place
 from edgeret_export.planner.exemplars import choose_exemplars
 from edgeret_export.planner.package import PlannerModel, add_planner, fetch_planner
-from edgeret_export.recipe import AUTO, Recipe
+from edgeret_export.recipe import Recipe
 from edgeret_export.sources.cards import Card
 from edgeret_export.sources.expansions import Expansion
 from edgeret_export.sources.priors import PriorCard, read_prior
 from edgeret_export.static_stage import static_encoded
+from edgeret_export.target_stage import chosen_precision, tried, write_variants
 
 OURS, OWN_LICENCE = "built by edgeret-export from the tools and demonstrations given", "as its inputs"
 
@@ -122,7 +125,10 @@ def assemble(
     writer.add("exemplars.json", roles.EXEMPLARS, pack_exemplars(choose_exemplars(demonstrations)), OWN_LICENCE, OURS)
     stage = Stage(encoded, fitted, recipe, place)
     info = _write_stage(writer, None, card, stage, tokenizer.sha256)
+    info |= write_variants(writer, encoded.variants, licence, source)
     report = {"parity": encoded.parity.to_dict(), "held_out": fitted.report, **encoded.report}
+    if encoded.variants:
+        report["variants"] = {each.variant.name: dict(each.report) for each in encoded.variants}
     if recipe.profile == "default":
         first = _first_stage(stage)
         if first is not None:
@@ -252,18 +258,26 @@ def encode(
     prior, texts = read_prior(card.name), [tool_text(tool, recipe.tool_text) for tool in tools]
     objections = ""
     with gate_of(export_encoder(card, "fp32", offline), demonstrations, tools, texts) as gate:
-        for precision, attempt in attempts(card, None if recipe.precision == AUTO else recipe.precision):
+        for precision, attempt in attempts(card, chosen_precision(recipe)):
             if objections:
                 say(f"parity gate: {objections}; trying {precision} with more of the model in fp32")
             exported = export_encoder(card, precision, offline, attempt)
             with remembered(exported, start(exported), place) as encodings:
                 vectors = encodings.tools(texts)
-                measured = gate.measure(exported, encodings, vectors)
+                measured = gate.measure(len(exported.model), encodings, vectors)
                 objections = "; ".join(parity.problems(measured))
                 if not objections:
                     say(f"encoder: {measured.cost()}")
+                    wanted = Wanted(
+                        recipe.target_names,
+                        recipe.npu_lengths,
+                        [given.query for given in demonstrations] or from_tools(tools).texts,
+                        texts,
+                    )
+                    variants = tuple(tried(make_variants(card, exported, wanted, offline), gate, vectors))
                     passed = Passed(exported, encodings, vectors, measured)
-                    return encode_with(passed, recipe, demonstrations, tools, prior, expansion)
+                    encoded = encode_with(passed, recipe, demonstrations, tools, prior, expansion)
+                    return replace(encoded, variants=variants)
     raise CheckFailedError(
         f"parity gate ({recipe.precision}): {objections}. Nothing was written. Without --precision {recipe.precision} "
         "the build goes on to fp32 by itself"

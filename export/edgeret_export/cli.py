@@ -9,6 +9,7 @@ from typing import Any
 
 from edgeret import __version__
 from edgeret.cli.console import Parser, add_command, run, table, warn
+from edgeret.encoders.variants import TARGETS
 from edgeret.errors import InputError
 from edgeret.inputs.demonstrations import read_and_check
 from edgeret.inputs.tools import read_tools
@@ -24,6 +25,7 @@ from edgeret_export.sources.cards import DEFAULT_ENCODER, all_cards, check_licen
 from edgeret_export.sources.expansions import demonstrated, read_expansion
 from edgeret_export.sources.priors import write_prior
 from edgeret_export.teach_command import add_teach, add_trajectories
+from edgeret_export.thin_command import add_thin
 from edgeret_export.tune_command import add_tune
 from edgeret_export.turns_command import add_turns
 
@@ -45,6 +47,7 @@ def make_parser() -> argparse.ArgumentParser:
     add_teach(commands)
     add_diff(commands)
     add_sbom(commands)
+    add_thin(commands)
     example = add_command(
         commands, "example", "Write the desktop example: tools, demonstrations, requests.", _example, _print_example
     )
@@ -128,6 +131,13 @@ def _add_models(build: argparse.ArgumentParser) -> None:
         help="tiny: a table of token vectors in the encoder's place; default: decide by it where it is sure enough, "
         "else by the encoder; full: the encoder alone",
     )
+    build.add_argument(
+        "--target",
+        action="append",
+        choices=TARGETS,
+        help="hardware that the encoder gets a graph for, beside the one for this CPU; may be given several times "
+        "(cpu: for CPUs with and without VNNI; gpu: fp16; npu: static shapes, quantised beforehand; mobile: .ort)",
+    )
     build.add_argument("--planner", default="none", metavar="CARD", help="planner card, or none (default)")
     build.add_argument(
         "--expansion", metavar="FILE.jsonl", help="what `expand` wrote: queries that make the tools' vectors better"
@@ -171,7 +181,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _build(arguments: argparse.Namespace) -> Mapping[str, Any]:
     recipe = read_recipe(
-        arguments.recipe, precision=arguments.precision, seed=arguments.seed, profile=arguments.profile
+        arguments.recipe,
+        precision=arguments.precision,
+        seed=arguments.seed,
+        profile=arguments.profile,
+        targets=None if arguments.target is None else ",".join(arguments.target),
     )
     tools = read_tools(*arguments.tools)
     demonstrations, misfits = read_and_check(arguments.demos, tools)
@@ -235,6 +249,8 @@ def _print_build(result: Mapping[str, Any]) -> str:
         f"encoder     {parity['precision']}, {parity['size_mb']:.1f} MB",
         f"parity      {_told_of_parity(parity)}",
     ]
+    for name, found in result.get("variants", {}).items():
+        lines.append(f"target      {name}: {_told_of_variant(found)}")
     if "note" in held_out:
         lines.append(f"held out    {held_out['note']}")
     else:
@@ -253,6 +269,12 @@ def _print_build(result: Mapping[str, Any]) -> str:
         worth = f"weight {asked['weight']:g}" if asked["weight"] else "not asked by itself"
         lines.append(f"planner     {worth} after {asked['questions']} questions" + _told_of_planner(asked))
     return "\n".join([*lines, f'next        edgeret select {result["bundle"]} "…"'])
+
+
+def _told_of_variant(found: Mapping[str, Any]) -> str:
+    if "cosine_mean" not in found:
+        return f"{found['size_mb']:.1f} MB, {found['note']}"
+    return f"{found['precision']}, {found['size_mb']:.1f} MB, {_told_of_parity(found)}"
 
 
 def _told_of_parity(parity: Mapping[str, Any]) -> str:

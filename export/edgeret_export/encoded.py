@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.encoders.base import Encoder
+from edgeret.encoders.variants import Variant
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret.inputs.tool_text import name_in_words
 from edgeret.types import Tool
@@ -24,10 +25,19 @@ GOLDEN = 16
 
 
 @dataclass(frozen=True, slots=True)
+class TriedVariant:
+    """A graph for other hardware, its files' bytes by role, and what is told of how it compares with the original."""
+
+    variant: Variant
+    files: Mapping[str, bytes]
+    report: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
 class Encoded:
     """An encoder that passed the parity gate, the tools with their vectors (tools, dimension), the training set of the
     demonstrations (None if there are none), queries whose vectors travel along, and the prior for all of it. `report`
-    tells of the expansion, if there was one."""
+    tells of the expansion, if there was one; `variants` are graphs that stand in for the encoder."""
 
     exported: ExportedEncoder
     tools: Sequence[Tool]
@@ -37,6 +47,7 @@ class Encoded:
     prior: PriorCard
     parity: Parity
     report: Mapping[str, Any] = field(default_factory=dict)
+    variants: Sequence[TriedVariant] = ()
 
 
 def golden_of(encoder: Encoder, demonstrations: Sequence[Demonstration], tools: Sequence[Tool]) -> dict[str, Any]:

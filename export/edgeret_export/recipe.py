@@ -10,6 +10,7 @@ from typing import Any
 
 from edgeret.bundle import roles
 from edgeret.encoders.base import PRECISIONS
+from edgeret.encoders.variants import TARGETS
 from edgeret.errors import BundleError, InputError
 from edgeret.fields import get
 from edgeret.inputs.tool_text import FORMS
@@ -32,6 +33,8 @@ class Recipe:
     a tool (see `edgeret.inputs.tool_text`). `hnsw_from`: tools from which an HNSW graph is built. `planner_questions`:
     held-out decisions that a planner is asked about, to find what its advice is worth. `profile`: "tiny" puts a table
     of token vectors in the full encoder's place, "full" has none, "default" decides by it where it is sure enough.
+    `targets`: hardware that the encoder gets graphs for, of cpu, gpu, npu and mobile with commas between; none is what
+    this machine's CPU runs best. `npu_tokens`: lengths of text that those for NPUs are made for.
     """
 
     precision: str = AUTO
@@ -44,6 +47,18 @@ class Recipe:
     hnsw_from: int = CROSSOVER
     planner_questions: int = 120
     profile: str = "default"
+    targets: str = ""
+    npu_tokens: str = "32,128"
+
+    @property
+    def target_names(self) -> tuple[str, ...]:
+        """The targets, each once."""
+        return tuple(dict.fromkeys(name.strip() for name in self.targets.split(",") if name.strip()))
+
+    @property
+    def npu_lengths(self) -> tuple[int, ...]:
+        """Lengths of text that graphs for NPUs are made for, in tokens."""
+        return tuple(sorted({int(text) for text in self.npu_tokens.split(",")}))
 
     @property
     def head_options(self) -> HeadOptions:
@@ -93,9 +108,21 @@ def _override(recipe: Recipe, value: dict[str, Any], where: str) -> Recipe:
         "label_smoothing": (0 <= recipe.label_smoothing < 1, "at least 0 and below 1"),
         "hnsw_from": (recipe.hnsw_from > 0, "above 0"),
         "profile": (recipe.profile in PROFILES, f"one of {', '.join(PROFILES)}"),
+        "targets": (set(recipe.target_names) <= set(TARGETS), f"some of {', '.join(TARGETS)}, with commas between"),
+        "npu_tokens": (
+            _lengths(recipe.npu_tokens),
+            f"some of {', '.join(map(str, roles.NPU_TOKENS))}, with commas between",
+        ),
         "planner_questions": (0 <= recipe.planner_questions <= 100_000, "between 0 and 100000"),
     }
+    if recipe.profile == "tiny" and recipe.targets:
+        raise InputError(f"{where}: a tiny bundle has no encoder to make for targets; leave out either")
     for key, (fine, allowed) in problems.items():
         if not fine:
             raise InputError(f'{where}: "{key}" must be {allowed}, found {getattr(recipe, key)!r}')
     return recipe
+
+
+def _lengths(text: str) -> bool:
+    parts = [part.strip() for part in text.split(",")]
+    return all(part.isdecimal() and int(part) in roles.NPU_TOKENS for part in parts)

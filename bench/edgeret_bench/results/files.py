@@ -23,6 +23,7 @@ SCHEMA, VERSION = "edgeret-result", 1
 KINDS = (
     "next-tool",
     "cascade",
+    "targets",
     "conversation",
     "plan",
     "few",

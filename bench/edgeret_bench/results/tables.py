@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from edgeret_bench.results import graphs
 from edgeret_bench.results.files import others_share
 from edgeret_bench.results.intervals import interval_text, span_text
 
@@ -121,6 +122,13 @@ def _cascade(result: Result) -> list[Table]:
         f"of {result['n_without_tool']} requests that none fits, declined: {told}" if told else "",
     )
     return [Table("who decides", *without_empty(header, rows), _lines(*notes))]
+
+
+def _targets(result: Result) -> list[Table]:
+    return [
+        Table(f"graphs of the encoder, {name}", *without_empty(graphs.HEADER, graphs.rows(each)), graphs.note(each))
+        for name, each in result["sets"].items()
+    ]
 
 
 def search_cells(row: Mapping[str, Any]) -> list[Any]:
@@ -382,6 +390,7 @@ _BY_KIND: Mapping[str, Callable[[Result], list[Table]]] = {
     "plan": _plan,
     "cascade": _cascade,
     "conversation": _conversation,
+    "targets": _targets,
     "latency": _latency,
     "few": _few,
     "stream": _stream,

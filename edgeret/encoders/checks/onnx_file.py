@@ -30,31 +30,34 @@ MAX_TRIED = 64
 REMEDY = "build the bundle with another encoder (docs/FORMAT.md, section 5)"
 
 
-def check(data: Data, max_tokens: int, where: str) -> None:
+def check(data: Data, max_tokens: int, where: str, *, static: bool = False) -> None:
     """Refuses a file that is no ONNX graph of operators that docs/FORMAT.md, section 5, allows, and one that could cost
-    too much time or memory for a text of `max_tokens` tokens. Raises BundleError.
+    too much time or memory for a text of `max_tokens` tokens; a `static` graph reads exactly so many. Raises
+    BundleError.
     """
     try:
         graph = read_graph(data)
         _check_ends(graph)
-        cost = _cost(graph, max_tokens)
+        cost = _cost(graph, max_tokens, static)
         limit = MAX_MEMORY + 2 * len(data)
         if cost.memory() > limit:
             raise ValueError(
                 f"a text of {max_tokens} tokens may take {cost.memory() >> 20} MB beside the weights, expected at most "
                 f"{limit >> 20} MB; make max_tokens smaller"
             )
-        _check_work(graph, max_tokens, cost.work)
+        _check_work(graph, max_tokens, cost.work, static)
     except (ValueError, ArithmeticError, LookupError, TypeError) as error:  # no graph may trip the rules themselves
         raise BundleError(f"{where}: {error}; {REMEDY}") from None
 
 
-def _check_work(graph: Graph, tokens: int, work: int) -> None:
+def _check_work(graph: Graph, tokens: int, work: int, static: bool) -> None:
     """Makes sure that the work is in proportion to a text's length, not for the longest texts alone."""
     while work > MAX_WORK:
         allowed = MAX_WORK * max(tokens, SHORT_TEXT) // SHORT_TEXT
         if work > allowed:
             raise ValueError(f"a text of {tokens} tokens may take {work:.2g} multiplications, expected {allowed:.2g}")
+        if static:
+            return
         tokens //= 2
         work = _cost(graph, tokens).work
 
@@ -95,9 +98,9 @@ class Cost:
             self.places.append((readers, size))
 
 
-def _cost(graph: Graph, tokens: int) -> Cost:
+def _cost(graph: Graph, tokens: int, static: bool = False) -> Cost:
     values = {name: constant(tensor) for name, tensor in graph.tensors.items()}
-    values |= {name: value(INT64, (ONE, (1, tokens))) for name in graph.inputs}
+    values |= {name: value(INT64, (ONE, (tokens if static else 1, tokens))) for name in graph.inputs}
     readers: dict[str, int] = {}
     for number, node in enumerate(graph.nodes):
         for name in node.inputs:

@@ -14,8 +14,11 @@ from typing import Any
 
 import numpy as np
 
-FLOAT, UINT8, INT8, INT32, INT64, BOOL, FLOAT16, DOUBLE = 1, 2, 3, 6, 7, 9, 10, 11
-ITEM_BYTES: Mapping[int, int] = {FLOAT: 4, UINT8: 1, INT8: 1, INT32: 4, INT64: 8, BOOL: 1, FLOAT16: 2, DOUBLE: 8}
+FLOAT, UINT8, INT8, UINT16, INT32, INT64, BOOL, FLOAT16, DOUBLE = 1, 2, 3, 4, 6, 7, 9, 10, 11
+ITEM_BYTES: Mapping[int, int] = {
+    **{FLOAT: 4, UINT8: 1, INT8: 1, UINT16: 2, INT32: 4},
+    **{INT64: 8, BOOL: 1, FLOAT16: 2, DOUBLE: 8},
+}
 """Element types that a tensor may have, by ONNX's numbers."""
 MAX_NODES = 8192
 MAX_NUMBERS = 64
@@ -51,7 +54,7 @@ REFUSED: Mapping[str, Mapping[int, str]] = {
 }
 TYPED_FIELDS: Mapping[int, int] = {
     **{FLOAT: 4, INT64: 7, DOUBLE: 10},
-    **dict.fromkeys((UINT8, INT8, INT32, BOOL, FLOAT16), 5),
+    **dict.fromkeys((UINT8, INT8, UINT16, INT32, BOOL, FLOAT16), 5),
 }
 """Element type to the field that holds elements one by one, where they are not raw bytes."""
 

@@ -36,8 +36,10 @@ class ExportedEncoder:
     role: str = roles.ENCODER
 
 
-def export_encoder(card: Card, precision: str, offline: bool = False, attempt: int = 0) -> ExportedEncoder:
-    """The card's encoder in `precision`, for this machine's CPU family if int8.
+def export_encoder(
+    card: Card, precision: str, offline: bool = False, attempt: int = 0, *, family: str | None = None
+) -> ExportedEncoder:
+    """The card's encoder in `precision`; int8 for a CPU `family`, which is this machine's where none is named.
 
     `attempt` counts through the card's `int8_keep`, each of which keeps more of the model in fp32. An export takes
     about ten seconds, so it is kept in the cache under the hash of all that determines it. The card's adapter, if it
@@ -47,7 +49,7 @@ def export_encoder(card: Card, precision: str, offline: bool = False, attempt: i
     encoder = encoder_of(card)
     if precision not in PRECISIONS:
         raise InputError(f"unknown precision '{precision}'; choose one of {', '.join(PRECISIONS)}")
-    family = instruction_set() if precision == "int8" else "any"
+    family = (family or instruction_set()) if precision == "int8" else "any"
     try:
         toolchain = {name: version(name) for name in TOOLCHAIN}
     except ModuleNotFoundError:

@@ -58,10 +58,10 @@ class Gate:
         self._tool_texts = [spec.tool_prefix + text for text in tool_texts]
         self._groups = sum(any(questions.relevant) for questions in (requests, made))
 
-    def measure(self, exported: ExportedEncoder, encodings: Encodings, tools: NDArray[np.float32]) -> Parity:
-        """How an export compares, with as many questions as it takes to decide; `encodings` are the export's, and
-        `tools` (tools, dimension) its vectors of the tools."""
-        spec = exported.spec
+    def measure(self, size: int, encodings: Encodings, tools: NDArray[np.float32]) -> Parity:
+        """How an export of `size` bytes compares, with as many questions as it takes to decide; `encodings` are the
+        export's, and `tools` (tools, dimension) the vectors that tools are found by."""
+        spec = encodings.encoder.spec
         if spec.precision == "fp32":  # the original itself, which need not run twice
             reference, time_ratio = tools, 1.0
         else:
@@ -78,7 +78,7 @@ class Gate:
         (requests, ours_of_requests, theirs_of_requests), (made, ours_of_made, theirs_of_made) = asked
         return compare(
             spec.precision,
-            len(exported.model),
+            size,
             time_ratio,
             Vectors(theirs_of_requests, theirs_of_made, reference),
             Vectors(ours_of_requests, ours_of_made, tools),

@@ -11,14 +11,13 @@ import numpy as np
 
 from edgeret.encoders.base import PRECISIONS
 from edgeret.encoders.providers import DISABLED_OPTIMIZERS, SLOW_ON_CPU
+from edgeret.encoders.variants import WEIGHT_BITS
 from edgeret.errors import InputError
 from edgeret_export.encoders.fuse import fuse_attention
 from edgeret_export.encoders.onnx_graph import quiet, strip_names, with_nodes
 from edgeret_export.encoders.smooth import smooth
 
-# Without VNNI, u8×s8 products are summed in pairs in 16 bits and saturate; 7-bit weights cannot overflow there.
 MIN_TABLE = 1 << 20
-REDUCED_RANGE = frozenset({"avx2", "avx512", "generic"})
 
 
 def convert(model: Any, precision: str, instruction_set: str, tokenizer: bytes, max_tokens: int, keep: str) -> bytes:
@@ -56,7 +55,7 @@ def int8(model: Any, instruction_set: str, keep: str) -> bytes:
             op_types_to_quantize=["MatMul", "Attention"],
             nodes_to_exclude=[n.name for n in model.graph.node if keep and re.search(keep, n.name)],
             per_channel=True,
-            reduce_range=instruction_set in REDUCED_RANGE,
+            reduce_range=WEIGHT_BITS[instruction_set] < 8,
             weight_type=QuantType.QInt8,
             # Shapes behind a fused operator are not inferred, nor are types; all values between products are floats.
             extra_options={"DefaultTensorType": onnx.TensorProto.FLOAT},
