@@ -57,7 +57,7 @@ def add_planner(
     Raises PlannerError for a model that llama.cpp refuses, MissingExtraError without llama-cpp-python.
     """
     card, planner = model.card, model.planner
-    source = f"{card.name}: {card.sources[0]}"
+    source = f"{card.name}: {planner.made_from or card.sources[0]}"
     say(f"{card.name} comes under the licence {card.licence}, whose text goes into the bundle")
     for number, name in enumerate(planner.licence_files):
         role = roles.PLANNER_LICENCE if not number else f"{roles.PLANNER_LICENCE}-{number + 1}"
@@ -70,4 +70,6 @@ def add_planner(
         engine = load_planner(model, available_cpus())
         calibration = Calibration(fitted.calibration)
         parameters, report = fit_reranking(engine, training, fitted.held_out, calibration, questions)
+    if planner.measured:
+        report["quantised"] = dict(planner.measured)
     return {"card": card.name, "spec": spec.to_dict(), "parameters": parameters.to_dict()}, report
