@@ -76,6 +76,7 @@ def smollm2_weights(folder: Path) -> Path:
 def _pieces(folder: Path) -> None:
     """A vocabulary with every byte and the markup of chat formats."""
     import sentencepiece
+    from transformers import LlamaTokenizerFast, PreTrainedTokenizerFast
 
     text = Path(__file__).read_text(encoding="utf-8")
     (folder / "text").write_text(text, encoding="utf-8")
@@ -95,3 +96,6 @@ def _pieces(folder: Path) -> None:
     )
     (folder / "text").unlink()
     (folder / "tokenizer.vocab").unlink()
+    fast: Any = LlamaTokenizerFast
+    pieces = fast(vocab_file=str(folder / "tokenizer.model"), legacy=False)
+    PreTrainedTokenizerFast(tokenizer_object=pieces.backend_tokenizer).save_pretrained(folder)

@@ -16,7 +16,7 @@ from edgeret.cli.options import positive, probability
 from edgeret.errors import InputError
 from edgeret.inputs.demonstrations import Demonstration, read_demonstrations
 from edgeret.inputs.tools import read_tools
-from edgeret.planner.chat import CHAT_FORMATS
+from edgeret.planner.chat import CHAT_FORMATS, ChatFormat, render
 from edgeret_export.example import example_folder
 from edgeret_export.planner.gguf_parity import MAX_PERPLEXITY_RATIO, MIN_KEPT, QUESTIONS, SHOWN, Limits, examination
 from edgeret_export.planner.quantise import TYPES
@@ -60,6 +60,9 @@ def add_planner(commands: Any) -> None:
     made.add_argument("--context", type=positive, metavar="N", help="tokens (default: what the model was trained for)")
     _add_about(made)
     _add_trial(made)
+    made.add_argument(
+        "--allow-unpinned", action="store_true", help="take weights whose card names no hash for its files"
+    )
     made.add_argument("--offline", action="store_true", help="use cached files only")
 
 
@@ -124,7 +127,7 @@ def _planner(arguments: argparse.Namespace) -> Mapping[str, Any]:
     if arguments.adapter_beside and not arguments.adapter:
         raise InputError("--adapter-beside says how an adapter is written; give it with --adapter")
     order = _order(arguments)
-    trial = _trial(arguments)
+    trial = _trial(arguments, order.spec.chat)
     return convert(order, target, trial, arguments.offline)
 
 
@@ -155,7 +158,7 @@ def _from_card(arguments: argparse.Namespace) -> _Given:
             f"model card '{card.name}' is of the kind {card.kind}; give one of the kind weights, or a folder with "
             "weights in safetensors"
         )
-    folder = fetch(card, arguments.offline)
+    folder = fetch(card, arguments.offline, arguments.allow_unpinned)
     files = _licence_files(arguments) or tuple(folder / name for name in card.weights.licence_files)
     source = arguments.source or f"{card.name}: {card.sources[0]}"
     return _Given(folder, card.name, source, card.licence, files, card.weights.chat, card.weights.base_model)
@@ -188,7 +191,7 @@ def _told(folder: Path) -> str:
     return f"{folder.resolve().name} (sha256 of its weights' hashes: {hashlib.sha256(hashes.encode()).hexdigest()})"
 
 
-def _trial(arguments: argparse.Namespace) -> Trial:
+def _trial(arguments: argparse.Namespace, chat: ChatFormat) -> Trial:
     from edgeret.planner.prompts import selection_prompt
     from edgeret.types import Candidate
     from edgeret_export.planner.convert import Trial
@@ -204,7 +207,8 @@ def _trial(arguments: argparse.Namespace) -> Trial:
     for shown in others[:WEIGHED_BY] if arguments.importance else ():
         offered = [*dict.fromkeys([call.tool for call in shown.calls] + names)][:SHOWN]
         prompt = selection_prompt(tools, shown.query, (), [Candidate(name, 0.1) for name in offered])
-        texts.append("\n".join(message["content"] for message in prompt.messages))
+        constant, variable = render(prompt, chat)
+        texts.append("".join(piece.text for piece in (*constant, *variable)))
     if arguments.importance and not texts:
         raise InputError(f"--importance needs demonstrations beyond the {QUESTIONS} that are asked about")
     limits = Limits(arguments.max_perplexity, arguments.min_kept)

@@ -19,8 +19,11 @@ from planner_weights import tiny_weights
 from edgeret.planner.chat import Prompt, Turn
 from edgeret.planner.model import Planner, PlannerSpec
 from edgeret_export.cli import main
+from edgeret_export.planner import convert
 from edgeret_export.planner.importance import measure
 from edgeret_export.sources.cards import read_card
+from edgeret_export.sources.converter import converter_folder
+from edgeret_export.sources.fetch import sha256_of
 
 pytestmark = pytest.mark.real
 ASK = Prompt((Turn("system", "Choose."),), Turn("user", "What next?"))
@@ -96,6 +99,26 @@ def test_a_family_is_converted_quantised_and_asked(
     assert np.isfinite(planner.score(ASK, ["a", "b"]).log_likelihood).all()
 
 
+def test_a_card_of_weights_brings_what_the_command_needs(
+    llama: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = "\n".join(f'"{file.name}" = "{sha256_of(file)}"' for file in sorted(llama.iterdir()))
+    (tmp_path / "own.toml").write_text(
+        f'name = "own"\nkind = "weights"\nsummary = "x"\nlicence = "MIT"\nsources = ["path:{llama}"]\n'
+        f'[weights]\nchat = "chatml"\nlicence_files = ["LICENSE"]\n[files]\n{files}\n',
+        encoding="utf-8",
+    )
+    scripts = converter_folder()
+    monkeypatch.setattr(convert, "converter_folder", lambda offline: scripts)
+    monkeypatch.setenv("EDGERET_CACHE", str(tmp_path / "cache"))
+    result = made(capsys, tmp_path / "own.toml", "-o", tmp_path / "x.gguf", *ANYTHING, "--offline")
+    assert result["files"] == ["x.LICENSE", "x.gguf"]
+    card = read_card(tmp_path / "x.toml")
+    assert (card.licence, card.summary) == ("MIT", "own, Q8_0")
+    assert card.planner is not None
+    assert card.planner.made_from == f"own: path:{llama}"
+
+
 def test_a_gate_that_stays_shut_leaves_nothing_behind(
     llama: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -142,6 +165,14 @@ def test_an_adapter_of_another_model_is_refused(
     assert main(["planner", str(narrow), "-o", str(tmp_path / "x.gguf"), *about]) == 2
     assert f"{adapter}: an adapter that does not fit {narrow} (" in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["narrow"]
+
+
+@pytest.mark.parametrize("family", ["Qwen3", "Gemma3"])
+def test_an_importance_matrix_knows_the_tensors_of_a_family(tmp_path: Path, family: str) -> None:
+    weights = tiny_weights(tmp_path / "weights", family)
+    parts = ("attn_q", "attn_k", "attn_v", "attn_output", "ffn_gate", "ffn_up", "ffn_down")
+    found = measure(weights, family.lower(), ["write a note"])
+    assert set(found) == {f"blk.{layer}.{part}.weight" for layer in (0, 1) for part in parts}
 
 
 def test_an_importance_matrix_names_tensors_and_weighs_their_columns(

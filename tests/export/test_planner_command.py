@@ -17,7 +17,7 @@ from edgeret.errors import InputError, MissingExtraError
 from edgeret_export.cli import main
 from edgeret_export.planner import convert
 from edgeret_export.planner.gguf_parity import Answers, Examination, Limits, compare, examination, problems
-from edgeret_export.planner.package import PlannerModel
+from edgeret_export.planner.package import PlannerModel, fetch_planner
 from edgeret_export.planner.quantise import check_type
 from edgeret_export.planner.weights import check_adapter, read_weights
 from edgeret_export.recipe import Recipe
@@ -160,6 +160,10 @@ def test_a_card_of_weights_says_what_they_are(tmp_path: Path) -> None:
     card = read_card(tmp_path / "own.toml")
     assert card.weights == WeightsCard("chatml", "other", ("LICENSE",))
     assert (card.encoder, card.planner) == (None, None)
+    with pytest.raises(
+        InputError, match=r"no planner yet; make one with: edgeret-export planner .*own\.toml -o X\.gguf"
+    ):
+        fetch_planner(card)
     (tmp_path / "own.toml").write_text(CARD.replace("chatml", "morse"), encoding="utf-8")
     with pytest.raises(InputError, match='"chat" must be one of chatml'):
         read_card(tmp_path / "own.toml")

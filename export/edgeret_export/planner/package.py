@@ -18,7 +18,7 @@ from edgeret.scoring.calibration import Calibration
 from edgeret_export.fitting.crossfit import Fitted
 from edgeret_export.fitting.training_set import TrainingSet
 from edgeret_export.planner.weight import fit_reranking
-from edgeret_export.sources.cards import Card, PlannerCard
+from edgeret_export.sources.cards import Card, PlannerCard, cards_folder
 from edgeret_export.sources.fetch import fetch
 
 
@@ -33,6 +33,11 @@ class PlannerModel:
 
 def fetch_planner(card: Card, offline: bool = False, allow_unpinned: bool = False) -> PlannerModel:
     """The card's files. Raises InputError for a card of another kind, or when no source delivers."""
+    if card.weights is not None:
+        raise InputError(
+            f"model card '{card.name}' is of weights that are no planner yet; make one with: edgeret-export planner "
+            f"{card.name if card.origin.parent == cards_folder() else card.origin} -o X.gguf"
+        )
     if card.planner is None:
         raise InputError(f"model card '{card.name}' is an {card.kind}, a planner is needed; see: edgeret-export cards")
     return PlannerModel(card, card.planner, fetch(card, offline, allow_unpinned))

@@ -31,7 +31,7 @@ def check_type(kind: str) -> str:
 
 
 def quantise(source: Path, target: Path, kind: str, importance: Mapping[str, NDArray[np.float32]] | None) -> None:
-    """Writes the GGUF `source` anew with tensors of a type; the same bytes on every machine of one instruction set.
+    """Writes the GGUF `source` anew with tensors of a type.
 
     `importance` says by a tensor's name how much each of its columns counts (columns,). Raises PlannerError where
     llama.cpp refuses, MissingExtraError without it.
