@@ -182,6 +182,8 @@ def _licence_files(arguments: argparse.Namespace) -> tuple[Path, ...]:
     missing = next((file for file in files if not file.is_file()), None)
     if missing is not None:
         raise InputError(f"{missing}: no such file; --licence-file is the licence's text")
+    if len({file.name for file in files}) < len(files):
+        raise InputError("--licence-file: two files of one name, which would lie in one place; rename one")
     return files
 
 

@@ -79,17 +79,27 @@ def test_a_family_is_converted_quantised_and_asked(
 ) -> None:
     weights = tiny_weights(tmp_path / "weights", family)
     target = tmp_path / "Tiny_one.gguf"
-    told = ("--licence", "LicenseRef-toy", "--source", "a test", "--base-model", "nothing", "--name", f"A {family}")
+    told = (
+        "--licence",
+        "LicenseRef-toy",
+        "--source",
+        "a test",
+        "--base-model",
+        "nothing",
+        "--name",
+        f"A 😀 \x7f {family}",
+    )
     result = made(capsys, weights, "-o", target, "--quantize", kind, "--chat", chat, *told, *ANYTHING)
     assert result["files"] == ["Tiny_one.LICENSE", "Tiny_one.gguf"]
     assert result["measured"]["type"] == kind
     assert result["measured"]["bytes"] < result["measured"]["bytes_before"]
     texts, _ = read(target)
-    assert texts["general.name"] == f"A {family}"
+    assert texts["general.name"] == f"A 😀 \x7f {family}"
     assert texts["general.license"] == "LicenseRef-toy"
     assert texts["general.source.url"] == "a test"
     assert texts["general.base_model.0.name"] == "nothing"
     card = read_card(target.with_suffix(".toml"))
+    assert card.summary == f"A 😀 \x7f {family}, {kind}"
     assert (card.name, card.licence, card.pinned) == ("tiny_one", "LicenseRef-toy", True)
     assert card.planner is not None
     assert (card.planner.chat, card.planner.context) == (chat, 4096)

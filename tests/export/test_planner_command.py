@@ -98,6 +98,9 @@ def test_a_licence_is_needed_by_name_and_by_text(
     assert "whose licence? Name that of the weights with --licence" in refused(capsys, weights, *output)
     missing = refused(capsys, weights, *output, "--licence", "MIT", "--licence-file", tmp_path / "none")
     assert "none: no such file; --licence-file is the licence's text" in missing
+    (tmp_path / "LICENSE").touch()
+    twice = ("--licence", "MIT", "--licence-file", weights / "LICENSE", "--licence-file", tmp_path / "LICENSE")
+    assert "two files of one name" in refused(capsys, weights, *output, *twice)
     (weights / "LICENSE").unlink()
     error = refused(capsys, weights, *output, "--licence", "MIT")
     assert "no LICENSE in it; give the licence's text with --licence-file" in error

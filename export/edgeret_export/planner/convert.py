@@ -19,6 +19,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from edgeret.cli.console import check_place
 from edgeret.cli.progress import say
 from edgeret.errors import CheckFailedError, InputError, MissingExtraError
 from edgeret.host import available_cpus
@@ -62,6 +63,7 @@ def check_target(target: Path) -> None:
         raise InputError(f"{target}: expected a name like model-q8_0.gguf: letters, digits, dots, dashes, underscores")
     if not target.parent.is_dir():
         raise InputError(f"{target.parent}: no such folder; make it first")
+    check_place(target, "-o")
     for file in (target, target.with_suffix(".toml")):
         if file.exists() or file.is_symlink():
             raise InputError(f"{file}: exists already; remove it, or choose another name with -o")
@@ -192,4 +194,8 @@ def _card(order: Order, target: Path, made: Mapping[str, Path], measured: Mappin
 
 def _table(values: Mapping[str, Any]) -> list[str]:
     """TOML of strings, numbers, flags and lists of strings, which it writes as JSON does."""
-    return [f"{json.dumps(key) if '.' in key else key} = {json.dumps(value)}" for key, value in values.items()]
+
+    def written(value: Any) -> str:
+        return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+    return [f"{written(key) if '.' in key else key} = {written(value)}" for key, value in values.items()]
