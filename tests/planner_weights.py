@@ -1,7 +1,11 @@
-"""Language models in Hugging Face's format for tests: tiny random ones, and SmolLM2 read back from its GGUF."""
+"""Language models in Hugging Face's format for tests: tiny random ones, and SmolLM2 read back from its GGUF.
+
+By hand, for the figures of docs/howto/planner.md: python tests/planner_weights.py FOLDER
+"""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -99,3 +103,7 @@ def _pieces(folder: Path) -> None:
     fast: Any = LlamaTokenizerFast
     pieces = fast(vocab_file=str(folder / "tokenizer.model"), legacy=False)
     PreTrainedTokenizerFast(tokenizer_object=pieces.backend_tokenizer).save_pretrained(folder)
+
+
+if __name__ == "__main__":
+    smollm2_weights(Path(sys.argv[1]))
