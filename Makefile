@@ -26,14 +26,15 @@ test: $(VENV)/.dev
 	$(BIN)/python -m pytest
 
 ## test-full: the same, and what takes too long for every change: forged bundles, killed writers, many tool sets, Ray,
-##   a thousand requests through the gate
-test-full: npm test fuzz $(VENV)/.ray npu
+##   planners of weights, graphs for NPUs, a thousand requests through the gate
+test-full: npm test fuzz $(VENV)/.ray $(VENV)/.gguf npu
 	$(BIN)/python tests/swap_run.py
 	$(BIN)/python tests/kill_run.py
 	$(BIN)/python tests/kill_learning.py
 	$(BIN)/python tests/parity_run.py
 	$(BIN)/python tests/builds_run.py
 	$(BIN)/python -m pytest tests/export/test_places.py
+	$(BIN)/python -m pytest tests/export/test_gguf_tiny.py tests/export/test_gguf_real.py
 	$(BIN)/python tests/gate_run.py
 
 ## npm: other people's MCP servers and client, where there is npm; without it their tests are skipped
@@ -113,4 +114,9 @@ $(VENV)/.dev: $(VENV)/.export pyproject.toml constraints.txt
 $(VENV)/.ray: $(VENV)/.dev pyproject.toml constraints.txt
 	@echo "installing Ray into $(VENV)" >&2
 	$(PIP) install --constraint constraints.txt --editable '.[ray]'
+	@touch $@
+
+$(VENV)/.gguf: $(VENV)/.dev pyproject.toml constraints.txt
+	@echo "installing what converts planners into $(VENV)" >&2
+	$(PIP) install --constraint constraints.txt --editable '.[gguf]'
 	@touch $@

@@ -70,9 +70,7 @@ class Engine:
         _log.clear()
         self._model = self._llama.llama_model_load_from_file(path.encode(), parameters)
         if not self._model:
-            raise PlannerError(
-                f"{self._name}: llama.cpp cannot load this planner ({_reason()}); build the bundle again"
-            )
+            raise PlannerError(f"{self._name}: llama.cpp cannot load this planner ({reason()}); build the bundle again")
         self._vocab = self._llama.llama_model_get_vocab(self._model)
         self.tokens: int = self._llama.llama_vocab_n_tokens(self._vocab)
         self._context: Any = None
@@ -116,7 +114,7 @@ class Engine:
         self._context = self._llama.llama_init_from_model(self._model, parameters)
         if not self._context:
             self.cells = 0
-            raise PlannerError(f"{self._name}: no memory for a planner's context of {size} tokens ({_reason()})")
+            raise PlannerError(f"{self._name}: no memory for a planner's context of {size} tokens ({reason()})")
         self._memory = self._llama.llama_get_memory(self._context)
         self.cells = size
         return True
@@ -167,9 +165,7 @@ class Engine:
                 _log.clear()
                 status = self._llama.llama_decode(self._context, batch)
                 if status:
-                    raise PlannerError(
-                        f"{self._name}: llama.cpp could not read a prompt (status {status}: {_reason()})"
-                    )
+                    raise PlannerError(f"{self._name}: llama.cpp could not read a prompt (status {status}: {reason()})")
                 found += [self._logits(i).copy() for i, entry in enumerate(part) if entry.wanted]
             finally:
                 self._llama.llama_batch_free(batch)
@@ -206,7 +202,7 @@ class Engine:
         _log.clear()
         sampler = self._llama.llama_sampler_init_grammar(self._vocab, gbnf.encode(errors="replace"), b"root")
         if not sampler:
-            raise PlannerError(f"llama.cpp cannot use the grammar of this schema ({_reason()})")
+            raise PlannerError(f"llama.cpp cannot use the grammar of this schema ({reason()})")
         try:
             yield Grammar(self._llama, sampler, self.tokens)
         finally:
@@ -309,5 +305,6 @@ def import_llama() -> Any:
     return llama_cpp
 
 
-def _reason() -> str:
+def reason() -> str:
+    """What llama.cpp last complained about."""
     return next((line for line in reversed(_log) if line), "no reason given")

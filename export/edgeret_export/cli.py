@@ -18,6 +18,7 @@ from edgeret_export.demos_command import add_demos
 from edgeret_export.diff_command import add_diff
 from edgeret_export.example import write_example
 from edgeret_export.expand_command import add_expand
+from edgeret_export.planner_command import add_planner, told_of_quantising
 from edgeret_export.recipe import PRECISION_CHOICES, read_recipe
 from edgeret_export.route_command import add_route
 from edgeret_export.sbom_command import add_sbom
@@ -45,6 +46,7 @@ def make_parser() -> argparse.ArgumentParser:
     add_turns(commands)
     add_trajectories(commands)
     add_teach(commands)
+    add_planner(commands)
     add_diff(commands)
     add_sbom(commands)
     add_thin(commands)
@@ -267,6 +269,8 @@ def _print_build(result: Mapping[str, Any]) -> str:
         lines.append(f"expansion   {_told_of_expansion(expansion)}")
     if asked := result.get("planner"):
         worth = f"weight {asked['weight']:g}" if asked["weight"] else "not asked by itself"
+        if quantised := asked.get("quantised"):
+            lines.append(f"quantised   {told_of_quantising(quantised)}")
         lines.append(f"planner     {worth} after {asked['questions']} questions" + _told_of_planner(asked))
     return "\n".join([*lines, f'next        edgeret select {result["bundle"]} "…"'])
 

@@ -255,7 +255,7 @@ def test_a_published_chat_template_is_known_by_what_it_writes(template: str, cha
     from transformers import PreTrainedTokenizerFast
 
     from edgeret.strategies.toolqp import planning, searching
-    from edgeret_export.planner.courses import THOUGHTLESS, chat_format
+    from edgeret_export.planner.templates import THOUGHTLESS, chat_format
 
     text = (Path(trl.__file__).parent / "chat_templates" / f"{template}.jinja").read_text(encoding="utf-8")
     tokenizer = PreTrainedTokenizerFast(

@@ -17,21 +17,18 @@ from typing import Any
 
 import torch
 from datasets import Dataset, disable_progress_bars, enable_progress_bars
-from jinja2 import TemplateError
 from safetensors import SafetensorError
 from transformers import AutoModelForCausalLM, AutoTokenizer, PrinterCallback, TrainerCallback
 from trl import GRPOConfig, GRPOTrainer, SFTConfig, SFTTrainer
 
 from edgeret.cli.progress import track
-from edgeret.planner.chat import CHAT_FORMATS, ChatFormat, Prompt, render
 from edgeret_export.checkpoints import last_checkpoint, spread
+from edgeret_export.planner.templates import THOUGHTLESS
 
 LOGGED, SAVED = 40, 8
 """Points of the curve, and those of them at which a checkpoint is written."""
 TOGETHER = 4
 """Answers that are computed at once; a batch is made of several such."""
-THOUGHTLESS = {"enable_thinking": False}
-"""For chat templates of models that think aloud: they are served without."""
 Conversation = Mapping[str, list[dict[str, str]]]
 Reward = Callable[[int, str, int], Mapping[str, float]]
 """An answer's reward by term: the state's position, the answer's text and its number of tokens."""
@@ -96,28 +93,6 @@ def load(folder: Path) -> Pupil:
         )
     dtype = model.dtype
     return Pupil(model.float(), tokenizer, dtype)
-
-
-def chat_format(tokenizer: Any, prompts: Sequence[Prompt]) -> ChatFormat | None:
-    """The format in which edgeret would serve these prompts just as the tokenizer's chat template writes them; None if
-    there is none, or no template."""
-    for chat in CHAT_FORMATS:
-        if tokenizer.chat_template and all(_written(tokenizer, prompt) == _served(prompt, chat) for prompt in prompts):
-            return chat
-    return None
-
-
-def _written(tokenizer: Any, prompt: Prompt) -> str | None:
-    try:
-        text = tokenizer.apply_chat_template(prompt.messages, tokenize=False, add_generation_prompt=True, **THOUGHTLESS)
-    except (TemplateError, ValueError):
-        return None
-    return str(text).removeprefix(tokenizer.bos_token or "")
-
-
-def _served(prompt: Prompt, chat: ChatFormat) -> str:
-    constant, variable = render(prompt, chat)
-    return "".join(piece.text for piece in (*constant, *variable)).removeprefix("<bos>")
 
 
 def learn(pupil: Pupil, lessons: Sequence[Conversation], epochs: float, course: Course) -> Taken:

@@ -18,7 +18,7 @@ from edgeret.scoring.calibration import Calibration
 from edgeret_export.fitting.crossfit import Fitted
 from edgeret_export.fitting.training_set import TrainingSet
 from edgeret_export.planner.weight import fit_reranking
-from edgeret_export.sources.cards import Card, PlannerCard
+from edgeret_export.sources.cards import Card, PlannerCard, cards_folder
 from edgeret_export.sources.fetch import fetch
 
 
@@ -33,6 +33,11 @@ class PlannerModel:
 
 def fetch_planner(card: Card, offline: bool = False, allow_unpinned: bool = False) -> PlannerModel:
     """The card's files. Raises InputError for a card of another kind, or when no source delivers."""
+    if card.weights is not None:
+        raise InputError(
+            f"model card '{card.name}' is of weights that are no planner yet; make one with: edgeret-export planner "
+            f"{card.name if card.origin.parent == cards_folder() else card.origin} -o X.gguf"
+        )
     if card.planner is None:
         raise InputError(f"model card '{card.name}' is an {card.kind}, a planner is needed; see: edgeret-export cards")
     return PlannerModel(card, card.planner, fetch(card, offline, allow_unpinned))
@@ -57,7 +62,7 @@ def add_planner(
     Raises PlannerError for a model that llama.cpp refuses, MissingExtraError without llama-cpp-python.
     """
     card, planner = model.card, model.planner
-    source = f"{card.name}: {card.sources[0]}"
+    source = f"{card.name}: {planner.made_from or card.sources[0]}"
     say(f"{card.name} comes under the licence {card.licence}, whose text goes into the bundle")
     for number, name in enumerate(planner.licence_files):
         role = roles.PLANNER_LICENCE if not number else f"{roles.PLANNER_LICENCE}-{number + 1}"
@@ -70,4 +75,6 @@ def add_planner(
         engine = load_planner(model, available_cpus())
         calibration = Calibration(fitted.calibration)
         parameters, report = fit_reranking(engine, training, fitted.held_out, calibration, questions)
+    if planner.measured:
+        report["quantised"] = dict(planner.measured)
     return {"card": card.name, "spec": spec.to_dict(), "parameters": parameters.to_dict()}, report

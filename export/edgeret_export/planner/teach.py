@@ -23,6 +23,7 @@ from edgeret_export.curves import draw_curves
 from edgeret_export.planner.judge import Judge
 from edgeret_export.planner.lessons import State, conversation, states
 from edgeret_export.planner.rewards import WEIGHTS
+from edgeret_export.planner.templates import chat_format
 from edgeret_export.planner.trajectories import Trajectory
 from edgeret_export.planner.trajectory_file import read_trajectories
 from edgeret_export.sources.fetch import sha256_of
@@ -212,7 +213,7 @@ def _pupil(folder: Path, courses: Any) -> tuple[Any, str]:
     except (OSError, ValueError, KeyError) as error:
         told = " ".join(str(error).split())[:200]
         raise InputError(f"{folder}: no language model that can be loaded ({told})") from None
-    chat = courses.chat_format(pupil.tokenizer, (planning("words"), searching(("words",))))
+    chat = chat_format(pupil.tokenizer, (planning("words"), searching(("words",))))
     if chat is None:
         raise InputError(
             f"{folder}: its tokenizer has no chat template, or one of a format in which edgeret asks no planner; take "

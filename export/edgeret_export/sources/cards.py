@@ -14,7 +14,7 @@ from edgeret.errors import InputError
 from edgeret.planner.chat import CHAT_FORMATS
 from edgeret.quoting import suggestion
 
-KINDS = ("encoder", "planner")
+KINDS = ("encoder", "planner", "weights")
 POOLINGS = ("mean", "cls", "max", "lasttoken")
 """Chat formats that edgeret renders itself; no template out of a model file is ever run."""
 UNPINNED = "unpinned"
@@ -67,11 +67,26 @@ class PlannerCard:
     """The largest context it was trained for, in tokens."""
     licence_files: tuple[str, ...] = ()
     """Those of `files` that hold the licence's text and must travel with the weights."""
+    made_from: str = ""
+    """Where the weights come from that somebody made the GGUF of; nothing where it came as it is."""
+    measured: Mapping[str, Any] = field(default_factory=dict)
+    """What quantising cost, as `edgeret-export planner` measured it."""
+
+
+@dataclass(frozen=True, slots=True)
+class WeightsCard:
+    """A language model in safetensors that a planner can be made of."""
+
+    chat: str | None = None
+    """The chat format it was trained on, one of CHAT_FORMATS; None: what its own template writes."""
+    base_model: str | None = None
+    licence_files: tuple[str, ...] = ()
+    """Those of `files` that hold the licence's text."""
 
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """One model: `encoder` or `planner` says how to run it, whichever its kind is; the other is None.
+    """One model: `encoder`, `planner` or `weights` says what it is, whichever its kind is; the others are None.
 
     `sources` are tried in order. `files` maps paths inside the model's folder to their sha256 (hex, or UNPINNED).
     `joins` maps some of them to the parts that sources deliver in their place: their bytes, one after the other.
@@ -87,6 +102,7 @@ class Card:
     origin: Path
     planner: PlannerCard | None = None
     joins: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    weights: WeightsCard | None = None
 
     @property
     def pinned(self) -> bool:
@@ -153,8 +169,9 @@ def read_card(path: Path) -> Card:
         files=hashes,
         encoder=_encoder(path, _get(path, value, "encoder", dict)) if kind == "encoder" else None,
         origin=path,
-        planner=_planner(path, _get(path, value, "planner", dict), hashes) if kind == "planner" else None,
+        planner=_planner(path, value, hashes) if kind == "planner" else None,
         joins=_joins(path, value.get("joins", {}), hashes),
+        weights=_weights(path, value.get("weights", {}), hashes) if kind == "weights" else None,
     )
 
 
@@ -197,20 +214,45 @@ def _adapter(path: Path, spec: Mapping[str, Any]) -> AdapterCard | None:
     return AdapterCard((path.parent / folder).absolute(), digest)
 
 
-def _planner(path: Path, spec: Mapping[str, Any], hashes: Mapping[str, str]) -> PlannerCard:
+def _planner(path: Path, value: Mapping[str, Any], hashes: Mapping[str, str]) -> PlannerCard:
+    spec = _get(path, value, "planner", dict)
     file = _get(path, spec, "file", str)
-    licence_files = spec.get("licence_files", [])
-    if not isinstance(licence_files, list):
-        raise InputError(f'{path}: "planner.licence_files" must be a list of names, found {licence_files!r}')
-    for key, name in (("file", file), *(("licence_files", name) for name in licence_files)):
-        if not isinstance(name, str) or name not in hashes:
-            raise InputError(f'{path}: "planner.{key}" must name one of "files" ({", ".join(hashes)}), found {name!r}')
+    _check_listed(path, "planner.file", file, hashes)
+    measured = value.get("measured", {})
+    if not isinstance(measured, dict) or not all(isinstance(each, str | int | float) for each in measured.values()):
+        raise InputError(f'{path}: "measured" must be a table of numbers and words, found {measured!r}')
     return PlannerCard(
         file=file,
         chat=_choice(path, spec, "chat", CHAT_FORMATS),
         context=_get(path, spec, "context", int),
-        licence_files=tuple(licence_files),
+        licence_files=_licence_files(path, "planner", spec, hashes),
+        made_from=_prefix(path, spec, "made_from"),
+        measured=measured,
     )
+
+
+def _weights(path: Path, spec: Mapping[str, Any], hashes: Mapping[str, str]) -> WeightsCard:
+    if not isinstance(spec, dict):
+        raise InputError(f'{path}: "weights" must be a table, found {spec!r}')
+    return WeightsCard(
+        chat=None if "chat" not in spec else _choice(path, spec, "chat", CHAT_FORMATS),
+        base_model=_prefix(path, spec, "base_model") or None,
+        licence_files=_licence_files(path, "weights", spec, hashes),
+    )
+
+
+def _licence_files(path: Path, table: str, spec: Mapping[str, Any], hashes: Mapping[str, str]) -> tuple[str, ...]:
+    found = spec.get("licence_files", [])
+    if not isinstance(found, list):
+        raise InputError(f'{path}: "{table}.licence_files" must be a list of names, found {found!r}')
+    for name in found:
+        _check_listed(path, f"{table}.licence_files", name, hashes)
+    return tuple(found)
+
+
+def _check_listed(path: Path, key: str, name: Any, hashes: Mapping[str, str]) -> None:
+    if not isinstance(name, str) or name not in hashes:
+        raise InputError(f'{path}: "{key}" must name one of "files" ({", ".join(hashes)}), found {name!r}')
 
 
 def _joins(path: Path, value: Any, hashes: Mapping[str, str]) -> Mapping[str, tuple[str, ...]]:
