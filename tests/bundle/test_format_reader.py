@@ -120,8 +120,9 @@ class Reader(PriorReader):
             vector, rows = self.session.run(["sentence_embedding", "token_embeddings"], feeds)
             vectors.append(vector[0])
             sizes.append(len(window.ids))
-            tokens += list(rows[0, 1:-1].astype(np.float64))
-            offsets += window.offsets[1:-1]
+            own = [place for place, special in enumerate(window.special_tokens_mask) if not special]
+            tokens += list(rows[0, own].astype(np.float64))
+            offsets += [window.offsets[place] for place in own]
         self.q = vectors[0] if len(vectors) == 1 else unit(np.average(vectors, axis=0, weights=sizes))
         segments = np.zeros((3, spec["dimension"]))
         for i, token in enumerate(tokens):
