@@ -103,6 +103,12 @@ class OnnxEncoder:
         """How many tokens the tokenizer knows."""
         return int(self._tokenizer.get_vocab_size())
 
+    @property
+    def frame(self) -> tuple[list[int], list[int]]:
+        """The ids that the tokenizer puts before every text, and those behind it."""
+        ids = list(self._encoded("").ids)
+        return ids[: self._before], ids[len(ids) - self._behind :]
+
     def tokenize(self, text: str) -> NDArray[np.int64]:
         """Token ids of `text`, shape (tokens,), cut at the spec's `max_tokens`. Raises BundleError if the tokenizer
         fails."""

@@ -51,6 +51,9 @@ from edgeret_export.sources.expansions import Expansion
 from edgeret_export.sources.priors import PriorCard, read_prior
 from edgeret_export.static_stage import static_encoded
 
+MOST_TOKENS = 100_000
+"""Tokens that an encoder's vocabulary may have for a table beside it: each is encoded once, so that of a multilingual
+one would take longer than all the rest of a build, and be as large as its int8 encoder's layers."""
 OURS, OWN_LICENCE = "built by edgeret-export from the tools and demonstrations given", "as its inputs"
 
 
@@ -171,6 +174,9 @@ def _first_stage(full: Stage) -> _First | None:
     """A table of token vectors with heads of its own; None where there are too few demonstrations to say when it is
     sure enough, or where it never is."""
     if full.fitted.held_out is None:
+        return None
+    if (tokens := start(full.encoded.exported).vocabulary) > MOST_TOKENS:
+        say(f"token vectors: left out, since {tokens} would each be read; --profile tiny makes them all the same")
         return None
     small = static_encoded(full.encoded, full.recipe)
     refitted = _fitted(small, full.recipe, full.place)

@@ -53,6 +53,9 @@ class EncoderCard:
     """Regular expressions on node names, tried in turn until the parity gate passes: what stays fp32 in int8."""
     adapter: AdapterCard | None = None
     """Merged into the model before it is exported."""
+    truncate: int | None = None
+    """How many of a vector's `dimension` numbers are kept, the first ones: for a model that was trained so
+    (Matryoshka)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +180,17 @@ def _encoder(path: Path, spec: Mapping[str, Any]) -> EncoderCard:
         tool_prefix=_prefix(path, spec, "tool_prefix"),
         int8_keep=_patterns(path, spec.get("int8_keep", [""])),
         adapter=_adapter(path, spec),
+        truncate=_truncate(path, spec),
     )
+
+
+def _truncate(path: Path, spec: Mapping[str, Any]) -> int | None:
+    found, whole = spec.get("truncate"), spec["dimension"]
+    if found is not None and not (type(found) is int and 0 < found <= whole):
+        raise InputError(
+            f'{path}: "encoder.truncate" must be a number from 1 to the dimension, {whole}, found {found!r}'
+        )
+    return found if found != whole else None
 
 
 def _adapter(path: Path, spec: Mapping[str, Any]) -> AdapterCard | None:
