@@ -235,6 +235,7 @@ def _write_stage(writer: BundleWriter, part: str | None, card: Card, stage: Stag
             "card": card.name,
             "fingerprint": fingerprint,
             "spec": exported.spec.to_dict(),
+            **({"languages": list(told)} if (told := encoder_of(card).languages) else {}),
             **({} if adapter is None else {"adapter": {"name": adapter.name, "sha256": adapter.sha256}}),
         },
         roles.INFO_CALIBRATION: pack_calibration(fitted.calibration, fingerprint, hashes),

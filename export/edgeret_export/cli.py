@@ -9,6 +9,7 @@ from typing import Any
 
 from edgeret import __version__
 from edgeret.cli.console import Parser, add_command, run, table, warn
+from edgeret.encoders.languages import foreign_script
 from edgeret.errors import InputError
 from edgeret.inputs.demonstrations import read_and_check
 from edgeret.inputs.tools import read_tools
@@ -20,7 +21,7 @@ from edgeret_export.expand_command import add_expand
 from edgeret_export.recipe import PRECISION_CHOICES, read_recipe
 from edgeret_export.route_command import add_route
 from edgeret_export.sbom_command import add_sbom
-from edgeret_export.sources.cards import DEFAULT_ENCODER, all_cards, check_licence, find_card
+from edgeret_export.sources.cards import DEFAULT_ENCODER, Card, all_cards, check_licence, find_card
 from edgeret_export.sources.expansions import demonstrated, read_expansion
 from edgeret_export.sources.priors import write_prior
 from edgeret_export.teach_command import add_teach, add_trajectories
@@ -187,6 +188,7 @@ def _build(arguments: argparse.Namespace) -> Mapping[str, Any]:
         )
     card = find_card(arguments.encoder)
     planner = None if arguments.planner == "none" else find_card(arguments.planner)
+    _look_at_scripts(card, [demonstration.query for demonstration in demonstrations])
     for model in (card, planner):
         if model is not None:
             check_licence(model, frozenset(arguments.accept_licence))
@@ -217,6 +219,17 @@ def _build(arguments: argparse.Namespace) -> Mapping[str, Any]:
         "warnings": misfits.arguments,
         **built.report,
     }
+
+
+def _look_at_scripts(card: Card, queries: Sequence[str]) -> None:
+    """Warns where the encoder was not trained on the script that queries are written in."""
+    languages = () if card.encoder is None else card.encoder.languages
+    foreign = [script for query in queries if (script := foreign_script(query, languages)) is not None]
+    if foreign:
+        warn(
+            f"{len(foreign)} of {len(queries)} demonstrations are in {foreign[0].title()} or another script that "
+            f"{card.name} was not trained on; take a multilingual encoder (edgeret-export cards)"
+        )
 
 
 def _told_of_cascade(cascade: Mapping[str, Any]) -> str:
@@ -289,6 +302,7 @@ def _cards(_: argparse.Namespace) -> Mapping[str, Any]:
             "licence": c.licence,
             "pinned": c.pinned,
             "sources": list(c.sources),
+            "languages": [] if c.encoder is None else list(c.encoder.languages),
             "summary": c.summary,
         }
         for c in all_cards()

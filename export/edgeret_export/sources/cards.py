@@ -10,6 +10,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from edgeret.encoders.languages import CODE
 from edgeret.errors import InputError
 from edgeret.planner.chat import CHAT_FORMATS
 from edgeret.quoting import suggestion
@@ -56,6 +57,8 @@ class EncoderCard:
     truncate: int | None = None
     """How many of a vector's `dimension` numbers are kept, the first ones: for a model that was trained so
     (Matryoshka)."""
+    languages: tuple[str, ...] = ()
+    """What it was trained on, as codes; none where nobody says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +184,16 @@ def _encoder(path: Path, spec: Mapping[str, Any]) -> EncoderCard:
         int8_keep=_patterns(path, spec.get("int8_keep", [""])),
         adapter=_adapter(path, spec),
         truncate=_truncate(path, spec),
+        languages=_languages(path, spec.get("languages", [])),
     )
+
+
+def _languages(path: Path, value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(code, str) and CODE.fullmatch(code) for code in value):
+        raise InputError(
+            f'{path}: "encoder.languages" must be a list of codes like "en" or "pt-BR", found {value!r:.200}'
+        )
+    return tuple(value)
 
 
 def _truncate(path: Path, spec: Mapping[str, Any]) -> int | None:
