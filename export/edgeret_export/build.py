@@ -215,7 +215,7 @@ def _write_stage(writer: BundleWriter, part: str | None, card: Card, stage: Stag
         add(roles.TABLE, "table.msgpack", exported.model, card.licence, f"token vectors fitted to {tuned}")
     fingerprint = encoder_fingerprint(exported.spec.to_dict(), hashes[exported.role], tokenizer)
     names, vectors = [tool.name for tool in encoded.tools], encoded.tool_vectors
-    add(roles.INDEX, "index.msgpack", indexing.pack_index(names, vectors, fingerprint))
+    add(roles.INDEX, "index.msgpack", indexing.pack_index(names, vectors, fingerprint, recipe.stored_as))
     if len(names) >= recipe.hnsw_from:
         say("building the HNSW graph")
         add(roles.HNSW, "hnsw.msgpack", indexing.build_hnsw(vectors, recipe.seed, fingerprint))
@@ -304,6 +304,7 @@ def encode_with(
         expanded = expand_vectors(tool_vectors, texts, expansion.of(tools), encoder, recipe.seed)
         tool_vectors = expanded.vectors
         report["expansion"] = {"sha256": expansion.sha256, **expanded.report}
+    tool_vectors = indexing.as_stored(tool_vectors, recipe.stored_as)
     training = None
     if demonstrations:
         shown = track(demonstrations, "encoding demonstrations", len(demonstrations))

@@ -14,6 +14,7 @@ from edgeret.errors import InputError
 from edgeret.inputs.demonstrations import read_and_check
 from edgeret.inputs.tools import read_tools
 from edgeret.runtime.options import LOSS, PROFILES
+from edgeret.scoring.index import STORED_AS
 from edgeret_export.demos_command import add_demos
 from edgeret_export.diff_command import add_diff
 from edgeret_export.example import write_example
@@ -21,7 +22,7 @@ from edgeret_export.expand_command import add_expand
 from edgeret_export.recipe import PRECISION_CHOICES, read_recipe
 from edgeret_export.route_command import add_route
 from edgeret_export.sbom_command import add_sbom
-from edgeret_export.sources.cards import DEFAULT_ENCODER, Card, all_cards, check_licence, find_card
+from edgeret_export.sources.cards import DEFAULT_ENCODER, Card, all_cards, check_licence, find_card, with_dimension
 from edgeret_export.sources.expansions import demonstrated, read_expansion
 from edgeret_export.sources.priors import write_prior
 from edgeret_export.teach_command import add_teach, add_trajectories
@@ -129,9 +130,25 @@ def _add_models(build: argparse.ArgumentParser) -> None:
         help="tiny: a table of token vectors in the encoder's place; default: decide by it where it is sure enough, "
         "else by the encoder; full: the encoder alone",
     )
+    _add_vectors(build)
     build.add_argument("--planner", default="none", metavar="CARD", help="planner card, or none (default)")
     build.add_argument(
         "--expansion", metavar="FILE.jsonl", help="what `expand` wrote: queries that make the tools' vectors better"
+    )
+
+
+def _add_vectors(parser: argparse.ArgumentParser) -> None:
+    """How many numbers a vector has, and how the index keeps those of tools."""
+    parser.add_argument(
+        "--dimension",
+        type=int,
+        metavar="N",
+        help="keep the first N numbers of every vector, for an encoder that was trained so (Matryoshka)",
+    )
+    parser.add_argument(
+        "--index-vectors",
+        choices=STORED_AS,
+        help="how the tools' vectors are kept: int8 takes a quarter of the bytes (default: fp32)",
     )
 
 
@@ -172,7 +189,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _build(arguments: argparse.Namespace) -> Mapping[str, Any]:
     recipe = read_recipe(
-        arguments.recipe, precision=arguments.precision, seed=arguments.seed, profile=arguments.profile
+        arguments.recipe,
+        precision=arguments.precision,
+        seed=arguments.seed,
+        profile=arguments.profile,
+        index_vectors=arguments.index_vectors,
     )
     tools = read_tools(*arguments.tools)
     demonstrations, misfits = read_and_check(arguments.demos, tools)
@@ -186,7 +207,7 @@ def _build(arguments: argparse.Namespace) -> Mapping[str, Any]:
             f"{arguments.expansion}: {double} of its queries are demonstrations of this build, so that held-out "
             "figures and probabilities come out too high; expand by a model, or by other demonstrations"
         )
-    card = find_card(arguments.encoder)
+    card = with_dimension(find_card(arguments.encoder), arguments.dimension)
     planner = None if arguments.planner == "none" else find_card(arguments.planner)
     _look_at_scripts(card, [demonstration.query for demonstration in demonstrations])
     for model in (card, planner):

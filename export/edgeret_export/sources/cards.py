@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -162,6 +162,23 @@ def read_card(path: Path) -> Card:
         planner=_planner(path, _get(path, value, "planner", dict), hashes) if kind == "planner" else None,
         joins=_joins(path, value.get("joins", {}), hashes),
     )
+
+
+def with_dimension(card: Card, dimension: int | None) -> Card:
+    """The card with vectors cut to so many numbers (None: as it says). Raises InputError for a card of another kind and
+    for more numbers than there are."""
+    if dimension is None:
+        return card
+    if card.encoder is None:
+        raise InputError(
+            f"model card '{card.name}' is a {card.kind}, whose vectors cannot be cut; leave out --dimension"
+        )
+    if not 0 < dimension <= card.encoder.dimension:
+        raise InputError(
+            f"--dimension must be from 1 to {card.encoder.dimension} with '{card.name}', found {dimension}"
+        )
+    cut = None if dimension == card.encoder.dimension else dimension
+    return replace(card, encoder=replace(card.encoder, truncate=cut))
 
 
 def check_licence(card: Card, accepted: frozenset[str]) -> None:
