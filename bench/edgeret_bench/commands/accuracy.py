@@ -251,25 +251,35 @@ def _measured_by(arguments: argparse.Namespace) -> tuple[Sequence[Tool], Any, di
                 "--expansion, --dimension and --index-vectors are for --tools; a bundle's vectors were made when it was"
                 " built"
             )
-        from edgeret.bundle import roles
-        from edgeret.runtime.scorer import Scorer
-        from edgeret_export.recipe import recipe_of
+        return _of_bundle(arguments)
+    return _of_card(arguments)
 
-        runtime = edgeret.load(arguments.bundle)
-        components, manifest = runtime.components, runtime.manifest
-        return (
-            [*runtime.tools.values()],
-            components.encoder,
-            {
-                "bundle_hash": manifest.content_hash,
-                "encoder": manifest.info[roles.INFO_ENCODER]["card"],
-                "precision": components.encoder.spec.precision,
-                "tool_text": recipe_of(manifest.info, arguments.bundle).tool_text,
-                "weights": components.prior.search,
-                "decider": Scorer(components, runtime.learned).decided,
-                "vectors": components.index.vectors,
-            },
-        )
+
+def _of_bundle(arguments: argparse.Namespace) -> tuple[Sequence[Tool], Any, dict[str, Any]]:
+    """The same of a bundle."""
+    from edgeret.bundle import roles
+    from edgeret.runtime.scorer import Scorer
+    from edgeret_export.recipe import recipe_of
+
+    runtime = edgeret.load(arguments.bundle)
+    components, manifest = runtime.components, runtime.manifest
+    return (
+        [*runtime.tools.values()],
+        components.encoder,
+        {
+            "bundle_hash": manifest.content_hash,
+            "encoder": manifest.info[roles.INFO_ENCODER]["card"],
+            "precision": components.encoder.spec.precision,
+            "tool_text": recipe_of(manifest.info, arguments.bundle).tool_text,
+            "weights": components.prior.search,
+            "decider": Scorer(components, runtime.learned).decided,
+            "vectors": components.index.vectors,
+        },
+    )
+
+
+def _of_card(arguments: argparse.Namespace) -> tuple[Sequence[Tool], Any, dict[str, Any]]:
+    """The same of a card."""
     from edgeret.encoders.onnx import OnnxEncoder
     from edgeret.encoders.providers import choose
     from edgeret.host import available_cpus
