@@ -40,5 +40,9 @@ class CheckFailedError(EdgeretError):
     exit_code = 1
 
 
+class LanguageWarning(UserWarning):
+    """A query is written in a script that none of the encoder's languages has, so what is decided is chance."""
+
+
 class PlannerError(EdgeretError):
     """The planner cannot be loaded or cannot answer; the heads still can."""

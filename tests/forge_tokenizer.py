@@ -5,12 +5,14 @@ As in forge_fields.py, a family makes the same forgery of the same number and sa
 
 from __future__ import annotations
 
+import base64
 import copy
 from collections.abc import Callable
 from typing import Any
 
 from forge import Forgery, Raw
 from forge_fields import WRITTEN, Family, cell, spoil
+from unigram_samples import SPACE, charsmap
 
 Part = dict[str, Any]
 
@@ -182,6 +184,25 @@ def bert(forgery: Forgery, number: int) -> str:
     return f"tokenizer like BERT's: {what}"
 
 
+SCORED = [["<unk>", 0.0], ["[CLS]", 0.0], ["[SEP]", 0.0], *([f"{SPACE}{word}", -2.5] for word in ("find", "file", "a"))]
+UNIGRAM: Part = {"type": "Unigram", "unk_id": 0, "vocab": [*SCORED, [SPACE, -3.0], ["e", -4.0], ["i", -4.5]]}
+
+
+def unigram(forgery: Forgery, number: int) -> str:
+    """A tokenizer as multilingual encoders have it, and one of its fields spoilt; or its charsmap, in one byte."""
+    tree = forgery.json("tokenizer")
+    data = bytearray(charsmap())
+    if number % 4 == 0:
+        data[number * 7 % len(data)] ^= 1 << number // 4 % 8
+    told = {"type": "Precompiled", "precompiled_charsmap": base64.b64encode(bytes(data)).decode()}
+    tree |= {"model": UNIGRAM, "normalizer": told}
+    tree |= {"pre_tokenizer": {"type": "Metaspace", "replacement": SPACE, "prepend_scheme": "always", "split": True}}
+    if number % 4 == 0:
+        return f"tokenizer like XLM-R's: byte {number * 7 % len(data)} of its charsmap"
+    forgery.trees["tokenizer"], what = spoil(copy.deepcopy(tree), number, WRITTEN)
+    return f"tokenizer like XLM-R's: {what}"
+
+
 def texts(forgery: Forgery, number: int) -> str:
     """The tokenizer's JSON as text: other encodings, comments, deep nesting, other ends."""
     data = forgery.files["tokenizer"]
@@ -203,4 +224,9 @@ def texts(forgery: Forgery, number: int) -> str:
     return f"tokenizer: text {number % len(ways)}"
 
 
-TOKENIZER: dict[str, Family] = {"tokenizer-components": components, "tokenizer-bert": bert, "tokenizer-texts": texts}
+TOKENIZER: dict[str, Family] = {
+    "tokenizer-components": components,
+    "tokenizer-bert": bert,
+    "tokenizer-unigram": unigram,
+    "tokenizer-texts": texts,
+}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from edgeret.cli.options import (
 from edgeret.cli.overlay_told import line, told
 from edgeret.cli.picture import clusters_told, draw
 from edgeret.encoders.base import EncoderSpec
+from edgeret.encoders.languages import read_languages
 from edgeret.encoders.variants import read_variants
 from edgeret.errors import BundleError, EdgeretError, InputError
 from edgeret.fields import get, get_strings
@@ -51,6 +52,7 @@ def _inspect(arguments: argparse.Namespace) -> Mapping[str, Any]:
     info, where = bundle.manifest.info, str(bundle.path)
     encoder = get(info, roles.INFO_ENCODER, dict, where)
     EncoderSpec.from_dict(get(encoder, "spec", dict, where), where)
+    read_languages(encoder, where)
     names = get_strings(bundle.map(roles.INDEX), "names", where)
     if arguments.html is not None:
         draw(bundle, Path(arguments.html))
@@ -135,6 +137,7 @@ def _print_inspect(result: Mapping[str, Any]) -> str:
         f"overlay  {line(result['overlay'])}",
         f"hash     {result['content_hash']}",
         f"encoder  {_told(result['encoder'].get('card'))}, {spec['precision']} ({spec['instruction_set']})",
+        f"speaks   {_told_of_languages(result['encoder'].get('languages', []))}",
         f"tools    {len(result['tools'])}, demonstrations {_told(counts.get('demonstrations'))}, "
         f"clusters {result['clusters']}; without demonstration: "
         f"{len(undemonstrated) if isinstance(undemonstrated, list) else _told(None)}",
@@ -158,6 +161,13 @@ def _print_inspect(result: Mapping[str, Any]) -> str:
         lines.append(f"picture  {result['html']}")
     lines = [visible(text) for text in lines]
     return "\n".join([*lines, "", table(rows, ("file", "role", "MB", "licence", "source"))])
+
+
+def _told_of_languages(languages: Sequence[str]) -> str:
+    """The languages of an encoder, the first of many."""
+    if len(languages) <= 12:
+        return ", ".join(languages) or _told(None)
+    return f"{len(languages)} languages: {', '.join(languages[:12])}, …"
 
 
 def _map(value: Mapping[str, Any], key: str) -> Mapping[str, Any]:

@@ -11,11 +11,12 @@ import secrets
 import signal
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from edgeret.errors import EdgeretError, InputError, MissingExtraError
+from edgeret.errors import EdgeretError, InputError, LanguageWarning, MissingExtraError
 from edgeret.quoting import UNSEEN, quoted, suggestion, visible
 
 Handler = Callable[[argparse.Namespace], Mapping[str, Any]]
@@ -64,7 +65,7 @@ def run(parser: argparse.ArgumentParser, argv: Sequence[str] | None = None, extr
         parser.error(f"unrecognized arguments: {' '.join(extra_words)}{_quote_the_query(arguments, extra_words)}")
     arguments.argv = list(sys.argv[1:] if argv is None else argv)
     try:
-        with _ended_by_sigterm():
+        with _ended_by_sigterm(), _warnings_in_a_line():
             try:
                 result = arguments.handler(arguments)
             except ModuleNotFoundError as error:
@@ -104,6 +105,23 @@ def _complain(parser: argparse.ArgumentParser, message: str, code: int) -> int:
 def _one_line(message: str) -> str:
     line = visible(" ".join(message.split()))
     return line if len(line) <= MOST_CHARS else f"{line[:MOST_CHARS]}…"
+
+
+@contextlib.contextmanager
+def _warnings_in_a_line() -> Iterator[None]:
+    """Shows what the runtime warns of as `warn` does, each message once; Python would name a place in our code."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("default", LanguageWarning)
+        shown = warnings.showwarning
+
+        def show(message: Warning | str, category: type[Warning], *place: Any, **options: Any) -> None:
+            if issubclass(category, LanguageWarning):
+                warn(str(message))
+            else:
+                shown(message, category, *place, **options)
+
+        warnings.showwarning = show
+        yield
 
 
 @contextlib.contextmanager

@@ -33,7 +33,7 @@ from edgeret.encoders.providers import (
     import_onnxruntime,
     name_of,
 )
-from edgeret.encoders.tokenizer import load_tokenizer
+from edgeret.encoders.tokenizer import load_tokenizer, special_ends, takes_spaces, without_spaces
 from edgeret.errors import BundleError, InputError
 from edgeret.stopwatch import Stopwatch
 from edgeret.types import SEGMENTS
@@ -92,6 +92,8 @@ class OnnxEncoder:
             self._longest = min(spec.max_tokens, model[-1][1])
             self._graphs = [self._started(each, choice, tokens, made_so=True) for each, tokens in model]
         self._tokenizer: Any = load_tokenizer(tokenizer, self._longest, where)
+        self._before, self._behind = special_ends(self._tokenizer)
+        self._spaces = takes_spaces(self._tokenizer)
         self._model = model if choice.allow_fallback else None  # ONNX Runtime falls back by reading it again
 
     def _started(self, model: Model, choice: ProviderChoice, tokens: int | None, made_so: bool) -> _Graph:
@@ -126,6 +128,12 @@ class OnnxEncoder:
         """How many tokens the tokenizer knows."""
         return int(self._tokenizer.get_vocab_size())
 
+    @property
+    def frame(self) -> tuple[list[int], list[int]]:
+        """The ids that the tokenizer puts before every text, and those behind it."""
+        ids = list(self._encoded("").ids)
+        return ids[: self._before], ids[len(ids) - self._behind :]
+
     def tokenize(self, text: str) -> NDArray[np.int64]:
         """Token ids of `text`, shape (tokens,), cut at the spec's `max_tokens`. Raises BundleError if the tokenizer
         fails."""
@@ -133,7 +141,7 @@ class OnnxEncoder:
 
     def tokenize_words(self, text: str) -> NDArray[np.intp]:
         """Token ids of all of `text`, shape (tokens,), without the special ones."""
-        return np.array([token for w in self._windows(self._encoded(text)) for token in w.ids[1:-1]], np.intp)
+        return np.array([token for w in self._windows(self._encoded(text)) for token in self._words(w.ids)], np.intp)
 
     def _encoded(self, text: str) -> Any:
         """The tokenizer's reading of a text; `overflowing` holds what did not fit, in further windows."""
@@ -236,9 +244,11 @@ class OnnxEncoder:
         windows = self._windows(self._encoded(prefix + text))
         watch.lap("tokenize")
         found = [self.embed_tokens(np.array(window.ids, np.int64)) for window in windows]
-        # The first and the last token of a window ([CLS], [SEP]) stand for no word.
-        tokens = found[0][1][1:-1] if len(found) == 1 else np.concatenate([words[1:-1] for _, words in found])
-        spans = np.array([span for window in windows for span in window.offsets[1:-1]], np.intp).reshape(-1, 2)
+        parts = [self._words(words) for _, words in found]
+        tokens = parts[0] if len(parts) == 1 else np.concatenate(parts)
+        spans = np.array([span for w in windows for span in self._words(w.offsets)], np.intp).reshape(-1, 2)
+        if self._spaces:
+            spans = without_spaces(spans, prefix + text)
         rows = np.empty((1 + SEGMENTS, self.spec.dimension), np.float32)
         rows[0] = self._joined([vector for vector, _ in found], windows)
         rows[1:] = segment_means(tokens)
@@ -247,6 +257,10 @@ class OnnxEncoder:
             tokens, spans = tokens[spans[:, 1] > 0], spans[spans[:, 1] > 0]
         watch.lap("encode")
         return EncodedQuery(rows, tokens, spans, len(windows))
+
+    def _words(self, window: Any) -> Any:
+        """What a window has for the tokens of its text, without those ([CLS], [SEP]) that stand for no word."""
+        return window[self._before : len(window) - self._behind]
 
     @staticmethod
     def _windows(encoding: Any) -> list[Any]:

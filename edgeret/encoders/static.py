@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from edgeret.bundle.codec import get_array, pack, unpack
 from edgeret.bundle.few_bits import from_bytes, get_scales, to_bytes
 from edgeret.encoders.base import EncodedQuery, EncoderSpec, failure, segment_means
-from edgeret.encoders.tokenizer import load_tokenizer
+from edgeret.encoders.tokenizer import load_tokenizer, takes_spaces, without_spaces
 from edgeret.encoders.word_tokens import WordTokens
 from edgeret.errors import BundleError, InputError
 from edgeret.kernel import LIBRARY, Kept, address
@@ -42,6 +42,7 @@ class StaticEncoder:
             load_tokenizer(tokenizer, spec.max_tokens, where) if isinstance(tokenizer, bytes) else tokenizer
         )
         self._words = WordTokens.of(self._tokenizer)
+        self._spaces = self._words is None and takes_spaces(self._tokenizer)
         self._rows, self._scales = read_table(unpack(table, where), spec.dimension, where)
         if (tokens := self._tokenizer.get_vocab_size()) != len(self._rows):
             raise BundleError(f"{where}: {len(self._rows)} token vectors for {tokens} tokens; {REBUILD}")
@@ -94,7 +95,8 @@ class StaticEncoder:
         ids, offsets = encoded.ids, encoded.offsets
         for more in encoded.overflowing:  # the tokenizer of an encoder that reads in windows
             ids, offsets = ids + more.ids, offsets + more.offsets
-        return ids, np.array(offsets, np.intp).reshape(-1, 2)
+        spans = np.array(offsets, np.intp).reshape(-1, 2)
+        return ids, without_spaces(spans, text) if self._spaces else spans
 
     def _read(self, ids: list[int]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """The vectors of tokens (tokens, dimension), and unit means of all and of their parts (1 + SEGMENTS,

@@ -11,6 +11,9 @@ from collections.abc import Mapping
 from itertools import groupby
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from edgeret.encoders.base import failure
 
 
@@ -36,10 +39,47 @@ def _made(value: Mapping[str, Any]) -> Any:
 
     model = dict(value["model"])
     kind = model.pop("type")
-    frame = {**value, "model": {**value["model"], "vocab": {model["unk_token"]: 0}}, "added_tokens": []}
+    empty = _without_pieces(model) if kind == "Unigram" else {**model, "vocab": {model["unk_token"]: 0}}
+    frame = {**value, "model": {"type": kind, **empty}, "added_tokens": []}
     tokenizer = Tokenizer.from_str(json.dumps(frame))
+    if kind == "Unigram":
+        model["vocab"] = [(text, float(score)) for text, score in model["vocab"]]
     tokenizer.model = getattr(models, kind)(**model)
     for special, group in groupby(value.get("added_tokens", ()), key=lambda token: token["special"]):
         tokens = [AddedToken(**{key: item for key, item in token.items() if key != "id"}) for token in group]
         (tokenizer.add_special_tokens if special else tokenizer.add_tokens)(tokens)
     return tokenizer
+
+
+def _without_pieces(model: Mapping[str, Any]) -> dict[str, Any]:
+    """A Unigram model with its unknown piece alone."""
+    return {**model, "vocab": [model["vocab"][model["unk_id"]]], "unk_id": 0}
+
+
+def special_ends(tokenizer: Any) -> tuple[int, int]:
+    """How many tokens a tokenizer puts before every text, and how many behind it; they stand for no word of it."""
+    try:
+        mask = tokenizer.encode("a").special_tokens_mask
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException:  # what is wrong is told of the first real text
+        return 0, 0
+    words = [place for place, special in enumerate(mask) if not special]
+    return (words[0], len(mask) - 1 - words[-1]) if words else (len(mask), 0)
+
+
+def takes_spaces(tokenizer: Any) -> bool:
+    """Whether a word's first token stands for the space before it, too."""
+    try:
+        offsets = tokenizer.encode("a a", add_special_tokens=False).offsets
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException:
+        return False
+    return any(begin == 1 for begin, _ in offsets[1:])
+
+
+def without_spaces(spans: NDArray[np.intp], text: str) -> NDArray[np.intp]:
+    """Spans of characters in `text` (tokens, 2), each without a space that it begins with."""
+    spaces = [begin < end and text[begin].isspace() for begin, end in spans.tolist()]
+    return np.stack((spans[:, 0] + np.array(spaces, np.intp), spans[:, 1]), axis=1) if spaces else spans

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -14,13 +15,15 @@ from edgeret.bundle import roles
 from edgeret.bundle.layout import Manifest
 from edgeret.bundle.reader import Bundle, open_bundle
 from edgeret.encoders.base import Encoder
+from edgeret.encoders.languages import foreign_script, read_languages
 from edgeret.encoders.load import load_encoder
 from edgeret.encoders.providers import choose, first_of
 from edgeret.encoders.static import StaticEncoder
 from edgeret.encoders.variants import Variant, choose_variant, roles_to_read
-from edgeret.errors import BundleError, InputError, PlannerError
+from edgeret.errors import BundleError, InputError, LanguageWarning, PlannerError
 from edgeret.fields import get
 from edgeret.host import available_cpus, forks
+from edgeret.inputs.query import check_query
 from edgeret.native import give_back
 from edgeret.planner.exemplars import Exemplars
 from edgeret.planner.lazy import LazyPlanner
@@ -49,7 +52,7 @@ class Components:
 
     `tools` are in the index's order. Without demonstrations there are no `graph` and no `head`. `forked` says in which
     process they were loaded (see `edgeret.host.forks`). `words` are those of very many tools, where the build arranged
-    them; None where that is done here.
+    them; None where that is done here. `languages` are those that the encoder was trained on; none where nobody says.
     """
 
     path: Path
@@ -68,6 +71,7 @@ class Components:
     forked: int
     cascade: Cascade | None = None
     words: WordTable | None = None
+    languages: tuple[str, ...] = ()
 
     @property
     def stage(self) -> Stage:
@@ -98,6 +102,21 @@ class Components:
                 f"{self.path}: loaded before this process was forked; load it again in here, with edgeret.load, or "
                 'start processes by "spawn"'
             )
+
+    def checked(self, query: str) -> str:
+        """The query, if it can be read. Warns of one in a script that the encoder was not trained on; of each script
+        once, as Python does by default. Raises InputError as `check_query` and `check_process` do."""
+        self.check_process()
+        query = check_query(query)
+        script = foreign_script(query, self.languages)
+        if script is not None:
+            told = ", ".join(self.languages[:5]) + (", …" if len(self.languages) > 5 else "")
+            message = (
+                f"{self.path}: a query in {script.title()} script, which its encoder was not trained on ({told}): what "
+                "is decided of it is chance; build the bundle with a multilingual encoder (--encoder)"
+            )
+            warnings.warn(message, LanguageWarning, stacklevel=3)
+        return query
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +211,13 @@ def _load(
         exemplars=_exemplars(bundle) if whole is None else whole.exemplars,
         forked=forks(),
         words=load_words(bundle, len(index.names)) if whole is None else whole.words,
+        languages=_languages(bundle) if whole is None else whole.languages,
     )
+
+
+def _languages(bundle: Bundle) -> tuple[str, ...]:
+    where = f"{bundle.path} ({roles.INFO_ENCODER})"
+    return read_languages(get(bundle.manifest.info, roles.INFO_ENCODER, dict, where), where)
 
 
 def _exemplars(bundle: Bundle) -> Exemplars:

@@ -8,7 +8,6 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from edgeret.errors import InputError
-from edgeret.inputs.query import check_query
 from edgeret.runtime.cascade import FirstStage
 from edgeret.runtime.decide import Decider
 from edgeret.runtime.follow_up import Earlier
@@ -62,7 +61,7 @@ class Conversation:
         Raises InputError for text that is blank or too long, which leaves the conversation as it was, and for more than
         MAX_TURNS turns.
         """
-        query, history = check_query(text), History()
+        query, history = self._scorer.components.checked(text), History()
         if len(self._said) == MAX_TURNS:
             raise InputError(f"{MAX_TURNS} turns were said already; open a new conversation")
         task = self._opened(query, history, self._said)

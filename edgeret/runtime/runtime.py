@@ -161,8 +161,7 @@ class Runtime:
         `Call`. `tools` are those that may be chosen (None: all), for instance what this user may call. Raises
         InputError for a query that is blank or too long, for calls that `Task.call` refuses, for unknown tools and for
         none."""
-        self._components.check_process()
-        checked = check_query(query)
+        checked = self._components.checked(query)
         begun = begin(history, self._components.tools, self._scorer.number)
         return Task(self._scorer, self._decider, checked, begun, tools, self._first)
 
@@ -304,7 +303,7 @@ class Runtime:
             raise InputError(f"budget_ms must be a number above 0, or None for no bound, found {budget_ms!r}")
         components = self._components
         search = Search(
-            check_query(text), k, components.encoder, components.index, self._scorer.search, started=started
+            components.checked(text), k, components.encoder, components.index, self._scorer.search, started=started
         )
         if budget_ms is not None:
             search.deadline = started + budget_ms / 1e3

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from edgeret.bundle import roles
 from edgeret.bundle.codec import get_array, pack, unpack
+from edgeret.bundle.few_bits import from_bytes, get_scales, to_bytes
 from edgeret.bundle.layout import check_owner
 from edgeret.bundle.reader import Bundle
 from edgeret.errors import BundleError, MissingExtraError
@@ -28,6 +29,10 @@ EF = 64
 IndexKind = Literal["auto", "exact", "hnsw"]
 INDEX_KINDS: tuple[IndexKind, ...] = get_args(IndexKind)
 """How an index is to search; see `load_index`."""
+
+StoredAs = Literal["fp32", "int8"]
+STORED_AS: tuple[StoredAs, ...] = get_args(StoredAs)
+"""How the file keeps vectors: as they are, or as whole numbers with a scale a row, in a quarter of the bytes."""
 
 
 class Index:
@@ -81,9 +86,26 @@ class Index:
         return np.asarray(labels[0], np.intp)
 
 
-def pack_index(names: Sequence[str], vectors: NDArray[np.float32], fingerprint: str) -> bytes:
+def pack_index(
+    names: Sequence[str], vectors: NDArray[np.float32], fingerprint: str, stored_as: StoredAs = "fp32"
+) -> bytes:
     """The index file: names and vectors, tied to the encoder that made them."""
-    return pack({"encoder": fingerprint, "names": list(names), "vectors": vectors.astype("<f4")})
+    owner = {"encoder": fingerprint, "names": list(names)}
+    if stored_as == "fp32":
+        return pack({**owner, "vectors": vectors.astype("<f4")})
+    numbers, scales = to_bytes(vectors)
+    return pack({**owner, "vectors": numbers, "scales": scales})
+
+
+def as_stored(vectors: NDArray[np.float32], stored_as: StoredAs) -> NDArray[np.float32]:
+    """Unit rows (tools, dimension) as a reader of the file will have them; what is fitted should see the same."""
+    return vectors if stored_as == "fp32" else _unit(from_bytes(*to_bytes(vectors)))
+
+
+def _unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    lengths = np.sqrt(np.einsum("ij,ij->i", vectors, vectors))
+    found: NDArray[np.float32] = vectors / np.maximum(lengths, np.float32(1e-12))[:, None]
+    return found
 
 
 def build_hnsw(vectors: NDArray[np.float32], seed: int, fingerprint: str = "") -> bytes:
@@ -115,11 +137,9 @@ def load_index(bundle: Bundle, kind: IndexKind = "auto") -> Index:
     value = bundle.map(roles.INDEX)
     check_owner(value, bundle.fingerprint(), where)
     names = get_strings(value, "names", where)
-    vectors = get_array(value, "vectors", "<f4", (len(names), None), where)
+    vectors = _read_vectors(value, len(names), where)
     if not names or len(set(names)) != len(names):
         raise BundleError(f"{where}: no tools in it, or one of them twice; build the bundle again")
-    if not np.allclose(np.einsum("ij,ij->i", vectors, vectors), 1, atol=1e-2):
-        raise BundleError(f"{where}: its vectors are not of length 1; build the bundle again")
     has_graph = bundle.manifest.file(roles.HNSW) is not None
     if kind == "exact" or (kind == "auto" and not (has_graph and len(names) >= CROSSOVER and hnsw_available())):
         return Index(names, vectors)
@@ -132,6 +152,20 @@ def load_index(bundle: Bundle, kind: IndexKind = "auto") -> Index:
         raise MissingExtraError("hnsw", "index 'hnsw'")
     where = f"{bundle.path} ({roles.HNSW})"
     return Index(names, vectors, open_hnsw(bundle.read(roles.HNSW), vectors, where, bundle.fingerprint()))
+
+
+def _read_vectors(value: Mapping[str, Any], rows: int, where: str) -> NDArray[np.float32]:
+    """The vectors of an index file, float32 (rows, dimension), of length 1 however they are kept. Raises
+    BundleError."""
+    small = "scales" in value
+    if small:
+        numbers = get_array(value, "vectors", "|i1", (rows, None), where)
+        vectors = from_bytes(numbers, get_scales(value, "scales", rows, where))
+    else:
+        vectors = get_array(value, "vectors", "<f4", (rows, None), where)
+    if not np.allclose(np.einsum("ij,ij->i", vectors, vectors), 1, atol=1e-2):
+        raise BundleError(f"{where}: its vectors are not of length 1; build the bundle again")
+    return _unit(vectors) if small else vectors
 
 
 def open_hnsw(

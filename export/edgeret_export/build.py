@@ -54,6 +54,9 @@ from edgeret_export.sources.priors import PriorCard, read_prior
 from edgeret_export.static_stage import static_encoded
 from edgeret_export.target_stage import chosen_precision, tried, write_variants
 
+MOST_TOKENS = 100_000
+"""Tokens that an encoder's vocabulary may have for a table beside it: each is encoded once, so that of a multilingual
+one would take longer than all the rest of a build, and be as large as its int8 encoder's layers."""
 OURS, OWN_LICENCE = "built by edgeret-export from the tools and demonstrations given", "as its inputs"
 
 
@@ -178,6 +181,9 @@ def _first_stage(full: Stage) -> _First | None:
     sure enough, or where it never is."""
     if full.fitted.held_out is None:
         return None
+    if (tokens := start(full.encoded.exported).vocabulary) > MOST_TOKENS:
+        say(f"token vectors: left out, since {tokens} would each be read; --profile tiny makes them all the same")
+        return None
     small = static_encoded(full.encoded, full.recipe)
     refitted = _fitted(small, full.recipe, full.place)
     if full.encoded.training is None or refitted.held_out is None:
@@ -215,7 +221,7 @@ def _write_stage(writer: BundleWriter, part: str | None, card: Card, stage: Stag
         add(roles.TABLE, "table.msgpack", exported.model, card.licence, f"token vectors fitted to {tuned}")
     fingerprint = encoder_fingerprint(exported.spec.to_dict(), hashes[exported.role], tokenizer)
     names, vectors = [tool.name for tool in encoded.tools], encoded.tool_vectors
-    add(roles.INDEX, "index.msgpack", indexing.pack_index(names, vectors, fingerprint))
+    add(roles.INDEX, "index.msgpack", indexing.pack_index(names, vectors, fingerprint, recipe.stored_as))
     if len(names) >= recipe.hnsw_from:
         say("building the HNSW graph")
         add(roles.HNSW, "hnsw.msgpack", indexing.build_hnsw(vectors, recipe.seed, fingerprint))
@@ -235,6 +241,7 @@ def _write_stage(writer: BundleWriter, part: str | None, card: Card, stage: Stag
             "card": card.name,
             "fingerprint": fingerprint,
             "spec": exported.spec.to_dict(),
+            **({"languages": list(told)} if (told := encoder_of(card).languages) else {}),
             **({} if adapter is None else {"adapter": {"name": adapter.name, "sha256": adapter.sha256}}),
         },
         roles.INFO_CALIBRATION: pack_calibration(fitted.calibration, fingerprint, hashes),
@@ -311,6 +318,7 @@ def encode_with(
         expanded = expand_vectors(tool_vectors, texts, expansion.of(tools), encoder, recipe.seed)
         tool_vectors = expanded.vectors
         report["expansion"] = {"sha256": expansion.sha256, **expanded.report}
+    tool_vectors = indexing.as_stored(tool_vectors, recipe.stored_as)
     training = None
     if demonstrations:
         shown = track(demonstrations, "encoding demonstrations", len(demonstrations))

@@ -9,11 +9,13 @@ from typing import Any
 
 from edgeret import __version__
 from edgeret.cli.console import Parser, add_command, run, table, warn
+from edgeret.encoders.languages import foreign_script
 from edgeret.encoders.variants import TARGETS
 from edgeret.errors import InputError
 from edgeret.inputs.demonstrations import read_and_check
 from edgeret.inputs.tools import read_tools
 from edgeret.runtime.options import LOSS, PROFILES
+from edgeret.scoring.index import STORED_AS
 from edgeret_export.demos_command import add_demos
 from edgeret_export.diff_command import add_diff
 from edgeret_export.example import write_example
@@ -22,7 +24,7 @@ from edgeret_export.planner_command import add_planner, told_of_quantising
 from edgeret_export.recipe import PRECISION_CHOICES, read_recipe
 from edgeret_export.route_command import add_route
 from edgeret_export.sbom_command import add_sbom
-from edgeret_export.sources.cards import DEFAULT_ENCODER, all_cards, check_licence, find_card
+from edgeret_export.sources.cards import DEFAULT_ENCODER, Card, all_cards, check_licence, find_card, with_dimension
 from edgeret_export.sources.expansions import demonstrated, read_expansion
 from edgeret_export.sources.priors import write_prior
 from edgeret_export.teach_command import add_teach, add_trajectories
@@ -140,9 +142,25 @@ def _add_models(build: argparse.ArgumentParser) -> None:
         help="hardware that the encoder gets a graph for, beside the one for this CPU; may be given several times "
         "(cpu: for CPUs with and without VNNI; gpu: fp16; npu: static shapes, quantised beforehand; mobile: .ort)",
     )
+    _add_vectors(build)
     build.add_argument("--planner", default="none", metavar="CARD", help="planner card, or none (default)")
     build.add_argument(
         "--expansion", metavar="FILE.jsonl", help="what `expand` wrote: queries that make the tools' vectors better"
+    )
+
+
+def _add_vectors(parser: argparse.ArgumentParser) -> None:
+    """How many numbers a vector has, and how the index keeps those of tools."""
+    parser.add_argument(
+        "--dimension",
+        type=int,
+        metavar="N",
+        help="keep the first N numbers of every vector, for an encoder that was trained so (Matryoshka)",
+    )
+    parser.add_argument(
+        "--index-vectors",
+        choices=STORED_AS,
+        help="how the tools' vectors are kept: int8 takes a quarter of the bytes (default: fp32)",
     )
 
 
@@ -188,6 +206,7 @@ def _build(arguments: argparse.Namespace) -> Mapping[str, Any]:
         seed=arguments.seed,
         profile=arguments.profile,
         targets=None if arguments.target is None else ",".join(arguments.target),
+        index_vectors=arguments.index_vectors,
     )
     tools = read_tools(*arguments.tools)
     demonstrations, misfits = read_and_check(arguments.demos, tools)
@@ -201,8 +220,9 @@ def _build(arguments: argparse.Namespace) -> Mapping[str, Any]:
             f"{arguments.expansion}: {double} of its queries are demonstrations of this build, so that held-out "
             "figures and probabilities come out too high; expand by a model, or by other demonstrations"
         )
-    card = find_card(arguments.encoder)
+    card = with_dimension(find_card(arguments.encoder), arguments.dimension)
     planner = None if arguments.planner == "none" else find_card(arguments.planner)
+    _look_at_scripts(card, [demonstration.query for demonstration in demonstrations])
     for model in (card, planner):
         if model is not None:
             check_licence(model, frozenset(arguments.accept_licence))
@@ -233,6 +253,17 @@ def _build(arguments: argparse.Namespace) -> Mapping[str, Any]:
         "warnings": misfits.arguments,
         **built.report,
     }
+
+
+def _look_at_scripts(card: Card, queries: Sequence[str]) -> None:
+    """Warns where the encoder was not trained on the script that queries are written in."""
+    languages = () if card.encoder is None else card.encoder.languages
+    foreign = [script for query in queries if (script := foreign_script(query, languages)) is not None]
+    if foreign:
+        warn(
+            f"{len(foreign)} of {len(queries)} demonstrations are in {foreign[0].title()} or another script that "
+            f"{card.name} was not trained on; take a multilingual encoder (edgeret-export cards)"
+        )
 
 
 def _told_of_cascade(cascade: Mapping[str, Any]) -> str:
@@ -315,6 +346,7 @@ def _cards(_: argparse.Namespace) -> Mapping[str, Any]:
             "licence": c.licence,
             "pinned": c.pinned,
             "sources": list(c.sources),
+            "languages": [] if c.encoder is None else list(c.encoder.languages),
             "summary": c.summary,
         }
         for c in all_cards()

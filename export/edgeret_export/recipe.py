@@ -16,7 +16,7 @@ from edgeret.fields import get
 from edgeret.inputs.tool_text import FORMS
 from edgeret.runtime.options import PROFILES
 from edgeret.scoring.graph import GraphOptions
-from edgeret.scoring.index import CROSSOVER
+from edgeret.scoring.index import CROSSOVER, STORED_AS, StoredAs
 from edgeret_export.fitting.options import HeadOptions
 
 _HEAD = HeadOptions()
@@ -30,9 +30,10 @@ class Recipe:
 
     `precision`: "auto" is int8 where that passes the parity gate, and fp32 elsewhere. `order`: longest context of the
     graph. `inverse_regularisation`, `history_scale`, `label_smoothing`: see `HeadOptions`. `tool_text`: what stands for
-    a tool (see `edgeret.inputs.tool_text`). `hnsw_from`: tools from which an HNSW graph is built. `planner_questions`:
-    held-out decisions that a planner is asked about, to find what its advice is worth. `profile`: "tiny" puts a table
-    of token vectors in the full encoder's place, "full" has none, "default" decides by it where it is sure enough.
+    a tool (see `edgeret.inputs.tool_text`). `hnsw_from`: tools from which an HNSW graph is built. `index_vectors`: how
+    the index keeps vectors, "int8" in a quarter of the bytes. `planner_questions`: held-out decisions that a planner is
+    asked about, to find what its advice is worth. `profile`: "tiny" puts a table of token vectors in the full encoder's
+    place, "full" has none, "default" decides by it where it is sure enough.
     `targets`: hardware that the encoder gets graphs for, of cpu, gpu, npu and mobile with commas between; none is what
     this machine's CPU runs best. `npu_tokens`: lengths of text that those for NPUs are made for.
     """
@@ -45,6 +46,7 @@ class Recipe:
     label_smoothing: float = _HEAD.label_smoothing
     tool_text: str = "name+description"
     hnsw_from: int = CROSSOVER
+    index_vectors: str = STORED_AS[0]
     planner_questions: int = 120
     profile: str = "default"
     targets: str = ""
@@ -59,6 +61,11 @@ class Recipe:
     def npu_lengths(self) -> tuple[int, ...]:
         """Lengths of text that graphs for NPUs are made for, in tokens."""
         return tuple(sorted({int(text) for text in self.npu_tokens.split(",")}))
+
+    @property
+    def stored_as(self) -> StoredAs:
+        """How the index keeps vectors."""
+        return "int8" if self.index_vectors == "int8" else "fp32"
 
     @property
     def head_options(self) -> HeadOptions:
@@ -106,6 +113,7 @@ def _override(recipe: Recipe, value: dict[str, Any], where: str) -> Recipe:
         "inverse_regularisation": (0 < recipe.inverse_regularisation < 1e6, "above 0 and below 1000000"),
         "history_scale": (0 < recipe.history_scale < 1e3, "above 0 and below 1000"),
         "label_smoothing": (0 <= recipe.label_smoothing < 1, "at least 0 and below 1"),
+        "index_vectors": (recipe.index_vectors in STORED_AS, f"one of {', '.join(STORED_AS)}"),
         "hnsw_from": (recipe.hnsw_from > 0, "above 0"),
         "profile": (recipe.profile in PROFILES, f"one of {', '.join(PROFILES)}"),
         "targets": (set(recipe.target_names) <= set(TARGETS), f"some of {', '.join(TARGETS)}, with commas between"),

@@ -14,6 +14,7 @@ from edgeret.cli.progress import say, track
 from edgeret.encoders.base import MAX_TOKENS, EncodedQuery, EncoderSpec
 from edgeret.encoders.static import StaticEncoder, pack_table
 from edgeret.inputs.tool_text import tool_text
+from edgeret.scoring.index import as_stored
 from edgeret_export.encoded import Encoded, golden_of
 from edgeret_export.encoders.encodings import start
 from edgeret_export.encoders.export import ExportedEncoder
@@ -54,7 +55,7 @@ def static_encoded(encoded: Encoded, recipe: Recipe) -> Encoded:
     def made(table: NDArray[np.float32]) -> ExportedEncoder:
         return replace(exported, model=pack_table(table), spec=spec, role=roles.TABLE)
 
-    tool_vectors, learned = fit.project(encoded.tool_vectors), None
+    tool_vectors, learned = as_stored(fit.project(encoded.tool_vectors), recipe.stored_as), None
     if training is not None:
         numbers = track(range(FOLDS), "fitting token vectors", FOLDS)
         readers = [_encoder(made(fit.fit(folds != fold, penalty))) for fold in numbers]

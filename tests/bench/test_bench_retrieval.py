@@ -314,7 +314,7 @@ def test_a_bundle_is_searched_by_the_vectors_of_its_index(
     assert seen[0].tobytes() == edgeret.load(tmp_path / "b", threads=1).components.index.vectors.tobytes()
     capsys.readouterr()
     assert main([*command, "--expansion", "e.jsonl"]) == 2
-    assert "--expansion is for --tools" in capsys.readouterr().err
+    assert "--index-vectors are for --tools" in capsys.readouterr().err
 
 
 @pytest.mark.real

@@ -24,6 +24,7 @@ import edgeret
 from edgeret import Tool
 from edgeret.runtime.history import History
 from edgeret_export.fitting.training_set import FEW_PLANS
+from edgeret_export.recipe import Recipe
 
 TOOLS = [
     Tool("find_file", "find a file", {"type": "object", "properties": {"name": {"description": "of the file"}}}),
@@ -88,7 +89,10 @@ class Reader(PriorReader):
             self.labels[-1] == "<end>"
             and (self.graph or self.maps["index"] | {"labels": self.labels})["labels"] == self.labels
         )
-        self.vectors = dict(zip(self.index["names"], array(self.index["vectors"]), strict=True))
+        vectors = array(self.index["vectors"])
+        if "scales" in self.index:  # section 6
+            vectors = unit(rows(vectors, array(self.index["scales"])))
+        self.vectors = dict(zip(self.index["names"], vectors, strict=True))
         self.names = [*self.labels, *(name for name in self.index["names"] if name not in self.labels)]
         self.end = len(self.labels) - 1
         self.place = np.stack(
@@ -120,8 +124,9 @@ class Reader(PriorReader):
             vector, rows = self.session.run(["sentence_embedding", "token_embeddings"], feeds)
             vectors.append(vector[0])
             sizes.append(len(window.ids))
-            tokens += list(rows[0, 1:-1].astype(np.float64))
-            offsets += window.offsets[1:-1]
+            own = [place for place, special in enumerate(window.special_tokens_mask) if not special]
+            tokens += list(rows[0, own].astype(np.float64))
+            offsets += [window.offsets[place] for place in own]
         self.q = vectors[0] if len(vectors) == 1 else unit(np.average(vectors, axis=0, weights=sizes))
         segments = np.zeros((3, spec["dimension"]))
         for i, token in enumerate(tokens):
@@ -274,13 +279,14 @@ class Reader(PriorReader):
         return {int(calibrated.argmax()), *np.flatnonzero(calibrated >= threshold).tolist()}
 
 
-@pytest.fixture(scope="module", params=["tools alone", "few", "many"])
+@pytest.fixture(scope="module", params=["tools alone", "few", "many", "few, in bytes"])
 def kind(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A bundle of every kind, whose tools give to each other and whose encoder reads 24 tokens at once."""
     few = {"many": 0}.get(request.param, FEW_PLANS)
     shown = () if request.param == "tools alone" else None
     target = tmp_path_factory.mktemp("kind") / "bundle"
-    return build_tiny(target, tools=TOOLS, demonstrations=shown, few=few, max_tokens=24)
+    recipe = Recipe(precision="fp32", profile="full", index_vectors="int8" if "bytes" in request.param else "fp32")
+    return build_tiny(target, tools=TOOLS, demonstrations=shown, few=few, max_tokens=24, recipe=recipe)
 
 
 def test_packing_the_manifest_again_gives_its_bytes(kind: Path) -> None:

@@ -13,11 +13,13 @@ from typing import Any
 
 from limited import main, outcomes
 from test_tokenizer_file import BERT, CLS, ENCODER, FLAGS, A, Part, encoder, pieces, put, small, steps, templates
+from test_unigram import sample
 
 from edgeret.errors import EdgeretError
 
 TEXTS = ("hello world " * 50, "Ünïcödé, 12 中文! " * 20, "\ufdfa" * 200, " ")
-CASES = 300
+CASES, UNIGRAM = 300, 1_000_000
+"""How many forgeries are tried, and the number from which on they are of a Unigram tokenizer."""
 HOSTILE: tuple[Any, ...] = (
     *(None, True, False, 0, 1, -1, 2, 3, 255, 2**16, 2**31, 2**32 - 1, 2**32, 2**53, 2**63, 2**64, 1.5, -0.0, 1e308),
     *("", " ", "a", "[UNK]", "A", "B", "\u0301", "\ufdfa", "##", "a" * 100_000, "\ud800", "\x00", "(a+)+$", "Fixed"),
@@ -75,7 +77,7 @@ def paths(tree: Any, here: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 def forged(number: int) -> bytes:
     """A tokenizer with one to three things wrong, the same for the same number."""
     rng = random.Random(number)
-    value: Any = small() if number % 2 else pieces()
+    value: Any = sample() if number >= UNIGRAM else small() if number % 2 else pieces()
     for _ in range(rng.choice((1, 1, 2, 3))):
         way, path = rng.randrange(10), rng.choice(paths(value)[1:])
         if way < 4:
@@ -127,6 +129,12 @@ def outcome(number: int) -> str:
 
 def test_forged_tokenizers_are_refused_or_encode_within_bounds() -> None:
     found = outcomes(__file__, 0, CASES)
+    assert found.keys() == {"refused", "accepted"}
+    assert min(found.values()) > CASES // 50
+
+
+def test_forged_unigram_tokenizers_are_refused_or_encode_within_bounds() -> None:
+    found = outcomes(__file__, UNIGRAM, CASES)
     assert found.keys() == {"refused", "accepted"}
     assert min(found.values()) > CASES // 50
 

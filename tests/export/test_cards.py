@@ -13,6 +13,7 @@ from pathlib import Path
 import huggingface_hub
 import pytest
 
+from edgeret.encoders.languages import scripts_of
 from edgeret.errors import InputError
 from edgeret_export.sources import cards, fetch
 from edgeret_export.sources.cards import Card, EncoderCard, PlannerCard, check_licence, find_card, read_card
@@ -95,6 +96,19 @@ def test_the_default_card_says_how_its_vectors_are_made() -> None:
     assert [source.partition(":")[0] for source in found.sources] == ["pypi", "hf"]
 
 
+def test_a_card_says_which_languages_its_encoder_was_trained_on() -> None:
+    found = {card.name: card.encoder for card in cards.all_cards() if card.encoder is not None}
+    assert {name for name, encoder in found.items() if encoder.languages == ("en",)} == {
+        "all-minilm-l6-v2",
+        "all-minilm-l6-v2-tools",
+    }
+    e5, short = found["multilingual-e5-small"], found["paraphrase-multilingual-minilm-l12-v2"]
+    assert (e5.query_prefix, e5.tool_prefix, len(e5.languages)) == ("query: ", "passage: ", 93)
+    assert (short.query_prefix, short.max_tokens) == ("", 128)
+    assert {"de", "zh-CN"} <= set(short.languages)
+    assert all(scripts_of(encoder.languages) for encoder in found.values())  # every code's script is known
+
+
 def test_a_card_is_found_by_path_and_an_unknown_name_lists_the_known(tmp_path: Path) -> None:
     own = tmp_path / "own.toml"
     own.write_text(SHIPPED.replace('name = "all-minilm-l6-v2"', 'name = "own"'), encoding="utf-8")
@@ -146,6 +160,12 @@ def as_toml(value: object) -> str:
         ("encoder", "adapter", ""),
         ("encoder", "adapter_sha256", "0" * 64),
         ("encoder", "adapter_sha256", "abc"),
+        ("encoder", "truncate", 385),
+        ("encoder", "truncate", 0),
+        ("encoder", "truncate", True),
+        ("encoder", "languages", "en"),
+        ("encoder", "languages", ["English"]),
+        ("encoder", "languages", [7]),
         ("files", "model.bin", "abc"),
         ("files", "model.bin", 12),
         ("files", "/etc/model.bin", "0" * 64),

@@ -163,7 +163,7 @@ def exports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Replaces fetching and exporting; every export appends to the list that is returned."""
     done: list[str] = []
     (tmp_path / "model").mkdir()
-    (tmp_path / "model" / "tokenizer.json").write_bytes(b"{}")
+    (tmp_path / "model" / "tokenizer.json").write_bytes(tiny_exported().tokenizer)
 
     def convert(model: Any, precision: str, *options: Any) -> bytes:
         done.append(precision)
@@ -171,7 +171,7 @@ def exports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     monkeypatch.setenv("EDGERET_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(encoders, "fetch", lambda card, offline: tmp_path / "model")
-    monkeypatch.setattr(encoders, "export_onnx", lambda folder: None)
+    monkeypatch.setattr(encoders, "export_onnx", lambda *_: None)
     monkeypatch.setattr(encoders, "read_onnx", lambda data: None)
     monkeypatch.setattr(encoders, "convert", convert)
     return done

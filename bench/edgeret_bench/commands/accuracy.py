@@ -20,11 +20,12 @@ from edgeret.planner.answers import Answerer
 from edgeret.planner.prompts import MASKINGS
 from edgeret.runtime.options import POLICIES, PROFILES
 from edgeret.runtime.runtime import Runtime
+from edgeret.scoring.index import STORED_AS, as_stored
 from edgeret.strategies.routing import read_route
 from edgeret.types import Tool
 from edgeret_bench import NEXT_TOOL_METHODS, OTHER_METHODS, RETRIEVAL_METHODS
 from edgeret_bench.commands.common import FITTING, add_benchmark, names, seed, some
-from edgeret_export.sources.cards import DEFAULT_ENCODER, find_card
+from edgeret_export.sources.cards import DEFAULT_ENCODER, find_card, with_dimension
 
 
 def add_commands(commands: Any) -> None:
@@ -137,6 +138,8 @@ def _add_retrieval(commands: Any) -> None:
     )
     search.add_argument("--encoder", default=DEFAULT_ENCODER, metavar="CARD", help="default: %(default)s")
     search.add_argument("--precision", choices=PRECISIONS, default="fp32", help="of the encoder (default: %(default)s)")
+    search.add_argument("--dimension", type=int, metavar="N", help="with --tools: as in a build")
+    search.add_argument("--index-vectors", choices=STORED_AS, default=STORED_AS[0], help="the same")
     search.add_argument("--methods", default=",".join(RETRIEVAL_METHODS), metavar="a,b", help="default: %(default)s")
     search.add_argument(
         "--tool-text", choices=FORMS, default="name+description", help="what stands for a tool (default: %(default)s)"
@@ -243,27 +246,40 @@ def _retrieval(arguments: argparse.Namespace) -> Mapping[str, Any]:
 def _measured_by(arguments: argparse.Namespace) -> tuple[Sequence[Tool], Any, dict[str, Any]]:
     """Tools, encoder, and what is told of them and searched by: those of a bundle, or of a card."""
     if arguments.bundle:
-        if arguments.expansion:
-            raise InputError("--expansion is for --tools; a bundle's vectors were made when it was built")
-        from edgeret.bundle import roles
-        from edgeret.runtime.scorer import Scorer
-        from edgeret_export.recipe import recipe_of
+        if arguments.expansion or arguments.dimension or arguments.index_vectors != STORED_AS[0]:
+            raise InputError(
+                "--expansion, --dimension and --index-vectors are for --tools; a bundle's vectors were made when it was"
+                " built"
+            )
+        return _of_bundle(arguments)
+    return _of_card(arguments)
 
-        runtime = edgeret.load(arguments.bundle)
-        components, manifest = runtime.components, runtime.manifest
-        return (
-            [*runtime.tools.values()],
-            components.encoder,
-            {
-                "bundle_hash": manifest.content_hash,
-                "encoder": manifest.info[roles.INFO_ENCODER]["card"],
-                "precision": components.encoder.spec.precision,
-                "tool_text": recipe_of(manifest.info, arguments.bundle).tool_text,
-                "weights": components.prior.search,
-                "decider": Scorer(components, runtime.learned).decided,
-                "vectors": components.index.vectors,
-            },
-        )
+
+def _of_bundle(arguments: argparse.Namespace) -> tuple[Sequence[Tool], Any, dict[str, Any]]:
+    """The same of a bundle."""
+    from edgeret.bundle import roles
+    from edgeret.runtime.scorer import Scorer
+    from edgeret_export.recipe import recipe_of
+
+    runtime = edgeret.load(arguments.bundle)
+    components, manifest = runtime.components, runtime.manifest
+    return (
+        [*runtime.tools.values()],
+        components.encoder,
+        {
+            "bundle_hash": manifest.content_hash,
+            "encoder": manifest.info[roles.INFO_ENCODER]["card"],
+            "precision": components.encoder.spec.precision,
+            "tool_text": recipe_of(manifest.info, arguments.bundle).tool_text,
+            "weights": components.prior.search,
+            "decider": Scorer(components, runtime.learned).decided,
+            "vectors": components.index.vectors,
+        },
+    )
+
+
+def _of_card(arguments: argparse.Namespace) -> tuple[Sequence[Tool], Any, dict[str, Any]]:
+    """The same of a card."""
     from edgeret.encoders.onnx import OnnxEncoder
     from edgeret.encoders.providers import choose
     from edgeret.host import available_cpus
@@ -272,7 +288,7 @@ def _measured_by(arguments: argparse.Namespace) -> tuple[Sequence[Tool], Any, di
     from edgeret_export.sources.expansions import read_expansion
     from edgeret_export.sources.priors import read_prior
 
-    card = find_card(arguments.encoder)
+    card = with_dimension(find_card(arguments.encoder), arguments.dimension)
     exported = export_encoder(card, arguments.precision, arguments.offline)
     provider = choose(("cpu",), False, {})
     tools = read_tools(*arguments.tools)
@@ -284,11 +300,16 @@ def _measured_by(arguments: argparse.Namespace) -> tuple[Sequence[Tool], Any, di
         plain = encoder.encode_tools(texts)
         expanded = expand_vectors(plain, texts, expansion.of(tools), encoder, arguments.seed)
         vectors, made = expanded.vectors, {"expansion": {"sha256": expansion.sha256, **expanded.report}}
+    if arguments.index_vectors != STORED_AS[0]:
+        if vectors is None:
+            vectors = encoder.encode_tools([tool_text(tool, arguments.tool_text) for tool in tools])
+        vectors, made = as_stored(vectors, arguments.index_vectors), {**made, "index_vectors": arguments.index_vectors}
     return (
         tools,
         encoder,
         {
             "encoder": arguments.encoder,
+            **({} if card.encoder is None or card.encoder.truncate is None else {"dimension": card.encoder.truncate}),
             "precision": arguments.precision,
             "tool_text": arguments.tool_text,
             "weights": read_prior(card.name).weights.search,

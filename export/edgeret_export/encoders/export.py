@@ -10,16 +10,18 @@ from pathlib import Path
 from edgeret.bundle import roles
 from edgeret.cli.progress import say
 from edgeret.encoders.base import PRECISIONS, EncoderSpec
+from edgeret.encoders.tokenizer import load_tokenizer
 from edgeret.errors import InputError, MissingExtraError
 from edgeret.host import instruction_set
 from edgeret_export.encoders.adapter import identity, merged_folder
 from edgeret_export.encoders.cache import key_of, recall, remember
+from edgeret_export.encoders.modules import check_modules
 from edgeret_export.encoders.onnx_graph import export_onnx, read_onnx
 from edgeret_export.encoders.quantize import convert
 from edgeret_export.sources.cards import Card, EncoderCard
 from edgeret_export.sources.fetch import fetch
 
-EXPORT_RECIPE = 3
+EXPORT_RECIPE = 4
 """Raised with any change to how a model is exported, so that the cache does not answer with the old way."""
 TOOLCHAIN = ("torch", "transformers", "optimum-onnx", "onnx", "onnxruntime")
 
@@ -55,6 +57,9 @@ def export_encoder(
     except ModuleNotFoundError:
         raise MissingExtraError("export", "exporting an encoder to ONNX") from None
     folder = fetch(card, offline)
+    check_modules(card, encoder, folder)
+    tokenizer = (folder / "tokenizer.json").read_bytes()
+    load_tokenizer(tokenizer, encoder.max_tokens, card.name)  # an export takes too long to be refused afterwards
     adapted = []
     if encoder.adapter is not None:
         folder = merged_folder(card, folder, encoder.adapter)
@@ -68,19 +73,20 @@ def export_encoder(
         ("precision", precision),
         ("keep", keep),
         ("cpu", family),
+        ("pooling", encoder.pooling),
+        ("cut", encoder.truncate),
     ]
     key = key_of(parts)
-    tokenizer = (folder / "tokenizer.json").read_bytes()
     model = recall(key)
     if model is None:
         # The others are made from fp32, which every build has for comparison: torch then exports once.
         source = None if precision == "fp32" else export_encoder(card, "fp32", offline).model
         say(f"exporting {card.name} to ONNX, {precision}")
-        graph = export_onnx(folder) if source is None else read_onnx(source)
+        graph = export_onnx(folder, encoder.pooling, encoder.truncate) if source is None else read_onnx(source)
         model = convert(graph, precision, family, tokenizer, encoder.max_tokens, keep)
         remember(key, model)
     spec = EncoderSpec(
-        dimension=encoder.dimension,
+        dimension=encoder.truncate or encoder.dimension,
         max_tokens=encoder.max_tokens,
         pooling=encoder.pooling,
         normalised=encoder.normalised,

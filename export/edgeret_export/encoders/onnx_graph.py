@@ -14,6 +14,7 @@ from typing import Any
 
 from edgeret.encoders.base import OUTPUT, TOKENS_OUTPUT
 from edgeret.errors import MissingExtraError
+from edgeret_export.encoders.modules import complete, load_original
 
 
 @contextlib.contextmanager
@@ -32,25 +33,19 @@ def quiet() -> Iterator[None]:
             logging.disable(logging.NOTSET)
 
 
-def export_onnx(model_folder: Path) -> Any:
-    """The sentence-transformers model in `model_folder` as an ONNX ModelProto with the outputs `sentence_embedding`,
-    a unit vector (batch, dimension), and `token_embeddings` (batch, tokens, dimension). Raises MissingExtraError.
+def export_onnx(model_folder: Path, pooling: str = "mean", cut: int | None = None) -> Any:
+    """The model in `model_folder` as an ONNX ModelProto with the outputs `sentence_embedding`, a unit vector (batch,
+    dimension), and `token_embeddings` (batch, tokens, dimension). A transformer without modules of its own gets
+    `pooling`; `cut` keeps the first so many numbers. Raises MissingExtraError, and InputError for unknown modules.
     """
     os.environ.setdefault("HF_HUB_OFFLINE", "1")  # the files are here; a look at the hub would only wait for a time-out
     try:
         import onnx
         from optimum.exporters.onnx import onnx_export_from_model
-        from optimum.exporters.tasks import TasksManager
     except ImportError:
         raise MissingExtraError("export", "exporting an encoder to ONNX") from None
     with tempfile.TemporaryDirectory() as folder, quiet():
-        original = TasksManager.get_model_from_task(
-            "feature-extraction",
-            str(model_folder),
-            library_name="sentence_transformers",
-            framework="pt",
-            attn_implementation="eager",  # written out, in the pattern that `fuse` knows
-        )
+        original = complete(load_original(model_folder, pooling, eager=True), model_folder, cut)
         # Our own parity gate compares on real queries; optimum's would on random ids.
         onnx_export_from_model(original, output=Path(folder), task="feature-extraction", do_validation=False)
         model = onnx.load(str(Path(folder) / "model.onnx"))

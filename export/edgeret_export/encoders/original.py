@@ -18,6 +18,7 @@ from edgeret.encoders.onnx import OnnxEncoder
 from edgeret.errors import CheckFailedError
 from edgeret_export.encoders.cache import key_of, recall, remember
 from edgeret_export.encoders.export import ExportedEncoder
+from edgeret_export.encoders.modules import load_original
 from edgeret_export.encoders.onnx_graph import quiet
 from edgeret_export.encoders.smooth import SAMPLES
 
@@ -50,12 +51,12 @@ def compare_with_torch(exported: ExportedEncoder, encoder: OnnxEncoder) -> float
         return float(json.loads(known))
     say("comparing the fp32 export with its torch original")
     with quiet():
-        from sentence_transformers import SentenceTransformer
-
-        torch = SentenceTransformer(str(exported.model_folder), device="cpu")
+        torch = load_original(exported.model_folder, exported.spec.pooling)
         torch.max_seq_length = exported.spec.max_tokens
         prefixed = [exported.spec.query_prefix + text for text in PROBES]
-        expected = torch.encode(prefixed, normalize_embeddings=True, show_progress_bar=False)
+        expected = torch.encode(
+            prefixed, normalize_embeddings=True, truncate_dim=exported.spec.dimension, show_progress_bar=False
+        )
     # Tokens are cut as torch cuts them; the runtime would read the longest text in windows.
     found = np.stack([encoder.embed(encoder.tokenize(text)) for text in prefixed])
     cosines = np.einsum("ij,ij->i", np.float64(expected), np.float64(found))

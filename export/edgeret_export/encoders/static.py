@@ -90,9 +90,9 @@ def token_vectors(exported: ExportedEncoder, encoder: OnnxEncoder) -> NDArray[np
     key = key_of(("tokens alone", encoder.spec.to_dict(), hashes))
     known = recall(key)
     if known is None:
-        empty = encoder.tokenize("").tolist()
+        before, behind = encoder.frame
         count = encoder.vocabulary
-        texts = (np.array([*empty[:1], token, *empty[1:]], np.int64) for token in range(count))
+        texts = (np.array([*before, token, *behind], np.int64) for token in range(count))
         with ThreadPoolExecutor(available_cpus()) as pool:
             rows = list(track(pool.map(encoder.embed, texts), "reading single tokens", count))
         known = np.stack(rows).astype("<f4").tobytes()

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from edgeret.encoders.languages import CODE
 from edgeret.errors import InputError
 from edgeret.planner.chat import CHAT_FORMATS
 from edgeret.quoting import suggestion
@@ -53,6 +54,11 @@ class EncoderCard:
     """Regular expressions on node names, tried in turn until the parity gate passes: what stays fp32 in int8."""
     adapter: AdapterCard | None = None
     """Merged into the model before it is exported."""
+    truncate: int | None = None
+    """How many of a vector's `dimension` numbers are kept, the first ones: for a model that was trained so
+    (Matryoshka)."""
+    languages: tuple[str, ...] = ()
+    """What it was trained on, as codes; none where nobody says."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,6 +181,23 @@ def read_card(path: Path) -> Card:
     )
 
 
+def with_dimension(card: Card, dimension: int | None) -> Card:
+    """The card with vectors cut to so many numbers (None: as it says). Raises InputError for a card of another kind and
+    for more numbers than there are."""
+    if dimension is None:
+        return card
+    if card.encoder is None:
+        raise InputError(
+            f"model card '{card.name}' is a {card.kind}, whose vectors cannot be cut; leave out --dimension"
+        )
+    if not 0 < dimension <= card.encoder.dimension:
+        raise InputError(
+            f"--dimension must be from 1 to {card.encoder.dimension} with '{card.name}', found {dimension}"
+        )
+    cut = None if dimension == card.encoder.dimension else dimension
+    return replace(card, encoder=replace(card.encoder, truncate=cut))
+
+
 def check_licence(card: Card, accepted: frozenset[str]) -> None:
     """Refuses a licence that is not known to allow redistribution and was not accepted by name. Raises InputError."""
     if card.licence not in KNOWN_LICENCES and card.licence not in accepted:
@@ -194,7 +217,26 @@ def _encoder(path: Path, spec: Mapping[str, Any]) -> EncoderCard:
         tool_prefix=_prefix(path, spec, "tool_prefix"),
         int8_keep=_patterns(path, spec.get("int8_keep", [""])),
         adapter=_adapter(path, spec),
+        truncate=_truncate(path, spec),
+        languages=_languages(path, spec.get("languages", [])),
     )
+
+
+def _languages(path: Path, value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(code, str) and CODE.fullmatch(code) for code in value):
+        raise InputError(
+            f'{path}: "encoder.languages" must be a list of codes like "en" or "pt-BR", found {value!r:.200}'
+        )
+    return tuple(value)
+
+
+def _truncate(path: Path, spec: Mapping[str, Any]) -> int | None:
+    found, whole = spec.get("truncate"), spec["dimension"]
+    if found is not None and not (type(found) is int and 0 < found <= whole):
+        raise InputError(
+            f'{path}: "encoder.truncate" must be a number from 1 to the dimension, {whole}, found {found!r}'
+        )
+    return found if found != whole else None
 
 
 def _adapter(path: Path, spec: Mapping[str, Any]) -> AdapterCard | None:
