@@ -18,10 +18,9 @@ from edgeret.inputs.demonstrations import Demonstration, read_demonstrations
 from edgeret.inputs.tools import read_tools
 from edgeret.planner.chat import CHAT_FORMATS, ChatFormat, render
 from edgeret_export.example import example_folder
-from edgeret_export.planner.gguf_parity import MAX_PERPLEXITY_RATIO, MIN_KEPT, QUESTIONS, SHOWN, Limits, examination
+from edgeret_export.planner.gguf_limits import MAX_PERPLEXITY_RATIO, MIN_KEPT, QUESTIONS, SHOWN, Limits
 from edgeret_export.planner.quantise import TYPES
 from edgeret_export.sources.cards import find_card
-from edgeret_export.sources.fetch import fetch, sha256_of
 
 if TYPE_CHECKING:
     from edgeret_export.planner.convert import Order, Trial
@@ -152,6 +151,8 @@ def _order(arguments: argparse.Namespace) -> Order:
 
 
 def _from_card(arguments: argparse.Namespace) -> _Given:
+    from edgeret_export.sources.fetch import fetch
+
     card = find_card(arguments.model)
     if card.weights is None:
         raise InputError(
@@ -189,6 +190,8 @@ def _licence_files(arguments: argparse.Namespace) -> tuple[Path, ...]:
 
 def _told(folder: Path) -> str:
     """A folder's name and a hash of its weights, by which they can be known again."""
+    from edgeret_export.sources.fetch import sha256_of
+
     hashes = "".join(f"{path.name} {sha256_of(path)}\n" for path in sorted(folder.glob("*.safetensors")))
     return f"{folder.resolve().name} (sha256 of its weights' hashes: {hashlib.sha256(hashes.encode()).hexdigest()})"
 
@@ -197,6 +200,7 @@ def _trial(arguments: argparse.Namespace, chat: ChatFormat) -> Trial:
     from edgeret.planner.prompts import selection_prompt
     from edgeret.types import Candidate
     from edgeret_export.planner.convert import Trial
+    from edgeret_export.planner.gguf_parity import examination
 
     if bool(arguments.tools) != bool(arguments.demos):
         raise InputError("--tools and --demos go together: demonstrations call these tools")

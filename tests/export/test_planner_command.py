@@ -16,7 +16,8 @@ from edgeret.bundle.reader import verify_bundle
 from edgeret.errors import InputError, MissingExtraError
 from edgeret_export.cli import main
 from edgeret_export.planner import convert
-from edgeret_export.planner.gguf_parity import Answers, Examination, Limits, compare, examination, problems
+from edgeret_export.planner.gguf_limits import Limits
+from edgeret_export.planner.gguf_parity import Answers, Examination, compare, examination, problems
 from edgeret_export.planner.package import PlannerModel, fetch_planner
 from edgeret_export.planner.quantise import check_type
 from edgeret_export.planner.weights import check_adapter, read_weights

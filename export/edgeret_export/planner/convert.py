@@ -24,7 +24,8 @@ from edgeret.cli.progress import say
 from edgeret.errors import CheckFailedError, InputError, MissingExtraError
 from edgeret.host import available_cpus
 from edgeret.planner.model import Planner, PlannerSpec
-from edgeret_export.planner.gguf_parity import Answers, Examination, Limits, ask, compare, problems
+from edgeret_export.planner.gguf_limits import Limits
+from edgeret_export.planner.gguf_parity import Answers, Examination, ask, compare, problems
 from edgeret_export.planner.quantise import quantise
 from edgeret_export.planner.weights import About, Weights, check_adapter, lay_out, metadata
 from edgeret_export.sources.converter import ADAPTER_SCRIPT, WEIGHTS_SCRIPT, converter_folder

@@ -18,24 +18,13 @@ from edgeret.planner.chat import Prompt, Turn
 from edgeret.planner.model import Planner
 from edgeret.planner.prompts import selection_prompt
 from edgeret.types import END, Call, Candidate, Tool
+from edgeret_export.planner.gguf_limits import QUESTIONS, SHOWN, Limits
 
-QUESTIONS, SHOWN = 40, 8
-"""Choices that are asked for, and functions (or the end) on offer in each."""
 PASSAGES, PASSAGE_BYTES = 32, 360
 """Texts whose perplexity is measured, and their length: a planner scores no answer of more than 384 tokens, and of some
 vocabularies each is a byte."""
-MAX_PERPLEXITY_RATIO, MIN_KEPT = 1.10, 0.75
-"""What quantising may cost unless somebody says otherwise."""
 _Z95 = 1.645
 _READ_ON = Turn("user", "Write down what people ask an assistant for.")
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """What the gate lets through: perplexity over that before, and the share of choices that stay."""
-
-    perplexity_ratio: float = MAX_PERPLEXITY_RATIO
-    kept: float = MIN_KEPT
 
 
 @dataclass(frozen=True, slots=True)
