@@ -23,8 +23,9 @@ from forge_manifest import MANIFEST
 from forge_onnx import ENCODER
 from forge_schemas import ASKING
 from forge_tokenizer import TOKENIZER
+from forge_variants import VARIANTS
 
-PLAIN: dict[str, Family] = {**FIELDS, **ARRAYS, **CONSISTENT, **MANIFEST, **BYTES, **TOKENIZER, **ENCODER}
+PLAIN: dict[str, Family] = {**FIELDS, **ARRAYS, **CONSISTENT, **MANIFEST, **BYTES, **TOKENIZER, **ENCODER, **VARIANTS}
 ASKED: dict[str, Family] = {**PLANNER, **ASKING}
 RARE = {"many": 12, "sizes": 4, "wrappings": 3, "tokenizer-texts": 4, "body": 2} | dict.fromkeys(ASKED, 3)
 """Families whose cases are heavy or few: they have their turn once in so many rounds."""
