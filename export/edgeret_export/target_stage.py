@@ -40,7 +40,7 @@ def tried(variants: Iterable[Made], gate: Gate, tools: NDArray[np.float32]) -> I
             say(f"{name}: {UNTRIED}")
             yield TriedVariant(made.variant, made.files, {"size_mb": size, "note": UNTRIED})
             continue
-        measured = gate.measure(made.size, Encodings(made.encoder), tools)
+        measured = gate.measure(made.size, Encodings(made.encoder), tools, own_tools=False)
         if objections := "; ".join(parity.problems(measured)):
             raise CheckFailedError(
                 f"parity gate ({name}): {objections}. Nothing was written; build without --target {made.variant.target}"

@@ -58,6 +58,15 @@ def test_every_graph_gives_nearly_the_originals_vectors(bundle: Path, target: st
     assert runtime.task(QUERIES[0]).next().candidates
 
 
+def test_a_graph_is_judged_by_its_own_vectors_not_by_those_of_the_tools(tmp_path: Path) -> None:
+    # The bundle's tools have int8's vectors, which are no half precision's.
+    recipe = Recipe(targets="gpu", profile="full")
+    tools = read_tools(EXAMPLE / "tools.jsonl")[:12]
+    report = build_bundle(tools, (), tmp_path / "bundle", find_card(DEFAULT_ENCODER), recipe).report
+    assert report["parity"]["precision"] == "int8"
+    assert report["variants"]["gpu"]["cosine_min"] > 0.999 > report["parity"]["cosine_mean"]
+
+
 def test_what_is_for_npus_has_shapes_and_standard_operators_alone(bundle: Path) -> None:
     for tokens in (16, 64):
         graph = onnx.load(str(bundle / f"encoder-npu-{tokens}.onnx")).graph

@@ -58,9 +58,9 @@ class Gate:
         self._tool_texts = [spec.tool_prefix + text for text in tool_texts]
         self._groups = sum(any(questions.relevant) for questions in (requests, made))
 
-    def measure(self, size: int, encodings: Encodings, tools: NDArray[np.float32]) -> Parity:
+    def measure(self, size: int, encodings: Encodings, tools: NDArray[np.float32], *, own_tools: bool = True) -> Parity:
         """How an export of `size` bytes compares, with as many questions as it takes to decide; `encodings` are the
-        export's, and `tools` (tools, dimension) the vectors that tools are found by."""
+        export's, and `tools` (tools, dimension) the vectors that tools are found by, its own or another encoder's."""
         spec = encodings.encoder.spec
         if spec.precision == "fp32":  # the original itself, which need not run twice
             reference, time_ratio = tools, 1.0
@@ -84,6 +84,7 @@ class Gate:
             Vectors(ours_of_requests, ours_of_made, tools),
             requests,
             made,
+            own_tools=own_tools,
         )
 
     def _original(self, texts: Sequence[str]) -> NDArray[np.float32]:

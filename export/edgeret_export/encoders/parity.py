@@ -83,15 +83,18 @@ def compare(
     exported: Vectors,
     requests: Questions,
     made: Questions,
+    *,
+    own_tools: bool = True,
 ) -> Parity:
     """The figures of an export in `precision` of `size` bytes, which takes `time_ratio` times the original's time.
 
-    Both `Vectors` belong to the questions, row by row.
+    Both `Vectors` belong to the questions, row by row. Without `own_tools` the exported tools' are another encoder's,
+    and their cosines say nothing of this one.
     """
     pairs = (
         (reference.requests, exported.requests),
         (reference.made, exported.made),
-        (reference.tools, exported.tools),
+        *([(reference.tools, exported.tools)] if own_tools else []),
     )
     cosines = np.concatenate([np.einsum("ij,ij->i", np.float64(a), np.float64(b)) for a, b in pairs])
     groups = sum(any(questions.relevant) for questions in (requests, made))
