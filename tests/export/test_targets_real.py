@@ -60,7 +60,7 @@ def test_every_graph_gives_nearly_the_originals_vectors(bundle: Path, target: st
 
 def test_a_graph_is_judged_by_its_own_vectors_not_by_those_of_the_tools(tmp_path: Path) -> None:
     # The bundle's tools have int8's vectors, which are no half precision's.
-    recipe = Recipe(targets="gpu", profile="full")
+    recipe = Recipe(targets="cpu,gpu", profile="full")
     tools = read_tools(EXAMPLE / "tools.jsonl")[:12]
     report = build_bundle(tools, (), tmp_path / "bundle", find_card(DEFAULT_ENCODER), recipe).report
     assert report["parity"]["precision"] == "int8"
