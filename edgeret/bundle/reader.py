@@ -50,7 +50,7 @@ from edgeret.fields import get
 from edgeret.host import available_cpus
 from edgeret.quoting import quoted
 
-WORTH_A_THREAD = 32 << 20
+WORTH_A_THREAD = 4 << 20
 """Bytes beside the largest file from which on a second thread proves files; it takes some 0.1 ms to begin."""
 
 
