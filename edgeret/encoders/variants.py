@@ -103,6 +103,7 @@ def choose_variant(manifest: Manifest, target: str | None, provider: str, where:
     has_encoder = manifest.file(roles.ENCODER) is not None
     own = get(get(manifest.info, roles.INFO_ENCODER, dict, where), "spec", dict, where)
     spec = EncoderSpec.from_dict(own, where)
+    target = None if target is None else target.lower()
     wanted = target or (GPU if provider in FOR_GPU else NPU if provider in FOR_NPU else CPU)
     named = [variant for variant in running if variant.name == wanted]
     fitting = named or [variant for variant in running if variant.target == wanted]
@@ -111,16 +112,17 @@ def choose_variant(manifest: Manifest, target: str | None, provider: str, where:
         fitting.sort(key=lambda variant: not _suits(variant.spec))
     if fitting:
         return fitting[0]
-    if has_encoder and (target in (None, CPU, ITSELF) or (target == GPU and spec.precision == "fp16")):
+    own_targets = [CPU, ITSELF, *([GPU] if spec.precision == "fp16" else [])] if has_encoder else []
+    if has_encoder and (target is None or target in own_targets):
         return None
     if target is None and running:
         return running[0]
-    raise InputError(f"{where}: {_nothing_for(wanted, variants, running, has_encoder)}")
+    raise InputError(f"{where}: {_nothing_for(wanted, variants, running, own_targets)}")
 
 
-def _nothing_for(wanted: str, variants: Sequence[Variant], running: Sequence[Variant], has_encoder: bool) -> str:
+def _nothing_for(wanted: str, variants: Sequence[Variant], running: Sequence[Variant], own: Sequence[str]) -> str:
     """Why a target cannot be had, and what can be."""
-    there = list(dict.fromkeys([*([CPU, ITSELF] if has_encoder else []), *(variant.target for variant in running)]))
+    there = list(dict.fromkeys([*own, *(variant.target for variant in running)]))
     there += [variant.name for variant in running if variant.name not in there]
     told = ", ".join(there) or "none that runs here"
     if any(wanted in (variant.name, variant.target) for variant in variants):

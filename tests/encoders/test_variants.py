@@ -60,7 +60,7 @@ def test_a_provider_has_its_own_graph(provider: str, expected: str | None) -> No
 
 def test_a_target_or_a_name_overrides_the_provider() -> None:
     assert chosen("gpu") == "gpu"
-    assert chosen("npu", "cuda") == "npu"
+    assert chosen("NPU", "cuda") == "npu"
     assert chosen("cpu", "cuda") is None
     assert chosen("cpu-7bit") == "cpu-7bit"
     assert chosen("encoder", here="avx2") is None
