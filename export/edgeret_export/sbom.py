@@ -18,7 +18,9 @@ from packageurl import PackageURL
 from edgeret.bundle import roles
 from edgeret.bundle.layout import FileEntry, Manifest
 
-_MODELS = frozenset({roles.ENCODER, roles.PLANNER, roles.TABLE, roles.of_part(roles.STATIC, roles.TABLE)})
+_MODELS = frozenset(
+    (roles.ENCODER, roles.PLANNER, roles.TABLE, roles.of_part(roles.STATIC, roles.TABLE), *roles.VARIANT_ROLES)
+) | {roles.MOBILE}
 _NAMESPACE = uuid.UUID("5f0f43a7-3a55-5c39-9a2b-0c8a1c1f2f5e")
 """Of serial numbers: one bundle has one, whenever and wherever its bill is written."""
 
