@@ -280,6 +280,7 @@ def encode(
                         recipe.npu_lengths,
                         [given.query for given in demonstrations] or from_tools(tools).texts,
                         texts,
+                        attempt if precision == "int8" else len(encoder_of(card).int8_keep) - 1,
                     )
                     variants = tuple(tried(make_variants(card, exported, wanted, offline), gate, vectors))
                     passed = Passed(exported, encodings, vectors, measured)

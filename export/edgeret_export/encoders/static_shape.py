@@ -50,7 +50,14 @@ def fixed(model: Any, tokens: int) -> Any:
         ort.InferenceSession(str(source), options, providers=["CPUExecutionProvider"])
         result = onnx.load(str(target))
     check_operators(result)
+    open_ended = [given.name for given in result.graph.input if any(d.dim_param for d in _dimensions(given))]
+    if open_ended:
+        raise CheckFailedError(f"this encoder's inputs {', '.join(open_ended)} cannot be given one length")
     return result
+
+
+def _dimensions(value: Any) -> Any:
+    return value.type.tensor_type.shape.dim
 
 
 def check_operators(model: Any) -> None:

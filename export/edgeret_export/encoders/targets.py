@@ -51,12 +51,13 @@ class Made:
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """The targets, the lengths of text in tokens that graphs for NPUs are made for, and queries and tool texts to
-    calibrate them with."""
+    calibrate them with. `attempt` is the card's at which int8 passed the gate, or its last."""
 
     targets: Sequence[str]
     npu_tokens: Sequence[int]
     queries: Sequence[str]
     tools: Sequence[str]
+    attempt: int = 0
 
 
 def make_variants(card: Card, exported: ExportedEncoder, wanted: Wanted, offline: bool) -> Iterator[Made]:
@@ -66,7 +67,7 @@ def make_variants(card: Card, exported: ExportedEncoder, wanted: Wanted, offline
         own = WEIGHT_BITS[exported.spec.instruction_set] if exported.spec.precision == "int8" else None
         for bits in FAMILY:
             if bits != own:
-                yield _for_cpu(card, bits, offline)
+                yield _for_cpu(card, bits, wanted.attempt, offline)
     if GPU in wanted.targets and exported.spec.precision != "fp16":
         half = export_encoder(card, "fp16", offline)
         variant = Variant("gpu", GPU, (("encoder-gpu", 0),), half.spec)
@@ -74,11 +75,11 @@ def make_variants(card: Card, exported: ExportedEncoder, wanted: Wanted, offline
     if NPU in wanted.targets:
         yield _for_npu(export_encoder(card, "fp32", offline), wanted)
     if MOBILE in wanted.targets:
-        yield _for_mobile(card, offline)
+        yield _for_mobile(card, wanted.attempt, offline)
 
 
-def _for_cpu(card: Card, bits: int, offline: bool) -> Made:
-    made = export_encoder(card, "int8", offline, family=FAMILY[bits])
+def _for_cpu(card: Card, bits: int, attempt: int, offline: bool) -> Made:
+    made = export_encoder(card, "int8", offline, attempt, family=FAMILY[bits])
     name = f"cpu-{bits}bit"
     role = f"encoder-{name}"
     return Made(Variant(name, CPU, ((role, 0),), made.spec), {role: made.model}, _runs_here(made, bits))
@@ -132,8 +133,8 @@ def _feeds(original: ExportedEncoder, wanted: Wanted, tokens: int) -> list[Feed]
     return feeds
 
 
-def _for_mobile(card: Card, offline: bool) -> Made:
-    made = export_encoder(card, "int8", offline, family="arm64")
+def _for_mobile(card: Card, attempt: int, offline: bool) -> Made:
+    made = export_encoder(card, "int8", offline, attempt, family="arm64")
     with quiet():
         model, operators = to_ort(made.model)
     spec = made.spec
