@@ -14,6 +14,7 @@ from samples import functions, many_tools
 
 import edgeret
 from edgeret import Call, Demonstration, EdgeretError, InputError, Tool
+from edgeret.adapters import tool_sets
 from edgeret.adapters.openai import definition
 from edgeret.adapters.tool_sets import MOST_WAITING, Definitions, ToolSets, read_definitions, shared
 
@@ -111,12 +112,18 @@ def test_threads_share_one_making_of_a_list(tiny_tools: Path) -> None:
         assert len(set(pool.map(ask, range(16)))) == 2
 
 
-def test_too_many_new_lists_at_once_are_refused(tiny_tools: Path) -> None:
-    sets = ToolSets(tiny_tools)
-    waiting = [sets.prepare(listed(many_tools(3000)))]
-    waiting += [sets.prepare(listed([Tool(f"t{i}", "send")])) for i in range(MOST_WAITING - 1)]
+def test_too_many_new_lists_at_once_are_refused(tiny_tools: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sets, go_on = ToolSets(tiny_tools), threading.Event()
+
+    def held_up(*arguments: Any, **options: Any) -> edgeret.Runtime:
+        go_on.wait(30)
+        return edgeret.from_tools(*arguments, **options)
+
+    monkeypatch.setattr(tool_sets, "from_tools", held_up)
+    waiting = [sets.prepare(listed([Tool(f"t{i}", "send")])) for i in range(MOST_WAITING)]
     with pytest.raises(EdgeretError, match="try again"):
         sets.prepare(listed(TOOLS))
+    go_on.set()
     for future in waiting:
         future.result(30)
     assert len(sets.runtime(listed(TOOLS)).tools) == len(TOOLS)
