@@ -263,11 +263,12 @@ def encode(
     Raises CheckFailedError when fp32 is not its torch original, or when the precision that was asked for does not pass.
     """
     prior, texts = read_prior(card.name), [tool_text(tool, recipe.tool_text) for tool in tools]
-    objections = ""
+    objections, int8_attempt = "", 0
     with gate_of(export_encoder(card, "fp32", offline), demonstrations, tools, texts) as gate:
         for precision, attempt in attempts(card, chosen_precision(recipe)):
             if objections:
                 say(f"parity gate: {objections}; trying {precision} with more of the model in fp32")
+            int8_attempt = attempt if precision == "int8" else int8_attempt
             exported = export_encoder(card, precision, offline, attempt)
             with remembered(exported, start(exported), place) as encodings:
                 vectors = encodings.tools(texts)
@@ -280,7 +281,7 @@ def encode(
                         recipe.npu_lengths,
                         [given.query for given in demonstrations] or from_tools(tools).texts,
                         texts,
-                        attempt if precision == "int8" else len(encoder_of(card).int8_keep) - 1,
+                        int8_attempt,
                     )
                     variants = tuple(tried(make_variants(card, exported, wanted, offline), gate, vectors))
                     passed = Passed(exported, encodings, vectors, measured)
