@@ -27,6 +27,7 @@ from edgeret.adapters.mcp.upstream import CallError, Patience, Upstream
 
 SETTLE_S = 20.0
 """After this nobody waits any more for a server that is still starting."""
+READING = "is there, its tools are still being read"
 LAST_LESSONS_S = 2.0
 """To learn what the client's last calls taught, when it has gone."""
 _CHUNK = 1 << 16
@@ -152,12 +153,14 @@ class _Serving:
 
     @property
     def absent(self) -> Mapping[str, str]:
-        """Servers that are not there, and why."""
-        return {
-            name: upstream.problem
-            for name, upstream in self._upstreams.items()
-            if upstream.failed or not upstream.tried.is_set()
-        }
+        """Servers that are not there, or whose tools cannot all be found yet, and why."""
+        known, found = self._catalogue.definitions, dict[str, str]()
+        for name, upstream in self._upstreams.items():
+            if upstream.failed or not upstream.tried.is_set():
+                found[name] = upstream.problem
+            elif self._behind and not upstream.tools.keys() <= known.keys():
+                found[name] = READING
+        return found
 
 
 async def _lines() -> AsyncIterator[str]:
