@@ -69,11 +69,10 @@ def _variant(value: Any, manifest: Manifest, where: str) -> Variant:
     if not isinstance(value, dict):
         raise BundleError(f"{where}: not a map; {REBUILD}")
     name, target = get(value, "name", str, where), get(value, "target", str, where)
-    files = [
-        (get(file, "role", str, where), get(file, "tokens", int, where))
-        for file in get(value, "files", list, where)
-        if isinstance(file, dict)
-    ]
+    listed = get(value, "files", list, where)
+    if not all(isinstance(file, dict) for file in listed):
+        raise BundleError(f"{where}: a file that is not a map; {REBUILD}")
+    files = [(get(file, "role", str, where), get(file, "tokens", int, where)) for file in listed]
     if target not in TARGETS or not 0 < len(name) <= 100 or not files:
         raise BundleError(f"{where}: needs a name, one of {', '.join(TARGETS)} as its target, and files; {REBUILD}")
     known = {roles.MOBILE, roles.MOBILE_OPERATORS} if target == MOBILE else set(roles.VARIANT_ROLES)
@@ -112,12 +111,17 @@ def choose_variant(manifest: Manifest, target: str | None, provider: str, where:
         fitting.sort(key=lambda variant: not _suits(variant.spec))
     if fitting:
         return fitting[0]
-    own_targets = [CPU, ITSELF, *([GPU] if spec.precision == "fp16" else [])] if has_encoder else []
+    own_targets = targets_of_encoder(spec) if has_encoder else []
     if has_encoder and (target is None or target in own_targets):
         return None
     if target is None and running:
         return running[0]
     raise InputError(f"{where}: {_nothing_for(wanted, variants, running, own_targets)}")
+
+
+def targets_of_encoder(spec: EncoderSpec) -> list[str]:
+    """What a bundle's own encoder is for, and called."""
+    return [CPU, ITSELF, *([GPU] if spec.precision == "fp16" else [])]
 
 
 def _nothing_for(wanted: str, variants: Sequence[Variant], running: Sequence[Variant], own: Sequence[str]) -> str:

@@ -11,7 +11,8 @@ from edgeret.bundle import roles
 from edgeret.bundle.layout import FileEntry, Manifest
 from edgeret.bundle.reader import verify_bundle
 from edgeret.bundle.writer import BundleWriter, writing
-from edgeret.encoders.variants import CPU, ITSELF, TARGETS, Variant, read_variants
+from edgeret.encoders.base import EncoderSpec
+from edgeret.encoders.variants import ITSELF, TARGETS, Variant, read_variants, targets_of_encoder
 from edgeret.errors import BundleError, InputError
 from edgeret.fields import get
 from edgeret.quoting import suggestion
@@ -57,8 +58,11 @@ def _names(manifest: Manifest, variants: Sequence[Variant], keep: str, source: P
     """The graphs that stay."""
     own = [ITSELF] if manifest.file(roles.ENCODER) is not None else []
     every = [*own, *(variant.name for variant in variants)]
+    keep = keep.lower()
     found = {variant.name for variant in variants if keep in (variant.name, variant.target)}
-    if keep in (ITSELF, CPU):
+    where = f"{source} (encoder)"
+    told = get(get(manifest.info, roles.INFO_ENCODER, dict, where), "spec", dict, where)
+    if keep in targets_of_encoder(EncoderSpec.from_dict(told, where)):
         found |= set(own)
     if not found:
         known = list(dict.fromkeys([*every, *(variant.target for variant in variants)]))

@@ -110,6 +110,7 @@ def test_what_cannot_be_had_is_told_with_what_can(target: str | None, found: Man
         ({"name": 3}, '"name" must be'),
         ({"target": "tpu"}, "one of cpu, gpu, npu, mobile as its target"),
         ({"files": []}, "and files"),
+        ({"files": [{"role": "encoder-npu-16", "tokens": 16}, 3]}, "a file that is not a map"),
         ({"files": [{"role": "encoder", "tokens": 0}]}, "no file with the role .encoder."),
         ({"files": [{"role": "encoder-cpu-7bit", "tokens": 0}]}, "no file with the role"),
         ({"files": [{"role": "encoder-npu-16", "tokens": -1}]}, "of another length"),
