@@ -253,12 +253,11 @@ class PriorReader:
 
     def relevance(self) -> Array:
         """Section 16.8, of a reader whose names are the tools alone."""
-        leads = [10 * (rows - rows.max(axis=1, keepdims=True)).max(axis=0) for rows in (self.windows, self.clauses)]
+        behind = self.clauses - self.clauses.max(axis=1, keepdims=True)
         evidence = {
             **self.shared,
             "window": 10 * self.windows.max(axis=0),
-            "window_lead": leads[0],
-            "clause_lead": leads[1],
+            "clause_lead": 10 * behind.max(axis=0),
         }
         weights = self.info["prior"]["search"]
         scores = np.array(sum(weights[key] * evidence[key] for key in weights))

@@ -106,10 +106,9 @@ class NothingWeights:
 @dataclass(frozen=True, slots=True)
 class SearchWeights:
     """What each piece of evidence weighs where tools are searched for a whole request: the best cosine of its windows,
-    how near a tool comes to leading in a window and in a clause, all ten times; and words, as in `ToolWeights`."""
+    how near a tool comes to leading in a clause, both ten times; and words, as in `ToolWeights`."""
 
     window: float
-    window_lead: float
     clause_lead: float
     name: float
     coverage: float

@@ -17,12 +17,10 @@ def features(evidence: Evidence, vectors: NDArray[np.float32]) -> NDArray[np.flo
     float32 (weights, n). All but the clauses' are at most 10; what leads lies at most at 0."""
     shared, n_windows = evidence.shared, len(evidence.windows)
     cosines = product(np.concatenate((evidence.windows, evidence.clauses)), vectors)
-    windows, clauses = cosines[:n_windows], cosines[n_windows:]
     return np.stack(
         (
-            COSINE * windows.max(axis=0),
-            COSINE * _lead(windows),
-            COSINE * _lead(clauses),
+            COSINE * cosines[:n_windows].max(axis=0),
+            COSINE * _lead(cosines[n_windows:]),
             shared.name,
             shared.coverage,
             shared.text,

@@ -190,6 +190,13 @@ def _add_prior(commands: Any) -> None:
     prior.add_argument(
         "--adapter", metavar="FOLDER", help="as in build; none where the card's own was tuned on these sets"
     )
+    prior.add_argument(
+        "--adapter-for",
+        action="append",
+        default=[],
+        metavar="SET=FOLDER",
+        help="an adapter that was tuned without this set, which reads it; may be given several times",
+    )
     prior.add_argument("--seed", type=int, default=0, metavar="N", help="seed of what is cut at random (default: 0)")
     prior.add_argument("--offline", action="store_true", help="use cached model files only")
 
@@ -364,11 +371,12 @@ def _print_cards(result: Mapping[str, Any]) -> str:
 def _prior(arguments: argparse.Namespace) -> Mapping[str, Any]:
     card, recipe = find_card(arguments.encoder), read_recipe(None, seed=arguments.seed)
     from edgeret_export.encoders.adapter import with_adapter
-    from edgeret_export.prior import make_card, read_source
+    from edgeret_export.prior import make_card, read_adapters, read_source
 
     card = with_adapter(card, arguments.adapter)
     sources = [read_source(told, arguments.leave_out) for told in arguments.set]
-    made = make_card(sources, card, "int8", recipe.tool_text, recipe.seed, arguments.offline)
+    adapters = read_adapters(arguments.adapter_for)
+    made = make_card(sources, card, "int8", recipe.tool_text, recipe.seed, arguments.offline, adapters)
     write_prior(Path(arguments.output), made)
     return {"card": arguments.output, **made}
 

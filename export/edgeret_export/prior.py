@@ -7,6 +7,7 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from edgeret.runtime.evidence import evidence
 from edgeret.runtime.lexicon import Lexicon, tool_flow, tool_words
 from edgeret.scoring.prior import Evidence, Prior
 from edgeret.types import END, Call, Tool
+from edgeret_export.encoders.adapter import with_adapter
 from edgeret_export.encoders.export import encoder_of, export_encoder
 from edgeret_export.fitting.calibration import fit_confidence_map
 from edgeret_export.fitting.prior import BLANK, PriorFigures, PriorSet, Request, fit_prior, leave_one_out
@@ -74,24 +76,45 @@ def read_source(told: str, leave_out: Sequence[str] = ()) -> Source:
     return Source(name or Path(tools_file).parent.name, tuple(tools), tuple(found))
 
 
+def read_adapters(told: Sequence[str]) -> dict[str, str]:
+    """Folders of adapters by the set that each reads, from `SET=FOLDER`. Raises InputError."""
+    found = {}
+    for each in told:
+        name, _, folder = each.partition("=")
+        if not name or not folder:
+            raise InputError(f"--adapter-for: expected SET=FOLDER, found '{each}'")
+        found[name] = folder
+    return found
+
+
 def make_card(
-    sources: Sequence[Source], card: Card, precision: str, tool_form: str, seed: int, offline: bool
+    sources: Sequence[Source],
+    card: Card,
+    precision: str,
+    tool_form: str,
+    seed: int,
+    offline: bool,
+    adapters: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, Any]:
     """The prior card of these sources: weights, calibration map, recipe and figures, as plain data.
 
-    Raises InputError for fewer than two sources, MissingExtraError without the export extra.
+    `adapters` are folders by the name of the source that is read with them. An encoder that was tuned on these sources
+    finds their tools too well, and weights fitted on that trust its cosines too much elsewhere: so each source is read
+    by one that was tuned without it. Raises InputError for fewer than two sources and for an adapter of a source that
+    is not there, MissingExtraError without the export extra.
     """
-    if len({source.name for source in sources}) < 2:
+    names = {source.name for source in sources}
+    if len(names) < 2:
         raise InputError("one source cannot be left out of itself; give --set at least twice, with different names")
-    exported = export_encoder(card, precision, offline, 0)
-    encoder = OnnxEncoder(
-        exported.model, exported.tokenizer, exported.spec, choose(("cpu",), False, {}), available_cpus()
-    )
+    if unknown := sorted(set(adapters) - names):
+        raise InputError(f"--adapter-for {unknown[0]}: no --set of that name; there are {', '.join(sorted(names))}")
     parts = [part for source in sources for part in cut(source, seed)]
-    asked = sorted({d.query for part in parts for d in part.demonstrations})
-    encoded = {query: encoder.encode_query(query) for query in track(asked, "encoding", len(asked))}
+    sets: list[PriorSet] = []
+    for folder in dict.fromkeys(adapters.get(part.name) for part in parts):
+        reader = _encoder(with_adapter(card, folder), precision, offline)
+        read = [part for part in parts if adapters.get(part.name) == folder]
+        sets += _read(read, parts, reader, tool_form, seed)
     say("fitting on all sources but one, in turn")
-    sets = [_arranged(part, parts, encoded, encoder, tool_form, seed) for part in parts]
     figures = leave_one_out(sets)
     say("fitting on all sources")
     return {
@@ -103,6 +126,7 @@ def make_card(
             "tool_text": tool_form,
             "seed": seed,
             "adapter": adapter.name if (adapter := encoder_of(card).adapter) else None,
+            **({"adapters": {name: _identity(card, folder) for name, folder in adapters.items()}} if adapters else {}),
         },
         "sources": {
             source.name: {"tools": len(source.tools), "plans": len(source.demonstrations)} for source in sources
@@ -142,13 +166,43 @@ def _drawn(source: Source, solved: Sequence[Demonstration], requests: int, tools
     return Source(source.name, kept, tuple(asked))
 
 
+def _encoder(card: Card, precision: str, offline: bool) -> OnnxEncoder:
+    found = export_encoder(card, precision, offline, 0)
+    return OnnxEncoder(found.model, found.tokenizer, found.spec, choose(("cpu",), False, {}), available_cpus())
+
+
+def _identity(card: Card, folder: str) -> str | None:
+    """The SHA-256 of an adapter's weights; None where there is none."""
+    adapter = encoder_of(with_adapter(card, folder)).adapter
+    return None if adapter is None else adapter.sha256
+
+
+def _read(
+    read: Sequence[Source], parts: Sequence[Source], encoder: OnnxEncoder, tool_form: str, seed: int
+) -> list[PriorSet]:
+    """These of all parts, by one encoder."""
+    strangers = {part.name: _strangers(part, parts, seed) for part in read}
+    asked = sorted({query for part in read for query in (*strangers[part.name], *_queries(part))})
+    encoded = {query: encoder.encode_query(query) for query in track(asked, "encoding", len(asked))}
+    return [_arranged(part, strangers[part.name], encoded, encoder, tool_form) for part in read]
+
+
+def _queries(part: Source) -> list[str]:
+    return [demonstration.query for demonstration in part.demonstrations]
+
+
+def _strangers(part: Source, parts: Sequence[Source], seed: int) -> list[str]:
+    """Requests of other groups, which none of the part's tools fits."""
+    others = [d.query for other in parts if other.name != part.name for d in other.demonstrations if d.calls]
+    return random.Random(f"{part.name} {seed}").sample(others, min(STRANGERS, len(others)))
+
+
 def _arranged(
     part: Source,
-    parts: Sequence[Source],
+    strangers: Sequence[str],
     encoded: Mapping[str, EncodedQuery],
     encoder: OnnxEncoder,
     tool_form: str,
-    seed: int,
 ) -> PriorSet:
     """A set as the runtime would arrange it, `<end>` behind its tools."""
     said = [*(tool_words(tool) for tool in part.tools), tool_words(Tool(END, ""))]
@@ -167,6 +221,4 @@ def _arranged(
         calls = tuple(position[call.tool] for call in demonstration.calls)
         accepted = tuple(frozenset(position[name] for name in step.acceptable) for step in steps)
         requests.append(Request(read(demonstration.query), calls, accepted))
-    others = [d.query for other in parts if other.name != part.name for d in other.demonstrations if d.calls]
-    strangers = random.Random(f"{part.name} {seed}").sample(others, min(STRANGERS, len(others)))
     return PriorSet(part.name, part.name, prior, tuple(requests), tuple(map(read, strangers)))

@@ -1,0 +1,65 @@
+"""`edgeret-export prior` with the real encoder, on a few plans of two sets: who reads which set."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from edgeret.errors import InputError
+from edgeret_export.cli import main
+from edgeret_export.prior import read_adapters
+from edgeret_export.sources.priors import read_prior
+
+TRANSFER = Path(__file__).parents[2] / "examples" / "transfer"
+CARD = "all-minilm-l6-v2-tools"
+SETS = ("bank", "home")
+
+
+@pytest.fixture(scope="module")
+def sets(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """The options that name two sets of twelve plans each."""
+    folder, told = tmp_path_factory.mktemp("sets"), []
+    for name in SETS:
+        plans = (TRANSFER / name / "demonstrations.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
+        few = folder / f"{name}.jsonl"
+        few.write_text("".join(plans[:12]), encoding="utf-8")
+        told += ["--set", f"{name}={TRANSFER / name / 'tools.jsonl'}:{few}"]
+    return told
+
+
+def made(folder: Path, *words: str) -> dict[str, Any]:
+    """The card that the command writes."""
+    file = folder / "prior.json"
+    assert main(["prior", "--encoder", CARD, "-o", str(file), *words]) == 0
+    assert read_prior(CARD, file).weights
+    found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    return found
+
+
+@pytest.mark.real
+def test_a_set_is_read_with_the_adapter_that_was_named_for_it(tmp_path: Path, sets: list[str]) -> None:
+    plain = made(tmp_path, *sets, "--adapter", "none")
+    one_by_one = made(tmp_path, *sets, *(word for name in SETS for word in ("--adapter-for", f"{name}=none")))
+    assert one_by_one["weights"] == plain["weights"]
+    assert one_by_one["recipe"]["adapters"] == dict.fromkeys(SETS)
+    tuned = made(tmp_path, *sets)
+    mixed = made(tmp_path, *sets, "--adapter-for", "home=none")
+    assert len({json.dumps(card["weights"]) for card in (plain, tuned, mixed)}) == 3
+    assert mixed["recipe"]["adapters"] == {"home": None}
+
+
+def test_an_adapter_for_a_set_that_is_not_there_is_refused(
+    sets: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["prior", *sets, "-o", str(tmp_path / "prior.json"), "--adapter-for", "bnak=none"]
+    assert main(words) == 2
+    assert "--adapter-for bnak: no --set of that name; there are bank, home" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("told", ["none", "=none", "bank="])
+def test_an_adapter_needs_a_set(told: str) -> None:
+    with pytest.raises(InputError, match="expected SET=FOLDER, found"):
+        read_adapters([told])
