@@ -18,7 +18,7 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 SCORING = Path("edgeret", "scoring")
-SOURCES, HEADER = ("step.c", "teach.c", "first.c", "clauses.c"), "arithmetic.h"
+SOURCES, HEADER = ("step.c", "teach.c", "first.c", "clauses.c", "many.c"), "arithmetic.h"
 LIBRARY = SCORING / "_step.so"
 # Nobody reads errno or floating-point traps; without both, loops over probabilities are vectors.
 FLAGS = ("-O3", "-fPIC", "-shared", "-fvisibility=hidden", "-fno-math-errno", "-fno-trapping-math")

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 FILE = Path(__file__).with_name("scoring") / "_step.so"
 """Where building the package puts the library."""
-SOURCES = ("step.c", "teach.c", "first.c", "clauses.c", "arithmetic.h")
+SOURCES = ("step.c", "teach.c", "first.c", "clauses.c", "many.c", "arithmetic.h")
 """What it is made of, beside it in a checkout."""
 POINTER, COUNT = ctypes.c_void_p, ctypes.c_int64
 FLOAT, DOUBLE = ctypes.c_float, ctypes.c_double
@@ -39,6 +39,12 @@ _CALLS: dict[str, tuple[tuple[Any, ...], Any]] = {  # what each takes and gives,
     "query_logits": ((POINTER, POINTER, POINTER, POINTER, COUNT, POINTER, POINTER, COUNT, POINTER), None),
     "spell": ((ctypes.c_char_p, COUNT, POINTER, POINTER), COUNT),
     "clauses": ((ctypes.c_char_p, COUNT, COUNT, COUNT, POINTER), COUNT),
+    "nearest": ((POINTER, POINTER, COUNT, COUNT, POINTER, POINTER), COUNT),
+    "few": ((POINTER, COUNT, COUNT, FLOAT, POINTER), FLOAT),
+    "rows": ((POINTER, COUNT, POINTER, COUNT, POINTER), None),
+    "union": ((COUNT, POINTER, COUNT, POINTER), COUNT),
+    "covering": ((POINTER, POINTER, COUNT, COUNT, POINTER, POINTER), COUNT),
+    "shared": ((POINTER, POINTER, COUNT, POINTER, COUNT, FLOAT, POINTER, POINTER), COUNT),
 }
 
 

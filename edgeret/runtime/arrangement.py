@@ -13,6 +13,7 @@ from edgeret.runtime.components import Components
 from edgeret.runtime.lexicon import Lexicon, tool_flow, tool_words
 from edgeret.runtime.word_table import ToolWords
 from edgeret.scoring.prior import NO_FLOW, Prior
+from edgeret.scoring.products import rows_at
 from edgeret.types import END, Tool
 
 
@@ -50,10 +51,7 @@ class Arrangement:
 
     def _vectors(self, positions: NDArray[np.intp] | slice) -> NDArray[np.float32]:
         """The unit vectors of the names at these positions, zeros for what the index lacks, float32 (positions, d)."""
-        rows = self._rows[positions]
-        vectors = self._components.index.vectors[rows]
-        vectors[rows < 0] = 0.0
-        return vectors
+        return rows_at(self._components.index.vectors, self._rows[positions])
 
     @cached_property
     def _rows(self) -> NDArray[np.intp]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,14 +36,17 @@ class Passages:
 
 
 def evidence(
-    query: str, encoded: EncodedQuery | Passages, lexicon: Lexicon, positions: NDArray[np.intp] | None = None
+    query: str,
+    encoded: EncodedQuery | Passages,
+    lexicon: Lexicon,
+    positions: NDArray[np.intp] | None = None,
+    said: Sequence[str] | None = None,
 ) -> Evidence:
     """The evidence that a query and its one encoding hold for every tool of the lexicon, or for those at `positions`,
-    rising."""
+    rising. `said` are its words, if they are known."""
     found = encoded if isinstance(encoded, Passages) else passages(query, encoded)
-    return Evidence(
-        found.rows, found.windows, found.clauses, lexicon.overlaps(words(query), positions), len(query.split())
-    )
+    shared = lexicon.overlaps(words(query) if said is None else said, positions)
+    return Evidence(found.rows, found.windows, found.clauses, shared, len(query.split()))
 
 
 def passages(query: str, encoded: EncodedQuery) -> Passages:

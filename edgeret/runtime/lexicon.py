@@ -17,6 +17,7 @@ from edgeret.inputs.tool_text import name_in_words
 from edgeret.inputs.words import words
 from edgeret.kernel import LIBRARY
 from edgeret.runtime.word_table import FIELDS, ToolWords, WordTable, arrange, spans
+from edgeret.scoring.compiled_many import MOST_FOUND, CompiledPostings
 from edgeret.scoring.compiled_query import CompiledWords
 from edgeret.scoring.prior import Flow, Hits, Overlaps
 from edgeret.types import Tool
@@ -93,10 +94,19 @@ class Lexicon:
         places, starts = self._postings.places
         return CompiledWords(LIBRARY, np.array(starts), places, (self._rarity, *self._per))
 
+    @cached_property
+    def _compiled_postings(self) -> CompiledPostings | None:
+        """What finds a few of very many tools in one call, and compares a request with them; None where numpy does."""
+        if LIBRARY is None or not self._n:
+            return None
+        return CompiledPostings(LIBRARY, self._n, (*self._postings.arrays(), self._rarity))
+
     def covering(self, said: Sequence[str], k: int) -> NDArray[np.intp]:
         """Positions of the `k` tools with the largest `Overlaps.coverage`, of equal ones the first; of fewer, where
         fewer share any word. In no order."""
         known = self._known(said)
+        if k <= MOST_FOUND and self._compiled_postings is not None:
+            return self._compiled_postings.covering(known, k)
         coverage = self._postings.coverage(known, self._rarity[known])
         # What the k-th best has at least is known from the tools of one word that enough have, the fewer the better:
         # among very many tools a request shares some word with thousands.
@@ -122,6 +132,10 @@ class Lexicon:
                 return Overlaps(compared, tuple(named), lambda: self._hits(known, weighed))
             per_name, per_parameters, per_text = self._per
             word, place = self._postings.hits(known)
+        elif self._compiled_postings is not None:
+            total = self._total(known)
+            shared, said_by = self._compiled_postings.shared(known, total.item(), positions)
+            return Overlaps(shared, tuple(said_by) if all_known else (), lambda: self._hits_at(known, positions, total))
         else:
             n = len(positions)
             word, place, sizes, totals = self._postings.hits_at(known, positions, self._rarity)
@@ -137,6 +151,11 @@ class Lexicon:
         """Where these words are, whose rarities add up to `total`."""
         word, place = self._postings.hits(known)
         return Hits(word, place, self._rarity[known][word], self._per[0], total)
+
+    def _hits_at(self, known: Sequence[int], positions: NDArray[np.intp], total: np.float32) -> Hits:
+        """The same at some tools' positions."""
+        word, place, _, totals = self._postings.hits_at(known, positions, self._rarity)
+        return Hits(word, place, self._rarity[known][word], self._inverses(totals)[0], total)
 
     def _known(self, said: Sequence[str]) -> list[int]:
         """The numbers of a request's different words that any tool has."""
@@ -162,6 +181,12 @@ class _Postings:
     def _texts(self) -> tuple[NDArray[np.intp], list[int]]:
         """The same of texts alone, by the tools' positions."""
         return self._by_word(*self._table.text())
+
+    def arrays(self) -> tuple[NDArray[np.integer], ...]:
+        """Where each word's tools begin, and the tools whose texts have it, rising; where each place's words begin, and
+        the words."""
+        tools, starts = self._by_word(*self._table.text())
+        return np.array(starts), tools, self._table.starts, self._table.numbers
 
     def _by_word(self, starts: NDArray[np.integer], numbers: NDArray[np.integer]) -> tuple[NDArray[np.intp], list[int]]:
         words = len(self._table.words)

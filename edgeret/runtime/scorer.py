@@ -26,6 +26,7 @@ from edgeret.runtime.ranking import Ranking
 from edgeret.scoring.calibration import Map
 from edgeret.scoring.graph import UNKNOWN
 from edgeret.scoring.head import log_softmax
+from edgeret.scoring.products import with_others
 from edgeret.scoring.reading import Reading, log_going_on
 from edgeret.stopwatch import Stopwatch
 from edgeret.types import END, Call, Candidate, Hit
@@ -129,19 +130,21 @@ class Scorer:
         return allowed
 
     def near(
-        self, query: str, vector: NDArray[np.float32], allowed: NDArray[np.bool_] | None, also: NDArray[np.intp]
+        self,
+        said: Sequence[str],
+        vector: NDArray[np.float32],
+        allowed: NDArray[np.bool_] | None,
+        also: NDArray[np.intp],
     ) -> NDArray[np.intp] | None:
-        """Positions of what a query decides between, rising, `also` among it; None for all, where no HNSW graph is."""
+        """Positions of what a query with these words decides between, rising, `also` among it; None for all, where no
+        HNSW graph is."""
         if not self._hnsw:
             return None
         if allowed is not None and allowed is not self.allowed:
             return np.union1d(np.arange(len(self.labels)), np.flatnonzero(allowed))
         hits = self.components.index.around(vector, UNSEEN_HITS)
-        worded = self.arranged.lexicon.covering(words(query), UNSEEN_HITS)
-        chosen = np.zeros(len(self.names), bool)  # looked through in a fifth of the time that sorting them takes
-        chosen[: len(self.labels)] = chosen[self.arranged.positions[hits]] = chosen[worded] = True
-        chosen[also] = True
-        return np.flatnonzero(chosen)
+        worded = self.arranged.lexicon.covering(said, UNSEEN_HITS)
+        return with_others(len(self.labels), np.concatenate((self.arranged.positions[hits], worded, also)))
 
 
 class Request:
@@ -161,16 +164,12 @@ class Request:
         self._scorer, self._query, self._components = scorer, query, components
         self.encoded = encoded = components.encoder.encode_query(query, watch)
         self.vector, self.readings = encoded.vector, encoded.readings
-        self.names, self._position = scorer.names, scorer.position
-        self._near = scorer.near(query, self.vector, allowed, self._also)
-        seen = evidence(query, encoded, scorer.arranged.lexicon, self._near)
-        if self._near is not None:
-            self.names = tuple(map(scorer.names.__getitem__, self._near.tolist()))
-            self._position = {name: i for i, name in enumerate(self.names)}
-            allowed = None if allowed is None else allowed[self._near]
-        self._allowed = allowed
+        told = words(query)
+        self._near = scorer.near(told, self.vector, allowed, self._also)
+        seen = evidence(query, encoded, scorer.arranged.lexicon, self._near, told)
+        self._allowed = allowed if self._near is None or allowed is None else allowed[self._near]
         self._reading = Reading(scorer.arranged.prior(self._near), seen)
-        self.named = tuple(self.names[i] for i in seen.shared.said)
+        self.named = tuple(map(self._name, seen.shared.said))
         watch.lap("search")
         self.similarity, self.in_distribution = -1.0, False
         if components.graph is not None:
@@ -192,6 +191,21 @@ class Request:
     def query(self) -> str:
         """The user's words."""
         return self._query
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """What the query decides between; looked up when somebody asks, in many places of memory."""
+        every = self._scorer.names
+        return every if self._near is None else tuple(map(every.__getitem__, self._near.tolist()))
+
+    @cached_property
+    def _position(self) -> dict[str, int]:
+        every = self._scorer.position
+        return every if self._near is None else {name: i for i, name in enumerate(self.names)}
+
+    def _name(self, place: int) -> str:
+        """One of `names`."""
+        return self._scorer.names[place if self._near is None else self._near.item(place)]
 
     @property
     def demonstrated(self) -> bool:
@@ -350,8 +364,8 @@ class Request:
 
     def ranking(self, values: NDArray[np.float32], k: int | None, blocked: frozenset[str]) -> Ranking:
         """The same for values that are probabilities, and stay as they are; sorted when somebody looks."""
-        best = values.argmax()
-        first = Candidate(self.names[best], values.item(best))
+        best = int(values.argmax())
+        first = Candidate(self._name(best), values.item(best))
         return Ranking(first, lambda: self.ranked(values, k, blocked))
 
     def ranked(

@@ -77,8 +77,9 @@ class CompiledTools:
     ) -> None:
         """`weights` are those of name, parameters, coverage, text, window and clause; `flows` are two: takers, givers,
         what one giver counts for, and the weight of giving to what is wanted."""
-        kept = [Kept((t, np.int64), (g, np.int64), (share, np.float32)) for t, g, share, _ in flows]
-        packed = [(len(flow[0]), *arrays.at, flow[3]) for flow, arrays in zip(flows, kept, strict=True)]
+        # Every request that a search narrows down has tools of its own, and no flow among them.
+        kept = [Kept((t, np.int64), (g, np.int64), (share, np.float32)) if len(t) else None for t, g, share, _ in flows]
+        packed = [(len(flow[0]), *(a.at if a else (0, 0, 0)), flow[3]) for flow, a in zip(flows, kept, strict=True)]
         self._tools = _TOOLS.pack(tools, end, *weights, *packed[0], *packed[1])
         self._kept, self._n, self._static = kept, tools, library.edgeret_static
 

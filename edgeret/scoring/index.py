@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,9 @@ from edgeret.bundle.layout import check_owner
 from edgeret.bundle.reader import Bundle
 from edgeret.errors import BundleError, MissingExtraError
 from edgeret.fields import get_strings
+from edgeret.kernel import LIBRARY
 from edgeret.scoring import hnsw_file
+from edgeret.scoring.compiled_many import CompiledLinks
 from edgeret.scoring.hnsw_file import EF_CONSTRUCTION, M
 from edgeret.scoring.products import cosines
 
@@ -35,11 +37,19 @@ STORED_AS: tuple[StoredAs, ...] = get_args(StoredAs)
 """How the file keeps vectors: as they are, or as whole numbers with a scale a row, in a quarter of the bytes."""
 
 
+class Neighbours(Protocol):
+    """An HNSW graph, searched with EF candidates. Safe to use from several threads."""
+
+    def nearest(self, vector: NDArray[np.float32], k: int) -> NDArray[np.intp] | None:
+        """Positions (k,), in any order, of the `k` rows, at most EF, that are found nearest to a vector (dimension,);
+        None if fewer are found."""
+
+
 class Index:
     """Tool vectors with their names. Immutable; safe to use from several threads."""
 
-    def __init__(self, names: Sequence[str], vectors: NDArray[np.float32], hnsw: Any = None) -> None:
-        """`vectors` are unit rows, float32 (len(names), dimension); `hnsw` an hnswlib index over the same rows."""
+    def __init__(self, names: Sequence[str], vectors: NDArray[np.float32], hnsw: Neighbours | None = None) -> None:
+        """`vectors` are unit rows, float32 (len(names), dimension); `hnsw` is a graph over the same rows."""
         self.names = tuple(names)
         self.vectors = vectors
         self._hnsw = hnsw
@@ -76,11 +86,24 @@ class Index:
 
     def _neighbours(self, vector: NDArray[np.float32], k: int) -> NDArray[np.intp] | None:
         """What the graph finds, or None where it cannot find `k` and all tools are to be compared."""
-        # hnswlib does not look at a query's length and would read on behind a short one; numpy refuses it.
+        # No graph looks at a query's length: it would read on behind a short one; numpy refuses it.
         if self._hnsw is None or k > EF or vector.shape != self.vectors.shape[1:]:
             return None
+        return self._hnsw.nearest(vector, k)
+
+
+class HnswlibGraph:
+    """A graph that hnswlib searches, where no compiled library does."""
+
+    def __init__(self, graph: Any) -> None:
+        """`graph` is an hnswlib index."""
+        graph.set_ef(EF)
+        self._graph = graph
+
+    def nearest(self, vector: NDArray[np.float32], k: int) -> NDArray[np.intp] | None:
+        """As `Neighbours.nearest`."""
         try:
-            labels, _ = self._hnsw.knn_query(vector, k=k, num_threads=1)
+            labels, _ = self._graph.knn_query(vector, k=k, num_threads=1)
         except RuntimeError:  # fewer than k can be reached, for instance because many vectors are equal
             return None
         return np.asarray(labels[0], np.intp)
@@ -120,8 +143,13 @@ def build_hnsw(vectors: NDArray[np.float32], seed: int, fingerprint: str = "") -
 
 
 def hnsw_available() -> bool:
-    """Whether hnswlib is installed (extra `hnsw`), on a machine whose words are those that graphs are made of here:
-    64-bit and little-endian."""
+    """Whether a graph can be searched: by the compiled library, or by hnswlib."""
+    return LIBRARY is not None or hnswlib_available()
+
+
+def hnswlib_available() -> bool:
+    """Whether hnswlib is installed (extra `hnsw`), which alone builds graphs, on a machine whose words are those that
+    graphs are made of here: 64-bit and little-endian."""
     return importlib.util.find_spec("hnswlib") is not None and sys.maxsize > 2**32 and sys.byteorder == "little"
 
 
@@ -170,23 +198,24 @@ def _read_vectors(value: Mapping[str, Any], rows: int, where: str) -> NDArray[np
 
 def open_hnsw(
     data: bytes, vectors: NDArray[np.float32], where: str = roles.HNSW, fingerprint: str | None = None
-) -> Any:
-    """An hnswlib index from a graph file over `vectors`. hnswlib never sees the file: its memory is filled with the
-    links that were checked, and with the rows.
+) -> Neighbours:
+    """A graph from a graph file over `vectors`. Where there is no compiled library, hnswlib searches it, and never sees
+    the file: its memory is filled with the links that were checked, and with the rows.
 
     Raises BundleError if the file is not one of links among these rows, or belongs to the vectors of another encoder
     than the one with this `fingerprint`, or if there is no room.
     """
-    import hnswlib
-
     value = unpack(data, where)
     if fingerprint is not None:
         check_owner(value, fingerprint, where)
     links = hnsw_file.read_links(value, len(vectors), where)
+    if LIBRARY is not None:
+        return CompiledLinks(LIBRARY, links, vectors, EF)
+    import hnswlib
+
     graph = hnswlib.Index.__new__(hnswlib.Index)
     try:
         graph.__setstate__((hnsw_file.state_of(links, vectors),))
     except (MemoryError, RuntimeError) as error:
         raise BundleError(f"{where}: no room for hnswlib's copy ({error}); load with index 'exact'") from error
-    graph.set_ef(EF)
-    return graph
+    return HnswlibGraph(graph)

@@ -314,12 +314,30 @@ class Pairs:
 
     def __init__(self, taker: NDArray[np.intp], giver: NDArray[np.intp], n: int, every: bool) -> None:
         self.taker, self.giver, self.any, self._every, self._n = taker, giver, len(taker) > 0, every, n
-        self._givers = np.bincount(taker, minlength=n)
-        self.shares: NDArray[np.float64] = np.ones(len(taker)) if every else 1 / np.maximum(self._givers, 1)[taker]
-        self.needed: NDArray[np.float32] = (self._givers > 0).astype(np.float32)
-        self._takers: dict[int, list[int]] = {}
-        for one, other in zip(taker.tolist(), giver.tolist(), strict=True):
-            self._takers.setdefault(other, []).append(one)
+
+    # Arranged with the first use: every request that a search narrowed down has tools of its own, and no flow.
+    @cached_property
+    def _givers(self) -> NDArray[np.intp]:
+        """How many givers each tool has."""
+        return np.bincount(self.taker, minlength=self._n)
+
+    @cached_property
+    def _takers(self) -> dict[int, list[int]]:
+        takers: dict[int, list[int]] = {}
+        for one, other in zip(self.taker.tolist(), self.giver.tolist(), strict=True):
+            takers.setdefault(other, []).append(one)
+        return takers
+
+    @cached_property
+    def shares(self) -> NDArray[np.float64]:
+        """What one giver of each pair's taker counts for."""
+        alone = self._every or not self.any
+        return np.ones(len(self.taker)) if alone else 1 / np.maximum(self._givers, 1)[self.taker]
+
+    @cached_property
+    def needed(self) -> NDArray[np.float32]:
+        """1 for tools that have givers, else 0."""
+        return (self._givers > 0).astype(np.float32)
 
     def gives(self, wanted: NDArray[np.float32]) -> NDArray[np.float32]:
         """How much each tool gives to those that are wanted (n,), float32 (n,); a taker's givers share it where one of

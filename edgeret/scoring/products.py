@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeret.kernel import LIBRARY, address
+
 PIECE = 400_000
 """Multiplications in one matrix product. Above some 500,000 OpenBLAS packs its operands and wakes its threads, for four
 rows: 1,000 tools took 160 us at once and 41 in pieces (docs/DESIGN.md, decisions)."""
@@ -27,3 +29,24 @@ def cosines(vectors: NDArray[np.float32], vector: NDArray[np.float32]) -> NDArra
         found: NDArray[np.float32] = vectors @ vector
         return found
     return np.concatenate([vectors[at : at + step] @ vector for at in range(0, len(vectors), step)])
+
+
+def rows_at(vectors: NDArray[np.float32], positions: NDArray[np.intp]) -> NDArray[np.float32]:
+    """Copies of vectors (n, dimension) at `positions` (m,) below n, zeros at a negative one: float32 (m, dimension)."""
+    found = np.empty((len(positions), vectors.shape[1]), np.float32)
+    positions = np.ascontiguousarray(positions, np.int64)
+    if LIBRARY is not None and vectors.dtype == np.float32 and vectors.flags.c_contiguous:
+        # numpy waits for each of these far places of memory before it goes to the next one.
+        LIBRARY.edgeret_rows(address(vectors), found.shape[1], address(positions), len(positions), address(found))
+        return found
+    np.take(vectors, np.maximum(positions, 0), axis=0, out=found)
+    found[positions < 0] = 0.0
+    return found
+
+
+def with_others(first: int, others: NDArray[np.intp]) -> NDArray[np.intp]:
+    """The positions below `first` and those of few `others` (m,), rising, each once."""
+    if LIBRARY is not None:
+        found, given = np.empty(first + len(others), np.int64), np.ascontiguousarray(others, np.int64)
+        return found[: LIBRARY.edgeret_union(first, address(given), len(given), address(found))]
+    return np.concatenate((np.arange(first), np.unique(others[others >= first])))

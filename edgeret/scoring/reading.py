@@ -98,7 +98,8 @@ class Reading:
         clause, behind = self._reached(calls)
         scores: NDArray[np.float32] = self._due[min(len(calls), SEGMENTS - 1)].copy()
         scores += self._next_clauses[clause]
-        scores += self._laters[behind]
+        # The best of all windows is known; most requests never ask for those behind one of them.
+        scores += self._laters[behind] if behind else self._later_weight * self._window
         if calls:
             if calls[-1] >= 0:
                 scores += prior.related_weighed(calls[-1])
@@ -133,7 +134,7 @@ class Reading:
             scores[~allowed] = -np.inf
         best = scores.item(scores.argmax())
         if best > -inf:
-            scores -= np.float32(log(np.exp(scores - best).sum().item()) + best)
+            scores -= np.float32(log(np.add.reduce(np.exp(scores - best)).item()) + best)
         return scores, best
 
     def end_logit(self, calls: Sequence[int], best: float) -> float:
@@ -150,10 +151,10 @@ class Reading:
         return {
             "constant": 1.0,
             "best": best,
-            "cosine": self.cosines[0].max().item(),
-            "window": max(self._window.max().item(), self._clause.max().item()),
-            "coverage": e.coverage.max().item(),
-            "name": e.name.max().item(),
+            "cosine": _largest(self.cosines[0]),
+            "window": max(_largest(self._window), _largest(self._clause)),
+            "coverage": _largest(e.coverage),
+            "name": _largest(e.name),
         }
 
     def end_features(self, best: float, calls: Sequence[int]) -> dict[str, float]:
@@ -230,8 +231,12 @@ class Reading:
 
     @cached_property
     def _laters(self) -> NDArray[np.float32]:
-        weighed: NDArray[np.float32] = np.float32(self._prior.weights.tool.later * COSINE) * self._later
+        weighed: NDArray[np.float32] = self._later_weight * self._later
         return weighed
+
+    @property
+    def _later_weight(self) -> np.float32:
+        return np.float32(self._prior.weights.tool.later * COSINE)
 
     @cached_property
     def _next_clauses(self) -> NDArray[np.float32]:
@@ -281,6 +286,11 @@ class Reading:
     def _end(self, best: float, calls: Sequence[int]) -> float:
         weights = self._prior.weights.end
         return float(sum(getattr(weights, name) * value for name, value in self.end_features(best, calls).items()))
+
+
+def _largest(values: NDArray[np.float32]) -> float:
+    """The largest value, in half the time that `max` takes for few."""
+    return values.item(values.argmax())
 
 
 def log_going_on(end_logit: float) -> float:

@@ -92,7 +92,7 @@ def build_bundle(
     InputError for a target or inputs that do not fit, MissingExtraError without the export extra (`planner` or `train`,
     where these are used). Nothing appears at `target` unless everything succeeded.
     """
-    if len(tools) >= recipe.hnsw_from and not indexing.hnsw_available():
+    if len(tools) >= recipe.hnsw_from and not indexing.hnswlib_available():
         raise MissingExtraError("hnsw", f"an index of {len(tools)} tools (HNSW from {recipe.hnsw_from})")
     model = None if planner is None else fetch_planner(planner, offline, allow_unpinned)
     with writing(target, overwrite) as writer:

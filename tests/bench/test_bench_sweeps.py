@@ -222,7 +222,7 @@ def test_scaling_has_a_row_for_every_size(monkeypatch: pytest.MonkeyPatch) -> No
     assert large["hnsw_mb"] > small_["hnsw_mb"]
     assert found["labels"][1]["mb"] > found["labels"][0]["mb"] > 0
     assert json.loads(json.dumps(found, allow_nan=False)) == found
-    monkeypatch.setattr(scaling, "hnsw_available", lambda: False)
+    monkeypatch.setattr(scaling, "hnswlib_available", lambda: False)
     bare = scaling.run(16, 3, tools=(20,), labels=(6,))
     assert [set(row) for row in bare["tools"]] == [{"tools", "exact_ms", "vectors_mb"}]
     assert "requires extra 'hnsw'" in bare["crossover"]["unavailable"]

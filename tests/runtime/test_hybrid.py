@@ -9,7 +9,7 @@ import pytest
 import edgeret
 from edgeret import Runtime, Tool
 from edgeret.runtime.hybrid import HybridSearch
-from edgeret.scoring.index import Index
+from edgeret.scoring.index import HnswlibGraph, Index
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +25,7 @@ def arranged(runtime: Runtime, tools: list[Tool], kind: str) -> HybridSearch:
         graph = hnswlib.Index(space="ip", dim=index.vectors.shape[1])
         graph.init_index(max_elements=len(tools), random_seed=0)
         graph.add_items(index.vectors)
-        index = Index(index.names, index.vectors, graph)
+        index = Index(index.names, index.vectors, HnswlibGraph(graph))
     return HybridSearch(tools, index, components.encoder, components.prior.search)
 
 

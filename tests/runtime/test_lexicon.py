@@ -10,9 +10,14 @@ import time
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from edgeret.inputs.words import words
+from edgeret.kernel import LIBRARY
+from edgeret.runtime import lexicon as lexicons
 from edgeret.runtime.lexicon import Flow, Lexicon, Overlaps, tool_flow, tool_words
+from edgeret.runtime.word_table import arrange
 from edgeret.types import Tool
 
 
@@ -167,9 +172,38 @@ def test_the_tools_that_cover_most_of_a_request_are_found_the_first_of_equal_one
     assert known.covering(words("zebra"), k).tolist() == []
 
 
+SAYINGS = st.lists(st.sampled_from("abcdefghij"), max_size=12).map(" ".join)
+
+
+@pytest.mark.skipif(LIBRARY is None, reason="the package was built without a C compiler")
+@settings(max_examples=80, deadline=None)
+@given(st.lists(st.tuples(SAYINGS, SAYINGS), min_size=1, max_size=150), SAYINGS, st.integers(1, 70), st.integers(0, 9))
+def test_the_library_finds_and_compares_a_few_tools_as_numpy_does(
+    told: list[tuple[str, str]], query: str, k: int, seed: int
+) -> None:
+    word = {letter: f"word{letter}" for letter in "abcdefghij"}
+    texts = [[" ".join(word[letter] for letter in text.split()) for text in pair] for pair in told]
+    tools = [Tool(f"{name.replace(' ', '_')}", text) for name, text in texts] * (1 + 4_500 * (seed == 0) // len(texts))
+    said = [*words(" ".join(word[letter] for letter in query.split())), *["nobody"] * (seed == 1)]
+    table = arrange([tool_words(tool) for tool in tools])
+    at = np.flatnonzero(np.random.default_rng(seed).random(len(tools)) < 0.3)
+    compiled = Lexicon(table)
+    with pytest.MonkeyPatch.context() as patch:
+        found = compiled.covering(said, k), compiled.overlaps(said, at)
+        patch.setattr(lexicons, "LIBRARY", None)
+        plain = Lexicon(table)
+        expected = plain.covering(said, k), plain.overlaps(said, at)
+    assert sorted(found[0].tolist()) == sorted(expected[0].tolist())
+    np.testing.assert_array_equal(found[1].shared, expected[1].shared)
+    assert found[1].said == expected[1].said
+    for one, other in zip(found[1].hits().tables(), expected[1].hits().tables(), strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
 SAYS_ITS_NUMBERS = """
 import hashlib
 from edgeret.runtime.lexicon import Lexicon, tool_words
+from edgeret.runtime.word_table import arrange
 from edgeret.types import Tool
 text = [f"word{i} thing{i % 7} matter{i % 11} affair{i % 13}" for i in range(60)]
 found = Lexicon([tool_words(Tool(f"tool{i}", line)) for i, line in enumerate(text)]).overlaps(" ".join(text).split())

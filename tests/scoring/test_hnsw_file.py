@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from edgeret.bundle.codec import unpack
 from edgeret.errors import BundleError
+from edgeret.scoring import index as indexing
 from edgeret.scoring.hnsw_file import Links, pack_links, read_links, state_of
 from edgeret.scoring.index import EF, Index, build_hnsw, open_hnsw
 
@@ -191,8 +192,11 @@ def with_legal_damage(vectors: NDArray[np.float32], n: int, rng: np.random.Gener
         yield graph.data()
 
 
-def search_forgeries(rows: int, n: int, seed: int) -> None:
-    """Runs in a process of its own, which hnswlib may kill. Prints how many files there were and how many passed."""
+def search_forgeries(rows: int, n: int, seed: int, library: bool) -> None:
+    """Runs in a process of its own, which a search by the library or by hnswlib may kill. Prints how many files there
+    were and how many passed."""
+    if not library:
+        indexing.LIBRARY = None
     vectors, names, rng = unit(rows), [str(i) for i in range(rows)], np.random.default_rng(seed)
     queries = [*unit(3, seed=1), vectors[0]]
     tried = accepted = 0
@@ -212,9 +216,10 @@ def search_forgeries(rows: int, n: int, seed: int) -> None:
     sys.stdout.write(f"{tried} {accepted}")
 
 
+@pytest.mark.parametrize("library", [True, False])
 @pytest.mark.parametrize("rows", [60, 500])
-def test_no_forged_file_kills_the_process_or_gives_nonsense(rows: int) -> None:
-    code = f"import test_hnsw_file as t; t.search_forgeries({rows}, 40, 7)"
+def test_no_forged_file_kills_the_process_or_gives_nonsense(rows: int, library: bool) -> None:
+    code = f"import test_hnsw_file as t; t.search_forgeries({rows}, 40, 7, {library})"
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, cwd=Path(__file__).parent, check=False
     )

@@ -18,7 +18,7 @@ from edgeret.bundle.codec import unpack
 from edgeret.bundle.reader import open_bundle
 from edgeret.errors import BundleError
 from edgeret.inputs.tool_text import tool_text
-from edgeret.scoring.index import as_stored, hnsw_available, load_index, pack_index
+from edgeret.scoring.index import as_stored, hnswlib_available, load_index, pack_index
 from edgeret_export.encoders.encodings import start
 from edgeret_export.recipe import Recipe
 
@@ -75,7 +75,7 @@ def test_a_bundle_searches_what_its_heads_were_fitted_on(small: Path, tiny_origi
     assert runtime.with_tools(remove=["play_music"]).search("play music", 9)
 
 
-@pytest.mark.skipif(not hnsw_available(), reason="hnswlib is not installed")
+@pytest.mark.skipif(not hnswlib_available(), reason="hnswlib is not installed")
 def test_a_graph_is_one_over_the_vectors_that_are_kept(tmp_path: Path) -> None:
     recipe = Recipe(precision="fp32", profile="full", index_vectors="int8", hnsw_from=1)
     bundle = open_bundle(build_tiny(tmp_path / "bundle", recipe=recipe))

@@ -18,7 +18,7 @@ from edgeret.errors import InputError, MissingExtraError
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret.scoring.graph import Graph, GraphOptions
 from edgeret.scoring.head import FactoredHead, HeadArrays, pack_head
-from edgeret.scoring.index import Index, build_hnsw, hnsw_available, open_hnsw
+from edgeret.scoring.index import Index, build_hnsw, hnswlib_available, open_hnsw
 from edgeret.scoring.products import product
 from edgeret.types import END, SEGMENTS, SPELLING_BUCKETS, Call, Tool
 from edgeret_bench.metrics import quantiles
@@ -135,7 +135,7 @@ def synthetic_graph(n_labels: int, n_clusters: int, dimension: int, seed: int) -
 
 
 def _by_tools(sizes: Sequence[int], queries: NDArray[np.float32], seed: int) -> list[dict[str, Any]]:
-    if not hnsw_available():
+    if not hnswlib_available():
         say("hnswlib is not installed, so only exact search is measured: pip install 'edgeret[hnsw]'")
     rows: list[dict[str, Any]] = []
     for size in track(sizes, "tools", len(sizes)):
@@ -143,7 +143,7 @@ def _by_tools(sizes: Sequence[int], queries: NDArray[np.float32], seed: int) -> 
         names = [f"tool_{i}" for i in range(size)]
         exact = Index(names, vectors)
         row: dict[str, Any] = {"tools": size, "exact_ms": _search_cost(exact, queries)}
-        if hnsw_available():
+        if hnswlib_available():
             began = perf_counter()
             data = build_hnsw(vectors, seed)
             row["hnsw_build_s"] = perf_counter() - began

@@ -1,0 +1,365 @@
+/* What a request among very many tools needs, behind an encoding that evicted all caches: edgeret_nearest walks the links
+   of an HNSW graph as hnswlib does, edgeret_covering finds the tools that share most words as Lexicon.covering
+   (lexicon.py), and edgeret_shared what some tools share as Lexicon.overlaps. Tests hold them to the same results. Knows
+   nothing of Python; whoever calls vouches for all lengths. */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "arithmetic.h"
+
+enum { MOST_FOUND = 64, MOST_LINKS = 32, LINE = 64 };
+
+/* Where the processor has registers of 32 bytes, the same sums in half the instructions; in the same order, so that they
+   are the same numbers. */
+#if defined(__x86_64__) && defined(__GNUC__)
+#define WIDE __attribute__((target("avx2")))
+#define HAS_WIDE __builtin_cpu_supports("avx2")
+#else
+#define WIDE
+#define HAS_WIDE 0
+#endif
+#define IN_BOTH static inline __attribute__((always_inline))
+
+typedef struct {
+    float value;
+    int32_t at;
+    int32_t open; /* whether nobody looked at where it leads to */
+} Found;
+
+/* Puts an element among the `most` best, of which there are `count` so far, the best first; of equal ones the one that
+   came first stays ahead. Where it stands then, `most` for nowhere. */
+static int64_t put(Found *best, int64_t *count, int64_t most, Found one)
+{
+    if (*count == most && !(most && one.value > best[most - 1].value)) return most;
+    int64_t i = *count < most ? (*count)++ : most - 1;
+    for (; i > 0 && best[i - 1].value < one.value; i--) best[i] = best[i - 1];
+    best[i] = one;
+    return i;
+}
+
+/* The links of an HNSW graph over unit rows: list j leads to targets[starts[j]] to targets[starts[j + 1]]. There is a list
+   for every row on level 0, then one for each of `members`, those of level 1 first, each level's rising; those of level
+   l begin at begins[l - 1]. All of it was checked. `few` has the rows in bytes, a quarter of the memory, each of which
+   counts for `scale`; they are off by a vector of the length `error` at most. */
+typedef struct {
+    int64_t rows, dimension, entry, levels;
+    float scale, error;
+    const float *vectors;
+    const int8_t *few;
+    const int32_t *starts, *targets, *members;
+    const int64_t *begins; /* (levels + 1) */
+} Links;
+
+/* A vector that is asked for: as it is, and in whole numbers; what a product of these with a row's bytes counts for, and
+   how far it is off at most. */
+typedef struct {
+    const float *exact;
+    const int16_t *small;
+    float step, error;
+} Asked;
+
+static void fetch(const void *row, int64_t bytes)
+{
+    const char *from = (const char *)row - (uintptr_t)row % LINE;
+    for (; from < (const char *)row + bytes; from += LINE) __builtin_prefetch(from, 0, 2); /* into the second cache, with more at a time */
+}
+
+IN_BOTH float product(const float *a, const float *b, int64_t n)
+{
+    float sums[16] = {0}, total = 0.0f;
+    int64_t i = 0;
+    for (; i + 16 <= n; i += 16) /* sixteen at once, since each sum waits for its last addition */
+        for (int64_t k = 0; k < 16; k++) sums[k] += a[i + k] * b[i + k];
+    for (; i < n; i++) total += a[i] * b[i];
+    for (int64_t k = 0; k < 16; k++) total += sums[k];
+    return total;
+}
+
+/* Those of some rows whose product with a vector is above `least`, and some more: `out` (count); how many. Rows are
+   compared in bytes first, and exactly only those that may be above for all that their bytes are off. */
+IN_BOTH int64_t compare_in(const Links *g, const Asked *a, const int32_t *rows, int64_t count, float least, Found *out)
+{
+    const int64_t n = g->dimension;
+    int64_t left = 0;
+    for (int64_t i = 0; i < count; i++) fetch(g->few + rows[i] * n, n);
+    for (int64_t i = 0; i < count; i++) {
+        const int8_t *row = g->few + rows[i] * n;
+        int32_t sum = 0;
+        for (int64_t j = 0; j < n; j++) sum += (int16_t)row[j] * a->small[j];
+        if (!((float)sum * a->step + a->error > least)) continue;
+        fetch(g->vectors + rows[i] * n, n * (int64_t)sizeof(float));
+        out[left++].at = rows[i];
+    }
+    for (int64_t i = 0; i < left; i++) {
+        out[i].value = product(g->vectors + out[i].at * n, a->exact, n);
+        out[i].open = 1;
+    }
+    return left;
+}
+
+static int64_t compare_narrow(const Links *g, const Asked *a, const int32_t *rows, int64_t n, float least, Found *out)
+{
+    return compare_in(g, a, rows, n, least, out);
+}
+
+WIDE static int64_t compare_wide(const Links *g, const Asked *a, const int32_t *rows, int64_t n, float least, Found *out)
+{
+    return compare_in(g, a, rows, n, least, out);
+}
+
+static int64_t compare(const Links *g, const Asked *a, const int32_t *rows, int64_t n, float least, Found *out)
+{
+    return HAS_WIDE ? compare_wide(g, a, rows, n, least, out) : compare_narrow(g, a, rows, n, least, out);
+}
+
+/* Which of the lists of a level above 0 is an element's, -1 for none. */
+static int64_t list_above(const Links *g, int64_t level, int32_t element)
+{
+    int64_t low = g->begins[level - 1], high = g->begins[level];
+    while (low < high) {
+        const int64_t middle = (low + high) / 2;
+        if (g->members[middle] < element) low = middle + 1;
+        else high = middle;
+    }
+    return low < g->begins[level] && g->members[low] == element ? g->rows + low : -1;
+}
+
+/* From the entry down to level 1, always on to the nearest: where the search of level 0 begins. */
+static Found descend(const Links *g, const Asked *a)
+{
+    Found best = {product(g->vectors + g->entry * g->dimension, a->exact, g->dimension), (int32_t)g->entry, 1};
+    Found nearer[MOST_LINKS];
+    for (int64_t level = g->levels; level > 0; level--)
+        for (int32_t from = -1; from != best.at;) {
+            const int64_t list = list_above(g, level, from = best.at);
+            if (list < 0) break;
+            const int32_t begin = g->starts[list];
+            const int64_t count = compare(g, a, g->targets + begin, g->starts[list + 1] - begin, best.value, nearer);
+            for (int64_t i = 0; i < count; i++)
+                if (nearer[i].value > best.value) best = nearer[i];
+        }
+    return best;
+}
+
+/* Lists what an element of level 0 leads to that nobody has `seen`, one bit each; how many. */
+static int64_t list_fresh(const Links *g, int32_t at, uint8_t *seen, int32_t *fresh)
+{
+    int64_t count = 0;
+    for (int32_t i = g->starts[at]; i < g->starts[at + 1]; i++) {
+        const int32_t to = g->targets[i];
+        const uint8_t bit = (uint8_t)(1 << to % 8);
+        if (!(seen[to / 8] & bit)) fresh[count++] = to;
+        seen[to / 8] |= bit;
+    }
+    return count;
+}
+
+static int64_t next_open(const Found *best, int64_t from, int64_t count)
+{
+    while (from < count && !best[from].open) from++;
+    return from;
+}
+
+/* Searches level 0 from `first` on, and keeps the `most` nearest, the nearest first; how many there are. */
+static int64_t widen(const Links *g, const Asked *a, Found first, uint8_t *seen, int64_t most, Found *best)
+{
+    int32_t fresh[MOST_LINKS];
+    Found nearer[MOST_LINKS];
+    int64_t count = 0, next = put(best, &count, most, first);
+    seen[first.at / 8] |= (uint8_t)(1 << first.at % 8);
+    while (next < count) {
+        best[next].open = 0;
+        const int64_t fresh_count = list_fresh(g, best[next].at, seen, fresh), after = next_open(best, next, count);
+        /* Most often this one comes next. */
+        if (after < count) fetch(g->targets + g->starts[best[after].at], MOST_LINKS * (int64_t)sizeof *fresh);
+        const float least = count == most ? best[most - 1].value : -INFINITY;
+        const int64_t left = compare(g, a, fresh, fresh_count, least, nearer);
+        for (int64_t i = 0; i < left; i++) {
+            const int64_t place = put(best, &count, most, nearer[i]);
+            if (place < most) __builtin_prefetch(g->starts + nearer[i].at);
+            next = place < next ? place : next;
+        }
+        next = next_open(best, next, count);
+    }
+    return count;
+}
+
+/* The `k` rows nearest to a vector that a search finds which keeps `most` of them, at most MOST_FOUND: `found` (k), nearest
+   first; how many it found, -1 where there is no memory. `small` has room for a vector's numbers. */
+PUBLIC int64_t edgeret_nearest(const Links *g, const float *vector, int64_t most, int64_t k, int16_t *small,
+                               int64_t *found)
+{
+    Found best[MOST_FOUND];
+    const int64_t n = g->dimension, room = 2147483647 / (127 * n); /* so that sums stay in 32 bits */
+    float size = 1e-12f, squares = 0.0f;
+    uint8_t *seen = calloc((size_t)(g->rows / 8 + 1), 1);
+    if (!seen) return -1;
+    for (int64_t i = 0; i < n; i++) size = fabsf(vector[i]) > size ? fabsf(vector[i]) : size;
+    const float step = size / (float)(room < 32767 ? room : 32767);
+    for (int64_t i = 0; i < n; i++) {
+        small[i] = (int16_t)lrintf(vector[i] / step);
+        squares += vector[i] * vector[i];
+    }
+    /* Rows are of length 1 to within a hundredth, and sums of floats are off by less than the last term. */
+    const float rounded = 0.51f * step * sqrtf((float)n) * 1.02f + 1e-5f;
+    const Asked asked = {vector, small, step * g->scale, g->error * sqrtf(squares) * 1.001f + rounded};
+    int64_t count = widen(g, &asked, descend(g, &asked), seen, most, best);
+    free(seen);
+    count = count < k ? count : k;
+    for (int64_t i = 0; i < count; i++) found[i] = best[i].at;
+    return count;
+}
+
+/* Writes rows (count, dimension) in bytes, of which one counts for `scale`; how far they are off at most. */
+PUBLIC float edgeret_few(const float *rows, int64_t count, int64_t dimension, float scale, int8_t *out)
+{
+    float most = 0.0f;
+    for (int64_t r = 0; r < count; r++, rows += dimension, out += dimension) {
+        float sums[8] = {0}, squares = 0.0f;
+        for (int64_t i = 0; i < dimension; i++) {
+            const float whole = (rows[i] / scale + 12582912.0f) - 12582912.0f; /* 1.5 * 2^23: the nearest one */
+            const float off = rows[i] - whole * scale;
+            out[i] = (int8_t)whole;
+            sums[i % 8] += off * off;
+        }
+        for (int64_t k = 0; k < 8; k++) squares += sums[k];
+        most = squares > most ? squares : most;
+    }
+    return sqrtf(most) * 1.001f;
+}
+
+/* Copies some of the rows (dimension) to `out` (count, dimension), zeros for a negative one. */
+PUBLIC void edgeret_rows(const float *rows, int64_t dimension, const int64_t *chosen, int64_t count, float *out)
+{
+    enum { AHEAD = 64 };
+    const size_t size = (size_t)dimension * sizeof *rows;
+    for (int64_t i = -AHEAD; i < count; i++) {
+        if (i + AHEAD < count && chosen[i + AHEAD] >= 0) fetch(rows + chosen[i + AHEAD] * dimension, (int64_t)size);
+        if (i < 0) continue;
+        if (chosen[i] >= 0) memcpy(out + i * dimension, rows + chosen[i] * dimension, size);
+        else memset(out + i * dimension, 0, size);
+    }
+}
+
+/* The numbers below `first`, and those of `count` others, few, that are not: `out` (first + count), rising, each once; how
+   many. */
+PUBLIC int64_t edgeret_union(int64_t first, const int64_t *others, int64_t count, int64_t *out)
+{
+    int64_t held = first;
+    for (int64_t i = 0; i < first; i++) out[i] = i;
+    for (int64_t i = 0; i < count; i++) {
+        int64_t at = held;
+        while (at > 0 && out[at - 1] > others[i]) at--;
+        if (others[i] < first || (at > 0 && out[at - 1] == others[i])) continue;
+        memmove(out + at + 1, out + at, (size_t)(held++ - at) * sizeof *out);
+        out[at] = others[i];
+    }
+    return held;
+}
+
+/* Where the words of a set of tools are. `tools_of` has the tools whose texts have word w, rising, at tools_starts[w] to
+   tools_starts[w + 1]; `numbers` the words of place p, rising, at starts[p] to starts[p + 1]. A place is a tool's
+   position, with the number of tools added once for the text and twice for the parameters. */
+typedef struct {
+    int64_t tools;
+    const int32_t *tools_starts, *tools_of, *starts, *numbers;
+    const float *rarity; /* (words) */
+} Words;
+
+/* The `k` tools, at most MOST_FOUND, with the largest sums of the rarities of different words, `words` (count), that their
+   texts have; of equal ones the first. `cursors` has room for as many numbers as there are words. How many share any. */
+PUBLIC int64_t edgeret_covering(const Words *t, const int64_t *words, int64_t count, int64_t k, int32_t *cursors,
+                                int64_t *found)
+{
+    enum { BLOCK = 4096, STEP = 16, MOST_AHEAD = 8192 };
+    float sums[BLOCK]; /* a piece of all tools, which stays in the nearest cache */
+    Found best[MOST_FOUND];
+    int64_t kept = 0;
+    float least = 0.0f;
+    for (int64_t w = 0; w < count; w++) {
+        cursors[w] = t->tools_starts[words[w]];
+        const int64_t size = (t->tools_starts[words[w] + 1] - cursors[w]) * (int64_t)sizeof *t->tools_of;
+        fetch(t->tools_of + cursors[w], size < MOST_AHEAD ? size : MOST_AHEAD);
+        /* A word that so many have is worth as much to each of them. */
+        const float weight = t->rarity[words[w]] * 0.999f;
+        if (size >= k * (int64_t)sizeof *t->tools_of && weight > least) least = weight;
+    }
+    for (int64_t begin = 0; begin < t->tools; begin += BLOCK) {
+        const int64_t end = begin + BLOCK;
+        memset(sums, 0, sizeof sums);
+        for (int64_t w = 0; w < count; w++) {
+            const float weight = t->rarity[words[w]];
+            const int32_t stop = t->tools_starts[words[w] + 1];
+            int32_t i = cursors[w];
+            for (; i < stop && t->tools_of[i] < end; i++) sums[t->tools_of[i] - begin] += weight;
+            cursors[w] = i;
+        }
+        for (int64_t i = 0; i < BLOCK; i += STEP) {
+            int32_t any = 0;
+            for (int64_t j = i; j < i + STEP; j++) any |= sums[j] > least;
+            for (int64_t j = i; any && j < i + STEP; j++) {
+                if (!(sums[j] > least)) continue;
+                put(best, &kept, k, (Found){sums[j], (int32_t)(begin + j), 0});
+                if (kept == k) least = best[k - 1].value;
+            }
+        }
+    }
+    for (int64_t i = 0; i < kept; i++) found[i] = best[i].at;
+    return kept;
+}
+
+enum { NAME, PARAMETERS, COVERAGE, TEXT, ROWS };
+
+static float inverse(double total)
+{
+    const float rounded = (float)total;
+    return 1.0f / (rounded > 1e-6f ? rounded : 1e-6f);
+}
+
+/* Whether a word is among `count` rising ones. */
+static int is_among(const int64_t *words, int64_t count, int32_t word)
+{
+    int64_t low = 0, high = count;
+    while (low < high) {
+        const int64_t middle = (low + high) / 2;
+        if (words[middle] < word) low = middle + 1;
+        else high = middle;
+    }
+    return low < count && words[low] == word;
+}
+
+/* What different words, `words` (count), rising, which weigh `total`, share with the tools at `positions` (n): `out` (ROWS,
+   n). Into `said` (n) go the numbers of those tools, from 0, whose names are these words; how many. */
+PUBLIC int64_t edgeret_shared(const Words *t, const int64_t *positions, int64_t n, const int64_t *words, int64_t count,
+                              float total, float *out, int64_t *said)
+{
+    enum { FIELDS = 3, BITS = 4096 };
+    static const int ROW[FIELDS] = {NAME, TEXT, PARAMETERS};
+    uint8_t maybe[BITS / 8] = {0}; /* most words of tools are none of the request's, which one bit tells */
+    int64_t said_count = 0;
+    for (int64_t w = 0; w < count; w++) maybe[words[w] % BITS / 8] |= (uint8_t)(1 << words[w] % 8);
+    for (int64_t i = 0; i < n * FIELDS; i++) fetch(t->starts + positions[i % n] + i / n * t->tools, 1);
+    for (int64_t i = 0; i < n * FIELDS; i++) {
+        const int32_t *place = t->starts + positions[i % n] + i / n * t->tools;
+        fetch(t->numbers + place[0], (place[1] - place[0]) * (int64_t)sizeof *t->numbers);
+    }
+    for (int64_t f = 0; f < FIELDS; f++)
+        for (int64_t i = 0; i < n; i++) {
+            const int32_t *place = t->starts + positions[i] + f * t->tools;
+            double shared = 0.0, all = 0.0; /* sums of floats that are exact in whatever order */
+            int64_t held = 0;
+            for (int32_t j = place[0]; j < place[1]; j++) {
+                const int32_t word = t->numbers[j];
+                all += (double)t->rarity[word];
+                if (!(maybe[word % BITS / 8] & 1 << word % 8) || !is_among(words, count, word)) continue;
+                shared += (double)t->rarity[word];
+                held++;
+            }
+            const float part = (float)shared;
+            if (f == 0 && held == count && place[1] - place[0] == count) said[said_count++] = i;
+            if (ROW[f] == TEXT) out[COVERAGE * n + i] = part / total;
+            out[ROW[f] * n + i] = part * (ROW[f] == TEXT ? 0.25f * sqrtf(inverse(all)) : inverse(all));
+        }
+    return said_count;
+}
