@@ -15,7 +15,7 @@ from edgeret.errors import BundleError
 
 MAGIC = "edgeret-bundle"
 
-FORMAT_VERSION = 6
+FORMAT_VERSION = 7
 
 MANIFEST = "manifest"
 
