@@ -3,13 +3,15 @@ anything is scored."""
 
 from __future__ import annotations
 
+import numpy as np
+from numpy.typing import NDArray
+
 from edgeret.runtime.components import Cascade, learner_for
-from edgeret.runtime.decide import BY_HEADS
+from edgeret.runtime.decide import BY_HEADS, NONE_FITS
 from edgeret.runtime.history import History
 from edgeret.runtime.learning import Learned
 from edgeret.runtime.options import DecideOptions
 from edgeret.runtime.scorer import Request, Scorer
-from edgeret.scoring.cascade import NOTHING
 from edgeret.stopwatch import Stopwatch
 from edgeret.types import END, Decision
 
@@ -22,7 +24,7 @@ class FirstStage:
     def __init__(self, cascade: Cascade) -> None:
         components = cascade.components
         self._scorer = Scorer(components, Learned(learner_for(components)))
-        self._least = cascade.least
+        self._cascade = cascade
         self._floor = components.calibration.parameters.min_probability
 
     def read(self, query: str, watch: Stopwatch) -> Request:
@@ -30,24 +32,38 @@ class FirstStage:
         return self._scorer.read(query, watch)
 
     def decide(self, request: Request, history: History, options: DecideOptions, watch: Stopwatch) -> Decision | None:
-        """The decision, or None where the full encoder is to be asked: the small one is not sure enough, nothing may
-        fit, the request is unlike the demonstrations, the tool was never called in them, a tool failed, or a planner is
-        to decide. What was fitted says nothing of these."""
+        """The decision, or None where the full encoder is to be asked: the small one is not sure enough, something or
+        nothing may fit, the request is unlike the demonstrations, the tool was never called in them, a tool failed, or
+        a planner is to decide. What was fitted says nothing of these."""
         if options.policy == "planner" or history.blocked or not request.in_distribution:
             return None
         probabilities, end = request.probabilities(history, watch), self._scorer.end
         best = probabilities.argmax().item()
-        probability = probabilities.item(best)
-        floor = self._floor if options.min_probability is None else options.min_probability
-        if best > end or not probability >= max(self._least, floor):
-            return None
-        if not history.calls and probabilities.item(end) >= NOTHING:
+        probability, first = probabilities.item(best), not history.calls
+        declines = first and best == end
+        if not (self._sure_of_none(probability, options) if declines else self._stands(probabilities, first, options)):
             return None
         tool, reason = request.names[best], SURE
-        if tool == END:
+        if declines:
+            reason = f"{NONE_FITS}: {reason}"
+        elif tool == END:
             reason = f"nothing is left to do: {reason}"
-        elif tool in request.named and not history.calls:
+        elif tool in request.named and first:
             reason += "; the request names it"
         candidates = request.ranking(probabilities, options.k, history.blocked)
         watch.lap("decide")
-        return Decision(tool, probability, "heads", False, reason, candidates, watch.ms(), stage="static")
+        chosen = None if declines else tool
+        return Decision(chosen, probability, "heads", declines, reason, candidates, watch.ms(), stage="static")
+
+    def _sure_of_none(self, nothing: float, options: DecideOptions) -> bool:
+        """Whether its word stands that no tool fits, where it gives `<end>` the probability `nothing`; only "auto"
+        abstains."""
+        return options.policy == "auto" and nothing > self._cascade.declines
+
+    def _stands(self, probabilities: NDArray[np.float32], first: bool, options: DecideOptions) -> bool:
+        """Whether its best candidate stands: a tool, or after a call that nothing is left to do."""
+        best, end = probabilities.argmax().item(), self._scorer.end
+        floor = self._floor if options.min_probability is None else options.min_probability
+        if best > end or not probabilities.item(best) >= max(self._cascade.least, floor):
+            return False
+        return not first or probabilities.item(end) < self._cascade.nothing

@@ -122,10 +122,12 @@ class Components:
 @dataclass(frozen=True, slots=True)
 class Cascade:
     """What decides before the full encoder is asked: components of their own, whose decisions stand from the
-    probability `least` on."""
+    probability `least` on, before any call as `Thresholds.nothing` and `declines` say."""
 
     components: Components
     least: float
+    nothing: float
+    declines: float
 
 
 def fingerprint_of(manifest: Manifest) -> str:
@@ -179,7 +181,7 @@ def _loaded(path: str | Path, options: LoadOptions) -> Components:
     first = _load(part, options, (LazyPlanner(), RerankParameters()), components)
     if first.head is None or components.head is None or first.head.labels != components.head.labels:
         raise BundleError(f"{where}: both stages need heads, and the same labels; build the bundle again")
-    return replace(components, cascade=Cascade(first, least))
+    return replace(components, cascade=Cascade(first, least, thresholds.nothing, thresholds.declines))
 
 
 def _load(

@@ -27,6 +27,7 @@ MAX_ASKED = 16
 """Candidates that the planner is asked about at most; more cost a second and help no planner."""
 BY_HEADS = "most probable candidate of graph, head and description similarity"
 BY_TOOLS = "most probable by the tools' names, descriptions and flow; nothing was demonstrated"
+NONE_FITS = "no tool fits"
 SEARCH_FLOOR = 0.5
 """Where a request is unlike all demonstrations, a tool must be more likely right than wrong, or graph and head, which
 read other evidence, must choose it too."""
@@ -186,7 +187,7 @@ class Decider:
         best = verdict.candidates[0]
         floor = self._floor(options.min_probability)
         if best.tool == END:
-            verdict.refusal = f"{verdict.reason} and no tool fits"
+            verdict.refusal = f"{verdict.reason} and {NONE_FITS}"
         elif best.probability < SEARCH_FLOOR and request.choice(history, watch) == best.tool:
             verdict.reason += ", chosen by graph and head too,"
             verdict.refusal = self._refusal(best, True, floor)
@@ -238,7 +239,7 @@ class Decider:
     def _refusal(self, best: Candidate, first: bool, min_probability: float | None) -> str | None:
         """Why edgeret abstains from the heads' best candidate, or None if it does not."""
         if first and best.tool == END:
-            return "no tool fits: calling nothing is most probable"
+            return f"{NONE_FITS}: calling nothing is most probable"
         floor = self._floor(min_probability)
         if not best.probability >= floor:
             return f"unsure: the best candidate, {best.tool}, has probability {best.probability:.3f}, below {floor:.3f}"

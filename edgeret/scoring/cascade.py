@@ -10,10 +10,10 @@ import numpy as np
 
 from edgeret.bundle.codec import get_array
 from edgeret.errors import BundleError
+from edgeret.fields import get_number
 
 NOTHING = 0.02
-"""From this probability of `<end>` on, before any call, the large encoder says whether anything fits: a small one knows
-too few words that were never demonstrated."""
+"""`Thresholds.nothing` where too few requests that no tool fits were demonstrated to fit it."""
 _ROUNDING = 1e-6
 """What a loss of some thousandths may differ by once it was a float32."""
 
@@ -21,12 +21,18 @@ _ROUNDING = 1e-6
 @dataclass(frozen=True, slots=True)
 class Thresholds:
     """The probability from which on a small encoder's decision stands, by the accuracy that this may cost at most:
-    `losses` rise, `least` never do. NEVER is a probability that nothing has."""
+    `losses` rise, `least` never do. NEVER is a probability that nothing has.
+
+    Before any call a small encoder knows too few words that were never demonstrated: from the probability `nothing` of
+    `<end>` on, the large one says whether anything fits; above `declines` nothing does.
+    """
 
     NEVER: ClassVar[float] = 2.0
 
     losses: tuple[float, ...]
     least: tuple[float, ...]
+    nothing: float = NOTHING
+    declines: float = NEVER
 
     def at(self, loss: float) -> float:
         """The probability that is needed where so much accuracy may be lost."""
@@ -36,7 +42,12 @@ class Thresholds:
 
     def to_dict(self) -> dict[str, Any]:
         """The thresholds as plain data, for the manifest."""
-        return {"losses": np.array(self.losses, np.float32), "least": np.array(self.least, np.float32)}
+        return {
+            "losses": np.array(self.losses, np.float32),
+            "least": np.array(self.least, np.float32),
+            "nothing": self.nothing,
+            "declines": self.declines,
+        }
 
     @staticmethod
     def from_dict(value: Mapping[str, Any], where: str) -> Thresholds:
@@ -46,4 +57,9 @@ class Thresholds:
         sound = bool((losses >= 0).all() and (np.diff(losses) > 0).all() and (least >= 0).all())
         if not sound or not bool((np.diff(least) <= 0).all()):
             raise BundleError(f"{where}: thresholds must rise in loss and fall in probability; build the bundle again")
-        return Thresholds(tuple(losses.tolist()), tuple(least.tolist()))
+        return Thresholds(
+            tuple(losses.tolist()),
+            tuple(least.tolist()),
+            get_number(value, "nothing", 0.0, 1.0, where),
+            get_number(value, "declines", 0.5, Thresholds.NEVER, where),
+        )

@@ -67,7 +67,7 @@ def static_encoded(encoded: Encoded, recipe: Recipe) -> Encoded:
             encoded.prior.weights,
             training.seed,
         )
-        learned = replace(learned, judging=training.judging)
+        learned = replace(learned, judging=training.judging, folds=training.folds)
     final = made(fit.fit(np.ones(len(texts), bool), penalty))
     demonstrations = () if training is None else training.demonstrations
     golden = golden_of(_encoder(final), demonstrations, encoded.tools)

@@ -11,12 +11,15 @@ import pytest
 import edgeret
 from edgeret.bundle import roles
 from edgeret.bundle.reader import open_bundle, read_manifest
+from edgeret.runtime.decide import SURELY_NOTHING
 from edgeret.scoring.cascade import NOTHING, Thresholds
 from edgeret.types import END
 from edgeret_export.encoders.encodings import start
 from edgeret_export.encoders.static import TableFit, Texts, principal, token_vectors
 from edgeret_export.fitting.cascade import LOSSES, fit_thresholds
 from edgeret_export.fitting.held_out import HeldOut
+from edgeret_export.fitting.kinds import leave_kinds_out
+from edgeret_export.fitting.training_set import TrainingSet
 from edgeret_export.recipe import Recipe
 from edgeret_export.static_stage import static_encoded
 from tests.conftest import TOOLS, build_tiny, encode_tiny, make_demonstrations, tiny_exported
@@ -131,6 +134,77 @@ def test_where_nothing_may_fit_the_full_encoder_is_asked() -> None:
     assert labels[-1] == END
     _, report = fit_thresholds(training, doubtful, doubtful)
     assert {each["small_first"] for each in report["by_loss"]} == {0.0}
+
+
+def first_decisions(nothings: np.ndarray, n_fits: int) -> tuple[TrainingSet, HeldOut, HeldOut]:
+    """So many first decisions that no tool fits, where the small encoder gives a tool 0.9 of the rest and `<end>` these
+    probabilities, and `n_fits` that a tool fits, where it says so; the large encoder is right everywhere."""
+    training = encode_tiny(Recipe(precision="fp32"), make_demonstrations(60), few=0).training
+    assert training is not None
+    decisions, end = training.decisions, len(training.decisions.labels) - 1
+    acceptable, first = decisions.acceptable(), decisions.first()
+    none, fits = np.flatnonzero(first & acceptable[:, end]), np.flatnonzero(first & ~acceptable[:, end])
+    rows = np.concatenate((np.resize(none, len(nothings)), np.resize(fits, n_fits)))
+    picked = replace(
+        training,
+        decisions=replace(
+            decisions,
+            plan=np.arange(len(rows)),
+            histories=((),) * len(rows),
+            written=np.ones(len(rows), bool),
+            weight=np.ones(len(rows), np.float32),
+            target_row=np.arange(len(rows)),
+            target_label=acceptable[rows].argmax(axis=1),
+            target_share=np.ones(len(rows), np.float32),
+        ),
+    )
+    right = picked.decisions.target_label
+    ended = np.concatenate((nothings, np.zeros(n_fits)))
+    chosen = np.where(right == end, np.where(ended > 0.5, end, 0), right)
+    sure = np.where(chosen == end, ended, 0.9 * (1 - ended))
+    small = held_out(len(rows), decisions.labels, chosen, sure, 0.0)
+    small.probabilities[:, end] = ended
+    return picked, small, held_out(len(rows), decisions.labels, right, np.full(len(rows), 0.9))
+
+
+def test_how_much_may_speak_for_nothing_is_fitted_on_requests_that_no_tool_fits() -> None:
+    # 400 refusals allow 8 to be lost: 5, and a standard error of 2.2.
+    nothings = np.concatenate((np.linspace(0.001, 0.1, 100), np.full(300, 0.95)))
+    thresholds, report = fit_thresholds(*first_decisions(nothings, 1000))
+    assert thresholds.nothing == pytest.approx(np.linspace(0.001, 0.1, 100)[5], abs=1e-6)
+    assert thresholds.declines == SURELY_NOTHING
+    assert report["nothing"] == pytest.approx(thresholds.nothing, abs=1e-6)
+    # Those that fit, the 300 that the table declines, and the five.
+    assert report["by_loss"][-1]["small_first"] == pytest.approx(1305 / 1400, abs=1e-4)
+
+
+def test_wrong_refusals_raise_what_the_table_needs_to_decline() -> None:
+    training, small, large = first_decisions(np.full(200, 0.95), 5000)
+    end = len(small.names) - 1
+    wrong = np.linspace(0.81, 0.97, 40)
+    small.probabilities[200:240] = 0
+    small.probabilities[200:240, end] = wrong
+    thresholds, _ = fit_thresholds(training, small, large)
+    # 5,000 requests that a tool fits allow 10: 7, and a standard error of 2.6; the eighth is the bound.
+    assert thresholds.declines == pytest.approx(wrong[::-1][7], abs=1e-6)
+
+
+def test_too_few_refusals_leave_the_cautious_bounds() -> None:
+    thresholds, _ = fit_thresholds(*first_decisions(np.full(99, 0.001), 300))
+    assert (thresholds.nothing, thresholds.declines) == (NOTHING, Thresholds.NEVER)
+
+
+def test_kinds_of_requests_that_no_tool_fits_share_a_fold() -> None:
+    kinds = np.repeat(np.arange(20), 10)
+    vectors = unit(np.concatenate((np.eye(20)[kinds] + 0.01 * RNG.normal(size=(200, 20)), RNG.normal(size=(100, 20)))))
+    folds, none = np.arange(300) % 5, np.arange(300) < 200
+    moved = leave_kinds_out(folds, vectors, none, 0)
+    assert (moved[200:] == folds[200:]).all()
+    assert all(len(set(moved[:200][kinds == kind])) == 1 for kind in range(20))
+    assert np.bincount(moved[:200], minlength=5).min() >= 20
+    assert (moved == leave_kinds_out(folds, vectors, none, 0)).all()
+    few = np.arange(300) < 99
+    assert leave_kinds_out(folds, vectors, few, 0) is folds
 
 
 def test_profiles_hold_what_they_name(tmp_path: Path, tiny_cascade: Path, tiny_table: Path) -> None:

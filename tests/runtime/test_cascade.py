@@ -11,6 +11,7 @@ import pytest
 import edgeret
 from edgeret import Tool
 from edgeret.bundle import roles
+from edgeret.bundle.codec import pack, unpack
 from edgeret.bundle.reader import open_bundle
 from edgeret.errors import BundleError, InputError
 from edgeret.runtime.runtime import Runtime
@@ -64,6 +65,29 @@ def test_decisions_are_those_of_the_full_encoder_alone(tiny_cascade: Path) -> No
 )
 def test_what_the_thresholds_were_not_fitted_for_goes_to_the_full_encoder(tiny_cascade: Path, asked: object) -> None:
     assert asked(with_least(edgeret.load(tiny_cascade), 0.0)).stage == "full"  # type: ignore[operator]
+
+
+def test_that_no_tool_fits_is_the_tables_word_only_where_it_is_sure(tiny_cascade: Path) -> None:
+    runtime = edgeret.load(tiny_cascade)
+    cascade = runtime.components.cascade
+    assert cascade is not None
+    assert runtime.task("open calendar day").next().stage == "full"
+    sure = Runtime(replace(runtime.components, cascade=replace(cascade, declines=0.5)))
+    decision = sure.task("open calendar day").next()
+    assert (decision.stage, decision.tool, decision.abstained) == ("static", None, True)
+    assert decision.reason.startswith("no tool fits")
+    assert decision.candidates[0].tool == "<end>"
+    # "heads" never abstains, so that decision is not the table's to take.
+    assert sure.task("open calendar day").next(policy="heads").stage == "full"
+
+
+def test_where_something_speaks_for_nothing_the_full_encoder_is_asked(tiny_cascade: Path) -> None:
+    runtime = edgeret.load(tiny_cascade)
+    cascade = runtime.components.cascade
+    assert cascade is not None
+    doubting = Runtime(replace(runtime.components, cascade=replace(cascade, nothing=0.0)))
+    assert runtime.task(SURE).next().stage == "static"
+    assert doubting.task(SURE).next().stage == "full"
 
 
 def test_after_a_failure_the_full_encoder_decides(tiny_cascade: Path) -> None:
@@ -154,7 +178,14 @@ def test_a_part_is_read_as_a_bundle_of_its_own(tiny_cascade: Path) -> None:
     ],
 )
 def test_thresholds_that_make_no_sense_are_refused(value: dict[str, np.ndarray]) -> None:
-    from edgeret.bundle.codec import pack, unpack
+    with pytest.raises(BundleError, match="thresholds must rise|least"):
+        Thresholds.from_dict(unpack(pack({"nothing": 0.02, "declines": 2.0, **value}), "x"), "x")
 
-    with pytest.raises(BundleError):
-        Thresholds.from_dict(unpack(pack(value), "x"), "x")
+
+@pytest.mark.parametrize("forged", [None, "0.1", True, -0.1, 2.5, float("nan"), float("inf")])
+@pytest.mark.parametrize("name", ["nothing", "declines"])
+def test_forged_bounds_are_refused_by_name(name: str, forged: object) -> None:
+    known = Thresholds((0.0, 0.01), (2.0, 0.5), 0.03, 0.9)
+    assert Thresholds.from_dict(unpack(pack(known.to_dict()), "x"), "x").nothing == 0.03
+    with pytest.raises(BundleError, match=f'"{name}"'):
+        Thresholds.from_dict(unpack(pack({**known.to_dict(), name: forged}), "x"), "x")

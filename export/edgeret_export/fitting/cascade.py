@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeret.runtime.decide import SURELY_NOTHING
 from edgeret.scoring.cascade import NOTHING, Thresholds
 from edgeret.types import END
+from edgeret_export.fitting.decisions import Decisions
 from edgeret_export.fitting.held_out import HeldOut
 from edgeret_export.fitting.training_set import TrainingSet
 
@@ -18,6 +20,12 @@ LOSSES = (0.0, 0.001, 0.002, 0.003, 0.005, 0.007, 0.01, 0.015, 0.02, 0.03)
 """Of accuracy, that a caller may allow; thresholds are kept for each."""
 ERRORS = 1.0
 """Standard errors by which a loss may be larger than it was measured, and still be within what is allowed."""
+LOST_REFUSALS = 0.02
+"""Of the requests that no tool fits and that the large encoder declines: those that the small one may give a tool."""
+LOST_OFFERS = 0.002
+"""Of the requests that a tool fits: those that the small encoder may decline where the large one chose rightly."""
+FEWEST_REFUSALS = 100
+"""Requests that the large encoder declined rightly, from which on both can be fitted."""
 
 
 def fit_thresholds(training: TrainingSet, small: HeldOut, large: HeldOut) -> tuple[Thresholds, Mapping[str, Any]]:
@@ -31,21 +39,48 @@ def fit_thresholds(training: TrainingSet, small: HeldOut, large: HeldOut) -> tup
     acceptable, first = decisions.acceptable(), decisions.first()
     confidence, chosen = small.probabilities.max(axis=1), small.probabilities.argmax(axis=1)
     right = [_right(found, acceptable) for found in (small, large)]
+    end = small.names.index(END)
+    nothing, declines = _bounds(decisions, small, large)
+    ended = small.probabilities[:, end]
     # What the runtime hands on whatever the probability: that nothing may fit, and tools that were never called.
-    nothing = first & (small.probabilities[:, small.names.index(END)] >= NOTHING)
-    sure = (chosen < acceptable.shape[1]) & ~nothing
+    sure = (chosen < acceptable.shape[1]) & ~(first & (ended >= nothing))
     offered = np.where(sure, confidence, -1.0)
+    declined = first & (chosen == end) & (ended > declines)
     order = np.argsort(-offered, kind="stable")
     lost = (right[1].astype(np.float64) - right[0])[order]
     found = [_least(offered[order], lost, allowed) for allowed in LOSSES]
-    thresholds = Thresholds(LOSSES, tuple(found))
+    thresholds = Thresholds(LOSSES, tuple(found), nothing, declines)
     return thresholds, {
         "right": {"small": float(right[0].mean()), "large": float(right[1].mean())},
+        "nothing": round(nothing, 6),
+        "declines": round(declines, 6),
         "by_loss": [
-            _told(allowed, least, offered, first, right[0], right[1], decisions.plan)
+            _told(allowed, least, declined | (offered >= least), first, right[0], right[1], decisions.plan)
             for allowed, least in zip(LOSSES, found, strict=True)
         ],
     }
+
+
+def _bounds(decisions: Decisions, small: HeldOut, large: HeldOut) -> tuple[float, float]:
+    """`Thresholds.nothing` and `declines`, from first decisions whose kinds of "nothing fits" both had not seen."""
+    end, acceptable = small.names.index(END), decisions.acceptable()
+    none, right = decisions.first() & acceptable[:, end], _right(large, acceptable)
+    if (refused := int((none & right).sum())) < FEWEST_REFUSALS:
+        return NOTHING, Thresholds.NEVER
+    ends, ended = small.probabilities.argmax(axis=1) == end, small.probabilities[:, end].astype(np.float64)
+    fits = decisions.first() & ~none
+    called = np.sort(ended[none & right & ~ends])
+    nothing = float(np.append(called, 1.0)[_allowed(LOST_REFUSALS * refused, len(called))])
+    lost = np.sort(ended[fits & right & ends])[::-1]
+    declines = float(np.append(lost, 0.0)[_allowed(LOST_OFFERS * int(fits.sum()), len(lost))])
+    # Below that, the runtime asks the tools' own words too.
+    return nothing, max(declines, SURELY_NOTHING)
+
+
+def _allowed(most: float, found: int) -> int:
+    """How many of those `found` are at most `most`, their standard error added."""
+    numbers = np.arange(found + 1)
+    return int(numbers[numbers + ERRORS * np.sqrt(numbers) <= most].max())
 
 
 def _right(found: HeldOut, acceptable: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -72,13 +107,12 @@ def _least(offered: NDArray[np.floating], lost: NDArray[np.float64], allowed: fl
 def _told(
     allowed: float,
     least: float,
-    offered: NDArray[np.floating],
+    taken: NDArray[np.bool_],
     first: NDArray[np.bool_],
     small: NDArray[np.bool_],
     large: NDArray[np.bool_],
     plans: NDArray[np.intp],
 ) -> dict[str, float]:
-    taken = offered >= least
     handed = np.bincount(plans[~taken], minlength=plans.max() + 1)[np.unique(plans)] > 0
     return {
         "allowed": allowed,

@@ -17,6 +17,7 @@ from edgeret.scoring.prior import Prior, PriorWeights
 from edgeret.scoring.reading import Reading
 from edgeret.types import SEGMENTS, SPELLING_BUCKETS, Tool
 from edgeret_export.fitting.decisions import Decisions, number_decisions
+from edgeret_export.fitting.kinds import leave_kinds_out
 from edgeret_export.fitting.sample import sample_plans
 
 FOLDS = 5
@@ -90,9 +91,10 @@ class TrainingSet:
     """Demonstrations to learn from, or a part of their decisions.
 
     `decisions` number the plans as `demonstrations`, `queries` and `folds` (plans,) do, whatever part of them is left;
-    plans with the same words share a fold, or the answer would be known. `seed` is of everything that a fit draws.
-    `judging` are the plans whose held-out predictions say how good a fit is, bool (plans,); None for all. `sample` are
-    those that heads are fitted and judged on, where they are too many to fit on all, bool (plans,); None for all.
+    plans with the same words share a fold, or the answer would be known; so do kinds of requests that no tool fits.
+    `seed` is of everything that a fit draws. `judging` are the plans whose held-out predictions say how good a fit is,
+    bool (plans,); None for all. `sample` are those that heads are fitted and judged on, where they are too many to fit
+    on all, bool (plans,); None for all.
     """
 
     demonstrations: tuple[Demonstration, ...]
@@ -186,6 +188,7 @@ def training_set(
             scored.add(place, plan, demonstration.query, found)
     queries = Queries(vectors, segments, tool_vectors[labels], spelt, None if sample is None else places)
     folds = assign_folds([d.query for d in demonstrations], seed)
+    folds = leave_kinds_out(folds, vectors, np.array([not d.calls for d in demonstrations]), seed)
     return TrainingSet(
         tuple(demonstrations), tuple(tools), decisions, queries, scored.scores(), folds, seed, sample=sample
     )
