@@ -25,15 +25,27 @@ _COMMON = frozenset(_COMMON_WORDS.split(" "))
 
 def words(text: str) -> list[str]:
     """The words of a text that say something, in order, lower case and without endings."""
-    return [word for part in text.split() for word in (_said(part) if len(part) <= _LONG else _read(part))]
+    said: list[str] = []
+    for part in text.split():
+        kept = _READ.get(part)
+        said += _read(part) if kept is None else kept
+    return said
 
 
 def _read(part: str) -> tuple[str, ...]:
     found = _WORD.findall(_CAMEL.sub(" ", part).lower())
-    return tuple([_stem(word) for word in found if word not in _COMMON])
+    said = tuple([_stem(word) for word in found if word not in _COMMON])
+    if len(part) <= _LONG:
+        if len(_READ) >= _MOST_READ:
+            _READ.clear()
+        _READ[part] = said
+    return said
 
 
-_said = lru_cache(1 << 14)(_read)
+_MOST_READ = 1 << 14
+_READ: dict[str, tuple[str, ...]] = {}
+"""What was read before. Not an lru_cache, which moves every part that it finds: behind an encoding that is a trip to
+main memory for each of its neighbours."""
 
 
 @lru_cache(1 << 14)

@@ -98,8 +98,7 @@ class Reading:
         clause, behind = self._reached(calls)
         scores: NDArray[np.float32] = self._due[min(len(calls), SEGMENTS - 1)].copy()
         scores += self._next_clauses[clause]
-        # The best of all windows is known; most requests never ask for those behind one of them.
-        scores += self._laters[behind] if behind else self._later_weight * self._window
+        scores += self._laters[behind]
         if calls:
             if calls[-1] >= 0:
                 scores += prior.related_weighed(calls[-1])
@@ -231,12 +230,8 @@ class Reading:
 
     @cached_property
     def _laters(self) -> NDArray[np.float32]:
-        weighed: NDArray[np.float32] = self._later_weight * self._later
+        weighed: NDArray[np.float32] = np.float32(self._prior.weights.tool.later * COSINE) * self._later
         return weighed
-
-    @property
-    def _later_weight(self) -> np.float32:
-        return np.float32(self._prior.weights.tool.later * COSINE)
 
     @cached_property
     def _next_clauses(self) -> NDArray[np.float32]:
