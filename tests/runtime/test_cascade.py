@@ -178,7 +178,7 @@ def test_a_part_is_read_as_a_bundle_of_its_own(tiny_cascade: Path) -> None:
     ],
 )
 def test_thresholds_that_make_no_sense_are_refused(value: dict[str, np.ndarray]) -> None:
-    with pytest.raises(BundleError, match="thresholds must rise|least"):
+    with pytest.raises(BundleError, match=r"thresholds must rise|least"):
         Thresholds.from_dict(unpack(pack({"nothing": 0.02, "declines": 2.0, **value}), "x"), "x")
 
 
