@@ -3,9 +3,6 @@ anything is scored."""
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
 from edgeret.runtime.components import Cascade, learner_for
 from edgeret.runtime.decide import BY_HEADS, NONE_FITS
 from edgeret.runtime.history import History
@@ -41,7 +38,14 @@ class FirstStage:
         best = probabilities.argmax().item()
         probability, first = probabilities.item(best), not history.calls
         declines = first and best == end
-        if not (self._sure_of_none(probability, options) if declines else self._stands(probabilities, first, options)):
+        if declines:
+            # Only "auto" abstains.
+            stands = options.policy == "auto" and probability > self._cascade.declines
+        else:
+            floor = self._floor if options.min_probability is None else options.min_probability
+            stands = best <= end and probability >= max(self._cascade.least, floor)
+            stands = stands and (not first or probabilities.item(end) < self._cascade.nothing)
+        if not stands:
             return None
         tool, reason = request.names[best], SURE
         if declines:
@@ -54,16 +58,3 @@ class FirstStage:
         watch.lap("decide")
         chosen = None if declines else tool
         return Decision(chosen, probability, "heads", declines, reason, candidates, watch.ms(), stage="static")
-
-    def _sure_of_none(self, nothing: float, options: DecideOptions) -> bool:
-        """Whether its word stands that no tool fits, where it gives `<end>` the probability `nothing`; only "auto"
-        abstains."""
-        return options.policy == "auto" and nothing > self._cascade.declines
-
-    def _stands(self, probabilities: NDArray[np.float32], first: bool, options: DecideOptions) -> bool:
-        """Whether its best candidate stands: a tool, or after a call that nothing is left to do."""
-        best, end = probabilities.argmax().item(), self._scorer.end
-        floor = self._floor if options.min_probability is None else options.min_probability
-        if best > end or not probabilities.item(best) >= max(self._cascade.least, floor):
-            return False
-        return not first or probabilities.item(end) < self._cascade.nothing

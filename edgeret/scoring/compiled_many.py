@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from edgeret.kernel import COUNT, FLOAT, POINTER, Kept, address, layout
 from edgeret.scoring.hnsw_file import Links
 
-MOST_FOUND = 64
-"""Rows or tools that one call finds at most; as in many.c."""
+MOST_FOUND, MOST_LINKS = 64, 32
+"""Rows or tools that one call finds, and links of a list, at most; as in many.c."""
 _LINE = 64
 """Bytes that processors fetch from memory at once."""
 _LINKS = layout(  # as in many.c
@@ -39,8 +39,10 @@ class CompiledLinks:
     __slots__ = ("_dimension", "_kept", "_links", "_most", "_nearest")
 
     def __init__(self, library: ctypes.CDLL, links: Links, vectors: NDArray[np.float32], most: int) -> None:
-        """`links` that were checked, over unit rows float32 (elements, dimension); a search keeps `most` candidates, at
-        most MOST_FOUND."""
+        """`links` that were checked, over unit rows float32 (elements, dimension); a search keeps `most` candidates.
+        Raises ValueError for more of them than MOST_FOUND, and for a list of more than MOST_LINKS."""
+        if most > MOST_FOUND or np.diff(links.starts).max() > MOST_LINKS:
+            raise ValueError(f"the library has room for {MOST_FOUND} candidates and {MOST_LINKS} links of a list")
         (rows, dimension), levels = vectors.shape, int(links.levels.max())
         members = [np.flatnonzero(links.levels >= level) for level in range(1, levels + 1)]
         begins = np.cumsum([0, *map(len, members)])

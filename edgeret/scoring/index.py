@@ -156,10 +156,10 @@ def hnswlib_available() -> bool:
 def load_index(bundle: Bundle, kind: IndexKind = "auto") -> Index:
     """The bundle's index. Exact search is complete; an HNSW graph is faster among many tools.
 
-    `kind` "auto" uses the bundle's graph from CROSSOVER tools on where hnswlib is installed: below, exact search is
-    faster too, and hnswlib reads nothing. "exact" never gives the graph to any parser, "hnsw" insists on it.
+    `kind` "auto" uses the bundle's graph from CROSSOVER tools on where one can be searched: below, exact search is
+    faster too, and nothing is read. "exact" never gives the graph to any parser, "hnsw" insists on it.
     Raises BundleError if the index was made by another encoder, does not hang together, or lacks the graph that "hnsw"
-    wants, and MissingExtraError if "hnsw" is wanted without hnswlib.
+    wants, and MissingExtraError if "hnsw" is wanted with neither the compiled library nor hnswlib.
     """
     where = f"{bundle.path} ({roles.INDEX})"
     value = bundle.map(roles.INDEX)

@@ -50,7 +50,7 @@ from edgeret_export.planner.package import PlannerModel, add_planner, fetch_plan
 from edgeret_export.recipe import Recipe
 from edgeret_export.sources.cards import Card
 from edgeret_export.sources.expansions import Expansion
-from edgeret_export.sources.priors import PriorCard, read_prior
+from edgeret_export.sources.priors import PriorCard, prior_for
 from edgeret_export.static_stage import static_encoded
 from edgeret_export.target_stage import chosen_precision, tried, write_variants
 
@@ -262,7 +262,7 @@ def encode(
 
     Raises CheckFailedError when fp32 is not its torch original, or when the precision that was asked for does not pass.
     """
-    prior, texts = read_prior(card.name), [tool_text(tool, recipe.tool_text) for tool in tools]
+    prior, texts = prior_for(card), [tool_text(tool, recipe.tool_text) for tool in tools]
     objections, int8_attempt = "", 0
     with gate_of(export_encoder(card, "fp32", offline), demonstrations, tools, texts) as gate:
         for precision, attempt in attempts(card, chosen_precision(recipe)):

@@ -17,7 +17,7 @@ from edgeret.inputs.tool_text import tool_text
 from edgeret.inputs.tools import read_tools
 from edgeret.types import Tool
 from edgeret_export.sources.cards import DEFAULT_ENCODER, find_card
-from edgeret_export.sources.priors import read_prior
+from edgeret_export.sources.priors import prior_for
 
 if TYPE_CHECKING:
     from edgeret.strategies.base import Ranker
@@ -123,7 +123,7 @@ def make_searcher(files: Sequence[str], encoder_card: str, offline: bool) -> Sea
     )
     vectors = encoder.encode_tools([tool_text(tool, TOOL_TEXT) for tool in tools])
     index = Index([tool.name for tool in tools], vectors)
-    weights = read_prior(card.name).weights
+    weights = prior_for(card).weights
     told = {
         "encoder": card.name,
         "encoder_files": dict(card.files),

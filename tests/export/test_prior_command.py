@@ -10,8 +10,10 @@ import pytest
 
 from edgeret.errors import InputError
 from edgeret_export.cli import main
+from edgeret_export.encoders.adapter import with_adapter
 from edgeret_export.prior import read_adapters
-from edgeret_export.sources.priors import read_prior
+from edgeret_export.sources.cards import DEFAULT_ENCODER, find_card
+from edgeret_export.sources.priors import prior_for, read_prior
 
 TRANSFER = Path(__file__).parents[2] / "examples" / "transfer"
 CARD = "all-minilm-l6-v2-tools"
@@ -63,3 +65,13 @@ def test_an_adapter_for_a_set_that_is_not_there_is_refused(
 def test_an_adapter_needs_a_set(told: str) -> None:
     with pytest.raises(InputError, match="expected SET=FOLDER, found"):
         read_adapters([told])
+
+
+def test_a_prior_goes_with_the_adapter_that_it_was_fitted_with() -> None:
+    """With another one, or none, the encoder's cosines are others."""
+    tuned, plain = find_card(CARD), find_card(DEFAULT_ENCODER)
+    own, shared = read_prior(CARD), read_prior(DEFAULT_ENCODER)
+    assert own.weights != shared.weights
+    assert prior_for(tuned) == own
+    assert prior_for(plain) == shared
+    assert prior_for(with_adapter(tuned, "none")) == shared

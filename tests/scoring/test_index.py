@@ -15,10 +15,12 @@ from conftest import build_tiny
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from edgeret.bundle.codec import unpack
 from edgeret.bundle.reader import Bundle, open_bundle
 from edgeret.errors import BundleError, MissingExtraError
+from edgeret.scoring import hnsw_file, products
 from edgeret.scoring import index as indexing
-from edgeret.scoring import products
+from edgeret.scoring.compiled_many import CompiledLinks
 from edgeret.scoring.index import (
     EF,
     Index,
@@ -152,6 +154,18 @@ def test_what_the_graph_cannot_find_is_searched_exactly() -> None:
     for k in (5, EF, EF + 1, 200):
         np.testing.assert_array_equal(library.search(rows[3], k), exact.search(rows[3], k))
     assert graph.asked == [5, EF]
+
+
+@needs_hnsw
+@needs_library
+def test_the_library_refuses_more_than_it_has_room_for() -> None:
+    rows = vectors(300)
+    links = hnsw_file.read_links(unpack(build_hnsw(rows, 0), "x"), 300, "x")
+    with pytest.raises(ValueError, match="room for 64 candidates and 32 links"):
+        CompiledLinks(indexing.LIBRARY, links, rows, 65)
+    long = replace(links, starts=np.concatenate((links.starts[:1], links.starts[1:] + 33)))
+    with pytest.raises(ValueError, match="room for 64 candidates and 32 links"):
+        CompiledLinks(indexing.LIBRARY, long, rows, EF)
 
 
 def test_a_query_of_another_length_never_reaches_the_graph() -> None:

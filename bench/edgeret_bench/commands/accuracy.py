@@ -286,7 +286,7 @@ def _of_card(arguments: argparse.Namespace) -> tuple[Sequence[Tool], Any, dict[s
     from edgeret_export.encoders.expansion import expand_vectors
     from edgeret_export.encoders.export import export_encoder
     from edgeret_export.sources.expansions import read_expansion
-    from edgeret_export.sources.priors import read_prior
+    from edgeret_export.sources.priors import prior_for
 
     card = with_dimension(find_card(arguments.encoder), arguments.dimension)
     exported = export_encoder(card, arguments.precision, arguments.offline)
@@ -312,7 +312,7 @@ def _of_card(arguments: argparse.Namespace) -> tuple[Sequence[Tool], Any, dict[s
             **({} if card.encoder is None or card.encoder.truncate is None else {"dimension": card.encoder.truncate}),
             "precision": arguments.precision,
             "tool_text": arguments.tool_text,
-            "weights": read_prior(card.name).weights.search,
+            "weights": prior_for(card).weights.search,
             "vectors": vectors,
             **made,
         },

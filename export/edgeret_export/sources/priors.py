@@ -10,7 +10,7 @@ from typing import Any
 
 from edgeret.errors import BundleError, InputError
 from edgeret.scoring.prior import PriorWeights
-from edgeret_export.sources.cards import DEFAULT_ENCODER, cards_folder
+from edgeret_export.sources.cards import DEFAULT_ENCODER, Card, cards_folder
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,14 @@ def read_prior(encoder: str, path: str | Path | None = None) -> PriorCard:
         raise InputError(f"{file}: cannot be read ({error.strerror}); expected a prior card in JSON") from None
     except (ValueError, KeyError, TypeError, BundleError) as error:
         raise InputError(f"{file}: no prior card ({error}); make one with: edgeret-export prior") from None
+
+
+def prior_for(card: Card) -> PriorCard:
+    """The prior that is shipped for this card's encoder, if it was fitted with the adapter that the card has now, else
+    the default encoder's: what was tuned otherwise has other cosines. Raises InputError."""
+    own, adapter = read_prior(card.name), card.encoder and card.encoder.adapter
+    fitted = own.told.get("recipe", {}).get("adapter")
+    return own if fitted == (adapter and adapter.name) else read_prior(DEFAULT_ENCODER)
 
 
 def write_prior(path: Path, told: Mapping[str, Any]) -> None:
