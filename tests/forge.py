@@ -21,8 +21,9 @@ import msgpack
 
 from edgeret.bundle.layout import FORMAT_VERSION
 
-MAPS = ("words", "index", "hnsw", "graph", "head", "memory")
-"""Roles whose files are msgpack maps; all but the words name the encoder as their owner."""
+MAPS = ("word-vectors", "words", "index", "hnsw", "graph", "head", "memory")
+"""Roles whose files are msgpack maps; all but the words name the encoder as their owner, or the tokenizer."""
+OF_TOKENIZER = ("word-vectors",)
 TREES = ("tools", "exemplars", "tokenizer")
 """Roles whose files are JSON."""
 
@@ -178,10 +179,11 @@ class Forgery:
         spec = spec.get("spec") if isinstance(spec, dict) else None
         owner = fingerprint(spec, hashes.get("encoder", ""), hashes.get("tokenizer", ""))
         for role in MAPS:
+            key, new = ("tokenizer", hashes.get("tokenizer", "")) if role in OF_TOKENIZER else ("encoder", owner)
             as_it_was = self.files.get(role) is self._forger.files.get(role)
-            if role in self.trees or (as_it_was and role in self.files and owner != old["encoder"]):
+            if role in self.trees or (as_it_was and role in self.files and new != old[key]):
                 value = self.map(role)
-                self._own(value, "encoder", old["encoder"], owner)
+                self._own(value, key, old[key], new)
                 self.files[role] = encode(value)
         self._hash({entry["role"] for entry in self.entries})
         hashes = {entry["role"]: entry["sha256"] for entry in self.entries}

@@ -168,7 +168,7 @@ def arrays_of_info(*inside: str) -> Family:
 
 
 ARRAYS: dict[str, Family] = {
-    **{f"{role}-arrays": arrays_of(role) for role in ("index", "graph", "head", "memory")},
+    **{f"{role}-arrays": arrays_of(role) for role in ("word-vectors", "index", "graph", "head", "memory")},
     "calibration-arrays": arrays_of_info("calibration"),
     "golden-arrays": arrays_of_info("golden"),
 }

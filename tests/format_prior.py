@@ -53,10 +53,21 @@ def stem(word: str) -> str:
     return word
 
 
+def written(text: str) -> list[str]:
+    """Section 16.1, before stems are taken."""
+    runs = re.findall(r"[^\W_]+", re.sub("(?<=[a-z0-9])(?=[A-Z])", " ", text).lower())
+    return [run for run in runs if run not in COMMON.split()]
+
+
 def words_of(text: str) -> list[str]:
     """Section 16.1."""
-    runs = re.findall(r"[^\W_]+", re.sub("(?<=[a-z0-9])(?=[A-Z])", " ", text).lower())
-    return [stem(run) for run in runs if run not in COMMON.split()]
+    return [stem(run) for run in written(text)]
+
+
+def forms_of(texts: list[str]) -> dict[str, str]:
+    """Section 5.2."""
+    words = {word for text in texts for word in written(text)}
+    return {stem(word): word for word in sorted(words, key=lambda word: (-len(word), [-ord(c) for c in word]))}
 
 
 def in_words(name: str) -> str:
@@ -251,11 +262,39 @@ class PriorReader:
         found[self.end] = logit - np.log1p(np.exp(logit))
         return found
 
-    def relevance(self) -> Array:
+    def word_vector(self, word: str) -> Array:
+        """Section 5.2; whoever derives from it knows."""
+        raise LookupError(word)
+
+    def nearness(self, query: str) -> tuple[Array, Array]:
+        """Section 16.8: how much of its name and of the request a tool's words mean."""
+        told = [in_words(self.tools[name]["name"]) + " " + self.tools[name]["description"] for name in self.names]
+        said, known = forms_of([query]), forms_of(told)
+        rare = {s: self.rarity.get(s, np.log(1 + len(self.names))) for s in said}
+
+        def near(w: str, s: str) -> float:
+            if w == s:
+                return 1.0
+            cosine = self.word_vector(known[w]) @ self.word_vector(said[s])
+            return max(0.0, float(cosine - 0.3) / 0.7)
+
+        name, coverage = np.zeros(len(self.names)), np.zeros(len(self.names))
+        for i, sets in enumerate(self.sets if said else []):
+            best = {w: max(near(w, s) for s in said) for w in sets["name"]}
+            whole = sum(self.rarity[w] for w in best)
+            name[i] = sum(self.rarity[w] * share for w, share in best.items()) / max(whole, 1e-6)
+            meant = {s: max((near(w, s) for w in sets["text"]), default=0.0) for s in said}
+            coverage[i] = sum(rare[s] * share for s, share in meant.items()) / sum(rare.values())
+        return name, coverage
+
+    def relevance(self, query: str) -> Array:
         """Section 16.8, of a reader whose names are the tools alone."""
+        name, coverage = self.nearness(query)
         behind = self.clauses - self.clauses.max(axis=1, keepdims=True)
         evidence = {
             **self.shared,
+            "name": name,
+            "coverage": coverage,
             "window": 10 * self.windows.max(axis=0),
             "clause_lead": 10 * behind.max(axis=0),
         }

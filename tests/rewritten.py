@@ -10,12 +10,13 @@ from edgeret.bundle.reader import read_manifest
 from edgeret.bundle.writer import BundleWriter
 
 
-def rewrite(folder: Path, change: dict[str, bytes], info: dict | None = None) -> None:
-    """Replaces files and writes a manifest that matches: a forger's view of the format."""
+def rewrite(folder: Path, change: dict[str, bytes], info: dict | None = None, leave_out: str = "") -> None:
+    """Replaces files, or leaves one out, and writes a manifest that matches: a forger's view of the format."""
     manifest = read_manifest(folder)
     entries = [
         (f.name, f.role, change.get(f.name, (folder / f.name).read_bytes()), f.licence, f.source)
         for f in manifest.files
+        if f.name != leave_out
     ]
     for path in folder.iterdir():
         path.unlink()

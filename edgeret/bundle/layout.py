@@ -15,7 +15,7 @@ from edgeret.errors import BundleError
 
 MAGIC = "edgeret-bundle"
 
-FORMAT_VERSION = 7
+FORMAT_VERSION = 8
 
 MANIFEST = "manifest"
 
@@ -28,6 +28,7 @@ MAX_FILE_BYTES = 16 << 30
 _MAX_BYTES = {
     roles.ENCODER: 2 << 30,
     roles.TOKENIZER: 64 << 20,
+    roles.WORD_VECTORS: 64 << 20,
     roles.TOOLS: 64 << 20,
     roles.WORDS: 256 << 20,
     roles.INDEX: 256 << 20,

@@ -3,7 +3,7 @@ what they hold."""
 
 from __future__ import annotations
 
-ENCODER, TABLE, TOKENIZER = "encoder", "table", "tokenizer"
+ENCODER, TABLE, TOKENIZER, WORD_VECTORS = "encoder", "table", "tokenizer", "word-vectors"
 TOOLS, WORDS, INDEX, HNSW = "tools", "words", "index", "hnsw"
 GRAPH, HEAD, MEMORY = "graph", "head", "memory"
 EXEMPLARS, PLANNER, PLANNER_LICENCE = "exemplars", "planner", "planner-licence"
@@ -21,7 +21,7 @@ MOBILE, MOBILE_OPERATORS = "encoder-mobile", "encoder-mobile-operators"
 STATIC = "static"
 """The part of a bundle that decides first: roles of its files, and its own `info`, begin with this."""
 PART_ROLES = (TABLE, INDEX, HNSW, GRAPH, HEAD, MEMORY)
-SHARED_ROLES = (TOKENIZER, TOOLS, WORDS, EXEMPLARS, PLANNER)
+SHARED_ROLES = (TOKENIZER, WORD_VECTORS, TOOLS, WORDS, EXEMPLARS, PLANNER)
 
 
 def of_part(part: str, role: str) -> str:

@@ -24,10 +24,10 @@ from edgeret.inputs.query import check_query
 from edgeret.kernel import LIBRARY
 from edgeret.planner.reranker import rerank
 from edgeret.runtime.components import Components
-from edgeret.runtime.lexicon import tool_words
 from edgeret.runtime.runtime import Runtime
+from edgeret.runtime.similar_words import table_of
 from edgeret.runtime.tool_set import load_tools
-from edgeret.runtime.word_table import WordTable, arrange, load_words, same
+from edgeret.runtime.word_table import WordTable, load_words, same
 from edgeret.scoring.index import CROSSOVER, hnsw_available
 from edgeret.telemetry import came_too_late
 from edgeret.types import Tool
@@ -135,7 +135,7 @@ def stored_tools(path: Path) -> dict[str, Any]:
 
 def _tools(tools: Mapping[str, Tool], words: WordTable | None) -> dict[str, Any]:
     found = list(tools.values())
-    if words is not None and not same(words, arrange([tool_words(tool) for tool in found])):
+    if words is not None and not same(words, table_of(found)):
         return _check(
             "tools", False, "the words kept of the tools are not those of their texts; build the bundle again"
         )

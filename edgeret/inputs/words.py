@@ -32,9 +32,28 @@ def words(text: str) -> list[str]:
     return said
 
 
+def forms(text: str) -> dict[str, str]:
+    """What `words` gives, each with the shortest word of the text that it was made of, of equally short ones the first
+    by code points: what may be shown to a tokenizer, which knows words and no stems."""
+    found: dict[str, str] = {}
+    for word in _written(text):
+        merge_form(found, _stem(word), word)
+    return found
+
+
+def merge_form(found: dict[str, str], stem: str, word: str) -> None:
+    """Adds one more word of a stem to those found."""
+    known = found.get(stem)
+    if known is None or (len(word), word) < (len(known), known):
+        found[stem] = word
+
+
+def _written(text: str) -> list[str]:
+    return [word for word in _WORD.findall(_CAMEL.sub(" ", text).lower()) if word not in _COMMON]
+
+
 def _read(part: str) -> tuple[str, ...]:
-    found = _WORD.findall(_CAMEL.sub(" ", part).lower())
-    said = tuple([_stem(word) for word in found if word not in _COMMON])
+    said = tuple([_stem(word) for word in _written(part)])
     if len(part) <= _LONG:
         if len(_READ) >= _MOST_READ:
             _READ.clear()

@@ -20,6 +20,7 @@ from edgeret.encoders.load import load_encoder
 from edgeret.encoders.providers import choose, first_of
 from edgeret.encoders.static import StaticEncoder
 from edgeret.encoders.variants import Variant, choose_variant, roles_to_read
+from edgeret.encoders.word_vectors import WordVectors, load_word_vectors
 from edgeret.errors import BundleError, InputError, LanguageWarning, PlannerError
 from edgeret.fields import get
 from edgeret.host import available_cpus, forks
@@ -58,6 +59,7 @@ class Components:
     path: Path
     manifest: Manifest
     encoder: Encoder
+    word_vectors: WordVectors
     index: Index
     prior: PriorWeights
     graph: Graph | None
@@ -195,12 +197,13 @@ def _load(
     choice = partial(choose, options.providers, options.allow_fallback, options.provider_options or {})
     head = load_head(bundle) if bundle.manifest.file(roles.HEAD) else None
     where = f"{bundle.path} ({roles.INFO_PRIOR})"
+    beside = None if whole is None else whole.encoder
+    encoder = load_encoder(bundle, choice, options.threads, options.static_tokens, beside, variant)
     return Components(
         path=bundle.path,
         manifest=bundle.manifest,
-        encoder=load_encoder(
-            bundle, choice, options.threads, options.static_tokens, None if whole is None else whole.encoder, variant
-        ),
+        encoder=encoder,
+        word_vectors=load_word_vectors(bundle, encoder.tokenizer) if whole is None else whole.word_vectors,
         index=(index := load_index(bundle, options.index)),
         prior=PriorWeights.from_dict(get(bundle.manifest.info, roles.INFO_PRIOR, dict, where), where),
         graph=load_graph(bundle) if bundle.manifest.file(roles.GRAPH) else None,

@@ -9,8 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.encoders.base import EncodedQuery, Encoder
+from edgeret.encoders.word_vectors import WordVectors
+from edgeret.inputs.words import forms
 from edgeret.runtime.evidence import evidence
-from edgeret.runtime.lexicon import Lexicon, tool_words
+from edgeret.runtime.lexicon import Lexicon
+from edgeret.runtime.similar_words import SimilarWords, table_of
 from edgeret.runtime.word_table import WordTable
 from edgeret.scoring.index import EF, Index
 from edgeret.scoring.prior import Evidence, SearchWeights
@@ -22,10 +25,16 @@ class HybridSearch:
     """A tool set, arranged for search. Immutable and thread-safe."""
 
     def __init__(
-        self, tools: Sequence[Tool] | WordTable, index: Index, encoder: Encoder, weights: SearchWeights
+        self,
+        tools: Sequence[Tool] | WordTable,
+        index: Index,
+        encoder: Encoder,
+        word_vectors: WordVectors,
+        weights: SearchWeights,
     ) -> None:
-        """`tools`, or their words, are in the index's order."""
-        self._lexicon = Lexicon(tools if isinstance(tools, WordTable) else [tool_words(tool) for tool in tools])
+        """`tools`, or their words with the forms of these, are in the index's order."""
+        table = tools if isinstance(tools, WordTable) else table_of(tools)
+        self._lexicon, self._similar = Lexicon(table), SimilarWords(table, word_vectors)
         self._index, self._encoder, self._weights = index, encoder, weights
 
     def __call__(self, text: str, k: int) -> list[Hit]:
@@ -39,7 +48,8 @@ class HybridSearch:
         positions, vectors = self._candidates(seen), index.vectors
         if positions is not None:
             seen, vectors = seen.among(positions), vectors[positions]
-        scores = relevance(seen, vectors, self._weights)
+        similar = self._similar.overlaps(forms(text), positions)
+        scores = relevance(seen, similar, vectors, self._weights)
         order = np.argsort(-scores, kind="stable")[:k]
         cosines = (vectors[order] @ seen.rows[0]).tolist()
         np.exp(scores - scores[order[0]], out=scores)

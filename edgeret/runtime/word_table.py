@@ -38,11 +38,13 @@ class ToolWords:
 class WordTable:
     """The words of some tools. A place is a tool's position, with the number of tools added once for each of FIELDS
     before: `words` are all different ones, rising; `starts` (places + 1,) says where the numbers of a place's words
-    begin in `numbers` (entries,), which rise inside a place."""
+    begin in `numbers` (entries,), which rise inside a place. `forms` are the words as they are written, one for each;
+    none where nobody asked for them."""
 
     words: Sequence[str]
     starts: NDArray[np.integer]
     numbers: NDArray[np.integer]
+    forms: Sequence[str] = ()
 
     @property
     def tools(self) -> int:
@@ -89,7 +91,12 @@ def spans(begins: NDArray[np.integer], counts: NDArray[np.integer]) -> NDArray[n
 def pack_words(table: WordTable) -> bytes:
     """The file with the role `words`, for tools in the index's order."""
     return pack(
-        {"words": list(table.words), "starts": table.starts.astype("<i4"), "numbers": table.numbers.astype("<i4")}
+        {
+            "words": list(table.words),
+            "forms": list(table.forms),
+            "starts": table.starts.astype("<i4"),
+            "numbers": table.numbers.astype("<i4"),
+        }
     )
 
 
@@ -101,10 +108,13 @@ def load_words(bundle: Bundle, tools: int) -> WordTable | None:
     where = f"{bundle.path} ({roles.WORDS})"
     value = bundle.map(roles.WORDS)
     words = get_strings(value, "words", where)
+    forms = get_strings(value, "forms", where)
     starts = get_array(value, "starts", "<i4", (len(FIELDS) * tools + 1,), where)
     numbers = get_array(value, "numbers", "<i4", (None,), where)
     if any(one >= other for one, other in pairwise(words)):
         raise BundleError(f"{where}: its words are not in order, or one of them stands there twice; {_REBUILD}")
+    if len(forms) != len(words):
+        raise BundleError(f"{where}: {len(forms)} forms of {len(words)} words; {_REBUILD}")
     counts = np.diff(starts)
     if starts[0] != 0 or starts[-1] != len(numbers) or (counts < 0).any():
         raise BundleError(f"{where}: its starts do not go from 0 to its {len(numbers)} numbers; {_REBUILD}")
@@ -114,13 +124,14 @@ def load_words(bundle: Bundle, tools: int) -> WordTable | None:
     first[starts] = True
     if not (first[1:-1] | (numbers[1:] > numbers[:-1])).all():
         raise BundleError(f"{where}: a tool's words are not in order, or one of them stands there twice; {_REBUILD}")
-    return WordTable(words, starts, numbers)
+    return WordTable(words, starts, numbers, forms)
 
 
 def same(table: WordTable, other: WordTable) -> bool:
     """Whether two tables say the same of the same tools."""
     return (
         list(table.words) == list(other.words)
+        and list(table.forms) == list(other.forms)
         and np.array_equal(table.starts, other.starts)
         and np.array_equal(table.numbers, other.numbers)
     )

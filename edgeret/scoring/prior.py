@@ -106,7 +106,8 @@ class NothingWeights:
 @dataclass(frozen=True, slots=True)
 class SearchWeights:
     """What each piece of evidence weighs where tools are searched for a whole request: the best cosine of its windows,
-    how near a tool comes to leading in a clause, both ten times; and words, as in `ToolWeights`."""
+    how near a tool comes to leading in a clause, both ten times; and words, as in `ToolWeights`, but that words of like
+    meaning count for `name` and `coverage` too."""
 
     window: float
     clause_lead: float

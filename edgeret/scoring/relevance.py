@@ -12,26 +12,29 @@ from edgeret.scoring.prior import COSINE, SAID, Evidence, SearchWeights
 from edgeret.scoring.products import product
 
 
-def features(evidence: Evidence, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+def features(evidence: Evidence, similar: NDArray[np.float32], vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     """The evidence for each of the tools with these unit `vectors` (n, dimension), by the names of `SearchWeights`:
-    float32 (weights, n). All but the clauses' are at most 10; what leads lies at most at 0."""
+    float32 (weights, n). All but the clauses' are at most 10; what leads lies at most at 0. `similar` (2, n) are the
+    shares of the name and of the request that their words mean, in place of those that they have in common."""
     shared, n_windows = evidence.shared, len(evidence.windows)
     cosines = product(np.concatenate((evidence.windows, evidence.clauses)), vectors)
     return np.stack(
         (
             COSINE * cosines[:n_windows].max(axis=0),
             COSINE * _lead(cosines[n_windows:]),
-            shared.name,
-            shared.coverage,
+            similar[0],
+            similar[1],
             shared.text,
             shared.parameters,
         )
     )
 
 
-def relevance(evidence: Evidence, vectors: NDArray[np.float32], weights: SearchWeights) -> NDArray[np.float32]:
+def relevance(
+    evidence: Evidence, similar: NDArray[np.float32], vectors: NDArray[np.float32], weights: SearchWeights
+) -> NDArray[np.float32]:
     """The tools' scores (n,), right up to a constant: a softmax of them shares out what the request wants."""
-    scores: NDArray[np.float32] = np.array(astuple(weights), np.float32) @ features(evidence, vectors)
+    scores: NDArray[np.float32] = np.array(astuple(weights), np.float32) @ features(evidence, similar, vectors)
     scores[list(evidence.shared.said)] += np.float32(SAID)
     return scores
 

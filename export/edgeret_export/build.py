@@ -16,14 +16,15 @@ from edgeret.bundle import roles
 from edgeret.bundle.layout import encoder_fingerprint
 from edgeret.bundle.writer import BundleWriter, writing
 from edgeret.cli.progress import say, track
+from edgeret.encoders.word_vectors import pack_word_vectors
 from edgeret.errors import CheckFailedError, MissingExtraError
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret.inputs.tool_text import tool_text
 from edgeret.planner.exemplars import pack_exemplars
-from edgeret.runtime.lexicon import tool_words
 from edgeret.runtime.options import LOSS
+from edgeret.runtime.similar_words import table_of
 from edgeret.runtime.tool_set import pack_tools
-from edgeret.runtime.word_table import arrange, pack_words
+from edgeret.runtime.word_table import pack_words
 from edgeret.scoring import index as indexing
 from edgeret.scoring.calibration import pack_calibration
 from edgeret.scoring.cascade import Thresholds
@@ -39,6 +40,7 @@ from edgeret_export.encoders.export import ExportedEncoder, attempts, encoder_of
 from edgeret_export.encoders.gate import gate_of
 from edgeret_export.encoders.questions import from_tools
 from edgeret_export.encoders.targets import Wanted, make_variants
+from edgeret_export.encoders.word_vectors import word_vectors
 from edgeret_export.finetune import finetuned
 from edgeret_export.fitting.cascade import fit_thresholds
 from edgeret_export.fitting.crossfit import Fitted, crossfit, plan_calls
@@ -121,10 +123,11 @@ def assemble(
     demonstrations = () if training is None else training.demonstrations
     licence, source = card.licence, f"{card.name}: {card.sources[0]}"
     tokenizer = writer.add("tokenizer.json", roles.TOKENIZER, encoded.exported.tokenizer, licence, source)
+    words = pack_word_vectors(encoded.word_vectors, tokenizer.sha256)
+    writer.add("word-vectors.msgpack", roles.WORD_VECTORS, words, licence, source)
     writer.add("tools.json", roles.TOOLS, pack_tools(encoded.tools), OWN_LICENCE, OURS)
     if len(encoded.tools) >= recipe.hnsw_from:
-        table = arrange([tool_words(tool) for tool in encoded.tools])
-        writer.add("words.msgpack", roles.WORDS, pack_words(table), OWN_LICENCE, OURS)
+        writer.add("words.msgpack", roles.WORDS, pack_words(table_of(encoded.tools)), OWN_LICENCE, OURS)
     writer.add("exemplars.json", roles.EXEMPLARS, pack_exemplars(choose_exemplars(demonstrations)), OWN_LICENCE, OURS)
     stage = Stage(encoded, fitted, recipe, place)
     info = _write_stage(writer, None, card, stage, tokenizer.sha256)
@@ -327,7 +330,8 @@ def encode_with(
         queries = passed.encodings.passages(demonstration.query for demonstration in shown)
         training = training_set(demonstrations, tools, queries, tool_vectors, prior.weights, recipe.seed)
     golden = golden_of(encoder, demonstrations, tools)
-    return Encoded(exported, tools, tool_vectors, training, golden, prior, passed.parity, report)
+    words = word_vectors(exported)
+    return Encoded(exported, tools, tool_vectors, words, training, golden, prior, passed.parity, report)
 
 
 def _counts(tools: Sequence[Tool], training: TrainingSet | None, fitted: Fitted) -> dict[str, Any]:

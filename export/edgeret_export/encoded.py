@@ -35,13 +35,15 @@ class TriedVariant:
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """An encoder that passed the parity gate, the tools with their vectors (tools, dimension), the training set of the
+    """An encoder that passed the parity gate, the tools with their vectors (tools, dimension), the vectors of
+    pieces of words (pieces, DIMENSION of `word_vectors`), the training set of the
     demonstrations (None if there are none), queries whose vectors travel along, and the prior for all of it. `report`
     tells of the expansion, if there was one; `variants` are graphs that stand in for the encoder."""
 
     exported: ExportedEncoder
     tools: Sequence[Tool]
     tool_vectors: NDArray[np.float32]
+    word_vectors: NDArray[np.float32]
     training: TrainingSet | None
     golden: Mapping[str, Any]
     prior: PriorCard

@@ -16,6 +16,7 @@ from edgeret.cli.progress import say, track
 from edgeret.encoders.base import EncodedQuery
 from edgeret.encoders.onnx import OnnxEncoder
 from edgeret.encoders.providers import choose
+from edgeret.encoders.word_vectors import WordVectors
 from edgeret.errors import InputError
 from edgeret.host import available_cpus
 from edgeret.inputs.demonstrations import Demonstration
@@ -23,12 +24,15 @@ from edgeret.inputs.jsonl import parse_objects, read_text
 from edgeret.inputs.query import check_query
 from edgeret.inputs.tool_text import tool_text
 from edgeret.inputs.tools import read_tools
+from edgeret.inputs.words import forms
 from edgeret.runtime.evidence import evidence
 from edgeret.runtime.lexicon import Lexicon, tool_flow, tool_words
+from edgeret.runtime.similar_words import SimilarWords, table_of
 from edgeret.scoring.prior import Evidence, Prior
 from edgeret.types import END, Call, Tool
 from edgeret_export.encoders.adapter import with_adapter
 from edgeret_export.encoders.export import encoder_of, export_encoder
+from edgeret_export.encoders.word_vectors import word_reader
 from edgeret_export.fitting.calibration import fit_confidence_map
 from edgeret_export.fitting.prior import BLANK, PriorFigures, PriorSet, Request, fit_prior, leave_one_out
 from edgeret_export.sources.cards import Card
@@ -111,7 +115,7 @@ def make_card(
     parts = [part for source in sources for part in cut(source, seed)]
     sets: list[PriorSet] = []
     for folder in dict.fromkeys(adapters.get(part.name) for part in parts):
-        reader = _encoder(with_adapter(card, folder), precision, offline)
+        reader = _reader(with_adapter(card, folder), precision, offline)
         read = [part for part in parts if adapters.get(part.name) == folder]
         sets += _read(read, parts, reader, tool_form, seed)
     say("fitting on all sources but one, in turn")
@@ -166,9 +170,18 @@ def _drawn(source: Source, solved: Sequence[Demonstration], requests: int, tools
     return Source(source.name, kept, tuple(asked))
 
 
-def _encoder(card: Card, precision: str, offline: bool) -> OnnxEncoder:
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """What reads requests and tools: an encoder, and the vectors of its words by themselves."""
+
+    encoder: OnnxEncoder
+    words: WordVectors
+
+
+def _reader(card: Card, precision: str, offline: bool) -> _Reader:
     found = export_encoder(card, precision, offline, 0)
-    return OnnxEncoder(found.model, found.tokenizer, found.spec, choose(("cpu",), False, {}), available_cpus())
+    encoder = OnnxEncoder(found.model, found.tokenizer, found.spec, choose(("cpu",), False, {}), available_cpus())
+    return _Reader(encoder, word_reader(found))
 
 
 def _identity(card: Card, folder: str) -> str | None:
@@ -178,13 +191,13 @@ def _identity(card: Card, folder: str) -> str | None:
 
 
 def _read(
-    read: Sequence[Source], parts: Sequence[Source], encoder: OnnxEncoder, tool_form: str, seed: int
+    read: Sequence[Source], parts: Sequence[Source], reader: _Reader, tool_form: str, seed: int
 ) -> list[PriorSet]:
-    """These of all parts, by one encoder."""
+    """These of all parts, by one reader."""
     strangers = {part.name: _strangers(part, parts, seed) for part in read}
     asked = sorted({query for part in read for query in (*strangers[part.name], *_queries(part))})
-    encoded = {query: encoder.encode_query(query) for query in track(asked, "encoding", len(asked))}
-    return [_arranged(part, strangers[part.name], encoded, encoder, tool_form) for part in read]
+    encoded = {query: reader.encoder.encode_query(query) for query in track(asked, "encoding", len(asked))}
+    return [_arranged(part, strangers[part.name], encoded, reader, tool_form) for part in read]
 
 
 def _queries(part: Source) -> list[str]:
@@ -201,14 +214,16 @@ def _arranged(
     part: Source,
     strangers: Sequence[str],
     encoded: Mapping[str, EncodedQuery],
-    encoder: OnnxEncoder,
+    reader: _Reader,
     tool_form: str,
 ) -> PriorSet:
     """A set as the runtime would arrange it, `<end>` behind its tools."""
-    said = [*(tool_words(tool) for tool in part.tools), tool_words(Tool(END, ""))]
+    listed = [*part.tools, Tool(END, "")]
+    said = [tool_words(tool) for tool in listed]
     names = [*(tool.name for tool in part.tools), END]
     lexicon, end = Lexicon(said), len(part.tools)
-    vectors = encoder.encode_tools([tool_text(tool, tool_form) for tool in part.tools])
+    similar = SimilarWords(table_of(listed), reader.words)
+    vectors = reader.encoder.encode_tools([tool_text(tool, tool_form) for tool in part.tools])
     prior = Prior(np.vstack((vectors, np.zeros((1, vectors.shape[1]), np.float32))), end, tool_flow(said, names), BLANK)
     position = {name: i for i, name in enumerate(names)}
 
@@ -220,5 +235,6 @@ def _arranged(
         steps = demonstration.steps()
         calls = tuple(position[call.tool] for call in demonstration.calls)
         accepted = tuple(frozenset(position[name] for name in step.acceptable) for step in steps)
-        requests.append(Request(read(demonstration.query), calls, accepted))
+        meant = similar.overlaps(forms(demonstration.query))
+        requests.append(Request(read(demonstration.query), meant, calls, accepted))
     return PriorSet(part.name, part.name, prior, tuple(requests), tuple(map(read, strangers)))

@@ -114,6 +114,7 @@ def make_searcher(files: Sequence[str], encoder_card: str, offline: bool) -> Sea
     from edgeret.runtime.hybrid import HybridSearch
     from edgeret.scoring.index import Index
     from edgeret_export.encoders.export import export_encoder
+    from edgeret_export.encoders.word_vectors import word_reader
     from edgeret_export.planner.trajectory_file import hash_of
 
     card, tools = find_card(encoder_card), read_tools(*files)
@@ -132,7 +133,7 @@ def make_searcher(files: Sequence[str], encoder_card: str, offline: bool) -> Sea
     }
     return Searcher(
         {tool.name: tool for tool in tools},
-        HybridSearch(tools, index, encoder, weights.search),
+        HybridSearch(tools, index, encoder, word_reader(exported), weights.search),
         lambda first, second: float(encoder.encode(first) @ encoder.encode(second)),
         told,
     )

@@ -74,7 +74,7 @@ class Reader(PriorReader):
         """Section 11: proves every byte, then parses."""
         self.manifest = (folder / "manifest").read_bytes()
         magic, version, _, body = msgpack.unpackb(self.manifest)
-        assert (magic, version, self.manifest) == ("edgeret-bundle", 7, wrap(7, body))
+        assert (magic, version, self.manifest) == ("edgeret-bundle", 8, wrap(8, body))
         self.body = msgpack.unpackb(body)
         self.info, self.entries = self.body["info"], {entry["role"]: entry for entry in self.body["files"]}
         self.files = {role: (folder / entry["name"]).read_bytes() for role, entry in self.entries.items()}
@@ -101,6 +101,10 @@ class Reader(PriorReader):
         self.tokenizer = Tokenizer.from_buffer(self.files["tokenizer"])
         self.tokenizer.no_padding()
         self.tokenizer.enable_truncation(self.info["encoder"]["spec"]["max_tokens"])
+        words = msgpack.unpackb(self.files["word-vectors"])  # section 5.2
+        assert words["tokenizer"] == self.entries["tokenizer"]["sha256"]
+        self.pieces = rows(array(words["pairs"]), array(words["scales"]), 64)
+        assert len(self.pieces) == self.tokenizer.get_vocab_size()
         self.session = onnxruntime.InferenceSession(self.files["encoder"], providers=["CPUExecutionProvider"])
         self._read_words()
         self._read_flow()
@@ -111,6 +115,10 @@ class Reader(PriorReader):
         self.place = np.stack([self.vectors[name] for name in self.names])
         self._read_words()
         self._read_flow()
+
+    def word_vector(self, word: str) -> Array:
+        """Section 5.2."""
+        return unit(self.pieces[self.tokenizer.encode(word, add_special_tokens=False).ids].sum(axis=0))
 
     def encode(self, query: str) -> None:
         """Sections 5 and 8.1: the query's vector q (d,), its segment means g (3, d), its tokens and its spelling."""
@@ -293,7 +301,7 @@ def test_packing_the_manifest_again_gives_its_bytes(kind: Path) -> None:
     reader = Reader(kind)
     keys = ("name", "role", "size", "sha256", "licence", "source")
     entries = [{key: entry[key] for key in keys} for entry in sorted(reader.body["files"], key=lambda e: e["name"])]
-    assert wrap(7, msgpack.packb({"files": entries, "info": reader.info})) == reader.manifest
+    assert wrap(8, msgpack.packb({"files": entries, "info": reader.info})) == reader.manifest
     hashes, spec = {r: e["sha256"] for r, e in reader.entries.items()}, reader.info["encoder"]["spec"]
     pairs = {"weights": hashes["encoder"], "tokenizer": hashes["tokenizer"], **{key: spec[key] for key in sorted(spec)}}
     fingerprint = hashlib.sha256(msgpack.packb(pairs)).hexdigest()
@@ -316,7 +324,7 @@ def test_second_reader_agrees(kind: Path, tmp_path: Path, points: list[tuple[flo
         body = Reader(folder).body
         packed = {"dtype": "<f4", "shape": [len(points), 2], "data": np.array(points, "<f4").tobytes()}
         body["info"]["calibration"]["parameters"] |= {"calibration_map": packed, "prior_map": packed}
-        (folder / "manifest").write_bytes(wrap(7, msgpack.packb(body)))
+        (folder / "manifest").write_bytes(wrap(8, msgpack.packb(body)))
     reader, runtime = Reader(folder), edgeret.load(folder, threads=1)
     for query, history in product(QUERIES, HISTORIES):
         task = runtime.task(query)
@@ -351,7 +359,7 @@ def test_second_reader_finds_the_same_tools(kind: Path) -> None:
     reader.leave_out_end()
     for query in QUERIES:
         reader.encode(query)
-        scores = dict(zip(reader.names, reader.relevance(), strict=True))
+        scores = dict(zip(reader.names, reader.relevance(query), strict=True))
         hits = runtime.search(query, len(reader.names), strategy="hybrid")
         assert {hit.tool for hit in hits} == set(reader.names)
         for hit, other in pairwise(hits):

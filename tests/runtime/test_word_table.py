@@ -21,6 +21,7 @@ from edgeret.errors import BundleError
 from edgeret.inputs.words import words
 from edgeret.runtime.lexicon import Lexicon, tool_words
 from edgeret.runtime.runtime import Runtime
+from edgeret.runtime.similar_words import table_of
 from edgeret.runtime.word_table import WordTable, arrange, load_words, pack_words
 from edgeret.types import Tool
 from edgeret_export.recipe import Recipe
@@ -48,12 +49,13 @@ def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 def test_golden_bytes() -> None:
-    table = arrange(SAID[:2])
+    table = table_of(TOOLS[:2])
     assert table.words == ["fil", "find", "mail", "nam", "send"]
+    assert table.forms == ["file", "find", "mail", "nam", "send"]  # parameters' words have no form
     assert table.starts.tolist() == [0, 2, 4, 6, 8, 11, 13]
     assert table.numbers.tolist() == [0, 1, 2, 4, 0, 1, 2, 4, 0, 1, 3, 2, 4]
     digest = hashlib.sha256(pack_words(table)).hexdigest()
-    assert digest == "a4850382541a166fbcc1b5986b90d99d73d7b57e0be9c54488b341e3f954e220"
+    assert digest == "6f1c8ce3d14e12c18a8c52abf7d1383e69acf74303dc86bea4478d7f7c5d8d0b"
 
 
 @pytest.mark.parametrize("rows", [[0, 1, 2, 3, 4, 5], [-1, 0, 1, 2, 3, 4, 5], [3, -1, 0, 5, 1], [5, 4, 3, 2, 1, 0, -1]])
@@ -99,11 +101,13 @@ def test_few_tools_keep_no_words(tiny: Path) -> None:
     assert load_words(open_bundle(tiny), len(TOOLS)) is None
 
 
-TABLE = arrange(SAID)
+TABLE = table_of(TOOLS)
 FORGED: dict[str, tuple[dict[str, Any], str]] = {
     "words twice": ({"words": [TABLE.words[0], *TABLE.words[:-1]]}, "its words are not in order"),
     "words that are none": ({"words": [5] * len(TABLE.words)}, "must hold strings only"),
-    "too few words": ({"words": list(TABLE.words[:3])}, "a number of none of its 3 words"),
+    "too few words": ({"words": TABLE.words[:3], "forms": TABLE.forms[:3]}, "a number of none of its 3 words"),
+    "too few forms": ({"forms": TABLE.forms[:3]}, f"3 forms of {len(TABLE.words)} words"),
+    "forms that are none": ({"forms": [None] * len(TABLE.words)}, "must hold strings only"),
     "starts of another number of tools": ({"starts": TABLE.starts[:-3].astype("<i4")}, '"starts" must have shape'),
     "starts that fall": ({"starts": np.r_[TABLE.starts[:1], 9, TABLE.starts[2:]].astype("<i4")}, "starts do not go"),
     "starts that begin later": ({"starts": np.r_[1, TABLE.starts[1:]].astype("<i4")}, "starts do not go"),
@@ -127,13 +131,13 @@ def test_numbers_that_cannot_be_are_refused(small: Path, case: str) -> None:
         edgeret.load(small)
 
 
-@pytest.mark.parametrize("command", ["verify", "doctor"])
+@pytest.mark.parametrize(("command", "field"), [("verify", "words"), ("doctor", "words"), ("verify", "forms")])
 def test_checking_commands_compare_the_words_with_the_tools(
-    small: Path, command: str, capsys: pytest.CaptureFixture[str]
+    small: Path, command: str, field: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main([command, str(small), "--json"]) == 0
     capsys.readouterr()
-    changed(small, "words.msgpack", words=["a", *TABLE.words[1:]])
+    changed(small, "words.msgpack", **{field: ["a", *getattr(TABLE, field)[1:]]})
     assert main([command, str(small), "--json"]) == 1
     failed = [check["detail"] for check in json.loads(capsys.readouterr().out)["checks"] if not check["ok"]]
     assert failed == ["the words kept of the tools are not those of their texts; build the bundle again"]

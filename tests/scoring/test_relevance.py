@@ -15,10 +15,13 @@ NAMES = [field.name for field in fields(SearchWeights)]
 TOOLS = np.eye(3, dtype=np.float32)
 
 
-def evidence(windows: list[list[float]], clauses: list[list[float]], name: tuple[float, ...] = (0, 0, 0)) -> Evidence:
+NOTHING = np.zeros((2, 3), np.float32)
+
+
+def evidence(windows: list[list[float]], clauses: list[list[float]]) -> Evidence:
     none = np.zeros(3, np.float32)
     hits = Hits(np.empty(0, np.intp), np.empty(0, np.intp), np.empty(0, np.float32), none, np.float32(1))
-    shared = Overlaps(np.stack((np.array(name, np.float32), none, none, none)), (), lambda: hits)
+    shared = Overlaps(np.stack((none, none, none, none)), (), lambda: hits)
     rows = np.zeros((1 + SEGMENTS, 3), np.float32)
     return Evidence(rows, np.array(windows, np.float32), np.array(clauses, np.float32), shared, 5)
 
@@ -30,18 +33,19 @@ def weighing(**weights: float) -> SearchWeights:
 def test_a_tool_leads_where_one_part_is_nearer_to_it_than_to_any_other() -> None:
     # The first clause is all the first tool's; the second is the second tool's, with the third behind it by 0.2.
     seen = evidence([[0.5, 0.5, 0.1], [0.1, 0.2, 0.3]], [[0.9, 0.1, 0.1], [0.0, 0.6, 0.4]])
-    found = dict(zip(NAMES, features(seen, TOOLS), strict=True))
+    found = dict(zip(NAMES, features(seen, NOTHING, TOOLS), strict=True))
     assert found["window"].tolist() == pytest.approx([5, 5, 3])
     assert found["clause_lead"].tolist() == pytest.approx([0, 0, -2])
 
 
 def test_scores_add_up_what_the_weights_say() -> None:
-    seen = evidence([[1, 0, 0]], [[0, 1, 0]], name=(0, 0, 1))
-    assert relevance(seen, TOOLS, weighing(window=0.5)).tolist() == pytest.approx([5, 0, 0])
-    assert relevance(seen, TOOLS, weighing(clause_lead=0.1, name=2)).tolist() == pytest.approx([-1, 0, 1])
+    seen, similar = evidence([[1, 0, 0]], [[0, 1, 0]]), np.array([[0, 0, 1], [0.5, 0, 0]], np.float32)
+    assert relevance(seen, similar, TOOLS, weighing(window=0.5)).tolist() == pytest.approx([5, 0, 0])
+    weights = weighing(clause_lead=0.1, name=2, coverage=4)
+    assert relevance(seen, similar, TOOLS, weights).tolist() == pytest.approx([1, 0, 1])
 
 
 def test_a_tool_that_only_a_clause_wants_comes_before_one_that_the_whole_resembles_a_little() -> None:
     seen = evidence([[0.4, 0.4, 0.4]], [[0.8, 0.1, 0.3], [0.1, 0.7, 0.3]])
-    order = np.argsort(-relevance(seen, TOOLS, weighing(clause_lead=1)), kind="stable")
+    order = np.argsort(-relevance(seen, NOTHING, TOOLS, weighing(clause_lead=1)), kind="stable")
     assert order.tolist() == [0, 1, 2]

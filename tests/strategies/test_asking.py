@@ -38,7 +38,8 @@ def runtime(tiny_original: Path) -> Runtime:
 
 def search(runtime: Runtime, answerer: Any, k: int = 3, deadline: float = math.inf) -> Search:
     components = runtime.components
-    ranker = HybridSearch([*runtime.tools.values()], components.index, components.encoder, components.prior.search)
+    tools, index = [*runtime.tools.values()], components.index
+    ranker = HybridSearch(tools, index, components.encoder, components.word_vectors, components.prior.search)
     return Search(QUERY, k, components.encoder, components.index, ranker, answerer, deadline)
 
 

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from edgeret.cli.progress import track
 from edgeret.encoders.onnx import OnnxEncoder
+from edgeret.encoders.word_vectors import WordVectors
 from edgeret.errors import InputError, MissingExtraError
 from edgeret.inputs.clauses import split_clauses
 from edgeret.inputs.query import RetrievalQuery
@@ -58,6 +59,14 @@ class Bm25:
         return scores
 
 
+@dataclass(frozen=True, slots=True)
+class GoesBy:
+    """What hybrid search goes by beside the encoder: how much each piece of evidence weighs, and words' vectors."""
+
+    weights: SearchWeights
+    words: WordVectors
+
+
 class Retrieval:
     """Ranks a tool set for queries by several methods that share one encoder; vectors are computed once."""
 
@@ -66,13 +75,13 @@ class Retrieval:
         tools: Sequence[Tool],
         encoder: OnnxEncoder,
         form: str,
-        weights: SearchWeights | None = None,
+        goes_by: GoesBy | None = None,
         vectors: NDArray[np.float32] | None = None,
     ) -> None:
-        """`weights` are those that `hybrid` weighs its evidence by, `vectors` the tools' unit vectors, float32 (tools,
-        dimension), where they are not those of their texts."""
+        """`goes_by` is for `hybrid`; `vectors` are the tools' unit vectors, float32 (tools, dimension), where they are
+        not those of their texts."""
         self._tools, self._texts = tools, [tool_text(t, form) for t in tools]
-        self.encoder, self._weights = encoder, weights
+        self.encoder, self._goes_by = encoder, goes_by
         self._vectors = encoder.encode_tools(self._texts) if vectors is None else vectors
         self._bm25: Bm25 | None = None
         self._cache: dict[str, tuple[NDArray[np.float32], float]] = {}
@@ -118,10 +127,10 @@ class Retrieval:
 
     @cached_property
     def ranker(self) -> HybridSearch:
-        """The same tools as the runtime arranges them. Raises InputError without weights."""
-        if self._weights is None:
+        """The same tools as the runtime arranges them. Raises InputError without what it goes by."""
+        if self._goes_by is None:
             raise InputError("hybrid search needs the weights of a prior card")
-        return HybridSearch(self._tools, self.index, self.encoder, self._weights)
+        return HybridSearch(self._tools, self.index, self.encoder, self._goes_by.words, self._goes_by.weights)
 
     @cached_property
     def tools(self) -> dict[str, Tool]:
@@ -146,7 +155,7 @@ class Retrieval:
 @dataclass(frozen=True, slots=True)
 class Options:
     """What stands for a tool (`form`), how many queries are drawn (None: all) by which `seed`, the planner that
-    strategies ask, and the budget of a search in ms (None: no bound). `weights` are those of hybrid search, `decider`
+    strategies ask, and the budget of a search in ms (None: no bound). Hybrid search `goes_by` something, `decider`
     is what `auto` asks of a bundle's demonstrations, where there are any, and `route` says when `routed` asks.
     `vectors` are the tools' own, where they are not those of their texts."""
 
@@ -155,7 +164,7 @@ class Options:
     seed: int = 0
     answerer: Answerer | None = None
     budget_ms: float | None = None
-    weights: SearchWeights | None = None
+    goes_by: GoesBy | None = None
     decider: Decider | None = None
     route: Route | None = None
     vectors: NDArray[np.float32] | None = None
@@ -180,7 +189,7 @@ def run(
     if not asked:
         raise InputError("no query in the file names a tool, so there is nothing to measure")
     asked = _drawn(asked, options)
-    retrieval = Retrieval(tools, encoder, options.form, options.weights, options.vectors)
+    retrieval = Retrieval(tools, encoder, options.form, options.goes_by, options.vectors)
     position = {tool.name: i for i, tool in enumerate(tools)}
     rows: dict[str, list[dict[str, float]]] = {m: [] for m in methods}
     times: dict[str, list[float]] = {m: [] for m in methods}

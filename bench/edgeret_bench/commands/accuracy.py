@@ -227,7 +227,7 @@ def _retrieval(arguments: argparse.Namespace) -> Mapping[str, Any]:
         arguments.seed,
         _answerer(arguments),
         arguments.budget_ms,
-        told.pop("weights"),
+        told.pop("goes_by"),
         told.pop("decider", None),
         None if arguments.route is None else read_route(arguments.route),
         told.pop("vectors"),
@@ -259,6 +259,7 @@ def _of_bundle(arguments: argparse.Namespace) -> tuple[Sequence[Tool], Any, dict
     """The same of a bundle."""
     from edgeret.bundle import roles
     from edgeret.runtime.scorer import Scorer
+    from edgeret_bench.accuracy.retrieval import GoesBy
     from edgeret_export.recipe import recipe_of
 
     runtime = edgeret.load(arguments.bundle)
@@ -271,7 +272,7 @@ def _of_bundle(arguments: argparse.Namespace) -> tuple[Sequence[Tool], Any, dict
             "encoder": manifest.info[roles.INFO_ENCODER]["card"],
             "precision": components.encoder.spec.precision,
             "tool_text": recipe_of(manifest.info, arguments.bundle).tool_text,
-            "weights": components.prior.search,
+            "goes_by": GoesBy(components.prior.search, components.word_vectors),
             "decider": Scorer(components, runtime.learned).decided,
             "vectors": components.index.vectors,
         },
@@ -283,8 +284,10 @@ def _of_card(arguments: argparse.Namespace) -> tuple[Sequence[Tool], Any, dict[s
     from edgeret.encoders.onnx import OnnxEncoder
     from edgeret.encoders.providers import choose
     from edgeret.host import available_cpus
+    from edgeret_bench.accuracy.retrieval import GoesBy
     from edgeret_export.encoders.expansion import expand_vectors
     from edgeret_export.encoders.export import export_encoder
+    from edgeret_export.encoders.word_vectors import word_reader
     from edgeret_export.sources.expansions import read_expansion
     from edgeret_export.sources.priors import prior_for
 
@@ -312,7 +315,7 @@ def _of_card(arguments: argparse.Namespace) -> tuple[Sequence[Tool], Any, dict[s
             **({} if card.encoder is None or card.encoder.truncate is None else {"dimension": card.encoder.truncate}),
             "precision": arguments.precision,
             "tool_text": arguments.tool_text,
-            "weights": prior_for(card).weights.search,
+            "goes_by": GoesBy(prior_for(card).weights.search, word_reader(exported)),
             "vectors": vectors,
             **made,
         },

@@ -49,9 +49,11 @@ BLANK = PriorWeights(
 @dataclass(frozen=True, slots=True)
 class Request:
     """A query's evidence among a set's tools, and its decisions: `calls` (positions) and, for every number of calls
-    made, the positions of what may come next (`<end>` among them)."""
+    made, the positions of what may come next (`<end>` among them). `similar` (2, n) is what its words mean to the
+    tools, as search reads it."""
 
     evidence: Evidence
+    similar: NDArray[np.float32]
     calls: tuple[int, ...]
     acceptable: tuple[frozenset[int], ...]
 
@@ -130,7 +132,7 @@ def _fit_search(sets: Sequence[PriorSet]) -> SearchWeights:
         prior = part.prior
         for request in part.requests:
             needed = sorted(set(request.calls))
-            found = search_features(request.evidence, prior.vectors).T
+            found = search_features(request.evidence, request.similar, prior.vectors).T
             others = np.delete(found, [*needed, prior.end], axis=0)
             for call in needed:
                 rows.append(np.vstack((found[call : call + 1], others)))
