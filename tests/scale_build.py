@@ -24,6 +24,7 @@ from edgeret.inputs.demonstrations import Demonstration, read_and_check
 from edgeret.runtime.evidence import Passages
 from edgeret.types import SEGMENTS, Tool
 from edgeret_export.fitting import crossfit as crossfitting
+from edgeret_export.fitting import folds as folding
 from edgeret_export.fitting.graph import fit_graph
 from edgeret_export.fitting.training_set import training_set
 from edgeret_export.recipe import Recipe
@@ -82,13 +83,13 @@ def measure(size: int, n_tools: int, seed: int, with_head: bool) -> dict[str, An
     read = passages_of(demonstrations, tools, vectors, seed)
     training = training_set(demonstrations, tools, read, vectors, prior.weights, seed)
     stages.lap("training set, with making up vectors")
-    clusters = crossfitting.clusters_for(size)
+    clusters = folding.clusters_for(size)
     tables = fit_graph(training, clusters, recipe.order)
     stages.lap("graph")
     told: dict[str, Any] = {"demonstrations": size, "head_plans": len(training.head_plans)}
     told |= {"graph_rows": len(tables.keys), "centroids": len(tables.centroids)}
     if with_head:
-        real = crossfitting.fit_factored
+        real = folding.fit_factored
 
         def fit_factored(*given: Any) -> Any:
             stages.lap("cross-fitting without heads")
@@ -96,10 +97,10 @@ def measure(size: int, n_tools: int, seed: int, with_head: bool) -> dict[str, An
             stages.lap("heads of folds")
             return found
 
-        crossfitting.fit_factored = fit_factored
+        folding.fit_factored = fit_factored
         fitted = crossfitting.crossfit(training, recipe.order, recipe.head_options, prior.calibration_map)
         stages.lap("cross-fitting without heads")
-        real(training, recipe.head_options)
+        real(training, fitted.head_options)
         stages.lap("head")
         told |= {"held_out": {key: fitted.report[key] for key in ("decisions", "folds", "top1")}}
     total = round(sum(stages.seconds.values()), 1)

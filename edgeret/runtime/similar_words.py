@@ -70,7 +70,7 @@ class SimilarWords:
             tools = text_tool[kept]
             begins = np.flatnonzero(np.diff(tools, prepend=-1))
             asked = self._asked(said)
-            found[1, tools[begins]] = np.maximum.reduceat(near[text[kept]], begins) @ (asked / asked.sum())
+            found[1, tools[begins]] = np.maximum.reduceat(near[text[kept]], begins).dot(asked / asked.sum())
         return found
 
     def _nearness(self, said: Mapping[str, str], words: NDArray[np.intp]) -> NDArray[np.float32]:
@@ -79,7 +79,8 @@ class SimilarWords:
         if len(unknown):
             self._rows[unknown] = self._vectors.of([self._table.forms[word] for word in unknown.tolist()])
             self._known[unknown] = True
-        near = self._rows[words] @ self._vectors.of(list(said.values())).T
+        # Not `@`, which warns where OpenBLAS looks at what lies behind an array, and uses nothing of it.
+        near: NDArray[np.float32] = self._rows[words].dot(self._vectors.of(list(said.values())).T)
         near -= FLOOR
         near *= 1 / (1 - FLOOR)
         np.maximum(near, 0, out=near)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from math import log
 
 from edgeret.inputs.clauses import split_clauses
 from edgeret.strategies.base import Search, Strategy
@@ -13,10 +14,12 @@ from edgeret.strategies.fusion import latest
 from edgeret.strategies.routing import Route
 from edgeret.types import Hit
 
-CLAUSE = 0.5
-"""What a probability counts for that a clause gave, taken by itself: it lacks what stands around it."""
-FOUND = 0.03
-"""What the first tool of hybrid search has beside probabilities, the second half of it, the third a third."""
+WHOLE = 0.25
+"""How much of a clause's logarithm the whole request keeps: by itself a clause lacks what stands around it."""
+FOUND = 0.05
+"""What the logarithm of hybrid search's share counts for beside that of a probability."""
+UNLIKELY, UNSHARED = 0.01, 1e-6
+"""Below which probabilities and shares are all the same."""
 
 
 def _views(search: Search) -> Iterator[list[Hit]]:
@@ -25,18 +28,23 @@ def _views(search: Search) -> Iterator[list[Hit]]:
     if whole is None:
         yield found
         return
-    share = {hit.tool: FOUND / rank for rank, hit in enumerate(found, 1)}
     best = dict(whole)
-    yield _ranked(found, share, best)
+    yield _ranked(found, best)
     for clause in split_clauses(search.request)[:MAX_CLAUSES]:
         for tool, probability in (search.decided(clause) or {}).items():
-            best[tool] = max(best.get(tool, 0.0), CLAUSE * probability)
-    yield _ranked(found, share, best)
+            alone = whole.get(tool, 0.0)
+            best[tool] = max(best.get(tool, 0.0), alone**WHOLE * probability ** (1 - WHOLE))
+    yield _ranked(found, best)
 
 
-def _ranked(found: Sequence[Hit], share: Mapping[str, float], best: Mapping[str, float]) -> list[Hit]:
+def _ranked(found: Sequence[Hit], best: Mapping[str, float]) -> list[Hit]:
     """The tools by what speaks for them; their shares are their probabilities."""
-    ranked = sorted(found, key=lambda hit: -(share[hit.tool] + best.get(hit.tool, 0.0)))
+
+    def speaks(hit: Hit) -> float:
+        share = log(max(hit.share or 0.0, UNSHARED))
+        return log(best.get(hit.tool, 0.0) + UNLIKELY) + FOUND * share
+
+    ranked = sorted(found, key=speaks, reverse=True)
     return [Hit(hit.tool, hit.similarity, best.get(hit.tool, 0.0)) for hit in ranked]
 
 
@@ -59,8 +67,8 @@ def _routed(search: Search, route: Route, asked: Strategy) -> Iterator[list[Hit]
 
 
 AUTO = Strategy("auto", _views, latest)
-"""The tools with the highest probability for the request or, at half of it, for one of its clauses; hybrid search
-breaks ties, and decides alone where nothing like the request was demonstrated."""
+"""The tools with the highest probability for the request, or for one of its clauses and a little for the request;
+hybrid search breaks ties, and decides alone where nothing like the request was demonstrated."""
 
 
 def routed(route: Route, asked: Strategy) -> Strategy:

@@ -43,7 +43,8 @@ from edgeret_export.encoders.targets import Wanted, make_variants
 from edgeret_export.encoders.word_vectors import word_vectors
 from edgeret_export.finetune import finetuned
 from edgeret_export.fitting.cascade import fit_thresholds
-from edgeret_export.fitting.crossfit import Fitted, crossfit, plan_calls
+from edgeret_export.fitting.crossfit import Fitted, crossfit
+from edgeret_export.fitting.folds import plan_calls
 from edgeret_export.fitting.training_set import TrainingSet, training_set
 from edgeret_export.fitting.whole import Whole, fit_whole
 from edgeret_export.places import HERE, Place
@@ -201,7 +202,7 @@ def _first_stage(full: Stage) -> _First | None:
 def _fitted(encoded: Encoded, recipe: Recipe, place: Place) -> Fitted:
     prior_map = encoded.prior.calibration_map
     if encoded.training is None:
-        return Fitted.of_nothing(recipe.order, prior_map)
+        return Fitted.of_nothing(recipe.order, recipe.head_options, prior_map)
     return crossfit(encoded.training, recipe.order, recipe.head_options, prior_map, place)
 
 
@@ -231,7 +232,7 @@ def _write_stage(writer: BundleWriter, part: str | None, card: Card, stage: Stag
     training = encoded.training
     if training is not None:
         say("fitting graph and head on all demonstrations")
-        given = Whole(training.bare(), fitted.n_clusters, recipe.order, recipe.head_options)
+        given = Whole(training.bare(), fitted.n_clusters, recipe.order, fitted.head_options)
         tables, head = stage.place.each(fit_whole, given, ("graph", "head"))
         assert isinstance(tables, GraphTables) and isinstance(head, HeadArrays)
         add(roles.GRAPH, "graph.msgpack", pack_graph(tables, fitted.graph_options, fingerprint))

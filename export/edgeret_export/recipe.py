@@ -29,7 +29,7 @@ class Recipe:
     """All knobs of a build.
 
     `precision`: "auto" is int8 where that passes the parity gate, and fp32 elsewhere. `order`: longest context of the
-    graph. `inverse_regularisation`, `history_scale`, `label_smoothing`: see `HeadOptions`. `tool_text`: what stands for
+    graph. `history_scale`, `label_smoothing`: see `HeadOptions`. `tool_text`: what stands for
     a tool (see `edgeret.inputs.tool_text`). `hnsw_from`: tools from which an HNSW graph is built. `index_vectors`: how
     the index keeps vectors, "int8" in a quarter of the bytes. `planner_questions`: held-out decisions that a planner is
     asked about, to find what its advice is worth. `profile`: "tiny" puts a table of token vectors in the full encoder's
@@ -41,7 +41,6 @@ class Recipe:
     precision: str = AUTO
     seed: int = 0
     order: int = GraphOptions().order
-    inverse_regularisation: float = _HEAD.inverse_regularisation
     history_scale: float = _HEAD.history_scale
     label_smoothing: float = _HEAD.label_smoothing
     tool_text: str = "name+description"
@@ -70,7 +69,7 @@ class Recipe:
     @property
     def head_options(self) -> HeadOptions:
         """What the head is fitted with."""
-        return HeadOptions(self.inverse_regularisation, self.history_scale, self.label_smoothing)
+        return HeadOptions(history_scale=self.history_scale, label_smoothing=self.label_smoothing)
 
 
 def recipe_of(info: Mapping[str, Any], where: str) -> Recipe:
@@ -110,7 +109,6 @@ def _override(recipe: Recipe, value: dict[str, Any], where: str) -> Recipe:
         "tool_text": (recipe.tool_text in FORMS, f"one of {', '.join(FORMS)}"),
         "order": (1 <= recipe.order <= 8, "between 1 and 8"),
         "seed": (0 <= recipe.seed < 2**31, "between 0 and 2147483647"),
-        "inverse_regularisation": (0 < recipe.inverse_regularisation < 1e6, "above 0 and below 1000000"),
         "history_scale": (0 < recipe.history_scale < 1e3, "above 0 and below 1000"),
         "label_smoothing": (0 <= recipe.label_smoothing < 1, "at least 0 and below 1"),
         "index_vectors": (recipe.index_vectors in STORED_AS, f"one of {', '.join(STORED_AS)}"),

@@ -28,6 +28,7 @@ from edgeret_bench.accuracy import retrieval
 from edgeret_bench.cli import main
 from edgeret_export.cli import main as export
 from edgeret_export.encoders import expansion as expanding
+from edgeret_export.encoders.word_vectors import word_reader
 from edgeret_export.sources.expansions import Expansion, Line
 from edgeret_export.sources.priors import read_prior
 
@@ -51,7 +52,8 @@ QUERIES = [
     asked("book the meeting then play music to me", "book_meeting", "play_music"),
     asked("open calendar day"),
 ]
-PLAIN = retrieval.Options("description", weights=read_prior("all-minilm-l6-v2").weights.search)
+GOES_BY = retrieval.GoesBy(read_prior("all-minilm-l6-v2").weights.search, word_reader(tiny_exported()))
+PLAIN = retrieval.Options("description", goes_by=GOES_BY)
 
 
 def test_a_result_has_the_keys_of_the_contract(encoder: OnnxEncoder) -> None:
@@ -288,8 +290,8 @@ def test_tools_and_a_bundle_are_not_both_measured(tiny: Path, capsys: pytest.Cap
 def test_given_vectors_take_the_place_of_the_texts_own_in_all_but_words(encoder: OnnxEncoder) -> None:
     turned = np.roll(encoder.encode_tools([t.description for t in TOOLS]), 1, axis=0)
     query = TOOLS[0].description
-    plain = retrieval.Retrieval(TOOLS, encoder, "description", PLAIN.weights)
-    given = retrieval.Retrieval(TOOLS, encoder, "description", PLAIN.weights, turned)
+    plain = retrieval.Retrieval(TOOLS, encoder, "description", GOES_BY)
+    given = retrieval.Retrieval(TOOLS, encoder, "description", GOES_BY, turned)
     assert given.dense(query)[0] == given.clauses(query)[0] == plain.dense(query)[0] + 1 == 1
     assert given.index.vectors is turned
     assert given.bm25(query).tolist() == plain.bm25(query).tolist()

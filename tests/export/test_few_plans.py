@@ -13,7 +13,7 @@ from edgeret import END, Tool
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret.runtime.saved import begin
 from edgeret.types import Call
-from edgeret_export.fitting.crossfit import predict_head, recall
+from edgeret_export.fitting.folds import predict_head, recall
 from edgeret_export.fitting.head import fit_factored, others, popularity, seen_labels
 from edgeret_export.recipe import Recipe
 

@@ -15,11 +15,13 @@ import edgeret
 from edgeret.scoring.graph import GLOBAL
 from edgeret.types import Call
 from edgeret_export.fitting import crossfit as crossfitting
+from edgeret_export.fitting import folds as folding
 from edgeret_export.fitting import graph as graphs
 from edgeret_export.fitting import training_set as sets
 from edgeret_export.fitting.counts import tabulate
-from edgeret_export.fitting.crossfit import MOST_CLUSTERS, clusters_for, judged
+from edgeret_export.fitting.crossfit import judged
 from edgeret_export.fitting.decisions import number_decisions
+from edgeret_export.fitting.folds import MOST_CLUSTERS, clusters_for
 from edgeret_export.fitting.training_set import FOLDS, TrainingSet
 from edgeret_export.recipe import Recipe
 
@@ -90,12 +92,13 @@ def test_of_many_held_out_decisions_whole_folds_judge(monkeypatch: pytest.Monkey
 
 def test_folds_without_judges_are_not_fitted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     fitted: list[Any] = []
-    real = crossfitting.fit_factored
-    monkeypatch.setattr(crossfitting, "fit_factored", lambda *given: fitted.append(given) or real(*given))
+    real = folding.fit_factored
+    monkeypatch.setattr(folding, "fit_factored", lambda *given: fitted.append(given) or real(*given))
     monkeypatch.setattr(crossfitting, "FEWEST_JUDGED", 20)
     monkeypatch.setattr(crossfitting, "MOST_JUDGED", 1)
     report = edgeret.load(build_tiny(tmp_path / "b", few=0), threads=1).manifest.info["report"]["held_out"]
-    assert len(fitted) == report["folds"] == 1
+    assert report["folds"] == 1
+    assert len(fitted) in (2, 3)  # the one fold, with one half of the penalty or two
     assert report["decisions"] <= 20
     assert 0 <= report["ece_calibrated"] <= 1
 

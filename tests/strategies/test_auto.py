@@ -46,10 +46,11 @@ def test_what_was_demonstrated_comes_first_and_hybrid_search_orders_the_rest() -
     assert names(found({QUERY: {"gamma": 0.9, "beta": 0.1}})) == ["gamma", "beta", "alpha", "delta"]
 
 
-def test_a_clause_brings_a_tool_forward_at_half_its_probability() -> None:
-    said = {QUERY: {"gamma": 0.6, "alpha": 0.2}, "do the second thing": {"delta": 0.8}}
-    assert names(found(said))[:2] == ["gamma", "delta"]
-    assert names(found({**said, QUERY: {"gamma": 0.3}}))[:2] == ["delta", "gamma"]
+def test_a_clause_brings_a_tool_forward_that_the_whole_request_leaves_room_for() -> None:
+    said = {QUERY: {"gamma": 0.6, "alpha": 0.2, "delta": 0.02}, "do the second thing": {"delta": 0.8}}
+    assert names(found(said))[:2] == ["gamma", "delta"]  # 0.02 ** 0.25 * 0.8 ** 0.75 = 0.32
+    assert names(found({**said, QUERY: {"gamma": 0.2, "delta": 0.02}}))[:2] == ["delta", "gamma"]
+    assert names(found({**said, QUERY: {"gamma": 0.6, "alpha": 0.2}}))[:2] == ["gamma", "alpha"]
 
 
 def test_where_nothing_like_it_was_demonstrated_hybrid_search_decides_and_clauses_are_not_asked() -> None:

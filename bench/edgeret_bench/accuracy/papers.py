@@ -28,8 +28,9 @@ from edgeret_bench.accuracy.plain_head import fit_plain, history_text
 from edgeret_bench.accuracy.walk import repeated_queries
 from edgeret_bench.metrics import mean, next_tool_metrics, rank
 from edgeret_export.fitting.chunks import MAX_COUNT
-from edgeret_export.fitting.crossfit import clusters_for, predict_graph, predict_head
+from edgeret_export.fitting.crossfit import predict_graph
 from edgeret_export.fitting.decisions import Decisions
+from edgeret_export.fitting.folds import clusters_for, predict_head
 from edgeret_export.fitting.graph import fit_graph
 from edgeret_export.fitting.head import fit_factored
 from edgeret_export.fitting.history import tools_called

@@ -12,29 +12,19 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_softmax
-from threadpoolctl import threadpool_limits
 
 from edgeret.cli.progress import track
 from edgeret.scoring.calibration import Calibration, CalibrationParameters, Map
-from edgeret.scoring.episodes import Episodes
-from edgeret.scoring.graph import Graph, GraphOptions, GraphTables
-from edgeret.scoring.head import FactoredHead
+from edgeret.scoring.graph import Graph, GraphOptions
 from edgeret_export.fitting import calibration as calibrate
 from edgeret_export.fitting.calibration import Outcomes
-from edgeret_export.fitting.graph import fit_graph
-from edgeret_export.fitting.head import NOBODY, fit_factored, others, popularity, seen_labels
+from edgeret_export.fitting.folds import Fold, clusters_for, fit_folds
 from edgeret_export.fitting.held_out import HeldOut
 from edgeret_export.fitting.options import HeadOptions
 from edgeret_export.fitting.reliability import expected_calibration_error, refusal_curve
 from edgeret_export.fitting.training_set import TrainingSet
 from edgeret_export.places import HERE, Place
 
-PLANS_PER_CLUSTER = 10
-"""The paper's; half as many plans a cluster predict no better once two clusterings are read together."""
-MIN_CLUSTERS, MOST_CLUSTERS = 50, 1000
-"""Clusters that a small set may have with half as many plans each: requests of different kinds must not share one; and
-clusters of one k-means run, however many plans there are: every step looks for the nearest."""
 MOST_JUDGED = 8_000_000
 """Held-out scores that are chosen and calibrated on, decisions times labels: 9,000 plans over 260 tools. More plans
 need fewer folds for that, and more decisions make three weights no better."""
@@ -64,6 +54,7 @@ class Fitted:
     """What cross-fitting chose and measured. `report` goes into the manifest; `held_out` are the calibrated predictions
     that it rests on."""
 
+    head_options: HeadOptions
     graph_options: GraphOptions
     n_clusters: int
     calibration: CalibrationParameters
@@ -71,16 +62,10 @@ class Fitted:
     held_out: HeldOut | None = None
 
     @staticmethod
-    def of_nothing(order: int, prior_map: Map) -> Fitted:
+    def of_nothing(order: int, head_options: HeadOptions, prior_map: Map) -> Fitted:
         """What holds where nothing was demonstrated."""
         calibration = CalibrationParameters(calibration_map=prior_map, prior_map=prior_map)
-        return Fitted(GraphOptions(order=order), 0, calibration, {"plans": 0, "note": NOTHING})
-
-
-def clusters_for(n_plans: int) -> int:
-    """How many clusters a k-means run makes of so many plans; few plans are divided more finely."""
-    wanted = max(1, n_plans // PLANS_PER_CLUSTER, min(2 * n_plans // PLANS_PER_CLUSTER, MIN_CLUSTERS))
-    return min(wanted, MOST_CLUSTERS)
+        return Fitted(head_options, GraphOptions(order=order), 0, calibration, {"plans": 0, "note": NOTHING})
 
 
 def crossfit(
@@ -97,9 +82,11 @@ def crossfit(
     biases = _unseen_bias(training)
     if training.different() < MIN_PLANS:
         calibration = _parameters(start, biases, prior_map, prior_map)
-        return Fitted(GraphOptions(order=order), clusters_for(n_plans), calibration, {"plans": n_plans, "note": FEW})
+        report = {"plans": n_plans, "note": FEW}
+        return Fitted(head_options, GraphOptions(order=order), clusters_for(n_plans), calibration, report)
     training = judged(training)
-    held, folds = training.select(training.judging_rows), _fit_folds(training, order, head_options, place)
+    held = training.select(training.judging_rows)
+    folds, head_options = fit_folds(training, order, head_options, place)
     options, graph, nearest = _choose_graph(held, folds, order)
     outcomes = _outcomes(held, folds, graph)
     weights = calibrate.fit_fusion(outcomes, start, PULL if few else float(outcomes.known.sum()))
@@ -114,11 +101,13 @@ def crossfit(
     quantiles = calibrate.right_quantiles(calibrated, outcomes.acceptable)
     calibration = replace(calibration, right_probabilities=quantiles)
     report = {"plans": n_plans, "decisions": len(held.decisions), "folds": len(folds)}
+    report["inverse_regularisation"] = head_options.inverse_regularisation
     if training.sample is not None:
         report["head_plans"] = len(training.head_plans)
     report |= _report(held, outcomes, fused, prior_map)
     rows = np.flatnonzero(training.judging_rows)
     return Fitted(
+        head_options,
         options,
         clusters_for(n_plans),
         calibration,
@@ -174,48 +163,7 @@ def _unseen_bias(training: TrainingSet) -> tuple[float, float]:
     return (round(min(0.0, float(np.log(share / max(given, 1e-9)))), 6) if given > 0 else 0.0), ADDED_BIAS
 
 
-@dataclass(frozen=True, slots=True)
-class _Fold:
-    """What was fitted without the fold of this number: its graph's tables, the labels that it had (labels,), the head's
-    log-probabilities for the fold's decisions as written (rows, n), and with the prior at every step the memory's
-    (rows, n)."""
-
-    number: int
-    tables: GraphTables
-    seen: NDArray[np.bool_]
-    head: NDArray[np.float32]
-    memory: NDArray[np.float32] | None
-
-
-@dataclass(frozen=True, slots=True)
-class _Folded:
-    """What all folds are fitted on, and how."""
-
-    training: TrainingSet
-    order: int
-    options: HeadOptions
-
-
-def _fit_folds(training: TrainingSet, order: int, options: HeadOptions, place: Place) -> list[_Fold]:
-    """The folds with plans that judge, each predicted by what was fitted on the others."""
-    numbers = np.unique(training.row_folds[training.judging_rows]).tolist()
-    fitted = place.each(fit_fold, _Folded(training.bare(), order, options), numbers)
-    return list(track(fitted, "cross-fitting head and graph", len(numbers)))
-
-
-def fit_fold(given: _Folded, number: int) -> _Fold:
-    """One fold, predicted by what was fitted on the others. The stage that every place runs."""
-    training = given.training
-    inside = training.row_folds == number
-    train, held = training.select(~inside), training.select(inside & training.judging_rows)
-    with threadpool_limits(1):  # or the last bits would depend on a machine's CPUs
-        fitted = fit_factored(train, given.options)
-        tables = fit_graph(train, clusters_for(len(train.plans)), given.order)
-        found = predict_head(fitted, train, held)
-        return _Fold(number, tables, seen_labels(train), found, recall(train, held))
-
-
-def _outcomes(held: TrainingSet, folds: Sequence[_Fold], graph: NDArray[np.float32]) -> Outcomes:
+def _outcomes(held: TrainingSet, folds: Sequence[Fold], graph: NDArray[np.float32]) -> Outcomes:
     """The experts' predictions, those of the graph spread over all names where the head's are."""
     n = folds[0].head.shape[1]
     head = np.zeros((len(held.decisions), n), np.float32)
@@ -260,59 +208,6 @@ def _halves(held: TrainingSet) -> NDArray[np.bool_]:
     return half
 
 
-def predict_head(head: FactoredHead, train: TrainingSet, held: TrainingSet) -> NDArray[np.float32]:
-    """Log-probabilities of a head that was fitted on `train` for decisions that it was not fitted on, by the runtime's
-    own code: over labels (rows, labels), or over all names where it rests on the prior at every step (rows, n)."""
-    decisions, queries = held.decisions, held.queries
-    plans = decisions.plan.tolist()
-    if not plans:
-        return np.zeros((0, len(decisions.labels if held.prior.steps is None else held.prior.names)), np.float32)
-    logits = {}
-    for plan in set(plans):
-        cosines = queries.parts(plan) @ queries.label_vectors.T
-        static, spelt = held.prior.static[queries.at(np.array(plan))], queries.spelt(plan)
-        logits[plan] = head.query_logits(queries.vectors[plan], cosines, static, spelt)
-    found = np.stack([head.logits(logits[plan], h) for plan, h in zip(plans, decisions.histories, strict=True)])
-    if held.prior.steps is None:
-        return np.asarray(log_softmax(found, axis=1), np.float32)
-    seen, popular = seen_labels(train), popularity(train)
-    weight = np.float32(head.arrays.prior_weight)
-    full = held.prior.steps + popular
-    rest = np.ones(full.shape[1], bool)
-    rest[: len(seen)] = ~seen
-    full[:, rest] += (weight - 1) * others(held.prior.steps, popular, seen)[:, None]
-    labels = np.flatnonzero(seen)
-    full[:, labels] = found[:, labels] + weight * np.maximum(held.prior.steps[:, labels], NOBODY)
-    return np.asarray(log_softmax(full, axis=1), np.float32)
-
-
-def recall(train: TrainingSet, held: TrainingSet) -> NDArray[np.float32] | None:
-    """What a memory of `train` says of held-out decisions, log-probabilities (rows, n); None where the head does not
-    rest on the prior at every step."""
-    if held.prior.steps is None:
-        return None
-    if not len(held.decisions):
-        return np.zeros((0, len(held.prior.names)), np.float32)
-    memory, popular = episodes(train), held.prior.steps + popularity(train)
-    near = {plan: memory.near(held.queries.vectors[plan]) for plan in set(held.decisions.plan.tolist())}
-    steps = zip(held.decisions.plan.tolist(), held.decisions.histories, popular, strict=True)
-    return np.stack([memory.log_probabilities(near[plan], history, prior) for plan, history, prior in steps])
-
-
-def plan_calls(training: TrainingSet) -> list[tuple[int, ...]]:
-    """The label numbers of every plan's calls, as written: what was called when `<end>` came."""
-    decisions, end = training.decisions, len(training.decisions.labels) - 1
-    ends = np.zeros(len(decisions), bool)
-    ends[decisions.target_row[decisions.target_label == end]] = True
-    rows = np.flatnonzero(ends & decisions.written)
-    return [decisions.histories[row] for row in rows[np.argsort(decisions.plan[rows], kind="stable")].tolist()]
-
-
-def episodes(training: TrainingSet) -> Episodes:
-    """The memory of a training set's plans."""
-    return Episodes(training.queries.vectors[training.plans], plan_calls(training), len(training.decisions.labels))
-
-
 def predict_graph(graph: Graph, held: TrainingSet) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Probabilities (rows, labels) by the runtime's own code, and every row's cosine to its nearest centroid."""
     plans = held.decisions.plan.tolist()
@@ -323,7 +218,7 @@ def predict_graph(graph: Graph, held: TrainingSet) -> tuple[NDArray[np.float32],
 
 
 def _choose_graph(
-    held: TrainingSet, folds: Sequence[_Fold], order: int
+    held: TrainingSet, folds: Sequence[Fold], order: int
 ) -> tuple[GraphOptions, NDArray[np.float32], NDArray[np.float32]]:
     """The smoothing with the lowest held-out cross-entropy, with its predictions and the cosines of every row's query
     to its nearest centroid."""

@@ -1,0 +1,161 @@
+"""Folds of plans, each predicted by heads that never saw it. Chooses nothing but how the head is fitted; calibrates
+nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import chain
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import log_softmax
+from threadpoolctl import threadpool_limits
+
+from edgeret.cli.progress import track
+from edgeret.scoring.episodes import Episodes
+from edgeret.scoring.graph import GraphTables
+from edgeret.scoring.head import FactoredHead
+from edgeret_export.fitting import calibration as calibrate
+from edgeret_export.fitting.graph import fit_graph
+from edgeret_export.fitting.head import NOBODY, fit_factored, others, popularity, seen_labels
+from edgeret_export.fitting.options import HeadOptions
+from edgeret_export.fitting.training_set import TrainingSet
+from edgeret_export.places import Place
+
+PLANS_PER_CLUSTER = 10
+"""The paper's; half as many plans a cluster predict no better once two clusterings are read together."""
+MIN_CLUSTERS, MOST_CLUSTERS = 50, 1000
+"""Clusters that a small set may have with half as many plans each: requests of different kinds must not share one; and
+clusters of one k-means run, however many plans there are: every step looks for the nearest."""
+MOST_HALVINGS = 2
+"""Of the head's penalty. On the first of ToolE's folds (6,000 requests) cross-entropy is 0.475, 0.464 and 0.458, and
+0.459 at the next one; on that of ultratool-plans 0.657 and 0.672."""
+
+
+def clusters_for(n_plans: int) -> int:
+    """How many clusters a k-means run makes of so many plans; few plans are divided more finely."""
+    wanted = max(1, n_plans // PLANS_PER_CLUSTER, min(2 * n_plans // PLANS_PER_CLUSTER, MIN_CLUSTERS))
+    return min(wanted, MOST_CLUSTERS)
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """What was fitted without the fold of this number: its graph's tables, the labels that it had (labels,), the head's
+    log-probabilities for the fold's decisions as written (rows, n), and with the prior at every step the memory's
+    (rows, n)."""
+
+    number: int
+    tables: GraphTables
+    seen: NDArray[np.bool_]
+    head: NDArray[np.float32]
+    memory: NDArray[np.float32] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Folded:
+    """What all folds are fitted on, and how."""
+
+    training: TrainingSet
+    order: int
+    options: HeadOptions
+
+    def parts(self, number: int) -> tuple[TrainingSet, TrainingSet]:
+        """What a fold is fitted on, and what of it judges."""
+        inside = self.training.row_folds == number
+        return self.training.select(~inside), self.training.select(inside & self.training.judging_rows)
+
+
+def fit_folds(training: TrainingSet, order: int, options: HeadOptions, place: Place) -> tuple[list[Fold], HeadOptions]:
+    """The folds with plans that judge, each predicted by what was fitted on the others; and the options that all heads
+    are fitted with, chosen on the first fold."""
+    numbers = np.unique(training.row_folds[training.judging_rows]).tolist()
+    given = Folded(training.bare(), order, options)
+    first, options = _choose_penalty(given, numbers[0])
+    others = place.each(fit_fold, replace(given, options=options), numbers[1:])
+    return list(track(chain((first,), others), "cross-fitting head and graph", len(numbers))), options
+
+
+def _choose_penalty(given: Folded, number: int) -> tuple[Fold, HeadOptions]:
+    """The fold with the head that predicts it best, and that head's options: half of the penalty is tried as long as
+    that helps. Many demonstrations of few tools want little of it, long plans more."""
+    best, options = fit_fold(given, number), given.options
+    train, held = given.parts(number)
+    loss = _head_loss(best.head, held)
+    for _ in range(MOST_HALVINGS):
+        trial = replace(options, inverse_regularisation=2 * options.inverse_regularisation)
+        with threadpool_limits(1):
+            head = predict_head(fit_factored(train, trial), train, held)
+        if (tried := _head_loss(head, held)) >= loss:
+            break
+        best, options, loss = replace(best, head=head), trial, tried
+    return best, options
+
+
+def _head_loss(head: NDArray[np.float32], held: TrainingSet) -> float:
+    """Cross-entropy of log-probabilities (rows, n) of held-out decisions."""
+    acceptable = held.decisions.acceptable()
+    target = acceptable / acceptable.sum(axis=1, keepdims=True)
+    return calibrate.nll(head[:, : target.shape[1]], target)
+
+
+def fit_fold(given: Folded, number: int) -> Fold:
+    """One fold, predicted by what was fitted on the others. The stage that every place runs."""
+    train, held = given.parts(number)
+    with threadpool_limits(1):  # or the last bits would depend on a machine's CPUs
+        fitted = fit_factored(train, given.options)
+        tables = fit_graph(train, clusters_for(len(train.plans)), given.order)
+        found = predict_head(fitted, train, held)
+        return Fold(number, tables, seen_labels(train), found, recall(train, held))
+
+
+def predict_head(head: FactoredHead, train: TrainingSet, held: TrainingSet) -> NDArray[np.float32]:
+    """Log-probabilities of a head that was fitted on `train` for decisions that it was not fitted on, by the runtime's
+    own code: over labels (rows, labels), or over all names where it rests on the prior at every step (rows, n)."""
+    decisions, queries = held.decisions, held.queries
+    plans = decisions.plan.tolist()
+    if not plans:
+        return np.zeros((0, len(decisions.labels if held.prior.steps is None else held.prior.names)), np.float32)
+    logits = {}
+    for plan in set(plans):
+        cosines = queries.parts(plan) @ queries.label_vectors.T
+        static, spelt = held.prior.static[queries.at(np.array(plan))], queries.spelt(plan)
+        logits[plan] = head.query_logits(queries.vectors[plan], cosines, static, spelt)
+    found = np.stack([head.logits(logits[plan], h) for plan, h in zip(plans, decisions.histories, strict=True)])
+    if held.prior.steps is None:
+        return np.asarray(log_softmax(found, axis=1), np.float32)
+    seen, popular = seen_labels(train), popularity(train)
+    weight = np.float32(head.arrays.prior_weight)
+    full = held.prior.steps + popular
+    rest = np.ones(full.shape[1], bool)
+    rest[: len(seen)] = ~seen
+    full[:, rest] += (weight - 1) * others(held.prior.steps, popular, seen)[:, None]
+    labels = np.flatnonzero(seen)
+    full[:, labels] = found[:, labels] + weight * np.maximum(held.prior.steps[:, labels], NOBODY)
+    return np.asarray(log_softmax(full, axis=1), np.float32)
+
+
+def recall(train: TrainingSet, held: TrainingSet) -> NDArray[np.float32] | None:
+    """What a memory of `train` says of held-out decisions, log-probabilities (rows, n); None where the head does not
+    rest on the prior at every step."""
+    if held.prior.steps is None:
+        return None
+    if not len(held.decisions):
+        return np.zeros((0, len(held.prior.names)), np.float32)
+    memory, popular = episodes(train), held.prior.steps + popularity(train)
+    near = {plan: memory.near(held.queries.vectors[plan]) for plan in set(held.decisions.plan.tolist())}
+    steps = zip(held.decisions.plan.tolist(), held.decisions.histories, popular, strict=True)
+    return np.stack([memory.log_probabilities(near[plan], history, prior) for plan, history, prior in steps])
+
+
+def plan_calls(training: TrainingSet) -> list[tuple[int, ...]]:
+    """The label numbers of every plan's calls, as written: what was called when `<end>` came."""
+    decisions, end = training.decisions, len(training.decisions.labels) - 1
+    ends = np.zeros(len(decisions), bool)
+    ends[decisions.target_row[decisions.target_label == end]] = True
+    rows = np.flatnonzero(ends & decisions.written)
+    return [decisions.histories[row] for row in rows[np.argsort(decisions.plan[rows], kind="stable")].tolist()]
+
+
+def episodes(training: TrainingSet) -> Episodes:
+    """The memory of a training set's plans."""
+    return Episodes(training.queries.vectors[training.plans], plan_calls(training), len(training.decisions.labels))

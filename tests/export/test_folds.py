@@ -1,0 +1,36 @@
+"""How folds are fitted: half of the head's penalty is tried as long as the first fold is better for it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from conftest import build_tiny
+
+import edgeret
+from edgeret_export.fitting import folds
+from edgeret_export.fitting.options import HeadOptions
+from edgeret_export.fitting.training_set import TrainingSet
+
+LEAST = HeadOptions().inverse_regularisation
+
+
+@pytest.mark.parametrize(("losses", "tried", "chosen"), [((3, 2, 1), 2, 4), ((3, 2, 2), 2, 2), ((3, 4), 1, 1)])
+def test_half_of_the_penalty_is_tried_as_long_as_that_helps(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, losses: tuple[float, ...], tried: int, chosen: int
+) -> None:
+    told, fitted, real = list(losses), [], folds.fit_factored
+
+    def fit(train: TrainingSet, options: HeadOptions) -> object:
+        fitted.append(options.inverse_regularisation / LEAST)
+        return real(train, replace(options, inverse_regularisation=LEAST))
+
+    monkeypatch.setattr(folds, "fit_factored", fit)
+    monkeypatch.setattr(folds, "_head_loss", lambda *_: told.pop(0))
+    bundle = build_tiny(tmp_path / "bundle")
+    report = edgeret.load(bundle, threads=1).manifest.info["report"]["held_out"]
+    assert report["inverse_regularisation"] == chosen * LEAST
+    assert fitted[: 1 + tried] == [2**i for i in range(1 + tried)]
+    assert set(fitted[1 + tried :]) == {chosen} and len(fitted) == tried + report["folds"]
+    assert not told
