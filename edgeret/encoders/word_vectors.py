@@ -57,7 +57,8 @@ class WordVectors:
             places = np.array(read[1][::2], np.intp)
             return np.array(read[0], np.intp), np.searchsorted(starts, places, side="right") - 1
         try:
-            cut = [each.ids for each in self._tokenizer.encode_batch(list(words), add_special_tokens=False)]
+            # One by one: encode_batch would start a pool of threads.
+            cut = [self._tokenizer.encode(word, add_special_tokens=False).ids for word in words]
         except (KeyboardInterrupt, SystemExit):
             raise
         except BaseException as error:  # a Rust panic is no Exception

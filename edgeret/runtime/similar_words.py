@@ -22,6 +22,10 @@ FLOOR = np.float32(0.3)
 """A cosine that says nothing yet: what is above counts up to 1. Between 0.25 and 0.45 nothing changes by more than a
 thousandth on sets that no fit saw."""
 
+AT_ONCE, NEW_AT_ONCE = 64, 2048
+"""Words of a request that are compared at once, and words of tools whose vectors are made at once: a request of 20,000
+characters has thousands."""
+
 
 def table_of(tools: Sequence[Tool]) -> WordTable:
     """The words of tools, in their order, with their forms."""
@@ -57,34 +61,36 @@ class SimilarWords:
         found = np.zeros((2, places.tools), np.float32)
         if not said or not len(places.words):
             return found
-        near = self._nearness(said, places.words)
-        rarity = self._rarity[places.words]
-        name, name_tool = places.name
-        weights = rarity[name]
-        total = np.bincount(name_tool, weights, places.tools)
-        found[0] = np.bincount(name_tool, weights * near.max(axis=1)[name], places.tools) / np.maximum(total, 1e-6)
-        text, text_tool = places.text
-        # Of a hundred words of tools a request comes near to two or three.
-        kept = np.flatnonzero((near.max(axis=1) > 0)[text])
-        if len(kept):
-            tools = text_tool[kept]
-            begins = np.flatnonzero(np.diff(tools, prepend=-1))
-            asked = self._asked(said)
-            found[1, tools[begins]] = np.maximum.reduceat(near[text[kept]], begins).dot(asked / asked.sum())
+        best = np.zeros(len(places.words), np.float32)
+        asked = self._asked(said)
+        asked /= asked.sum()
+        stems = list(said)
+        for begin in range(0, len(stems), AT_ONCE):
+            piece = stems[begin : begin + AT_ONCE]
+            near = self._nearness(piece, [said[stem] for stem in piece], places.words)
+            nearest = near.max(axis=1)
+            np.maximum(best, nearest, out=best)
+            found[1] += places.covered(near, nearest, asked[begin : begin + AT_ONCE])
+        name, tools = places.name
+        weights = self._rarity[places.words][name]
+        total = np.bincount(tools, weights, places.tools)
+        found[0] = np.bincount(tools, weights * best[name], places.tools) / np.maximum(total, 1e-6)
         return found
 
-    def _nearness(self, said: Mapping[str, str], words: NDArray[np.intp]) -> NDArray[np.float32]:
-        """How near each of the words with these numbers is to each word said, from 0 to 1, (words, said)."""
+    def _nearness(self, stems: Sequence[str], written: Sequence[str], words: NDArray[np.intp]) -> NDArray[np.float32]:
+        """How near each of the words with these numbers is to each word said, by its stem and as it is written, from 0
+        to 1, float32 (words, said)."""
         unknown = words[~self._known[words]]
-        if len(unknown):
-            self._rows[unknown] = self._vectors.of([self._table.forms[word] for word in unknown.tolist()])
-            self._known[unknown] = True
+        for begin in range(0, len(unknown), NEW_AT_ONCE):
+            numbers = unknown[begin : begin + NEW_AT_ONCE]
+            self._rows[numbers] = self._vectors.of([self._table.forms[word] for word in numbers.tolist()])
+            self._known[numbers] = True
         # Not `@`, which warns where OpenBLAS looks at what lies behind an array, and uses nothing of it.
-        near: NDArray[np.float32] = self._rows[words].dot(self._vectors.of(list(said.values())).T)
+        near: NDArray[np.float32] = self._rows[words].dot(self._vectors.of(written).T)
         near -= FLOOR
         near *= 1 / (1 - FLOOR)
         np.maximum(near, 0, out=near)
-        for column, stem in enumerate(said):
+        for column, stem in enumerate(stems):
             number = self._number.get(stem, -1)
             at = int(np.searchsorted(words, number))
             if at < len(words) and words[at] == number:
@@ -111,6 +117,21 @@ class _Places:
         fields = [self._entries(table, positions + field * table.tools) for field in (0, 1)]
         self.words = np.unique(np.concatenate([numbers for numbers, _ in fields]))
         self.name, self.text = ((np.searchsorted(self.words, numbers), tools) for numbers, tools in fields)
+
+    def covered(
+        self, near: NDArray[np.float32], nearest: NDArray[np.float32], asked: NDArray[np.float32]
+    ) -> NDArray[np.float32]:
+        """How much of some words said every tool's text means, float32 (tools,): `near` (words, said), its largest for
+        each word `nearest` (words,), and what each word said counts for `asked` (said,)."""
+        found = np.zeros(self.tools, np.float32)
+        text, tools = self.text
+        # Of a hundred words of tools a request comes near to two or three.
+        kept = np.flatnonzero((nearest > 0)[text])
+        if len(kept):
+            tools = tools[kept]
+            begins = np.flatnonzero(np.diff(tools, prepend=-1))
+            found[tools[begins]] = np.maximum.reduceat(near[text[kept]], begins).dot(asked)
+        return found
 
     @staticmethod
     def _entries(table: WordTable, places: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

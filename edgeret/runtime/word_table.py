@@ -16,6 +16,7 @@ from edgeret.bundle.codec import get_array, pack
 from edgeret.bundle.reader import Bundle
 from edgeret.errors import BundleError
 from edgeret.fields import get_strings
+from edgeret.inputs.tools import MAX_DESCRIPTION_CHARS
 
 FIELDS = ("name", "text", "parameters")
 """What words are counted in: the name; name and description; name and names of parameters."""
@@ -115,6 +116,8 @@ def load_words(bundle: Bundle, tools: int) -> WordTable | None:
         raise BundleError(f"{where}: its words are not in order, or one of them stands there twice; {_REBUILD}")
     if len(forms) != len(words):
         raise BundleError(f"{where}: {len(forms)} forms of {len(words)} words; {_REBUILD}")
+    if max(map(len, forms), default=0) > MAX_DESCRIPTION_CHARS:
+        raise BundleError(f"{where}: a form of more than {MAX_DESCRIPTION_CHARS} characters; {_REBUILD}")
     counts = np.diff(starts)
     if starts[0] != 0 or starts[-1] != len(numbers) or (counts < 0).any():
         raise BundleError(f"{where}: its starts do not go from 0 to its {len(numbers)} numbers; {_REBUILD}")

@@ -33,8 +33,9 @@ class CalibrationParameters:
     """Everything that was fitted on held-out demonstrations.
 
     Fusion: log p = `head_weight`·log p_head + `graph_weight`·log p_graph + `memory_weight`·log p_memory (+ const).
-    Where the head does not rest on the prior at every step, a tool without demonstrations gets log p_prior +
-    `unseen_bias` beside all labels together, or + `added_bias` if it came after the demonstrations.
+    Where the head does not rest on the prior at every step, it decides alone after the first call, log p =
+    `later_weight`·log p_head; and a tool without demonstrations gets log p_prior + `unseen_bias` beside all labels
+    together, or + `added_bias` if it came after the demonstrations.
     `calibration_map` (n, 2) maps the fused confidence to the calibrated one, `prior_map` that of the prior alone. A
     query whose cosine to the nearest cluster is below `in_distribution_cosine` is unlike anything demonstrated; the
     prior alone then decides. Below `min_probability` edgeret abstains. `right_probabilities` are
@@ -45,6 +46,7 @@ class CalibrationParameters:
     head_weight: float = 0.8
     graph_weight: float = 0.2
     memory_weight: float = 0.0
+    later_weight: float = 1.0
     unseen_bias: float = 0.0
     added_bias: float = 0.0
     in_distribution_cosine: float = -1.0
@@ -90,6 +92,7 @@ _RANGES: Mapping[str, tuple[float, float]] = {
     "head_weight": (0.0, 100.0),
     "graph_weight": (0.0, 100.0),
     "memory_weight": (0.0, 100.0),
+    "later_weight": (0.0, 100.0),
     "unseen_bias": (-1e4, 1e4),
     "added_bias": (-1e4, 1e4),
     "in_distribution_cosine": (-1.0, 1.01),
@@ -106,6 +109,7 @@ class Calibration:
         self._head_weight = np.float32(parameters.head_weight)
         self._graph_weight = np.float32(parameters.graph_weight)
         self._memory_weight = np.float32(parameters.memory_weight)
+        self._later_weight = np.float32(parameters.later_weight)
 
     @property
     def map(self) -> Map:
@@ -133,6 +137,11 @@ class Calibration:
         graph *= self._graph_weight
         head *= self._head_weight
         head += graph
+        return head
+
+    def later(self, head: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The same after a call, from logits of the head (labels,) alone, which are used up."""
+        head *= self._later_weight
         return head
 
     def fuse_all(

@@ -19,7 +19,7 @@ WHOLE = 0.25
 FOUND = 0.05
 """What the logarithm of hybrid search's share counts for beside that of a probability."""
 UNLIKELY, UNSHARED = 0.01, 1e-6
-"""Below which probabilities and shares are all the same."""
+"""Added to probabilities, and the least share: far below both, tools are all the same."""
 
 
 def _views(search: Search) -> Iterator[list[Hit]]:

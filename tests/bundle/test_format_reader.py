@@ -253,6 +253,8 @@ class Reader(PriorReader):
             scores = p["head_weight"] * head + p["graph_weight"] * np.concatenate((spread, head[n:]))
             return softmax(scores + p["memory_weight"] * self.recall(history) if "memory" in self.maps else scores)
         known = p["head_weight"] * self.logits(history) + p["graph_weight"] * np.log(walked)
+        if history:
+            known = p["later_weight"] * self.logits(history)
         bias = np.where(self.popularity() == 0, p["added_bias"], p["unseen_bias"])
         unseen = np.minimum(80, self.among_tools(()) + bias)[n:]
         seen = () if len(unseen) and unseen.max() <= np.log(0.003) else history

@@ -11,6 +11,7 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 from edgeret.bundle.few_bits import to_halves
 from edgeret.encoders.word_vectors import DIMENSION, WordVectors
 from edgeret.inputs.words import forms, words
+from edgeret.runtime import similar_words
 from edgeret.runtime.similar_words import FLOOR, SimilarWords, table_of, tool_forms
 from edgeret.types import Tool
 
@@ -60,6 +61,15 @@ def test_what_no_tokenizer_knows_is_met_by_its_own_letters_alone() -> None:
     assert overlaps("frobnicate")[0].tolist() == [0, 0, 0]
     assert overlaps("a QUUX")[0].tolist() == [0, 0, 1]
     assert not overlaps("please, the").any() and not overlaps("").any()
+
+
+def test_a_request_of_thousands_of_words_is_compared_piece_by_piece(monkeypatch: pytest.MonkeyPatch) -> None:
+    query = " ".join(f"{word} w{i}" for i, word in enumerate(["mail", "tune", "zebra"] * 30))
+    whole = overlaps(query)
+    monkeypatch.setattr(similar_words, "AT_ONCE", 1)
+    monkeypatch.setattr(similar_words, "NEW_AT_ONCE", 1)
+    np.testing.assert_allclose(overlaps(query), whole, atol=1e-6)
+    assert whole[0, 0] > 0.4 and whole[0, 1] > 0.2
 
 
 def test_tools_without_any_word_are_left_at_nothing() -> None:

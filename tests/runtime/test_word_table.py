@@ -107,6 +107,7 @@ FORGED: dict[str, tuple[dict[str, Any], str]] = {
     "words that are none": ({"words": [5] * len(TABLE.words)}, "must hold strings only"),
     "too few words": ({"words": TABLE.words[:3], "forms": TABLE.forms[:3]}, "a number of none of its 3 words"),
     "too few forms": ({"forms": TABLE.forms[:3]}, f"3 forms of {len(TABLE.words)} words"),
+    "a form without end": ({"forms": ["x" * 16_385, *TABLE.forms[1:]]}, "a form of more than 16384 characters"),
     "forms that are none": ({"forms": [None] * len(TABLE.words)}, "must hold strings only"),
     "starts of another number of tools": ({"starts": TABLE.starts[:-3].astype("<i4")}, '"starts" must have shape'),
     "starts that fall": ({"starts": np.r_[TABLE.starts[:1], 9, TABLE.starts[2:]].astype("<i4")}, "starts do not go"),

@@ -99,3 +99,9 @@ def test_certainty_is_calibrated_too() -> None:
 def test_where_next_to_nothing_is_left_for_the_others_they_still_sum_to_one(share: float, others: int) -> None:
     p = np.array([1] + [share * 1e-30 / others] * others, np.float32)
     assert CAUTIOUS.calibrate(p, CAUTIOUS.map).sum(dtype=np.float64) == pytest.approx(1, abs=1e-5)
+
+
+def test_behind_a_call_the_head_decides_alone() -> None:
+    logits = np.array([1.0, -2.0], np.float32)
+    policy = Calibration(CalibrationParameters(head_weight=0.1, graph_weight=0.9, later_weight=1.5))
+    np.testing.assert_allclose(policy.later(logits.copy()), 1.5 * logits)

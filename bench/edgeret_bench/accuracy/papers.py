@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from sklearn.cluster import KMeans
 from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
 
+from edgeret.bundle import roles
 from edgeret.cli.progress import say, track
 from edgeret.errors import InputError
 from edgeret.inputs.demonstrations import Demonstration
@@ -108,7 +109,7 @@ def encode(runtime: Runtime, demonstrations: Sequence[Demonstration], seed: int)
 def _score(runtime: Runtime, split: Split) -> dict[str, Scores]:
     """Fits every method and scores the labels at the test steps, each (rows, labels)."""
     recipe = recipe_of(runtime.manifest.info, str(runtime.path))
-    train, test, seed, fuse = split.train, split.test, split.both.seed, runtime.components.calibration.fuse
+    train, test, seed, calibration = split.train, split.test, split.both.seed, runtime.components.calibration
     written, queries = train.written(), split.both.queries.vectors
     say("fitting static heads and graphs")
     static = fit_plain(written.decisions, queries[written.decisions.plan], seed)
@@ -117,10 +118,17 @@ def _score(runtime: Runtime, split: Split) -> dict[str, Scores]:
     paper = fit_plain(written.decisions, taught, seed, rate=PAPER_RATE, epochs=PAPER_EPOCHS)
     converged = fit_plain(written.decisions, taught, seed)
     say("fitting graph and factored head")
-    head = predict_head(fit_factored(train, recipe.head_options), train, test)
+    held_out = runtime.manifest.info[roles.INFO_REPORT]["held_out"]
+    chosen = held_out.get("inverse_regularisation", recipe.head_options.inverse_regularisation)
+    options = replace(recipe.head_options, inverse_regularisation=chosen)
+    head = predict_head(fit_factored(train, options), train, test)
     tables = fit_graph(train, clusters_for(split.n_train), recipe.order)
-    options = GraphOptions() if runtime.components.graph is None else runtime.components.graph.options
-    walked = predict_graph(Graph(tables, options), test)[0]
+    smoothing = GraphOptions() if runtime.components.graph is None else runtime.components.graph.options
+    walked = predict_graph(Graph(tables, smoothing), test)[0]
+    fused = [
+        calibration.later(h.copy()) if history else calibration.fuse(h.copy(), g.copy())
+        for h, g, history in zip(head, walked, test.decisions.histories, strict=True)
+    ]
     everywhere = np.zeros(len(split.both.demonstrations), np.intp)
     return {
         "random": np.random.default_rng(seed).random(head.shape),
@@ -129,7 +137,7 @@ def _score(runtime: Runtime, split: Split) -> dict[str, Scores]:
         "dtdr-c": walked,
         "dtdr-l": np.stack([converged.log_probabilities(vector) for vector in asked]),
         "dtdr-l-factored": head,
-        "fused": np.stack([fuse(h.copy(), g.copy()) for h, g in zip(head, walked, strict=True)]),
+        "fused": np.stack(fused),
         "dtdr-c-paper": counted(train.decisions, test.decisions, _query_clusters(split), PAPER_ORDER),
         "dtdr-l-paper": np.stack([paper.log_probabilities(vector) for vector in asked]),
         "dtdr-l-logistic": logistic(written, test),

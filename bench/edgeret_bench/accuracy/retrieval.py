@@ -129,7 +129,7 @@ class Retrieval:
     def ranker(self) -> HybridSearch:
         """The same tools as the runtime arranges them. Raises InputError without what it goes by."""
         if self._goes_by is None:
-            raise InputError("hybrid search needs the weights of a prior card")
+            raise InputError("hybrid search needs the weights of a prior card, and vectors of words")
         return HybridSearch(self._tools, self.index, self.encoder, self._goes_by.words, self._goes_by.weights)
 
     @cached_property

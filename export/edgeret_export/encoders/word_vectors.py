@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,9 @@ from edgeret.errors import InputError
 from edgeret_export.encoders.export import ExportedEncoder
 from edgeret_export.encoders.onnx_graph import read_onnx
 from edgeret_export.encoders.static import principal
+
+SPACE = "\N{LOWER ONE EIGHTH BLOCK}"
+"""What stands for a space in pieces of SentencePiece."""
 
 
 def word_vectors(exported: ExportedEncoder) -> NDArray[np.float32]:
@@ -42,12 +46,11 @@ def word_reader(exported: ExportedEncoder) -> WordVectors:
 
 
 def _no_words(tokenizer: Any) -> list[int]:
-    """The pieces that stand for no word: special ones, and the one for what is unknown."""
-    unknown = getattr(tokenizer.model, "unk_id", None)
-    if unknown is None:
-        unknown = tokenizer.token_to_id(getattr(tokenizer.model, "unk_token", None) or "")
+    """The pieces that stand for no word: special ones, the one for what is unknown, and a bare sign of a space."""
+    model = json.loads(tokenizer.to_str())["model"]
     special = [number for number, token in tokenizer.get_added_tokens_decoder().items() if token.special]
-    return special if unknown is None else [*special, unknown]
+    others = (tokenizer.token_to_id(name) for name in (model.get("unk_token") or "", SPACE))
+    return [*special, *(number for number in (*others, model.get("unk_id")) if number is not None)]
 
 
 def _looked_up(model: Any) -> NDArray[np.float32]:

@@ -44,6 +44,10 @@ class Outcomes:
         shares: NDArray[np.float32] = (self.acceptable / self.acceptable.sum(axis=1, keepdims=True)).astype(np.float32)
         return shares
 
+    def only(self, rows: NDArray[np.bool_]) -> Outcomes:
+        """Those of some rows (rows,)."""
+        return Outcomes(tuple(expert[rows] for expert in self.experts), self.acceptable[rows], self.known[rows])
+
     def fused(self, weights: Sequence[float]) -> NDArray[np.float64]:
         """The log-linear fusion, as probabilities (rows, n)."""
         logs = sum(weight * expert.astype(np.float64) for weight, expert in zip(weights, self.experts, strict=True))
@@ -60,7 +64,10 @@ def fit_fusion(outcomes: Outcomes, start: Sequence[float], pull: float) -> tuple
     """Weights of the experts, each in [0, 2], by cross-entropy; they absorb a temperature, so need not sum to 1.
 
     `pull` draws them to `start` as so many decisions would: few held-out decisions say little about three weights.
+    Without any decision they are those of the start.
     """
+    if not outcomes.known.any():
+        return tuple(start)
     experts = [expert[outcomes.known].astype(np.float64) for expert in outcomes.experts]
     target, first = outcomes.target()[outcomes.known], np.array(start)
     share = pull / max(1, len(target))

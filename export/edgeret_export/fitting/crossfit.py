@@ -89,10 +89,14 @@ def crossfit(
     folds, head_options = fit_folds(training, order, head_options, place)
     options, graph, nearest = _choose_graph(held, folds, order)
     outcomes = _outcomes(held, folds, graph)
-    weights = calibrate.fit_fusion(outcomes, start, PULL if few else float(outcomes.known.sum()))
-    fused = outcomes.fused(weights)
+    if few:
+        weights, later = calibrate.fit_fusion(outcomes, start, PULL), 1.0
+        fused = outcomes.fused(weights)
+    else:
+        weights, later, fused = _fused(outcomes, held.decisions.first())
     points = calibrate.fit_confidence_map(*_confidence(fused, outcomes.acceptable), prior_map)
-    calibration = _parameters(tuple(round(weight, 6) for weight in weights), biases, points, prior_map)
+    calibration = _parameters(weights, biases, points, prior_map)
+    calibration = replace(calibration, later_weight=round(later, 6))
     if training.prior.steps is None:
         quantile = np.quantile(nearest[held.decisions.first()], calibrate.IN_DISTRIBUTION_QUANTILE)
         calibration = replace(calibration, in_distribution_cosine=round(float(quantile), 6))
@@ -138,7 +142,7 @@ def judged(training: TrainingSet) -> TrainingSet:
 def _parameters(
     weights: Sequence[float], biases: tuple[float, float], points: Map, prior_map: Map
 ) -> CalibrationParameters:
-    head, graph, memory = (*weights, 0.0)[:3]
+    head, graph, memory = (round(weight, 6) for weight in (*weights, 0.0)[:3])
     return CalibrationParameters(
         head_weight=head,
         graph_weight=graph,
@@ -161,6 +165,17 @@ def _unseen_bias(training: TrainingSet) -> tuple[float, float]:
     share = (float((counts == 1).sum()) + 0.5) / (float(decisions.written.sum()) + 1)
     given = float(expected[len(decisions.labels) :].sum()) / max(1e-9, float(expected.sum()))
     return (round(min(0.0, float(np.log(share / max(given, 1e-9)))), 6) if given > 0 else 0.0), ADDED_BIAS
+
+
+def _fused(outcomes: Outcomes, first: NDArray[np.bool_]) -> tuple[tuple[float, ...], float, NDArray[np.float64]]:
+    """Where many demonstrations speak: the weights of head and graph before any call (the rows `first`), that of the
+    head alone behind one, and what they make of all rows (rows, n)."""
+    before, behind = outcomes.only(first), replace(outcomes.only(~first), experts=(outcomes.experts[0][~first],))
+    weights = calibrate.fit_fusion(before, OVER_NOTHING, float(before.known.sum()))
+    later = calibrate.fit_fusion(behind, (1.0,), 0.0)
+    fused = np.empty(outcomes.acceptable.shape)
+    fused[first], fused[~first] = before.fused(weights), behind.fused(later)
+    return weights, later[0], fused
 
 
 def _outcomes(held: TrainingSet, folds: Sequence[Fold], graph: NDArray[np.float32]) -> Outcomes:

@@ -71,8 +71,8 @@ def fit_folds(training: TrainingSet, order: int, options: HeadOptions, place: Pl
     numbers = np.unique(training.row_folds[training.judging_rows]).tolist()
     given = Folded(training.bare(), order, options)
     first, options = _choose_penalty(given, numbers[0])
-    others = place.each(fit_fold, replace(given, options=options), numbers[1:])
-    return list(track(chain((first,), others), "cross-fitting head and graph", len(numbers))), options
+    rest = place.each(fit_fold, replace(given, options=options), numbers[1:])
+    return list(track(chain((first,), rest), "cross-fitting head and graph", len(numbers))), options
 
 
 def _choose_penalty(given: Folded, number: int) -> tuple[Fold, HeadOptions]:
