@@ -59,11 +59,13 @@ NUMBERS = (
 )
 NUMBERS_BELOW = (*(-number for number in NUMBERS), math.nan, math.inf, 10**18, -(10**18), 2**63 - 1)
 PARAMETERS = (
-    "head_weight", "graph_weight", "memory_weight", "later_weight", "unseen_bias", "added_bias",
+    "head_weight", "graph_weight", "memory_weight", "later_head_weight", "later_graph_weight",
+    "unseen_bias", "added_bias",
     "in_distribution_cosine", "min_probability",
 )  # fmt: skip
 RANGES: dict[str, tuple[float, float]] = {
-    "head_weight": (0, 100), "graph_weight": (0, 100), "memory_weight": (0, 100), "later_weight": (0, 100),
+    "head_weight": (0, 100), "graph_weight": (0, 100), "memory_weight": (0, 100),
+    "later_head_weight": (0, 100), "later_graph_weight": (0, 100),
     "unseen_bias": (-1e4, 1e4),
     "added_bias": (-1e4, 1e4), "in_distribution_cosine": (-1, 1.01),
     "min_probability": (0, 1), "temperature": (1e-4, 1e3), "cluster_prior": (1e-6, 1e6), "global_prior": (1e-6, 1e6),

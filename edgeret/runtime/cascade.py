@@ -12,6 +12,9 @@ from edgeret.runtime.scorer import Request, Scorer
 from edgeret.stopwatch import Stopwatch
 from edgeret.types import END, Decision
 
+LATER = 0.9
+"""What a decision behind a call needs at least: held-out demonstrations, of the same hands as the others, show no loss
+below, and requests of others do (docs/DESIGN.md, decisions)."""
 SURE = f"{BY_HEADS}, sure enough without the full encoder"
 
 
@@ -43,7 +46,8 @@ class FirstStage:
             stands = options.policy == "auto" and probability > self._cascade.declines
         else:
             floor = self._floor if options.min_probability is None else options.min_probability
-            stands = best <= end and probability >= max(self._cascade.least, floor)
+            least = max(self._cascade.least, floor) if first else max(self._cascade.least, floor, LATER)
+            stands = best <= end and probability >= least
             stands = stands and (not first or probabilities.item(end) < self._cascade.nothing)
         if not stands:
             return None

@@ -25,7 +25,7 @@ from edgeret.runtime.learning import Known, Learned, Origin
 from edgeret.runtime.ranking import Ranking
 from edgeret.scoring.calibration import Map
 from edgeret.scoring.graph import UNKNOWN
-from edgeret.scoring.head import FactoredHead, log_softmax
+from edgeret.scoring.head import log_softmax
 from edgeret.scoring.products import with_others
 from edgeret.scoring.reading import Reading, log_going_on
 from edgeret.stopwatch import Stopwatch
@@ -315,34 +315,28 @@ class Request:
 
     def scores(self, history: History, watch: Stopwatch) -> NDArray[np.float32]:
         """Everything fused: log-probabilities of `names` up to a constant, float32, before any calibration. The graph
-        is walked here, and nowhere else; with many demonstrations it has a say before the first call alone."""
+        is walked here, and nowhere else; where it has a say."""
         components = self._components
         head, graph, calibration = components.head, components.graph, components.calibration
         if head is None or graph is None:
             return self.prior_scores(history.calls)
-        if not head.prior_steps and history.calls:
-            watch.lap("graph")
-            return self._with_unseen(calibration.later(self._logits(head, history, watch)), history)
-        walked = graph.distribution(self._place, history.numbers, normalise=False)
+        walked, later = None, bool(history.calls)
+        if head.prior_steps or calibration.asks_graph(later):
+            walked = graph.distribution(self._place, history.numbers, normalise=False)
         watch.lap("graph")
-        if not head.prior_steps:
-            return self._with_unseen(calibration.fuse(self._logits(head, history, watch), walked), history)
         logits = head.logits(self._query_logits, history.numbers)
+        n = len(logits)
+        if walked is None or not head.prior_steps:
+            watch.lap("head")
+            fused = calibration.fuse(logits, walked, later)
+            if len(self.names) == n:
+                return fused
+            return _before(fused, self._unseen(history, n))
         prior = self.prior_scores(history.calls)
         popular = prior + self._popularity()
         full = log_softmax(head.beside(logits, prior, popular))
         watch.lap("head")
         return calibration.fuse_all(full, walked, self._recalled(history, popular))
-
-    def _logits(self, head: FactoredHead, history: History, watch: Stopwatch) -> NDArray[np.float32]:
-        logits = head.logits(self._query_logits, history.numbers)
-        watch.lap("head")
-        return logits
-
-    def _with_unseen(self, fused: NDArray[np.float32], history: History) -> NDArray[np.float32]:
-        """Log-probabilities of the labels (labels,), and those of tools without demonstrations behind them."""
-        n = len(fused)
-        return fused if len(self.names) == n else _before(fused, self._unseen(history, n))
 
     def _recalled(self, history: History, popular: NDArray[np.float32]) -> NDArray[np.float32] | None:
         """What stored steps say, log-probabilities of `names`, float32; None without a memory."""

@@ -33,8 +33,8 @@ class CalibrationParameters:
     """Everything that was fitted on held-out demonstrations.
 
     Fusion: log p = `head_weight`·log p_head + `graph_weight`·log p_graph + `memory_weight`·log p_memory (+ const).
-    Where the head does not rest on the prior at every step, it decides alone after the first call, log p =
-    `later_weight`·log p_head; and a tool without demonstrations gets log p_prior + `unseen_bias` beside all labels
+    Where the head does not rest on the prior at every step, `later_head_weight` and `later_graph_weight` take their
+    place behind the first call; and a tool without demonstrations gets log p_prior + `unseen_bias` beside all labels
     together, or + `added_bias` if it came after the demonstrations.
     `calibration_map` (n, 2) maps the fused confidence to the calibrated one, `prior_map` that of the prior alone. A
     query whose cosine to the nearest cluster is below `in_distribution_cosine` is unlike anything demonstrated; the
@@ -46,7 +46,8 @@ class CalibrationParameters:
     head_weight: float = 0.8
     graph_weight: float = 0.2
     memory_weight: float = 0.0
-    later_weight: float = 1.0
+    later_head_weight: float = 1.0
+    later_graph_weight: float = 0.0
     unseen_bias: float = 0.0
     added_bias: float = 0.0
     in_distribution_cosine: float = -1.0
@@ -92,7 +93,8 @@ _RANGES: Mapping[str, tuple[float, float]] = {
     "head_weight": (0.0, 100.0),
     "graph_weight": (0.0, 100.0),
     "memory_weight": (0.0, 100.0),
-    "later_weight": (0.0, 100.0),
+    "later_head_weight": (0.0, 100.0),
+    "later_graph_weight": (0.0, 100.0),
     "unseen_bias": (-1e4, 1e4),
     "added_bias": (-1e4, 1e4),
     "in_distribution_cosine": (-1.0, 1.01),
@@ -109,7 +111,7 @@ class Calibration:
         self._head_weight = np.float32(parameters.head_weight)
         self._graph_weight = np.float32(parameters.graph_weight)
         self._memory_weight = np.float32(parameters.memory_weight)
-        self._later_weight = np.float32(parameters.later_weight)
+        self._later = np.float32(parameters.later_head_weight), np.float32(parameters.later_graph_weight)
 
     @property
     def map(self) -> Map:
@@ -130,18 +132,22 @@ class Calibration:
             unseen[popularity == 0] += np.float32(p.added_bias - p.unseen_bias)
         return np.minimum(unseen, _MOST_LOG, out=unseen)
 
-    def fuse(self, head: NDArray[np.float32], graph: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Log-probabilities of the labels up to a constant, float32 (labels,), from logits or log-probabilities of the
-        head and probabilities of the graph, both (labels,), each right up to a constant and both used up."""
-        np.log(graph, out=graph)
-        graph *= self._graph_weight
-        head *= self._head_weight
-        head += graph
-        return head
+    def asks_graph(self, later: bool) -> bool:
+        """Whether the graph has a say before the first call, or behind it (`later`)."""
+        return not later or self.parameters.later_graph_weight > 0
 
-    def later(self, head: NDArray[np.float32]) -> NDArray[np.float32]:
-        """The same after a call, from logits of the head (labels,) alone, which are used up."""
-        head *= self._later_weight
+    def fuse(
+        self, head: NDArray[np.float32], graph: NDArray[np.float32] | None, later: bool = False
+    ) -> NDArray[np.float32]:
+        """Log-probabilities of the labels up to a constant, float32 (labels,), from logits or log-probabilities of the
+        head and probabilities of the graph, both (labels,), each right up to a constant and both used up; `later`
+        behind the first call. None for a graph that is not asked."""
+        for_head, for_graph = self._later if later else (self._head_weight, self._graph_weight)
+        head *= for_head
+        if graph is not None:
+            np.log(graph, out=graph)
+            graph *= for_graph
+            head += graph
         return head
 
     def fuse_all(

@@ -203,7 +203,8 @@ def _fitted(encoded: Encoded, recipe: Recipe, place: Place) -> Fitted:
     prior_map = encoded.prior.calibration_map
     if encoded.training is None:
         return Fitted.of_nothing(recipe.order, recipe.head_options, prior_map)
-    return crossfit(encoded.training, recipe.order, recipe.head_options, prior_map, place)
+    of_table = encoded.exported.role == roles.TABLE
+    return crossfit(encoded.training, recipe.order, recipe.head_options, prior_map, place, graph_later=of_table)
 
 
 def _write_stage(writer: BundleWriter, part: str | None, card: Card, stage: Stage, tokenizer: str) -> dict[str, Any]:

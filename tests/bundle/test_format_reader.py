@@ -252,9 +252,8 @@ class Reader(PriorReader):
             spread = np.log(np.maximum(np.exp(head[:n]).sum() * walked, 1e-30))
             scores = p["head_weight"] * head + p["graph_weight"] * np.concatenate((spread, head[n:]))
             return softmax(scores + p["memory_weight"] * self.recall(history) if "memory" in self.maps else scores)
-        known = p["head_weight"] * self.logits(history) + p["graph_weight"] * np.log(walked)
-        if history:
-            known = p["later_weight"] * self.logits(history)
+        later = "later_" if history else ""
+        known = p[f"{later}head_weight"] * self.logits(history) + p[f"{later}graph_weight"] * np.log(walked)
         bias = np.where(self.popularity() == 0, p["added_bias"], p["unseen_bias"])
         unseen = np.minimum(80, self.among_tools(()) + bias)[n:]
         seen = () if len(unseen) and unseen.max() <= np.log(0.003) else history

@@ -59,7 +59,7 @@ def array(folder: Path, name: str, key: str) -> np.ndarray:
         ("unseen_bias", float("inf")),
         ("added_bias", -1e5),
         ("memory_weight", 101),
-        ("later_weight", -0.1),
+        ("later_head_weight", -0.1),
     ],
 )
 def test_fitted_numbers_out_of_range_are_refused_by_name(tiny: Path, name: str, value: float) -> None:

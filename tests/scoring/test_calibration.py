@@ -103,5 +103,10 @@ def test_where_next_to_nothing_is_left_for_the_others_they_still_sum_to_one(shar
 
 def test_behind_a_call_the_head_decides_alone() -> None:
     logits = np.array([1.0, -2.0], np.float32)
-    policy = Calibration(CalibrationParameters(head_weight=0.1, graph_weight=0.9, later_weight=1.5))
-    np.testing.assert_allclose(policy.later(logits.copy()), 1.5 * logits)
+    policy = Calibration(CalibrationParameters(head_weight=0.1, graph_weight=0.9, later_head_weight=1.5))
+    np.testing.assert_allclose(policy.fuse(logits.copy(), None, later=True), 1.5 * logits)
+    assert policy.asks_graph(later=False) and not policy.asks_graph(later=True)
+    both = Calibration(CalibrationParameters(later_head_weight=0.5, later_graph_weight=2.0))
+    found = both.fuse(logits.copy(), np.array([0.5, 0.25], np.float32), later=True)
+    np.testing.assert_allclose(found, 0.5 * logits + 2 * np.log([0.5, 0.25]), rtol=1e-6)
+    assert both.asks_graph(later=True)

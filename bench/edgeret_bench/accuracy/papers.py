@@ -126,7 +126,7 @@ def _score(runtime: Runtime, split: Split) -> dict[str, Scores]:
     smoothing = GraphOptions() if runtime.components.graph is None else runtime.components.graph.options
     walked = predict_graph(Graph(tables, smoothing), test)[0]
     fused = [
-        calibration.later(h.copy()) if history else calibration.fuse(h.copy(), g.copy())
+        calibration.fuse(h.copy(), g.copy(), later=bool(history))
         for h, g, history in zip(head, walked, test.decisions.histories, strict=True)
     ]
     everywhere = np.zeros(len(split.both.demonstrations), np.intp)

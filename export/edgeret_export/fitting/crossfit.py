@@ -69,12 +69,17 @@ class Fitted:
 
 
 def crossfit(
-    training: TrainingSet, order: int, head_options: HeadOptions, prior_map: Map, place: Place = HERE
+    training: TrainingSet,
+    order: int,
+    head_options: HeadOptions,
+    prior_map: Map,
+    place: Place = HERE,
+    graph_later: bool = False,
 ) -> Fitted:
     """Fits everything on four fifths of the plans and predicts the rest, five times; chooses and calibrates.
 
     The `place` is where folds are fitted; `prior_map` calibrates the prior alone, and is what the map starts from that
-    is fitted here.
+    is fitted here. `graph_later` says that many demonstrations' graph has a say behind the first call too.
     """
     n_plans = len(training.demonstrations)
     few = training.prior.steps is not None
@@ -89,14 +94,15 @@ def crossfit(
     folds, head_options = fit_folds(training, order, head_options, place)
     options, graph, nearest = _choose_graph(held, folds, order)
     outcomes = _outcomes(held, folds, graph)
+    later: tuple[float, ...]
     if few:
-        weights, later = calibrate.fit_fusion(outcomes, start, PULL), 1.0
+        weights, later = calibrate.fit_fusion(outcomes, start, PULL), (1.0, 0.0)
         fused = outcomes.fused(weights)
     else:
-        weights, later, fused = _fused(outcomes, held.decisions.first())
+        weights, later, fused = _fused(outcomes, held.decisions.first(), graph_later)
     points = calibrate.fit_confidence_map(*_confidence(fused, outcomes.acceptable), prior_map)
     calibration = _parameters(weights, biases, points, prior_map)
-    calibration = replace(calibration, later_weight=round(later, 6))
+    calibration = replace(calibration, later_head_weight=round(later[0], 6), later_graph_weight=round(later[1], 6))
     if training.prior.steps is None:
         quantile = np.quantile(nearest[held.decisions.first()], calibrate.IN_DISTRIBUTION_QUANTILE)
         calibration = replace(calibration, in_distribution_cosine=round(float(quantile), 6))
@@ -167,15 +173,21 @@ def _unseen_bias(training: TrainingSet) -> tuple[float, float]:
     return (round(min(0.0, float(np.log(share / max(given, 1e-9)))), 6) if given > 0 else 0.0), ADDED_BIAS
 
 
-def _fused(outcomes: Outcomes, first: NDArray[np.bool_]) -> tuple[tuple[float, ...], float, NDArray[np.float64]]:
-    """Where many demonstrations speak: the weights of head and graph before any call (the rows `first`), that of the
-    head alone behind one, and what they make of all rows (rows, n)."""
-    before, behind = outcomes.only(first), replace(outcomes.only(~first), experts=(outcomes.experts[0][~first],))
+def _fused(
+    outcomes: Outcomes, first: NDArray[np.bool_], graph_later: bool
+) -> tuple[tuple[float, ...], tuple[float, ...], NDArray[np.float64]]:
+    """Where many demonstrations speak: the weights of head and graph before any call (the rows `first`), and behind
+    one, and what they make of all rows (rows, n)."""
+    before, behind = outcomes.only(first), outcomes.only(~first)
     weights = calibrate.fit_fusion(before, OVER_NOTHING, float(before.known.sum()))
-    later = calibrate.fit_fusion(behind, (1.0,), 0.0)
+    if graph_later:
+        later = calibrate.fit_fusion(behind, OVER_NOTHING, float(behind.known.sum()))
+    else:
+        alone = replace(behind, experts=behind.experts[:1])
+        later = (*calibrate.fit_fusion(alone, (1.0,), 0.0), 0.0)
     fused = np.empty(outcomes.acceptable.shape)
     fused[first], fused[~first] = before.fused(weights), behind.fused(later)
-    return weights, later[0], fused
+    return weights, later, fused
 
 
 def _outcomes(held: TrainingSet, folds: Sequence[Fold], graph: NDArray[np.float32]) -> Outcomes:
