@@ -325,13 +325,10 @@ class Request:
             walked = graph.distribution(self._place, history.numbers, normalise=False)
         watch.lap("graph")
         logits = head.logits(self._query_logits, history.numbers)
-        n = len(logits)
         if walked is None or not head.prior_steps:
             watch.lap("head")
-            fused = calibration.fuse(logits, walked, later)
-            if len(self.names) == n:
-                return fused
-            return _before(fused, self._unseen(history, n))
+            fused, n = calibration.fuse(logits, walked, later), len(logits)
+            return fused if len(self.names) == n else _before(fused, self._unseen(history, n))
         prior = self.prior_scores(history.calls)
         popular = prior + self._popularity()
         full = log_softmax(head.beside(logits, prior, popular))

@@ -119,11 +119,13 @@ class _Serving:
                     self._say(f"tools stay as they were: {told}")
                     break
                 await self._proxy.changed()
-            if not self._changed.is_set():
+            current = not self._changed.is_set()
+            if current:
                 self._behind = False
             self._kept.set()
             self._kept = anyio.Event()
-            if all(upstream.tried.is_set() for upstream in self._upstreams.values()):
+            # Not before what the last server to start has is there too: it may have come while others were added.
+            if current and all(upstream.tried.is_set() for upstream in self._upstreams.values()):
                 self._proxy.settled.set()
 
     def _wanted(self) -> Mapping[str, Definition]:
