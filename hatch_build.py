@@ -1,6 +1,6 @@
-"""Builds the arithmetic of steps and lessons (edgeret/scoring/*.c) into the package, where there is a C compiler.
+"""Builds our own arithmetic (edgeret/kernel/*.c) into the package, where there is a C compiler.
 
-Without one, or with EDGERET_PURE=1, the package is built without it, and numpy does the same.
+Without one, or with EDGERET_PURE=1, the package is built without it, and numpy and ONNX Runtime do the same.
 """
 
 from __future__ import annotations
@@ -17,11 +17,13 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-SCORING = Path("edgeret", "scoring")
-SOURCES, HEADER = ("step.c", "teach.c", "first.c", "clauses.c", "many.c"), "arithmetic.h"
-LIBRARY = SCORING / "_step.so"
+KERNEL = Path("edgeret", "kernel")
+SOURCES = ("step.c", "teach.c", "first.c", "clauses.c", "many.c", "transformer.c")
+HEADERS = ("arithmetic.h", "transformer.h", "transformer_body.h")
+LIBRARY = KERNEL / "_kernel.so"
 # Nobody reads errno or floating-point traps; without both, loops over probabilities are vectors.
-FLAGS = ("-O3", "-fPIC", "-shared", "-fvisibility=hidden", "-fno-math-errno", "-fno-trapping-math")
+# Vectors of 64 bytes are passed between inlined functions alone, so no ABI is touched.
+FLAGS = ("-O3", "-fPIC", "-shared", "-fvisibility=hidden", "-fno-math-errno", "-fno-trapping-math", "-Wno-psabi")
 
 
 class StepHook(BuildHookInterface):
@@ -33,16 +35,16 @@ class StepHook(BuildHookInterface):
         (root / LIBRARY).unlink(missing_ok=True)
         compiler = shlex.split(os.environ.get("CC", "cc"))
         if os.environ.get("EDGERET_PURE") == "1" or sys.platform == "win32" or shutil.which(compiler[0]) is None:
-            self.app.display_info("edgeret: no C compiler is used, so numpy does a step's arithmetic")
+            self.app.display_info("edgeret: no C compiler is used, so numpy and ONNX Runtime do all arithmetic")
             return
-        sources = [str(root / SCORING / name) for name in SOURCES]
-        content = b"".join((root / SCORING / name).read_bytes() for name in (*SOURCES, HEADER))
+        sources = [str(root / KERNEL / name) for name in SOURCES]
+        content = b"".join((root / KERNEL / name).read_bytes() for name in (*SOURCES, *HEADERS))
         made_of = f'-DEDGERET_SOURCES="{hashlib.sha256(content).hexdigest()}"'
         command = [*compiler, *FLAGS, made_of, "-o", str(root / LIBRARY), *sources, "-lm"]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             self.app.display_warning(
-                f"edgeret: numpy does a step's arithmetic; compiling it failed: {done.stderr[-500:]}"
+                f"edgeret: numpy and ONNX Runtime do all arithmetic; compiling our own failed: {done.stderr[-500:]}"
             )
             return
         build_data["artifacts"].append(LIBRARY.as_posix())

@@ -56,7 +56,7 @@ def examine(runtime: Runtime) -> dict[str, Any]:
         *(_golden(name, components) for name, components in _stages(runtime)),
         _instructions(runtime),
         _distributions(),
-        _arithmetic(),
+        _arithmetic(runtime),
         _telemetry(),
         _index(runtime),
         _decision(runtime),
@@ -82,14 +82,15 @@ def versions() -> dict[str, str]:
 
 
 def device(runtime: Runtime) -> dict[str, Any]:
-    """What the runtime runs on, for reports: machine, CPUs, instruction set, threads, providers as requested and as
-    they run."""
+    """What the runtime runs on, for reports: machine, CPUs, instruction set, threads, whose arithmetic encodes, and
+    providers as requested and as they run."""
     return {
         "machine": platform.machine(),
         "system": f"{platform.system()} {platform.release()}",
         "cpus": available_cpus(),
         "instruction_set": instruction_set(),
         "threads": runtime.components.encoder.threads,
+        "engine": runtime.components.encoder.engine,
         "providers": list(runtime.components.encoder.providers),
         "providers_requested": list(runtime.components.encoder.requested),
     }
@@ -187,8 +188,9 @@ def _distributions() -> dict[str, Any]:
     return _check("one ONNX Runtime", not both, detail if both else ", ".join(f"{k} {v}" for k, v in found.items()))
 
 
-def _arithmetic() -> dict[str, Any]:
+def _arithmetic(runtime: Runtime) -> dict[str, Any]:
     detail = "a step's is compiled" if LIBRARY is not None else "a step's is numpy's: no C compiler when this was built"
+    detail += f"; texts are encoded by {runtime.components.encoder.engine}"
     return _check("arithmetic", True, detail)
 
 

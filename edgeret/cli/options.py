@@ -51,7 +51,10 @@ def coverage(text: str) -> float:
 def add_runtime_options(parser: argparse.ArgumentParser) -> None:
     """Adds the options of `edgeret.load` that a command line can give."""
     parser.add_argument(
-        "--provider", action="append", metavar="NAME", help=f"execution provider: {', '.join(NAMES)} (default: cpu)"
+        "--provider",
+        action="append",
+        metavar="NAME",
+        help=f"execution provider: {', '.join(NAMES)} (default: cpu), or by ONNX Runtime's own name",
     )
     parser.add_argument(
         "--target",

@@ -131,6 +131,10 @@ class Encoder(Protocol):
     def providers(self) -> tuple[str, ...]:
         """What it really runs on, first the one that counts."""
 
+    @property
+    def engine(self) -> str:
+        """Whose arithmetic it runs with, for reports: "onnxruntime", or ours."""
+
     def encode(self, text: str) -> NDArray[np.float32]:
         """The unit vector of a query, float32 (dimension,)."""
 

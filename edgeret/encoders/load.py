@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from edgeret.bundle import roles
 from edgeret.bundle.layout import encoder_fingerprint
 from edgeret.bundle.reader import Bundle
 from edgeret.encoders.base import Encoder, EncoderSpec
+from edgeret.encoders.compiled import compiled_encoder
 from edgeret.encoders.onnx import OnnxEncoder
-from edgeret.encoders.providers import ProviderChoice
+from edgeret.encoders.providers import ProviderChoice, choose
 from edgeret.encoders.static import StaticEncoder
 from edgeret.encoders.variants import Variant
+from edgeret.encoders.windows import WindowEncoder
 from edgeret.errors import BundleError, InputError
 from edgeret.fields import get
 from edgeret.host import available_cpus
@@ -28,11 +30,13 @@ def load_encoder(
     static_tokens: int | None = None,
     beside: Encoder | None = None,
     variant: Variant | None = None,
+    compiled: bool = False,
 ) -> Encoder:
     """The bundle's encoder, or the `variant` that stands in for it, tried on one text, with so many CPU threads or as
-    many as suit it. ONNX Runtime is asked for a `choice` of providers only for a graph. A table takes over the
-    tokenizer of the encoder `beside` it, which is made of the same file. Raises BundleError, ProviderError,
-    MissingExtraError, and InputError for `static_tokens` beside graphs of their own lengths."""
+    many as suit it. A graph is run by arithmetic of our own if it is to be `compiled` and can be; else by ONNX Runtime,
+    which is asked for a `choice` of providers. A table takes over the tokenizer of the encoder `beside` it, which is
+    made of the same file. Raises BundleError, ProviderError, MissingExtraError, and InputError for `static_tokens`
+    beside graphs of their own lengths."""
     where = f"{bundle.path} (encoder)"
     spec = _spec(bundle, where)
     tokenizer = bundle.read(roles.TOKENIZER)
@@ -40,11 +44,12 @@ def load_encoder(
     if bundle.manifest.file(roles.TABLE) is not None:
         table = bundle.read(roles.TABLE)
         encoder = StaticEncoder(table, tokenizer if beside is None else beside.tokenizer, spec, where)
-    elif variant is None:
-        model = bundle.private_file(roles.ENCODER)
-        encoder = OnnxEncoder(model, tokenizer, spec, choice(), threads or threads_for(spec), static_tokens, where)
     else:
-        encoder = _load_variant(bundle, variant, choice, threads, static_tokens)
+        if variant is not None:
+            spec, where = variant.spec, f"{bundle.path} ({variant.name})"
+        files = ((roles.ENCODER, 0),) if variant is None else variant.files
+        count = threads or threads_for(spec)
+        encoder = _started(bundle, files, tokenizer, spec, choice, count, static_tokens, compiled, where)
     encoder.encode_query(_sample(bundle.manifest.info))
     return encoder
 
@@ -66,22 +71,34 @@ def _spec(bundle: Bundle, where: str) -> EncoderSpec:
     return spec
 
 
-def _load_variant(
+def _started(
     bundle: Bundle,
-    variant: Variant,
+    files: Sequence[tuple[str, int]],
+    tokenizer: bytes,
+    spec: EncoderSpec,
     choice: Callable[[], ProviderChoice],
-    threads: int | None,
+    threads: int,
     static_tokens: int | None,
-) -> OnnxEncoder:
-    where, spec = f"{bundle.path} ({variant.name})", variant.spec
-    models = [(bundle.private_file(role), tokens) for role, tokens in variant.files]
-    tokenizer, count = bundle.read(roles.TOKENIZER), threads or threads_for(spec)
+    compiled: bool,
+    where: str,
+) -> Encoder:
+    """What runs the graphs with these roles, each made for so many tokens (0: any)."""
+    models = [(bundle.private_file(role), tokens) for role, tokens in files]
     if models[0][1] == 0:
-        return OnnxEncoder(models[0][0], tokenizer, spec, choice(), count, static_tokens, where)
+        model = models[0][0]
+        ours = compiled_encoder(model, tokenizer, spec, where) if compiled and static_tokens is None else None
+        return ours or OnnxEncoder(model, tokenizer, spec, choice(), threads, static_tokens, where)
     if static_tokens is not None:
         lengths = ", ".join(str(tokens) for _, tokens in models)
         raise InputError(f"{where}: made for texts of {lengths} tokens; leave out static_tokens")
-    return OnnxEncoder(models, tokenizer, spec, choice(), count, None, where)
+    return OnnxEncoder(models, tokenizer, spec, choice(), threads, None, where)
+
+
+def start_encoder(model: bytes, tokenizer: bytes, spec: EncoderSpec, threads: int = 1) -> WindowEncoder:
+    """An encoder that is in no bundle yet, on this CPU as a bundle's would run; `threads` are ONNX Runtime's. Raises as
+    `load_encoder` does."""
+    ours = compiled_encoder(model, tokenizer, spec)
+    return ours or OnnxEncoder(model, tokenizer, spec, choose(("cpu",), False, {}), threads)
 
 
 def threads_for(spec: EncoderSpec) -> int:

@@ -80,6 +80,13 @@ def first_of(providers: str | Sequence[str]) -> str:
     return _short(names[0]) if names else "cpu"
 
 
+def only_cpu(providers: str | Sequence[str], options: Mapping[str, Mapping[str, Any]]) -> bool:
+    """Whether nothing but "cpu" is asked for, without options: then what computes there is ours to choose. By ONNX
+    Runtime's own name for it, its provider is asked for."""
+    names = (providers,) if isinstance(providers, str) else providers
+    return [name.lower() for name in names] == ["cpu"] and not options
+
+
 def import_onnxruntime() -> Any:
     """The module, whichever of the two distributions carries it. Raises MissingExtraError."""
     try:

@@ -58,6 +58,11 @@ class StaticEncoder:
         """A table is read by the CPU, whatever else there is."""
         return self.requested
 
+    @property
+    def engine(self) -> str:
+        """Ours: numbers are looked up."""
+        return "edgeret (table)"
+
     def encode(self, text: str) -> NDArray[np.float32]:
         """The unit vector of a query, float32 (dimension,). Raises InputError for a text without a token, and
         BundleError if the tokenizer fails."""

@@ -17,7 +17,7 @@ from edgeret.bundle.reader import Bundle, open_bundle
 from edgeret.encoders.base import Encoder
 from edgeret.encoders.languages import foreign_script, read_languages
 from edgeret.encoders.load import load_encoder
-from edgeret.encoders.providers import choose, first_of
+from edgeret.encoders.providers import choose, first_of, only_cpu
 from edgeret.encoders.static import StaticEncoder
 from edgeret.encoders.variants import Variant, choose_variant, roles_to_read
 from edgeret.encoders.word_vectors import WordVectors, load_word_vectors
@@ -195,10 +195,11 @@ def _load(
 ) -> Components:
     """The components of a bundle; or of a part of it, which shares some with the `whole`."""
     choice = partial(choose, options.providers, options.allow_fallback, options.provider_options or {})
+    compiled = only_cpu(options.providers, options.provider_options or {}) and options.threads in (None, 1)
     head = load_head(bundle) if bundle.manifest.file(roles.HEAD) else None
     where = f"{bundle.path} ({roles.INFO_PRIOR})"
     beside = None if whole is None else whole.encoder
-    encoder = load_encoder(bundle, choice, options.threads, options.static_tokens, beside, variant)
+    encoder = load_encoder(bundle, choice, options.threads, options.static_tokens, beside, variant, compiled)
     return Components(
         path=bundle.path,
         manifest=bundle.manifest,

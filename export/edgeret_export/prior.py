@@ -14,8 +14,8 @@ import numpy as np
 
 from edgeret.cli.progress import say, track
 from edgeret.encoders.base import EncodedQuery
-from edgeret.encoders.onnx import OnnxEncoder
-from edgeret.encoders.providers import choose
+from edgeret.encoders.load import start_encoder
+from edgeret.encoders.windows import WindowEncoder
 from edgeret.encoders.word_vectors import WordVectors
 from edgeret.errors import InputError
 from edgeret.host import available_cpus
@@ -174,13 +174,13 @@ def _drawn(source: Source, solved: Sequence[Demonstration], requests: int, tools
 class _Reader:
     """What reads requests and tools: an encoder, and the vectors of its words by themselves."""
 
-    encoder: OnnxEncoder
+    encoder: WindowEncoder
     words: WordVectors
 
 
 def _reader(card: Card, precision: str, offline: bool) -> _Reader:
     found = export_encoder(card, precision, offline, 0)
-    encoder = OnnxEncoder(found.model, found.tokenizer, found.spec, choose(("cpu",), False, {}), available_cpus())
+    encoder = start_encoder(found.model, found.tokenizer, found.spec, available_cpus())
     return _Reader(encoder, word_reader(found))
 
 

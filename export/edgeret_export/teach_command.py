@@ -108,8 +108,7 @@ class Searcher:
 
 def make_searcher(files: Sequence[str], encoder_card: str, offline: bool) -> Searcher:
     """A searcher over the tools of these files. Raises InputError."""
-    from edgeret.encoders.onnx import OnnxEncoder
-    from edgeret.encoders.providers import choose
+    from edgeret.encoders.load import start_encoder
     from edgeret.host import available_cpus
     from edgeret.runtime.hybrid import HybridSearch
     from edgeret.scoring.index import Index
@@ -119,9 +118,7 @@ def make_searcher(files: Sequence[str], encoder_card: str, offline: bool) -> Sea
 
     card, tools = find_card(encoder_card), read_tools(*files)
     exported = export_encoder(card, PRECISION, offline)
-    encoder = OnnxEncoder(
-        exported.model, exported.tokenizer, exported.spec, choose(("cpu",), False, {}), available_cpus()
-    )
+    encoder = start_encoder(exported.model, exported.tokenizer, exported.spec, available_cpus())
     vectors = encoder.encode_tools([tool_text(tool, TOOL_TEXT) for tool in tools])
     index = Index([tool.name for tool in tools], vectors)
     weights = prior_for(card).weights

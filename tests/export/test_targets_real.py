@@ -64,7 +64,7 @@ def test_a_graph_is_judged_by_its_own_vectors_not_by_those_of_the_tools(tmp_path
     tools = read_tools(EXAMPLE / "tools.jsonl")[:12]
     report = build_bundle(tools, (), tmp_path / "bundle", find_card(DEFAULT_ENCODER), recipe).report
     assert report["parity"]["precision"] == "int8"
-    assert report["variants"]["gpu"]["cosine_min"] > 0.999 > report["parity"]["cosine_mean"]
+    assert report["variants"]["gpu"]["cosine_min"] > 0.9995 > report["parity"]["cosine_mean"]
 
 
 def test_what_is_for_npus_has_shapes_and_standard_operators_alone(bundle: Path) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.cli.progress import track
-from edgeret.encoders.onnx import OnnxEncoder
+from edgeret.encoders.windows import WindowEncoder
 from edgeret.encoders.word_vectors import WordVectors
 from edgeret.errors import InputError, MissingExtraError
 from edgeret.inputs.clauses import split_clauses
@@ -73,7 +73,7 @@ class Retrieval:
     def __init__(
         self,
         tools: Sequence[Tool],
-        encoder: OnnxEncoder,
+        encoder: WindowEncoder,
         form: str,
         goes_by: GoesBy | None = None,
         vectors: NDArray[np.float32] | None = None,
@@ -173,7 +173,7 @@ class Options:
 def run(
     tools: Sequence[Tool],
     queries: Sequence[RetrievalQuery],
-    encoder: OnnxEncoder,
+    encoder: WindowEncoder,
     methods: Sequence[str],
     options: Options | None = None,
 ) -> dict[str, Any]:

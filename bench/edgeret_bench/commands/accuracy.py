@@ -281,8 +281,7 @@ def _of_bundle(arguments: argparse.Namespace) -> tuple[Sequence[Tool], Any, dict
 
 def _of_card(arguments: argparse.Namespace) -> tuple[Sequence[Tool], Any, dict[str, Any]]:
     """The same of a card."""
-    from edgeret.encoders.onnx import OnnxEncoder
-    from edgeret.encoders.providers import choose
+    from edgeret.encoders.load import start_encoder
     from edgeret.host import available_cpus
     from edgeret_bench.accuracy.retrieval import GoesBy
     from edgeret_export.encoders.expansion import expand_vectors
@@ -293,9 +292,8 @@ def _of_card(arguments: argparse.Namespace) -> tuple[Sequence[Tool], Any, dict[s
 
     card = with_dimension(find_card(arguments.encoder), arguments.dimension)
     exported = export_encoder(card, arguments.precision, arguments.offline)
-    provider = choose(("cpu",), False, {})
     tools = read_tools(*arguments.tools)
-    encoder = OnnxEncoder(exported.model, exported.tokenizer, exported.spec, provider, available_cpus())
+    encoder = start_encoder(exported.model, exported.tokenizer, exported.spec, available_cpus())
     vectors, made = None, {}
     if arguments.expansion:
         texts = [tool_text(tool, arguments.tool_text) for tool in tools]

@@ -30,10 +30,10 @@ MAX_TRIED = 64
 REMEDY = "build the bundle with another encoder (docs/FORMAT.md, section 5)"
 
 
-def check(data: Data, max_tokens: int, where: str, *, static: bool = False) -> None:
-    """Refuses a file that is no ONNX graph of operators that docs/FORMAT.md, section 5, allows, and one that could cost
-    too much time or memory for a text of `max_tokens` tokens; a `static` graph reads exactly so many. Raises
-    BundleError.
+def check(data: Data, max_tokens: int, where: str, *, static: bool = False) -> Graph:
+    """The graph in a file. Refuses one that is no ONNX graph of operators that docs/FORMAT.md, section 5, allows, and
+    one that could cost too much time or memory for a text of `max_tokens` tokens; a `static` graph reads exactly so
+    many. Raises BundleError.
     """
     try:
         graph = read_graph(data)
@@ -46,6 +46,7 @@ def check(data: Data, max_tokens: int, where: str, *, static: bool = False) -> N
                 f"{limit >> 20} MB; make max_tokens smaller"
             )
         _check_work(graph, max_tokens, cost.work, static)
+        return graph
     except (ValueError, ArithmeticError, LookupError, TypeError) as error:  # no graph may trip the rules themselves
         raise BundleError(f"{where}: {error}; {REMEDY}") from None
 

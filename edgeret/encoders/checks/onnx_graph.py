@@ -61,17 +61,20 @@ TYPED_FIELDS: Mapping[int, int] = {
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """A constant: element type, dimensions and, for few integers, their values in row-major order."""
+    """A constant: element type, dimensions and, for few integers, their values in row-major order. `span` is where its
+    elements are in the file, `raw` whether they lie there as they do in memory."""
 
     kind: int
     dims: tuple[int, ...]
     numbers: tuple[int, ...] | None
+    span: tuple[int, int] = (0, 0)
+    raw: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One operator. Names are "" where an optional input or output is left out; attributes are int, a list of int, a
-    Tensor, or None for what only the operator itself reads."""
+    """One operator. Names are "" where an optional input or output is left out; attributes are int, float, a list of
+    int, a Tensor, or None for what only the operator itself reads."""
 
     operator: str
     inputs: tuple[str, ...]
@@ -138,6 +141,8 @@ def _attribute(data: Data, span: tuple[int, int], operator: str) -> tuple[str, A
     name, kind = _text(data, fields, 1), fields.get(20, [0])[0]
     if kind not in ATTRIBUTE_FIELDS or not fields.keys() <= {1, 13, 20, ATTRIBUTE_FIELDS[kind]}:
         raise ValueError(f"{operator!r:.40}: attribute {name!r:.40} does not hold what its type {kind} says")
+    if kind == 1 and 2 in fields:
+        return name, float(np.frombuffer(data[slice(*fields[2][0])], "<f4")[0])
     if kind == 2:
         return name, _signed(fields.get(3, [0])[0])
     if kind == 7:
@@ -176,7 +181,7 @@ def _tensor(data: Data, span: tuple[int, int]) -> tuple[str, Tensor]:
             numbers = tuple(np.frombuffer(data[start:stop], f"<i{ITEM_BYTES[kind]}").tolist())
         else:
             numbers = tuple(_signed(value) for value in _varints(data, start, stop))
-    return name, Tensor(kind, dims, numbers)
+    return name, Tensor(kind, dims, numbers, (start, stop), raw)
 
 
 def _count(data: Data, start: int, stop: int, field: int) -> float:

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 import edgeret
 from edgeret.encoders.base import Encoder
-from edgeret.encoders.onnx import OnnxEncoder
-from edgeret.encoders.providers import choose
+from edgeret.encoders.load import start_encoder
+from edgeret.encoders.windows import WindowEncoder
 from edgeret.host import instruction_set
 from edgeret.runtime.evidence import Passages, passages
 from edgeret_export.encoders.export import ExportedEncoder
@@ -29,16 +29,16 @@ from edgeret_export.encoders.shards import KEY_BYTES, Shards
 from edgeret_export.places import HERE, Place
 from edgeret_export.sources.fetch import cache_folder
 
-_SOURCES = ("encoders/*.py", "runtime/evidence.py", "inputs/clauses.py")
+_SOURCES = ("encoders/*.py", "kernel/*", "runtime/evidence.py", "inputs/clauses.py")
 """What vectors depend on beside the model: with any change to these files nothing that was kept is used."""
 _LIBRARIES = ("onnxruntime", "tokenizers", "numpy")
 
 Arrays = tuple[NDArray[np.float32], ...]
 
 
-def start(exported: ExportedEncoder) -> OnnxEncoder:
-    """The encoder, running on one CPU; texts are encoded side by side."""
-    return OnnxEncoder(exported.model, exported.tokenizer, exported.spec, choose(("cpu",), False, {}), 1)
+def start(exported: ExportedEncoder) -> WindowEncoder:
+    """The encoder, running on one CPU as it will in a bundle; texts are encoded side by side."""
+    return start_encoder(exported.model, exported.tokenizer, exported.spec)
 
 
 @dataclass(frozen=True, slots=True)

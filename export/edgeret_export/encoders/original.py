@@ -14,7 +14,7 @@ import numpy as np
 
 from edgeret.cli.progress import say
 from edgeret.encoders.base import MIN_COSINE
-from edgeret.encoders.onnx import OnnxEncoder
+from edgeret.encoders.windows import WindowEncoder
 from edgeret.errors import CheckFailedError
 from edgeret_export.encoders.cache import key_of, recall, remember
 from edgeret_export.encoders.export import ExportedEncoder
@@ -38,7 +38,7 @@ PROBES = (
 """The last is longer than most encoders read."""
 
 
-def compare_with_torch(exported: ExportedEncoder, encoder: OnnxEncoder) -> float:
+def compare_with_torch(exported: ExportedEncoder, encoder: WindowEncoder) -> float:
     """The least cosine of the fp32 export's vectors to torch's over PROBES. Raises CheckFailedError below the floor.
 
     `encoder` runs `exported`, and puts no prefix before a text. What passed is kept in the cache, under the export's

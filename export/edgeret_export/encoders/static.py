@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from edgeret.cli.progress import track
-from edgeret.encoders.onnx import OnnxEncoder
+from edgeret.encoders.windows import WindowEncoder
 from edgeret.host import available_cpus
 from edgeret_export.encoders.cache import key_of, recall, remember
 from edgeret_export.encoders.export import ExportedEncoder
@@ -83,7 +83,7 @@ class TableFit:
         return found
 
 
-def token_vectors(exported: ExportedEncoder, encoder: OnnxEncoder) -> NDArray[np.float32]:
+def token_vectors(exported: ExportedEncoder, encoder: WindowEncoder) -> NDArray[np.float32]:
     """What the encoder makes of every single token of its vocabulary, float32 (vocabulary, dimension); kept for the
     next build."""
     hashes = [hashlib.sha256(data).hexdigest() for data in (exported.model, exported.tokenizer)]

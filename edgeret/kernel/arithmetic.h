@@ -1,4 +1,4 @@
-/* What step.c, teach.c, first.c, clauses.c and many.c share. */
+/* What all other files here share. */
 
 #ifndef EDGERET_ARITHMETIC_H
 #define EDGERET_ARITHMETIC_H

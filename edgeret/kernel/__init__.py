@@ -1,4 +1,4 @@
-"""The compiled library of small arithmetic (scoring/*.c), where there was a C compiler, and how it is given numbers.
+"""The compiled library of small arithmetic (*.c here), where there was a C compiler, and how it is given numbers.
 
 Everything works without; numpy then does the same, and takes longer. Knows nothing of what is computed.
 """
@@ -14,9 +14,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-FILE = Path(__file__).with_name("scoring") / "_step.so"
+FILE = Path(__file__).with_name("_kernel.so")
 """Where building the package puts the library."""
-SOURCES = ("step.c", "teach.c", "first.c", "clauses.c", "many.c", "arithmetic.h")
+SOURCES = (
+    *("step.c", "teach.c", "first.c", "clauses.c", "many.c", "transformer.c"),
+    *("arithmetic.h", "transformer.h", "transformer_body.h"),
+)
 """What it is made of, beside it in a checkout."""
 POINTER, COUNT = ctypes.c_void_p, ctypes.c_int64
 FLOAT, DOUBLE = ctypes.c_float, ctypes.c_double
@@ -45,6 +48,10 @@ _CALLS: dict[str, tuple[tuple[Any, ...], Any]] = {  # what each takes and gives,
     "union": ((COUNT, POINTER, COUNT, POINTER), COUNT),
     "covering": ((POINTER, POINTER, COUNT, COUNT, POINTER, POINTER), COUNT),
     "shared": ((POINTER, POINTER, COUNT, POINTER, COUNT, FLOAT, POINTER, POINTER), COUNT),
+    "panel": ((COUNT,), COUNT),
+    "pack": ((POINTER, COUNT, COUNT, COUNT, POINTER, POINTER), COUNT),
+    "room": ((POINTER, COUNT), COUNT),
+    "transform": ((POINTER, COUNT, POINTER, COUNT, COUNT, COUNT, POINTER, POINTER, POINTER), COUNT),
 }
 
 

@@ -1,0 +1,189 @@
+"""Text to unit vector with arithmetic of our own (kernel/transformer.c), for int8 graphs on CPUs that sum bytes fast.
+
+It is quicker than ONNX Runtime, which need not be loaded then, and rounds less: each token by itself, so a vector does
+not depend on the texts beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeret.bundle.private_copy import PrivateBytes
+from edgeret.encoders import transformer_graph as graphs
+from edgeret.encoders.base import REBUILD, EncoderSpec
+from edgeret.encoders.windows import WindowEncoder
+from edgeret.errors import BundleError, InputError
+from edgeret.host import instruction_set
+from edgeret.kernel import COUNT, DOUBLE, LIBRARY, POINTER, address, layout
+
+SETS = ("generic", "avx2", "avx_vnni", "avx512", "avx512_vnni", "arm64_dotprod")
+"""Sets of instructions that the library may have been made for; a set's number is its place, as in transformer.c."""
+QUICK = frozenset(SETS[1:])
+SEVEN_BITS = frozenset({"avx2", "avx512"})
+"""Sets that add two products in 16 bits, where weights of 8 bits could overflow."""
+MAX_SEVEN = 64
+KEPT_TOKENS = 64
+"""Room for texts of so many tokens is kept for the next one; longer texts get it from the system each time."""
+LINE = 64
+"""Bytes at whose multiples a CPU reads vectors fastest."""
+
+_PRODUCT = layout(  # these as in transformer.h
+    *(("packed", POINTER), ("scales", POINTER), ("bias", POINTER), ("shrink", POINTER), ("sums", POINTER)),
+    *(("rows", COUNT), ("columns", COUNT)),
+)
+_NORM = layout(("gain", POINTER), ("bias", POINTER), ("epsilon", DOUBLE))
+_TRANSFORMER = layout(
+    *(("words", POINTER), ("word_scales", POINTER), ("plain", POINTER), ("places", POINTER)),
+    *(("gain", POINTER), ("bias", POINTER), ("epsilon", DOUBLE), ("layers", POINTER)),
+    *(("tokens", COUNT), ("positions", COUNT), ("count", COUNT), ("hidden", COUNT), ("heads", COUNT)),
+)
+
+
+class _Weights:
+    """A transformer's weights as the library reads them, copied out of the graph's file and found `at` an address."""
+
+    def __init__(self, of: graphs.Transformer, panel: int) -> None:
+        self.largest = 0
+        self._panel = panel
+        self._kept: list[NDArray[np.generic]] = []
+        layers = b"".join(part for layer in of.layers for part in self._layer(layer))
+        tokens, hidden = of.words.shape
+        top = _TRANSFORMER.pack(
+            *self._words(of),
+            self._copy(of.places),
+            *(self._copy(of.embedded.gain), self._copy(of.embedded.bias), of.embedded.epsilon),
+            *(self._copy(np.frombuffer(layers, np.uint8)), tokens, len(of.places), len(of.layers), hidden, of.heads),
+        )
+        self.tokens, self.hidden = tokens, hidden
+        self.at = self._copy(np.frombuffer(top, np.uint8))
+
+    def _words(self, of: graphs.Transformer) -> tuple[int, int, int]:
+        """Where rows of bytes are and their scales, or rows of numbers."""
+        held = self._copy(of.words)
+        return (0, 0, held) if of.word_scales is None else (held, self._copy(of.word_scales), 0)
+
+    def _layer(self, layer: graphs.Layer) -> Iterator[bytes]:
+        for product in (layer.together, layer.attended, layer.wide, layer.narrow):
+            yield self._product(product)
+        for norm in (layer.between, layer.behind):
+            yield _NORM.pack(self._copy(norm.gain), self._copy(norm.bias), norm.epsilon)
+
+    def _product(self, product: graphs.Product) -> bytes:
+        assert LIBRARY is not None
+        rows, columns = product.weights.shape
+        packed, sums = self._room(rows * columns, np.int8), self._room(columns, np.int32)
+        sizes = (rows, columns, self._panel)
+        found = LIBRARY.edgeret_pack(product.weights.ctypes.data, *sizes, packed.ctypes.data, sums.ctypes.data)
+        self.largest = max(self.largest, found)
+        floats = (self._copy(each) for each in (product.scales, product.bias, product.shrink))
+        return _PRODUCT.pack(packed.ctypes.data, *floats, sums.ctypes.data, rows, columns)
+
+    def _copy(self, numbers: NDArray[np.generic]) -> int:
+        held = self._room(numbers.size, numbers.dtype)
+        held[:] = numbers.reshape(-1)
+        return int(held.ctypes.data)
+
+    def _room(self, count: int, kind: np.dtype[np.generic] | type[np.generic]) -> NDArray[np.generic]:
+        held = _aligned(count * np.dtype(kind).itemsize).view(kind)
+        self._kept.append(held)
+        return held
+
+
+def _aligned(size: int) -> NDArray[np.uint8]:
+    """So many bytes that begin at a multiple of LINE."""
+    held = np.empty(size + LINE, np.uint8)
+    begin = -held.ctypes.data % LINE
+    return held[begin : begin + size]
+
+
+class CompiledEncoder(WindowEncoder):
+    """A transformer in int8 on this CPU, without ONNX Runtime; one thread. Immutable, and safe to use from several
+    threads, which then encode side by side."""
+
+    threads = 1
+    requested: tuple[str, ...] = ("cpu",)
+
+    def __init__(
+        self, weights: graphs.Transformer, tokenizer: bytes, spec: EncoderSpec, where: str = "encoder", name: str = ""
+    ) -> None:
+        """`name` is one of SETS, by default this CPU's. Raises BundleError for a tokenizer that is not one of this
+        encoder, and InputError where `suits` is false."""
+        name = name or instruction_set()
+        if LIBRARY is None or name not in SETS or not LIBRARY.edgeret_panel(SETS.index(name)):
+            raise InputError(f"{where}: no arithmetic of our own for {name} here")
+        super().__init__(tokenizer, spec, spec.max_tokens, where)
+        self._library, self._set, self.name = LIBRARY, SETS.index(name), name
+        self._weights = _Weights(weights, LIBRARY.edgeret_panel(self._set))
+        if name in SEVEN_BITS and self._weights.largest > MAX_SEVEN:
+            raise InputError(f"{where}: weights of 8 bits, which {name} cannot add up exactly")
+        self._pooled = (spec.pooling == "cls", spec.normalised)
+        self._rooms: list[NDArray[np.uint8]] = []
+        self._kept = 4 * LIBRARY.edgeret_room(self._weights.at, min(KEPT_TOKENS, spec.max_tokens))
+
+    @property
+    def providers(self) -> tuple[str, ...]:
+        """The CPU."""
+        return self.requested
+
+    @property
+    def engine(self) -> str:
+        """Ours, and for which instructions."""
+        return f"edgeret ({self.name})"
+
+    def _vector(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
+        return self._vectors(ids)[0]
+
+    def _vectors(self, ids: NDArray[np.int64]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        count, weights = len(ids), self._weights
+        if not count:
+            raise InputError("a text without a single token has no vector; give one with words")
+        ids = np.ascontiguousarray(ids, np.int64)
+        vector, tokens = np.empty(weights.hidden, np.float32), np.empty((count, weights.hidden), np.float32)
+        room = self._take(count)
+        asked = (self._set, address(ids), count, *self._pooled)
+        failed = self._library.edgeret_transform(weights.at, *asked, address(room), address(tokens), address(vector))
+        if len(room) == self._kept:
+            self._rooms.append(room)
+        if failed == 1:
+            raise BundleError(
+                f"{self._where}: a text of {count} tokens with numbers up to {ids.max()}, of {weights.tokens} that are "
+                f"known; {REBUILD}"
+            )
+        if failed:
+            raise BundleError(f"{self._where}: vectors with numbers that are not finite; {REBUILD}")
+        return vector, tokens
+
+    def _take(self, count: int) -> NDArray[np.uint8]:
+        """Bytes for a run, of the ones kept if they are enough; two threads never get the same."""
+        needed = 4 * self._library.edgeret_room(self._weights.at, count)
+        if needed > self._kept:
+            return _aligned(needed)
+        try:
+            return self._rooms.pop()
+        except IndexError:
+            return _aligned(self._kept)
+
+
+def compiled_encoder(
+    model: bytes | PrivateBytes, tokenizer: bytes, spec: EncoderSpec, where: str = "encoder"
+) -> CompiledEncoder | None:
+    """An encoder with arithmetic of our own, if there is one for this graph and this CPU; else None. Raises BundleError
+    for a graph or a tokenizer that is not one of an encoder, or could take too much time or memory."""
+    name = instruction_set()
+    if LIBRARY is None or spec.precision != "int8" or name not in QUICK or not LIBRARY.edgeret_panel(SETS.index(name)):
+        return None
+    from edgeret.encoders.checks import onnx_file  # with the first bundle, as the libraries that it guards
+
+    data = model if isinstance(model, bytes) else model.data
+    weights = graphs.read_transformer(onnx_file.check(data, spec.max_tokens, where), data, spec)
+    if weights is None or (name in SEVEN_BITS and max(_largest(layer) for layer in weights.layers) > MAX_SEVEN):
+        return None
+    return CompiledEncoder(weights, tokenizer, spec, where, name)
+
+
+def _largest(layer: graphs.Layer) -> int:
+    products = (layer.together, layer.attended, layer.wide, layer.narrow)
+    return max(max(int(p.weights.max()), -int(p.weights.min())) for p in products)

@@ -1,0 +1,185 @@
+"""Text to unit vector with a transformer, whatever runs it: long texts in windows. Knows nothing of tools.
+
+Texts are encoded one at a time: dynamic int8 quantisation may scale activations over a whole batch, so a text's vector
+would depend on its neighbours. What comes out is checked before anybody uses it.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeret.encoders.base import (
+    OUTPUT,
+    REBUILD,
+    TOKENS_OUTPUT,
+    EncodedQuery,
+    EncoderSpec,
+    failure,
+    segment_means,
+)
+from edgeret.encoders.tokenizer import load_tokenizer, special_ends, takes_spaces, without_spaces
+from edgeret.errors import BundleError
+from edgeret.stopwatch import Stopwatch
+from edgeret.types import SEGMENTS
+
+UNIT_TOLERANCE = 0.01
+"""By how much the squared length of a vector may differ from 1."""
+
+
+class WindowEncoder(ABC):
+    """An embedding model that reads so many tokens at a time. Immutable after construction and safe to use from several
+    threads."""
+
+    threads: int
+    requested: tuple[str, ...]
+
+    def __init__(self, tokenizer: bytes, spec: EncoderSpec, longest: int, where: str) -> None:
+        """Reads at most `longest` tokens at a time; `where` is what messages call this encoder. Raises BundleError for
+        a tokenizer that is not one of an encoder."""
+        self.spec = spec
+        self._where = where
+        self._longest = longest
+        self._tokenizer: Any = load_tokenizer(tokenizer, longest, where)
+        self._before, self._behind = special_ends(self._tokenizer)
+        self._spaces = takes_spaces(self._tokenizer)
+
+    @property
+    @abstractmethod
+    def providers(self) -> tuple[str, ...]:
+        """What it really runs on, first the one that counts."""
+
+    @property
+    @abstractmethod
+    def engine(self) -> str:
+        """Whose arithmetic it runs with, for reports."""
+
+    @abstractmethod
+    def _vector(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
+        """The vector of tokenised text, float32 (dimension,), not checked yet."""
+
+    @abstractmethod
+    def _vectors(self, ids: NDArray[np.int64]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """The same, and those of its tokens, float32 (tokens, dimension)."""
+
+    @property
+    def tokenizer(self) -> Any:
+        """What it splits texts with, cut at the windows that it reads; not to be changed."""
+        return self._tokenizer
+
+    @property
+    def vocabulary(self) -> int:
+        """How many tokens the tokenizer knows."""
+        return int(self._tokenizer.get_vocab_size())
+
+    @property
+    def frame(self) -> tuple[list[int], list[int]]:
+        """The ids that the tokenizer puts before every text, and those behind it."""
+        ids = list(self._encoded("").ids)
+        return ids[: self._before], ids[len(ids) - self._behind :]
+
+    def tokenize(self, text: str) -> NDArray[np.int64]:
+        """Token ids of `text`, shape (tokens,), cut at the spec's `max_tokens`. Raises BundleError if the tokenizer
+        fails."""
+        return np.array(self._encoded(text).ids, np.int64)
+
+    def tokenize_words(self, text: str) -> NDArray[np.intp]:
+        """Token ids of all of `text`, shape (tokens,), without the special ones."""
+        return np.array([token for w in self._windows(self._encoded(text)) for token in self._words(w.ids)], np.intp)
+
+    def _encoded(self, text: str) -> Any:
+        """The tokenizer's reading of a text; `overflowing` holds what did not fit, in further windows."""
+        try:
+            return self._tokenizer.encode(text)
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:  # a Rust panic is no Exception
+            raise failure(self._where, "the tokenizers library cannot encode a text", error) from None
+
+    def embed(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
+        """The unit vector of tokenised text: ids (tokens,) to float32 (dimension,). Raises BundleError, here and below,
+        if the model fails or gives something else."""
+        vector = self._vector(ids)
+        self._check_unit(float(vector.dot(vector)))
+        return vector
+
+    def embed_tokens(self, ids: NDArray[np.int64]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """The unit vector of tokenised text and, from the same run, the vectors of its tokens: float32 (dimension,)
+        and (tokens, dimension)."""
+        vector, words = self._vectors(ids)
+        self._check_unit(float(vector.dot(vector)))
+        numbers = words.reshape(-1)
+        if not math.isfinite(numbers.dot(numbers)):
+            raise BundleError(f"{self._where}: output {TOKENS_OUTPUT} holds numbers that are not finite; {REBUILD}")
+        return vector, words
+
+    def encode_batch(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Unit vectors of several queries, float32 (len(texts), dimension), each cut at what is read at a time."""
+        rows = [self.embed(self.tokenize(self.spec.query_prefix + text)) for text in texts]
+        return np.stack(rows) if rows else np.zeros((0, self.spec.dimension), np.float32)
+
+    def _check_unit(self, squared: float) -> None:
+        # Written so that NaN, which is neither near 1 nor far from it, is refused too.
+        if not abs(squared - 1) < UNIT_TOLERANCE:
+            raise BundleError(
+                f"{self._where}: output {OUTPUT} must have length 1 (squared, within {UNIT_TOLERANCE}), "
+                f"found {squared:.3g}; {REBUILD}"
+            )
+
+    def encode(self, text: str) -> NDArray[np.float32]:
+        """The unit vector of a query's text, float32 (dimension,); the spec's query prefix is put before it. A text
+        that is longer than the model reads is read in windows."""
+        first, *more = self._windows(self._encoded(self.spec.query_prefix + text))
+        if not more:
+            return self.embed(np.array(first.ids, np.int64))
+        return self._joined([self.embed(np.array(e.ids, np.int64)) for e in (first, *more)], (first, *more))
+
+    def encode_query(self, text: str, watch: Stopwatch | None = None) -> EncodedQuery:
+        """The unit vectors of a query and of its parts, and those of its tokens. `watch` is told of the stages
+        `tokenize` and `encode`."""
+        watch = watch or Stopwatch()
+        prefix = self.spec.query_prefix
+        windows = self._windows(self._encoded(prefix + text))
+        watch.lap("tokenize")
+        found = [self.embed_tokens(np.array(window.ids, np.int64)) for window in windows]
+        parts = [self._words(words) for _, words in found]
+        tokens = parts[0] if len(parts) == 1 else np.concatenate(parts)
+        spans = np.array([span for w in windows for span in self._words(w.offsets)], np.intp).reshape(-1, 2)
+        if self._spaces:
+            spans = without_spaces(spans, prefix + text)
+        rows = np.empty((1 + SEGMENTS, self.spec.dimension), np.float32)
+        rows[0] = self._joined([vector for vector, _ in found], windows)
+        rows[1:] = segment_means(tokens)
+        if prefix:
+            spans = spans - len(prefix)
+            tokens, spans = tokens[spans[:, 1] > 0], spans[spans[:, 1] > 0]
+        watch.lap("encode")
+        return EncodedQuery(rows, tokens, spans, len(windows))
+
+    def _words(self, window: Any) -> Any:
+        """What a window has for the tokens of its text, without those ([CLS], [SEP]) that stand for no word."""
+        return window[self._before : len(window) - self._behind]
+
+    @staticmethod
+    def _windows(encoding: Any) -> list[Any]:
+        """A text's windows, in order."""
+        return [encoding, *encoding.overflowing]
+
+    @staticmethod
+    def _joined(vectors: Sequence[NDArray[np.float32]], windows: Sequence[Any]) -> NDArray[np.float32]:
+        """One unit vector for all windows, each counting by its tokens."""
+        if len(vectors) == 1:
+            return vectors[0]
+        mean = np.average(vectors, axis=0, weights=[len(window.ids) for window in windows])
+        joined: NDArray[np.float32] = (mean / max(float(np.linalg.norm(mean)), 1e-12)).astype(np.float32)
+        return joined
+
+    def encode_tools(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Unit vectors of tool texts, float32 (len(texts), dimension)."""
+        rows = [self.embed(self.tokenize(self.spec.tool_prefix + text)) for text in texts]
+        return np.stack(rows) if rows else np.zeros((0, self.spec.dimension), np.float32)

@@ -1,0 +1,341 @@
+"""Arithmetic of our own gives the vectors of the graph, where it runs it; every other graph is ONNX Runtime's."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from bert_samples import HEADS, INNER, LAYERS, MAX_TOKENS, WIDTH, WORDS, exported_bert
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from onnx import helper, numpy_helper
+
+import edgeret
+from edgeret.encoders import compiled
+from edgeret.encoders.checks import onnx_file
+from edgeret.encoders.compiled import CompiledEncoder, compiled_encoder
+from edgeret.encoders.load import start_encoder
+from edgeret.encoders.onnx import OnnxEncoder
+from edgeret.encoders.providers import choose
+from edgeret.encoders.transformer_graph import Norm, Product, Transformer, read_transformer
+from edgeret.errors import BundleError, InputError
+from edgeret.host import instruction_set
+from edgeret.kernel import LIBRARY
+from edgeret_export.encoders.export import ExportedEncoder
+
+HERE = instruction_set()
+pytestmark = pytest.mark.skipif(LIBRARY is None, reason="the package was built without a C compiler")
+quick = pytest.mark.skipif(HERE not in compiled.QUICK, reason=f"no arithmetic of our own for {HERE}")
+SEVEN = exported_bert("avx2")
+"""With weights of 7 bits, which every set adds up exactly."""
+RUNNING = {"avx512_vnni": ("avx2", "avx512"), "avx512": ("avx2",), "avx_vnni": ("avx2",)}
+"""Sets that a CPU of a family has besides."""
+
+
+def weights_of(exported: ExportedEncoder) -> Transformer:
+    graph = onnx_file.check(exported.model, exported.spec.max_tokens, "encoder")
+    found = read_transformer(graph, exported.model, exported.spec)
+    assert found is not None
+    return found
+
+
+def ours(exported: ExportedEncoder = SEVEN, name: str = "generic") -> CompiledEncoder:
+    return CompiledEncoder(weights_of(exported), exported.tokenizer, exported.spec, name=name)
+
+
+def theirs(exported: ExportedEncoder = SEVEN) -> OnnxEncoder:
+    return OnnxEncoder(exported.model, exported.tokenizer, exported.spec, choose("cpu", False, {}), 1)
+
+
+def by_hand(of: Transformer, ids: list[int]) -> NDArray[np.float64]:
+    """The vectors of tokens, in float64 by the papers' formulas; products of rows rounded to bytes."""
+
+    def times(rows: NDArray[np.float64], by: Product) -> NDArray[np.float64]:
+        rows = rows * by.shrink
+        low, high = np.minimum(rows.min(axis=1), 0), np.maximum(rows.max(axis=1), 0)
+        scale = (high - low) / 255
+        zero = np.floor(-low / scale + 0.5)
+        whole = np.clip(np.floor(rows / scale[:, None] + zero[:, None] + 0.5), 0, 255) - zero[:, None]
+        found: NDArray[np.float64] = (whole @ by.weights.astype(np.int64)) * scale[:, None] * by.scales + by.bias
+        return found
+
+    def normal(rows: NDArray[np.float64], by: Norm) -> NDArray[np.float64]:
+        centred = rows - rows.mean(axis=1, keepdims=True)
+        found: NDArray[np.float64] = centred / np.sqrt((centred**2).mean(axis=1, keepdims=True) + by.epsilon)
+        return found * by.gain + by.bias
+
+    def gelu(x: NDArray[np.float64]) -> NDArray[np.float64]:
+        from scipy.special import erf
+
+        found: NDArray[np.float64] = x * 0.5 * (1 + erf(x / np.sqrt(2)))
+        return found
+
+    words = of.words[ids].astype(np.float64)
+    if of.word_scales is not None:
+        words *= of.word_scales[ids][:, None]
+    x = normal(words + of.places[: len(ids)], of.embedded)
+    size = x.shape[1] // of.heads
+    for layer in of.layers:
+        query, key, value = (
+            part.reshape(len(ids), of.heads, size).transpose(1, 0, 2)
+            for part in np.split(times(x, layer.together), 3, axis=1)
+        )
+        scores = query @ key.transpose(0, 2, 1) / np.sqrt(size)
+        shares = np.exp(scores - scores.max(axis=2, keepdims=True))
+        shares /= shares.sum(axis=2, keepdims=True)
+        context = (shares @ value).transpose(1, 0, 2).reshape(x.shape)
+        x = normal(times(context, layer.attended) + x, layer.between)
+        x = normal(times(gelu(times(x, layer.wide)), layer.narrow) + x, layer.behind)
+    return x
+
+
+texts = st.lists(st.sampled_from(WORDS), min_size=1, max_size=MAX_TOKENS - 2).map(" ".join)
+
+
+@given(texts)
+@settings(max_examples=40, deadline=None)
+def test_vectors_of_tokens_are_those_of_the_formulas(text: str) -> None:
+    encoder = ours()
+    ids = encoder.tokenize(text)
+    vector, tokens = encoder.embed_tokens(ids)
+    expected = by_hand(weights_of(SEVEN), ids.tolist())
+    # A number that lies between two bytes may be rounded to either.
+    assert np.abs(tokens - expected).mean() < 0.01
+    mean = expected.mean(axis=0)
+    assert vector @ (mean / np.linalg.norm(mean)) > 0.9999
+
+
+@pytest.mark.parametrize("name", [HERE, *RUNNING.get(HERE, ())])
+@given(text=texts)
+@settings(max_examples=40, deadline=None)
+def test_every_set_of_instructions_gives_the_same_vectors(name: str, text: str) -> None:
+    if name not in compiled.QUICK:
+        pytest.skip(f"no arithmetic of our own for {name}")
+    assert ours(name=name).encode(text) @ ours().encode(text) > 0.9995
+
+
+@pytest.mark.parametrize("count", range(1, MAX_TOKENS + 1))
+@quick
+def test_a_text_of_every_length_is_read(count: int) -> None:
+    encoder, plain = ours(name=HERE if HERE != "avx_vnni" else "generic"), ours()
+    ids = np.resize(np.arange(4, 4 + len(WORDS)), count)
+    assert np.abs(encoder.embed_tokens(ids)[1] - plain.embed_tokens(ids)[1]).mean() < 0.01
+
+
+@pytest.mark.parametrize("pooling", ["mean", "cls"])
+@given(text=texts)
+@settings(max_examples=30, deadline=None)
+def test_vectors_are_near_those_of_onnx_runtime(pooling: str, text: str) -> None:
+    exported = exported_bert("avx2", pooling)
+    assert ours(exported).encode(text) @ theirs(exported).encode(text) > 0.98
+
+
+@quick
+def test_a_vector_does_not_depend_on_texts_beside_it_or_before() -> None:
+    encoder = start_encoder(exported_bert().model, exported_bert().tokenizer, exported_bert().spec)
+    assert isinstance(encoder, CompiledEncoder)
+    several = [" ".join(WORDS[i:] + WORDS[:i]) for i in range(len(WORDS))] + ["mail"]
+    alone = [encoder.encode(text) for text in several]
+    assert (encoder.encode_batch(several) == np.stack(alone)).all()
+    assert (encoder.encode_tools(several) == np.stack(alone)).all()
+    with ThreadPoolExecutor(4) as pool:
+        for _ in range(10):
+            assert all((a == b).all() for a, b in zip(pool.map(encoder.encode, several), alone, strict=True))
+
+
+def test_a_longer_text_is_read_in_windows_as_by_onnx_runtime() -> None:
+    text = " ".join(WORDS * 6)
+    found, expected = ours().encode_query(text), theirs().encode_query(text)
+    assert found.readings == expected.readings > 1
+    assert (found.spans == expected.spans).all()
+    assert found.vector @ expected.vector > 0.98
+
+
+@pytest.mark.parametrize("ids", [[2, -1, 3], [2, 10_000, 3], [2] * (MAX_TOKENS + 9)])
+def test_what_no_token_has_is_refused(ids: list[int]) -> None:
+    with pytest.raises(BundleError, match="build the bundle again"):
+        ours().embed(np.array(ids, np.int64))
+
+
+def test_a_text_without_a_token_is_refused() -> None:
+    with pytest.raises(InputError, match="without a single token"):
+        ours().embed(np.array([], np.int64))
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, 1e38])
+def test_numbers_that_are_none_are_refused(value: float) -> None:
+    weights = weights_of(SEVEN)
+    layer = replace(weights.layers[0], behind=replace(weights.layers[0].behind, bias=np.full(WIDTH, value, np.float32)))
+    encoder = CompiledEncoder(replace(weights, layers=(layer,)), SEVEN.tokenizer, SEVEN.spec, name="generic")
+    with pytest.raises(BundleError, match="not finite"):
+        encoder.encode_query("mail")
+
+
+def test_weights_that_a_set_cannot_add_up_are_refused() -> None:
+    weights = weights_of(exported_bert("avx512_vnni"))
+    with pytest.raises(InputError, match="8 bits"):
+        CompiledEncoder(weights, SEVEN.tokenizer, SEVEN.spec, name="avx2")
+    with pytest.raises(InputError, match="no arithmetic"):
+        CompiledEncoder(weights, SEVEN.tokenizer, SEVEN.spec, name="neon")
+
+
+def test_all_weights_are_read() -> None:
+    weights = weights_of(SEVEN)
+    assert (weights.heads, len(weights.layers)) == (HEADS, LAYERS)
+    assert weights.layers[0].wide.weights.shape == (WIDTH, INNER)
+    assert weights.words.shape == (len(WORDS) + 6, WIDTH)
+    assert weights.embedded.epsilon == pytest.approx(1e-12)
+
+
+def changed(change: Callable[[Any], object]) -> bytes:
+    model = onnx.load_from_string(SEVEN.model)
+    change(model)
+    return bytes(model.SerializeToString())
+
+
+def nodes(model: Any, operator: str) -> list[Any]:
+    return [node for node in model.graph.node if node.op_type == operator]
+
+
+def constant(model: Any, value: Any) -> str:
+    name = f"more {len(model.graph.initializer)}"
+    model.graph.initializer.append(numpy_helper.from_array(np.asarray(value), name))
+    return name
+
+
+def shifted_places(model: Any) -> None:
+    """Positions that begin at 1."""
+    slices = [node.input[0] for node in nodes(model, "Slice")]
+    for tensor in model.graph.initializer:
+        if tensor.name in slices and numpy_helper.to_array(tensor).any():
+            tensor.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(tensor) + 1, tensor.name))
+
+
+def zero_points(model: Any) -> None:
+    name = nodes(model, "DynamicQuantizeMatMul")[0].input[3]
+    for tensor in model.graph.initializer:
+        if tensor.name == name:
+            tensor.CopyFrom(numpy_helper.from_array(np.ones(tensor.dims, np.int8), name))
+
+
+def weights_behind(model: Any) -> None:
+    """A product between pooling and the end."""
+    last = model.graph.node[-1]
+    last.output[0] = "inner"
+    scale = constant(model, np.ones(WIDTH, np.float32))
+    model.graph.node.append(helper.make_node("Mul", ["inner", scale], ["sentence_embedding"]))
+
+
+def other_mask(model: Any) -> None:
+    """Attention that looks at the first token alone."""
+    for node in nodes(model, "QAttention"):
+        node.input[5] = constant(model, np.ones(1, np.int32))
+
+
+def other_sum(model: Any) -> None:
+    """The second product is added to another value than the first."""
+    sums = [node for node in nodes(model, "Add") if "/output/" in node.output[0]]
+    sums[1].input[1] = sums[0].output[0]
+
+
+def attribute(operator: str, name: str, value: Any) -> Callable[[Any], None]:
+    def change(model: Any) -> None:
+        for node in nodes(model, operator):
+            kept = [old for old in node.attribute if old.name != name]
+            del node.attribute[:]
+            node.attribute.extend([*kept, helper.make_attribute(name, value)])
+
+    return change
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        shifted_places,
+        zero_points,
+        weights_behind,
+        other_mask,
+        other_sum,
+        attribute("QAttention", "unidirectional", 1),
+        attribute("QAttention", "scale", 0.5),
+        attribute("QAttention", "num_heads", 8),
+        attribute("LayerNormalization", "axis", 1),
+        lambda model: [setattr(node, "op_type", "FastGelu") for node in nodes(model, "Gelu")],
+        lambda model: nodes(model, "Gather")[-1].input.__setitem__(1, "input_ids"),
+    ],
+)
+def test_another_graph_is_left_to_onnx_runtime(change: Callable[[Any], object]) -> None:
+    data = changed(change)
+    try:
+        graph = onnx_file.check(data, MAX_TOKENS, "encoder")
+    except BundleError:
+        return  # refused altogether
+    assert read_transformer(graph, data, SEVEN.spec) is None
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        replace(SEVEN.spec, precision="fp32"),
+        replace(SEVEN.spec, pooling="max"),
+        replace(SEVEN.spec, dimension=WIDTH // 2),
+        replace(SEVEN.spec, max_tokens=MAX_TOKENS + 20),
+    ],
+)
+def test_another_specification_is_left_to_onnx_runtime(spec: Any) -> None:
+    graph = onnx_file.check(SEVEN.model, MAX_TOKENS, "encoder")
+    assert read_transformer(graph, SEVEN.model, spec) is None
+
+
+@pytest.mark.parametrize("activation", ["relu"])
+def test_another_activation_is_left_to_onnx_runtime(activation: str) -> None:
+    exported = exported_bert(activation=activation)
+    assert compiled_encoder(exported.model, exported.tokenizer, exported.spec) is None
+    assert start_encoder(exported.model, exported.tokenizer, exported.spec).engine == "onnxruntime"
+
+
+def test_without_the_library_onnx_runtime_encodes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiled, "LIBRARY", None)
+    assert start_encoder(SEVEN.model, SEVEN.tokenizer, SEVEN.spec).engine == "onnxruntime"
+
+
+@pytest.mark.parametrize(
+    ("options", "engine"),
+    [
+        ({}, f"edgeret ({HERE})"),
+        ({"providers": "CPU"}, f"edgeret ({HERE})"),
+        ({"threads": 1}, f"edgeret ({HERE})"),
+        ({"threads": 2}, "onnxruntime"),
+        ({"static_tokens": 32}, "onnxruntime"),
+        ({"providers": "CPUExecutionProvider"}, "onnxruntime"),
+        ({"provider_options": {"cpu": {"use_arena": "0"}}}, "onnxruntime"),
+    ],
+)
+@pytest.mark.real
+@quick
+def test_who_encodes_can_be_chosen(real: Path, options: dict[str, Any], engine: str) -> None:
+    runtime = edgeret.load(real, **options)
+    assert runtime.components.encoder.engine == engine
+    assert runtime.components.encoder.providers[0] == "cpu"
+
+
+@pytest.mark.real
+@quick
+def test_a_bundle_decides_where_onnx_runtime_is_not_installed(real: Path) -> None:
+    code = (
+        "import sys; sys.modules['onnxruntime'] = None\n"
+        "import edgeret\n"
+        "print(edgeret.load(sys.argv[1]).task('what is the weather in Oslo?').next().tool)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(real)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip()

@@ -1,0 +1,50 @@
+"""Every set of instructions computes what the plain one does: those of this CPU, and those of ARM in an emulator."""
+
+from __future__ import annotations
+
+import platform
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from edgeret import kernel
+from edgeret.encoders.compiled import SETS
+from edgeret.host import instruction_set
+
+SOURCES = (kernel.FILE.with_name("transformer.c"), Path(__file__).with_name("transformer_sets.c"))
+BESIDES = {"avx512_vnni": ("avx512", "avx2"), "avx512": ("avx2",), "avx_vnni": ("avx2",)}
+"""What a CPU of a family has, too."""
+FLAGS = ("-O3", "-fno-math-errno", "-fno-trapping-math", "-Wall", "-Wextra", "-Werror", "-Wno-psabi")
+
+
+def compiled(compiler: str, to: Path, *more: str) -> Path:
+    if not SOURCES[0].exists():
+        pytest.skip("the sources of the library are not here")
+    where = ("-I", str(SOURCES[0].parent))
+    subprocess.run([compiler, *FLAGS, *more, *where, "-o", str(to), *map(str, SOURCES), "-lm"], check=True)
+    return to
+
+
+def compare(command: list[str], names: tuple[str, ...]) -> None:
+    numbers = [str(SETS.index(name)) for name in names]
+    done = subprocess.run([*command, *numbers], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-500:] + done.stderr
+
+
+@pytest.mark.parametrize("compiler", ["gcc", "clang"])
+def test_the_sets_of_this_cpu_agree(tmp_path: Path, compiler: str) -> None:
+    if shutil.which(compiler) is None:
+        pytest.skip(f"no {compiler} here")
+    here = instruction_set()
+    if here not in SETS[1:]:
+        pytest.skip(f"no arithmetic of our own for {here}")
+    compare([str(compiled(compiler, tmp_path / "sets"))], (here, *BESIDES.get(here, ())))
+
+
+def test_those_of_arm_agree_in_an_emulator(tmp_path: Path) -> None:
+    tools = ("aarch64-linux-gnu-gcc", "qemu-aarch64-static")
+    if platform.machine() == "aarch64" or not all(map(shutil.which, tools)):
+        pytest.skip(f"needs {' and '.join(tools)} (Debian: gcc-aarch64-linux-gnu, qemu-user-static)")
+    compare([tools[1], str(compiled(tools[0], tmp_path / "sets", "-static"))], ("arm64_dotprod",))
