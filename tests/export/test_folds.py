@@ -1,10 +1,11 @@
-"""How folds are fitted: half of the head's penalty is tried as long as the first fold is better for it."""
+"""How folds are fitted: half of the head's penalty is tried as long as that helps the first fold by more than chance."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from conftest import build_tiny
 
@@ -16,9 +17,18 @@ from edgeret_export.fitting.training_set import TrainingSet
 LEAST = HeadOptions().inverse_regularisation
 
 
-@pytest.mark.parametrize(("losses", "tried", "chosen"), [((3, 2, 1), 2, 4), ((3, 2, 2), 2, 2), ((3, 4), 1, 1)])
+@pytest.mark.parametrize(
+    ("losses", "tried", "chosen"),
+    [
+        (([3, 3], [2, 2], [1, 1]), 2, 4),
+        (([3, 3], [2, 2], [2, 2]), 2, 2),
+        (([3, 3], [4, 4]), 1, 1),
+        (([3, 3, 3, 3], [1, 2, 4, 4.5]), 1, 1),  # 0.5 less in all, with a standard error of 3
+        (([3, 3, 3, 3], [2, 2, 2, 3], [1.5, 2, 2, 2.5]), 2, 4),
+    ],
+)
 def test_half_of_the_penalty_is_tried_as_long_as_that_helps(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, losses: tuple[float, ...], tried: int, chosen: int
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, losses: tuple[list[float], ...], tried: int, chosen: int
 ) -> None:
     told, fitted, real = list(losses), [], folds.fit_factored
 
@@ -27,7 +37,7 @@ def test_half_of_the_penalty_is_tried_as_long_as_that_helps(
         return real(train, replace(options, inverse_regularisation=LEAST))
 
     monkeypatch.setattr(folds, "fit_factored", fit)
-    monkeypatch.setattr(folds, "_head_loss", lambda *_: told.pop(0))
+    monkeypatch.setattr(folds, "_plan_losses", lambda *_: np.array(told.pop(0)))
     bundle = build_tiny(tmp_path / "bundle")
     report = edgeret.load(bundle, threads=1).manifest.info["report"]["held_out"]
     assert report["inverse_regularisation"] == chosen * LEAST
