@@ -1,4 +1,4 @@
-"""How folds are fitted: half of the head's penalty is tried as long as that helps the first fold by more than chance."""
+"""How folds are fitted: half of the head's penalty is tried while that helps the first fold by more than chance."""
 
 from __future__ import annotations
 
