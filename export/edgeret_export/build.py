@@ -45,6 +45,7 @@ from edgeret_export.finetune import finetuned
 from edgeret_export.fitting.cascade import fit_thresholds
 from edgeret_export.fitting.crossfit import Fitted, crossfit
 from edgeret_export.fitting.folds import plan_calls
+from edgeret_export.fitting.options import HeadOptions
 from edgeret_export.fitting.training_set import TrainingSet, training_set
 from edgeret_export.fitting.whole import Whole, fit_whole
 from edgeret_export.places import HERE, Place
@@ -189,7 +190,8 @@ def _first_stage(full: Stage) -> _First | None:
         say(f"token vectors: left out, since {tokens} would each be read; --profile tiny makes them all the same")
         return None
     small = static_encoded(full.encoded, full.recipe)
-    refitted = _fitted(small, full.recipe, full.place)
+    # Its head wants as much penalty as that of the full encoder, which need not be found a second time.
+    refitted = _fitted(small, full.recipe, full.place, replace(full.fitted.head_options, halvings=0))
     if full.encoded.training is None or refitted.held_out is None:
         return None
     thresholds, report = fit_thresholds(full.encoded.training, refitted.held_out, full.fitted.held_out)
@@ -199,12 +201,12 @@ def _first_stage(full: Stage) -> _First | None:
     return _First(replace(full, encoded=small, fitted=refitted), thresholds, report)
 
 
-def _fitted(encoded: Encoded, recipe: Recipe, place: Place) -> Fitted:
-    prior_map = encoded.prior.calibration_map
+def _fitted(encoded: Encoded, recipe: Recipe, place: Place, options: HeadOptions | None = None) -> Fitted:
+    options, prior_map = options or recipe.head_options, encoded.prior.calibration_map
     if encoded.training is None:
-        return Fitted.of_nothing(recipe.order, recipe.head_options, prior_map)
+        return Fitted.of_nothing(recipe.order, options, prior_map)
     of_table = encoded.exported.role == roles.TABLE
-    return crossfit(encoded.training, recipe.order, recipe.head_options, prior_map, place, graph_later=of_table)
+    return crossfit(encoded.training, recipe.order, options, prior_map, place, graph_later=of_table)
 
 
 def _write_stage(writer: BundleWriter, part: str | None, card: Card, stage: Stage, tokenizer: str) -> dict[str, Any]:

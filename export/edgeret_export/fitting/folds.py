@@ -26,10 +26,6 @@ PLANS_PER_CLUSTER = 10
 MIN_CLUSTERS, MOST_CLUSTERS = 50, 1000
 """Clusters that a small set may have with half as many plans each: requests of different kinds must not share one; and
 clusters of one k-means run, however many plans there are: every step looks for the nearest."""
-MOST_HALVINGS = 2
-"""Of the head's penalty. On the first of ToolE's folds (6,000 requests) cross-entropy is 0.478, 0.463 and 0.458, and
-0.459 at the next one; on that of ultratool-plans 0.700 and 0.715. On the desktop's the second halving gained 0.002 with
-a standard error of 0.003, and lost 5 of 361 decisions on requests by other hands."""
 
 
 def clusters_for(n_plans: int) -> int:
@@ -82,7 +78,7 @@ def _choose_penalty(given: Folded, number: int) -> tuple[Fold, HeadOptions]:
     best, options = fit_fold(given, number), given.options
     train, held = given.parts(number)
     losses = _plan_losses(best.head, held)
-    for _ in range(MOST_HALVINGS):
+    for _ in range(options.halvings):
         trial = replace(options, inverse_regularisation=2 * options.inverse_regularisation)
         with threadpool_limits(1):
             head = predict_head(fit_factored(train, trial), train, held)

@@ -32,17 +32,21 @@ KEPT_COSINES = 1 << 27
 """Cosines of queries and labels that are kept from one iteration to the next, 512 MB; more are computed anew."""
 GLOBAL_CURVATURE = 20.0
 """Of the global weights, where a label's weight has 1: all decisions hang on them. With 1, fits take twice as long."""
-GRADIENT_TOLERANCE = 3e-4  # 1e-3 stops too early (0.6 points of top-1 lost), 1e-4 takes three times as long for nothing
+FOLD_TOLERANCE, TOLERANCE = 3e-4, 1e-4
+"""Slopes at which a fit ends: of a fold, which judges, and of what ships. At 1e-3 a fold loses 0.6 points of top-1, and at
+1e-4 takes three times as long for the same figures. But what ships should not hang on where the fit happened to end."""
 
 
-def fit_factored(training: TrainingSet, options: HeadOptions, max_iterations: int = 200) -> FactoredHead:
+def fit_factored(
+    training: TrainingSet, options: HeadOptions, max_iterations: int = 200, tolerance: float = FOLD_TOLERANCE
+) -> FactoredHead:
     """Multinomial logistic regression by L-BFGS on soft targets (all acceptable tools share the likelihood), on the
     sample of the training set, if it has one; how often each tool is called is counted in all of it."""
     problem = _Problem(training.sampled(), options)
     # Every step is made of short sums, whose threads wait for one another wherever a core is busy with something else:
     # 4,000 demonstrations take 15 s on two threads and 7.8 on one; beside another program the gap is wider.
     with threadpool_limits(1):
-        found = minimise(problem.objective, problem.centre, problem.curvature(), GRADIENT_TOLERANCE, max_iterations)
+        found = minimise(problem.objective, problem.centre, problem.curvature(), tolerance, max_iterations)
     w, v, count, b, (described, repeated, prior), u = problem.split(found)
     scale, pairs = np.float32(options.history_scale), problem.pairs
     values = v * scale

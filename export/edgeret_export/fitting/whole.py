@@ -9,9 +9,13 @@ from threadpoolctl import threadpool_limits
 from edgeret.scoring.graph import GraphTables
 from edgeret.scoring.head import HeadArrays
 from edgeret_export.fitting.graph import fit_graph
-from edgeret_export.fitting.head import fit_factored
+from edgeret_export.fitting.head import TOLERANCE, fit_factored
 from edgeret_export.fitting.options import HeadOptions
 from edgeret_export.fitting.training_set import TrainingSet
+
+
+MOST_STEPS = 600
+"""Of the head's fit; 3,000 to 8,000 demonstrations take some 180."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,4 +33,4 @@ def fit_whole(given: Whole, what: str) -> GraphTables | HeadArrays:
     with threadpool_limits(1):
         if what == "graph":
             return fit_graph(given.training, given.n_clusters, given.order)
-        return fit_factored(given.training, given.options).arrays
+        return fit_factored(given.training, given.options, MOST_STEPS, TOLERANCE).arrays
