@@ -6,7 +6,8 @@ not depend on the texts beside it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,7 @@ from edgeret.encoders import transformer_graph as graphs
 from edgeret.encoders.base import REBUILD, EncoderSpec
 from edgeret.encoders.windows import WindowEncoder
 from edgeret.errors import BundleError, InputError
-from edgeret.host import instruction_set
+from edgeret.host import available_cpus, instruction_set
 from edgeret.kernel import COUNT, DOUBLE, LIBRARY, POINTER, address, layout
 
 SETS = ("generic", "avx2", "avx_vnni", "avx512", "avx512_vnni", "arm64_dotprod")
@@ -109,14 +110,16 @@ class CompiledEncoder(WindowEncoder):
     def __init__(
         self, weights: graphs.Transformer, tokenizer: bytes, spec: EncoderSpec, where: str = "encoder", name: str = ""
     ) -> None:
-        """`name` is one of SETS, by default this CPU's. Raises BundleError for a tokenizer that is not one of this
-        encoder, and InputError where `suits` is false."""
+        """`name` is one of SETS, by default this CPU's. Raises BundleError for a tokenizer that is not one of an
+        encoder, and InputError for a set that is not here, or cannot add up these weights."""
         name = name or instruction_set()
         if LIBRARY is None or name not in SETS or not LIBRARY.edgeret_panel(SETS.index(name)):
             raise InputError(f"{where}: no arithmetic of our own for {name} here")
-        super().__init__(tokenizer, spec, spec.max_tokens, where)
         self._library, self._set, self.name = LIBRARY, SETS.index(name), name
-        self._weights = _Weights(weights, LIBRARY.edgeret_panel(self._set))
+        panel = LIBRARY.edgeret_panel(self._set)
+        packed = _begin(lambda: _Weights(weights, panel))
+        super().__init__(tokenizer, spec, spec.max_tokens, where)
+        self._weights = packed()
         if name in SEVEN_BITS and self._weights.largest > MAX_SEVEN:
             raise InputError(f"{where}: weights of 8 bits, which {name} cannot add up exactly")
         self._pooled = (spec.pooling == "cls", spec.normalised)
@@ -182,6 +185,24 @@ def compiled_encoder(
     if weights is None or (name in SEVEN_BITS and max(_largest(layer) for layer in weights.layers) > MAX_SEVEN):
         return None
     return CompiledEncoder(weights, tokenizer, spec, where, name)
+
+
+def _begin(make: Callable[[], _Weights]) -> Callable[[], _Weights]:
+    """Makes something on another CPU, if there is one, and gives what waits for it."""
+    made: list[_Weights] = []
+    helper = threading.Thread(target=lambda: made.append(make()), name="edgeret-packing")
+    if available_cpus() < 2:
+        return make
+    try:
+        helper.start()
+    except RuntimeError:  # no thread to be had here
+        return make
+
+    def wait() -> _Weights:
+        helper.join()
+        return made[0] if made else make()  # which fails again, in sight
+
+    return wait
 
 
 def _largest(layer: graphs.Layer) -> int:
