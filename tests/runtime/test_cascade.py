@@ -14,6 +14,7 @@ from edgeret.bundle import roles
 from edgeret.bundle.codec import pack, unpack
 from edgeret.bundle.reader import open_bundle
 from edgeret.errors import BundleError, InputError
+from edgeret.runtime import cascade
 from edgeret.runtime.runtime import Runtime
 from edgeret.scoring.cascade import Thresholds
 
@@ -21,9 +22,9 @@ SURE = "find my file and send a mail"
 
 
 def with_least(runtime: Runtime, least: float) -> Runtime:
-    cascade = runtime.components.cascade
-    assert cascade is not None
-    return Runtime(replace(runtime.components, cascade=replace(cascade, least=least)))
+    stage = runtime.components.cascade
+    assert stage is not None
+    return Runtime(replace(runtime.components, cascade=replace(stage, least=least)))
 
 
 def test_the_table_decides_where_it_is_sure_and_says_so(tiny_cascade: Path) -> None:
@@ -44,6 +45,23 @@ def test_the_full_encoder_decides_all_steps_once_it_was_asked(tiny_cascade: Path
     assert task.next().stage == "static"
     task.probabilities()
     assert task.next().stage == "full"
+
+
+def test_behind_a_call_the_table_must_be_surer(tiny_cascade: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    runtime = with_least(edgeret.load(tiny_cascade), 0.0)
+
+    def behind_a_call() -> edgeret.Decision:
+        task = runtime.task(SURE)
+        task.call("find_file")
+        return task.next(min_probability=0.0)
+
+    monkeypatch.setattr(cascade, "LATER", 0.0)
+    found = behind_a_call()
+    assert found.stage == "static"
+    for least, stage in ((found.probability - 1e-6, "static"), (found.probability + 1e-6, "full")):
+        monkeypatch.setattr(cascade, "LATER", least)
+        assert behind_a_call().stage == stage
+        assert runtime.task(SURE).next().stage == "static"
 
 
 def test_decisions_are_those_of_the_full_encoder_alone(tiny_cascade: Path) -> None:

@@ -33,9 +33,10 @@ from edgeret_export.fitting.crossfit import predict_graph
 from edgeret_export.fitting.decisions import Decisions
 from edgeret_export.fitting.folds import clusters_for, predict_head
 from edgeret_export.fitting.graph import fit_graph
-from edgeret_export.fitting.head import fit_factored
+from edgeret_export.fitting.head import TOLERANCE, fit_factored
 from edgeret_export.fitting.history import tools_called
 from edgeret_export.fitting.training_set import TrainingSet, training_set
+from edgeret_export.fitting.whole import MOST_STEPS
 from edgeret_export.recipe import recipe_of
 
 PAPER_ORDER, PAPER_CLUSTERS = 3, 100
@@ -121,7 +122,7 @@ def _score(runtime: Runtime, split: Split) -> dict[str, Scores]:
     held_out = runtime.manifest.info[roles.INFO_REPORT]["held_out"]
     chosen = held_out.get("inverse_regularisation", recipe.head_options.inverse_regularisation)
     options = replace(recipe.head_options, inverse_regularisation=chosen)
-    head = predict_head(fit_factored(train, options), train, test)
+    head = predict_head(fit_factored(train, options, MOST_STEPS, TOLERANCE), train, test)
     tables = fit_graph(train, clusters_for(split.n_train), recipe.order)
     smoothing = GraphOptions() if runtime.components.graph is None else runtime.components.graph.options
     walked = predict_graph(Graph(tables, smoothing), test)[0]

@@ -33,8 +33,8 @@ KEPT_COSINES = 1 << 27
 GLOBAL_CURVATURE = 20.0
 """Of the global weights, where a label's weight has 1: all decisions hang on them. With 1, fits take twice as long."""
 FOLD_TOLERANCE, TOLERANCE = 3e-4, 1e-4
-"""Slopes at which a fit ends: of a fold, which judges, and of what ships. At 1e-3 a fold loses 0.6 points of top-1, and at
-1e-4 takes three times as long for the same figures. But what ships should not hang on where the fit happened to end."""
+"""Slopes at which a fit ends: of a fold, which judges, and of what ships. At 1e-3 a fold loses 0.6 points of top-1, and
+at 1e-4 takes three times as long for the same figures. But what ships should not hang on where a fit ended."""
 
 
 def fit_factored(

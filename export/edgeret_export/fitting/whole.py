@@ -13,7 +13,6 @@ from edgeret_export.fitting.head import TOLERANCE, fit_factored
 from edgeret_export.fitting.options import HeadOptions
 from edgeret_export.fitting.training_set import TrainingSet
 
-
 MOST_STEPS = 600
 """Of the head's fit; 3,000 to 8,000 demonstrations take some 180."""
 
