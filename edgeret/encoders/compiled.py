@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.bundle.private_copy import PrivateBytes
-from edgeret.encoders import transformer_graph as graphs
 from edgeret.encoders.base import REBUILD, EncoderSpec
 from edgeret.encoders.windows import WindowEncoder
 from edgeret.errors import BundleError, InputError
@@ -30,6 +30,9 @@ KEPT_TOKENS = 64
 """Room for texts of so many tokens is kept for the next one; longer texts get it from the system each time."""
 LINE = 64
 """Bytes at whose multiples a CPU reads vectors fastest."""
+
+if TYPE_CHECKING:
+    from edgeret.encoders import transformer_graph as graphs
 
 _PRODUCT = layout(  # these as in transformer.h
     *(("packed", POINTER), ("scales", POINTER), ("bias", POINTER), ("shrink", POINTER), ("sums", POINTER)),
@@ -179,9 +182,10 @@ def compiled_encoder(
     if LIBRARY is None or spec.precision != "int8" or name not in QUICK or not LIBRARY.edgeret_panel(SETS.index(name)):
         return None
     from edgeret.encoders.checks import onnx_file  # with the first bundle, as the libraries that it guards
+    from edgeret.encoders.transformer_graph import read_transformer
 
     data = model if isinstance(model, bytes) else model.data
-    weights = graphs.read_transformer(onnx_file.check(data, spec.max_tokens, where), data, spec)
+    weights = read_transformer(onnx_file.check(data, spec.max_tokens, where), data, spec)
     if weights is None or (name in SEVEN_BITS and max(_largest(layer) for layer in weights.layers) > MAX_SEVEN):
         return None
     return CompiledEncoder(weights, tokenizer, spec, where, name)
@@ -189,10 +193,10 @@ def compiled_encoder(
 
 def _begin(make: Callable[[], _Weights]) -> Callable[[], _Weights]:
     """Makes something on another CPU, if there is one, and gives what waits for it."""
-    made: list[_Weights] = []
-    helper = threading.Thread(target=lambda: made.append(make()), name="edgeret-packing")
     if available_cpus() < 2:
         return make
+    made: list[_Weights] = []
+    helper = threading.Thread(target=lambda: made.append(make()), name="edgeret-packing")
     try:
         helper.start()
     except RuntimeError:  # no thread to be had here

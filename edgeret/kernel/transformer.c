@@ -87,6 +87,13 @@ INLINE int32_t four(const uint8_t *at)
     return found;
 }
 
+/* What registers of so many bits have in common, whatever multiplies. */
+#define MOVES(bits)                                                                                          \
+    INLINE Whole NAME(zero)(void) { return _mm##bits##_setzero_si##bits(); }                                 \
+    INLINE Whole NAME(load)(const int8_t *at) { return _mm##bits##_loadu_si##bits((const void *)at); }       \
+    INLINE Whole NAME(spread)(const uint8_t *at) { return _mm##bits##_set1_epi32(four(at)); }                \
+    INLINE void NAME(store)(int32_t *at, Whole sums) { _mm##bits##_storeu_si##bits((void *)at, sums); }
+
 BEGIN("avx2,fma")
 #define SET avx2
 #define OFFSET 0
@@ -94,15 +101,12 @@ BEGIN("avx2,fma")
 #define WIDTH 8
 #define ACROSS 2
 #define DOWN 6
-INLINE Whole NAME(zero)(void) { return _mm256_setzero_si256(); }
-INLINE Whole NAME(load)(const int8_t *at) { return _mm256_loadu_si256((const Whole *)at); }
-INLINE Whole NAME(spread)(const uint8_t *at) { return _mm256_set1_epi32(four(at)); }
+MOVES(256)
 /* Two products add up in 16 bits, which weights of 7 bits never fill. */
 INLINE Whole NAME(add_products)(Whole sum, Whole row, Whole weights)
 {
     return _mm256_add_epi32(sum, _mm256_madd_epi16(_mm256_maddubs_epi16(row, weights), _mm256_set1_epi16(1)));
 }
-INLINE void NAME(store)(int32_t *at, Whole sums) { _mm256_storeu_si256((Whole *)at, sums); }
 #include "transformer_body.h"
 END
 
@@ -115,14 +119,11 @@ BEGIN("avx2,fma,avxvnni")
 #define WIDTH 8
 #define ACROSS 2
 #define DOWN 6
-INLINE Whole NAME(zero)(void) { return _mm256_setzero_si256(); }
-INLINE Whole NAME(load)(const int8_t *at) { return _mm256_loadu_si256((const Whole *)at); }
-INLINE Whole NAME(spread)(const uint8_t *at) { return _mm256_set1_epi32(four(at)); }
+MOVES(256)
 INLINE Whole NAME(add_products)(Whole sum, Whole row, Whole weights)
 {
     return _mm256_dpbusd_avx_epi32(sum, row, weights);
 }
-INLINE void NAME(store)(int32_t *at, Whole sums) { _mm256_storeu_si256((Whole *)at, sums); }
 #include "transformer_body.h"
 END
 #endif
@@ -134,14 +135,11 @@ BEGIN("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")
 #define WIDTH 16
 #define ACROSS 4
 #define DOWN 6
-INLINE Whole NAME(zero)(void) { return _mm512_setzero_si512(); }
-INLINE Whole NAME(load)(const int8_t *at) { return _mm512_loadu_si512(at); }
-INLINE Whole NAME(spread)(const uint8_t *at) { return _mm512_set1_epi32(four(at)); }
+MOVES(512)
 INLINE Whole NAME(add_products)(Whole sum, Whole row, Whole weights) /* as with AVX2 */
 {
     return _mm512_add_epi32(sum, _mm512_madd_epi16(_mm512_maddubs_epi16(row, weights), _mm512_set1_epi16(1)));
 }
-INLINE void NAME(store)(int32_t *at, Whole sums) { _mm512_storeu_si512(at, sums); }
 #include "transformer_body.h"
 END
 
@@ -152,11 +150,8 @@ BEGIN("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma")
 #define WIDTH 16
 #define ACROSS 4
 #define DOWN 6
-INLINE Whole NAME(zero)(void) { return _mm512_setzero_si512(); }
-INLINE Whole NAME(load)(const int8_t *at) { return _mm512_loadu_si512(at); }
-INLINE Whole NAME(spread)(const uint8_t *at) { return _mm512_set1_epi32(four(at)); }
+MOVES(512)
 INLINE Whole NAME(add_products)(Whole sum, Whole row, Whole weights) { return _mm512_dpbusd_epi32(sum, row, weights); }
-INLINE void NAME(store)(int32_t *at, Whole sums) { _mm512_storeu_si512(at, sums); }
 #include "transformer_body.h"
 END
 #endif
