@@ -100,7 +100,7 @@ def test_decisions_are_fitted_alike_in_one_chunk_and_in_many(
     for rows, kept in ((1, 0), (1, 1 << 20), (4, 0), (1 << 20, 0)):
         monkeypatch.setattr(chunks, "CHUNK", 1)
         monkeypatch.setattr(chunks, "LEAST_ROWS", rows)
-        monkeypatch.setattr(train_head, "KEPT_COSINES", kept)
+        monkeypatch.setattr(train_head, "KEPT", kept)
         fit_factored(training_of(*small_problem()), HeadOptions(), max_iterations=1)
         point = np.random.default_rng(4).normal(size=caught["size"]).astype(np.float32)
         found.append(caught["objective"](point))
@@ -141,7 +141,7 @@ def test_the_lowest_point_is_found_whatever_the_parameters_scales(scale: float) 
 
     curvature = np.ones(12, np.float32)
     curvature[:3] = scale**2
-    found = minimise(objective, np.zeros(12, np.float32), curvature, 1e-5, 200)
+    found = minimise(objective, np.zeros(12, np.float32), lambda slope: slope / curvature, 1e-5, 200)
     best = minimize(objective, np.zeros(12), jac=True, method="L-BFGS-B")
     assert objective(found)[0] == pytest.approx(best.fun, abs=1e-5)
     np.testing.assert_allclose(found, best.x, atol=0.02)

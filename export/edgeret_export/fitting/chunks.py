@@ -18,11 +18,13 @@ STAGES = 3
 """First call, second call, all later ones: how finely the weights of a query's parts follow the plan."""
 CHUNK, LEAST_ROWS = 1 << 20, 1 << 10
 """Numbers of a chunk's logits, and its rows where labels are so many that these would be few."""
+SAMPLE, LEAST_PLANS = 6, 600
+"""One of so many plans is fitted first, where there are enough: from there the others take half as many steps."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Consecutive plans and their decisions, so few that what is computed of them stays in a processor's caches.
+    """Plans and their decisions, so few that what is computed of them stays in a processor's caches.
 
     `plans` (plans,) and `rows` (rows,) number them in the training set, and `plan` the plan of every row from 0 on.
     `staged` are the rows of every stage, and `sums` (plans, rows) add theirs up by plan. `called` (rows, 2·labels) are
@@ -46,12 +48,18 @@ class Chunk:
     targets: tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float32]]
 
 
-def cut(decisions: Decisions, called: sp.csr_matrix, pairs: Pairs) -> list[Chunk]:
-    """All decisions, chunk by chunk; `called` are the histories' tools (rows, 2·labels)."""
-    plans, plan, sizes = np.unique(decisions.plan, return_inverse=True, return_counts=True)
+def cut(decisions: Decisions, called: sp.csr_matrix, pairs: Pairs) -> tuple[list[Chunk], int]:
+    """All decisions, chunk by chunk, and how many chunks are the sample that is fitted first; `called` are the
+    histories' tools (rows, 2·labels). Plans are shuffled, since demonstrations often come sorted by their tools."""
+    _, plan = np.unique(decisions.plan, return_inverse=True)
+    shuffled = np.random.default_rng(0).permutation(plan.max() + 1)
+    plan = shuffled[plan]
+    plans, sizes = np.empty_like(shuffled), np.bincount(plan)
+    plans[plan] = decisions.plan
     order, starts = np.argsort(plan, kind="stable"), np.cumsum([0, *sizes])
     of_chunk = (starts[1:] - 1) // max(CHUNK // len(decisions.labels), LEAST_ROWS)
-    firsts = [*np.flatnonzero(np.diff(of_chunk, prepend=-1)).tolist(), len(plans)]
+    sample = len(plans) // SAMPLE if len(plans) >= LEAST_PLANS else len(plans)
+    firsts = sorted({*np.flatnonzero(np.diff(of_chunk, prepend=-1)).tolist(), sample, len(plans)})
     calls = np.array([len(history) for history in decisions.histories], np.intp)
     shares = sp.csr_matrix(
         (decisions.target_share, (decisions.target_row, decisions.target_label)),
@@ -63,7 +71,7 @@ def cut(decisions: Decisions, called: sp.csr_matrix, pairs: Pairs) -> list[Chunk
         found.append(
             _chunk(plans[first:last], rows, plan[rows] - first, called[rows], pairs, calls[rows], shares[rows])
         )
-    return found
+    return found, firsts.index(sample)
 
 
 def _chunk(

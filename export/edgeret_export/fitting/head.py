@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -13,6 +14,7 @@ from threadpoolctl import threadpool_limits
 from edgeret.scoring.head import FactoredHead, HeadArrays
 from edgeret.types import SEGMENTS, SPELLING_BUCKETS
 from edgeret_export.fitting.chunks import MAX_COUNT, STAGES, Chunk, cut
+from edgeret_export.fitting.curvature import Curvature, Moments
 from edgeret_export.fitting.history import pairs_shown, tools_called
 from edgeret_export.fitting.lbfgs import minimise
 from edgeret_export.fitting.options import HeadOptions
@@ -28,13 +30,14 @@ SHOWN = 0.25
 """Of what Good and Turing expect between a pair of tool and next label that was shown and one that was not: what a
 shown one is drawn to. A weight that the pairs not shown share cannot be fitted: none of them is ever right in the
 training set, so it runs away (docs/DESIGN.md, decisions)."""
-KEPT_COSINES = 1 << 27
-"""Cosines of queries and labels that are kept from one iteration to the next, 512 MB; more are computed anew."""
-GLOBAL_CURVATURE = 20.0
-"""Of the global weights, where a label's weight has 1: all decisions hang on them. With 1, fits take twice as long."""
-FOLD_TOLERANCE, TOLERANCE = 3e-4, 1e-4
-"""Slopes at which a fit ends: of a fold, which judges, and of what ships. At 1e-3 a fold loses 0.6 points of top-1, and
-at 1e-4 takes three times as long for the same figures. But what ships should not hang on where a fit ended."""
+KEPT = 1 << 27
+"""Numbers that are kept from one iteration to the next, queries and their cosines to labels, 512 MB; more are computed
+anew."""
+FOLD_TOLERANCE, TOLERANCE = 5e-4, 1e-4
+"""Slopes at which a fit ends: of a fold, which judges, and of what ships. At 1e-4 a fold takes twice as long for the
+same figures. But what ships should not hang on where a fit ended."""
+ROUGHLY = 2e-3
+"""Slope at which the fit of the sample ends that all others start from."""
 
 
 def fit_factored(
@@ -46,7 +49,7 @@ def fit_factored(
     # Every step is made of short sums, whose threads wait for one another wherever a core is busy with something else:
     # 4,000 demonstrations take 15 s on two threads and 7.8 on one; beside another program the gap is wider.
     with threadpool_limits(1):
-        found = minimise(problem.objective, problem.centre, problem.curvature(), tolerance, max_iterations)
+        found = problem.fit(tolerance, max_iterations)
     w, v, count, b, (described, repeated, prior), u = problem.split(found)
     scale, pairs = np.float32(options.history_scale), problem.pairs
     values = v * scale
@@ -119,7 +122,7 @@ class _Problem:
         self.dimension = self.queries.vectors.shape[1] + SPELLING_BUCKETS
         self.scale = np.float32(options.history_scale)
         self.label_vectors = np.vstack((self.queries.label_vectors, np.zeros_like(self.queries.vectors[:1])))
-        total = float(decisions.weight.sum())
+        self.total = total = float(decisions.weight.sum())
         self.weight = (decisions.weight / total).astype(np.float32)
         self.prior_steps = self.prior.steps is not None
         called = tools_called(decisions)
@@ -142,10 +145,11 @@ class _Problem:
             self.centre[self.bounds[3] : self.bounds[4]] = popular[: self.n_labels]
             self.centre[self.bounds[4] + 2] = 1.0
             self.smoothing = 0.0
-        self.chunks = cut(decisions, called, self.pairs)
-        self.kept: list[NDArray[np.float32]] = []
-        if sum(len(chunk.plans) for chunk in self.chunks) * (1 + SEGMENTS) * self.n_labels <= KEPT_COSINES:
-            self.kept = [self._cosines(chunk) for chunk in self.chunks]
+        self.chunks, self.n_sample = cut(decisions, called, self.pairs)
+        self.kept: list[tuple[NDArray[np.float32], NDArray[np.float32]]] = []
+        n_plans = sum(len(chunk.plans) for chunk in self.chunks)
+        if n_plans * (self.dimension + (1 + SEGMENTS) * self.n_labels) <= KEPT:
+            self.kept = [self._inputs(number) for number in range(len(self.chunks))]
 
     def split(self, theta: NDArray[np.float32]) -> tuple[NDArray[np.float32], ...]:
         """The parameters in their shapes, without a copy: W, pairs, rows by number of calls, b, weights of description,
@@ -160,32 +164,84 @@ class _Problem:
             shared[3:].reshape(STAGES, SEGMENTS),
         )
 
-    def curvature(self) -> NDArray[np.float32]:
-        """How fast the slope grows along each parameter, roughly and relative to the others (n,)."""
-        found = np.ones_like(self.centre)
-        found[self.bounds[4] :] = GLOBAL_CURVATURE
-        return found
+    def fit(self, tolerance: float, most: int) -> NDArray[np.float32]:
+        """The parameters (n,) where the slope ends, or what `most` steps reach: first of a sample, then of all."""
+        sample, moments = range(self.n_sample), self._moments()
+        found, share = self.centre, float(moments.features[-1, -1])
+        if self.n_sample < len(self.chunks):
+            roughly = Curvature(moments, self.bounds, self.penalty)
+            found = minimise(partial(self.objective, sample), found, roughly.inverse, ROUGHLY * share, most)
+        bend = Curvature(moments.of_all(share), self.bounds, self.penalty)
+        return minimise(partial(self.objective, range(len(self.chunks))), found, bend.inverse, tolerance, most)
 
-    def objective(self, theta: NDArray[np.float32]) -> tuple[float, NDArray[np.float32]]:
-        """Regularised cross-entropy in nats, and its gradient (n,)."""
+    def _moments(self) -> Moments:
+        """What the loss's bend follows from, of the sample, with labels as likely as they are often right: that is
+        about where a fit starts."""
+        labels, n = np.zeros(self.n_labels, np.float32), self.dimension + MAX_COUNT + 2
+        features, shared = np.zeros((n, n), np.float32), np.zeros((3 + STAGES * SEGMENTS,) * 2)
+        for chunk in self.chunks:
+            rows, right, shares = chunk.targets
+            np.add.at(labels, right, shares * self.weight[chunk.rows[rows]])
+        labels += 0.5 / len(self.weight)
+        labels /= labels.sum()
+        for number, chunk in enumerate(self.chunks[: self.n_sample]):
+            weight = self.weight[chunk.rows]
+            counts = np.zeros((len(chunk.plans), MAX_COUNT + 1), np.float32)
+            np.add.at(counts, (chunk.plan, chunk.calls), weight)
+            queries, cosines = self._inputs(number)
+            self._add_features(queries, counts, features)
+            self._add_shared(chunk, cosines, labels, shared)
+        pairs = self.scale**2 * features[-1, -1] / np.float32(self.total) * self.pairs.shown
+        return Moments(labels, pairs, features, shared)
+
+    def _add_features(self, queries: NDArray[np.float32], counts: NDArray[np.float32], to: NDArray[np.float32]) -> None:
+        """A chunk's second moments of what has a weight for each label; its plans' decisions by numbers of calls."""
+        d, each = self.dimension, counts.sum(axis=1, keepdims=True)
+        to[:d, :d] += queries.T @ (queries * each)
+        to[:d, d:] += queries.T @ np.hstack((self.scale * counts, each))
+        to[d:, :d] = to[:d, d:].T
+        total = self.scale * counts.sum(axis=0)
+        to[d:-1, d:-1] += np.diag(self.scale * total)
+        to[d:-1, -1] += total
+        to[-1, d:-1] += total
+        to[-1, -1] += each.sum()
+
+    def _add_shared(
+        self, chunk: Chunk, cosines: NDArray[np.float32], labels: NDArray[np.float32], to: NDArray[np.float64]
+    ) -> None:
+        """A chunk's variances over likely labels, of what has one weight for all of them."""
+        values = np.concatenate((cosines[:1], self.prior.static[self.queries.at(chunk.plans)][None], cosines[1:]))
+        values -= (values @ labels)[:, :, None]
+        values *= np.sqrt(labels)
+        for stage, rows in enumerate(chunk.staged):
+            weight = np.bincount(chunk.plan[rows], self.weight[chunk.rows[rows]], len(chunk.plans))
+            flat = (values * np.sqrt(weight).astype(np.float32)[:, None]).reshape(len(values), -1)
+            places = np.array([0, 2, *range(3 + stage * SEGMENTS, 3 + (stage + 1) * SEGMENTS)])
+            to[np.ix_(places, places)] += flat @ flat.T
+        rows, tools = chunk.repeats
+        to[1, 1] += float(self.weight[chunk.rows[rows]] @ labels[tools])
+
+    def objective(self, chunks: range, theta: NDArray[np.float32]) -> tuple[float, NDArray[np.float32]]:
+        """Regularised cross-entropy in nats of these chunks, and its gradient (n,)."""
         slope = np.zeros_like(theta)
         _, v, *_ = self.split(theta)
         history = self.pairs.weights(v * self.scale)
-        loss = sum(self._chunk(i, theta, history, slope) for i in range(len(self.chunks)))
+        loss = sum(self._chunk(i, theta, history, slope) for i in chunks)
         away = theta - self.centre
         pulled = self.penalty * away
         slope += pulled
         return loss + 0.5 * float(pulled @ away), slope
 
-    def _queries(self, chunk: Chunk) -> NDArray[np.float32]:
-        """What is known of the chunk's queries without their tools (plans, dimension)."""
-        return np.hstack((self.queries.vectors[chunk.plans], self.queries.spelling[self.queries.at(chunk.plans)]))
-
-    def _cosines(self, chunk: Chunk) -> NDArray[np.float32]:
-        """Cosines of the chunk's queries and of their parts to the labels' tools (1 + SEGMENTS, plans, labels)."""
-        vectors, parts = self.queries.vectors[chunk.plans], self.queries.segments[self.queries.at(chunk.plans)]
-        rows = np.concatenate((vectors, *(parts[:, j] for j in range(SEGMENTS))))
-        return (rows @ self.label_vectors.T).reshape(1 + SEGMENTS, len(chunk.plans), self.n_labels)
+    def _inputs(self, number: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """What is known of a chunk's queries without their tools (plans, dimension); and cosines of the queries and of
+        their parts to the labels' tools (1 + SEGMENTS, plans, labels)."""
+        if self.kept:
+            return self.kept[number]
+        plans = self.chunks[number].plans
+        vectors, rows = self.queries.vectors[plans], self.queries.at(plans)
+        parts = np.concatenate((vectors, *(self.queries.segments[rows, j] for j in range(SEGMENTS))))
+        cosines = (parts @ self.label_vectors.T).reshape(1 + SEGMENTS, len(plans), self.n_labels)
+        return np.hstack((vectors, self.queries.spelling[rows])), cosines
 
     def _chunk(
         self, number: int, theta: NDArray[np.float32], history: sp.csr_matrix, slope: NDArray[np.float32]
@@ -193,8 +249,7 @@ class _Problem:
         """A chunk's share of the cross-entropy; its gradient is added to the slope (n,)."""
         chunk = self.chunks[number]
         w, _, count, b, (described, repeated, prior), u = self.split(theta)
-        queries = self._queries(chunk)
-        cosines = self.kept[number] if self.kept else self._cosines(chunk)
+        queries, cosines = self._inputs(number)
         base = queries @ w
         base += b
         base += described * cosines[0]

@@ -35,11 +35,12 @@ class Pairs:
     """Features and labels that some decision shows together: `followers[starts[f] : starts[f + 1]]` are the labels of
     feature f, rising. `expected` (pairs,) is how far from a pair that nobody showed each one is, in nats: by Good and
     Turing the logarithm of a feature's decisions over its pairs that only one decision shows, 0 for pairs that none
-    shows and that are here all the same."""
+    shows and that are here all the same. `shown` (pairs,) is how many decisions show each."""
 
     starts: NDArray[np.int64]
     followers: NDArray[np.int64]
     expected: NDArray[np.float32]
+    shown: NDArray[np.float32]
 
     def weights(self, values: NDArray[np.float32]) -> sp.csr_matrix:
         """Values of the pairs (pairs,) as a matrix (features, labels); labels are half as many."""
@@ -75,4 +76,9 @@ def pairs_shown(decisions: Decisions, called: sp.csr_matrix) -> Pairs:
     there = shown > 2 * _NEXT_TO_NOTHING
     once = np.bincount(features, there & (shown <= 1 + 1e-5), minlength=2 * n)
     expected = np.log((called.T @ decisions.weight + 1) / (once + 1)).clip(min=0)
-    return Pairs(starts, found.indices.astype(np.int64), (expected[features] * there).astype(np.float32))
+    return Pairs(
+        starts,
+        found.indices.astype(np.int64),
+        (expected[features] * there).astype(np.float32),
+        shown.astype(np.float32),
+    )

@@ -1,7 +1,7 @@
 """Finds the lowest point of a smooth convex function: L-BFGS, in float32. Knows nothing of what is fitted.
 
 scipy's keeps some 25 numbers a parameter in float64, 200 bytes; this one keeps a hundred, and takes along what is known
-of the curvature. A head of 4,000 labels has six million parameters.
+of the curvature, in any form. A head of 4,000 labels has six million parameters.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 Objective = Callable[[NDArray[np.float32]], tuple[float, NDArray[np.float32]]]
 """Of a point (n,), the function's value and a fresh array of its slope (n,)."""
+Inverse = Callable[[NDArray[np.float32]], NDArray[np.float32]]
+"""Of a slope (n,), how far it is to where it ends if the curvature is as one takes it to be: a fresh array (n,)."""
 REMEMBERED = 10
 """Steps that the curvature is guessed from."""
 LEAST_GAIN = 1e-9
@@ -26,13 +28,13 @@ SHORTEST = 1e-6
 def minimise(
     objective: Objective,
     start: NDArray[np.float32],
-    curvature: NDArray[np.float32],
+    inverse: Inverse,
     tolerance: float,
     most: int,
 ) -> NDArray[np.float32]:
     """Where the slope is at most `tolerance` everywhere, or what `most` steps reach, or where no step gains anything:
-    float32 (n,). `curvature` (n,) is roughly how fast the slope grows along each parameter, all above 0."""
-    point, inverse = start.astype(np.float32), np.reciprocal(curvature, dtype=np.float32)
+    float32 (n,). The `inverse` of the curvature may be rough, but is linear, symmetric and positive."""
+    point = start.astype(np.float32)
     value, slope = objective(point)
     steps: deque[tuple[NDArray[np.float32], NDArray[np.float32], float]] = deque(maxlen=REMEMBERED)
     for _ in range(most):
@@ -58,7 +60,7 @@ def minimise(
 
 def _direction(
     slope: NDArray[np.float32],
-    inverse: NDArray[np.float32],
+    inverse: Inverse,
     steps: deque[tuple[NDArray[np.float32], NDArray[np.float32], float]],
 ) -> NDArray[np.float32]:
     """Downhill, by the two-loop recursion from the latest step to the first and back (n,)."""
@@ -67,11 +69,10 @@ def _direction(
         share = float(step @ direction) / product
         shares.append(share)
         direction -= np.float32(share) * change
+    direction = inverse(direction)
     if steps:
         _, change, product = steps[-1]
-        direction *= inverse * np.float32(product / max(float(change @ (inverse * change)), 1e-30))
-    else:
-        direction *= inverse
+        direction *= np.float32(product / max(float(change @ inverse(change)), 1e-30))
     for (step, change, product), share in zip(steps, reversed(shares), strict=True):
         direction += np.float32(share - float(change @ direction) / product) * step
     return direction
