@@ -18,12 +18,21 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 KERNEL = Path("edgeret", "kernel")
-SOURCES = ("step.c", "teach.c", "first.c", "clauses.c", "many.c", "transformer.c")
-HEADERS = ("arithmetic.h", "transformer.h", "transformer_body.h")
+SOURCES = ("step.c", "teach.c", "first.c", "clauses.c", "many.c", "transformer.c", "workers.c")
+HEADERS = ("arithmetic.h", "transformer.h", "transformer_body.h", "workers.h")
 LIBRARY = KERNEL / "_kernel.so"
 # Nobody reads errno or floating-point traps; without both, loops over probabilities are vectors.
 # Vectors of 64 bytes are passed between inlined functions alone, so no ABI is touched.
-FLAGS = ("-O3", "-fPIC", "-shared", "-fvisibility=hidden", "-fno-math-errno", "-fno-trapping-math", "-Wno-psabi")
+FLAGS = (
+    "-O3",
+    "-fPIC",
+    "-shared",
+    "-pthread",
+    "-fvisibility=hidden",
+    "-fno-math-errno",
+    "-fno-trapping-math",
+    "-Wno-psabi",
+)
 
 
 class StepHook(BuildHookInterface):

@@ -8,6 +8,8 @@ from pathlib import Path
 
 from xlmr_samples import card_of
 
+from edgeret.encoders.checks import onnx_file
+from edgeret.encoders.transformer_graph import Transformer, read_transformer
 from edgeret_export.encoders.export import ExportedEncoder, export_encoder
 from edgeret_export.encoders.onnx_graph import quiet
 
@@ -68,3 +70,11 @@ def exported_bert(family: str | None = None, pooling: str = "mean", activation: 
         saved = save_bert(Path(folder, "bert"), activation)
         more = {"query_prefix": '""', "tool_prefix": '""', "max_tokens": MAX_TOKENS}
         return export_encoder(card_of(saved, pooling, WIDTH, **more), "int8", family=family)
+
+
+def weights_of(exported: ExportedEncoder) -> Transformer:
+    """Its weights, read out of the graph."""
+    graph = onnx_file.check(exported.model, exported.spec.max_tokens, "encoder")
+    found = read_transformer(graph, exported.model, exported.spec)
+    assert found is not None
+    return found

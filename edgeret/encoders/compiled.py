@@ -7,7 +7,7 @@ not depend on the texts beside it.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,6 +28,8 @@ SEVEN_BITS = frozenset({"avx2", "avx512"})
 MAX_SEVEN = 64
 KEPT_TOKENS = 64
 """Room for texts of so many tokens is kept for the next one; longer texts get it from the system each time."""
+TOGETHER = 96
+"""Tokens of texts that are read side by side: weights then come from memory once for all of them."""
 LINE = 64
 """Bytes at whose multiples a CPU reads vectors fastest."""
 
@@ -104,21 +106,27 @@ def _aligned(size: int) -> NDArray[np.uint8]:
 
 
 class CompiledEncoder(WindowEncoder):
-    """A transformer in int8 on this CPU, without ONNX Runtime; one thread. Immutable, and safe to use from several
-    threads, which then encode side by side."""
+    """A transformer in int8 on this CPU, without ONNX Runtime. Immutable, and safe to use from several threads, which
+    then encode side by side; how many threads share a text changes no bit of it."""
 
-    threads = 1
     requested: tuple[str, ...] = ("cpu",)
 
     def __init__(
-        self, weights: graphs.Transformer, tokenizer: bytes, spec: EncoderSpec, where: str = "encoder", name: str = ""
+        self,
+        weights: graphs.Transformer,
+        tokenizer: bytes,
+        spec: EncoderSpec,
+        where: str = "encoder",
+        name: str = "",
+        threads: int = 1,
     ) -> None:
-        """`name` is one of SETS, by default this CPU's. Raises BundleError for a tokenizer that is not one of an
-        encoder, and InputError for a set that is not here, or cannot add up these weights."""
+        """`name` is one of SETS, by default this CPU's; up to `threads` CPUs share a long text. Raises BundleError for
+        a tokenizer that is not one of an encoder, and InputError for a set that is not here, or cannot add up these
+        weights."""
         name = name or instruction_set()
         if LIBRARY is None or name not in SETS or not LIBRARY.edgeret_panel(SETS.index(name)):
             raise InputError(f"{where}: no arithmetic of our own for {name} here")
-        self._library, self._set, self.name = LIBRARY, SETS.index(name), name
+        self._library, self._set, self.name, self.threads = LIBRARY, SETS.index(name), name, threads
         panel = LIBRARY.edgeret_panel(self._set)
         packed = _begin(lambda: _Weights(weights, panel))
         super().__init__(tokenizer, spec, spec.max_tokens, where)
@@ -127,7 +135,7 @@ class CompiledEncoder(WindowEncoder):
             raise InputError(f"{where}: weights of 8 bits, which {name} cannot add up exactly")
         self._pooled = (spec.pooling == "cls", spec.normalised)
         self._rooms: list[NDArray[np.uint8]] = []
-        self._kept = 4 * LIBRARY.edgeret_room(self._weights.at, min(KEPT_TOKENS, spec.max_tokens))
+        self._kept = self._bytes(min(KEPT_TOKENS, spec.max_tokens), min(KEPT_TOKENS, spec.max_tokens))
 
     @property
     def providers(self) -> tuple[str, ...]:
@@ -143,28 +151,48 @@ class CompiledEncoder(WindowEncoder):
         return self._vectors(ids)[0]
 
     def _vectors(self, ids: NDArray[np.int64]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        count, weights = len(ids), self._weights
-        if not count:
+        vectors, tokens = self._read(np.ascontiguousarray(ids, np.int64), np.array([len(ids)], np.int64))
+        return vectors[0], tokens
+
+    def _side_by_side(self, texts: Sequence[NDArray[np.int64]]) -> NDArray[np.float32]:
+        ends = np.cumsum([len(ids) for ids in texts], dtype=np.int64)
+        found = np.empty((len(texts), self._weights.hidden), np.float32)
+        first = 0
+        while first < len(texts):
+            start = ends[first - 1] if first else 0
+            last = max(first + 1, int(np.searchsorted(ends, start + TOGETHER, "right")))
+            found[first:last], _ = self._read(np.concatenate(texts[first:last]), ends[first:last] - start)
+            first = last
+        return found
+
+    def _read(self, ids: NDArray[np.int64], ends: NDArray[np.int64]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """The vectors of texts (texts, dimension) and of all their tokens, of which each text's end at `ends`."""
+        lengths = np.diff(ends, prepend=0)
+        count, weights, longest = len(ids), self._weights, int(lengths.max())
+        if not lengths.all():
             raise InputError("a text without a single token has no vector; give one with words")
-        ids = np.ascontiguousarray(ids, np.int64)
-        vector, tokens = np.empty(weights.hidden, np.float32), np.empty((count, weights.hidden), np.float32)
-        room = self._take(count)
-        asked = (self._set, address(ids), count, *self._pooled)
-        failed = self._library.edgeret_transform(weights.at, *asked, address(room), address(tokens), address(vector))
+        vectors = np.empty((len(ends), weights.hidden), np.float32)
+        tokens = np.empty((count, weights.hidden), np.float32)
+        room = self._take(self._bytes(count, longest))
+        asked = (self._set, address(ids), address(ends), len(ends), self.threads, *self._pooled)
+        failed = self._library.edgeret_transform(weights.at, *asked, address(room), address(tokens), address(vectors))
         if len(room) == self._kept:
             self._rooms.append(room)
         if failed == 1:
             raise BundleError(
-                f"{self._where}: a text of {count} tokens with numbers up to {ids.max()}, of {weights.tokens} that are "
-                f"known; {REBUILD}"
+                f"{self._where}: a text of {longest} tokens with numbers up to {ids.max()}, of {weights.tokens} that "
+                f"are known; {REBUILD}"
             )
         if failed:
             raise BundleError(f"{self._where}: vectors with numbers that are not finite; {REBUILD}")
-        return vector, tokens
+        return vectors, tokens
 
-    def _take(self, count: int) -> NDArray[np.uint8]:
+    def _bytes(self, count: int, longest: int) -> int:
+        """How many bytes reading takes."""
+        return 4 * int(self._library.edgeret_room(self._weights.at, count, longest, self.threads))
+
+    def _take(self, needed: int) -> NDArray[np.uint8]:
         """Bytes for a run, of the ones kept if they are enough; two threads never get the same."""
-        needed = 4 * self._library.edgeret_room(self._weights.at, count)
         if needed > self._kept:
             return _aligned(needed)
         try:
@@ -174,10 +202,11 @@ class CompiledEncoder(WindowEncoder):
 
 
 def compiled_encoder(
-    model: bytes | PrivateBytes, tokenizer: bytes, spec: EncoderSpec, where: str = "encoder"
+    model: bytes | PrivateBytes, tokenizer: bytes, spec: EncoderSpec, where: str = "encoder", threads: int = 1
 ) -> CompiledEncoder | None:
-    """An encoder with arithmetic of our own, if there is one for this graph and this CPU; else None. Raises BundleError
-    for a graph or a tokenizer that is not one of an encoder, or could take too much time or memory."""
+    """An encoder with arithmetic of our own, if there is one for this graph and this CPU; else None. Up to `threads`
+    CPUs share a long text. Raises BundleError for a graph or a tokenizer that is not one of an encoder, or could take
+    too much time or memory."""
     name = instruction_set()
     if LIBRARY is None or spec.precision != "int8" or name not in QUICK or not LIBRARY.edgeret_panel(SETS.index(name)):
         return None
@@ -188,7 +217,7 @@ def compiled_encoder(
     weights = read_transformer(onnx_file.check(data, spec.max_tokens, where), data, spec)
     if weights is None or (name in SEVEN_BITS and max(_largest(layer) for layer in weights.layers) > MAX_SEVEN):
         return None
-    return CompiledEncoder(weights, tokenizer, spec, where, name)
+    return CompiledEncoder(weights, tokenizer, spec, where, name, threads)
 
 
 def _begin(make: Callable[[], _Weights]) -> Callable[[], _Weights]:

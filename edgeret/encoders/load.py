@@ -21,6 +21,9 @@ from edgeret.host import available_cpus
 
 SAMPLE, SAMPLE_CHARACTERS = "find a file and send it", 1000
 """A text to try an encoder with, and how much of the bundle's own is used."""
+SHARED_BY = 2
+"""CPUs that share a long text where nobody says how many: 0.54 of the time for 1.02 times the CPU time, from 24 tokens
+on (docs/DESIGN.md, decisions)."""
 
 
 def load_encoder(
@@ -48,8 +51,7 @@ def load_encoder(
         if variant is not None:
             spec, where = variant.spec, f"{bundle.path} ({variant.name})"
         files = ((roles.ENCODER, 0),) if variant is None else variant.files
-        count = threads or threads_for(spec)
-        encoder = _started(bundle, files, tokenizer, spec, choice, count, static_tokens, compiled, where)
+        encoder = _started(bundle, files, tokenizer, spec, choice, threads, static_tokens, compiled, where)
     encoder.encode_query(_sample(bundle.manifest.info))
     return encoder
 
@@ -77,7 +79,7 @@ def _started(
     tokenizer: bytes,
     spec: EncoderSpec,
     choice: Callable[[], ProviderChoice],
-    threads: int,
+    threads: int | None,
     static_tokens: int | None,
     compiled: bool,
     where: str,
@@ -86,25 +88,27 @@ def _started(
     models = [(bundle.private_file(role), tokens) for role, tokens in files]
     if models[0][1] == 0:
         model = models[0][0]
-        ours = compiled_encoder(model, tokenizer, spec, where) if compiled and static_tokens is None else None
-        return ours or OnnxEncoder(model, tokenizer, spec, choice(), threads, static_tokens, where)
+        if compiled and static_tokens is None:
+            ours = compiled_encoder(model, tokenizer, spec, where, threads or min(SHARED_BY, available_cpus()))
+            if ours is not None:
+                return ours
+        return OnnxEncoder(model, tokenizer, spec, choice(), threads or threads_for(spec), static_tokens, where)
     if static_tokens is not None:
         lengths = ", ".join(str(tokens) for _, tokens in models)
         raise InputError(f"{where}: made for texts of {lengths} tokens; leave out static_tokens")
-    return OnnxEncoder(models, tokenizer, spec, choice(), threads, None, where)
+    return OnnxEncoder(models, tokenizer, spec, choice(), threads or threads_for(spec), None, where)
 
 
 def start_encoder(model: bytes, tokenizer: bytes, spec: EncoderSpec, threads: int = 1) -> WindowEncoder:
-    """An encoder that is in no bundle yet, on this CPU as a bundle's would run; `threads` are ONNX Runtime's. Raises as
-    `load_encoder` does."""
-    ours = compiled_encoder(model, tokenizer, spec)
+    """An encoder that is in no bundle yet, on this CPU as a bundle's would run. Raises as `load_encoder` does."""
+    ours = compiled_encoder(model, tokenizer, spec, threads=threads)
     return ours or OnnxEncoder(model, tokenizer, spec, choose(("cpu",), False, {}), threads)
 
 
 def threads_for(spec: EncoderSpec) -> int:
-    """How many CPU threads suit an encoder where nobody says. With a second one an int8 text of 20 tokens is 6 % faster
-    for 1.8 times the CPU time, and on shared cores four times as slow; one in fp32 takes 0.6 of the time for 1.2 times
-    the CPU time."""
+    """How many CPU threads suit ONNX Runtime where nobody says. With a second one an int8 text of 20 tokens is 6 %
+    faster for 1.8 times the CPU time, and on shared cores four times as slow; one in fp32 takes 0.6 of the time for 1.2
+    times the CPU time."""
     return 1 if spec.precision == "int8" else available_cpus()
 
 

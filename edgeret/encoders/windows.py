@@ -1,7 +1,7 @@
 """Text to unit vector with a transformer, whatever runs it: long texts in windows. Knows nothing of tools.
 
-Texts are encoded one at a time: dynamic int8 quantisation may scale activations over a whole batch, so a text's vector
-would depend on its neighbours. What comes out is checked before anybody uses it.
+ONNX Runtime encodes texts one at a time: its dynamic int8 quantisation may scale activations over a whole batch, so a
+text's vector would depend on its neighbours. What comes out is checked before anybody uses it.
 """
 
 from __future__ import annotations
@@ -108,6 +108,17 @@ class WindowEncoder(ABC):
         self._check_unit(float(vector.dot(vector)))
         return vector
 
+    def embed_all(self, texts: Sequence[NDArray[np.int64]]) -> NDArray[np.float32]:
+        """The unit vectors of tokenised texts, float32 (len(texts), dimension): the same as one by one."""
+        vectors = self._side_by_side(texts) if texts else np.zeros((0, self.spec.dimension), np.float32)
+        for squared in np.einsum("ij,ij->i", vectors, vectors).tolist():
+            self._check_unit(squared)
+        return vectors
+
+    def _side_by_side(self, texts: Sequence[NDArray[np.int64]]) -> NDArray[np.float32]:
+        """The vectors of tokenised texts, of which there are some (texts, dimension), not checked yet."""
+        return np.stack([self._vector(ids) for ids in texts])
+
     def embed_tokens(self, ids: NDArray[np.int64]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """The unit vector of tokenised text and, from the same run, the vectors of its tokens: float32 (dimension,)
         and (tokens, dimension)."""
@@ -120,8 +131,7 @@ class WindowEncoder(ABC):
 
     def encode_batch(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Unit vectors of several queries, float32 (len(texts), dimension), each cut at what is read at a time."""
-        rows = [self.embed(self.tokenize(self.spec.query_prefix + text)) for text in texts]
-        return np.stack(rows) if rows else np.zeros((0, self.spec.dimension), np.float32)
+        return self.embed_all([self.tokenize(self.spec.query_prefix + text) for text in texts])
 
     def _check_unit(self, squared: float) -> None:
         # Written so that NaN, which is neither near 1 nor far from it, is refused too.
@@ -181,5 +191,4 @@ class WindowEncoder(ABC):
 
     def encode_tools(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Unit vectors of tool texts, float32 (len(texts), dimension)."""
-        rows = [self.embed(self.tokenize(self.spec.tool_prefix + text)) for text in texts]
-        return np.stack(rows) if rows else np.zeros((0, self.spec.dimension), np.float32)
+        return self.embed_all([self.tokenize(self.spec.tool_prefix + text) for text in texts])

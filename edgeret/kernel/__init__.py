@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 FILE = Path(__file__).with_name("_kernel.so")
 """Where building the package puts the library."""
 SOURCES = (
-    *("step.c", "teach.c", "first.c", "clauses.c", "many.c", "transformer.c"),
-    *("arithmetic.h", "transformer.h", "transformer_body.h"),
+    *("step.c", "teach.c", "first.c", "clauses.c", "many.c", "transformer.c", "workers.c"),
+    *("arithmetic.h", "transformer.h", "transformer_body.h", "workers.h"),
 )
 """What it is made of, beside it in a checkout."""
 POINTER, COUNT = ctypes.c_void_p, ctypes.c_int64
@@ -50,8 +50,8 @@ _CALLS: dict[str, tuple[tuple[Any, ...], Any]] = {  # what each takes and gives,
     "shared": ((POINTER, POINTER, COUNT, POINTER, COUNT, FLOAT, POINTER, POINTER), COUNT),
     "panel": ((COUNT,), COUNT),
     "pack": ((POINTER, COUNT, COUNT, COUNT, POINTER, POINTER), COUNT),
-    "room": ((POINTER, COUNT), COUNT),
-    "transform": ((POINTER, COUNT, POINTER, COUNT, COUNT, COUNT, POINTER, POINTER, POINTER), COUNT),
+    "room": ((POINTER, COUNT, COUNT, COUNT), COUNT),
+    "transform": ((POINTER, COUNT, POINTER, POINTER, *(COUNT,) * 4, POINTER, POINTER, POINTER), COUNT),
 }
 
 

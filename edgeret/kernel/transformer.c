@@ -1,11 +1,15 @@
-/* A transformer that reads one text: edgeret_transform gives the vectors of its tokens, as CompiledEncoder
+/* A transformer that reads texts: edgeret_transform gives the vectors of their tokens, as CompiledEncoder
    (encoders/compiled.py) wants them; edgeret_pack arranges a product's weights for it.
 
    Weights are whole numbers of 7 or 8 bits. Activations become bytes row by row, each row by a scale and a zero of its
-   own, so that no token's rounding depends on another's, nor a text's on those beside it. Sums of bytes are exact, in
-   every set of instructions the same. Knows nothing of Python. */
+   own, so that no token's rounding depends on another's, nor a text's on those beside it, nor on how many workers share
+   them. Sums of bytes are exact, in every set of instructions the same. Knows nothing of Python. */
 
 #include "transformer.h"
+
+#include <sched.h>
+
+enum { MOST_WAITS = 2000 }; /* looks at what others do, before the CPU is left to somebody else */
 
 #define JOIN(a, b) a##_##b
 #define JOINED(a, b) JOIN(a, b)
@@ -26,21 +30,49 @@ enum { GENERIC, AVX2, AVX_VNNI, AVX512, AVX512_VNNI, ARM64_DOTPROD, SETS };
 /* No function: one outside a set of instructions cannot be handed such vectors. */
 #define EITHER(where, yes, no) ((Numbers)(((Wholes)(yes) & (where)) | ((Wholes)(no) & ~(where))))
 
-static Room furnish(const Transformer *of, int64_t count, float *at)
+/* So many floats of a room, of which some are used already; NULL while nobody has the room yet. */
+static float *claim(float *room, int64_t *used, int64_t floats)
 {
-    const int64_t size = of->hidden / of->heads, across = (count + 15) & ~(int64_t)15;
-    int64_t widest = 3 * of->hidden;
+    float *found = room ? room + *used : NULL;
+    *used += (floats + 15) & ~(int64_t)15;
+    return found;
+}
+
+/* Places all that a reading keeps in a room that begins at a multiple of 64 bytes; gives how many floats that takes. */
+static int64_t furnish(Reading *job, float *room)
+{
+    int64_t used = 0;
+    const Transformer *of = job->of;
+    const int64_t hidden = of->hidden, size = hidden / of->heads, phases = 2 * of->count + 1;
+    const int64_t across = (job->longest + 15) & ~(int64_t)15, block = job->block;
+    int64_t widest = hidden;
     for (int64_t l = 0; l < of->count; l++)
         if (of->layers[l].wide.columns > widest) widest = of->layers[l].wide.columns;
-    Room room = {.wide = at};
-    room.next = room.wide + count * widest;
-    room.other = room.next + count * of->hidden;
-    room.keys = room.other + count * of->hidden;
-    room.scales = room.keys + across * (size + 4);
-    room.zeros = (int32_t *)(room.scales + across);
-    room.bytes = (uint8_t *)(room.scales + 2 * across);
-    room.floats = count * (widest + 2 * of->hidden + widest / 4) + across * (size + 6) + 16;
-    return room;
+    job->taken = (_Atomic int64_t *)claim(room, &used, 4 * phases);
+    job->done = room ? job->taken + phases : NULL;
+    job->together = claim(room, &used, 3 * job->count * hidden);
+    job->attended = claim(room, &used, job->count * hidden);
+    for (int64_t w = 0; w < job->workers; w++) {
+        Desk *desk = &job->desks[w];
+        desk->wide = claim(room, &used, block * widest);
+        desk->next = claim(room, &used, block * hidden);
+        desk->other = claim(room, &used, block * hidden);
+        desk->keys = claim(room, &used, across * (size + 4));
+        desk->scales = claim(room, &used, block);
+        desk->zeros = (int32_t *)claim(room, &used, block);
+        desk->bytes = (uint8_t *)claim(room, &used, (block * widest + 3) / 4);
+    }
+    return used;
+}
+
+/* Tokens that are worth a worker's while: sharing out fewer takes longer than reading them. */
+enum { LEAST_SHARED = 12 };
+
+static Reading plan(const Transformer *of, int64_t count, int64_t longest, int64_t workers)
+{
+    const int64_t most = count / LEAST_SHARED < MOST_WORKERS ? count / LEAST_SHARED : MOST_WORKERS;
+    const int64_t used = workers < most ? workers : most > 1 ? most : 1;
+    return (Reading){.of = of, .count = count, .longest = longest, .workers = used, .block = (count + used - 1) / used};
 }
 
 /* Everywhere: what the compiler makes of it. */
@@ -188,10 +220,8 @@ INLINE void NAME(store)(int32_t *at, Whole sums) { vst1q_s32(at, sums); }
 END
 #endif
 
-typedef void Run(const Transformer *, const int64_t *, int64_t, const Room *, float *);
-
 static const struct {
-    Run *run;
+    Work *run;
     int64_t panel;
 } SETS_HERE[SETS] = {
     [GENERIC] = {run_generic, 16},
@@ -230,34 +260,61 @@ PUBLIC int64_t edgeret_pack(const int8_t *weights, int64_t rows, int64_t columns
     return largest;
 }
 
-/* How many floats a text of so many tokens needs for its run, with those to begin at a multiple of 64 bytes. */
-PUBLIC int64_t edgeret_room(const Transformer *of, int64_t count) { return furnish(of, count, NULL).floats; }
-
-/* The vectors of a text's tokens (count, hidden), by their numbers, and that of the text (hidden,): its first token's, or
-   their mean, as a unit vector where that is asked for. 0; 1 for a number that no token has, or too many; 2 for vectors
-   with numbers that are none. */
-PUBLIC int64_t edgeret_transform(const Transformer *of, int64_t set, const int64_t *ids, int64_t count, int64_t first,
-                                 int64_t unit, float *room, float *tokens, float *vector)
+/* How many floats are needed to read so many tokens, of texts of up to `longest` each. They may begin anywhere. */
+PUBLIC int64_t edgeret_room(const Transformer *of, int64_t count, int64_t longest, int64_t workers)
 {
-    if (count < 1 || count > of->positions || !edgeret_panel(set)) return 1;
-    for (int64_t t = 0; t < count; t++)
-        if (ids[t] < 0 || ids[t] >= of->tokens) return 1;
-    const Room furnished = furnish(of, count, (float *)(((uintptr_t)room + 63) & ~(uintptr_t)63));
-    SETS_HERE[set].run(of, ids, count, &furnished, tokens);
+    Reading job = plan(of, count, longest, workers);
+    return furnish(&job, NULL) + 16;
+}
+
+/* A text's vector (hidden,), of its tokens' (count, hidden): its first token's, or their mean, as a unit vector where that
+   is asked for. Whether all numbers are finite. */
+static int pool(const float *tokens, int64_t count, int64_t hidden, int64_t first, int64_t unit, float *vector)
+{
     float all = 0.0f, squared = 0.0f;
-    memset(vector, 0, (size_t)of->hidden * sizeof *vector);
+    memset(vector, 0, (size_t)hidden * sizeof *vector);
     for (int64_t t = 0; t < count; t++)
-        for (int64_t i = 0; i < of->hidden; i++) {
-            const float x = tokens[t * of->hidden + i];
+        for (int64_t i = 0; i < hidden; i++) {
+            const float x = tokens[t * hidden + i];
             all += x * x;
             if (!t || !first) vector[i] += x;
         }
     if (!first)
-        for (int64_t i = 0; i < of->hidden; i++) vector[i] /= (float)count;
-    for (int64_t i = 0; i < of->hidden; i++) squared += vector[i] * vector[i];
-    if (!isfinite(all) || !isfinite(squared)) return 2;
+        for (int64_t i = 0; i < hidden; i++) vector[i] /= (float)count;
+    for (int64_t i = 0; i < hidden; i++) squared += vector[i] * vector[i];
     const float length = sqrtf(squared > 1e-24f ? squared : 1e-24f);
     if (unit)
-        for (int64_t i = 0; i < of->hidden; i++) vector[i] /= length;
-    return 0;
+        for (int64_t i = 0; i < hidden; i++) vector[i] /= length;
+    return isfinite(all) && isfinite(squared);
+}
+
+/* The vectors of all tokens (count, hidden) of texts, by the tokens' numbers, and those of the texts (texts, hidden), as
+   `pool` makes them. Text i ends before token `ends[i]`; up to `workers` CPUs share the work. 0; 1 for a number that no
+   token has, an empty text or one that is too long; 2 for vectors with numbers that are none. */
+PUBLIC int64_t edgeret_transform(const Transformer *of, int64_t set, const int64_t *ids, const int64_t *ends,
+                                 int64_t texts, int64_t workers, int64_t first, int64_t unit, float *room,
+                                 float *tokens, float *vectors)
+{
+    int64_t longest = 0, start = 0;
+    for (int64_t i = 0; i < texts; start = ends[i++]) {
+        const int64_t length = ends[i] - start;
+        if (length < 1 || length > of->positions) return 1;
+        longest = length > longest ? length : longest;
+    }
+    if (texts < 1 || !edgeret_panel(set)) return 1;
+    for (int64_t t = 0; t < start; t++)
+        if (ids[t] < 0 || ids[t] >= of->tokens) return 1;
+    Reading job = plan(of, start, longest, workers);
+    job.ids = ids;
+    job.ends = ends;
+    job.texts = texts;
+    job.tokens = tokens;
+    furnish(&job, (float *)(((uintptr_t)room + 63) & ~(uintptr_t)63));
+    for (int64_t i = 0; i < 2 * (2 * of->count + 1); i++) atomic_init(job.taken + i, 0);
+    edgeret_share(SETS_HERE[set].run, &job, job.workers);
+    int fine = 1;
+    start = 0;
+    for (int64_t i = 0; i < texts; start = ends[i++])
+        fine &= pool(tokens + start * of->hidden, ends[i] - start, of->hidden, first, unit, vectors + i * of->hidden);
+    return fine ? 0 : 2;
 }

@@ -4,11 +4,13 @@
 #ifndef EDGERET_TRANSFORMER_H
 #define EDGERET_TRANSFORMER_H
 
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
 #include "arithmetic.h"
+#include "workers.h"
 
 /* Sixteen numbers at a time: one vector, two or four of the CPU's. */
 typedef float Numbers __attribute__((vector_size(64), aligned(4), may_alias));
@@ -49,12 +51,26 @@ typedef struct {
     int64_t tokens, positions, count, hidden, heads;
 } Transformer;
 
-/* Where a run keeps its numbers, in a room of so many floats, which begins at a multiple of 64 bytes. */
+/* What one worker keeps of the rows that it is at, and of the text whose tokens attend to one another. */
 typedef struct {
     float *wide, *next, *other, *scales, *keys;
     int32_t *zeros;
     uint8_t *bytes;
-    int64_t floats;
-} Room;
+} Desk;
+
+/* Texts to be read, side by side: text i ends before token `ends[i]`. Their tokens' vectors are `tokens` (count, hidden)
+   in the end; `together` (count, 3 hidden) and `attended` (count, hidden) are what each layer's two halves hand over.
+
+   Every layer has two phases, and one comes before them all. Workers take a phase's parts one by one, and begin the next
+   phase when all parts are done: blocks of `block` tokens, or a head of a text. Numbers of parts `taken` and `done` are
+   kept for every phase. */
+typedef struct {
+    const Transformer *of;
+    const int64_t *ids, *ends;
+    int64_t texts, count, block, longest, workers;
+    float *tokens, *together, *attended;
+    Desk desks[MOST_WORKERS];
+    _Atomic int64_t *taken, *done;
+} Reading;
 
 #endif

@@ -55,16 +55,16 @@ static void NAME(to_bytes)(const float *restrict numbers, const float *restrict 
 }
 
 /* `out` (count, columns): rows of numbers (count, rows) times the weights, and the bias. */
-static void NAME(multiply)(const float *numbers, int64_t count, const Product *by, const Room *room,
+static void NAME(multiply)(const float *numbers, int64_t count, const Product *by, const Desk *desk,
                            float *restrict out)
 {
     const int64_t depth = by->rows, columns = by->columns, groups = (count + DOWN - 1) / DOWN;
-    NAME(to_bytes)(numbers, by->shrink, count, depth, room->bytes, room->scales, room->zeros);
+    NAME(to_bytes)(numbers, by->shrink, count, depth, desk->bytes, desk->scales, desk->zeros);
     for (int64_t c = 0; c < columns; c += PANEL) {
         const int8_t *weights = by->packed + c * depth;
         for (int64_t g = 0; g < groups; g++) {
             const int64_t first = g * count / groups, rows = (g + 1) * count / groups - first;
-            const uint8_t *bytes = room->bytes + first * depth;
+            const uint8_t *bytes = desk->bytes + first * depth;
             int32_t sums[DOWN * PANEL];
             switch (rows) { /* a number that the compiler knows, so that all sums stay in registers */
             case 1: NAME(tile)(bytes, weights, depth, 1, sums); break;
@@ -77,8 +77,8 @@ static void NAME(multiply)(const float *numbers, int64_t count, const Product *b
             default: NAME(tile)(bytes, weights, depth, DOWN, sums);
             }
             for (int64_t r = 0; r < rows; r++) {
-                const float scale = room->scales[first + r];
-                const int32_t zero = room->zeros[first + r] - OFFSET;
+                const float scale = desk->scales[first + r];
+                const int32_t zero = desk->zeros[first + r] - OFFSET;
                 float *to = out + (first + r) * columns + c;
                 for (int i = 0; i < PANEL; i += 16) {
                     const Wholes sum = WHOLES(sums + r * PANEL + i) - zero * WHOLES(by->sums + c + i);
@@ -131,80 +131,123 @@ static void NAME(gelu)(float *x, int64_t n)
     }
 }
 
-/* `out` (count, hidden) of query, key and value, `all` (count, 3 hidden). `room` holds keys on their side, (size, wide),
-   and four rows of `wide`, which is count made a multiple of 16. */
-static void NAME(attend)(const float *all, int64_t count, int64_t hidden, int64_t heads, float *room, float *out)
+/* A head's columns of `out` (count, hidden), of query, key and value of a text, `all` (count, 3 hidden). `room` holds
+   keys on their side, (size, wide), and four rows of `wide`, which is count made a multiple of 16. */
+static void NAME(attend)(const float *all, int64_t count, int64_t hidden, int64_t size, int64_t h, float *room,
+                         float *out)
 {
-    const int64_t size = hidden / heads, wide = (count + 15) & ~(int64_t)15, step = 3 * hidden;
+    const int64_t wide = (count + 15) & ~(int64_t)15, step = 3 * hidden;
     const float scale = 1.0f / sqrtf((float)size);
     float *keys = room, *shares = room + size * wide;
-    for (int64_t h = 0; h < heads; h++) {
-        const float *query = all + h * size, *key = query + hidden, *value = key + hidden;
-        for (int64_t s = 0; s < wide; s++)
-            for (int64_t d = 0; d < size; d++) keys[d * wide + s] = s < count ? key[s * step + d] * scale : 0.0f;
-        for (int64_t t = 0; t < count; t += 4) {
-            const int64_t last = count - 1;
-            const float *q[4];
-            for (int i = 0; i < 4; i++) q[i] = query + (t + i < last ? t + i : last) * step;
-            for (int64_t s = 0; s < wide; s += 16) {
-                Numbers sums[4] = {{0}, {0}, {0}, {0}};
-                for (int64_t d = 0; d < size; d++) {
-                    const Numbers k = NUMBERS(keys + d * wide + s);
-                    for (int i = 0; i < 4; i++) sums[i] += q[i][d] * k;
-                }
-                for (int i = 0; i < 4; i++) NUMBERS(shares + i * wide + s) = sums[i];
+    const float *query = all + h * size, *key = query + hidden, *value = key + hidden;
+    for (int64_t s = 0; s < wide; s++)
+        for (int64_t d = 0; d < size; d++) keys[d * wide + s] = s < count ? key[s * step + d] * scale : 0.0f;
+    for (int64_t t = 0; t < count; t += 4) {
+        const int64_t last = count - 1;
+        const float *q[4];
+        for (int i = 0; i < 4; i++) q[i] = query + (t + i < last ? t + i : last) * step;
+        for (int64_t s = 0; s < wide; s += 16) {
+            Numbers sums[4] = {{0}, {0}, {0}, {0}};
+            for (int64_t d = 0; d < size; d++) {
+                const Numbers k = NUMBERS(keys + d * wide + s);
+                for (int i = 0; i < 4; i++) sums[i] += q[i][d] * k;
             }
-            for (int i = 0; i < 4 && t + i < count; i++) {
-                float *share = shares + i * wide, sum = 0.0f;
-                for (int64_t s = count; s < wide; s++) share[s] = -1e30f; /* no token: its share is nothing */
-                const float most = largest(share, wide);
-                for (int64_t s = 0; s < wide; s++) share[s] = exponential(share[s] - most);
-                Numbers parts = {0};
-                for (int64_t s = 0; s < wide; s += 16) parts += NUMBERS(share + s);
-                for (int k = 0; k < 16; k++) sum += parts[k];
-                const Numbers inverse = (Numbers){0} + 1.0f / sum;
-                for (int64_t s = 0; s < wide; s += 16) NUMBERS(share + s) *= inverse;
+            for (int i = 0; i < 4; i++) NUMBERS(shares + i * wide + s) = sums[i];
+        }
+        for (int i = 0; i < 4 && t + i < count; i++) {
+            float *share = shares + i * wide, sum = 0.0f;
+            for (int64_t s = count; s < wide; s++) share[s] = -1e30f; /* no token: its share is nothing */
+            const float most = largest(share, wide);
+            for (int64_t s = 0; s < wide; s++) share[s] = exponential(share[s] - most);
+            Numbers parts = {0};
+            for (int64_t s = 0; s < wide; s += 16) parts += NUMBERS(share + s);
+            for (int k = 0; k < 16; k++) sum += parts[k];
+            const Numbers inverse = (Numbers){0} + 1.0f / sum;
+            for (int64_t s = 0; s < wide; s += 16) NUMBERS(share + s) *= inverse;
+        }
+        for (int64_t d = 0; d < size; d += 16) {
+            Numbers sums[4] = {{0}, {0}, {0}, {0}};
+            for (int64_t s = 0; s < count; s++) {
+                const Numbers v = NUMBERS(value + s * step + d);
+                for (int i = 0; i < 4; i++) sums[i] += shares[i * wide + s] * v;
             }
-            for (int64_t d = 0; d < size; d += 16) {
-                Numbers sums[4] = {{0}, {0}, {0}, {0}};
-                for (int64_t s = 0; s < count; s++) {
-                    const Numbers v = NUMBERS(value + s * step + d);
-                    for (int i = 0; i < 4; i++) sums[i] += shares[i * wide + s] * v;
-                }
-                for (int i = 0; i < 4 && t + i < count; i++)
-                    NUMBERS(out + (t + i) * hidden + h * size + d) = sums[i];
-            }
+            for (int i = 0; i < 4 && t + i < count; i++)
+                NUMBERS(out + (t + i) * hidden + h * size + d) = sums[i];
         }
     }
 }
 
-/* `tokens` (count, hidden) of their numbers. */
-static void NAME(run)(const Transformer *of, const int64_t *ids, int64_t count, const Room *room, float *tokens)
+/* What tokens (count, hidden) begin as: their words' rows and their places', added and normalised. */
+static void NAME(begin)(const Reading *job, int64_t first, int64_t count, const Desk *desk)
 {
+    const Transformer *of = job->of;
     const int64_t hidden = of->hidden;
-    float *next = room->next, *wide = room->wide;
-    for (int64_t t = 0; t < count; t++) {
-        const float *place = of->places + t * hidden;
+    int64_t text = 0, start = 0;
+    for (int64_t t = first; t < first + count; t++) {
+        while (t >= job->ends[text]) start = job->ends[text++];
+        const int64_t id = job->ids[t];
+        const float *place = of->places + (t - start) * hidden;
+        float *to = desk->next + (t - first) * hidden;
         if (of->words) {
-            const int8_t *word = of->words + ids[t] * hidden;
-            const float scale = of->word_scales[ids[t]];
-            for (int64_t i = 0; i < hidden; i++) next[t * hidden + i] = (float)word[i] * scale + place[i];
+            const int8_t *word = of->words + id * hidden;
+            const float scale = of->word_scales[id];
+            for (int64_t i = 0; i < hidden; i++) to[i] = (float)word[i] * scale + place[i];
         } else {
-            const float *word = of->plain + ids[t] * hidden;
-            for (int64_t i = 0; i < hidden; i++) next[t * hidden + i] = word[i] + place[i];
+            const float *word = of->plain + id * hidden;
+            for (int64_t i = 0; i < hidden; i++) to[i] = word[i] + place[i];
         }
     }
-    NAME(normalise)(next, NULL, count, hidden, &of->embedded, tokens);
-    for (int64_t l = 0; l < of->count; l++) {
-        const Layer *layer = of->layers + l;
-        NAME(multiply)(tokens, count, &layer->together, room, wide);
-        NAME(attend)(wide, count, hidden, of->heads, room->keys, next);
-        NAME(multiply)(next, count, &layer->attended, room, room->other);
-        NAME(normalise)(room->other, tokens, count, hidden, &layer->between, next);
-        NAME(multiply)(next, count, &layer->wide, room, wide);
-        NAME(gelu)(wide, count * layer->wide.columns);
-        NAME(multiply)(wide, count, &layer->narrow, room, room->other);
-        NAME(normalise)(room->other, next, count, hidden, &layer->behind, tokens);
+    NAME(normalise)(desk->next, NULL, count, hidden, &of->embedded, job->tokens + first * hidden);
+}
+
+/* A layer's second half: what tokens (count, hidden) become by what they attended to. */
+static void NAME(change)(const Layer *layer, float *tokens, const float *attended, int64_t count, int64_t hidden,
+                         const Desk *desk)
+{
+    NAME(multiply)(attended, count, &layer->attended, desk, desk->other);
+    NAME(normalise)(desk->other, tokens, count, hidden, &layer->between, desk->next);
+    NAME(multiply)(desk->next, count, &layer->wide, desk, desk->wide);
+    NAME(gelu)(desk->wide, count * layer->wide.columns);
+    NAME(multiply)(desk->wide, count, &layer->narrow, desk, desk->other);
+    NAME(normalise)(desk->other, desk->next, count, hidden, &layer->behind, tokens);
+}
+
+/* One part of a phase: attention of a head of a text in odd phases; else a block of tokens from there to the next. */
+static void NAME(part)(const Reading *job, int64_t phase, int64_t part, const Desk *desk)
+{
+    const Transformer *of = job->of;
+    const int64_t hidden = of->hidden, layer = phase / 2;
+    if (phase % 2) {
+        const int64_t text = part / of->heads, start = text ? job->ends[text - 1] : 0;
+        NAME(attend)(job->together + start * 3 * hidden, job->ends[text] - start, hidden, hidden / of->heads,
+                     part % of->heads, desk->keys, job->attended + start * hidden);
+        return;
+    }
+    const int64_t first = part * job->block, rest = job->count - first;
+    const int64_t count = rest < job->block ? rest : job->block;
+    float *tokens = job->tokens + first * hidden;
+    if (phase)
+        NAME(change)(of->layers + layer - 1, tokens, job->attended + first * hidden, count, hidden, desk);
+    else
+        NAME(begin)(job, first, count, desk);
+    if (layer < of->count)
+        NAME(multiply)(tokens, count, &of->layers[layer].together, desk, job->together + first * 3 * hidden);
+}
+
+/* All phases, as far as this worker finds something to do. */
+static void NAME(run)(void *given, int64_t worker)
+{
+    const Reading *job = given;
+    const int64_t blocks = (job->count + job->block - 1) / job->block, heads = job->texts * job->of->heads;
+    for (int64_t phase = 0; phase <= 2 * job->of->count; phase++) {
+        const int64_t parts = phase % 2 ? heads : blocks;
+        int64_t part;
+        while ((part = atomic_fetch_add(&job->taken[phase], 1)) < parts) {
+            NAME(part)(job, phase, part, &job->desks[worker]);
+            atomic_fetch_add(&job->done[phase], 1);
+        }
+        for (int64_t waited = 0; atomic_load(&job->done[phase]) < parts; waited++)
+            if (waited > MOST_WAITS) sched_yield();
     }
 }
 

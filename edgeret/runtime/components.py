@@ -195,7 +195,7 @@ def _load(
 ) -> Components:
     """The components of a bundle; or of a part of it, which shares some with the `whole`."""
     choice = partial(choose, options.providers, options.allow_fallback, options.provider_options or {})
-    compiled = only_cpu(options.providers, options.provider_options or {}) and options.threads in (None, 1)
+    compiled = only_cpu(options.providers, options.provider_options or {})
     head = load_head(bundle) if bundle.manifest.file(roles.HEAD) else None
     where = f"{bundle.path} ({roles.INFO_PRIOR})"
     beside = None if whole is None else whole.encoder

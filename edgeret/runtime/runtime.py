@@ -61,10 +61,10 @@ def load(
     """Loads a bundle; every file is verified before anything parses it.
 
     `providers` are execution providers by name ("cpu", "cuda", "qnn", …), the first of which must really run unless
-    `allow_fallback`. `threads` is the CPU budget for encoder and planner alike (default: one for an int8 encoder, which
-    more make little faster, and otherwise what affinity and cgroup allow). `static_tokens` fixes the input's length for
-    compilers that want it. A planner is loaded when it is first asked, with `gpu_layers` of its layers on a GPU;
-    `state_folder` keeps what `warmup` had it read, for later starts.
+    `allow_fallback`. `threads` is the CPU budget for encoder and planner alike (default: two for
+    an int8 encoder's long texts, and otherwise what affinity and cgroup allow). `static_tokens` fixes the input's
+    length for compilers that want it. A planner is loaded when it is first asked, with `gpu_layers` of its layers on a
+    GPU; `state_folder` keeps what `warmup` had it read, for later starts.
 
     `content_hash` (hex), obtained over a way that you trust, must be the bundle's; it is checked before anything else
     of the bundle is read. `index` is "exact" for a search that never parses the bundle's HNSW graph, "hnsw" to insist

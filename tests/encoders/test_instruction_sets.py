@@ -13,10 +13,14 @@ from edgeret import kernel
 from edgeret.encoders.compiled import SETS
 from edgeret.host import instruction_set
 
-SOURCES = (kernel.FILE.with_name("transformer.c"), Path(__file__).with_name("transformer_sets.c"))
+SOURCES = (
+    kernel.FILE.with_name("transformer.c"),
+    kernel.FILE.with_name("workers.c"),
+    Path(__file__).with_name("transformer_sets.c"),
+)
 BESIDES = {"avx512_vnni": ("avx512", "avx2"), "avx512": ("avx2",), "avx_vnni": ("avx2",)}
 """What a CPU of a family has, too."""
-FLAGS = ("-O3", "-fno-math-errno", "-fno-trapping-math", "-Wall", "-Wextra", "-Werror", "-Wno-psabi")
+FLAGS = ("-O3", "-fno-math-errno", "-fno-trapping-math", "-Wall", "-Wextra", "-Werror", "-Wno-psabi", "-pthread")
 
 
 def compiled(compiler: str, to: Path, *more: str) -> Path:

@@ -1,5 +1,5 @@
 /* Runs every set of instructions that the compiler knows and the CPU has over a transformer of random weights, and says
-   how far each is from the plain one. Compiled together with kernel/transformer.c by test_instruction_sets.py. */
+   how far each is from the plain one; two texts beside one another, and three workers, change no bit. Compiled together with kernel/transformer.c by test_instruction_sets.py. */
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,9 +8,9 @@
 
 int64_t edgeret_panel(int64_t set);
 int64_t edgeret_pack(const int8_t *, int64_t, int64_t, int64_t, int8_t *, int32_t *);
-int64_t edgeret_room(const Transformer *, int64_t);
-int64_t edgeret_transform(const Transformer *, int64_t, const int64_t *, int64_t, int64_t, int64_t, float *, float *,
-                          float *);
+int64_t edgeret_room(const Transformer *, int64_t, int64_t, int64_t);
+int64_t edgeret_transform(const Transformer *, int64_t, const int64_t *, const int64_t *, int64_t, int64_t, int64_t,
+                          int64_t, float *, float *, float *);
 
 enum { HIDDEN = 128, INNER = 256, HEADS = 4, LAYERS = 2, TOKENS = 50, POSITIONS = 40, SETS = 6 };
 
@@ -50,8 +50,9 @@ static Norm norm(void) { return (Norm){floats(HIDDEN, 0.2f, 1.0f), floats(HIDDEN
 
 int main(int argc, char **argv)
 {
-    static float plain[POSITIONS * HIDDEN], tokens[POSITIONS * HIDDEN], vector[HIDDEN];
-    int64_t ids[POSITIONS];
+    static float plain[POSITIONS * HIDDEN], tokens[POSITIONS * HIDDEN], both[2 * POSITIONS * HIDDEN];
+    float vectors[2 * HIDDEN];
+    int64_t ids[2 * POSITIONS];
     for (int i = 1; i < argc; i++) {
         const int64_t set = strtol(argv[i], NULL, 10);
         for (int64_t count = 1; count <= POSITIONS; count += count < 16 ? 1 : 8) {
@@ -70,10 +71,14 @@ int main(int argc, char **argv)
                 const Transformer of = {weights(TOKENS * HIDDEN), floats(TOKENS, 0.01f, 0.02f), NULL,
                                         floats(POSITIONS * HIDDEN, 0.5f, 0.0f), norm(), layers, TOKENS, POSITIONS,
                                         LAYERS, HIDDEN, HEADS};
-                for (int64_t t = 0; t < count; t++) ids[t] = (7 * t + 3) % TOKENS;
-                float *room = malloc((size_t)edgeret_room(&of, count) * sizeof *room + 64);
-                if (edgeret_transform(&of, used, ids, count, 0, 1, room, found[which], vector)) return 1;
+                for (int64_t t = 0; t < count; t++) ids[t] = ids[count + t] = (7 * t + 3) % TOKENS;
+                const int64_t ends[2] = {count, 2 * count};
+                float *room = malloc((size_t)edgeret_room(&of, 2 * count, count, 3) * sizeof *room);
+                if (edgeret_transform(&of, used, ids, ends, 1, 1, 0, 1, room, found[which], vectors)) return 1;
+                if (edgeret_transform(&of, used, ids, ends, 2, 3, 0, 1, room, both, vectors)) return 1;
                 free(room);
+                const size_t size = (size_t)(count * HIDDEN) * sizeof *both;
+                if (memcmp(both, found[which], size) || memcmp(both + count * HIDDEN, found[which], size)) return 4;
             }
             float most = 0.0f;
             for (int64_t k = 0; k < count * HIDDEN; k++) {

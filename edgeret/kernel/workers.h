@@ -1,0 +1,17 @@
+/* A few threads that sleep until there is something to share. */
+
+#ifndef EDGERET_WORKERS_H
+#define EDGERET_WORKERS_H
+
+#include <stdint.h>
+
+enum { MOST_WORKERS = 16 };
+
+/* A worker's part of some work; workers are numbered from 0 on. */
+typedef void Work(void *of, int64_t worker);
+
+/* Runs worker 0 here, and up to `workers` - 1 others on threads that are free at once. Work must not count on any of
+   them: it may be done before they wake. Comes back when all that began are done. */
+void edgeret_share(Work *work, void *of, int64_t workers);
+
+#endif
