@@ -115,10 +115,14 @@ def principal(vectors: NDArray[np.float32], dimension: int) -> NDArray[np.float3
 
 
 def _ridge(shares: sp.csr_matrix, targets: NDArray[np.float32], penalty: float) -> NDArray[np.float32]:
-    """The x with the least |shares·x − targets|² + penalty·|x|², by conjugate gradients, all columns side by side."""
+    """The x with the least |shares·x − targets|² + penalty·|x|², by conjugate gradients, all columns side by side; 0
+    for tokens that no text holds."""
+    every: NDArray[np.float32] = np.zeros((shares.shape[1], targets.shape[1]), np.float32)
+    held = np.unique(shares.indices)
+    shares = shares[:, held]
     transposed = shares.T.tocsr()
     residual = transposed @ targets
-    found: NDArray[np.float32] = np.zeros_like(residual)
+    found = np.zeros_like(residual)
     direction = residual.copy()
     size = np.einsum("ij,ij->j", residual, residual)
     for _ in range(STEPS):
@@ -129,7 +133,8 @@ def _ridge(shares: sp.csr_matrix, targets: NDArray[np.float32], penalty: float) 
         after = np.einsum("ij,ij->j", residual, residual)
         direction = residual + after / np.maximum(size, 1e-20) * direction
         size = after
-    return found
+    every[held] = found
+    return every
 
 
 def _unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
