@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, astuple, dataclass, field
+from dataclasses import asdict, astuple, field
 from typing import Any, Literal, NamedTuple
+
+from edgeret.records import dataclass
 
 START = "<start>"
 """Pads a history that is shorter than the graph's order. Never a candidate."""

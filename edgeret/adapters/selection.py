@@ -4,13 +4,13 @@ message formats and no network."""
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
 from itertools import islice, zip_longest
 from typing import Any
 
 from edgeret import END, InputError, Runtime
 from edgeret.adapters.conversation import Conversation
 from edgeret.adapters.tool_sets import Definitions
+from edgeret.records import dataclass
 
 DEFAULT_K = 16
 MOST_CALLS = 256

@@ -8,12 +8,12 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 from edgeret import EdgeretError, InputError, Runtime, Tool, from_tools, load, read_tool
+from edgeret.records import dataclass
 
 MOST_LISTS = 64
 MOST_TOOLS = 50_000

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import msgpack
@@ -12,6 +11,7 @@ import msgpack
 from edgeret.bundle import roles
 from edgeret.bundle.codec import pack
 from edgeret.errors import BundleError
+from edgeret.records import dataclass
 
 MAGIC = "edgeret-bundle"
 

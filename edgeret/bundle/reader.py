@@ -14,7 +14,7 @@ import threading
 import weakref
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from io import BufferedReader
 from pathlib import Path
 from types import MappingProxyType
@@ -49,6 +49,7 @@ from edgeret.errors import BundleError, InputError
 from edgeret.fields import get
 from edgeret.host import available_cpus
 from edgeret.quoting import quoted
+from edgeret.records import dataclass
 
 WORTH_A_THREAD = 4 << 20
 """Bytes beside the largest file from which on a second thread proves files; it takes some 0.1 ms to begin."""

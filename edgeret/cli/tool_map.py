@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeret.records import dataclass
 from edgeret.scoring.graph import GLOBAL, PADDING
 from edgeret.scoring.index import Index
 from edgeret.types import END

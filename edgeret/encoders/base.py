@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any, Protocol
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from edgeret.errors import BundleError
 from edgeret.fields import get
+from edgeret.records import dataclass
 from edgeret.stopwatch import Stopwatch
 from edgeret.types import SEGMENTS
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,6 +24,7 @@ from edgeret.encoders.providers import (
 )
 from edgeret.encoders.windows import WindowEncoder
 from edgeret.errors import BundleError, InputError
+from edgeret.records import dataclass
 
 STATIC_TOKENS = 128
 NOWHERE = f"{os.devnull}/edgeret"

@@ -6,7 +6,7 @@ ONNX Runtime itself falls back to the CPU without a word; then a benchmark measu
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,6 +14,7 @@ from typing import Any
 
 from edgeret.errors import MissingExtraError, ProviderError
 from edgeret.quoting import suggestion
+from edgeret.records import dataclass
 
 NAMES: Mapping[str, str] = {
     "cpu": "CPUExecutionProvider",

@@ -7,7 +7,6 @@ last layer. Nothing is guessed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 
 from edgeret.encoders.base import OUTPUT, TOKENS_OUTPUT, EncoderSpec
 from edgeret.encoders.checks.onnx_graph import FLOAT, INT8, INT64, Data, Graph, Node
+from edgeret.records import dataclass
 
 NORM, GELU = "LayerNormalization", "com.microsoft.Gelu"
 PRODUCT, ATTENTION = "com.microsoft.DynamicQuantizeMatMul", "com.microsoft.QAttention"

@@ -7,7 +7,7 @@ measured how nearly. So the encoder's fingerprint stays the bundle's, whichever 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from edgeret.bundle import roles
@@ -17,6 +17,7 @@ from edgeret.errors import BundleError, InputError
 from edgeret.fields import get
 from edgeret.host import instruction_set
 from edgeret.quoting import quoted, suggestion
+from edgeret.records import dataclass
 
 CPU, GPU, NPU, MOBILE = "cpu", "gpu", "npu", "mobile"
 ITSELF = "encoder"

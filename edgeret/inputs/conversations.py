@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from pathlib import Path
 
 from edgeret.errors import InputError
 from edgeret.inputs.demonstrations import parse_plan
 from edgeret.inputs.jsonl import json_type, list_field, read_objects, refuse_misspelling
 from edgeret.quoting import quoted, suggestion
+from edgeret.records import dataclass
 from edgeret.types import Turn
 
 

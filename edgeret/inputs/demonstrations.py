@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import reprlib
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from edgeret.inputs.fit import Misfits
 from edgeret.inputs.jsonl import json_type, list_field, plain, read_objects, refuse_misspelling, text_field
 from edgeret.inputs.query import check_query
 from edgeret.quoting import quoted, suggestion
+from edgeret.records import dataclass
 from edgeret.types import END, Call, Tool
 
 MAX_CALLS = 256

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeGuard
 
 from edgeret.errors import InputError
 from edgeret.inputs.jsonl import is_text, json_type, list_field, parse_objects, read_text, text_field
 from edgeret.quoting import quoted, suggestion
+from edgeret.records import dataclass
 
 MAX_QUERY_CHARS = 20_000
 

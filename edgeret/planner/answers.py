@@ -9,12 +9,12 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, Protocol, runtime_checkable
 
 from edgeret.planner.chat import Prompt
 from edgeret.planner.model import Planner
+from edgeret.records import dataclass
 from edgeret.types import Usage
 
 Shape = str | Sequence["Shape"] | Mapping[str, "Shape"]

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from edgeret.inputs.jsonl import MAX_DEPTH, check_scalar
 from edgeret.planner.schema_rules import measure
 from edgeret.planner.schemas import Check
 from edgeret.quoting import quoted, shortened
+from edgeret.records import dataclass
 from edgeret.types import REFERENCE
 
 Place = tuple[str | int, ...]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal, NamedTuple
+
+from edgeret.records import dataclass
 
 Role = Literal["system", "user", "assistant"]
 

@@ -10,12 +10,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
 from edgeret.errors import PlannerError
 from edgeret.quoting import shortened
+from edgeret.records import dataclass
 
 MAX_BYTES = 1_000_000
 """Bytes of a reply's body that are read."""

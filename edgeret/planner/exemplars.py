@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from edgeret.errors import BundleError, InputError
 from edgeret.inputs.demonstrations import parse_plan
 from edgeret.inputs.hygiene import check_name
 from edgeret.inputs.jsonl import decode
+from edgeret.records import dataclass
 from edgeret.types import Call, Candidate
 
 MAX_EXEMPLARS, MAX_BYTES = 65_536, 4 << 20

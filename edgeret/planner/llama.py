@@ -13,7 +13,6 @@ import platform
 import re
 import sys
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.errors import MissingExtraError, PlannerError
+from edgeret.records import dataclass
 
 BATCH = 512
 """Tokens that one call of the engine reads at most."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from math import inf
 from pathlib import Path
 from time import perf_counter
@@ -22,6 +22,7 @@ from edgeret.fields import get
 from edgeret.planner.chat import CHAT_FORMATS, STOPS, ChatFormat, Piece, Prompt, render
 from edgeret.planner.llama import MAX_SEQUENCES, Engine, Entry, log_probabilities
 from edgeret.quoting import quoted
+from edgeret.records import dataclass
 from edgeret.types import Usage
 
 SELECT, FILL = 0, 1

@@ -6,13 +6,14 @@ Knows nothing of where a ranking came from.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from edgeret.fields import get_number
 from edgeret.planner.chat import Prompt
+from edgeret.records import dataclass
 from edgeret.types import Candidate, Usage
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,6 +29,7 @@ from edgeret.native import give_back
 from edgeret.planner.exemplars import Exemplars
 from edgeret.planner.lazy import LazyPlanner
 from edgeret.planner.reranker import RerankParameters
+from edgeret.records import dataclass
 from edgeret.runtime.options import LoadOptions
 from edgeret.runtime.tool_set import load_tools
 from edgeret.runtime.word_table import WordTable, load_words

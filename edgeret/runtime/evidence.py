@@ -6,7 +6,6 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +14,7 @@ from edgeret.encoders.base import EncodedQuery
 from edgeret.inputs.clauses import clause_spans
 from edgeret.inputs.words import words
 from edgeret.kernel import LIBRARY, address
+from edgeret.records import dataclass
 from edgeret.runtime.lexicon import Lexicon
 from edgeret.scoring.prior import Evidence
 

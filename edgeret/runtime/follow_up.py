@@ -4,7 +4,6 @@ weighed, and of who holds a conversation."""
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 from edgeret.errors import InputError
 from edgeret.inputs.demonstrations import MAX_CALLS
 from edgeret.inputs.query import MAX_QUERY_CHARS
+from edgeret.records import dataclass
 from edgeret.runtime.history import History
 from edgeret.runtime.learning import Origin
 from edgeret.runtime.scorer import Request, Scorer

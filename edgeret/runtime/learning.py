@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -21,6 +21,7 @@ from edgeret.errors import BundleError, InputError, OverlayError
 from edgeret.fields import get, get_number, get_strings
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret.inputs.query import check_query
+from edgeret.records import dataclass
 from edgeret.scoring.calibration import Map
 from edgeret.scoring.experts import Query
 from edgeret.scoring.increments import Lesson

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -12,6 +12,7 @@ from edgeret.encoders.base import MAX_TOKENS
 from edgeret.errors import InputError
 from edgeret.planner.prompts import MASKINGS, Masking
 from edgeret.quoting import quoted
+from edgeret.records import dataclass
 from edgeret.scoring.index import INDEX_KINDS, IndexKind
 
 Policy = Literal["auto", "heads", "planner"]

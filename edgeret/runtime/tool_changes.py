@@ -4,7 +4,7 @@ decisions and of what was learned."""
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -19,6 +19,7 @@ from edgeret.fields import get, get_strings
 from edgeret.inputs.tool_text import tool_text
 from edgeret.inputs.tools import check_tools, parse_tool
 from edgeret.quoting import quoted, suggestion
+from edgeret.records import dataclass
 from edgeret.runtime.components import Components
 from edgeret.runtime.learning import senseless
 from edgeret.scoring.calibration import Calibration

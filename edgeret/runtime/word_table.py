@@ -5,7 +5,7 @@ many of them. Knows nothing of requests.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -17,6 +17,7 @@ from edgeret.bundle.reader import Bundle
 from edgeret.errors import BundleError
 from edgeret.fields import get_strings
 from edgeret.inputs.tools import MAX_DESCRIPTION_CHARS
+from edgeret.records import dataclass
 
 FIELDS = ("name", "text", "parameters")
 """What words are counted in: the name; name and description; name and names of parameters."""

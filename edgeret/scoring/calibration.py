@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from math import inf
 from operator import itemgetter
 from typing import Any
@@ -18,6 +18,7 @@ from edgeret.bundle.layout import check_owner
 from edgeret.bundle.reader import Bundle
 from edgeret.errors import BundleError, InputError
 from edgeret.fields import get, get_number
+from edgeret.records import dataclass
 from edgeret.types import Candidate
 
 Map = Sequence[tuple[float, float]]

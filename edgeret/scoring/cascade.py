@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 from edgeret.bundle.codec import get_array
 from edgeret.errors import BundleError
 from edgeret.fields import get_number
+from edgeret.records import dataclass
 
 NOTHING = 0.02
 """`Thresholds.nothing` where too few requests that no tool fits were demonstrated to fit it."""

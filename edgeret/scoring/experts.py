@@ -7,12 +7,12 @@ Knows nothing of text, and of how anything is learned.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import log
 
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeret.records import dataclass
 from edgeret.scoring.compiled import LEAST, MOST_SHARE, Compiled
 from edgeret.scoring.memory import Memory, Neighbours
 from edgeret.scoring.mixture import normalise

@@ -8,7 +8,7 @@ is linear, the whole cascade collapses into one weighted sum of a few sparse row
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from struct import Struct
 from typing import Any, NamedTuple
 
@@ -22,6 +22,7 @@ from edgeret.bundle.reader import Bundle
 from edgeret.errors import BundleError
 from edgeret.fields import get, get_number, get_strings
 from edgeret.kernel import LIBRARY
+from edgeret.records import dataclass
 from edgeret.scoring.compiled import CompiledGraph
 from edgeret.scoring.compiled_query import MOST_DIMENSION, MOST_NEAREST, CompiledClusters
 from edgeret.scoring.products import cosines

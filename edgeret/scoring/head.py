@@ -8,7 +8,7 @@ benchmarks fit that form for comparison.)
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import cached_property
 from typing import Any
 
@@ -23,6 +23,7 @@ from edgeret.bundle.reader import Bundle
 from edgeret.errors import BundleError
 from edgeret.fields import get, get_number, get_strings
 from edgeret.kernel import LIBRARY
+from edgeret.records import dataclass
 from edgeret.scoring.compiled import CompiledRows
 from edgeret.scoring.compiled_query import CompiledLogits
 from edgeret.scoring.prior import SAID

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
@@ -18,6 +17,7 @@ from numpy.typing import NDArray
 from edgeret.bundle.codec import get_array, pack
 from edgeret.errors import BundleError
 from edgeret.fields import get
+from edgeret.records import dataclass
 
 M, EF_CONSTRUCTION = 16, 200
 """Links per element and candidates while building: what the format's graphs are built with."""

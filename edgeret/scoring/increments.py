@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from ctypes import CDLL
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.kernel import LIBRARY
+from edgeret.records import dataclass
 from edgeret.scoring.compiled import HISTORY, LEAST, MAX_SCORE, Lessons, teach
 from edgeret.scoring.offsets import LEAST_REST, Offsets, joined
 from edgeret.scoring.products import product

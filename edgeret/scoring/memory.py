@@ -10,13 +10,13 @@ neighbours up anyway, so this costs nothing.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import log
 
 import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.errors import InputError
+from edgeret.records import dataclass
 from edgeret.scoring.offsets import Offsets
 from edgeret.scoring.products import PIECE
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+
+from edgeret.records import dataclass
 
 KEPT = 8
 """Labels that are kept of every step. 16 were 0.001 better, within noise, for another 0.5 MB at 10,000 steps."""

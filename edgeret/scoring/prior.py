@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from edgeret.fields import get_number
 from edgeret.kernel import LIBRARY
+from edgeret.records import dataclass
 from edgeret.scoring.compiled_query import CompiledTools
 
 CALLED = 20.0

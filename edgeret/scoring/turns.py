@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from functools import cache
 from math import log
 from pathlib import Path
@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from edgeret.errors import BundleError
 from edgeret.fields import get, get_number
+from edgeret.records import dataclass
 
 LEAST_LOG, LEAST_CONFIDENCE, MOST_LOGIT = -12.0, -6.0, 10.0
 """Where logarithms of shares, of the best tool's share, and log-odds of `<end>` are cut off."""

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from edgeret.errors import BundleError, InputError
 from edgeret.fields import get, get_number
 from edgeret.inputs.jsonl import read_text
+from edgeret.records import dataclass
 
 MAX_MS = 1e7
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from json import JSONDecoder
 from typing import Any
+
+from edgeret.records import dataclass
 
 _SPACE = " \t\r\n"
 _decode = JSONDecoder().raw_decode

@@ -6,11 +6,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 
 from edgeret import Call, Demonstration, EdgeretError, Runtime
 from edgeret.adapters.conversation import Conversation
 from edgeret.adapters.gate.ending import Ending
+from edgeret.records import dataclass
 
 MOST_WAITING = 64
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from edgeret.adapters.gate.proxy import Gate, Limits
 from edgeret.adapters.gate.trimming import Trimmer
 from edgeret.adapters.selection import Amount
 from edgeret.adapters.tool_sets import ToolSets
+from edgeret.records import dataclass
 
 LOOPBACK = re.compile(r"localhost|127(\.\d{1,3}){3}|::1")
 LEAST_TOKEN = 16

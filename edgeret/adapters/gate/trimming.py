@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from time import perf_counter
 
 from edgeret import EdgeretError
@@ -14,6 +13,7 @@ from edgeret.adapters.gate.body import Body, NoBodyError, read_body
 from edgeret.adapters.gate.lessons import Lesson, lesson
 from edgeret.adapters.selection import Amount, keep
 from edgeret.adapters.tool_sets import Definitions, ToolSets
+from edgeret.records import dataclass
 
 MESSAGES = {b"/chat/completions": "messages", b"/responses": "input"}
 """Where a conversation stands, by the end of the path that is asked for."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 from edgeret import InputError
 from edgeret.adapters.mcp.names import prefix
+from edgeret.records import dataclass
 
 Say = Callable[[str], None]
 """Tells the user one line; never on stdout, which belongs to the protocol."""

@@ -6,7 +6,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 import anyio
@@ -27,6 +26,7 @@ from edgeret.adapters.mcp.config import Say
 from edgeret.adapters.mcp.definitions import Definition
 from edgeret.adapters.mcp.request import Request
 from edgeret.adapters.mcp.upstream import CallError
+from edgeret.records import dataclass
 
 Mode = Literal["search", "trim"]
 FIND, CALL = "find_tools", "call_tool"

@@ -8,7 +8,7 @@ import signal
 import sys
 import threading
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, cast
 
@@ -24,6 +24,7 @@ from edgeret.adapters.mcp.names import BETWEEN
 from edgeret.adapters.mcp.pins import Pins
 from edgeret.adapters.mcp.proxy import Mode, Proxy, Shown
 from edgeret.adapters.mcp.upstream import CallError, Patience, Upstream
+from edgeret.records import dataclass
 
 SETTLE_S = 20.0
 """After this nobody waits any more for a server that is still starting."""

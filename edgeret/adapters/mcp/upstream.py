@@ -4,7 +4,6 @@ other servers and of what its tools are for."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import anyio
@@ -16,6 +15,7 @@ from edgeret.adapters.mcp.config import Say, Server
 from edgeret.adapters.mcp.definitions import Definition, accepted
 from edgeret.adapters.mcp.link import Link, NotSpokenError, linked
 from edgeret.adapters.mcp.wire import TooMuchError, opened
+from edgeret.records import dataclass
 
 SETTLED_S = 60.0
 """A server that lived so long is started again as if for the first time."""

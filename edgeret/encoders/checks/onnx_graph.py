@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import mmap
 from collections.abc import Mapping
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
 import numpy as np
+
+from edgeret.records import dataclass
 
 FLOAT, UINT8, INT8, UINT16, INT32, INT64, BOOL, FLOAT16, DOUBLE = 1, 2, 3, 4, 6, 7, 9, 10, 11
 ITEM_BYTES: Mapping[int, int] = {

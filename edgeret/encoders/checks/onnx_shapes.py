@@ -6,10 +6,11 @@ A text may have any number of tokens, so sizes are intervals; and so are the few
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 
 from edgeret.encoders.checks.onnx_graph import Node, Tensor
+from edgeret.records import dataclass
 
 Span = tuple[int, int]
 """The lowest and the highest value a size can have."""

@@ -9,10 +9,11 @@ from __future__ import annotations
 import math
 import re
 import struct
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from edgeret.records import dataclass
 
 UINT8, INT8, UINT16, INT16, UINT32, INT32, FLOAT32, BOOL, STRING, ARRAY, UINT64, INT64, FLOAT64 = range(13)
 KIND_NAMES = (
