@@ -23,7 +23,7 @@ from edgeret.encoders.base import (
     failure,
     segment_means,
 )
-from edgeret.encoders.tokenizer import load_tokenizer, special_ends, takes_spaces, without_spaces
+from edgeret.encoders.tokenizer import load_tokenizer, special_ends, takes_spaces, vocabulary_size, without_spaces
 from edgeret.errors import BundleError
 from edgeret.stopwatch import Stopwatch
 from edgeret.types import SEGMENTS
@@ -75,7 +75,7 @@ class WindowEncoder(ABC):
     @property
     def vocabulary(self) -> int:
         """How many tokens the tokenizer knows."""
-        return int(self._tokenizer.get_vocab_size())
+        return vocabulary_size(self._tokenizer)
 
     @property
     def frame(self) -> tuple[list[int], list[int]]:

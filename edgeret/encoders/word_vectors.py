@@ -17,6 +17,7 @@ from edgeret.bundle.codec import get_array, pack
 from edgeret.bundle.few_bits import from_halves, get_scales, to_halves
 from edgeret.bundle.reader import Bundle
 from edgeret.encoders.base import REBUILD, failure
+from edgeret.encoders.tokenizer import vocabulary_size
 from edgeret.encoders.word_tokens import WordTokens
 from edgeret.errors import BundleError
 
@@ -32,7 +33,7 @@ class WordVectors:
     ) -> None:
         """`pairs` (pieces, DIMENSION / 2) and `scales` (pieces,) are what `to_halves` makes of vectors, for every piece
         of the `tokenizer`; `where` is what messages call them. Raises BundleError for another number of pieces."""
-        if (pieces := tokenizer.get_vocab_size()) != len(pairs):
+        if (pieces := vocabulary_size(tokenizer)) != len(pairs):
             raise BundleError(f"{where}: {len(pairs)} vectors for a tokenizer with {pieces} pieces of words; {REBUILD}")
         self._pairs, self._scales, self._tokenizer, self._where = pairs, scales, tokenizer, where
         self._tokens = WordTokens.of(tokenizer)

@@ -11,7 +11,7 @@ from conftest import WORDS, tiny_exported
 
 from edgeret.encoders.onnx import OnnxEncoder
 from edgeret.encoders.providers import choose
-from edgeret.encoders.tokenizer import load_tokenizer
+from edgeret.encoders.tokenizer import load_tokenizer, vocabulary_size
 from edgeret.errors import BundleError
 
 ENCODER = tiny_exported()
@@ -298,6 +298,7 @@ def test_a_tokenizer_made_of_checked_values_is_the_one_that_the_library_reads(
     read.no_padding()
     read.enable_truncation(64)
     assert json.loads(made.to_str()) == json.loads(read.to_str())
+    assert vocabulary_size(made) == read.get_vocab_size()
     text = f"send [ONE] plainly [TWO]x {' '.join(WORDS)} other"
     assert made.encode(text).ids == read.encode(text).ids
     assert made.encode(text).offsets == read.encode(text).offsets
