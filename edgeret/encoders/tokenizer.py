@@ -59,7 +59,7 @@ def _without_pieces(model: Mapping[str, Any]) -> dict[str, Any]:
 def vocabulary_size(tokenizer: Any) -> int:
     """How many tokens a tokenizer knows. Asked for them all, the library makes a map of every one, for 6 ms."""
     known = int(tokenizer.get_vocab_size(with_added_tokens=False))
-    return known + sum(number >= known for number in tokenizer.get_added_tokens_decoder())
+    return known + sum(int(number) >= known for number in tokenizer.get_added_tokens_decoder())
 
 
 def special_ends(tokenizer: Any) -> tuple[int, int]:
