@@ -59,7 +59,7 @@ class Curvature:
         rest = max(0.0, float(np.trace(second)) - float(bends.sum())) / len(second)
         labels = SURER * moments.labels
         others = 1 / (labels * np.float32(rest) + np.float32(weight))
-        self._others = size * size * others
+        self._others, self._constant = others, np.float32(size[-1, 0] ** 2)
         self._directions = directions.astype(np.float32) * size
         self._along = 1 / (np.outer(bends, labels) + weight).astype(np.float32) - others
         self._pairs = 1 / (SURER * moments.pairs + np.float32(weight))
@@ -71,7 +71,9 @@ class Curvature:
         _, weights, pairs, _, biases, _ = self._bounds
         rows = np.concatenate((slope[:weights], slope[pairs:biases])).reshape(-1, self._n_labels)
         found = self._directions @ (self._along * (self._directions.T @ rows))
-        found += self._others * rows
+        rows[-1] *= self._constant
+        rows *= self._others
+        found += rows
         flat = found.ravel()
         step = np.empty_like(slope)
         step[:weights], step[pairs:biases] = flat[:weights], flat[weights:]
