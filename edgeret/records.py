@@ -27,6 +27,8 @@ def _made(given: type) -> type:
         given.__doc__ = given.__name__  # or the standard library would write its signature
     found: Any = dataclasses.dataclass(init=False, repr=False, eq=False)(given)
     fields = dataclasses.fields(found)
+    if any(not f.init or f.kw_only for f in fields):
+        raise TypeError("use dataclasses.dataclass for fields that are by keyword alone, or no arguments")
     inherited = {name for base in found.__mro__[1:] for name in getattr(base, "__slots__", ())}
     names = tuple(f.name for f in fields)
     space = {name: value for name, value in vars(found).items() if name not in (*names, "__dict__", "__weakref__")}

@@ -146,6 +146,13 @@ def test_objects_go_to_other_processes() -> None:
         assert pickle.loads(sent) == Sent("a", (1, 2))  # noqa: S301
 
 
+@pytest.mark.parametrize("field", [dataclasses.field(init=False), dataclasses.field(kw_only=True)])
+def test_other_fields_are_left_to_the_standard_library(field: Any) -> None:
+    given = type("Given", (), {"__annotations__": {"a": "int"}, "a": field})
+    with pytest.raises(TypeError, match=r"dataclasses\.dataclass"):
+        records.dataclass(frozen=True, slots=True)(given)
+
+
 @pytest.mark.parametrize("options", [{"frozen": False, "slots": True}, {"frozen": True, "slots": False}])
 def test_other_kinds_are_left_to_the_standard_library(options: dict[str, bool]) -> None:
     with pytest.raises(TypeError, match=r"dataclasses\.dataclass"):

@@ -89,7 +89,7 @@ def _started(
     if models[0][1] == 0:
         model = models[0][0]
         if compiled and static_tokens is None:
-            ours = compiled_encoder(model, tokenizer, spec, where, threads or min(SHARED_BY, available_cpus()))
+            ours = compiled_encoder(model, tokenizer, spec, where, min(threads or SHARED_BY, available_cpus()))
             if ours is not None:
                 return ours
         return OnnxEncoder(model, tokenizer, spec, choice(), threads or threads_for(spec), static_tokens, where)
