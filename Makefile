@@ -96,7 +96,7 @@ $(VENV)/.python:
 	$(PYTHON) -m venv $(VENV)
 	@touch $@
 
-$(VENV)/.export: $(VENV)/.python pyproject.toml constraints.txt $(wildcard edgeret/scoring/*.[ch])
+$(VENV)/.export: $(VENV)/.python pyproject.toml constraints.txt $(wildcard edgeret/kernel/*.[ch])
 	@echo "installing the build host's libraries into $(VENV) (a few minutes, once)" >&2
 	$(PIP) install --constraint constraints.txt --editable '.[cpu,export]'
 	@touch $@

@@ -7,6 +7,7 @@ name found in the data.
 from __future__ import annotations
 
 import json
+import struct
 from collections.abc import Mapping
 from typing import Any
 
@@ -24,6 +25,12 @@ MAX_CONTAINERS, MAX_ITEMS = 100_000, 2_000_000
 a file and 64 in memory: without a bound, 100 MB of them took 7 GB."""
 ALIGNMENT = 64
 """Bytes: a cache line, and the widest vector register of today's processors."""
+WORTH_LEAVING = 1 << 16
+"""Bytes of an array from which on decoding leaves them where they are in the file, and copies nothing."""
+_DATA_KEY = b"\xa4data\xc6"
+"""The key of an array's bytes, and the first byte of msgpack's header of more than 65,535; the length follows."""
+_HERE, _EXTENSION = 0, b"\xd6\x00"
+"""Our extension type, and msgpack's header of four bytes of it; only this module's own memory ever holds it."""
 LARGEST = 1e9
 """Magnitude that no number of a bundle's arrays exceeds; sums and products of such numbers stay finite in float32."""
 
@@ -113,25 +120,71 @@ def unpack(data: bytes, where: str) -> dict[str, Any]:
 
 
 def decode(data: bytes, census: Census) -> dict[str, Any]:
-    """The map that `data` holds, counted by a census that may have counted other maps before.
+    """The map that `data` holds, counted by a census that may have counted other maps before. The bytes of large arrays
+    are views of `data`.
 
     Raises ValueError if it is anything else, holds a key twice, or if the census counts too much.
     """
+    skeleton, large = _without_large(data)
     try:
         value = msgpack.unpackb(
-            data,
+            skeleton,
             raw=False,
             strict_map_key=True,
             object_pairs_hook=census.map,
             list_hook=census.array,
+            ext_hook=large.next,
             max_array_len=min(len(data), MAX_ITEMS),
             max_map_len=min(len(data), MAX_CONTAINERS),
         )
     except (msgpack.exceptions.UnpackException, RecursionError) as error:
         raise ValueError(str(error) or type(error).__name__) from None
+    large.check_all_taken()
     if not isinstance(value, dict):
         raise ValueError(f"expected a map, found {type(value).__name__}")
     return value
+
+
+class _Large:
+    """Stretches of a file that stay where they are, handed out in the order in which they stand."""
+
+    def __init__(self) -> None:
+        self.stretches: list[memoryview] = []
+        self._taken = 0
+
+    def next(self, code: int, place: bytes) -> memoryview:
+        """What msgpack calls for an extension; for one that is none of ours it raises ValueError."""
+        if code != _HERE or place != struct.pack(">I", self._taken) or self._taken == len(self.stretches):
+            raise ValueError("an extension type, which no file of ours has")
+        self._taken += 1
+        return self.stretches[self._taken - 1]
+
+    def check_all_taken(self) -> None:
+        """Raises ValueError unless every stretch was."""
+        if self._taken != len(self.stretches):
+            raise ValueError("an array's bytes inside other bytes")
+
+
+def _without_large(data: bytes) -> tuple[bytes, _Large]:
+    """The file with an extension type in place of the bytes of each large array, and those bytes.
+
+    msgpack copies what it decodes, and among very many tools that is most of a file. An array's bytes stand behind a
+    key and a header that no text can hold, since a text is UTF-8; where small bytes hold them, the file is refused.
+    """
+    large, pieces, rest = _Large(), [], 0
+    while (at := data.find(_DATA_KEY, rest)) >= 0:
+        begin = at + len(_DATA_KEY) + 4
+        size = int.from_bytes(data[begin - 4 : begin], "big")
+        if size < WORTH_LEAVING or begin + size > len(data):
+            pieces.append(data[rest : begin - 4])
+            rest = begin - 4
+            continue
+        pieces += data[rest : begin - 5], _EXTENSION, struct.pack(">I", len(large.stretches))
+        large.stretches.append(memoryview(data)[begin : begin + size])
+        rest = begin + size
+    if not large.stretches:
+        return data, large
+    return b"".join((*pieces, data[rest:])), large
 
 
 def unpack_json(data: bytes, where: str) -> Any:
@@ -155,7 +208,7 @@ def get_array(
     packed = get(value, key, dict, where)
     found_dtype, found_shape, data = packed.get("dtype"), packed.get("shape"), packed.get("data")
     sizes_ok = isinstance(found_shape, list) and all(type(n) is int and n >= 0 for n in found_shape)
-    if found_dtype != dtype or not sizes_ok or not isinstance(data, bytes):
+    if found_dtype != dtype or not sizes_ok or not isinstance(data, bytes | memoryview):
         raise BundleError(
             f'{where}: "{key}" must be an array of {dtype}, found {short(found_dtype)}; build the bundle again'
         )

@@ -211,22 +211,48 @@ PUBLIC int64_t edgeret_nearest(const Links *g, const float *vector, int64_t most
     return count;
 }
 
+/* Rows in bytes; the largest sum of squares by which one is off. */
+IN_BOTH float few_in(const float *restrict rows, int64_t count, int64_t n, float scale, int8_t *restrict out)
+{
+    enum { LANES = 16 };
+    const float inverse = 1.0f / scale;
+    float most = 0.0f;
+    for (int64_t r = 0; r < count; r++, rows += n, out += n) {
+        float sums[LANES] = {0}, squares = 0.0f;
+        int64_t i = 0;
+        for (; i + LANES <= n; i += LANES)
+            for (int64_t k = 0; k < LANES; k++) {
+                const float whole = (rows[i + k] * inverse + 12582912.0f) - 12582912.0f; /* 1.5 * 2^23: the nearest one */
+                const float off = rows[i + k] - whole * scale;
+                out[i + k] = (int8_t)(int32_t)whole;
+                sums[k] += off * off;
+            }
+        for (; i < n; i++) {
+            const float whole = (rows[i] * inverse + 12582912.0f) - 12582912.0f;
+            const float off = rows[i] - whole * scale;
+            out[i] = (int8_t)(int32_t)whole;
+            squares += off * off;
+        }
+        for (int64_t k = 0; k < LANES; k++) squares += sums[k];
+        most = squares > most ? squares : most;
+    }
+    return most;
+}
+
+static float few_narrow(const float *rows, int64_t count, int64_t n, float scale, int8_t *out)
+{
+    return few_in(rows, count, n, scale, out);
+}
+
+WIDE static float few_wide(const float *rows, int64_t count, int64_t n, float scale, int8_t *out)
+{
+    return few_in(rows, count, n, scale, out);
+}
+
 /* Writes rows (count, dimension) in bytes, of which one counts for `scale`; how far they are off at most. */
 PUBLIC float edgeret_few(const float *rows, int64_t count, int64_t dimension, float scale, int8_t *out)
 {
-    float most = 0.0f;
-    for (int64_t r = 0; r < count; r++, rows += dimension, out += dimension) {
-        float sums[8] = {0}, squares = 0.0f;
-        for (int64_t i = 0; i < dimension; i++) {
-            const float whole = (rows[i] / scale + 12582912.0f) - 12582912.0f; /* 1.5 * 2^23: the nearest one */
-            const float off = rows[i] - whole * scale;
-            out[i] = (int8_t)whole;
-            sums[i % 8] += off * off;
-        }
-        for (int64_t k = 0; k < 8; k++) squares += sums[k];
-        most = squares > most ? squares : most;
-    }
-    return sqrtf(most) * 1.001f;
+    return sqrtf((HAS_WIDE ? few_wide : few_narrow)(rows, count, dimension, scale, out)) * 1.001f;
 }
 
 /* Copies some of the rows (dimension) to `out` (count, dimension), zeros for a negative one. */

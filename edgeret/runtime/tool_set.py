@@ -43,7 +43,8 @@ def load_tools(bundle: Bundle, names: Sequence[str] | None = None) -> StoredTool
     if not (data.startswith(_BEGIN) and data.endswith(_END)):
         raise BundleError(f"{where}: expected an array with a line for every tool; {_REBUILD}")
     # Counted before places are kept: those of millions of empty lines would fill the memory.
-    if (count := data.count(b"\n") - _LINE_FEEDS) != len(names) or count > MAX_TOOLS:
+    ends = np.frombuffer(data, np.uint8) == ord("\n")
+    if (count := int(np.count_nonzero(ends)) - _LINE_FEEDS) != len(names) or count > MAX_TOOLS:
         raise BundleError(
             f"{where}: {count} lines for the {len(names)} tools of the index, at most {MAX_TOOLS}; {_REBUILD}"
         )
@@ -52,7 +53,7 @@ def load_tools(bundle: Bundle, names: Sequence[str] | None = None) -> StoredTool
     except InputError as error:
         raise BundleError(f"{error}; {_REBUILD}") from None
     # Nothing is cut out yet: the lines of 44,000 tools would be a second copy of 20 MB.
-    begins = np.flatnonzero(np.frombuffer(data, np.uint8) == ord("\n"))[: len(names) + 1] + 1
+    begins = np.flatnonzero(ends)[: len(names) + 1] + 1
     begins[-1] += len(_BETWEEN) - 1  # no comma stands behind the last one
     return StoredTools(names, data, begins, where)
 
