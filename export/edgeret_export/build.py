@@ -38,6 +38,7 @@ from edgeret_export.encoders.encodings import Encodings, remembered, start
 from edgeret_export.encoders.expansion import expand_vectors
 from edgeret_export.encoders.export import ExportedEncoder, attempts, encoder_of, export_encoder
 from edgeret_export.encoders.gate import gate_of
+from edgeret_export.encoders.pretrained import token_vectors_of
 from edgeret_export.encoders.questions import from_tools
 from edgeret_export.encoders.targets import Wanted, make_variants
 from edgeret_export.encoders.word_vectors import word_vectors
@@ -86,13 +87,15 @@ def build_bundle(
     overwrite: bool = False,
     offline: bool = False,
     allow_unpinned: bool = False,
+    token_vectors: str | None = None,
     place: Place = HERE,
 ) -> Built:
     """Builds and writes a bundle; the same inputs and recipe on the same machine give the same bytes.
 
     `finetune` tunes the encoder on the demonstrations first; `planner` is the card of a language model to put in,
-    `expansion` holds queries that make tools' vectors better; the `place` is where texts are encoded and heads fitted,
-    and changes no byte. Raises CheckFailedError when the parity gate fails,
+    `expansion` holds queries that make tools' vectors better; `token_vectors` names a file where tables of them start,
+    in place of what is shipped for the encoder (`none`: at the encoder alone); the `place` is where texts are encoded
+    and heads fitted, and changes no byte. Raises CheckFailedError when the parity gate fails,
     InputError for a target or inputs that do not fit, MissingExtraError without the export extra (`planner` or `train`,
     where these are used). Nothing appears at `target` unless everything succeeded.
     """
@@ -103,7 +106,9 @@ def build_bundle(
         held_back = None
         if finetune:
             card, held_back = finetuned(card, tools, demonstrations, recipe.seed, offline)
+        start_at = token_vectors_of(card, token_vectors)  # a wrong file is told of before anything is encoded
         encoded = encode(card, recipe, demonstrations, tools, offline, expansion, place)
+        encoded = replace(encoded, token_vectors=start_at)
         if held_back is not None and encoded.training is not None:
             encoded = replace(encoded, training=encoded.training.judged_by(held_back))
         content_hash, report = assemble(writer, card, encoded, recipe, model, place)
@@ -135,6 +140,8 @@ def assemble(
     info = _write_stage(writer, None, card, stage, tokenizer.sha256)
     info |= write_variants(writer, encoded.variants, licence, source)
     report = {"parity": encoded.parity.to_dict(), "held_out": fitted.report, **encoded.report}
+    if encoded.token_vectors is not None and recipe.profile != "full":
+        report["token_vectors"] = {"sha256": encoded.token_vectors.sha256, **encoded.token_vectors.told}
     if encoded.variants:
         report["variants"] = {each.variant.name: dict(each.report) for each in encoded.variants}
     if recipe.profile == "default":

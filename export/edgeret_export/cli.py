@@ -21,14 +21,15 @@ from edgeret_export.diff_command import add_diff
 from edgeret_export.example import write_example
 from edgeret_export.expand_command import add_expand
 from edgeret_export.planner_command import add_planner, told_of_quantising
+from edgeret_export.prior_command import add_prior
 from edgeret_export.recipe import PRECISION_CHOICES, read_recipe
 from edgeret_export.route_command import add_route
 from edgeret_export.sbom_command import add_sbom
 from edgeret_export.sources.cards import DEFAULT_ENCODER, Card, all_cards, check_licence, find_card, with_dimension
 from edgeret_export.sources.expansions import demonstrated, read_expansion
-from edgeret_export.sources.priors import write_prior
 from edgeret_export.teach_command import add_teach, add_trajectories
 from edgeret_export.thin_command import add_thin
+from edgeret_export.token_vectors_command import add_token_vectors
 from edgeret_export.tune_command import add_tune
 from edgeret_export.turns_command import add_turns
 
@@ -41,7 +42,8 @@ def make_parser() -> argparse.ArgumentParser:
     _add_build(commands)
     add_command(commands, "cards", "List the model cards.", _cards, _print_cards)
     add_demos(commands)
-    _add_prior(commands)
+    add_prior(commands)
+    add_token_vectors(commands)
     add_tune(commands)
     add_expand(commands)
     add_route(commands)
@@ -150,7 +152,7 @@ def _add_models(build: argparse.ArgumentParser) -> None:
 
 
 def _add_vectors(parser: argparse.ArgumentParser) -> None:
-    """How many numbers a vector has, and how the index keeps those of tools."""
+    """How many numbers a vector has, where tokens' vectors start, and how the index keeps those of tools."""
     parser.add_argument(
         "--dimension",
         type=int,
@@ -158,47 +160,16 @@ def _add_vectors(parser: argparse.ArgumentParser) -> None:
         help="keep the first N numbers of every vector, for an encoder that was trained so (Matryoshka)",
     )
     parser.add_argument(
+        "--token-vectors",
+        metavar="FILE",
+        help="what `token-vectors` wrote, in place of those that are shipped for the encoder, where a table of token "
+        "vectors starts; none: it is fitted to the tools and demonstrations alone",
+    )
+    parser.add_argument(
         "--index-vectors",
         choices=STORED_AS,
         help="how the tools' vectors are kept: int8 takes a quarter of the bytes (default: fp32)",
     )
-
-
-def _add_prior(commands: Any) -> None:
-    """The command that fits a prior."""
-    prior = add_command(
-        commands,
-        "prior",
-        "Fit the weights that rank tools without demonstrations, on other people's tools and plans.",
-        _prior,
-        _print_prior,
-    )
-    prior.add_argument(
-        "--set",
-        required=True,
-        action="append",
-        metavar="[NAME=]FOLDER",
-        help="a folder of tools.jsonl and demonstrations.jsonl, or TOOLS:PLANS; at least two",
-    )
-    prior.add_argument(
-        "--leave-out", action="append", default=[], metavar="PREFIX", help="plans whose ids begin so are left out"
-    )
-    prior.add_argument("-o", "--output", required=True, metavar="CARD.json", help="the card to write")
-    prior.add_argument(
-        "--encoder", default=DEFAULT_ENCODER, metavar="CARD", help="card name or .toml (default: %(default)s)"
-    )
-    prior.add_argument(
-        "--adapter", metavar="FOLDER", help="as in build; none where the card's own was tuned on these sets"
-    )
-    prior.add_argument(
-        "--adapter-for",
-        action="append",
-        default=[],
-        metavar="SET=FOLDER",
-        help="an adapter that was tuned without this set, which reads it; may be given several times",
-    )
-    prior.add_argument("--seed", type=int, default=0, metavar="N", help="seed of what is cut at random (default: 0)")
-    prior.add_argument("--offline", action="store_true", help="use cached model files only")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -252,6 +223,7 @@ def _build(arguments: argparse.Namespace) -> Mapping[str, Any]:
             overwrite=arguments.force,
             offline=arguments.offline,
             allow_unpinned=arguments.allow_unpinned,
+            token_vectors=arguments.token_vectors,
             place=place,
         )
     return {
@@ -366,25 +338,6 @@ def _print_cards(result: Mapping[str, Any]) -> str:
         [[c["name"], c["kind"], c["licence"], "yes" if c["pinned"] else "no", c["summary"]] for c in result["cards"]],
         ("name", "kind", "licence", "pinned", "summary"),
     )
-
-
-def _prior(arguments: argparse.Namespace) -> Mapping[str, Any]:
-    card, recipe = find_card(arguments.encoder), read_recipe(None, seed=arguments.seed)
-    from edgeret_export.encoders.adapter import with_adapter
-    from edgeret_export.prior import make_card, read_adapters, read_source
-
-    card = with_adapter(card, arguments.adapter)
-    sources = [read_source(told, arguments.leave_out) for told in arguments.set]
-    adapters = read_adapters(arguments.adapter_for)
-    made = make_card(sources, card, "int8", recipe.tool_text, recipe.seed, arguments.offline, adapters)
-    write_prior(Path(arguments.output), made)
-    return {"card": arguments.output, **made}
-
-
-def _print_prior(result: Mapping[str, Any]) -> str:
-    columns = ("decisions", "top1", "mrr", "first_tool", "search_first_tool", "ece")
-    rows = [[name, *(str(found[column]) for column in columns)] for name, found in result["left_out"].items()]
-    return "\n".join((f"written  {result['card']}", table(rows, ("left out", *columns))))
 
 
 def _example(arguments: argparse.Namespace) -> Mapping[str, Any]:

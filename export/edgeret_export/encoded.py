@@ -16,6 +16,7 @@ from edgeret.inputs.tool_text import name_in_words
 from edgeret.types import Tool
 from edgeret_export.encoders.export import ExportedEncoder
 from edgeret_export.encoders.parity import Parity
+from edgeret_export.encoders.pretrained import TokenVectors
 from edgeret_export.encoders.questions import sample
 from edgeret_export.fitting.training_set import TrainingSet
 from edgeret_export.sources.priors import PriorCard
@@ -38,7 +39,8 @@ class Encoded:
     """An encoder that passed the parity gate, the tools with their vectors (tools, dimension), the vectors of
     pieces of words (pieces, DIMENSION of `word_vectors`), the training set of the
     demonstrations (None if there are none), queries whose vectors travel along, and the prior for all of it. `report`
-    tells of the expansion, if there was one; `variants` are graphs that stand in for the encoder."""
+    tells of the expansion, if there was one; `variants` are graphs that stand in for the encoder, and a table of token
+    vectors starts at those of `token_vectors`, where there are any."""
 
     exported: ExportedEncoder
     tools: Sequence[Tool]
@@ -50,6 +52,7 @@ class Encoded:
     parity: Parity
     report: Mapping[str, Any] = field(default_factory=dict)
     variants: Sequence[TriedVariant] = ()
+    token_vectors: TokenVectors | None = None
 
 
 def golden_of(encoder: Encoder, demonstrations: Sequence[Demonstration], tools: Sequence[Tool]) -> dict[str, Any]:

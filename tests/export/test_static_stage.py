@@ -15,7 +15,7 @@ from edgeret.runtime.decide import SURELY_NOTHING
 from edgeret.scoring.cascade import NOTHING, Thresholds
 from edgeret.types import END
 from edgeret_export.encoders.encodings import start
-from edgeret_export.encoders.static import TableFit, Texts, principal, token_vectors
+from edgeret_export.encoders.static import Alone, TableFit, Texts, principal, single_tokens
 from edgeret_export.fitting.cascade import LOSSES, fit_thresholds
 from edgeret_export.fitting.held_out import HeldOut
 from edgeret_export.fitting.kinds import leave_kinds_out
@@ -41,7 +41,7 @@ def some_texts(n: int, vocabulary: int, dimension: int, noise: float = 0.0) -> t
 
 def test_a_table_finds_the_vectors_that_texts_are_means_of() -> None:
     texts, truth = some_texts(400, 60, 16)
-    fit = TableFit(texts, unit(truth), 16)
+    fit = TableFit(texts, Alone(unit(truth), 16), 60)
     held = np.arange(400) % 5 == 0
     assert fit.cosines(fit.fit(~held, fit.choose(held)), held).mean() > 0.95
 
@@ -50,7 +50,7 @@ def test_tokens_that_no_text_holds_mean_what_they_mean_alone() -> None:
     texts, truth = some_texts(400, 60, 16)
     seen = Texts([ids[ids < 50] if (ids < 50).any() else np.array([0]) for ids in texts.tokens], texts.vectors)
     vectors = unit(np.stack([truth[ids].mean(axis=0) for ids in seen.tokens]))
-    fit = TableFit(Texts(seen.tokens, vectors), truth, 16)
+    fit = TableFit(Texts(seen.tokens, vectors), Alone(truth, 16), 60)
     table = fit.fit(np.ones(400, bool), 0.03)
     foreign = Texts([np.array([token]) for token in range(50, 60)], unit(truth[50:]))
     assert (unit(table[50:]) * fit.project(foreign.vectors)).sum(axis=1).min() > 0.9
@@ -74,7 +74,7 @@ def test_the_same_inputs_give_the_same_table() -> None:
 def test_single_tokens_are_read_with_the_special_ones_around_them() -> None:
     exported = tiny_exported()
     encoder = start(exported)
-    found = token_vectors(exported, encoder)
+    found = single_tokens(exported, encoder)
     word = encoder.tokenizer.token_to_id("mail")
     assert np.allclose(found[word], encoder.encode("mail"))
     assert found.shape == (encoder.vocabulary, exported.spec.dimension)

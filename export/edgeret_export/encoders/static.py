@@ -1,9 +1,10 @@
 """Token vectors whose mean meets a large encoder's vector of a text, fitted by ridge regression. Knows nothing of
 tools and demonstrations.
 
-A token starts at a linear map of what the large encoder makes of it alone, so tokens that no text holds mean something
-too; texts then pull the tokens that they hold. (model2vec's way, principal components weighted by frequency, finds
-less: the table is fitted to no text.)
+A table starts at token vectors that were fitted to many other people's texts (`token_vectors`), or, for an encoder
+without any, at a linear map of what it makes of each token alone; so tokens that no text holds mean something too.
+Texts then pull the tokens that they hold. (model2vec's way, principal components weighted by frequency, finds less: the
+table is fitted to no text.)
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import hashlib
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -26,7 +28,7 @@ from edgeret_export.encoders.export import ExportedEncoder
 DIMENSION = 128
 """Numbers of a token's vector. On plans held out, 128, 192 and 256 of 384 decide alike; 30,000 tokens take 4 MB."""
 MAP_PENALTY = 1.0
-PENALTIES = (0.003, 0.01, 0.03, 0.1, 0.3)
+PENALTIES = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 SIDE_BY_SIDE = 256
 """Tokens that a CPU reads before it is given others."""
 STEPS = 20
@@ -50,16 +52,73 @@ class Texts:
         return sp.csr_matrix((shares, (rows, columns)), shape=(len(sizes), vocabulary), dtype=np.float32)
 
 
+class Start(Protocol):
+    """Where a table starts before texts pull it."""
+
+    def directions(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The large encoder's directions that the table has, as columns (large dimension, dimension); `vectors` (texts,
+        large dimension) are those of the texts."""
+
+    def table(self, shares: sp.csr_matrix, targets: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Token vectors (vocabulary, dimension) of its own, for texts with these shares of tokens (texts, vocabulary)
+        that should meet these rows (texts, dimension)."""
+
+
+class Alone:
+    """A start at a linear map, fitted to the texts, of what the large encoder makes of single tokens."""
+
+    def __init__(self, vectors: NDArray[np.float32], dimension: int = DIMENSION) -> None:
+        """`vectors` (vocabulary, large dimension) are the large encoder's of single tokens."""
+        centred = (vectors - vectors.mean(axis=0)) / vectors.std()
+        self._features = np.concatenate((np.ones((len(vectors), 1), np.float32), centred), axis=1).astype(np.float32)
+        self._dimension = dimension
+
+    def directions(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+        """As `Start.directions`."""
+        return principal(vectors, self._dimension)
+
+    def table(self, shares: sp.csr_matrix, targets: NDArray[np.float32]) -> NDArray[np.float32]:
+        """As `Start.table`."""
+        return self.mapped(self.map_to(shares, targets))
+
+    def map_to(self, shares: sp.csr_matrix, targets: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The map (1 + large dimension, dimension) by which texts with these shares meet these targets best."""
+        seen = shares @ self._features
+        gram = seen.T @ seen + np.float32(MAP_PENALTY) * np.eye(seen.shape[1], dtype=np.float32)
+        found: NDArray[np.float32] = np.linalg.solve(gram, seen.T @ targets).astype(np.float32)
+        return found
+
+    def mapped(self, by: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Token vectors (vocabulary, dimension) by such a map."""
+        found: NDArray[np.float32] = self._features @ by
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Pretrained:
+    """A start at token vectors that were fitted before: `columns` (large dimension, dimension) are the directions that
+    `vectors` (vocabulary, dimension) have."""
+
+    columns: NDArray[np.float32]
+    vectors: NDArray[np.float32]
+
+    def directions(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+        """As `Start.directions`."""
+        return self.columns
+
+    def table(self, shares: sp.csr_matrix, targets: NDArray[np.float32]) -> NDArray[np.float32]:
+        """As `Start.table`."""
+        return self.vectors.copy()
+
+
 class TableFit:
     """Fits tables to texts and to parts of them."""
 
-    def __init__(self, texts: Texts, alone: NDArray[np.float32], dimension: int = DIMENSION) -> None:
-        """`alone` (vocabulary, large dimension) are the large encoder's vectors of single tokens."""
-        self.projection = principal(texts.vectors, dimension)
-        self._shares = texts.matrix(len(alone))
+    def __init__(self, texts: Texts, start: Start, vocabulary: int) -> None:
+        """Takes the texts, and where to start from."""
+        self.projection = start.directions(texts.vectors)
+        self._start, self._shares = start, texts.matrix(vocabulary)
         self._targets = self.project(texts.vectors)
-        centred = (alone - alone.mean(axis=0)) / alone.std()
-        self._alone = np.concatenate((np.ones((len(alone), 1), np.float32), centred), axis=1).astype(np.float32)
 
     def project(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
         """The large encoder's vectors as the table's space has them: unit rows (n, dimension)."""
@@ -73,11 +132,11 @@ class TableFit:
     def fit(self, used: NDArray[np.bool_], penalty: float) -> NDArray[np.float32]:
         """The token vectors (vocabulary, dimension) fitted to the `used` texts (texts,)."""
         shares, targets = self._shares[used], self._targets[used]
-        seen = shares @ self._alone
-        gram = seen.T @ seen + np.float32(MAP_PENALTY) * np.eye(seen.shape[1], dtype=np.float32)
-        start: NDArray[np.float32] = self._alone @ np.linalg.solve(gram, seen.T @ targets).astype(np.float32)
-        start += _ridge(shares, targets - shares @ start, penalty)
-        return start
+        if not used.any():
+            return self._start.table(shares, targets)
+        found = self._start.table(shares, targets)
+        found += _ridge(shares, targets - shares @ found, penalty)
+        return found
 
     def cosines(self, table: NDArray[np.float32], chosen: NDArray[np.bool_]) -> NDArray[np.float32]:
         """Cosines of the chosen texts' means to what they should meet."""
@@ -85,7 +144,7 @@ class TableFit:
         return found
 
 
-def token_vectors(exported: ExportedEncoder, encoder: WindowEncoder) -> NDArray[np.float32]:
+def single_tokens(exported: ExportedEncoder, encoder: WindowEncoder) -> NDArray[np.float32]:
     """What the encoder makes of every single token of its vocabulary, float32 (vocabulary, dimension); kept for the
     next build."""
     hashes = [hashlib.sha256(data).hexdigest() for data in (exported.model, exported.tokenizer)]

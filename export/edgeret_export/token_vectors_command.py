@@ -1,0 +1,82 @@
+"""The command `token-vectors`: its options, what it reads, and what it prints. Parses and prints; the work is
+`encoders.pretrained`."""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from edgeret.cli.console import add_command
+from edgeret.errors import InputError
+from edgeret.inputs.jsonl import read_text
+from edgeret_export.sources.cards import DEFAULT_ENCODER, find_card
+
+
+def add_token_vectors(commands: Any) -> None:
+    """Adds the command."""
+    made = add_command(
+        commands,
+        "token-vectors",
+        "Fit token vectors to many people's texts: where the tables of tiny and default bundles start.",
+        _make,
+        _print,
+    )
+    made.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="[NAME=]FOLDER",
+        help="requests and descriptions of tools.jsonl and demonstrations.jsonl in a folder; several times",
+    )
+    made.add_argument(
+        "--leave-out", action="append", default=[], metavar="PREFIX", help="plans whose ids begin so are left out"
+    )
+    made.add_argument(
+        "--texts", action="append", default=[], metavar="FILE", help="a text a line; may be given several times"
+    )
+    made.add_argument("-o", "--output", required=True, metavar="FILE", help="the file to write")
+    made.add_argument(
+        "--encoder", default=DEFAULT_ENCODER, metavar="CARD", help="card name or .toml (default: %(default)s)"
+    )
+    made.add_argument("--numbers", type=int, metavar="N", help="of a token's vector (default: 192)")
+    made.add_argument("--offline", action="store_true", help="use cached model files only")
+
+
+def _make(arguments: argparse.Namespace) -> Mapping[str, Any]:
+    card = find_card(arguments.encoder)
+    from edgeret_export.encoders.export import encoder_of
+    from edgeret_export.encoders.pretrained import DIMENSION, make_token_vectors
+    from edgeret_export.prior import read_source
+
+    whole, numbers = encoder_of(card).dimension, arguments.numbers or DIMENSION
+    if not 0 < numbers <= whole:
+        raise InputError(f"--numbers {numbers}: expected 1 to {whole}, as many as the encoder's vectors have")
+    texts: list[str] = []
+    for told in arguments.set:
+        source = read_source(told, arguments.leave_out)
+        texts += [demonstration.query for demonstration in source.demonstrations]
+        texts += [tool.description for tool in source.tools]
+    for told in arguments.texts:
+        texts += read_text(Path(told), "a text a line").split("\n")
+    different = list(dict.fromkeys(text.strip() for text in texts if text.strip()))
+    data, found = make_token_vectors(card, different, numbers, arguments.offline)
+    path = Path(arguments.output)
+    try:
+        path.write_bytes(data)
+    except OSError as error:
+        raise InputError(f"{path}: cannot be written ({error.strerror})") from None
+    return {"file": str(path), "sha256": hashlib.sha256(data).hexdigest(), "bytes": len(data), **found}
+
+
+def _print(result: Mapping[str, Any]) -> str:
+    return "\n".join(
+        (
+            f"written  {result['file']}: {result['bytes'] / 1e6:.1f} MB, of {result['texts']} texts",
+            f"sha256   {result['sha256']}",
+            f"cosine   {result['cosine']} to the encoder's vectors, on texts that a trial did not see",
+            f"next     edgeret-export build --tools TOOLS -o BUNDLE --profile tiny --token-vectors {result['file']}",
+        )
+    )
