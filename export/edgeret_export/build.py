@@ -55,7 +55,7 @@ from edgeret_export.planner.package import PlannerModel, add_planner, fetch_plan
 from edgeret_export.recipe import Recipe
 from edgeret_export.sources.cards import Card
 from edgeret_export.sources.expansions import Expansion
-from edgeret_export.sources.priors import PriorCard, prior_for
+from edgeret_export.sources.priors import PriorCard, prior_for, prior_of_tables
 from edgeret_export.static_stage import static_encoded
 from edgeret_export.target_stage import chosen_precision, tried, write_variants
 
@@ -125,7 +125,9 @@ def assemble(
 ) -> tuple[str, dict[str, Any]]:
     """Fits everything on what was encoded and writes it; returns the content hash and the build's report."""
     if recipe.profile == "tiny":
-        encoded = static_encoded(encoded, recipe)
+        # A table's cosines say less than the encoder's, so other weights are right for them.
+        tabled = None if encoded.token_vectors is None else prior_of_tables(card)
+        encoded = static_encoded(replace(encoded, prior=tabled or encoded.prior), recipe)
     training, fitted = encoded.training, _fitted(encoded, recipe, place)
     demonstrations = () if training is None else training.demonstrations
     licence, source = card.licence, f"{card.name}: {card.sources[0]}"

@@ -11,9 +11,10 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from edgeret.cli.progress import say, track
-from edgeret.encoders.base import EncodedQuery
+from edgeret.encoders.base import EncodedQuery, Encoder
 from edgeret.encoders.load import start_encoder
 from edgeret.encoders.windows import WindowEncoder
 from edgeret.encoders.word_vectors import WordVectors
@@ -31,11 +32,14 @@ from edgeret.runtime.similar_words import SimilarWords, table_of
 from edgeret.scoring.prior import Evidence, Prior
 from edgeret.types import END, Call, Tool
 from edgeret_export.encoders.adapter import with_adapter
-from edgeret_export.encoders.export import encoder_of, export_encoder
+from edgeret_export.encoders.export import ExportedEncoder, encoder_of, export_encoder
+from edgeret_export.encoders.pretrained import TokenVectors, token_vectors_of
 from edgeret_export.encoders.word_vectors import word_reader
 from edgeret_export.fitting.calibration import fit_confidence_map
 from edgeret_export.fitting.prior import BLANK, PriorFigures, PriorSet, Request, fit_prior, leave_one_out
 from edgeret_export.sources.cards import Card
+from edgeret_export.sources.fetch import sha256_of
+from edgeret_export.static_stage import table_of_tools
 
 MOST_TOOLS = 300
 """Of one set; larger ones are cut into CUTS sets of CUT_TOOLS tools, which is what users have."""
@@ -80,14 +84,14 @@ def read_source(told: str, leave_out: Sequence[str] = ()) -> Source:
     return Source(name or Path(tools_file).parent.name, tuple(tools), tuple(found))
 
 
-def read_adapters(told: Sequence[str]) -> dict[str, str]:
-    """Folders of adapters by the set that each reads, from `SET=FOLDER`. Raises InputError."""
+def read_pairs(option: str, told: Sequence[str]) -> dict[str, str]:
+    """Folders or files by the set that each reads, from `SET=PLACE`. Raises InputError."""
     found = {}
     for each in told:
-        name, _, folder = each.partition("=")
-        if not name or not folder:
-            raise InputError(f"--adapter-for: expected SET=FOLDER, found '{each}'")
-        found[name] = folder
+        name, _, place = each.partition("=")
+        if not name or not place:
+            raise InputError(f"{option}: expected SET=PLACE, found '{each}'")
+        found[name] = place
     return found
 
 
@@ -99,28 +103,36 @@ def make_card(
     seed: int,
     offline: bool,
     adapters: Mapping[str, str] = MappingProxyType({}),
+    token_vectors: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, Any]:
     """The prior card of these sources: weights, calibration map, recipe and figures, as plain data.
 
     `adapters` are folders by the name of the source that is read with them. An encoder that was tuned on these sources
     finds their tools too well, and weights fitted on that trust its cosines too much elsewhere: so each source is read
-    by one that was tuned without it. Raises InputError for fewer than two sources and for an adapter of a source that
-    is not there, MissingExtraError without the export extra.
+    by one that was tuned without it. `token_vectors` are files by the name of the source that is read with them, for
+    the same reason, all or none: the card then is for tables that start there. Raises InputError for fewer than two
+    sources and for an adapter or token vectors of a source that is not there, MissingExtraError without the export
+    extra.
     """
     names = {source.name for source in sources}
     if len(names) < 2:
         raise InputError("one source cannot be left out of itself; give --set at least twice, with different names")
     if unknown := sorted(set(adapters) - names):
         raise InputError(f"--adapter-for {unknown[0]}: no --set of that name; there are {', '.join(sorted(names))}")
+    if token_vectors and (wrong := sorted(names ^ set(token_vectors))):
+        raise InputError(f"--token-vectors-for: expected one for every --set and no other; see '{wrong[0]}'")
     parts = [part for source in sources for part in cut(source, seed)]
     sets: list[PriorSet] = []
     for folder in dict.fromkeys(adapters.get(part.name) for part in parts):
         reader = _reader(with_adapter(card, folder), precision, offline)
         read = [part for part in parts if adapters.get(part.name) == folder]
-        sets += _read(read, parts, reader, tool_form, seed)
+        tables = {name: token_vectors_of(card, file) for name, file in token_vectors.items()}
+        sets += _read(read, parts, reader, tool_form, seed, tables)
     say("fitting on all sources but one, in turn")
     figures = leave_one_out(sets)
     say("fitting on all sources")
+    files = {name: sha256_of(Path(file)) for name, file in token_vectors.items()}
+    hashes = {"token_vectors": files} if files else {}
     return {
         "encoder": card.name,
         "weights": fit_prior(sets).to_dict(),
@@ -130,6 +142,7 @@ def make_card(
             "tool_text": tool_form,
             "seed": seed,
             "adapter": adapter.name if (adapter := encoder_of(card).adapter) else None,
+            **hashes,
             **({"adapters": {name: _identity(card, folder) for name, folder in adapters.items()}} if adapters else {}),
         },
         "sources": {
@@ -172,16 +185,27 @@ def _drawn(source: Source, solved: Sequence[Demonstration], requests: int, tools
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
-    """What reads requests and tools: an encoder, and the vectors of its words by themselves."""
+    """What reads requests and tools: an encoder, the vectors of its words by themselves, and its export."""
 
     encoder: WindowEncoder
     words: WordVectors
+    exported: ExportedEncoder
+
+    def of_tools(self, texts: Sequence[str], start: TokenVectors | None) -> tuple[Encoder, NDArray[np.float32]]:
+        """What reads requests to tools with these texts, and the tools' vectors (texts, dimension): the encoder itself,
+        or a table that starts at these token vectors and is pulled by the tools."""
+        vectors = self.encoder.encode_tools(texts)
+        return (
+            (self.encoder, vectors)
+            if start is None
+            else table_of_tools(self.exported, self.encoder, texts, vectors, start)
+        )
 
 
 def _reader(card: Card, precision: str, offline: bool) -> _Reader:
     found = export_encoder(card, precision, offline, 0)
     encoder = start_encoder(found.model, found.tokenizer, found.spec, available_cpus())
-    return _Reader(encoder, word_reader(found))
+    return _Reader(encoder, word_reader(found), found)
 
 
 def _identity(card: Card, folder: str) -> str | None:
@@ -191,13 +215,23 @@ def _identity(card: Card, folder: str) -> str | None:
 
 
 def _read(
-    read: Sequence[Source], parts: Sequence[Source], reader: _Reader, tool_form: str, seed: int
+    read: Sequence[Source],
+    parts: Sequence[Source],
+    reader: _Reader,
+    tool_form: str,
+    seed: int,
+    tables: Mapping[str, TokenVectors | None],
 ) -> list[PriorSet]:
-    """These of all parts, by one reader."""
+    """These of all parts, by one reader, or by the table of each."""
     strangers = {part.name: _strangers(part, parts, seed) for part in read}
+    if tables:
+        return [
+            _arranged(part, strangers[part.name], {}, reader, tool_form, tables[part.name])
+            for part in track(read, "fitting tables", len(read))
+        ]
     asked = sorted({query for part in read for query in (*strangers[part.name], *_queries(part))})
     encoded = {query: reader.encoder.encode_query(query) for query in track(asked, "encoding", len(asked))}
-    return [_arranged(part, strangers[part.name], encoded, reader, tool_form) for part in read]
+    return [_arranged(part, strangers[part.name], encoded, reader, tool_form, None) for part in read]
 
 
 def _queries(part: Source) -> list[str]:
@@ -216,19 +250,20 @@ def _arranged(
     encoded: Mapping[str, EncodedQuery],
     reader: _Reader,
     tool_form: str,
+    start: TokenVectors | None,
 ) -> PriorSet:
-    """A set as the runtime would arrange it, `<end>` behind its tools."""
+    """A set as the runtime would arrange it, `<end>` behind its tools; queries that are not `encoded` are read here."""
     listed = [*part.tools, Tool(END, "")]
     said = [tool_words(tool) for tool in listed]
     names = [*(tool.name for tool in part.tools), END]
     lexicon, end = Lexicon(said), len(part.tools)
     similar = SimilarWords(table_of(listed), reader.words)
-    vectors = reader.encoder.encode_tools([tool_text(tool, tool_form) for tool in part.tools])
+    encoder, vectors = reader.of_tools([tool_text(tool, tool_form) for tool in part.tools], start)
     prior = Prior(np.vstack((vectors, np.zeros((1, vectors.shape[1]), np.float32))), end, tool_flow(said, names), BLANK)
     position = {name: i for i, name in enumerate(names)}
 
     def read(query: str) -> Evidence:
-        return evidence(query, encoded[query], lexicon)
+        return evidence(query, encoded.get(query) or encoder.encode_query(query), lexicon)
 
     requests = []
     for demonstration in part.demonstrations:

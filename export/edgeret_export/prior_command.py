@@ -46,6 +46,14 @@ def add_prior(commands: Any) -> None:
         metavar="SET=FOLDER",
         help="an adapter that was tuned without this set, which reads it; may be given several times",
     )
+    prior.add_argument(
+        "--token-vectors-for",
+        action="append",
+        default=[],
+        metavar="SET=FILE",
+        help="token vectors that were made without this set: the prior then is for tables that start there; one for "
+        "every set",
+    )
     prior.add_argument("--seed", type=int, default=0, metavar="N", help="seed of what is cut at random (default: 0)")
     prior.add_argument("--offline", action="store_true", help="use cached model files only")
 
@@ -53,12 +61,13 @@ def add_prior(commands: Any) -> None:
 def _prior(arguments: argparse.Namespace) -> Mapping[str, Any]:
     card, recipe = find_card(arguments.encoder), read_recipe(None, seed=arguments.seed)
     from edgeret_export.encoders.adapter import with_adapter
-    from edgeret_export.prior import make_card, read_adapters, read_source
+    from edgeret_export.prior import make_card, read_pairs, read_source
 
     card = with_adapter(card, arguments.adapter)
     sources = [read_source(told, arguments.leave_out) for told in arguments.set]
-    adapters = read_adapters(arguments.adapter_for)
-    made = make_card(sources, card, "int8", recipe.tool_text, recipe.seed, arguments.offline, adapters)
+    adapters = read_pairs("--adapter-for", arguments.adapter_for)
+    tables = read_pairs("--token-vectors-for", arguments.token_vectors_for)
+    made = make_card(sources, card, "int8", recipe.tool_text, recipe.seed, arguments.offline, adapters, tables)
     write_prior(Path(arguments.output), made)
     return {"card": arguments.output, **made}
 

@@ -3,7 +3,7 @@ table, and nothing on it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -13,11 +13,13 @@ from edgeret.bundle import roles
 from edgeret.cli.progress import say, track
 from edgeret.encoders.base import MAX_TOKENS, EncodedQuery, EncoderSpec
 from edgeret.encoders.static import StaticEncoder, pack_table
+from edgeret.encoders.windows import WindowEncoder
 from edgeret.inputs.tool_text import tool_text
 from edgeret.scoring.index import as_stored
 from edgeret_export.encoded import Encoded, golden_of
 from edgeret_export.encoders.encodings import start
 from edgeret_export.encoders.export import ExportedEncoder
+from edgeret_export.encoders.pretrained import TokenVectors
 from edgeret_export.encoders.questions import from_tools
 from edgeret_export.encoders.static import Alone, TableFit, Texts, single_tokens
 from edgeret_export.fitting.training_set import FOLDS, TrainingSet, training_set
@@ -83,6 +85,22 @@ def static_encoded(encoded: Encoded, recipe: Recipe) -> Encoded:
     demonstrations = () if training is None else training.demonstrations
     golden = golden_of(_encoder(final), demonstrations, encoded.tools)
     return replace(encoded, exported=final, tool_vectors=tool_vectors, training=learned, golden=golden)
+
+
+def table_of_tools(
+    exported: ExportedEncoder,
+    encoder: WindowEncoder,
+    texts: Sequence[str],
+    vectors: NDArray[np.float32],
+    token_vectors: TokenVectors,
+) -> tuple[StaticEncoder, NDArray[np.float32]]:
+    """What reads requests to tools alone, of which the encoder makes these vectors (tools, large dimension): a table
+    that starts at token vectors and is pulled by the tools' texts; and the vectors in its space (tools, dimension)."""
+    start_at = token_vectors.start(single_tokens(exported, encoder))
+    fit = TableFit(Texts([encoder.tokenize_words(text) for text in texts], vectors), start_at, encoder.vocabulary)
+    table = pack_table(fit.fit(np.ones(len(texts), bool), OF_TOOLS))
+    spec = static_spec(exported.spec, fit.projection.shape[1])
+    return StaticEncoder(table, exported.tokenizer, spec), fit.project(vectors)
 
 
 def static_spec(spec: EncoderSpec, dimension: int) -> EncoderSpec:

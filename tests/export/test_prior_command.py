@@ -11,9 +11,9 @@ import pytest
 from edgeret.errors import InputError
 from edgeret_export.cli import main
 from edgeret_export.encoders.adapter import with_adapter
-from edgeret_export.prior import read_adapters
-from edgeret_export.sources.cards import DEFAULT_ENCODER, find_card
-from edgeret_export.sources.priors import prior_for, read_prior
+from edgeret_export.prior import read_pairs
+from edgeret_export.sources.cards import DEFAULT_ENCODER, cards_folder, find_card
+from edgeret_export.sources.priors import prior_for, prior_of_tables, read_prior
 
 TRANSFER = Path(__file__).parents[2] / "examples" / "transfer"
 CARD = "all-minilm-l6-v2-tools"
@@ -63,8 +63,8 @@ def test_an_adapter_for_a_set_that_is_not_there_is_refused(
 
 @pytest.mark.parametrize("told", ["none", "=none", "bank="])
 def test_an_adapter_needs_a_set(told: str) -> None:
-    with pytest.raises(InputError, match="expected SET=FOLDER, found"):
-        read_adapters([told])
+    with pytest.raises(InputError, match="--adapter-for: expected SET=PLACE, found"):
+        read_pairs("--adapter-for", [told])
 
 
 def test_a_prior_goes_with_the_adapter_that_it_was_fitted_with() -> None:
@@ -75,3 +75,33 @@ def test_a_prior_goes_with_the_adapter_that_it_was_fitted_with() -> None:
     assert prior_for(tuned) == own
     assert prior_for(plain) == shared
     assert prior_for(with_adapter(tuned, "none")) == shared
+
+
+SHIPPED = str(cards_folder() / "token-vectors" / f"{DEFAULT_ENCODER}.msgpack")
+
+
+@pytest.mark.real
+def test_a_prior_for_tables_reads_every_set_by_a_table(tmp_path: Path, sets: list[str]) -> None:
+    file = tmp_path / "prior.json"
+    words = [word for name in SETS for word in ("--token-vectors-for", f"{name}={SHIPPED}")]
+    assert main(["prior", *sets, *words, "-o", str(file)]) == 0
+    found, plain = json.loads(file.read_text(encoding="utf-8")), tmp_path / "plain.json"
+    assert sorted(found["recipe"]["token_vectors"]) == sorted(SETS)
+    assert main(["prior", *sets, "-o", str(plain)]) == 0
+    assert found["weights"] != json.loads(plain.read_text(encoding="utf-8"))["weights"]
+
+
+def test_token_vectors_for_some_sets_alone_are_refused(
+    sets: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["prior", *sets, "-o", str(tmp_path / "prior.json"), "--token-vectors-for", f"bank={SHIPPED}"]
+    assert main(words) == 2
+    assert "--token-vectors-for: expected one for every --set and no other; see 'home'" in capsys.readouterr().err
+
+
+def test_the_prior_for_tables_is_that_of_an_encoder_that_has_one() -> None:
+    found = prior_of_tables(find_card(DEFAULT_ENCODER))
+    assert found is not None
+    assert found.weights != prior_for(find_card(DEFAULT_ENCODER)).weights
+    assert set(found.told["recipe"]["token_vectors"]) == set(found.told["sources"])
+    assert prior_of_tables(find_card(CARD)) is None

@@ -46,6 +46,13 @@ def prior_for(card: Card) -> PriorCard:
     return own if fitted == (adapter and adapter.name) else read_prior(DEFAULT_ENCODER)
 
 
+def prior_of_tables(card: Card) -> PriorCard | None:
+    """The prior that is shipped for tables in the place of this card's encoder, which start at the token vectors that
+    are shipped for it; None where there is none. Raises InputError."""
+    file = Path(str(cards_folder())) / "priors" / f"{card.name}-tables.json"
+    return read_prior(card.name, file) if file.exists() else None
+
+
 def write_prior(path: Path, told: Mapping[str, Any]) -> None:
     """Writes a prior card. Raises InputError where that is not possible."""
     try:
