@@ -41,21 +41,25 @@ class StepHook(BuildHookInterface):
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         """Adds the library to the wheel, which then is for this machine's kind."""
         root = Path(self.root)
-        (root / LIBRARY).unlink(missing_ok=True)
+        library, made = root / LIBRARY, root / LIBRARY.with_suffix(".partial")
         compiler = shlex.split(os.environ.get("CC", "cc"))
         if os.environ.get("EDGERET_PURE") == "1" or sys.platform == "win32" or shutil.which(compiler[0]) is None:
+            library.unlink(missing_ok=True)
             self.app.display_info("edgeret: no C compiler is used, so numpy and ONNX Runtime do all arithmetic")
             return
         sources = [str(root / KERNEL / name) for name in SOURCES]
         content = b"".join((root / KERNEL / name).read_bytes() for name in (*SOURCES, *HEADERS))
         made_of = f'-DEDGERET_SOURCES="{hashlib.sha256(content).hexdigest()}"'
-        command = [*compiler, *FLAGS, made_of, "-o", str(root / LIBRARY), *sources, "-lm"]
+        command = [*compiler, *FLAGS, made_of, "-o", str(made), *sources, "-lm"]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
+            made.unlink(missing_ok=True)
+            library.unlink(missing_ok=True)
             self.app.display_warning(
                 f"edgeret: numpy and ONNX Runtime do all arithmetic; compiling our own failed: {done.stderr[-500:]}"
             )
             return
+        made.replace(library)  # at once: whatever starts meanwhile finds the one before, or this one
         build_data["artifacts"].append(LIBRARY.as_posix())
         build_data["pure_python"] = False
         build_data["tag"] = f"py3-none-{sysconfig.get_platform().replace('-', '_').replace('.', '_')}"

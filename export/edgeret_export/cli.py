@@ -16,6 +16,7 @@ from edgeret.inputs.demonstrations import read_and_check
 from edgeret.inputs.tools import read_tools
 from edgeret.runtime.options import LOSS, PROFILES
 from edgeret.scoring.index import STORED_AS
+from edgeret_export.average_command import add_average
 from edgeret_export.demos_command import add_demos
 from edgeret_export.diff_command import add_diff
 from edgeret_export.example import write_example
@@ -45,6 +46,7 @@ def make_parser() -> argparse.ArgumentParser:
     add_prior(commands)
     add_token_vectors(commands)
     add_tune(commands)
+    add_average(commands)
     add_expand(commands)
     add_route(commands)
     add_turns(commands)
