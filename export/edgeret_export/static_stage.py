@@ -21,7 +21,7 @@ from edgeret_export.encoders.encodings import start
 from edgeret_export.encoders.export import ExportedEncoder
 from edgeret_export.encoders.pretrained import TokenVectors
 from edgeret_export.encoders.questions import from_tools
-from edgeret_export.encoders.static import Alone, TableFit, Texts, single_tokens
+from edgeret_export.encoders.static import DIMENSION, Alone, TableFit, Texts, single_tokens
 from edgeret_export.fitting.training_set import FOLDS, TrainingSet, training_set
 from edgeret_export.recipe import Recipe
 
@@ -55,7 +55,9 @@ def static_encoded(encoded: Encoded, recipe: Recipe) -> Encoded:
         vectors = np.concatenate((vectors, training.queries.vectors[plans]))
         folds = np.append(folds, training.folds[plans])
     alone = single_tokens(exported, encoder)
-    start_at = Alone(alone) if pretrained is None else pretrained.start(alone)
+    # Many demonstrations tell which directions matter to them, so fewer do; and what is learnt of them needs the room.
+    many = training is not None and training.prior.steps is None
+    start_at = Alone(alone) if pretrained is None else pretrained.start(alone, DIMENSION if many else None)
     fit = TableFit(Texts([encoder.tokenize_words(text) for text in texts], vectors), start_at, encoder.vocabulary)
     if training is not None:
         penalty = fit.choose(folds == 0)

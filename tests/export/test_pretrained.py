@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from edgeret.bundle.codec import pack, unpack
 from edgeret.encoders.static import StaticEncoder
@@ -78,6 +79,16 @@ def test_tokens_that_no_text_held_are_mapped(file: Path, alone: np.ndarray) -> N
     assert found.shape == (len(alone), DIMENSION)
     meant = alone[token] @ vectors.columns
     assert found[token] @ meant / np.linalg.norm(found[token]) / np.linalg.norm(meant) > 0.7
+
+
+def test_texts_may_choose_the_directions(file: Path, alone: np.ndarray) -> None:
+    vectors, texts = read_token_vectors(file), np.random.default_rng(0).normal(size=(50, alone.shape[1]))
+    start_at = vectors.start(alone, 5)
+    columns = start_at.directions(texts.astype(np.float32))
+    assert columns.shape == (alone.shape[1], 5)
+    found = start_at.table(sp.csr_matrix((0, len(alone))), np.zeros((0, 5), np.float32), columns)
+    whole = vectors.start(alone)
+    np.testing.assert_allclose(found, whole.vectors @ whole.columns.T @ columns, atol=1e-4)
 
 
 def test_demonstrations_pull_the_table(file: Path) -> None:

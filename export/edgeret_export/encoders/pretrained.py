@@ -48,9 +48,9 @@ class TokenVectors:
     tokens: NDArray[np.int32]
     rows: NDArray[np.float32]
 
-    def start(self, alone: NDArray[np.float32]) -> Pretrained:
-        """Where a table starts; `alone` (vocabulary, large dimension) are the encoder's vectors of single tokens.
-        Raises InputError for another vocabulary."""
+    def start(self, alone: NDArray[np.float32], most: int | None = None) -> Pretrained:
+        """Where a table starts; `alone` (vocabulary, large dimension) are the encoder's vectors of single tokens, and
+        `most` is as in `Pretrained`. Raises InputError for another vocabulary."""
         if len(alone) != self.told["vocabulary"]:
             raise InputError(
                 f"token vectors for {self.told['vocabulary']} tokens, the encoder has {len(alone)}; make some with: "
@@ -58,7 +58,7 @@ class TokenVectors:
             )
         vectors = Alone(alone).mapped(self.by)
         vectors[self.tokens] = self.rows
-        return Pretrained(self.columns, vectors)
+        return Pretrained(self.columns, vectors, most)
 
 
 def made_for(card: Card) -> dict[str, str]:

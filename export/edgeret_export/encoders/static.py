@@ -59,9 +59,11 @@ class Start(Protocol):
         """The large encoder's directions that the table has, as columns (large dimension, dimension); `vectors` (texts,
         large dimension) are those of the texts."""
 
-    def table(self, shares: sp.csr_matrix, targets: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Token vectors (vocabulary, dimension) of its own, for texts with these shares of tokens (texts, vocabulary)
-        that should meet these rows (texts, dimension)."""
+    def table(
+        self, shares: sp.csr_matrix, targets: NDArray[np.float32], directions: NDArray[np.float32]
+    ) -> NDArray[np.float32]:
+        """Token vectors (vocabulary, dimension) of its own in these directions, for texts with these shares of tokens
+        (texts, vocabulary) that should meet these rows (texts, dimension)."""
 
 
 class Alone:
@@ -77,7 +79,9 @@ class Alone:
         """As `Start.directions`."""
         return principal(vectors, self._dimension)
 
-    def table(self, shares: sp.csr_matrix, targets: NDArray[np.float32]) -> NDArray[np.float32]:
+    def table(
+        self, shares: sp.csr_matrix, targets: NDArray[np.float32], directions: NDArray[np.float32]
+    ) -> NDArray[np.float32]:
         """As `Start.table`."""
         return self.mapped(self.map_to(shares, targets))
 
@@ -97,18 +101,21 @@ class Alone:
 @dataclass(frozen=True, slots=True)
 class Pretrained:
     """A start at token vectors that were fitted before: `columns` (large dimension, dimension) are the directions that
-    `vectors` (vocabulary, dimension) have."""
+    `vectors` (vocabulary, dimension) have. `most` takes so many of the texts' own directions in their place."""
 
     columns: NDArray[np.float32]
     vectors: NDArray[np.float32]
+    most: int | None = None
 
     def directions(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
         """As `Start.directions`."""
-        return self.columns
+        return self.columns if self.most is None else principal(vectors, self.most)
 
-    def table(self, shares: sp.csr_matrix, targets: NDArray[np.float32]) -> NDArray[np.float32]:
+    def table(
+        self, shares: sp.csr_matrix, targets: NDArray[np.float32], directions: NDArray[np.float32]
+    ) -> NDArray[np.float32]:
         """As `Start.table`."""
-        return self.vectors.copy()
+        return self.vectors.copy() if self.most is None else self.vectors @ (self.columns.T @ directions)
 
 
 class TableFit:
@@ -133,8 +140,8 @@ class TableFit:
         """The token vectors (vocabulary, dimension) fitted to the `used` texts (texts,)."""
         shares, targets = self._shares[used], self._targets[used]
         if not used.any():
-            return self._start.table(shares, targets)
-        found = self._start.table(shares, targets)
+            return self._start.table(shares, targets, self.projection)
+        found = self._start.table(shares, targets, self.projection)
         found += _ridge(shares, targets - shares @ found, penalty)
         return found
 
