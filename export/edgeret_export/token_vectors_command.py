@@ -46,6 +46,8 @@ def add_token_vectors(commands: Any) -> None:
 
 
 def _make(arguments: argparse.Namespace) -> Mapping[str, Any]:
+    if not arguments.set and not arguments.texts:
+        raise InputError("no texts to fit to; give some with --set or --texts")
     card = find_card(arguments.encoder)
     from edgeret_export.encoders.export import encoder_of
     from edgeret_export.encoders.pretrained import DIMENSION, make_token_vectors

@@ -150,6 +150,11 @@ def test_too_few_texts_are_refused() -> None:
         make_token_vectors(CARD, ["a", "b", "c"])
 
 
+def test_the_command_needs_texts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["token-vectors", "-o", str(tmp_path / "vectors.msgpack")]) == 2
+    assert "give some with --set or --texts" in capsys.readouterr().err
+
+
 @pytest.mark.real
 def test_the_command_writes_what_a_build_takes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     texts, file = tmp_path / "texts.txt", tmp_path / "vectors.msgpack"
