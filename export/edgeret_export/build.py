@@ -17,7 +17,7 @@ from edgeret.bundle.layout import encoder_fingerprint
 from edgeret.bundle.writer import BundleWriter, writing
 from edgeret.cli.progress import say, track
 from edgeret.encoders.word_vectors import pack_word_vectors
-from edgeret.errors import CheckFailedError, MissingExtraError
+from edgeret.errors import CheckFailedError, InputError, MissingExtraError
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret.inputs.tool_text import tool_text
 from edgeret.planner.exemplars import pack_exemplars
@@ -101,6 +101,8 @@ def build_bundle(
     """
     if len(tools) >= recipe.hnsw_from and not indexing.hnswlib_available():
         raise MissingExtraError("hnsw", f"an index of {len(tools)} tools (HNSW from {recipe.hnsw_from})")
+    if token_vectors is not None and recipe.profile == "full":
+        raise InputError("--token-vectors: a bundle of the profile full has no table that could start there")
     model = None if planner is None else fetch_planner(planner, offline, allow_unpinned)
     with writing(target, overwrite) as writer:
         held_back = None

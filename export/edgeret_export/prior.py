@@ -39,7 +39,7 @@ from edgeret_export.fitting.calibration import fit_confidence_map
 from edgeret_export.fitting.prior import BLANK, PriorFigures, PriorSet, Request, fit_prior, leave_one_out
 from edgeret_export.sources.cards import Card
 from edgeret_export.sources.fetch import sha256_of
-from edgeret_export.static_stage import table_of_tools
+from edgeret_export.static_stage import reader_of, table_of_tools
 
 MOST_TOOLS = 300
 """Of one set; larger ones are cut into CUTS sets of CUT_TOOLS tools, which is what users have."""
@@ -195,11 +195,10 @@ class _Reader:
         """What reads requests to tools with these texts, and the tools' vectors (texts, dimension): the encoder itself,
         or a table that starts at these token vectors and is pulled by the tools."""
         vectors = self.encoder.encode_tools(texts)
-        return (
-            (self.encoder, vectors)
-            if start is None
-            else table_of_tools(self.exported, self.encoder, texts, vectors, start)
-        )
+        if start is None:
+            return self.encoder, vectors
+        table, found = table_of_tools(self.exported, self.encoder, texts, vectors, start)
+        return reader_of(table), found
 
 
 def _reader(card: Card, precision: str, offline: bool) -> _Reader:

@@ -44,7 +44,10 @@ def static_encoded(encoded: Encoded, recipe: Recipe) -> Encoded:
     encoder = start(exported)
     texts = [tool_text(tool, recipe.tool_text) for tool in encoded.tools]
     vectors = encoded.tool_vectors
-    if training is None and pretrained is None:
+    if training is None and pretrained is not None:
+        final, found = table_of_tools(exported, encoder, texts, vectors, pretrained)
+        return _with_table(encoded, final, as_stored(found, recipe.stored_as), None)
+    if training is None:
         # Beside demonstrations, and beside requests that were read before, they cost accuracy: nobody writes like them.
         texts += (of_tools := from_tools(encoded.tools).texts)
         vectors = np.concatenate((vectors, [encoder.encode(text) for text in of_tools]))
@@ -59,21 +62,11 @@ def static_encoded(encoded: Encoded, recipe: Recipe) -> Encoded:
     many = training is not None and training.prior.steps is None
     start_at = Alone(alone) if pretrained is None else pretrained.start(alone, DIMENSION if many else None)
     fit = TableFit(Texts([encoder.tokenize_words(text) for text in texts], vectors), start_at, encoder.vocabulary)
-    if training is not None:
-        penalty = fit.choose(folds == 0)
-    elif pretrained is None:
-        penalty = fit.choose(np.arange(len(texts)) % FOLDS == 0)
-    else:
-        penalty = OF_TOOLS
-    spec = static_spec(exported.spec, fit.projection.shape[1])
-
-    def made(table: NDArray[np.float32]) -> ExportedEncoder:
-        return replace(exported, model=pack_table(table), spec=spec, role=roles.TABLE)
-
+    penalty = fit.choose(folds == 0 if training is not None else np.arange(len(texts)) % FOLDS == 0)
     tool_vectors, learned = as_stored(fit.project(encoded.tool_vectors), recipe.stored_as), None
     if training is not None:
         numbers = track(range(FOLDS), "fitting token vectors", FOLDS)
-        readers = [_encoder(made(fit.fit(folds != fold, penalty))) for fold in numbers]
+        readers = [reader_of(_exported(exported, fit.fit(folds != fold, penalty))) for fold in numbers]
         learned = training_set(
             training.demonstrations,
             encoded.tools,
@@ -83,10 +76,16 @@ def static_encoded(encoded: Encoded, recipe: Recipe) -> Encoded:
             training.seed,
         )
         learned = replace(learned, judging=training.judging, folds=training.folds)
-    final = made(fit.fit(np.ones(len(texts), bool), penalty))
+    final = _exported(exported, fit.fit(np.ones(len(texts), bool), penalty))
+    return _with_table(encoded, final, tool_vectors, learned)
+
+
+def _with_table(
+    encoded: Encoded, table: ExportedEncoder, tool_vectors: NDArray[np.float32], training: TrainingSet | None
+) -> Encoded:
     demonstrations = () if training is None else training.demonstrations
-    golden = golden_of(_encoder(final), demonstrations, encoded.tools)
-    return replace(encoded, exported=final, tool_vectors=tool_vectors, training=learned, golden=golden)
+    golden = golden_of(reader_of(table), demonstrations, encoded.tools)
+    return replace(encoded, exported=table, tool_vectors=tool_vectors, training=training, golden=golden)
 
 
 def table_of_tools(
@@ -95,14 +94,18 @@ def table_of_tools(
     texts: Sequence[str],
     vectors: NDArray[np.float32],
     token_vectors: TokenVectors,
-) -> tuple[StaticEncoder, NDArray[np.float32]]:
+) -> tuple[ExportedEncoder, NDArray[np.float32]]:
     """What reads requests to tools alone, of which the encoder makes these vectors (tools, large dimension): a table
     that starts at token vectors and is pulled by the tools' texts; and the vectors in its space (tools, dimension)."""
     start_at = token_vectors.start(single_tokens(exported, encoder))
     fit = TableFit(Texts([encoder.tokenize_words(text) for text in texts], vectors), start_at, encoder.vocabulary)
-    table = pack_table(fit.fit(np.ones(len(texts), bool), OF_TOOLS))
-    spec = static_spec(exported.spec, fit.projection.shape[1])
-    return StaticEncoder(table, exported.tokenizer, spec), fit.project(vectors)
+    return _exported(exported, fit.fit(np.ones(len(texts), bool), OF_TOOLS)), fit.project(vectors)
+
+
+def _exported(exported: ExportedEncoder, table: NDArray[np.float32]) -> ExportedEncoder:
+    """The table (vocabulary, dimension) in the place of the encoder that it was fitted to."""
+    spec = static_spec(exported.spec, table.shape[1])
+    return replace(exported, model=pack_table(table), spec=spec, role=roles.TABLE)
 
 
 def static_spec(spec: EncoderSpec, dimension: int) -> EncoderSpec:
@@ -110,7 +113,8 @@ def static_spec(spec: EncoderSpec, dimension: int) -> EncoderSpec:
     return EncoderSpec(dimension, MAX_TOKENS, "mean", spec.normalised, "", "", "int8", "any")
 
 
-def _encoder(exported: ExportedEncoder) -> StaticEncoder:
+def reader_of(exported: ExportedEncoder) -> StaticEncoder:
+    """The encoder of a table."""
     return StaticEncoder(exported.model, exported.tokenizer, exported.spec)
 
 

@@ -155,6 +155,14 @@ def test_the_command_needs_texts(tmp_path: Path, capsys: pytest.CaptureFixture[s
     assert "give some with --set or --texts" in capsys.readouterr().err
 
 
+def test_a_bundle_without_a_table_takes_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    tools = tmp_path / "tools.jsonl"
+    tools.write_text('{"name": "lamp", "description": "turns a lamp on"}\n', encoding="utf-8")
+    words = ["build", "--tools", str(tools), "-o", str(tmp_path / "b"), "--profile", "full", "--token-vectors", "none"]
+    assert main(words) == 2
+    assert "the profile full has no table" in capsys.readouterr().err
+
+
 @pytest.mark.real
 def test_the_command_writes_what_a_build_takes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     texts, file = tmp_path / "texts.txt", tmp_path / "vectors.msgpack"
