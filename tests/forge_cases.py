@@ -101,13 +101,14 @@ def plan(families: Sequence[str], count: int, seed: int) -> Iterator[Case]:
 @dataclass
 class Result:
     """What became of a case: whether it was refused, the errors that were raised on purpose, what went wrong, and the
-    processor time in seconds."""
+    processor time in seconds, of the longest step and of all."""
 
     what: str
     refused: bool
     errors: list[str]
     findings: list[Finding]
     traces: list[str]
+    longest: float
     cpu: float
 
     @staticmethod
@@ -121,9 +122,11 @@ class Result:
 class Forge:
     """Forges and tries one case after the other in this process."""
 
-    def __init__(self, bases: Path) -> None:
-        """`bases` is the folder of the good bundles; forged ones lie beside them."""
+    def __init__(self, bases: Path, seconds: float | None = None) -> None:
+        """`bases` is the folder of the good bundles; forged ones lie beside them. A step may take so many seconds of
+        processor time."""
         self._bases, self._forgers = bases, {name: Forger(bases / name) for name in BASES}
+        self._seconds = seconds
 
     def forge(self, case: Case, folder: Path) -> str:
         """Writes a case's bundle into a folder that is not there yet; says what was forged."""
@@ -142,7 +145,7 @@ class Forge:
         sys.stderr.write(ascii(what)[1:-1] + "\n")
         sys.stderr.flush()
         started = time.process_time()
-        outcome = exercise(folder, FAMILIES[case[0]][0], case[1])
+        outcome = exercise(folder, FAMILIES[case[0]][0], case[1], self._seconds)
         return Result(what, **asdict(outcome), cpu=time.process_time() - started)
 
     def run(self, case: Case) -> Result:

@@ -149,6 +149,7 @@ def test_a_worker_that_dies_is_a_finding_and_the_next_one_goes_on() -> None:
     for number in range(2):
         findings = worker.run(("names", number)).findings
         assert [(finding.kind, finding.message.strip()) for finding in findings] == [("SIGABRT", "GGML_ASSERT(x)")]
+    worker.close()
 
 
 def test_every_family_has_its_turn() -> None:
@@ -163,7 +164,7 @@ def test_good_bundles_give_no_findings_and_no_errors(bases: Path, base: str, num
     script = (
         "import sys; from pathlib import Path; from forge_exercise import exercise\n"
         "for number in sys.argv[3:]:\n"
-        "    outcome = exercise(Path(sys.argv[1]), sys.argv[2], int(number))\n"
+        "    outcome = exercise(Path(sys.argv[1]), sys.argv[2], int(number), 60)\n"
         "    assert not (outcome.refused or outcome.errors or outcome.findings), outcome\n"
     )
     command = [sys.executable, "-c", script, str(bases / base), base, *map(str, numbers)]
