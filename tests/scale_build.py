@@ -89,18 +89,18 @@ def measure(size: int, n_tools: int, seed: int, with_head: bool) -> dict[str, An
     told: dict[str, Any] = {"demonstrations": size, "head_plans": len(training.head_plans)}
     told |= {"graph_rows": len(tables.keys), "centroids": len(tables.centroids)}
     if with_head:
-        real = folding.fit_factored
+        real = folding.fit_from
 
-        def fit_factored(*given: Any) -> Any:
+        def fit_from(*given: Any) -> Any:
             stages.lap("cross-fitting without heads")
             found = real(*given)
             stages.lap("heads of folds")
             return found
 
-        folding.fit_factored = fit_factored
+        folding.fit_from = fit_from
         fitted = crossfitting.crossfit(training, recipe.order, recipe.head_options, prior.calibration_map)
         stages.lap("cross-fitting without heads")
-        real(training, fitted.head_options)
+        real(fitted.start, training, fitted.head_options)
         stages.lap("head")
         told |= {"held_out": {key: fitted.report[key] for key in ("decisions", "folds", "top1")}}
     total = round(sum(stages.seconds.values()), 1)

@@ -246,7 +246,7 @@ def _write_stage(writer: BundleWriter, part: str | None, card: Card, stage: Stag
     training = encoded.training
     if training is not None:
         say("fitting graph and head on all demonstrations")
-        given = Whole(training.bare(), fitted.n_clusters, recipe.order, fitted.head_options)
+        given = Whole(training.bare(), fitted.n_clusters, recipe.order, fitted.head_options, fitted.start)
         tables, head = stage.place.each(fit_whole, given, ("graph", "head"))
         assert isinstance(tables, GraphTables) and isinstance(head, HeadArrays)
         add(roles.GRAPH, "graph.msgpack", pack_graph(tables, fitted.graph_options, fingerprint))

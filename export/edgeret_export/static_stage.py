@@ -65,7 +65,7 @@ def static_encoded(encoded: Encoded, recipe: Recipe) -> Encoded:
     penalty = fit.choose(folds == 0 if training is not None else np.arange(len(texts)) % FOLDS == 0)
     tool_vectors, learned = as_stored(fit.project(encoded.tool_vectors), recipe.stored_as), None
     if training is not None:
-        numbers = track(range(FOLDS), "fitting token vectors", FOLDS)
+        numbers = track(range(training.n_folds), "fitting token vectors", training.n_folds)
         readers = [reader_of(_exported(exported, fit.fit(folds != fold, penalty))) for fold in numbers]
         learned = training_set(
             training.demonstrations,

@@ -213,11 +213,11 @@ def test_the_refusal_curve_takes_the_most_confident_first() -> None:
 
 def test_queries_with_the_same_words_share_a_fold() -> None:
     texts = [f"request {i // 2}" if i % 2 else f"  Request   {i // 2} " for i in range(100)]
-    folds = assign_folds(texts, 3)
+    folds = assign_folds(texts, 5, 3)
     assert (folds[::2] == folds[1::2]).all()
     assert np.bincount(folds).tolist() == [20] * 5
-    assert (folds == assign_folds(texts, 3)).all()
-    assert (folds != assign_folds(texts, 4)).any()
+    assert (folds == assign_folds(texts, 5, 3)).all()
+    assert (folds != assign_folds(texts, 5, 4)).any()
 
 
 @pytest.mark.parametrize(

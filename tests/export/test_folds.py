@@ -12,6 +12,7 @@ from conftest import build_tiny
 import edgeret
 from edgeret_export.fitting import folds
 from edgeret_export.fitting.options import HeadOptions
+from edgeret_export.fitting.parameters import Parameters
 from edgeret_export.fitting.training_set import TrainingSet
 
 LEAST = HeadOptions().inverse_regularisation
@@ -30,13 +31,13 @@ LEAST = HeadOptions().inverse_regularisation
 def test_half_of_the_penalty_is_tried_as_long_as_that_helps(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, losses: tuple[list[float], ...], tried: int, chosen: int
 ) -> None:
-    told, fitted, real = list(losses), [], folds.fit_factored
+    told, fitted, real = list(losses), [], folds.fit_from
 
-    def fit(train: TrainingSet, options: HeadOptions) -> object:
+    def fit(start: Parameters | None, train: TrainingSet, options: HeadOptions) -> object:
         fitted.append(options.inverse_regularisation / LEAST)
-        return real(train, replace(options, inverse_regularisation=LEAST))
+        return real(start, train, replace(options, inverse_regularisation=LEAST))
 
-    monkeypatch.setattr(folds, "fit_factored", fit)
+    monkeypatch.setattr(folds, "fit_from", fit)
     monkeypatch.setattr(folds, "_plan_losses", lambda *_: np.array(told.pop(0)))
     bundle = build_tiny(tmp_path / "bundle")
     report = edgeret.load(bundle, threads=1).manifest.info["report"]["held_out"]

@@ -17,9 +17,11 @@ from edgeret.types import END, SEGMENTS, SPELLING_BUCKETS
 from edgeret_export.fitting import chunks
 from edgeret_export.fitting import head as train_head
 from edgeret_export.fitting.decisions import Decisions, number_decisions
-from edgeret_export.fitting.head import fit_factored
+from edgeret_export.fitting.head import fit_factored, fit_from
+from edgeret_export.fitting.history import pairs_shown, tools_called
 from edgeret_export.fitting.lbfgs import minimise
 from edgeret_export.fitting.options import HeadOptions
+from edgeret_export.fitting.parameters import Parameters
 from edgeret_export.fitting.training_set import Queries
 
 
@@ -168,3 +170,29 @@ def test_the_head_serves_what_it_was_trained_to(caught: dict[str, Any]) -> None:
     loss = -(share * served[table.target_row, table.target_label]).sum()
     assert loss == pytest.approx(caught["objective"](caught["found"])[0], rel=1e-4)
     assert 0.05 < loss < 1
+
+
+def test_a_fit_from_where_others_ended_ends_in_the_same_place_and_sooner() -> None:
+    table, queries = small_problem()
+    training, options = training_of(table, queries), HeadOptions(inverse_regularisation=1.0)
+    first, ended = fit_from(None, training, options, 600, 1e-6)
+    again, _ = fit_from(ended, training, options, 1, 1e-6)  # one step at most
+    np.testing.assert_allclose(again.arrays.weights, first.arrays.weights, atol=1e-4)
+    half = [training.select(training.decisions.plan % 2 == part) for part in range(2)]
+    start = Parameters.mean([fit_from(None, part, options, 600, 1e-6)[1] for part in half])
+    found, _ = fit_from(start, training, options, 600, 1e-6)
+    for name in ("weights", "spelling", "count"):  # the others have no penalty, and four plans hardly hold them
+        np.testing.assert_allclose(getattr(found.arrays, name), getattr(first.arrays, name), atol=2e-3, err_msg=name)
+    assert (found.arrays.followers == first.arrays.followers).all()
+    np.testing.assert_allclose(found.arrays.values, first.arrays.values, atol=0.05)
+
+
+def test_pairs_take_from_a_matrix_what_it_has_for_them() -> None:
+    table, _ = small_problem()
+    pairs = pairs_shown(table, tools_called(table))
+    values = np.arange(1, 1 + len(pairs.followers), dtype=np.float32)
+    assert pairs.among(pairs.weights(values)).tolist() == values.tolist()
+    part = table.select(table.plan == 0)
+    fewer = pairs_shown(part, tools_called(part))
+    there = pairs.among(fewer.weights(np.ones(len(fewer.followers), np.float32)))
+    assert there.sum() == len(fewer.followers) < len(values) and set(there) == {0, 1}

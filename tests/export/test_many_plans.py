@@ -92,8 +92,8 @@ def test_of_many_held_out_decisions_whole_folds_judge(monkeypatch: pytest.Monkey
 
 def test_folds_without_judges_are_not_fitted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     fitted: list[Any] = []
-    real = folding.fit_factored
-    monkeypatch.setattr(folding, "fit_factored", lambda *given: fitted.append(given) or real(*given))
+    real = folding.fit_from
+    monkeypatch.setattr(folding, "fit_from", lambda *given: fitted.append(given) or real(*given))
     monkeypatch.setattr(crossfitting, "FEWEST_JUDGED", 20)
     monkeypatch.setattr(crossfitting, "MOST_JUDGED", 1)
     report = edgeret.load(build_tiny(tmp_path / "b", few=0), threads=1).manifest.info["report"]["held_out"]

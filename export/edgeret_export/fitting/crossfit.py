@@ -21,6 +21,7 @@ from edgeret_export.fitting.calibration import Outcomes
 from edgeret_export.fitting.folds import Fold, clusters_for, fit_folds
 from edgeret_export.fitting.held_out import HeldOut
 from edgeret_export.fitting.options import HeadOptions
+from edgeret_export.fitting.parameters import Parameters
 from edgeret_export.fitting.reliability import expected_calibration_error, refusal_curve
 from edgeret_export.fitting.training_set import TrainingSet
 from edgeret_export.places import HERE, Place
@@ -30,6 +31,8 @@ MOST_JUDGED = 8_000_000
 need fewer folds for that, and more decisions make three weights no better."""
 FEWEST_JUDGED = 2000
 """Held-out decisions that there are at least, however many labels."""
+ENOUGH = 3000
+"""Decisions that say which of six smoothings is best; on more, it was the same one."""
 CLUSTER_PRIORS = (1.0, 2.0, 3.0)
 CLUSTER_SHARES = (0.5, 0.75)
 MIN_PLANS = 25
@@ -52,7 +55,7 @@ steps lost a point."""
 @dataclass(frozen=True, slots=True)
 class Fitted:
     """What cross-fitting chose and measured. `report` goes into the manifest; `held_out` are the calibrated predictions
-    that it rests on."""
+    that it rests on, and `start` where the folds' heads ended in the mean."""
 
     head_options: HeadOptions
     graph_options: GraphOptions
@@ -60,6 +63,7 @@ class Fitted:
     calibration: CalibrationParameters
     report: dict[str, Any]
     held_out: HeldOut | None = None
+    start: Parameters | None = None
 
     @staticmethod
     def of_nothing(order: int, head_options: HeadOptions, prior_map: Map) -> Fitted:
@@ -123,6 +127,7 @@ def crossfit(
         calibration,
         report,
         HeldOut(training.prior.names[: calibrated.shape[1]], rows, calibrated),
+        Parameters.mean([fold.parameters for fold in folds]),
     )
 
 
@@ -248,24 +253,27 @@ def _choose_graph(
     held: TrainingSet, folds: Sequence[Fold], order: int
 ) -> tuple[GraphOptions, NDArray[np.float32], NDArray[np.float32]]:
     """The smoothing with the lowest held-out cross-entropy, with its predictions and the cosines of every row's query
-    to its nearest centroid."""
+    to its nearest centroid. As many folds choose as have ENOUGH decisions."""
     acceptable = held.decisions.acceptable()
     target = acceptable / acceptable.sum(axis=1, keepdims=True)
     parts = [held.row_folds == fold.number for fold in folds]
     inside = [held.select(part) for part in parts]
-    best: tuple[float, GraphOptions, NDArray[np.float32], NDArray[np.float32]] | None = None
-    grid = list(product(CLUSTER_PRIORS, CLUSTER_SHARES))
-    for prior, share in track(grid, "choosing the graph's smoothing", len(grid)):
-        options = GraphOptions(order=order, cluster_prior=prior, cluster_share=share)
-        scores = np.zeros(acceptable.shape, np.float32)
-        nearest = np.zeros(len(acceptable), np.float32)
-        for part, rows, fold in zip(parts, inside, folds, strict=True):
-            scores[part], nearest[part] = predict_graph(Graph(fold.tables, options), rows)
-        loss = calibrate.nll(np.log(scores + 1e-12), target)
-        if best is None or loss < best[0]:
-            best = (loss, options, scores, nearest)
-    assert best is not None
-    return best[1:]
+    choosing = range(1 + int(np.searchsorted(np.cumsum([part.sum() for part in parts[:-1]]), ENOUGH)))
+    grid = [
+        GraphOptions(order=order, cluster_prior=prior, cluster_share=share)
+        for prior, share in product(CLUSTER_PRIORS, CLUSTER_SHARES)
+    ]
+    losses = []
+    for options in track(grid, "choosing the graph's smoothing", len(grid)):
+        found = [predict_graph(Graph(folds[i].tables, options), inside[i])[0] for i in choosing]
+        losses.append(
+            calibrate.nll(np.log(np.concatenate(found) + 1e-12), np.concatenate([target[parts[i]] for i in choosing]))
+        )
+    options = grid[int(np.argmin(losses))]
+    scores, nearest = np.zeros(acceptable.shape, np.float32), np.zeros(len(acceptable), np.float32)
+    for part, rows, fold in zip(parts, inside, folds, strict=True):
+        scores[part], nearest[part] = predict_graph(Graph(fold.tables, options), rows)
+    return options, scores, nearest
 
 
 def _confidence(

@@ -16,8 +16,9 @@ from edgeret.scoring.episodes import Episodes
 from edgeret.scoring.graph import GraphTables
 from edgeret.scoring.head import FactoredHead
 from edgeret_export.fitting.graph import fit_graph
-from edgeret_export.fitting.head import NOBODY, fit_factored, others, popularity, seen_labels
+from edgeret_export.fitting.head import NOBODY, fit_from, others, popularity, seen_labels
 from edgeret_export.fitting.options import HeadOptions
+from edgeret_export.fitting.parameters import Parameters
 from edgeret_export.fitting.training_set import TrainingSet
 from edgeret_export.places import Place
 
@@ -37,14 +38,15 @@ def clusters_for(n_plans: int) -> int:
 @dataclass(frozen=True, slots=True)
 class Fold:
     """What was fitted without the fold of this number: its graph's tables, the labels that it had (labels,), the head's
-    log-probabilities for the fold's decisions as written (rows, n), and with the prior at every step the memory's
-    (rows, n)."""
+    log-probabilities for the fold's decisions as written (rows, n), with the prior at every step the memory's
+    (rows, n), and where the head's fit ended."""
 
     number: int
     tables: GraphTables
     seen: NDArray[np.bool_]
     head: NDArray[np.float32]
     memory: NDArray[np.float32] | None
+    parameters: Parameters
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,12 +83,13 @@ def _choose_penalty(given: Folded, number: int) -> tuple[Fold, HeadOptions]:
     for _ in range(options.halvings):
         trial = replace(options, inverse_regularisation=2 * options.inverse_regularisation)
         with threadpool_limits(1):
-            head = predict_head(fit_factored(train, trial), train, held)
+            fitted, parameters = fit_from(best.parameters, train, trial)
+            head = predict_head(fitted, train, held)
         tried = _plan_losses(head, held)
         gains = losses - tried
         if not gains.sum() > gains.std() * len(gains) ** 0.5:  # its standard error
             break
-        best, options, losses = replace(best, head=head), trial, tried
+        best, options, losses = replace(best, head=head, parameters=parameters), trial, tried
     return best, options
 
 
@@ -102,10 +105,10 @@ def fit_fold(given: Folded, number: int) -> Fold:
     """One fold, predicted by what was fitted on the others. The stage that every place runs."""
     train, held = given.parts(number)
     with threadpool_limits(1):  # or the last bits would depend on a machine's CPUs
-        fitted = fit_factored(train, given.options)
+        fitted, parameters = fit_from(None, train, given.options)
         tables = fit_graph(train, clusters_for(len(train.plans)), given.order)
         found = predict_head(fitted, train, held)
-        return Fold(number, tables, seen_labels(train), found, recall(train, held))
+        return Fold(number, tables, seen_labels(train), found, recall(train, held), parameters)
 
 
 def predict_head(head: FactoredHead, train: TrainingSet, held: TrainingSet) -> NDArray[np.float32]:

@@ -47,6 +47,11 @@ class Pairs:
         n = len(self.starts) - 1
         return sp.csr_matrix((values, self.followers, self.starts), shape=(n, n // 2))
 
+    def among(self, matrix: sp.csr_matrix) -> NDArray[np.float32]:
+        """What a matrix (features, labels) has for each of the pairs (pairs,), 0 where it has nothing."""
+        features = np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))
+        return np.asarray(matrix[features, self.followers], np.float32).ravel()
+
     def itself(self) -> NDArray[np.int64]:
         """The pairs of every tool that was called and itself as the next one."""
         features = np.repeat(np.arange(len(self.starts) - 1), np.diff(self.starts))

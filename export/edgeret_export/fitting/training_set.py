@@ -20,11 +20,13 @@ from edgeret_export.fitting.decisions import Decisions, number_decisions
 from edgeret_export.fitting.kinds import leave_kinds_out
 from edgeret_export.fitting.sample import sample_plans
 
-FOLDS = 5
+FOLDS, FOLDS_OF_MANY = 5, 3
+"""Of up to FEW_PLANS demonstrations, and of more, where a third held back leaves enough to learn from, and where every
+fold costs."""
 FEW_PLANS = 1500
 """Demonstrations up to which the head's logits rest on the prior at every step, and a memory ships; with more the head
 has learned what both say, and steps are cheaper without them."""
-MOST_EXPECTED = 10_000
+MOST_EXPECTED = 1500
 """Plans whose decisions the prior is asked about, to find how often it expects each tool; of more plans, so many spread
 evenly. Every plan takes a millisecond."""
 NOT_KEPT = -1
@@ -117,6 +119,11 @@ class TrainingSet:
         """The fold of every decision (rows,)."""
         return self.folds[self.decisions.plan]
 
+    @property
+    def n_folds(self) -> int:
+        """How many folds the plans are in."""
+        return int(self.folds.max()) + 1
+
     def different(self) -> int:
         """How many different queries the demonstrations have, whatever their case and spaces."""
         return len({plain(d.query) for d in self.demonstrations})
@@ -187,7 +194,7 @@ def training_set(
             spelt[place, buckets] = values
             scored.add(place, plan, demonstration.query, found)
     queries = Queries(vectors, segments, tool_vectors[labels], spelt, None if sample is None else places)
-    folds = assign_folds([d.query for d in demonstrations], seed)
+    folds = assign_folds([d.query for d in demonstrations], FOLDS if n <= few else FOLDS_OF_MANY, seed)
     folds = leave_kinds_out(folds, vectors, np.array([not d.calls for d in demonstrations]), seed)
     return TrainingSet(
         tuple(demonstrations), tuple(tools), decisions, queries, scored.scores(), folds, seed, sample=sample
@@ -225,7 +232,7 @@ class _PriorScoring:
         self._static = np.zeros((read, end + 1), np.float32)
         self._steps = np.zeros((len(decisions), len(self.names)), np.float32) if kept else None
         self._expected = np.zeros(len(self.names))
-        self._every = -(-read // MOST_EXPECTED)
+        self._every = 1 if kept else -(-read // MOST_EXPECTED)
         self._asked = 0.0
 
     def add(self, place: int, plan: int, query: str, encoded: EncodedQuery | Passages) -> None:
@@ -253,11 +260,11 @@ def plain(query: str) -> str:
     return " ".join(query.lower().split())
 
 
-def assign_folds(queries: Sequence[str], seed: int) -> NDArray[np.intp]:
-    """A fold for every plan; plans with the same words share one."""
+def assign_folds(queries: Sequence[str], n_folds: int, seed: int) -> NDArray[np.intp]:
+    """A fold for every plan, of at most `n_folds`; plans with the same words share one."""
     groups: dict[str, int] = {}
     group = np.array([groups.setdefault(plain(query), len(groups)) for query in queries], np.intp)
-    folds: NDArray[np.intp] = np.random.default_rng(seed).permutation(np.arange(len(groups)) % FOLDS)[group]
+    folds: NDArray[np.intp] = np.random.default_rng(seed).permutation(np.arange(len(groups)) % n_folds)[group]
     return folds.astype(np.intp)
 
 

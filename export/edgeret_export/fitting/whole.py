@@ -9,8 +9,9 @@ from threadpoolctl import threadpool_limits
 from edgeret.scoring.graph import GraphTables
 from edgeret.scoring.head import HeadArrays
 from edgeret_export.fitting.graph import fit_graph
-from edgeret_export.fitting.head import TOLERANCE, fit_factored
+from edgeret_export.fitting.head import TOLERANCE, fit_from
 from edgeret_export.fitting.options import HeadOptions
+from edgeret_export.fitting.parameters import Parameters
 from edgeret_export.fitting.training_set import TrainingSet
 
 MOST_STEPS = 600
@@ -19,12 +20,13 @@ MOST_STEPS = 600
 
 @dataclass(frozen=True, slots=True)
 class Whole:
-    """What both are fitted on, and how."""
+    """What both are fitted on, and how; and from where the head's fit starts."""
 
     training: TrainingSet
     n_clusters: int
     order: int
     options: HeadOptions
+    start: Parameters | None = None
 
 
 def fit_whole(given: Whole, what: str) -> GraphTables | HeadArrays:
@@ -32,4 +34,4 @@ def fit_whole(given: Whole, what: str) -> GraphTables | HeadArrays:
     with threadpool_limits(1):
         if what == "graph":
             return fit_graph(given.training, given.n_clusters, given.order)
-        return fit_factored(given.training, given.options, MOST_STEPS, TOLERANCE).arrays
+        return fit_from(given.start, given.training, given.options, MOST_STEPS, TOLERANCE)[0].arrays
