@@ -95,11 +95,11 @@ class Reading:
     def scores(self, calls: Sequence[int]) -> NDArray[np.float32]:
         """The tools' scores after `calls`, float32 (n,): right up to a constant; -inf at `<end>`."""
         prior, weights = self._prior, self._prior.weights.tool
-        clause, behind = self._reached(calls)
-        scores: NDArray[np.float32] = self._due[min(len(calls), SEGMENTS - 1)].copy()
-        scores += self._next_clauses[clause]
-        scores += self._laters[behind]
         if calls:
+            clause, behind = self._reached(calls)
+            scores: NDArray[np.float32] = self._due[min(len(calls), SEGMENTS - 1)].copy()
+            scores += self._next_clauses[clause]
+            scores += self._laters[behind]
             if calls[-1] >= 0:
                 scores += prior.related_weighed(calls[-1])
             made = {call for call in calls if call >= 0}
@@ -112,7 +112,22 @@ class Reading:
             scores += self._spent(made)[2]
             for call in made:
                 scores[call] -= np.float32(CALLED)
+        else:
+            scores = self._begun()
         scores[prior.end] = -np.inf
+        return scores
+
+    def _begun(self) -> NDArray[np.float32]:
+        """The scores before any call (n,), bit for bit as of all steps, without what only later ones need: nothing is
+        behind the first clause, and all windows lie ahead."""
+        weights, thirds = self._prior.weights.tool, self.cosines[1:]
+        scores: NDArray[np.float32] = thirds[0] * np.float32(1.5)
+        scores -= thirds.sum(axis=0) * np.float32(0.5)
+        scores *= COSINE
+        scores *= np.float32(weights.third)
+        scores += self._fixed
+        scores += np.float32(weights.next_clause * COSINE) * self._clauses[0]
+        scores += np.float32(weights.later * COSINE) * self._window
         return scores
 
     def log_probabilities(self, calls: Sequence[int], allowed: NDArray[np.bool_] | None = None) -> NDArray[np.float32]:
@@ -202,14 +217,19 @@ class Reading:
         return has, np.hstack((name, coverage, weighed))
 
     @cached_property
-    def _due(self) -> NDArray[np.float32]:
-        """What the request says by how many calls were made, with what tools need before any call: (SEGMENTS, n)."""
+    def _fixed(self) -> NDArray[np.float32]:
+        """What the request says whatever was called, with what tools need before any call: (n,)."""
         prior, weights = self._prior, self._prior.weights.tool
-        fixed = self.static.copy()
+        fixed: NDArray[np.float32] = self.static.copy()
         for pairs, weight in ((prior.named, weights.still_needed), (prior.keyed, weights.key_still_needed)):
             if pairs.any:
                 fixed += np.float32(weight) * pairs.needed
-        due: NDArray[np.float32] = fixed + np.float32(weights.third) * self._thirds
+        return fixed
+
+    @cached_property
+    def _due(self) -> NDArray[np.float32]:
+        """The same by how many calls were made, and which third of the request is due then: (SEGMENTS, n)."""
+        due: NDArray[np.float32] = self._fixed + np.float32(self._prior.weights.tool.third) * self._thirds
         return due
 
     @cached_property
