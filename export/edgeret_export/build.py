@@ -142,6 +142,7 @@ def assemble(
     writer.add("exemplars.json", roles.EXEMPLARS, pack_exemplars(choose_exemplars(demonstrations)), OWN_LICENCE, OURS)
     stage = Stage(encoded, fitted, recipe, place)
     info = _write_stage(writer, None, card, stage, tokenizer.sha256)
+    stage = replace(stage, fitted=replace(fitted, start=None))  # of very many labels it is large, and has been used
     info |= write_variants(writer, encoded.variants, licence, source)
     report = {"parity": encoded.parity.to_dict(), "held_out": fitted.report, **encoded.report}
     if encoded.token_vectors is not None and recipe.profile != "full":

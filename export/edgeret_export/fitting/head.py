@@ -182,7 +182,7 @@ class _Problem:
         """The same for others to start from."""
         w, v, count, b, shared, u = self.split(theta)
         pairs = self.pairs.weights(v - self.centre[self.bounds[1] : self.bounds[2]])
-        return Parameters(w.copy(), pairs, count.copy(), b.copy(), shared.copy(), u.copy())
+        return Parameters(w.astype(np.float16), pairs, count.copy(), b.copy(), shared.copy(), u.copy())
 
     def point(self, given: Parameters) -> NDArray[np.float32]:
         """Where another fit ended, in this one's parameters (n,)."""
@@ -198,7 +198,7 @@ class _Problem:
         """The parameters (n,) where the slope ends, or what `most` steps reach: first of a sample, if there is no other
         start, then of all."""
         sample, moments = range(self.n_sample), self._moments()
-        found, share = self.centre if start is None else self.point(start), float(moments.features[-1, -1])
+        found, share = self.centre.copy() if start is None else self.point(start), float(moments.features[-1, -1])
         if start is None and self.n_sample < len(self.chunks):
             roughly = Curvature(moments, self.bounds, self.penalty)
             found = minimise(partial(self.objective, sample), found, roughly.inverse, ROUGHLY * share, most)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,11 +13,12 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, slots=True)
 class Parameters:
-    """Weights of the query (d, labels), of numbers of calls (counts, labels), biases (labels,), weights of description,
-    repetition and prior (3,), of parts (stages, parts), all float32; and how far each pair that was shown is from what
-    it is drawn to (features, labels), the others being there."""
+    """Weights of the query (d, labels), float16, since of very many labels they are tens of megabytes and a start need
+    not be exact; of numbers of calls (counts, labels), biases (labels,), weights of description, repetition and prior
+    (3,), of parts (stages, parts), all float32; and how far each pair that was shown is from what it is drawn to
+    (features, labels), the others being there."""
 
-    query: NDArray[np.float32]
+    query: NDArray[np.float16]
     pairs: sp.csr_matrix
     counts: NDArray[np.float32]
     bias: NDArray[np.float32]
@@ -26,16 +28,13 @@ class Parameters:
     @staticmethod
     def mean(found: Sequence[Parameters]) -> Parameters:
         """The mean of at least one. That of the folds is nearly where the fit of all of them ends."""
-        share = np.float32(1 / len(found))
 
-        def of(name: str) -> NDArray[np.float32]:
-            total: NDArray[np.float32] = getattr(found[0], name).copy()
-            for other in found[1:]:
-                total += getattr(other, name)
-            total *= share
-            return total
+        def of(name: str) -> NDArray[Any]:
+            every = [getattr(each, name) for each in found]
+            return every[0] if len(every) == 1 else np.mean(every, axis=0, dtype=np.float32).astype(every[0].dtype)
 
         pairs = found[0].pairs
         for other in found[1:]:
             pairs = pairs + other.pairs
-        return Parameters(of("query"), (pairs * share).tocsr(), of("counts"), of("bias"), of("shared"), of("parts"))
+        pairs = (pairs / np.float32(len(found))).tocsr()
+        return Parameters(of("query"), pairs, of("counts"), of("bias"), of("shared"), of("parts"))
