@@ -49,15 +49,16 @@ def theirs(exported: ExportedEncoder = SEVEN) -> OnnxEncoder:
     return OnnxEncoder(exported.model, exported.tokenizer, exported.spec, choose("cpu", False, {}), 1)
 
 
-def by_hand(of: Transformer, ids: list[int]) -> NDArray[np.float64]:
-    """The vectors of tokens, in float64 by the papers' formulas; products of rows rounded to bytes."""
+def by_hand(of: Transformer, ids: list[int], nudge: float = 0.0) -> NDArray[np.float64]:
+    """The vectors of tokens, in float64 by the papers' formulas; products of rows rounded to bytes, up where less than
+    a `nudge` is missing."""
 
     def times(rows: NDArray[np.float64], by: Product) -> NDArray[np.float64]:
         rows = rows * by.shrink
         low, high = np.minimum(rows.min(axis=1), 0), np.maximum(rows.max(axis=1), 0)
         scale = (high - low) / 255
         zero = np.floor(-low / scale + 0.5)
-        whole = np.clip(np.floor(rows / scale[:, None] + zero[:, None] + 0.5), 0, 255) - zero[:, None]
+        whole = np.clip(np.floor(rows / scale[:, None] + zero[:, None] + 0.5 + nudge), 0, 255) - zero[:, None]
         found: NDArray[np.float64] = (whole @ by.weights.astype(np.int64)) * scale[:, None] * by.scales + by.bias
         return found
 
@@ -100,8 +101,9 @@ def test_vectors_of_tokens_are_those_of_the_formulas(text: str) -> None:
     encoder = ours()
     ids = encoder.tokenize(text)
     vector, tokens = encoder.embed_tokens(ids)
-    expected = by_hand(weights_of(SEVEN), ids.tolist())
-    # A number that lies between two bytes may be rounded to either.
+    # A number that lies between two bytes may be rounded to either, and all behind it follows: one text in six hundred.
+    every = [by_hand(weights_of(SEVEN), ids.tolist(), nudge) for nudge in (0.0, 1e-5, -1e-5)]
+    expected = min(every, key=lambda found: np.abs(tokens - found).mean())
     assert np.abs(tokens - expected).mean() < 0.01
     mean = expected.mean(axis=0)
     assert vector @ (mean / np.linalg.norm(mean)) > 0.9999
