@@ -14,7 +14,7 @@ import numpy as np
 import onnx
 import pytest
 from bert_samples import HEADS, INNER, LAYERS, MAX_TOKENS, WIDTH, WORDS, exported_bert, weights_of
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 from onnx import helper, numpy_helper
@@ -96,6 +96,7 @@ texts = st.lists(st.sampled_from(WORDS), min_size=1, max_size=MAX_TOKENS - 2).ma
 
 
 @given(texts)
+@example("find the music")
 @settings(max_examples=40, deadline=None)
 def test_vectors_of_tokens_are_those_of_the_formulas(text: str) -> None:
     encoder = ours()
