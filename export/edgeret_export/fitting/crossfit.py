@@ -263,12 +263,10 @@ def _choose_graph(
         GraphOptions(order=order, cluster_prior=prior, cluster_share=share)
         for prior, share in product(CLUSTER_PRIORS, CLUSTER_SHARES)
     ]
-    losses = []
+    wanted, losses = np.concatenate([target[parts[i]] for i in choosing]), []
     for options in track(grid, "choosing the graph's smoothing", len(grid)):
         found = [predict_graph(Graph(folds[i].tables, options), inside[i])[0] for i in choosing]
-        losses.append(
-            calibrate.nll(np.log(np.concatenate(found) + 1e-12), np.concatenate([target[parts[i]] for i in choosing]))
-        )
+        losses.append(calibrate.nll(np.log(np.concatenate(found) + 1e-12), wanted))
     options = grid[int(np.argmin(losses))]
     scores, nearest = np.zeros(acceptable.shape, np.float32), np.zeros(len(acceptable), np.float32)
     for part, rows, fold in zip(parts, inside, folds, strict=True):
