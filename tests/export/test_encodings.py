@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from conftest import TOOLS, make_demonstrations, tiny_exported
 
+import edgeret
 from edgeret.encoders.onnx import OnnxEncoder
 from edgeret.errors import BundleError
 from edgeret.runtime.evidence import evidence, passages
@@ -20,6 +21,7 @@ from edgeret_export.encoders import encodings, shards
 from edgeret_export.encoders.encodings import Encodings, remembered, start
 from edgeret_export.encoders.shards import KEY_BYTES, Shards
 from edgeret_export.places import HERE
+from edgeret_export.sources.fetch import cache_folder
 
 
 def key(number: int) -> bytes:
@@ -203,3 +205,18 @@ def test_an_error_of_the_encoder_reaches_the_caller(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(OnnxEncoder, "encode_query", broken)
     with pytest.raises(BundleError, match="broken"):
         list(Encodings(start(tiny_exported())).passages(["send a mail"]))
+
+
+def test_what_python_compiled_beside_the_sources_is_none_of_them() -> None:
+    """Most users have such folders; CI does not."""
+    exported = tiny_exported()
+    names = [remembered_under(exported)]
+    (Path(edgeret.__file__).parent / "kernel" / "__pycache__").mkdir(exist_ok=True)
+    assert [remembered_under(exported)] == names
+
+
+def remembered_under(exported: Any) -> list[str]:
+    """The folders of kept vectors, once an encoder's were asked for."""
+    with remembered(exported, start(exported)) as kept:
+        kept.queries(["find my file"])
+    return sorted(folder.name for folder in (cache_folder() / "vectors").iterdir())

@@ -128,12 +128,14 @@ def remembered(exported: ExportedEncoder, encoder: Encoder, place: Place = HERE)
 def _identity(exported: ExportedEncoder) -> str:
     """A name for all that determines an encoder's vectors."""
     here = Path(edgeret.__file__).parent
+    # Python keeps a folder of what it compiled beside them.
+    sources = [file for name in _SOURCES for file in sorted(here.glob(name)) if file.is_file()]
     parts = [
         *(hashlib.sha256(data).hexdigest() for data in (exported.model, exported.tokenizer)),
         exported.spec.to_dict(),
         instruction_set(),
         [version(name) for name in _LIBRARIES],
-        [hashlib.sha256(file.read_bytes()).hexdigest() for name in _SOURCES for file in sorted(here.glob(name))],
+        [hashlib.sha256(file.read_bytes()).hexdigest() for file in sources],
     ]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:24]
 
