@@ -14,6 +14,7 @@ from edgeret.encoders.variants import TARGETS
 from edgeret.errors import InputError
 from edgeret.inputs.demonstrations import read_and_check
 from edgeret.inputs.tools import read_tools
+from edgeret.native import keep_memory
 from edgeret.runtime.options import LOSS, PROFILES
 from edgeret.scoring.index import STORED_AS
 from edgeret_export.average_command import add_average
@@ -180,6 +181,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _build(arguments: argparse.Namespace) -> Mapping[str, Any]:
+    keep_memory()
     recipe = read_recipe(
         arguments.recipe,
         precision=arguments.precision,

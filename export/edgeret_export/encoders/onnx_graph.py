@@ -96,11 +96,13 @@ def strip_names(model: Any) -> Any:
 
 
 def with_nodes(model: Any, nodes: Sequence[Any]) -> Any:
-    """The model with these nodes in place of its own, and without the weights that none of them reads."""
+    """The model with these nodes in place of its own, and without the weights that none of them reads. In place."""
     graph = model.graph
     used = {name for node in nodes for name in node.input}
-    kept = [i for i in graph.initializer if i.name in used]
-    del graph.initializer[:], graph.node[:]
-    graph.initializer.extend(kept)
+    # One by one, since weights that were put back would be copied, all of a model's megabytes.
+    for place in reversed(range(len(graph.initializer))):
+        if graph.initializer[place].name not in used:
+            del graph.initializer[place]
+    del graph.node[:]
     graph.node.extend(nodes)
     return model

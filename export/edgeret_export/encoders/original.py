@@ -54,8 +54,13 @@ def compare_with_torch(exported: ExportedEncoder, encoder: WindowEncoder) -> flo
         torch = load_original(exported.model_folder, exported.spec.pooling)
         torch.max_seq_length = exported.spec.max_tokens
         prefixed = [exported.spec.query_prefix + text for text in PROBES]
+        # One at a time: side by side every text would be filled up to the longest one's length.
         expected = torch.encode(
-            prefixed, normalize_embeddings=True, truncate_dim=exported.spec.dimension, show_progress_bar=False
+            prefixed,
+            batch_size=1,
+            normalize_embeddings=True,
+            truncate_dim=exported.spec.dimension,
+            show_progress_bar=False,
         )
     # Tokens are cut as torch cuts them; the runtime would read the longest text in windows.
     found = np.stack([encoder.embed(encoder.tokenize(text)) for text in prefixed])
