@@ -34,6 +34,7 @@ SCHEMAS = {tool["name"]: tool["parameters"] for tool in TOOLS}
 DEMONSTRATIONS = read_rows("demonstrations.jsonl")
 REQUESTS = read_rows("requests.jsonl")
 TERSE = read_rows("terse.jsonl")
+VALIDATION = read_rows("validation.jsonl")
 FILES = pytest.mark.parametrize(
     "rows", [DEMONSTRATIONS, REQUESTS, TERSE], ids=["demonstrations", "requests", "terse requests"]
 )
@@ -183,9 +184,17 @@ def test_terse_requests_are_complete() -> None:
     assert min(uses[name] for name in SCHEMAS) >= 3
 
 
-def test_no_request_for_testing_is_a_demonstration() -> None:
+def test_requests_for_choosing_settings_are_complete() -> None:
+    assert [row["id"] for row in VALIDATION] == [f"v{number:03d}" for number in range(1, len(VALIDATION) + 1)]
+    assert {call["tool"] for row in VALIDATION for call in row["calls"]} == set(SCHEMAS)
+    assert sum(not row["calls"] for row in VALIDATION) == 16
+
+
+def test_no_request_is_a_demonstration_or_in_two_files() -> None:
     known = {words_of(row["query"]) for row in DEMONSTRATIONS}
-    assert [row["query"] for row in REQUESTS + TERSE if words_of(row["query"]) in known] == []
+    rows = REQUESTS + TERSE + VALIDATION
+    assert [row["query"] for row in rows if words_of(row["query"]) in known] == []
+    assert len({words_of(row["query"]) for row in rows}) == len(rows)
 
 
 def test_no_demonstration_is_the_name_of_a_tool() -> None:

@@ -3,18 +3,19 @@ anything is scored."""
 
 from __future__ import annotations
 
+import numpy as np
+from numpy.typing import NDArray
+
 from edgeret.runtime.components import Cascade, learner_for
 from edgeret.runtime.decide import BY_HEADS, NONE_FITS
 from edgeret.runtime.history import History
 from edgeret.runtime.learning import Learned
 from edgeret.runtime.options import DecideOptions
 from edgeret.runtime.scorer import Request, Scorer
+from edgeret.scoring.cascade import LATER, OBJECTION, POSSIBLE
 from edgeret.stopwatch import Stopwatch
 from edgeret.types import END, Decision
 
-LATER = 0.9
-"""What a decision behind a call needs at least: held-out demonstrations, of the same hands as the others, show no loss
-below, and requests of others do (docs/DESIGN.md, decisions)."""
 SURE = f"{BY_HEADS}, sure enough without the full encoder"
 
 
@@ -32,9 +33,9 @@ class FirstStage:
         return self._scorer.read(query, watch)
 
     def decide(self, request: Request, history: History, options: DecideOptions, watch: Stopwatch) -> Decision | None:
-        """The decision, or None where the full encoder is to be asked: the small one is not sure enough, something or
-        nothing may fit, the request is unlike the demonstrations, the tool was never called in them, a tool failed, or
-        a planner is to decide. What was fitted says nothing of these."""
+        """The decision, or None where the full encoder is to be asked: the small one is not sure enough, the tools' own
+        words speak for another tool, something or nothing may fit, the request is unlike the demonstrations, the tool
+        was never called in them, a tool failed, or a planner is to decide. What was fitted says nothing of these."""
         if options.policy == "planner" or history.blocked or not request.in_distribution:
             return None
         probabilities, end = request.probabilities(history, watch), self._scorer.end
@@ -46,9 +47,11 @@ class FirstStage:
             stands = options.policy == "auto" and probability > self._cascade.declines
         else:
             floor = self._floor if options.min_probability is None else options.min_probability
-            least = max(self._cascade.least, floor) if first else max(self._cascade.least, floor, LATER)
+            least = max(self._cascade.least, floor, 0.0 if first else LATER)
             stands = best <= end and probability >= least
-            stands = stands and (not first or probabilities.item(end) < self._cascade.nothing)
+            if first and stands:
+                words = request.reading.static[:end]
+                stands = probabilities.item(end) < self._cascade.nothing and not _objected(words, probabilities, best)
         if not stands:
             return None
         tool, reason = request.names[best], SURE
@@ -62,3 +65,10 @@ class FirstStage:
         watch.lap("decide")
         chosen = None if declines else tool
         return Decision(chosen, probability, "heads", declines, reason, candidates, watch.ms(), stage="static")
+
+
+def _objected(words: NDArray[np.float32], probabilities: NDArray[np.float32], best: int) -> bool:
+    """Whether the tools' own `words`, log-odds of each tool that was demonstrated, speak for another one than the
+    `best` of `probabilities`."""
+    other = words.argmax().item()
+    return words.item(other) - words.item(best) > OBJECTION and probabilities.item(other) >= POSSIBLE

@@ -85,8 +85,8 @@ class SimilarWords:
             numbers = unknown[begin : begin + NEW_AT_ONCE]
             self._rows[numbers] = self._vectors.of([self._table.forms[word] for word in numbers.tolist()])
             self._known[numbers] = True
-        # Not `@`, which warns where OpenBLAS looks at what lies behind an array, and uses nothing of it.
-        near: NDArray[np.float32] = self._rows[words].dot(self._vectors.of(written).T)
+        with _unwarned():
+            near: NDArray[np.float32] = self._rows[words].dot(self._vectors.of(written).T)
         near -= FLOOR
         near *= 1 / (1 - FLOOR)
         np.maximum(near, 0, out=near)
@@ -106,6 +106,12 @@ class SimilarWords:
     @cached_property
     def _all(self) -> _Places:
         return _Places(self._table, np.arange(self._n))
+
+
+def _unwarned() -> np.errstate:
+    """For products of few columns, where OpenBLAS may look at what lies behind an array; it uses nothing of that, but
+    numpy warns if no number stands there."""
+    return np.errstate(invalid="ignore")
 
 
 class _Places:
@@ -130,7 +136,8 @@ class _Places:
         if len(kept):
             tools = tools[kept]
             begins = np.flatnonzero(np.diff(tools, prepend=-1))
-            found[tools[begins]] = np.maximum.reduceat(near[text[kept]], begins).dot(asked)
+            with _unwarned():
+                found[tools[begins]] = np.maximum.reduceat(near[text[kept]], begins).dot(asked)
         return found
 
     @staticmethod

@@ -14,6 +14,13 @@ from edgeret.records import dataclass
 
 NOTHING = 0.02
 """`Thresholds.nothing` where too few requests that no tool fits were demonstrated to fit it."""
+OBJECTION = 1.0
+"""Where the tools' own words speak more for another tool, by so much in log-odds, and the small encoder itself gives
+that one POSSIBLE at least, its first decision does not stand. Held-out demonstrations, of the same hands as the others,
+show no loss there, and requests of others do (docs/DESIGN.md, decisions)."""
+POSSIBLE = 0.05
+LATER = 0.9
+"""What a decision behind a call needs at least, for the same reason."""
 _ROUNDING = 1e-6
 """What a loss of some thousandths may differ by once it was a float32."""
 

@@ -204,9 +204,10 @@ def _first_stage(full: Stage) -> _First | None:
     small = static_encoded(full.encoded, full.recipe)
     # Its head wants as much penalty as that of the full encoder, which need not be found a second time.
     refitted = _fitted(small, full.recipe, full.place, replace(full.fitted.head_options, halvings=0))
-    if full.encoded.training is None or refitted.held_out is None:
+    if full.encoded.training is None or small.training is None or refitted.held_out is None:
         return None
-    thresholds, report = fit_thresholds(full.encoded.training, refitted.held_out, full.fitted.held_out)
+    words = small.training.prior.static
+    thresholds, report = fit_thresholds(full.encoded.training, words, refitted.held_out, full.fitted.held_out)
     if thresholds.at(LOSS) > 1:
         say("token vectors: never sure enough to decide without the full encoder, so they are left out")
         return None

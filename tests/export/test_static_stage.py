@@ -12,7 +12,7 @@ import edgeret
 from edgeret.bundle import roles
 from edgeret.bundle.reader import open_bundle, read_manifest
 from edgeret.runtime.decide import SURELY_NOTHING
-from edgeret.scoring.cascade import NOTHING, Thresholds
+from edgeret.scoring.cascade import LATER, NOTHING, OBJECTION, POSSIBLE, Thresholds
 from edgeret.types import END
 from edgeret_export.encoders.encodings import start
 from edgeret_export.encoders.static import Alone, TableFit, Texts, principal, single_tokens
@@ -98,6 +98,14 @@ def held_out(rows: int, labels: tuple[str, ...], chosen: np.ndarray, sure: np.nd
     return HeldOut(labels, np.arange(rows), probabilities)
 
 
+def words_for(training: TrainingSet, chosen: np.ndarray) -> np.ndarray:
+    """What queries' words say of tools, if they name what was chosen (rows,) before any call."""
+    words = np.zeros((len(training.folds), len(training.decisions.labels)), np.float32)
+    first = training.decisions.first()
+    words[training.decisions.plan[first], chosen[first]] = 1
+    return words
+
+
 def test_the_threshold_is_where_what_is_lost_reaches_what_is_allowed() -> None:
     training = encode_tiny(Recipe(precision="fp32"), make_demonstrations(40), few=0).training
     assert training is not None
@@ -109,19 +117,48 @@ def test_the_threshold_is_where_what_is_lost_reaches_what_is_allowed() -> None:
     wrong = right.copy()
     lost = tools[: len(tools) // 10]
     wrong[lost] = (right[lost] + 1) % (len(labels) - 1)
-    sure = np.where(np.isin(np.arange(rows), lost), 0.4, 0.9)
-    small, large = held_out(rows, labels, wrong, sure), held_out(rows, labels, right, np.full(rows, 0.9))
-    thresholds, report = fit_thresholds(training, small, large)
+    sure = np.where(np.isin(np.arange(rows), lost), 0.4, 0.95)
+    small, large = held_out(rows, labels, wrong, sure), held_out(rows, labels, right, np.full(rows, 0.95))
+    thresholds, report = fit_thresholds(training, words_for(training, wrong), small, large)
     assert thresholds.losses == LOSSES
-    assert thresholds.at(0.005) == pytest.approx(0.9, abs=1e-6)
+    assert thresholds.at(0.005) == pytest.approx(0.95, abs=1e-6)
     assert report["by_loss"][4]["lost"] == 0
     # The first stage is as good: everything stands that the runtime lets stand, which is not that nothing fits.
-    thresholds, report = fit_thresholds(training, large, large)
-    assert thresholds.at(0.0) == pytest.approx(0.9, abs=1e-6)
+    thresholds, report = fit_thresholds(training, words_for(training, right), large, large)
+    assert thresholds.at(0.0) == pytest.approx(0.95, abs=1e-6)
     first = decisions.first()
-    assert report["by_loss"][0]["small_first"] == pytest.approx(
-        float((right[first] < len(labels) - 1).mean()), abs=1e-4
-    )
+    fits = float((right[first] < len(labels) - 1).mean())
+    assert report["by_loss"][0]["small_first"] == pytest.approx(fits, abs=1e-4)
+
+
+def test_what_is_told_is_what_the_runtime_lets_stand() -> None:
+    training = encode_tiny(Recipe(precision="fp32"), make_demonstrations(40), few=0).training
+    assert training is not None
+    training = training.written()
+    decisions, labels = training.decisions, training.decisions.labels
+    right, first, end = decisions.acceptable().argmax(axis=1), decisions.first(), len(labels) - 1
+    other = (right + 1) % end
+
+    def taken(probability: float, possible: float, margin: float) -> dict[str, float]:
+        """Where the words speak for another tool, which has the probability `possible`, by a `margin`."""
+        found = held_out(len(right), labels, right, np.full(len(right), probability))
+        found.probabilities[np.arange(len(right)), other] = possible
+        words = words_for(training, right)
+        words[decisions.plan[first], other[first]] = 1 + margin
+        _, report = fit_thresholds(training, words, found, found)
+        told: dict[str, float] = report["by_loss"][0]
+        return told
+
+    fits = float((right[first] < end).mean())
+    for probability, possible, margin, stands in (
+        (0.5, POSSIBLE + 0.01, OBJECTION - 0.1, True),
+        (0.5, POSSIBLE - 0.01, OBJECTION + 0.1, True),
+        (0.5, POSSIBLE + 0.01, OBJECTION + 0.1, False),
+    ):
+        assert taken(probability, possible, margin)["small_first"] == pytest.approx(fits if stands else 0, abs=1e-4)
+    # Behind a call nothing stands below LATER.
+    assert taken(LATER - 0.1, 0, 0)["small"] == pytest.approx(float((first & (right < end)).mean()), abs=1e-4)
+    assert taken(LATER + 0.01, 0, 0)["small"] == taken(0.99, 0, 0)["small"] > taken(0.5, 0, 0)["small"]
 
 
 def test_where_nothing_may_fit_the_full_encoder_is_asked() -> None:
@@ -132,13 +169,14 @@ def test_where_nothing_may_fit_the_full_encoder_is_asked() -> None:
     right = decisions.acceptable().argmax(axis=1)
     doubtful = held_out(len(decisions), labels, right, np.full(len(decisions), 0.9), NOTHING)
     assert labels[-1] == END
-    _, report = fit_thresholds(training, doubtful, doubtful)
+    _, report = fit_thresholds(training, words_for(training, right), doubtful, doubtful)
     assert {each["small_first"] for each in report["by_loss"]} == {0.0}
 
 
-def first_decisions(nothings: np.ndarray, n_fits: int) -> tuple[TrainingSet, HeldOut, HeldOut]:
+def first_decisions(nothings: np.ndarray, n_fits: int) -> tuple[TrainingSet, np.ndarray, HeldOut, HeldOut]:
     """So many first decisions that no tool fits, where the small encoder gives a tool 0.9 of the rest and `<end>` these
-    probabilities, and `n_fits` that a tool fits, where it says so; the large encoder is right everywhere."""
+    probabilities, and `n_fits` that a tool fits, where it says so; the large encoder is right everywhere. The words
+    name what the small one does."""
     training = encode_tiny(Recipe(precision="fp32"), make_demonstrations(60), few=0).training
     assert training is not None
     decisions, end = training.decisions, len(training.decisions.labels) - 1
@@ -164,7 +202,9 @@ def first_decisions(nothings: np.ndarray, n_fits: int) -> tuple[TrainingSet, Hel
     sure = np.where(chosen == end, ended, 0.9 * (1 - ended))
     small = held_out(len(rows), decisions.labels, chosen, sure, 0.0)
     small.probabilities[:, end] = ended
-    return picked, small, held_out(len(rows), decisions.labels, right, np.full(len(rows), 0.9))
+    words = np.zeros((len(rows), end + 1), np.float32)
+    words[np.arange(len(rows)), chosen] = 1
+    return picked, words, small, held_out(len(rows), decisions.labels, right, np.full(len(rows), 0.9))
 
 
 def test_how_much_may_speak_for_nothing_is_fitted_on_requests_that_no_tool_fits() -> None:
@@ -179,12 +219,12 @@ def test_how_much_may_speak_for_nothing_is_fitted_on_requests_that_no_tool_fits(
 
 
 def test_wrong_refusals_raise_what_the_table_needs_to_decline() -> None:
-    training, small, large = first_decisions(np.full(200, 0.95), 5000)
+    training, words, small, large = first_decisions(np.full(200, 0.95), 5000)
     end = len(small.names) - 1
     wrong = np.linspace(0.81, 0.97, 40)
     small.probabilities[200:240] = 0
     small.probabilities[200:240, end] = wrong
-    thresholds, _ = fit_thresholds(training, small, large)
+    thresholds, _ = fit_thresholds(training, words, small, large)
     # 5,000 requests that a tool fits allow 10: 7, and a standard error of 2.6; the eighth is the bound.
     assert thresholds.declines == pytest.approx(wrong[::-1][7], abs=1e-6)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,8 +16,12 @@ from edgeret.bundle.codec import pack, unpack
 from edgeret.bundle.reader import open_bundle
 from edgeret.errors import BundleError, InputError
 from edgeret.runtime import cascade
+from edgeret.runtime.components import learner_for
+from edgeret.runtime.learning import Learned
 from edgeret.runtime.runtime import Runtime
+from edgeret.runtime.scorer import Request, Scorer
 from edgeret.scoring.cascade import Thresholds
+from edgeret.stopwatch import Stopwatch
 
 SURE = "find my file and send a mail"
 
@@ -62,6 +67,32 @@ def test_behind_a_call_the_table_must_be_surer(tiny_cascade: Path, monkeypatch: 
         monkeypatch.setattr(cascade, "LATER", least)
         assert behind_a_call().stage == stage
         assert runtime.task(SURE).next().stage == "static"
+
+
+def test_where_the_words_speak_for_another_possible_tool_the_full_encoder_is_asked(
+    tiny_cascade: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runtime = with_least(edgeret.load(tiny_cascade), 0.0)
+    found = runtime.task(SURE).next()
+    assert (found.stage, found.tool) == ("static", "find_file")
+    second = next(each for each in found.candidates[1:] if each.tool != "<end>")
+    labels = runtime.components.head.labels  # type: ignore[union-attr]
+    words = np.zeros(len(labels) - 1, np.float32)
+    monkeypatch.setattr(Request, "reading", property(lambda _: SimpleNamespace(static=np.append(words, 0))))
+    for margin, possible, stage in (
+        (cascade.OBJECTION + 0.1, second.probability - 1e-6, "full"),
+        (cascade.OBJECTION + 0.1, second.probability + 1e-6, "static"),
+        (cascade.OBJECTION - 0.1, second.probability - 1e-6, "static"),
+    ):
+        words[labels.index(second.tool)] = margin
+        monkeypatch.setattr(cascade, "POSSIBLE", possible)
+        assert runtime.task(SURE).next().stage == stage
+
+
+def test_words_speak_for_the_tool_whose_words_they_are(tiny_cascade: Path) -> None:
+    runtime = edgeret.load(tiny_cascade)
+    request = Scorer(runtime.components, Learned(learner_for(runtime.components))).read("find_file please", Stopwatch())
+    assert request.names[request.reading.static.argmax()] == "find_file"
 
 
 def test_decisions_are_those_of_the_full_encoder_alone(tiny_cascade: Path) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.runtime.decide import SURELY_NOTHING
-from edgeret.scoring.cascade import NOTHING, Thresholds
+from edgeret.scoring.cascade import LATER, NOTHING, OBJECTION, POSSIBLE, Thresholds
 from edgeret.types import END
 from edgeret_export.fitting.decisions import Decisions
 from edgeret_export.fitting.held_out import HeldOut
@@ -28,9 +28,12 @@ FEWEST_REFUSALS = 100
 """Requests that the large encoder declined rightly, from which on both can be fitted."""
 
 
-def fit_thresholds(training: TrainingSet, small: HeldOut, large: HeldOut) -> tuple[Thresholds, Mapping[str, Any]]:
+def fit_thresholds(
+    training: TrainingSet, words: NDArray[np.float32], small: HeldOut, large: HeldOut
+) -> tuple[Thresholds, Mapping[str, Any]]:
     """The least probability for each of LOSSES, and what the cascade then does to held-out decisions. Both predicted
-    the same rows of the training set."""
+    the same rows of the training set; `words` (kept, labels) are what queries' words say of tools, as the small encoder
+    reads them."""
     if not np.array_equal(small.rows, large.rows):
         raise ValueError("thresholds need both encoders' decisions about the same rows")
     judged = np.zeros(len(training.decisions), bool)
@@ -50,15 +53,30 @@ def fit_thresholds(training: TrainingSet, small: HeldOut, large: HeldOut) -> tup
     lost = (right[1].astype(np.float64) - right[0])[order]
     found = [_least(offered[order], lost, allowed) for allowed in LOSSES]
     thresholds = Thresholds(LOSSES, tuple(found), nothing, declines)
+    # What it is more careful with than any fit asks counts only for what is told.
+    told = words[training.queries.at(decisions.plan), :end]
+    stands = np.where(first, ~_objected(told, small.probabilities[:, :end], chosen), confidence >= LATER)
     return thresholds, {
         "right": {"small": float(right[0].mean()), "large": float(right[1].mean())},
         "nothing": round(nothing, 6),
         "declines": round(declines, 6),
         "by_loss": [
-            _told(allowed, least, declined | (offered >= least), first, right[0], right[1], decisions.plan)
+            _told(allowed, least, declined | (stands & (offered >= least)), first, right[0], right[1], decisions.plan)
             for allowed, least in zip(LOSSES, found, strict=True)
         ],
     }
+
+
+def _objected(
+    words: NDArray[np.float32], probabilities: NDArray[np.float32], chosen: NDArray[np.intp]
+) -> NDArray[np.bool_]:
+    """Where the tools' own words speak for another tool than was `chosen` (rows,); `words` and `probabilities` (rows,
+    tools). Nobody objects to `<end>`."""
+    rows, others = np.arange(len(words)), words.argmax(axis=1)
+    tool = chosen < words.shape[1]
+    more = words[rows, others] - words[rows, np.where(tool, chosen, 0)]
+    found: NDArray[np.bool_] = tool & (more > OBJECTION) & (probabilities[rows, others] >= POSSIBLE)
+    return found
 
 
 def _bounds(decisions: Decisions, small: HeldOut, large: HeldOut) -> tuple[float, float]:
