@@ -3,16 +3,13 @@ anything is scored."""
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
 from edgeret.runtime.components import Cascade, learner_for
 from edgeret.runtime.decide import BY_HEADS, NONE_FITS
 from edgeret.runtime.history import History
 from edgeret.runtime.learning import Learned
 from edgeret.runtime.options import DecideOptions
 from edgeret.runtime.scorer import Request, Scorer
-from edgeret.scoring.cascade import LATER, OBJECTION, POSSIBLE
+from edgeret.scoring.cascade import LATER, objected
 from edgeret.stopwatch import Stopwatch
 from edgeret.types import END, Decision
 
@@ -50,8 +47,9 @@ class FirstStage:
             least = max(self._cascade.least, floor, 0.0 if first else LATER)
             stands = best <= end and probability >= least
             if first and stands:
-                words = request.reading.static[:end]
-                stands = probabilities.item(end) < self._cascade.nothing and not _objected(words, probabilities, best)
+                words = request.reading.static
+                doubted = objected(words, probabilities, best, end)
+                stands = not doubted and probabilities.item(end) < self._cascade.nothing
         if not stands:
             return None
         tool, reason = request.names[best], SURE
@@ -65,10 +63,3 @@ class FirstStage:
         watch.lap("decide")
         chosen = None if declines else tool
         return Decision(chosen, probability, "heads", declines, reason, candidates, watch.ms(), stage="static")
-
-
-def _objected(words: NDArray[np.float32], probabilities: NDArray[np.float32], best: int) -> bool:
-    """Whether the tools' own `words`, log-odds of each tool that was demonstrated, speak for another one than the
-    `best` of `probabilities`."""
-    other = words.argmax().item()
-    return words.item(other) - words.item(best) > OBJECTION and probabilities.item(other) >= POSSIBLE

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from edgeret.bundle.codec import get_array
 from edgeret.errors import BundleError
@@ -70,3 +71,15 @@ class Thresholds:
             get_number(value, "nothing", 0.0, 1.0, where),
             get_number(value, "declines", 0.5, Thresholds.NEVER, where),
         )
+
+
+def objected(words: NDArray[np.float32], probabilities: NDArray[np.float32], best: int, end: int) -> bool:
+    """Whether the tools' own `words`, log-odds in the order of `probabilities`, speak for another tool than the `best`;
+    whether or not that one was demonstrated."""
+    least = words.item(best) + OBJECTION
+    for first, tools in ((0, words[:end]), (end + 1, words[end + 1 :])):
+        if len(tools):
+            other = int(tools.argmax())
+            if tools.item(other) > least and probabilities.item(first + other) >= POSSIBLE:
+                return True
+    return False

@@ -20,7 +20,8 @@ from edgeret.runtime.components import learner_for
 from edgeret.runtime.learning import Learned
 from edgeret.runtime.runtime import Runtime
 from edgeret.runtime.scorer import Request, Scorer
-from edgeret.scoring.cascade import Thresholds
+from edgeret.scoring import cascade as scoring
+from edgeret.scoring.cascade import Thresholds, objected
 from edgeret.stopwatch import Stopwatch
 
 SURE = "find my file and send a mail"
@@ -80,13 +81,25 @@ def test_where_the_words_speak_for_another_possible_tool_the_full_encoder_is_ask
     words = np.zeros(len(labels) - 1, np.float32)
     monkeypatch.setattr(Request, "reading", property(lambda _: SimpleNamespace(static=np.append(words, 0))))
     for margin, possible, stage in (
-        (cascade.OBJECTION + 0.1, second.probability - 1e-6, "full"),
-        (cascade.OBJECTION + 0.1, second.probability + 1e-6, "static"),
-        (cascade.OBJECTION - 0.1, second.probability - 1e-6, "static"),
+        (scoring.OBJECTION + 0.1, second.probability - 1e-6, "full"),
+        (scoring.OBJECTION + 0.1, second.probability + 1e-6, "static"),
+        (scoring.OBJECTION - 0.1, second.probability - 1e-6, "static"),
     ):
         words[labels.index(second.tool)] = margin
-        monkeypatch.setattr(cascade, "POSSIBLE", possible)
+        monkeypatch.setattr(scoring, "POSSIBLE", possible)
         assert runtime.task(SURE).next().stage == stage
+
+
+def test_a_tool_that_was_never_called_may_be_what_the_words_speak_for() -> None:
+    words, probabilities = np.zeros(5, np.float32), np.array([0.8, 0.05, 0.01, 0.0, 0.14], np.float32)
+    end = 3
+    assert not objected(words, probabilities, 0, end)
+    for other, objects in ((1, True), (2, False), (3, False), (4, True)):
+        speaking = words.copy()
+        speaking[other] = scoring.OBJECTION + 0.1
+        assert objected(speaking, probabilities, 0, end) is objects
+    speaking[0] = 0.2
+    assert not objected(speaking, probabilities, 0, end)
 
 
 def test_words_speak_for_the_tool_whose_words_they_are(tiny_cascade: Path) -> None:
