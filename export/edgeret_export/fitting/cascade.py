@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.runtime.decide import SURELY_NOTHING
-from edgeret.scoring.cascade import LATER, NOTHING, OBJECTION, POSSIBLE, Thresholds
+from edgeret.scoring.cascade import LATER, NOTHING, Thresholds, objected
 from edgeret.types import END
 from edgeret_export.fitting.decisions import Decisions
 from edgeret_export.fitting.held_out import HeldOut
@@ -54,8 +54,10 @@ def fit_thresholds(
     found = [_least(offered[order], lost, allowed) for allowed in LOSSES]
     thresholds = Thresholds(LOSSES, tuple(found), nothing, declines)
     # What it is more careful with than any fit asks counts only for what is told.
-    told = words[training.queries.at(decisions.plan), :end]
-    stands = np.where(first, ~_objected(told, small.probabilities[:, :end], chosen), confidence >= LATER)
+    stands = confidence >= LATER
+    places = training.queries.at(decisions.plan)
+    for row in np.flatnonzero(first & (chosen < end)).tolist():
+        stands[row] = not objected(words[places[row]], small.probabilities[row], int(chosen[row]), end)
     return thresholds, {
         "right": {"small": float(right[0].mean()), "large": float(right[1].mean())},
         "nothing": round(nothing, 6),
@@ -65,18 +67,6 @@ def fit_thresholds(
             for allowed, least in zip(LOSSES, found, strict=True)
         ],
     }
-
-
-def _objected(
-    words: NDArray[np.float32], probabilities: NDArray[np.float32], chosen: NDArray[np.intp]
-) -> NDArray[np.bool_]:
-    """Where the tools' own words speak for another tool than was `chosen` (rows,); `words` and `probabilities` (rows,
-    tools). Nobody objects to `<end>`."""
-    rows, others = np.arange(len(words)), words.argmax(axis=1)
-    tool = chosen < words.shape[1]
-    more = words[rows, others] - words[rows, np.where(tool, chosen, 0)]
-    found: NDArray[np.bool_] = tool & (more > OBJECTION) & (probabilities[rows, others] >= POSSIBLE)
-    return found
 
 
 def _bounds(decisions: Decisions, small: HeldOut, large: HeldOut) -> tuple[float, float]:
