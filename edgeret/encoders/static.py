@@ -5,7 +5,6 @@ The table was fitted so that a text's mean meets what a large encoder makes of t
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -87,11 +86,11 @@ class StaticEncoder:
         """Unit vectors of tool texts, float32 (len(texts), dimension)."""
         return self.encode_batch(texts)
 
-    def _tokens(self, text: str) -> tuple[list[int], NDArray[np.intp]]:
+    def _tokens(self, text: str) -> tuple[NDArray[np.int64], NDArray[np.intp]]:
         """The text's token ids, and the characters that each stands for (tokens, 2)."""
         try:
             if self._words is not None and (found := self._words(text)) is not None:
-                return found[0], np.array(found[1], np.intp).reshape(-1, 2)
+                return found
             encoded = self._tokenizer.encode(text, add_special_tokens=False)
         except (KeyboardInterrupt, SystemExit):
             raise
@@ -101,26 +100,25 @@ class StaticEncoder:
         for more in encoded.overflowing:  # the tokenizer of an encoder that reads in windows
             ids, offsets = ids + more.ids, offsets + more.offsets
         spans = np.array(offsets, np.intp).reshape(-1, 2)
-        return ids, without_spaces(spans, text) if self._spaces else spans
+        return np.array(ids, np.int64), without_spaces(spans, text) if self._spaces else spans
 
-    def _read(self, ids: list[int]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    def _read(self, ids: NDArray[np.int64]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """The vectors of tokens (tokens, dimension), and unit means of all and of their parts (1 + SEGMENTS,
         dimension), float32."""
         dimension = self.spec.dimension
         rows = np.empty((1 + SEGMENTS, dimension), np.float32)
-        if LIBRARY is not None and ids and max(ids) < len(self._rows):
-            numbers, tokens = array("q", ids), np.empty((len(ids), dimension), np.float32)
-            at = numbers.buffer_info()[0]
-            LIBRARY.edgeret_look_up(*self._kept.at, at, len(ids), dimension, SEGMENTS, address(tokens), address(rows))
+        if LIBRARY is not None and len(ids) and ids.item(ids.argmax()) < len(self._rows):
+            tokens, sizes = np.empty((len(ids), dimension), np.float32), (len(ids), dimension, SEGMENTS)
+            LIBRARY.edgeret_look_up(*self._kept.at, address(ids), *sizes, address(tokens), address(rows))
         else:
             tokens = self._vectors(ids)
             rows[0] = self._mean(tokens)
             rows[1:] = segment_means(tokens)
         return tokens, rows
 
-    def _vectors(self, ids: list[int]) -> NDArray[np.float32]:
+    def _vectors(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
         """The vectors of tokens, float32 (tokens, dimension)."""
-        if not ids:
+        if not len(ids):
             raise InputError("a text without a single token has no vector; give one with words")
         return from_bytes(self._rows[ids], self._scales[ids])
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from edgeret.encoders.base import (
     segment_means,
 )
 from edgeret.encoders.tokenizer import load_tokenizer, special_ends, takes_spaces, vocabulary_size, without_spaces
+from edgeret.encoders.word_tokens import WordTokens
 from edgeret.errors import BundleError
 from edgeret.stopwatch import Stopwatch
 from edgeret.types import SEGMENTS
@@ -48,6 +50,7 @@ class WindowEncoder(ABC):
         self._tokenizer: Any = load_tokenizer(tokenizer, longest, where)
         self._before, self._behind = special_ends(self._tokenizer)
         self._spaces = takes_spaces(self._tokenizer)
+        self._by_word = WordTokens.of(self._tokenizer)
 
     @property
     @abstractmethod
@@ -144,24 +147,19 @@ class WindowEncoder(ABC):
     def encode(self, text: str) -> NDArray[np.float32]:
         """The unit vector of a query's text, float32 (dimension,); the spec's query prefix is put before it. A text
         that is longer than the model reads is read in windows."""
-        first, *more = self._windows(self._encoded(self.spec.query_prefix + text))
-        if not more:
-            return self.embed(np.array(first.ids, np.int64))
-        return self._joined([self.embed(np.array(e.ids, np.int64)) for e in (first, *more)], (first, *more))
+        windows, _ = self._split(self.spec.query_prefix + text)
+        return self._joined([self.embed(ids) for ids in windows], windows)
 
     def encode_query(self, text: str, watch: Stopwatch | None = None) -> EncodedQuery:
         """The unit vectors of a query and of its parts, and those of its tokens. `watch` is told of the stages
         `tokenize` and `encode`."""
         watch = watch or Stopwatch()
         prefix = self.spec.query_prefix
-        windows = self._windows(self._encoded(prefix + text))
+        windows, spans = self._split(prefix + text)
         watch.lap("tokenize")
-        found = [self.embed_tokens(np.array(window.ids, np.int64)) for window in windows]
+        found = [self.embed_tokens(ids) for ids in windows]
         parts = [self._words(words) for _, words in found]
         tokens = parts[0] if len(parts) == 1 else np.concatenate(parts)
-        spans = np.array([span for w in windows for span in self._words(w.offsets)], np.intp).reshape(-1, 2)
-        if self._spaces:
-            spans = without_spaces(spans, prefix + text)
         rows = np.empty((1 + SEGMENTS, self.spec.dimension), np.float32)
         rows[0] = self._joined([vector for vector, _ in found], windows)
         rows[1:] = segment_means(tokens)
@@ -170,6 +168,23 @@ class WindowEncoder(ABC):
             tokens, spans = tokens[spans[:, 1] > 0], spans[spans[:, 1] > 0]
         watch.lap("encode")
         return EncodedQuery(rows, tokens, spans, len(windows))
+
+    def _split(self, text: str) -> tuple[list[NDArray[np.int64]], NDArray[np.intp]]:
+        """The token ids of a text's windows, in order, and the characters that each token of its words stands for,
+        (tokens, 2)."""
+        read = None if self._by_word is None else self._by_word(text)
+        if read is not None and len(read.ids) + self._before + self._behind <= self._longest:
+            before, behind = self._frame
+            return [np.concatenate((before, read.ids, behind))], read.spans
+        windows = self._windows(self._encoded(text))
+        spans = np.array([span for w in windows for span in self._words(w.offsets)], np.intp).reshape(-1, 2)
+        spans = without_spaces(spans, text) if self._spaces else spans
+        return [np.array(window.ids, np.int64) for window in windows], spans
+
+    @cached_property
+    def _frame(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        before, behind = self.frame
+        return np.array(before, np.int64), np.array(behind, np.int64)
 
     def _words(self, window: Any) -> Any:
         """What a window has for the tokens of its text, without those ([CLS], [SEP]) that stand for no word."""
@@ -181,11 +196,11 @@ class WindowEncoder(ABC):
         return [encoding, *encoding.overflowing]
 
     @staticmethod
-    def _joined(vectors: Sequence[NDArray[np.float32]], windows: Sequence[Any]) -> NDArray[np.float32]:
+    def _joined(vectors: Sequence[NDArray[np.float32]], windows: Sequence[NDArray[np.int64]]) -> NDArray[np.float32]:
         """One unit vector for all windows, each counting by its tokens."""
         if len(vectors) == 1:
             return vectors[0]
-        mean = np.average(vectors, axis=0, weights=[len(window.ids) for window in windows])
+        mean = np.average(vectors, axis=0, weights=[len(ids) for ids in windows])
         joined: NDArray[np.float32] = (mean / max(float(np.linalg.norm(mean)), 1e-12)).astype(np.float32)
         return joined
 

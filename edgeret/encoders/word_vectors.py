@@ -55,8 +55,7 @@ class WordVectors:
         """The words' pieces, one word after the other, and the number of the word that each is of."""
         if self._tokens is not None and (read := self._tokens(" ".join(words))) is not None:
             starts = np.cumsum([0, *(len(word) + 1 for word in words)])
-            places = np.array(read[1][::2], np.intp)
-            return np.array(read[0], np.intp), np.searchsorted(starts, places, side="right") - 1
+            return read.ids, np.searchsorted(starts, read.spans[:, 0], side="right") - 1
         try:
             # One by one: encode_batch would start a pool of threads.
             cut = [self._tokenizer.encode(word, add_special_tokens=False).ids for word in words]

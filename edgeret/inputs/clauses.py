@@ -21,7 +21,7 @@ _BOUNDARY = re.compile(
     """,
     re.IGNORECASE | re.VERBOSE,
 )
-_MIN_WORDS = 3
+MIN_WORDS = 3
 _LEAST_CHARACTERS = 6
 """Of a clause of so many words and the boundary behind it."""
 _EDGE = " \t\n,;:.!?"
@@ -32,7 +32,7 @@ def clause_spans(query: str) -> list[tuple[int, int]]:
     if LIBRARY is not None and query.isascii():
         room = array("q", bytes(16 * (len(query) // _LEAST_CHARACTERS + 1)))
         at = room.buffer_info()[0]
-        count = LIBRARY.edgeret_clauses(query.encode(), len(query), _MIN_WORDS, len(room) // 2, at)
+        count = LIBRARY.edgeret_clauses(query.encode(), len(query), MIN_WORDS, len(room) // 2, at)
         ends = room[: 2 * count].tolist()
         return list(zip(ends[::2], ends[1::2], strict=True)) or [(0, len(query))]
     spans, start = [], 0
@@ -40,12 +40,12 @@ def clause_spans(query: str) -> list[tuple[int, int]]:
         spans.append((start, match.start()))
         start = match.end()
     spans.append((start, len(query)))
-    found = [(begin, end) for begin, end in spans if len(query[begin:end].split()) >= _MIN_WORDS]
+    found = [(begin, end) for begin, end in spans if len(query[begin:end].split()) >= MIN_WORDS]
     return found or [(0, len(query))]
 
 
 def split_clauses(query: str) -> list[str]:
     """The clauses of `query` that have at least three words, in order, without repeats; never the query itself."""
     pieces = (query[begin:end].strip(_EDGE) for begin, end in clause_spans(query))
-    clauses = dict.fromkeys(piece for piece in pieces if len(piece.split()) >= _MIN_WORDS)
+    clauses = dict.fromkeys(piece for piece in pieces if len(piece.split()) >= MIN_WORDS)
     return [clause for clause in clauses if clause != query.strip(_EDGE)]

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 FILE = Path(__file__).with_name("_kernel.so")
 """Where building the package puts the library."""
 SOURCES = (
-    *("step.c", "teach.c", "first.c", "clauses.c", "many.c", "transformer.c", "workers.c"),
-    *("arithmetic.h", "transformer.h", "transformer_body.h", "workers.h"),
+    *("step.c", "teach.c", "first.c", "clauses.c", "many.c", "words.c", "transformer.c", "workers.c"),
+    *("arithmetic.h", "first_body.h", "transformer.h", "transformer_body.h", "workers.h"),
 )
 """What it is made of, beside it in a checkout."""
 POINTER, COUNT = ctypes.c_void_p, ctypes.c_int64
@@ -36,12 +36,17 @@ _CALLS: dict[str, tuple[tuple[Any, ...], Any]] = {  # what each takes and gives,
     "keep": ((POINTER, POINTER, COUNT, COUNT, COUNT, POINTER, COUNT, POINTER, COUNT, FLOAT, *(POINTER,) * 3), None),
     "look_up": ((POINTER, POINTER, POINTER, COUNT, COUNT, COUNT, POINTER, POINTER), None),
     "spans": ((POINTER, COUNT, POINTER, POINTER, COUNT, POINTER), None),
+    "passages": ((ctypes.c_char_p, COUNT, COUNT, POINTER, POINTER, COUNT, COUNT, POINTER, POINTER), None),
     "overlaps": ((POINTER, POINTER, COUNT, POINTER), FLOAT),
-    "static": ((POINTER, POINTER, POINTER, COUNT, POINTER, COUNT, POINTER, POINTER, POINTER), None),
+    "static": ((POINTER, POINTER, COUNT, POINTER, COUNT, POINTER, COUNT, POINTER, POINTER, POINTER), None),
     "locate": ((POINTER, POINTER, POINTER, COUNT, POINTER, POINTER, POINTER, POINTER), FLOAT),
     "query_logits": ((POINTER, POINTER, POINTER, POINTER, COUNT, POINTER, POINTER, COUNT, POINTER), None),
     "spell": ((ctypes.c_char_p, COUNT, POINTER, POINTER), COUNT),
+    "products": ((POINTER, COUNT, POINTER, COUNT, COUNT, POINTER), None),
+    "exponentials": ((POINTER, COUNT, POINTER), COUNT),
     "clauses": ((ctypes.c_char_p, COUNT, COUNT, COUNT, POINTER), COUNT),
+    "read_words": ((POINTER, ctypes.c_char_p, COUNT, COUNT, COUNT, POINTER, POINTER, POINTER), COUNT),
+    "keep_word": ((POINTER, ctypes.c_char_p, COUNT, POINTER, POINTER, COUNT), COUNT),
     "nearest": ((POINTER, POINTER, COUNT, COUNT, POINTER, POINTER), COUNT),
     "few": ((POINTER, COUNT, COUNT, FLOAT, POINTER), FLOAT),
     "rows": ((POINTER, COUNT, POINTER, COUNT, POINTER), None),
@@ -53,6 +58,12 @@ _CALLS: dict[str, tuple[tuple[Any, ...], Any]] = {  # what each takes and gives,
     "room": ((POINTER, COUNT, COUNT, COUNT), COUNT),
     "transform": ((POINTER, COUNT, POINTER, POINTER, *(COUNT,) * 4, POINTER, POINTER, POINTER), COUNT),
 }
+_IN_SETS = frozenset(
+    (
+        *("look_up", "spans", "passages", "overlaps", "static", "locate"),
+        *("query_logits", "spell", "products", "exponentials"),
+    )
+)  # compiled once for every set of instructions: first.c
 
 
 def layout(*fields: tuple[str, Any]) -> Struct:
@@ -89,13 +100,15 @@ def _made_of(default: str) -> str:
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
 
 
-def load() -> ctypes.CDLL | None:
-    """The library, or None where it was not built or cannot be loaded here."""
+def load(wide: bool = True) -> ctypes.CDLL | None:
+    """The library, or None where it was not built or cannot be loaded here; with `wide` false as on an older CPU."""
     try:
         found = ctypes.CDLL(str(FILE))
         made_of = (ctypes.c_char * 65).in_dll(found, "edgeret_sources").value.decode()
+        here = "avx2" if wide and found.edgeret_has_avx2() else "generic"
         for name, (takes, gives) in _CALLS.items():
-            call = getattr(found, f"edgeret_{name}")
+            call = getattr(found, f"edgeret_{name}_{here}" if name in _IN_SETS else f"edgeret_{name}")
+            setattr(found, f"edgeret_{name}", call)
             call.argtypes, call.restype = takes, gives
     except (OSError, AttributeError, ValueError):
         return None

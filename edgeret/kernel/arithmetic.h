@@ -8,6 +8,21 @@
 
 #define PUBLIC __attribute__((visibility("default")))
 
+/* For what is compiled once for each of several sets of instructions: NAME(x) is x_SET, and BEGIN(features) to END may
+   use them. */
+#define JOIN(a, b) a##_##b
+#define JOINED(a, b) JOIN(a, b)
+#define NAME(name) JOINED(name, SET)
+
+#define PRAGMA(of) _Pragma(#of)
+#if defined(__clang__)
+#define BEGIN(features) PRAGMA(clang attribute push(__attribute__((target(features))), apply_to = function))
+#define END PRAGMA(clang attribute pop)
+#else
+#define BEGIN(features) PRAGMA(GCC push_options) PRAGMA(GCC target(features))
+#define END PRAGMA(GCC pop_options)
+#endif
+
 /* e^x to within 2e-7 of itself, for many x at once: a library's expf takes them one by one. NaN stays NaN. */
 static inline float exponential(float x)
 {

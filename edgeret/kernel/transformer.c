@@ -11,19 +11,6 @@
 
 enum { MOST_WAITS = 2000 }; /* looks at what others do, before the CPU is left to somebody else */
 
-#define JOIN(a, b) a##_##b
-#define JOINED(a, b) JOIN(a, b)
-#define NAME(name) JOINED(name, SET)
-
-#define PRAGMA(of) _Pragma(#of)
-#if defined(__clang__)
-#define BEGIN(features) PRAGMA(clang attribute push(__attribute__((target(features))), apply_to = function))
-#define END PRAGMA(clang attribute pop)
-#else
-#define BEGIN(features) PRAGMA(GCC push_options) PRAGMA(GCC target(features))
-#define END PRAGMA(GCC pop_options)
-#endif
-
 /* The numbers of sets, as in compiled.py. */
 enum { GENERIC, AVX2, AVX_VNNI, AVX512, AVX512_VNNI, ARM64_DOTPROD, SETS };
 

@@ -28,7 +28,8 @@ class Arrangement:
     def _whole(self) -> tuple[Lexicon, Prior]:
         """The words of the names, and the prior over them all. (Two threads may arrange both; they get the same.)"""
         said = self._said()
-        prior = Prior(self._vectors(slice(None)), self._end, tool_flow(said, self._names), self._components.prior)
+        vectors, flow = self._vectors(slice(None)), tool_flow(said, self._names)
+        prior = Prior(vectors, self._end, flow, self._components.prior, stays=True)
         return Lexicon(said), prior
 
     @cached_property

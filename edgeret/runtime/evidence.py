@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.encoders.base import EncodedQuery
-from edgeret.inputs.clauses import clause_spans
+from edgeret.inputs.clauses import MIN_WORDS, clause_spans
 from edgeret.inputs.words import words
 from edgeret.kernel import LIBRARY, address
 from edgeret.records import dataclass
@@ -22,6 +22,8 @@ WINDOW, STRIDE = 8, 4
 """Tokens of a window, and from one window's first to the next one's."""
 MOST_WINDOWS, MOST_CLAUSES = 24, 24
 """Of a long request; windows then lie further apart."""
+_ROOM = MOST_WINDOWS + 2 + MOST_CLAUSES
+"""Windows and clauses of one request at most, as in first.c."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,14 +53,34 @@ def evidence(
 
 def passages(query: str, encoded: EncodedQuery) -> Passages:
     """The query's windows and clauses, by means of its tokens' vectors."""
+    windows, clauses = _compiled(query, encoded) if LIBRARY is not None and query.isascii() else _found(query, encoded)
+    whole = encoded.rows[:1]  # stands in where a query has no token or no clause of its own
+    return Passages(encoded.rows, windows if len(windows) else whole, clauses if len(clauses) else whole)
+
+
+def _compiled(query: str, encoded: EncodedQuery) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """The unit means of the windows and of the clauses of a query in ASCII, in one compiled call."""
+    count, dimension = encoded.tokens.shape
+    tokens = np.ascontiguousarray(encoded.tokens, np.float32)
+    spans = np.ascontiguousarray(encoded.spans, np.int64)
+    means, found = np.empty((min(_ROOM, 2 * count), dimension), np.float32), array("q", (0, 0))
+    assert LIBRARY is not None
+    LIBRARY.edgeret_passages(
+        query.encode(), len(query), MIN_WORDS, address(spans), address(tokens), count, dimension,
+        found.buffer_info()[0], address(means),
+    )  # fmt: skip
+    windows, clauses = found
+    return means[:windows], means[windows : windows + clauses]
+
+
+def _found(query: str, encoded: EncodedQuery) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """The same of any query."""
     tokens, count = encoded.tokens, len(encoded.tokens)
     starts = _window_starts(count)
     begins, ends = _clause_tokens(query, encoded.spans)
     # Windows and clauses in one go; a request of a word or two is made of small arrays.
     means = _means(tokens, [*starts, *begins], [*(min(start + WINDOW, count) for start in starts), *ends])
-    windows, clauses = means[: len(starts)], means[len(starts) :]
-    whole = encoded.rows[:1]  # stands in where a query has no token or no clause of its own
-    return Passages(encoded.rows, windows if len(windows) else whole, clauses if len(clauses) else whole)
+    return means[: len(starts)], means[len(starts) :]
 
 
 def _window_starts(count: int) -> list[int]:

@@ -351,14 +351,12 @@ class Request:
         if blocked := history.blocked:
             allowed = np.ones(len(logs), bool) if allowed is None else allowed.copy()
             allowed[[self._position[name] for name in blocked if name in self._position]] = False
-        calibrate = self._components.calibration.calibrate
+        calibrate = self._components.calibration.calibrate_logs
         if allowed is None:
-            logs -= logs[logs.argmax()]
-            np.exp(logs, out=logs)
             return calibrate(logs, points)
         left = logs[allowed]
         logs.fill(0)
-        logs[allowed] = calibrate(np.exp(left - left.max()), points)
+        logs[allowed] = calibrate(left, points)
         return logs
 
     def ranking(self, values: NDArray[np.float32], k: int | None, blocked: frozenset[str]) -> Ranking:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -18,6 +19,7 @@ from edgeret.bundle.layout import check_owner
 from edgeret.bundle.reader import Bundle
 from edgeret.errors import BundleError, InputError
 from edgeret.fields import get, get_number
+from edgeret.kernel import LIBRARY, address
 from edgeret.records import dataclass
 from edgeret.types import Candidate
 
@@ -176,7 +178,24 @@ class Calibration:
         largest = scores.item(top)
         scores[top] = 0.0
         # Summed, and not 1 - confidence: near certainty that difference has no digits left.
-        rest = scores.sum().item()
+        return self._mapped(scores, top, largest, scores.sum().item(), scores.item(scores.argmax()), points)
+
+    def calibrate_logs(self, logs: NDArray[np.float32], points: Map) -> NDArray[np.float32]:
+        """The same from the scores' logarithms (n,), in place. Raises as `calibrate` does."""
+        if LIBRARY is None:
+            logs -= logs[logs.argmax()]
+            np.exp(logs, out=logs)
+            return self.calibrate(logs, points)
+        others = array("d", (0.0, 0.0))
+        top = LIBRARY.edgeret_exponentials(address(logs), len(logs), others.buffer_info()[0])
+        rest, runner_up = others
+        return self._mapped(logs, top, 1.0, rest, runner_up, points)
+
+    @staticmethod
+    def _mapped(
+        scores: NDArray[np.float32], top: int, largest: float, rest: float, runner_up: float, points: Map
+    ) -> NDArray[np.float32]:
+        """Scores but the largest, which is 0 in its place `top`, with the sum and the largest of these."""
         if not 0.0 < largest + rest < inf:  # NaN fails too, wherever it came from
             raise BundleError("graph and head give no probabilities, but NaN or infinity; build the bundle again")
         if len(scores) == 1:
@@ -187,9 +206,10 @@ class Calibration:
             scores += np.float32(1e-30)
             scores[top] = 0.0
             rest = scores.sum().item()
+            runner_up += 1e-30
         if target < 0.5:
-            runner_up = scores.item(scores.argmax()) / rest
-            target = max(target, runner_up / (1.0 + runner_up) + 1e-6)  # where both would be equal
+            share = runner_up / rest
+            target = max(target, share / (1.0 + share) + 1e-6)  # where both would be equal
         scores *= (1.0 - target) / rest
         scores[top] = target
         return scores

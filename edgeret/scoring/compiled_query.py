@@ -25,7 +25,8 @@ _POSTINGS = layout(  # as in first.c
 _FLOW = (("pairs", COUNT), ("takers", POINTER), ("givers", POINTER), ("shares", POINTER), ("weight", DOUBLE))
 _TOOLS = layout(  # as in first.c
     ("tools", COUNT), ("end", COUNT), ("name", FLOAT), ("parameters", FLOAT), ("coverage", FLOAT), ("text", FLOAT),
-    ("window", FLOAT), ("clause", FLOAT), *_FLOW, *_FLOW,
+    ("window", FLOAT), ("clause", FLOAT), ("third", FLOAT), ("next_clause", FLOAT), ("later", FLOAT), ("owed", POINTER),
+    *_FLOW, *_FLOW,
 )  # fmt: skip
 _CENTROIDS = layout(  # as in first.c
     ("rows", COUNT), ("dimension", COUNT), ("exact", POINTER), ("few", POINTER), ("scales", POINTER),
@@ -73,30 +74,35 @@ class CompiledTools:
         tools: int,
         end: int,
         weights: Sequence[float],
+        owed: NDArray[np.float32] | None,
         flows: Sequence[tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.float64], float]],
     ) -> None:
-        """`weights` are those of name, parameters, coverage, text, window and clause; `flows` are two: takers, givers,
-        what one giver counts for, and the weight of giving to what is wanted."""
+        """`weights` are those of name, parameters, coverage, text, window and clause, and of third, next clause and
+        later windows before any call; `owed` what tools then lack (tools,); `flows` are two: takers, givers, what one
+        giver counts for, and the weight of giving to what is wanted."""
         # Every request that a search narrows down has tools of its own, and no flow among them.
         kept = [Kept((t, np.int64), (g, np.int64), (share, np.float32)) if len(t) else None for t, g, share, _ in flows]
         packed = [(len(flow[0]), *(a.at if a else (0, 0, 0)), flow[3]) for flow, a in zip(flows, kept, strict=True)]
-        self._tools = _TOOLS.pack(tools, end, *weights, *packed[0], *packed[1])
+        kept.append(None if owed is None else Kept((owed, np.float32)))
+        at = 0 if kept[-1] is None else kept[-1].at[0]
+        self._tools = _TOOLS.pack(tools, end, *weights, at, *packed[0], *packed[1])
         self._kept, self._n, self._static = kept, tools, library.edgeret_static
 
     def static(
         self, products: NDArray[np.float32], rows: int, windows: int, shared: NDArray[np.float32]
     ) -> NDArray[np.float32]:
-        """The best window's and the best clause's cosine, and the part of the scores that no call changes (3, tools):
-        from cosines of so many rows and windows, and of clauses behind them, to all tools, and `Overlaps.shared`."""
+        """The best window's and the best clause's cosine, the part of the scores that no call changes, and the scores
+        before any call (4, tools): from cosines of so many rows and windows, and of clauses behind them, to all tools,
+        and `Overlaps.shared`."""
         n = self._n
-        found = np.empty((4, n), np.float32)
+        found = np.empty((5, n), np.float32)
         at, room = address(products), address(found)
         begin, behind = at + 4 * n * rows, at + 4 * n * (rows + windows)
         self._static(
-            self._tools, at, begin, windows, behind, len(products) - rows - windows, address(shared),
-            room + 4 * 3 * n, room,
+            self._tools, at, rows - 1, begin, windows, behind, len(products) - rows - windows, address(shared),
+            room + 4 * 4 * n, room,
         )  # fmt: skip
-        return found[:3]
+        return found[:4]
 
 
 class CompiledClusters:

@@ -20,6 +20,7 @@ from edgeret.fields import get_number
 from edgeret.kernel import LIBRARY
 from edgeret.records import dataclass
 from edgeret.scoring.compiled_query import CompiledTools
+from edgeret.scoring.products import Columns, product
 
 CALLED = 20.0
 """What a tool that was called already loses, in nats."""
@@ -258,13 +259,22 @@ class Evidence:
 class Prior:
     """A set of tools, arranged for requests. Immutable and thread-safe."""
 
-    def __init__(self, vectors: NDArray[np.float32], end: int, flow: Flow, weights: PriorWeights) -> None:
-        """`vectors` are the tools' unit rows (n, dimension) with a row of zeros for `<end>` at the position `end`."""
+    def __init__(
+        self, vectors: NDArray[np.float32], end: int, flow: Flow, weights: PriorWeights, *, stays: bool = False
+    ) -> None:
+        """`vectors` are the tools' unit rows (n, dimension) with a row of zeros for `<end>` at the position `end`. The
+        set `stays` where many requests are read among it, so that arranging it pays."""
         self.weights, self.end, self.n = weights, end, len(vectors)
         self.vectors = vectors
         self.named = Pairs(flow.taker[flow.named], flow.giver[flow.named], self.n, True)
         self.keyed = Pairs(flow.taker[~flow.named], flow.giver[~flow.named], self.n, False)
         self._related: dict[int, NDArray[np.float32]] = {}
+        arranged = stays and LIBRARY is not None and Columns.LEAST <= self.n <= Columns.MOST
+        self._columns = Columns(LIBRARY, vectors) if arranged and LIBRARY is not None else None
+
+    def cosines(self, rows: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Cosines of unit rows (m, dimension), contiguous, to all tools, float32 (m, n)."""
+        return product(rows, self.vectors) if self._columns is None else self._columns.product(rows)
 
     @cached_property
     def _centred(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
@@ -280,6 +290,7 @@ class Prior:
         other.weights = weights
         vars(other)["_related"] = {}
         vars(other).pop("compiled", None)
+        vars(other).pop("owed", None)
         return other
 
     @cached_property
@@ -289,8 +300,18 @@ class Prior:
             return None
         w, tenths = self.weights.tool, COSINE.item()
         weights = (w.name, w.parameters, w.coverage, w.text, w.window * tenths, w.clause * tenths)
+        before = (w.third * tenths, w.next_clause * tenths, w.later * tenths)
         flows = [(p.taker, p.giver, p.shares, gives) for p, gives in ((self.named, w.gives), (self.keyed, w.key_gives))]
-        return CompiledTools(LIBRARY, self.n, self.end, weights, flows)
+        return CompiledTools(LIBRARY, self.n, self.end, (*weights, *before), self.owed, flows)
+
+    @cached_property
+    def owed(self) -> NDArray[np.float32] | None:
+        """What tools lack that need others before any call, as it enters the scores, float32 (n,); None where no tool
+        needs another."""
+        w = self.weights.tool
+        kinds = ((self.named, w.still_needed), (self.keyed, w.key_still_needed))
+        terms = [np.float32(weight) * pairs.needed for pairs, weight in kinds if pairs.any]
+        return sum(terms[1:], terms[0]) if terms else None
 
     def related(self, position: int) -> NDArray[np.float32]:
         """Cosines of all tools to one, both less the mean of all: float32 (n,)."""

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.scoring.prior import CALLED, COSINE, SAID, Evidence, Pairs, Prior
-from edgeret.scoring.products import product
 from edgeret.types import SEGMENTS
 
 _COVERED = 1e-6
@@ -29,7 +28,7 @@ class Reading:
         """Reads a request among the prior's tools."""
         self._prior = prior
         e, rows, n_windows = evidence.shared, evidence.rows, len(evidence.windows)
-        products = product(np.concatenate((rows, evidence.windows, evidence.clauses)), prior.vectors)
+        products = prior.cosines(np.concatenate((rows, evidence.windows, evidence.clauses)))
         self.cosines = products[: len(rows)]
         self._windows = products[len(rows) : len(rows) + n_windows]
         self._clauses = products[len(rows) + n_windows :]
@@ -37,13 +36,15 @@ class Reading:
         self._spent_by: dict[frozenset[int], NDArray[np.float32]] = {}
         if prior.compiled is not None:
             found = prior.compiled.static(products, len(rows), n_windows, np.ascontiguousarray(e.shared))
-            self._window, self._clause, self.static = found
+            self._window, self._clause, self.static, self._begun = found
         else:
             self._window, self._clause = self._windows.max(axis=0), self._clauses.max(axis=0)
             self.static = self._static()
+            self._begun = self._before_any_call()
         for position in e.said:
             if position != prior.end:
                 self.static[position] += np.float32(SAID)
+                self._begun[position] += np.float32(SAID)
 
     def _static(self) -> NDArray[np.float32]:
         """`static`, without the tools said."""
@@ -113,19 +114,19 @@ class Reading:
             for call in made:
                 scores[call] -= np.float32(CALLED)
         else:
-            scores = self._begun()
+            scores = self._begun.copy()
         scores[prior.end] = -np.inf
         return scores
 
-    def _begun(self) -> NDArray[np.float32]:
-        """The scores before any call (n,), bit for bit as of all steps, without what only later ones need: nothing is
-        behind the first clause, and all windows lie ahead."""
+    def _before_any_call(self) -> NDArray[np.float32]:
+        """The scores before any call (n,), as of all steps, without what only later ones need, and without the tools
+        said: nothing is behind the first clause, and all windows lie ahead."""
         weights, thirds = self._prior.weights.tool, self.cosines[1:]
         scores: NDArray[np.float32] = thirds[0] * np.float32(1.5)
         scores -= thirds.sum(axis=0) * np.float32(0.5)
         scores *= COSINE
         scores *= np.float32(weights.third)
-        scores += self._fixed
+        scores += self.static if self._prior.owed is None else self.static + self._prior.owed
         scores += np.float32(weights.next_clause * COSINE) * self._clauses[0]
         scores += np.float32(weights.later * COSINE) * self._window
         return scores
@@ -219,11 +220,8 @@ class Reading:
     @cached_property
     def _fixed(self) -> NDArray[np.float32]:
         """What the request says whatever was called, with what tools need before any call: (n,)."""
-        prior, weights = self._prior, self._prior.weights.tool
-        fixed: NDArray[np.float32] = self.static.copy()
-        for pairs, weight in ((prior.named, weights.still_needed), (prior.keyed, weights.key_still_needed)):
-            if pairs.any:
-                fixed += np.float32(weight) * pairs.needed
+        owed = self._prior.owed
+        fixed: NDArray[np.float32] = self.static if owed is None else self.static + owed
         return fixed
 
     @cached_property

@@ -318,6 +318,8 @@ def failing(error: BaseException) -> type:
     """A tokenizers library that reads every file and encodes no text."""
 
     class Failing:
+        normalizer = pre_tokenizer = model = None
+
         @staticmethod
         def from_str(text: str) -> Failing:
             return Failing()

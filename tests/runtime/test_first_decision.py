@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import edgeret
 from edgeret import Demonstration, Tool, kernel
+from edgeret.encoders.base import EncodedQuery
 from edgeret.inputs import clauses, spelling
+from edgeret.runtime import evidence
 from edgeret.runtime.runtime import Runtime
 from edgeret.types import Call
 from tests.conftest import WORDS, without_library
@@ -111,6 +115,26 @@ def test_clauses_are_those_of_the_expression(text: str) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(clauses, "LIBRARY", None)
         assert found == clauses.clause_spans(text)
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    st.lists(st.sampled_from([*JOINTS, " ", " ", *WORDS[:6], "a"]), max_size=400).map("".join),
+    st.integers(0, 3),
+    st.booleans(),
+)
+def test_passages_are_those_that_python_finds(text: str, left_out: int, wide: bool) -> None:
+    ends = [(match.start(), match.end()) for match in re.finditer(r"[a-z0-9]+|[^a-z0-9\s]", text)]
+    spans = np.array(ends[left_out:], np.intp).reshape(-1, 2)
+    tokens = np.random.default_rng(left_out).normal(size=(len(spans), 12)).astype(np.float32)
+    encoded = EncodedQuery(np.ones((4, 12), np.float32), tokens, spans)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(evidence, "LIBRARY", kernel.load(wide))
+        found = evidence.passages(text, encoded)
+        patch.setattr(evidence, "LIBRARY", None)
+        expected = evidence.passages(text, encoded)
+    np.testing.assert_allclose(found.windows, expected.windows, atol=1e-4)
+    np.testing.assert_allclose(found.clauses, expected.clauses, atol=1e-4)
 
 
 @settings(max_examples=300)

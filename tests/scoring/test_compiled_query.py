@@ -9,9 +9,12 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from edgeret import kernel
-from edgeret.scoring import graph
+from edgeret.errors import BundleError
+from edgeret.scoring import calibration, graph
+from edgeret.scoring.calibration import Calibration, CalibrationParameters
 from edgeret.scoring.compiled_query import MOST_NEAREST
 from edgeret.scoring.graph import GLOBAL, UNUSED, Graph, GraphOptions, GraphTables
+from edgeret.scoring.products import Columns
 
 pytestmark = pytest.mark.skipif(kernel.LIBRARY is None, reason="the package was built without a C compiler")
 LABELS = ("a", "b", "c", "<end>")
@@ -71,3 +74,40 @@ def test_a_vector_that_is_not_to_be_written_is_read_too() -> None:
     vector = unit(np.random.default_rng(2).normal(size=8))
     vector.flags.writeable = False
     assert compiled.locate(vector).clusters.tolist() == plain.locate(vector).clusters.tolist()
+
+
+SETS = [library for wide in (True, False) if (library := kernel.load(wide)) is not None]
+"""The library as this CPU and as an older one would use it."""
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.integers(1, 20), st.integers(1, 70), st.integers(1, 40), st.integers(0, 99))
+def test_products_are_numpys(count: int, n: int, dimension: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    rows, vectors = (rng.normal(size=(size, dimension)).astype(np.float32) for size in (count, n))
+    for library in SETS:
+        np.testing.assert_allclose(Columns(library, vectors).product(rows), rows @ vectors.T, atol=1e-4)
+
+
+MAP = Calibration(CalibrationParameters(calibration_map=((0.0, 0.0), (0.5, 0.2), (1.0, 0.9))))
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.floats(-200, 80, width=32), min_size=1, max_size=40))
+def test_logs_are_calibrated_as_numpy_does_it(logs: list[float]) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(calibration, "LIBRARY", None)
+        expected = MAP.calibrate_logs(np.array(logs, np.float32), MAP.map)
+        for library in SETS:
+            patch.setattr(calibration, "LIBRARY", library)
+            found = MAP.calibrate_logs(np.array(logs, np.float32), MAP.map)
+            np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-7)
+
+
+@pytest.mark.parametrize("logs", [[0, np.nan], [np.inf, 0], [np.nan], [-np.inf], [-np.inf, -np.inf]])
+def test_logs_that_are_none_are_refused(logs: list[float]) -> None:
+    for library in (*SETS, None):
+        with pytest.MonkeyPatch.context() as patch, np.errstate(invalid="ignore"):
+            patch.setattr(calibration, "LIBRARY", library)
+            with pytest.raises(BundleError, match="no probabilities"):
+                MAP.calibrate_logs(np.array(logs, np.float32), MAP.map)
