@@ -1,8 +1,8 @@
 """Query likelihood (Sachan et al., "Improving Passage Retrieval with Zero-Shot Question Generation", 2022): the planner
 says how likely the request is as the words of somebody who needs each of the first tools. Reads and writes nothing.
 
-Deviations: it weighs beside what `auto` found in place of deciding alone, and reads one tool after the other, the first
-ones first, so that a budget ends it at any of them.
+Deviations: it weighs beside what `auto` found in place of deciding alone; it shows how people ask before it asks; it
+reads one tool after the other, the first ones first, so that a budget ends it at any of them.
 """
 
 from __future__ import annotations
@@ -17,15 +17,65 @@ from edgeret.strategies.base import Search, Strategy
 from edgeret.strategies.fusion import latest
 from edgeret.types import Hit
 
-FIRST = 12
+FIRST = 8
 """Tools that the planner reads."""
-WEIGHT = 0.2
-"""What a nat of the planner's counts beside one of the evidence. Chosen with SmolLM2 on requests of ToolBench and of
-BFCL's single turns."""
+WEIGHT = 1.0
+"""What a nat of the planner's counts beside one of the evidence, by the root of the request's characters: what a long
+request has beyond the tool's business adds up too. Chosen with SmolLM2 and Gemma 3 on ToolBench and Seal-Tools."""
 MAX_CHARS = 300
 """Of a tool's description that are read."""
 LEAST = 1e-9
-_CONSTANT = (Turn("system", "You are shown a tool. Write what a person says who needs this tool."),)
+_TASK = (
+    "You are shown a tool. Write what a person says who needs this tool. People often ask for other things in the same "
+    "breath."
+)
+_EXAMPLES = (
+    (
+        "Train Departures. Gives the next departures at a railway station, with platforms and delays.",
+        "when's the next train from Leeds to York, and from which platform?",
+    ),
+    (
+        "Unit Converter. Converts an amount between units of length, weight, volume or temperature.",
+        "I have an American recipe that says 350 degrees Fahrenheit, what is that in Celsius?",
+    ),
+    (
+        "Create Invoice. Makes an invoice for a customer from a list of positions and sends it.",
+        "Please bill Harlow & Sons for last week's repairs, 12 hours at 60 euros.",
+    ),
+    (
+        "Song Finder. Recognises a piece of music from a recording or a line of its lyrics.",
+        "There is a song that goes 'we danced until the morning came', who sings it?",
+    ),
+    (
+        "Weather Forecast. Gives temperature, rain and wind at a place for up to ten days.",
+        "We're off to Lisbon on Friday for a long weekend. Will it rain there, and can you find us three cheap hotels "
+        "near the centre?",
+    ),
+    (
+        "Currency Rates. Gives today's exchange rate between two currencies.",
+        "I need to plan the budget for our Tokyo office: convert 40,000 dollars to yen, list last month's expenses and "
+        "mail a summary to Dana.",
+    ),
+    (
+        "Calendar Create Event. Adds an event with a title, time and participants to a calendar.",
+        "dentist tuesday 9am",
+    ),
+    (
+        "Stock Quote. Gives price, volume and change of a share.",
+        "How did Nestle do today compared with last week? Then tell me which of my savings accounts pays the most "
+        "interest.",
+    ),
+    ("Delete File. Removes a file from a folder for good.", "get rid of the old draft in my documents"),
+    (
+        "Recipe Search. Finds recipes by ingredients, diet and time.",
+        "My daughter is vegan and we've got chickpeas, spinach and half an hour.",
+    ),
+)
+"""Tools and what is said to them. A small model must see how short and how wide of one tool people ask."""
+_CONSTANT = (
+    Turn("system", _TASK),
+    *(turn for tool, said in _EXAMPLES for turn in (Turn("user", tool), Turn("assistant", said))),
+)
 
 
 def _views(search: Search) -> Iterator[list[Hit]]:
@@ -39,15 +89,15 @@ def _views(search: Search) -> Iterator[list[Hit]]:
     said = search.likelihoods(prompts, search.request)
     if not said:
         return
-    ranked = reranked(first[: len(said)], said)
+    ranked = reranked(first[: len(said)], said, WEIGHT / max(1, len(search.request)) ** 0.5)
     search.note("rerank", "how likely the request is, for each tool", ranked)
     yield [*ranked, *hits[len(said) :]]
 
 
-def reranked(hits: Sequence[Hit], log_likelihoods: Sequence[float]) -> list[Hit]:
-    """Hits by their shares times the likelihoods to the power of WEIGHT; what they share stays the same in sum."""
+def reranked(hits: Sequence[Hit], log_likelihoods: Sequence[float], weight: float) -> list[Hit]:
+    """Hits by their shares times the likelihoods to the power of `weight`; what they share stays the same in sum."""
     shares = [max(hit.share or 0.0, LEAST) for hit in hits]
-    scores = [log(share) + WEIGHT * said for share, said in zip(shares, log_likelihoods, strict=True)]
+    scores = [log(share) + weight * said for share, said in zip(shares, log_likelihoods, strict=True)]
     top, whole = max(scores), sum(shares)
     weights = [exp(score - top) for score in scores]
     total = sum(weights)

@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tokenizers import AddedToken, Tokenizer, models, normalizers, pre_tokenizers
+from tokenizers import AddedToken, Tokenizer, models, normalizers, pre_tokenizers, processors
 
 from edgeret.encoders import word_tokens
+from edgeret.encoders.base import EncoderSpec
+from edgeret.encoders.windows import WindowEncoder
 from edgeret.encoders.word_tokens import LONGEST, WordTokens
 
 PIECES = [
@@ -126,3 +128,41 @@ def test_threads_read_while_others_meet_new_words() -> None:
     with ThreadPoolExecutor(4) as pool:
         for found in pool.map(read, range(4)):
             assert all(said == whole(made, text) for text, said in found)
+
+
+class Ids(WindowEncoder):
+    """A text's vector says which ids were read."""
+
+    requested = providers = ("cpu",)
+    engine, threads = "ids", 1
+
+    def _vector(self, ids: np.ndarray) -> np.ndarray:
+        return self._vectors(ids)[0]
+
+    def _vectors(self, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        tokens = np.random.default_rng(0).normal(size=(99, 4)).astype(np.float32)[ids]
+        total = (tokens * (1 + np.arange(len(ids), dtype=np.float32))[:, None]).sum(axis=0)
+        return total / np.linalg.norm(total), tokens
+
+
+def framed() -> bytes:
+    made = tokenizer()
+    known = [(name, made.token_to_id(name)) for name in ("[CLS]", "[SEP]")]
+    made.post_processor = processors.TemplateProcessing(single="[CLS] $A [SEP]", special_tokens=known)
+    return made.to_str().encode()
+
+
+@pytest.mark.parametrize("prefix", ["", "send mail: "])
+@settings(max_examples=100, deadline=None)
+@given(text=TEXTS)
+def test_an_encoder_reads_the_ids_that_the_library_gives(prefix: str, text: str) -> None:
+    spec = EncoderSpec(4, 16, "mean", True, prefix, "", "fp32", "any")
+    one = Ids(framed(), spec, 16, "encoder")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(WordTokens, "of", lambda _: None)
+        other = Ids(framed(), spec, 16, "encoder")
+    found, expected = one.encode_query(text), other.encode_query(text)
+    for name in ("rows", "tokens", "spans"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+    assert found.readings == expected.readings
+    np.testing.assert_array_equal(one.encode(text), other.encode(text))

@@ -65,8 +65,7 @@ def problems(found: Found) -> list[str]:
 
 def test_shares_are_weighed_with_likelihoods_and_stay_the_same_in_sum() -> None:
     # 0.6 · e^(0.2 · -14) = 0.03649, 0.1 · e^(0.2 · -2) = 0.06703: gamma has 0.7 · 0.06703 / 0.10352.
-    assert WEIGHT == 0.2
-    first, second = reranked([Hit("alpha", 0.5, 0.6), Hit("gamma", 0.2, 0.1)], [-14.0, -2.0])
+    first, second = reranked([Hit("alpha", 0.5, 0.6), Hit("gamma", 0.2, 0.1)], [-14.0, -2.0], 0.2)
     assert (first.tool, second.tool, first.similarity) == ("gamma", "alpha", 0.2)
     assert first.share == pytest.approx(0.4533, abs=1e-4) and second.share == pytest.approx(0.2467, abs=1e-4)
 
@@ -77,6 +76,16 @@ def test_the_tool_whose_user_would_say_the_request_comes_first() -> None:
     assert names(found) == ["gamma", "alpha", "beta"] and found.trace.complete
     assert reader.prompts == ["alpha.", "beta.", "gamma. Does the third thing."]
     assert found.trace.answers == 3
+
+
+def test_a_planners_word_counts_less_the_longer_the_request_is() -> None:
+    # Alpha is 1.8 nats ahead of gamma; 9.9 against it count 3.3 over nine characters, and 1 over a hundred.
+    reader = Reader(lambda text: -2.0 if "third" in text else -11.9)
+    found = search(reader)
+    for length, best in ((9, "gamma"), (100, "alpha")):
+        asked = replace(found, request="x" * length, events=[], rankings=[])
+        assert names(run(RERANK, asked))[0] == best
+    assert pytest.approx(1.0) == WEIGHT
 
 
 def test_what_there_was_no_time_to_read_stays_behind() -> None:
