@@ -22,8 +22,9 @@ _BOUNDARY = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 MIN_WORDS = 3
+"""Of a clause."""
 _LEAST_CHARACTERS = 6
-"""Of a clause of so many words and the boundary behind it."""
+"""Of such a clause and the boundary behind it."""
 _EDGE = " \t\n,;:.!?"
 
 

@@ -22,16 +22,17 @@ enum { LEFT = -1, UNKNOWN_WORD, READ };
 
 static int64_t in_numbers(int64_t characters) { return (characters + 3) / 4; }
 
-/* Where the word is, or where it would be. */
-static int32_t *place_of(const KeptWords *k, const char *word, int64_t length)
+/* What is kept of a word, NULL if nothing is; and the `place` where it is or would be. */
+static const int32_t *find_word(const KeptWords *k, const char *word, int64_t length, int32_t **place)
 {
     uint32_t hash = 2166136261u;
     for (int64_t i = 0; i < length; i++) hash = (hash ^ (uint8_t)word[i]) * 16777619u;
     for (int64_t at = hash & k->mask;; at = (at + 1) & k->mask) {
-        const int32_t found = __atomic_load_n(k->places + at, __ATOMIC_ACQUIRE);
-        if (!found) return k->places + at;
+        const int32_t found = __atomic_load_n(k->places + at, __ATOMIC_ACQUIRE); /* once: others may fill it meanwhile */
         const int32_t *entry = k->pool + found;
-        if (entry[CHARACTERS] == length && !memcmp(entry + HEADER, word, (size_t)length)) return k->places + at;
+        *place = k->places + at;
+        if (!found) return NULL;
+        if (entry[CHARACTERS] == length && !memcmp(entry + HEADER, word, (size_t)length)) return entry;
     }
 }
 
@@ -41,6 +42,7 @@ static int32_t *place_of(const KeptWords *k, const char *word, int64_t length)
 PUBLIC int64_t edgeret_read_words(const KeptWords *k, const char *text, int64_t length, int64_t longest, int64_t most,
                                   int64_t *state, int64_t *ids, int64_t *spans)
 {
+    int32_t *place;
     while (1) {
         int64_t begin = state[AT];
         while (begin < length && text[begin] == ' ') begin++;
@@ -48,8 +50,8 @@ PUBLIC int64_t edgeret_read_words(const KeptWords *k, const char *text, int64_t 
         const char *space = memchr(text + begin, ' ', (size_t)(length - begin));
         const int64_t end = space ? space - text : length;
         if (end - begin > longest) return LEFT;
-        const int32_t *entry = k->pool + __atomic_load_n(place_of(k, text + begin, end - begin), __ATOMIC_ACQUIRE);
-        if (entry == k->pool) {
+        const int32_t *entry = find_word(k, text + begin, end - begin, &place);
+        if (!entry) {
             state[BEGIN_OF_WORD] = begin;
             state[END_OF_WORD] = end;
             return UNKNOWN_WORD;
@@ -73,8 +75,8 @@ PUBLIC int64_t edgeret_keep_word(const KeptWords *k, const char *word, int64_t l
 {
     const int64_t at = k->used[0], needed = HEADER + in_numbers(length) + 3 * count;
     if (at + needed > k->room || 2 * k->used[1] >= k->mask) return 0;
-    int32_t *place = place_of(k, word, length), *entry = k->pool + at;
-    if (*place) return 1;
+    int32_t *place, *entry = k->pool + at;
+    if (find_word(k, word, length, &place)) return 1;
     entry[CHARACTERS] = (int32_t)length;
     entry[TOKENS] = (int32_t)count;
     memcpy(entry + HEADER, word, (size_t)length);
