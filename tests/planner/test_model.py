@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from time import perf_counter
 
 import numpy as np
 import pytest
@@ -188,3 +189,23 @@ def test_a_bundle_with_a_planner_is_built_loaded_and_asked(tmp_path: Path) -> No
     (bundle / "planner.gguf").write_bytes(data)
     with pytest.raises(BundleError, match=r"planner\.gguf: altered"):
         edgeret.load(bundle)
+
+
+def test_a_text_is_as_likely_behind_many_prompts_as_behind_each_alone(planner: Planner) -> None:
+    guide = (Turn("system", "You are shown a tool. Write what a person says who needs this tool."),)
+    prompts = [Prompt(guide, Turn("user", f"{tool.name}. {tool.description}")) for tool in TOOLS]
+    said = "wake me at seven tomorrow, please"
+    found, usage = planner.likelihoods(prompts, said)
+    alone = [planner.likelihoods([prompt], said)[0][0] for prompt in prompts]
+    np.testing.assert_allclose(found, alone, atol=3 * TOLERANCE)  # eight tokens
+    assert int(np.argmax(found)) == 2 and usage.tokens_evaluated > 4 * 8
+
+
+def test_of_many_prompts_those_are_read_that_there_is_time_for(planner: Planner) -> None:
+    prompts = [Prompt((Turn("system", "Tools."),), Turn("user", f"tool {i}: " + "it works " * 20)) for i in range(300)]
+    whole, _ = planner.likelihoods(prompts[:2], "do it")
+    began = perf_counter()
+    some, _ = planner.likelihoods(prompts, "do it", perf_counter() + 1.5)
+    assert 0 < len(some) < len(prompts) and perf_counter() - began < 4
+    np.testing.assert_allclose(some[:2], whole[: len(some)], atol=3 * TOLERANCE)
+    assert planner.likelihoods(prompts, "do it", perf_counter() - 1)[0] == []
