@@ -63,7 +63,7 @@ def _compiled(query: str, encoded: EncodedQuery) -> tuple[NDArray[np.float32], N
     count, dimension = encoded.tokens.shape
     tokens = np.ascontiguousarray(encoded.tokens, np.float32)
     spans = np.ascontiguousarray(encoded.spans, np.int64)
-    means, found = np.empty((min(_ROOM, 2 * count), dimension), np.float32), array("q", (0, 0))
+    means, found = np.empty((_ROOM, dimension), np.float32), array("q", (0, 0))  # whatever the spans are
     assert LIBRARY is not None
     LIBRARY.edgeret_passages(
         query.encode(), len(query), MIN_WORDS, address(spans), address(tokens), count, dimension,
