@@ -63,7 +63,7 @@ class Model:
         usage = Usage(*self.count(prompt), len(tokens) - reused, reused, 1.0)
         return Scores(np.array([len(answer) for answer in answers]), np.ones(len(answers), np.intp), usage)
 
-    def write(self, prompt: Prompt, gbnf: str, max_tokens: int = 384) -> tuple[str, bool, Usage]:
+    def write(self, prompt: Prompt, gbnf: str, max_tokens: int = 384, *_: float) -> tuple[str, bool, Usage]:
         if self.fails:
             raise PlannerError("the prompt is too long")
         return self.reply, True, Usage(1, 1, 1, 1, 5.0)

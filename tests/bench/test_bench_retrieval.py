@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import EXAMPLE, TOOLS, build_tiny, tiny_exported
+from test_bench_plan import Model, with_planner
 
 import edgeret
 from edgeret.encoders.onnx import OnnxEncoder
@@ -22,6 +23,7 @@ from edgeret.inputs.clauses import split_clauses
 from edgeret.inputs.query import RetrievalQuery
 from edgeret.planner.answers import Answer
 from edgeret.planner.chat import Prompt
+from edgeret.runtime.runtime import Runtime
 from edgeret.strategies.routing import Route
 from edgeret.types import Tool, Usage
 from edgeret_bench.accuracy import retrieval
@@ -279,6 +281,27 @@ def test_a_bundle_is_measured_with_its_own_tools_encoder_and_demonstrations(
     for strategy in ("auto", "hybrid"):
         first = runtime.search("find my file", 1, strategy=strategy)[0].tool
         assert told["methods"][strategy]["recall@1"] == float(first == "find_file")
+
+
+def test_a_bundle_s_own_planner_is_asked_where_none_is_named_and_a_method_asks(
+    tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    queries = tmp_path / "queries.jsonl"
+    queries.write_text('{"id": "1", "query": "do it", "tools": ["find_file"]}\n', encoding="utf-8")
+    command = ["retrieval", "--bundle", str(tiny), "--queries", str(queries), "--json", "--methods"]
+    assert main([*command, "tooldreamer"]) == 2
+    assert "--planner or --endpoint, or a bundle with one" in capsys.readouterr().err
+
+    model = Model('{"intents": ["find my file"]}')
+    runtime = with_planner(edgeret.load(tiny, threads=1), model)
+    manifest = replace(runtime.manifest, info={**runtime.manifest.info, "planner": {"card": "small"}})
+    monkeypatch.setattr(Runtime, "manifest", property(lambda self: manifest))
+    monkeypatch.setattr(edgeret, "load", lambda path: runtime)
+    assert main([*command, "re-invoke"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["planner"], told["methods"]["re-invoke"]["answers"]) == ("small", 1)
+    assert main([*command, "hybrid"]) == 0
+    assert json.loads(capsys.readouterr().out)["planner"] is None
 
 
 def test_tools_and_a_bundle_are_not_both_measured(tiny: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -37,6 +37,8 @@ from edgeret_bench.metrics import mean, quantiles, rank, retrieval_metrics, shar
 ROUTED = "routed"
 BM25_K1, BM25_B = 1.5, 0.75
 RRF_K = 60
+_BY_NAME = {strategy.name: strategy for strategy in (*STRATEGIES.values(), STEPS, PARALLEL, NO_QUERY)}
+"""Strategies with the papers' ablations; `routed` is made of a route."""
 
 
 class Bm25:
@@ -241,6 +243,12 @@ def _drawn(queries: list[RetrievalQuery], options: Options) -> list[RetrievalQue
     return [queries[i] for i in sorted(chosen.tolist())]
 
 
+def may_ask(methods: Sequence[str]) -> bool:
+    """Whether any of these methods asks a planner where there is one."""
+    asking = (strategy for name, strategy in _BY_NAME.items() if name in methods)
+    return ROUTED in methods or any(strategy.asks or strategy.helped for strategy in asking)
+
+
 def _strategies(methods: Sequence[str], options: Options) -> dict[str, Strategy]:
     """Those of the methods that are strategies, by name. Raises InputError for a method that is unknown, and for one
     that asks a planner where there is none."""
@@ -248,14 +256,16 @@ def _strategies(methods: Sequence[str], options: Options) -> dict[str, Strategy]
     if unknown:
         known = ", ".join((*RETRIEVAL_METHODS, *STRATEGY_METHODS))
         raise InputError(f"unknown method '{unknown[0]}'; choose among: {known}")
-    by_name = {strategy.name: strategy for strategy in (*STRATEGIES.values(), STEPS, PARALLEL, NO_QUERY)}
+    by_name = dict(_BY_NAME)
     if ROUTED in methods:
         if options.route is None or (asked := by_name.get(options.route.strategy)) is None:
             raise InputError(f"method '{ROUTED}' follows a route; give one with --route FILE (edgeret-export route)")
         by_name[ROUTED] = replace(routed(options.route, asked), asks=True)
     found = {name: by_name[name] for name in methods if name in STRATEGY_METHODS}
     if options.answerer is None and (asking := [name for name, strategy in found.items() if strategy.asks]):
-        raise InputError(f"method '{asking[0]}' asks a planner; name one with --planner or --endpoint")
+        raise InputError(
+            f"method '{asking[0]}' asks a planner; name one with --planner or --endpoint, or a bundle with one"
+        )
     return found
 
 

@@ -16,7 +16,7 @@ from edgeret.inputs.demonstrations import read_demonstrations
 from edgeret.inputs.query import read_queries
 from edgeret.inputs.tool_text import FORMS, tool_text
 from edgeret.inputs.tools import read_tools
-from edgeret.planner.answers import Answerer
+from edgeret.planner.answers import Answerer, LocalAnswerer
 from edgeret.planner.prompts import MASKINGS
 from edgeret.runtime.options import POLICIES, PROFILES
 from edgeret.runtime.runtime import Runtime
@@ -147,7 +147,9 @@ def _add_retrieval(commands: Any) -> None:
     search.add_argument(
         "--expansion", metavar="FILE.jsonl", help="with --tools: queries that make their vectors, as in a build"
     )
-    search.add_argument("--planner", metavar="CARD", help="ask this planner; see: edgeret-export cards")
+    search.add_argument(
+        "--planner", metavar="CARD", help="ask this planner (default: the bundle's own); see: edgeret-export cards"
+    )
     search.add_argument("--endpoint", metavar="URL", help="ask a model behind an OpenAI-compatible endpoint instead")
     search.add_argument("--model", metavar="NAME", help="which of the endpoint's models (default: its first)")
     search.add_argument("--route", metavar="FILE", help="when `routed` asks: what edgeret-export route wrote")
@@ -221,11 +223,16 @@ def _retrieval(arguments: argparse.Namespace) -> Mapping[str, Any]:
 
     tools, encoder, told = _measured_by(arguments)
     queries = read_queries(arguments.queries, [tool.name for tool in tools])
+    methods, own = some(arguments.methods, "--methods"), told.pop("own_planner", None)
+    answerer, planner = _answerer(arguments), arguments.planner or arguments.model or arguments.endpoint
+    if answerer is None and own is not None and retrieval.may_ask(methods):
+        planner, held = own
+        answerer = LocalAnswerer(held.get())
     options = retrieval.Options(
         told.pop("tool_text"),
         arguments.limit,
         arguments.seed,
-        _answerer(arguments),
+        answerer,
         arguments.budget_ms,
         told.pop("goes_by"),
         told.pop("decider", None),
@@ -234,11 +241,11 @@ def _retrieval(arguments: argparse.Namespace) -> Mapping[str, Any]:
     )
     if arguments.without_steps:
         queries = [replace(query, steps=()) for query in queries]
-    result = retrieval.run(tools, queries, encoder, some(arguments.methods, "--methods"), options)
+    result = retrieval.run(tools, queries, encoder, methods, options)
     return {
         "dataset": recognised([tool.name for tool in tools], queries),
         **told,
-        "planner": arguments.planner or arguments.model or arguments.endpoint,
+        "planner": planner,
         **result,
     }
 
@@ -275,6 +282,9 @@ def _of_bundle(arguments: argparse.Namespace) -> tuple[Sequence[Tool], Any, dict
             "goes_by": GoesBy(components.prior.search, components.word_vectors),
             "decider": Scorer(components, runtime.learned).decided,
             "vectors": components.index.vectors,
+            "own_planner": (manifest.info[roles.INFO_PLANNER]["card"], components.planner)
+            if components.planner.exists
+            else None,
         },
     )
 
@@ -321,7 +331,7 @@ def _of_card(arguments: argparse.Namespace) -> tuple[Sequence[Tool], Any, dict[s
 
 
 def _answerer(arguments: argparse.Namespace) -> Answerer | None:
-    """The planner that was named, if one was."""
+    """The planner that was named, if one was; a bundle's own is not asked for then."""
     from edgeret_export.planner.asking import named_model
 
     asked = named_model(arguments.planner, arguments.endpoint, arguments.model, arguments.offline)
