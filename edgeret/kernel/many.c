@@ -1,7 +1,7 @@
 /* What a request among very many tools needs, behind an encoding that evicted all caches: edgeret_nearest walks the links
-   of an HNSW graph as hnswlib does, edgeret_covering finds the tools that share most words as Lexicon.covering
-   (lexicon.py), and edgeret_shared what some tools share as Lexicon.overlaps. Tests hold them to the same results. Knows
-   nothing of Python; whoever calls vouches for all lengths. */
+   of an HNSW graph as hnswlib does, over rows in bytes, edgeret_covering finds the tools that share most words as
+   Lexicon.covering (lexicon.py), and edgeret_shared what some tools share as Lexicon.overlaps. Tests hold them to the same
+   results. Knows nothing of Python; whoever calls vouches for all lengths. */
 
 #include <stdlib.h>
 #include <string.h>
@@ -38,26 +38,16 @@ static int64_t put(Found *best, int64_t *count, int64_t most, Found one)
     return i;
 }
 
-/* The links of an HNSW graph over unit rows: list j leads to targets[starts[j]] to targets[starts[j + 1]]. There is a list
-   for every row on level 0, then one for each of `members`, those of level 1 first, each level's rising; those of level
-   l begin at begins[l - 1]. All of it was checked. `few` has the rows in bytes, a quarter of the memory, each of which
-   counts for `scale`; they are off by a vector of the length `error` at most. */
+/* The links of an HNSW graph over rows in bytes, a quarter of the memory, each of which counts for its row's scale: list j
+   leads to targets[starts[j]] to targets[starts[j + 1]]. There is a list for every row on level 0, then one for each of
+   `members`, those of level 1 first, each level's rising; those of level l begin at begins[l - 1]. All of it was checked. */
 typedef struct {
     int64_t rows, dimension, entry, levels;
-    float scale, error;
-    const float *vectors;
     const int8_t *few;
+    const float *scales; /* (rows) */
     const int32_t *starts, *targets, *members;
     const int64_t *begins; /* (levels + 1) */
 } Links;
-
-/* A vector that is asked for: as it is, and in whole numbers; what a product of these with a row's bytes counts for, and
-   how far it is off at most. */
-typedef struct {
-    const float *exact;
-    const int16_t *small;
-    float step, error;
-} Asked;
 
 static void fetch(const void *row, int64_t bytes)
 {
@@ -65,52 +55,41 @@ static void fetch(const void *row, int64_t bytes)
     for (; from < (const char *)row + bytes; from += LINE) __builtin_prefetch(from, 0, 2); /* into the second cache, with more at a time */
 }
 
-IN_BOTH float product(const float *a, const float *b, int64_t n)
-{
-    float sums[16] = {0}, total = 0.0f;
-    int64_t i = 0;
-    for (; i + 16 <= n; i += 16) /* sixteen at once, since each sum waits for its last addition */
-        for (int64_t k = 0; k < 16; k++) sums[k] += a[i + k] * b[i + k];
-    for (; i < n; i++) total += a[i] * b[i];
-    for (int64_t k = 0; k < 16; k++) total += sums[k];
-    return total;
-}
-
-/* Those of some rows whose product with a vector is above `least`, and some more: `out` (count); how many. Rows are
-   compared in bytes first, and exactly only those that may be above for all that their bytes are off. */
-IN_BOTH int64_t compare_in(const Links *g, const Asked *a, const int32_t *rows, int64_t count, float least, Found *out)
+/* Those of some rows whose product with a vector in whole numbers is above `least`: `out` (count); how many. */
+IN_BOTH int64_t compare_in(const Links *g, const int16_t *asked, const int32_t *rows, int64_t count, float least,
+                          Found *out)
 {
     const int64_t n = g->dimension;
     int64_t left = 0;
-    for (int64_t i = 0; i < count; i++) fetch(g->few + rows[i] * n, n);
+    for (int64_t i = 0; i < count; i++) {
+        fetch(g->few + rows[i] * n, n);
+        __builtin_prefetch(g->scales + rows[i], 0, 2);
+    }
     for (int64_t i = 0; i < count; i++) {
         const int8_t *row = g->few + rows[i] * n;
         int32_t sum = 0;
-        for (int64_t j = 0; j < n; j++) sum += (int16_t)row[j] * a->small[j];
-        if (!((float)sum * a->step + a->error > least)) continue;
-        fetch(g->vectors + rows[i] * n, n * (int64_t)sizeof(float));
-        out[left++].at = rows[i];
-    }
-    for (int64_t i = 0; i < left; i++) {
-        out[i].value = product(g->vectors + out[i].at * n, a->exact, n);
-        out[i].open = 1;
+        for (int64_t j = 0; j < n; j++) sum += (int16_t)row[j] * asked[j];
+        const float value = (float)sum * g->scales[rows[i]];
+        if (value > least) out[left++] = (Found){value, rows[i], 1};
     }
     return left;
 }
 
-static int64_t compare_narrow(const Links *g, const Asked *a, const int32_t *rows, int64_t n, float least, Found *out)
+static int64_t compare_narrow(const Links *g, const int16_t *asked, const int32_t *rows, int64_t n, float least,
+                              Found *out)
 {
-    return compare_in(g, a, rows, n, least, out);
+    return compare_in(g, asked, rows, n, least, out);
 }
 
-WIDE static int64_t compare_wide(const Links *g, const Asked *a, const int32_t *rows, int64_t n, float least, Found *out)
+WIDE static int64_t compare_wide(const Links *g, const int16_t *asked, const int32_t *rows, int64_t n, float least,
+                                 Found *out)
 {
-    return compare_in(g, a, rows, n, least, out);
+    return compare_in(g, asked, rows, n, least, out);
 }
 
-static int64_t compare(const Links *g, const Asked *a, const int32_t *rows, int64_t n, float least, Found *out)
+static int64_t compare(const Links *g, const int16_t *asked, const int32_t *rows, int64_t n, float least, Found *out)
 {
-    return HAS_WIDE ? compare_wide(g, a, rows, n, least, out) : compare_narrow(g, a, rows, n, least, out);
+    return HAS_WIDE ? compare_wide(g, asked, rows, n, least, out) : compare_narrow(g, asked, rows, n, least, out);
 }
 
 /* Which of the lists of a level above 0 is an element's, -1 for none. */
@@ -126,16 +105,18 @@ static int64_t list_above(const Links *g, int64_t level, int32_t element)
 }
 
 /* From the entry down to level 1, always on to the nearest: where the search of level 0 begins. */
-static Found descend(const Links *g, const Asked *a)
+static Found descend(const Links *g, const int16_t *asked)
 {
-    Found best = {product(g->vectors + g->entry * g->dimension, a->exact, g->dimension), (int32_t)g->entry, 1};
+    const int32_t entry = (int32_t)g->entry;
+    Found best = {0.0f, entry, 1};
+    compare(g, asked, &entry, 1, -INFINITY, &best);
     Found nearer[MOST_LINKS];
     for (int64_t level = g->levels; level > 0; level--)
         for (int32_t from = -1; from != best.at;) {
             const int64_t list = list_above(g, level, from = best.at);
             if (list < 0) break;
             const int32_t begin = g->starts[list];
-            const int64_t count = compare(g, a, g->targets + begin, g->starts[list + 1] - begin, best.value, nearer);
+            const int64_t count = compare(g, asked, g->targets + begin, g->starts[list + 1] - begin, best.value, nearer);
             for (int64_t i = 0; i < count; i++)
                 if (nearer[i].value > best.value) best = nearer[i];
         }
@@ -162,7 +143,7 @@ static int64_t next_open(const Found *best, int64_t from, int64_t count)
 }
 
 /* Searches level 0 from `first` on, and keeps the `most` nearest, the nearest first; how many there are. */
-static int64_t widen(const Links *g, const Asked *a, Found first, uint8_t *seen, int64_t most, Found *best)
+static int64_t widen(const Links *g, const int16_t *asked, Found first, uint8_t *seen, int64_t most, Found *best)
 {
     int32_t fresh[MOST_LINKS];
     Found nearer[MOST_LINKS];
@@ -174,7 +155,7 @@ static int64_t widen(const Links *g, const Asked *a, Found first, uint8_t *seen,
         /* Most often this one comes next. */
         if (after < count) fetch(g->targets + g->starts[best[after].at], MOST_LINKS * (int64_t)sizeof *fresh);
         const float least = count == most ? best[most - 1].value : -INFINITY;
-        const int64_t left = compare(g, a, fresh, fresh_count, least, nearer);
+        const int64_t left = compare(g, asked, fresh, fresh_count, least, nearer);
         for (int64_t i = 0; i < left; i++) {
             const int64_t place = put(best, &count, most, nearer[i]);
             if (place < most) __builtin_prefetch(g->starts + nearer[i].at);
@@ -185,74 +166,54 @@ static int64_t widen(const Links *g, const Asked *a, Found first, uint8_t *seen,
     return count;
 }
 
-/* The `k` rows nearest to a vector that a search finds which keeps `most` of them, at most MOST_FOUND: `found` (k), nearest
-   first; how many it found, -1 where there is no memory. `small` has room for a vector's numbers. */
-PUBLIC int64_t edgeret_nearest(const Links *g, const float *vector, int64_t most, int64_t k, int16_t *small,
-                               int64_t *found)
+/* The rows that a search finds nearest to a vector which keeps `most` of them, at most MOST_FOUND: `found` (most), nearest
+   first by their bytes; how many, -1 where there is no memory. `asked` has room for a vector's numbers. */
+PUBLIC int64_t edgeret_nearest(const Links *g, const float *vector, int64_t most, int16_t *asked, int64_t *found)
 {
     Found best[MOST_FOUND];
     const int64_t n = g->dimension, room = 2147483647 / (127 * n); /* so that sums stay in 32 bits */
     float size = 1e-12f, squares = 0.0f;
-    uint8_t *seen = calloc((size_t)(g->rows / 8 + 1), 1);
-    if (!seen) return -1;
-    for (int64_t i = 0; i < n; i++) size = fabsf(vector[i]) > size ? fabsf(vector[i]) : size;
-    const float step = size / (float)(room < 32767 ? room : 32767);
     for (int64_t i = 0; i < n; i++) {
-        small[i] = (int16_t)lrintf(vector[i] / step);
+        size = fabsf(vector[i]) > size ? fabsf(vector[i]) : size;
         squares += vector[i] * vector[i];
     }
-    /* Rows are of length 1 to within a hundredth, and sums of floats are off by less than the last term. */
-    const float rounded = 0.51f * step * sqrtf((float)n) * 1.02f + 1e-5f;
-    const Asked asked = {vector, small, step * g->scale, g->error * sqrtf(squares) * 1.001f + rounded};
-    int64_t count = widen(g, &asked, descend(g, &asked), seen, most, best);
+    if (!(squares < INFINITY)) return 0;
+    uint8_t *seen = calloc((size_t)(g->rows / 8 + 1), 1);
+    if (!seen) return -1;
+    const float step = size / (float)(room < 32767 ? room : 32767);
+    for (int64_t i = 0; i < n; i++) asked[i] = (int16_t)lrintf(vector[i] / step);
+    const int64_t count = widen(g, asked, descend(g, asked), seen, most, best);
     free(seen);
-    count = count < k ? count : k;
     for (int64_t i = 0; i < count; i++) found[i] = best[i].at;
     return count;
 }
 
-/* Rows in bytes; the largest sum of squares by which one is off. */
-IN_BOTH float few_in(const float *restrict rows, int64_t count, int64_t n, float scale, int8_t *restrict out)
+IN_BOTH void few_in(const float *restrict rows, int64_t count, int64_t n, int8_t *restrict out, float *restrict scales)
 {
-    enum { LANES = 16 };
-    const float inverse = 1.0f / scale;
-    float most = 0.0f;
     for (int64_t r = 0; r < count; r++, rows += n, out += n) {
-        float sums[LANES] = {0}, squares = 0.0f;
-        int64_t i = 0;
-        for (; i + LANES <= n; i += LANES)
-            for (int64_t k = 0; k < LANES; k++) {
-                const float whole = (rows[i + k] * inverse + 12582912.0f) - 12582912.0f; /* 1.5 * 2^23: the nearest one */
-                const float off = rows[i + k] - whole * scale;
-                out[i + k] = (int8_t)(int32_t)whole;
-                sums[k] += off * off;
-            }
-        for (; i < n; i++) {
-            const float whole = (rows[i] * inverse + 12582912.0f) - 12582912.0f;
-            const float off = rows[i] - whole * scale;
-            out[i] = (int8_t)(int32_t)whole;
-            squares += off * off;
-        }
-        for (int64_t k = 0; k < LANES; k++) squares += sums[k];
-        most = squares > most ? squares : most;
+        float size = 0.0f;
+        for (int64_t i = 0; i < n; i++) size = fabsf(rows[i]) > size ? fabsf(rows[i]) : size;
+        scales[r] = size / 127.0f;
+        const float scale = scales[r] > 0.0f ? scales[r] : 1.0f;
+        for (int64_t i = 0; i < n; i++) /* 1.5 * 2^23: the nearest whole number */
+            out[i] = (int8_t)(int32_t)((rows[i] / scale + 12582912.0f) - 12582912.0f);
     }
-    return most;
 }
 
-static float few_narrow(const float *rows, int64_t count, int64_t n, float scale, int8_t *out)
+static void few_narrow(const float *rows, int64_t count, int64_t n, int8_t *out, float *scales)
 {
-    return few_in(rows, count, n, scale, out);
+    few_in(rows, count, n, out, scales);
 }
 
-WIDE static float few_wide(const float *rows, int64_t count, int64_t n, float scale, int8_t *out)
+WIDE static void few_wide(const float *rows, int64_t count, int64_t n, int8_t *out, float *scales)
 {
-    return few_in(rows, count, n, scale, out);
+    few_in(rows, count, n, out, scales);
 }
 
-/* Writes rows (count, dimension) in bytes, of which one counts for `scale`; how far they are off at most. */
-PUBLIC float edgeret_few(const float *rows, int64_t count, int64_t dimension, float scale, int8_t *out)
+/* Writes rows (count, dimension) in bytes, and what one of each row's counts for, as few_bits.to_bytes. */
+PUBLIC void edgeret_few(const float *rows, int64_t count, int64_t dimension, int8_t *out, float *scales)
 {
-    return sqrtf((HAS_WIDE ? few_wide : few_narrow)(rows, count, dimension, scale, out)) * 1.001f;
+    (HAS_WIDE ? few_wide : few_narrow)(rows, count, dimension, out, scales);
 }
 
 /* Copies some of the rows (dimension) to `out` (count, dimension), zeros for a negative one. */

@@ -44,7 +44,13 @@ class Arrangement:
         """The prior over the names, or over those at the positions `near`, without their flow."""
         if near is None:
             return self._whole[1]
-        return Prior(self._vectors(near), int(np.searchsorted(near, self._end)), NO_FLOW, self._components.prior)
+        return self._narrow.over(self._vectors(near), int(np.searchsorted(near, self._end)))
+
+    @cached_property
+    def _narrow(self) -> Prior:
+        """What the priors over a few names have in common."""
+        dimension = self._components.index.vectors.shape[1]
+        return Prior(np.zeros((1, dimension), np.float32), 0, NO_FLOW, self._components.prior)
 
     def _said(self) -> list[ToolWords]:
         tools = self._components.tools

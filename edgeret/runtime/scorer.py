@@ -26,13 +26,12 @@ from edgeret.runtime.ranking import Ranking
 from edgeret.scoring.calibration import Map
 from edgeret.scoring.graph import UNKNOWN
 from edgeret.scoring.head import log_softmax
+from edgeret.scoring.index import EF
 from edgeret.scoring.products import with_others
 from edgeret.scoring.reading import Reading, log_going_on
 from edgeret.stopwatch import Stopwatch
 from edgeret.types import END, Call, Candidate, Hit
 
-UNSEEN_HITS = 64
-"""Tools without demonstrations that a query competes with, where an HNSW graph finds them; and as many by words."""
 MATTERS = log(0.01)
 """Log of the share from which on tools without demonstrations matter, if the plan surely went on."""
 HOPELESS = log(0.003)
@@ -136,14 +135,14 @@ class Scorer:
         allowed: NDArray[np.bool_] | None,
         also: NDArray[np.intp],
     ) -> NDArray[np.intp] | None:
-        """Positions of what a query with these words decides between, rising, `also` among it; None for all, where no
-        HNSW graph is."""
+        """Positions of what a query with these words decides between, rising, `also` among it: beside the labels, the
+        tools that an HNSW graph finds, and as many by words. None for all, where no such graph is."""
         if not self._hnsw:
             return None
         if allowed is not None and allowed is not self.allowed:
             return np.union1d(np.arange(len(self.labels)), np.flatnonzero(allowed))
-        hits = self.components.index.around(vector, UNSEEN_HITS)
-        worded = self.arranged.lexicon.covering(said, UNSEEN_HITS)
+        hits = self.components.index.around(vector)
+        worded = self.arranged.lexicon.covering(said, EF)
         return with_others(len(self.labels), np.concatenate((self.arranged.positions[hits], worded, also)))
 
 

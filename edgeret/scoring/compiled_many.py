@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeret.kernel import COUNT, FLOAT, POINTER, Kept, address, layout
+from edgeret.kernel import COUNT, POINTER, Kept, address, layout
 from edgeret.scoring.hnsw_file import Links
 
 MOST_FOUND, MOST_LINKS = 64, 32
@@ -22,9 +22,8 @@ MOST_FOUND, MOST_LINKS = 64, 32
 _LINE = 64
 """Bytes that processors fetch from memory at once."""
 _LINKS = layout(  # as in many.c
-    ("rows", COUNT), ("dimension", COUNT), ("entry", COUNT), ("levels", COUNT), ("scale", FLOAT),
-    ("error", FLOAT), ("vectors", POINTER), ("few", POINTER), ("starts", POINTER), ("targets", POINTER),
-    ("members", POINTER), ("begins", POINTER),
+    ("rows", COUNT), ("dimension", COUNT), ("entry", COUNT), ("levels", COUNT), ("few", POINTER),
+    ("scales", POINTER), ("starts", POINTER), ("targets", POINTER), ("members", POINTER), ("begins", POINTER),
 )  # fmt: skip
 _WORDS = layout(  # as in many.c
     ("tools", COUNT), ("tools_starts", POINTER), ("tools_of", POINTER), ("starts", POINTER), ("numbers", POINTER),
@@ -33,8 +32,8 @@ _WORDS = layout(  # as in many.c
 
 
 class CompiledLinks:
-    """An HNSW graph over an index's own rows. It keeps what the library reads, so that all of it stays in its place.
-    Thread-safe."""
+    """An HNSW graph over an index's rows in bytes. It keeps what the library reads, so that all of it stays in its
+    place. Thread-safe."""
 
     __slots__ = ("_dimension", "_kept", "_links", "_most", "_nearest")
 
@@ -48,22 +47,21 @@ class CompiledLinks:
         begins = np.cumsum([0, *map(len, members)])
         room = np.empty(vectors.size + _LINE, np.int8)
         few = room[-room.ctypes.data % _LINE :][: vectors.size]  # a row in as few cache lines as can be
+        scales, given = np.empty(rows, np.float32), np.ascontiguousarray(vectors, np.float32)
+        library.edgeret_few(address(given), rows, dimension, address(few), address(scales))
         self._kept = Kept(
-            (vectors, np.float32), (few, np.int8), (links.starts, np.int32), (links.targets, np.int32),
+            (few, np.int8), (scales, np.float32), (links.starts, np.int32), (links.targets, np.int32),
             (np.concatenate((np.empty(0, np.int32), *members)), np.int32), (begins, np.int64),
         )  # fmt: skip
         self._most, self._dimension, self._nearest = most, dimension, library.edgeret_nearest
-        scale = max(1e-12, vectors.max().item(), -vectors.min().item()) / 127
-        error = library.edgeret_few(self._kept.at[0], rows, dimension, scale, self._kept.at[1])
-        self._links = _LINKS.pack(rows, dimension, links.entry, levels, scale, error, *self._kept.at)
+        self._links = _LINKS.pack(rows, dimension, links.entry, levels, *self._kept.at)
 
-    def nearest(self, vector: NDArray[np.float32], k: int) -> NDArray[np.intp] | None:
-        """Positions (k,) of the `k` rows, at most `most`, that a search finds nearest to a vector (dimension,), the
-        nearest first; None if it finds fewer."""
-        found, given = np.empty(k, np.int64), np.ascontiguousarray(vector, np.float32)
-        small = np.empty(self._dimension, np.int16)
-        count = self._nearest(self._links, address(given), self._most, k, address(small), address(found))
-        return found if count == k else None
+    def nearest(self, vector: NDArray[np.float32]) -> NDArray[np.intp]:
+        """As `Neighbours.nearest`."""
+        found, given = np.empty(self._most, np.int64), np.ascontiguousarray(vector, np.float32)
+        asked = np.empty(self._dimension, np.int16)
+        count = self._nearest(self._links, address(given), self._most, address(asked), address(found))
+        return found[: max(count, 0)]
 
 
 class CompiledPostings:

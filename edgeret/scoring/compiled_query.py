@@ -88,6 +88,13 @@ class CompiledTools:
         self._tools = _TOOLS.pack(tools, end, *weights, at, *packed[0], *packed[1])
         self._kept, self._n, self._static = kept, tools, library.edgeret_static
 
+    def over(self, tools: int, end: int) -> CompiledTools:
+        """The same weights and flows for so many other tools; for whoever has no flow."""
+        other = object.__new__(CompiledTools)
+        other._tools = _TOOLS.pack(tools, end, *_TOOLS.unpack(self._tools)[2:])
+        other._kept, other._n, other._static = self._kept, tools, self._static
+        return other
+
     def static(
         self, products: NDArray[np.float32], rows: int, windows: int, shared: NDArray[np.float32]
     ) -> NDArray[np.float32]:

@@ -40,9 +40,9 @@ STORED_AS: tuple[StoredAs, ...] = get_args(StoredAs)
 class Neighbours(Protocol):
     """An HNSW graph, searched with EF candidates. Safe to use from several threads."""
 
-    def nearest(self, vector: NDArray[np.float32], k: int) -> NDArray[np.intp] | None:
-        """Positions (k,), in any order, of the `k` rows, at most EF, that are found nearest to a vector (dimension,);
-        None if fewer are found."""
+    def nearest(self, vector: NDArray[np.float32]) -> NDArray[np.intp]:
+        """Positions (at most EF,), in any order, of the rows that are found nearest to a vector (dimension,), by what
+        the rows are in bytes."""
 
 
 class Index:
@@ -79,9 +79,10 @@ class Index:
         order = np.lexsort((positions, -similarities))[:k]
         return positions[order], similarities[order]
 
-    def around(self, vector: NDArray[np.float32], k: int) -> NDArray[np.intp]:
-        """The same positions in no order, sooner."""
-        positions = self._neighbours(vector, min(k, len(self.names)))
+    def around(self, vector: NDArray[np.float32]) -> NDArray[np.intp]:
+        """Positions, in no order, of EF tools, all tools if there are no more, that are found nearest: sooner."""
+        k = min(EF, len(self.names))
+        positions = self._neighbours(vector, k)
         return self.search(vector, k)[0] if positions is None else positions
 
     def _neighbours(self, vector: NDArray[np.float32], k: int) -> NDArray[np.intp] | None:
@@ -89,7 +90,8 @@ class Index:
         # No graph looks at a query's length: it would read on behind a short one; numpy refuses it.
         if self._hnsw is None or k > EF or vector.shape != self.vectors.shape[1:]:
             return None
-        return self._hnsw.nearest(vector, k)
+        found = self._hnsw.nearest(vector)
+        return found if len(found) >= k else None
 
 
 class HnswlibGraph:
@@ -100,12 +102,13 @@ class HnswlibGraph:
         graph.set_ef(EF)
         self._graph = graph
 
-    def nearest(self, vector: NDArray[np.float32], k: int) -> NDArray[np.intp] | None:
-        """As `Neighbours.nearest`."""
+    def nearest(self, vector: NDArray[np.float32]) -> NDArray[np.intp]:
+        """As `Neighbours.nearest`; none where fewer than EF can be reached, for instance because many vectors are
+        equal."""
         try:
-            labels, _ = self._graph.knn_query(vector, k=k, num_threads=1)
-        except RuntimeError:  # fewer than k can be reached, for instance because many vectors are equal
-            return None
+            labels, _ = self._graph.knn_query(vector, k=min(EF, self._graph.element_count), num_threads=1)
+        except RuntimeError:
+            return np.empty(0, np.intp)
         return np.asarray(labels[0], np.intp)
 
 
@@ -200,7 +203,7 @@ def open_hnsw(
     data: bytes, vectors: NDArray[np.float32], where: str = roles.HNSW, fingerprint: str | None = None
 ) -> Neighbours:
     """A graph from a graph file over `vectors`. Where there is no compiled library, hnswlib searches it, and never sees
-    the file: its memory is filled with the links that were checked, and with the rows.
+    the file: its memory is filled with the links that were checked, and with the rows as they are in bytes.
 
     Raises BundleError if the file is not one of links among these rows, or belongs to the vectors of another encoder
     than the one with this `fingerprint`, or if there is no room.
@@ -215,7 +218,7 @@ def open_hnsw(
 
     graph = hnswlib.Index.__new__(hnswlib.Index)
     try:
-        graph.__setstate__((hnsw_file.state_of(links, vectors),))
+        graph.__setstate__((hnsw_file.state_of(links, from_bytes(*to_bytes(vectors))),))
     except (MemoryError, RuntimeError) as error:
         raise BundleError(f"{where}: no room for hnswlib's copy ({error}); load with index 'exact'") from error
     return HnswlibGraph(graph)

@@ -284,6 +284,13 @@ class Prior:
         squares = np.einsum("ij,ij->i", vectors, vectors) - 2 * vectors @ centre + centre @ centre
         return centre, np.sqrt(np.maximum(squares, 1e-9))
 
+    def over(self, vectors: NDArray[np.float32], end: int) -> Prior:
+        """The same weights over other tools, among which there is no flow: as made anew, but sooner, since this one has
+        none either."""
+        other = Prior(vectors, end, NO_FLOW, self.weights)
+        vars(other)["compiled"] = None if self.compiled is None else self.compiled.over(other.n, end)
+        return other
+
     def weighing(self, weights: PriorWeights) -> Prior:
         """The same tools under other weights, without arranging anything again."""
         other = copy.copy(self)

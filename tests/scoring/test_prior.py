@@ -288,6 +288,11 @@ def test_some_of_the_tools_are_read_as_among_all_but_for_their_flow() -> None:
     some = Reading(Prior(PRIOR.vectors[chosen], 2, NO_FLOW, plain), seen.among(chosen)).scores(())
     np.testing.assert_allclose(some[:2], read(query, plain).scores(())[chosen[:2]], atol=1e-4)
 
+    another = Prior(PRIOR.vectors[:1], 0, NO_FLOW, plain)
+    again = Reading(another.over(PRIOR.vectors[chosen], 2), seen.among(chosen))
+    assert again.scores(()).tobytes() == some.tobytes()
+    assert another.n == 1 and again.scores((1,)).shape == (3,)
+
 
 def test_features_of_calls_that_were_not_made_are_zero() -> None:
     found = read("find my file").features(())
