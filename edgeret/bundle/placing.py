@@ -12,7 +12,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from glob import escape
 from pathlib import Path
 
@@ -83,6 +83,21 @@ def workshop(place: Path) -> Iterator[Workshop]:
                 shutil.rmtree(folder, ignore_errors=True)
             return
     raise FileExistsError(errno.EEXIST, "others keep cleaning up there", str(place.parent))
+
+
+@contextmanager
+def folders_for(place: Path) -> Iterator[None]:
+    """Makes the folders that `place` is to be in; those in which nothing lies at the end go again. Raises OSError."""
+    missing = [folder for folder in place.parents if not folder.exists()]
+    if (there := next(folder for folder in place.absolute().parents if folder.exists())).is_file():
+        raise NotADirectoryError(errno.ENOTDIR, f"{there} is a file", str(there))
+    place.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            for folder in missing:
+                folder.rmdir()
 
 
 @contextmanager

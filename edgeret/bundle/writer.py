@@ -22,7 +22,7 @@ from edgeret.bundle.layout import (
     manifest_digest,
     wrap,
 )
-from edgeret.bundle.placing import one_at_a_time, workshop
+from edgeret.bundle.placing import folders_for, one_at_a_time, workshop
 from edgeret.bundle.reader import read_manifest, unlisted
 from edgeret.errors import BundleError, InputError
 
@@ -39,18 +39,17 @@ def writing(target: str | Path, overwrite: bool = False) -> Iterator[BundleWrite
     """
     target = Path(target)
     place = target.resolve() if target.is_symlink() else target
-    if not place.parent.is_dir():
-        raise InputError(f"{place.parent}: no such folder; make it first")
     try:
-        with one_at_a_time(place):
-            if os.path.lexists(place):
-                _check_replaceable(place, overwrite)
-        with workshop(place) as shop:
-            writer = BundleWriter(shop.folder)
-            yield writer
-            if not (shop.folder / MANIFEST).is_file():
-                raise InputError(f"{target}: nothing was finished, so nothing was written")
-            shop.put_in_place(lambda found: _check_replaceable(found, overwrite))
+        with folders_for(place):
+            with one_at_a_time(place):
+                if os.path.lexists(place):
+                    _check_replaceable(place, overwrite)
+            with workshop(place) as shop:
+                writer = BundleWriter(shop.folder)
+                yield writer
+                if not (shop.folder / MANIFEST).is_file():
+                    raise InputError(f"{target}: nothing was finished, so nothing was written")
+                shop.put_in_place(lambda found: _check_replaceable(found, overwrite))
     except OSError as error:
         raise InputError(
             f"{target}: cannot be written ({error.strerror or error}); nothing was left behind. "

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from edgeret.cli.console import check_place
 from edgeret.errors import InputError
 
 PLAN = "plan"
@@ -16,8 +17,7 @@ def workplace(target: Path, what: str, others: str, resume: bool, plan: str) -> 
     interrupted one with another `plan` had. Raises InputError for places that are taken."""
     if target.exists() or target.is_symlink():
         raise InputError(f"{target}: exists already; remove it, or choose another folder with -o")
-    if not target.parent.is_dir():
-        raise InputError(f"{target.parent}: no such folder; make it first")
+    check_place(target, "-o")
     work = target.with_name(f".{target.name}.{what}")
     record = work / PLAN
     if work.exists() and not resume:
@@ -31,7 +31,7 @@ def workplace(target: Path, what: str, others: str, resume: bool, plan: str) -> 
 
 def begin(work: Path, plan: str) -> None:
     """Makes the workplace, and writes down what its checkpoints are of."""
-    work.mkdir(exist_ok=True)
+    work.mkdir(parents=True, exist_ok=True)
     (work / PLAN).write_text(plan, encoding="utf-8")
 
 

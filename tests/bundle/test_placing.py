@@ -163,6 +163,18 @@ def test_what_a_stranger_puts_there_at_the_last_moment_is_put_back(
     assert beside(target) == []
 
 
+def test_folders_on_the_way_are_made_and_go_again_where_nothing_was_written(tmp_path: Path) -> None:
+    write(tmp_path / "a" / "b" / "c")
+    assert verify_bundle(tmp_path / "a" / "b" / "c")
+    (tmp_path / "d").mkdir()
+    with pytest.raises(InputError, match="nothing was finished"), writing(tmp_path / "d" / "e" / "f" / "g"):
+        pass
+    assert list((tmp_path / "d").iterdir()) == []
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(InputError, match="cannot be written"):
+        write(tmp_path / "file" / "b")
+
+
 def test_leftovers_of_dead_writers_go_and_those_of_living_ones_stay(tmp_path: Path) -> None:
     dead, stranger = tmp_path / ".b.abcdefgh.partial", tmp_path / ".b.abcdefgi.partial"
     dead.mkdir()

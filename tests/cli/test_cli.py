@@ -189,7 +189,7 @@ def test_build_refuses_cards_recipes_and_targets_by_name(capsys: pytest.CaptureF
     )
     (tmp_path / "taken").mkdir()
     assert "exists already" in refused(capsys, "edgeret-export", *base, "-o", tmp_path / "taken")
-    assert "no such folder" in refused(capsys, "edgeret-export", *base, "-o", tmp_path / "no" / "such")
+    assert "is a file)" in refused(capsys, "edgeret-export", *base, "-o", tmp_path / "t" / "such")
 
 
 def test_build_takes_tools_of_several_files(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -62,8 +62,6 @@ def check_target(target: Path) -> None:
     """Raises InputError for a GGUF's place that is taken, or whose name is none."""
     if not _FILE.fullmatch(target.name):
         raise InputError(f"{target}: expected a name like model-q8_0.gguf: letters, digits, dots, dashes, underscores")
-    if not target.parent.is_dir():
-        raise InputError(f"{target.parent}: no such folder; make it first")
     check_place(target, "-o")
     for file in (target, target.with_suffix(".toml")):
         if file.exists() or file.is_symlink():
@@ -83,6 +81,7 @@ def convert(order: Order, target: Path, trial: Trial, offline: bool = False) -> 
     where more is lost than the trial's limits allow, MissingExtraError without the extra `gguf`.
     """
     check_target(target)
+    target.parent.mkdir(parents=True, exist_ok=True)
     check_modules()
     scripts = converter_folder(offline)
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.stem}.", suffix=".partial") as temporary:
