@@ -254,14 +254,62 @@ typedef struct {
     const float *rarity; /* (words) */
 } Words;
 
-/* The `k` tools, at most MOST_FOUND, with the largest sums of the rarities of different words, `words` (count), that their
-   texts have; of equal ones the first. `cursors` has room for as many numbers as there are words. How many share any. */
+typedef int32_t Four __attribute__((vector_size(16), may_alias));
+
+/* A tool with its sum as one number: the larger of two comes first, and of equal sums the first tool. Sums are above 0, and
+   the bits of such floats lie in their order. */
+static uint64_t key_of(float sum, int64_t tool)
+{
+    uint32_t bits;
+    memcpy(&bits, &sum, sizeof bits);
+    return (uint64_t)bits << 32 | (uint32_t)~tool;
+}
+
+/* Puts a key in the place of the smallest one, which stands first in a heap. */
+static void replace_least(uint64_t *heap, int64_t count, int64_t at, uint64_t key)
+{
+    for (int64_t child; (child = 2 * at + 1) < count; at = child) {
+        child += child + 1 < count && heap[child + 1] < heap[child];
+        if (heap[child] >= key) break;
+        heap[at] = heap[child];
+    }
+    heap[at] = key;
+}
+
+/* Puts a key among the `most` largest. */
+static void put_key(uint64_t *heap, int64_t *count, int64_t most, uint64_t key)
+{
+    if (*count == most) {
+        if (key > heap[0]) replace_least(heap, most, 0, key);
+        return;
+    }
+    heap[(*count)++] = key;
+    if (*count == most) /* the first `most` were in no order */
+        for (int64_t i = most / 2 - 1; i >= 0; i--) replace_least(heap, most, i, heap[i]);
+}
+
+/* Whether any of some sums, four at a time, is above a bound; all are 0 or more, and so lie in the order of their bits. */
+static int any_above(const float *sums, int64_t count, float least)
+{
+    int32_t bits;
+    int64_t halves[2];
+    memcpy(&bits, &least, sizeof bits);
+    const Four bound = {bits, bits, bits, bits};
+    Four above = {0};
+    for (int64_t i = 0; i < count; i += 4) above |= *(const Four *)(const void *)(sums + i) > bound;
+    memcpy(halves, &above, sizeof halves);
+    return (halves[0] | halves[1]) != 0;
+}
+
+/* The `k` tools, 1 to MOST_FOUND, with the largest sums of the rarities of different words, `words` (count), that their
+   texts have, in no order; of equal ones the first. `cursors` has room for as many numbers as there are words. How many
+   share any. */
 PUBLIC int64_t edgeret_covering(const Words *t, const int64_t *words, int64_t count, int64_t k, int32_t *cursors,
                                 int64_t *found)
 {
     enum { BLOCK = 4096, STEP = 16, MOST_AHEAD = 8192 };
-    float sums[BLOCK]; /* a piece of all tools, which stays in the nearest cache */
-    Found best[MOST_FOUND];
+    float sums[BLOCK] __attribute__((aligned(LINE))); /* a piece of all tools, which stays in the nearest cache */
+    uint64_t best[MOST_FOUND];
     int64_t kept = 0;
     float least = 0.0f;
     for (int64_t w = 0; w < count; w++) {
@@ -283,16 +331,17 @@ PUBLIC int64_t edgeret_covering(const Words *t, const int64_t *words, int64_t co
             cursors[w] = i;
         }
         for (int64_t i = 0; i < BLOCK; i += STEP) {
-            int32_t any = 0;
-            for (int64_t j = i; j < i + STEP; j++) any |= sums[j] > least;
-            for (int64_t j = i; any && j < i + STEP; j++) {
+            if (!any_above(sums + i, STEP, least)) continue;
+            for (int64_t j = i; j < i + STEP; j++) {
                 if (!(sums[j] > least)) continue;
-                put(best, &kept, k, (Found){sums[j], (int32_t)(begin + j), 0});
-                if (kept == k) least = best[k - 1].value;
+                put_key(best, &kept, k, key_of(sums[j], begin + j));
+                if (kept < k) continue;
+                const uint32_t bits = (uint32_t)(best[0] >> 32);
+                memcpy(&least, &bits, sizeof least);
             }
         }
     }
-    for (int64_t i = 0; i < kept; i++) found[i] = best[i].at;
+    for (int64_t i = 0; i < kept; i++) found[i] = (int64_t)(uint32_t)~best[i];
     return kept;
 }
 
