@@ -271,9 +271,9 @@ class Runtime:
         words and the parts of the text as well as by its meaning. "description" compares the whole text, "clauses" each
         of its clauses too. "re-invoke", "tooldreamer", "toolqp", "toolreagt" and "less-is-more" ask a planner what to
         search for: `planner`, for instance an `edgeret.Endpoint`, or else the bundle's own; "re-invoke" also does
-        without. With a `route` "auto" asks one too, where it is not sure (see `edgeret.read_route`). `budget_ms` bounds
-        the time; the best ranking so far is given when it is spent. Raises InputError, and PlannerError or
-        MissingExtraError where a planner that must be asked cannot be.
+        without. With a `route` "auto" asks one too, where the first tool is contested (see `edgeret.read_route`).
+        `budget_ms` bounds the time; the best ranking so far is given when it is spent. Raises InputError, and
+        PlannerError or MissingExtraError where a planner that must be asked cannot be.
         """
         found = self.search_with_trace(text, k, strategy=strategy, budget_ms=budget_ms, planner=planner, route=route)
         return list(found.hits)

@@ -1,5 +1,5 @@
 """Tools that demonstrations speak for, where the request is like one of them, and hybrid search elsewhere; and a
-planner where neither is sure, if somebody measured that it helps. Knows nothing of how decisions are made."""
+planner where tools are contested, if somebody measured that it helps. Knows nothing of how decisions are made."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from edgeret.inputs.clauses import split_clauses
 from edgeret.strategies.base import Search, Strategy
 from edgeret.strategies.clauses import MAX_CLAUSES
 from edgeret.strategies.fusion import latest
-from edgeret.strategies.routing import Route
+from edgeret.strategies.routing import Route, contested
 from edgeret.types import Hit
 
 WHOLE = 0.25
@@ -52,13 +52,15 @@ def _routed(search: Search, route: Route, asked: Strategy) -> Iterator[list[Hit]
     mine: list[Hit] = []
     for mine in _views(search):
         yield mine
-    sure = max((hit.share or 0.0 for hit in mine), default=0.0)
-    if sure >= route.ask_below:
+    rivals = len(contested(mine, route.contested))
+    if rivals < 2:
         return
     if search.seconds_left * 1e3 < route.ms:
         search.note("route", f"{asked.name} would take {route.ms:.0f} ms, more than there is")
         return
-    search.note("route", f"no tool has more than {sure:.2f}, so {asked.name} is asked")
+    why = f"{rivals} tools have at least {route.contested:g} of the first one's share, so {asked.name} is asked"
+    search.note("route", why)
+    search.contested = route.contested
     views = [mine]
     for hits in asked.views(search):
         views.append(hits)
@@ -72,5 +74,5 @@ hybrid search breaks ties, and decides alone where nothing like the request was 
 
 
 def routed(route: Route, asked: Strategy) -> Strategy:
-    """`auto` that goes on to the strategy `asked`, which `route` names, where it is not sure."""
+    """`auto` that goes on to the strategy `asked`, which `route` names, where its first tool is contested."""
     return Strategy(AUTO.name, partial(_routed, route=route, asked=asked), AUTO.fuse, helped=True)

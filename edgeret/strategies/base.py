@@ -88,7 +88,8 @@ class Search:
 
     `ranker` gives the k best tools for a text by all that it says, words and parts too: the runtime's hybrid search, in
     every view where the papers have a dense retriever. `decider` is what demonstrations say, None where there are none.
-    `tools` are what is searched, by name, for strategies that show them to a planner.
+    `tools` are what is searched, by name, for strategies that show them to a planner; those that have less than
+    `contested` times the first one's share need not be shown.
     """
 
     request: str
@@ -101,6 +102,7 @@ class Search:
     steps: Sequence[str] = ()
     decider: Decider | None = None
     tools: Mapping[str, Tool] = field(default_factory=dict)
+    contested: float = 0.0
     events: list[Event] = field(default_factory=list)
     rankings: list[list[Hit]] = field(default_factory=list)
     answers: int = 0
@@ -208,13 +210,15 @@ class Search:
 @dataclass(frozen=True, slots=True)
 class Strategy:
     """A way from a request to a ranking: `views` gives rankings one after the other, as many as there is time for, and
-    `fuse` makes one of them. `asks` says that it is nothing without a planner, `helped` that it asks one if it can."""
+    `fuse` makes one of them. `asks` says that it is nothing without a planner, `helped` that it asks one if it can, and
+    `by_tool` that it shows it the first tools one by one, so that some can be left out."""
 
     name: str
     views: Callable[[Search], Iterator[list[Hit]]]
     fuse: Callable[[Sequence[Sequence[Hit]]], list[Hit]]
     asks: bool = False
     helped: bool = False
+    by_tool: bool = False
 
 
 def run(strategy: Strategy, search: Search) -> Found:

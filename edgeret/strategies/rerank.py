@@ -15,6 +15,7 @@ from edgeret.planner.chat import Prompt, Turn
 from edgeret.strategies.auto import AUTO
 from edgeret.strategies.base import Search, Strategy
 from edgeret.strategies.fusion import latest
+from edgeret.strategies.routing import contested
 from edgeret.types import Hit
 
 FIRST = 8
@@ -82,7 +83,7 @@ def _views(search: Search) -> Iterator[list[Hit]]:
     hits: list[Hit] = []
     for hits in AUTO.views(search):
         yield hits
-    first = hits[:FIRST]
+    first = [hits[i] for i in contested(hits[:FIRST], search.contested)]
     if len(first) < 2 or search.answerer is None:
         return
     prompts = [Prompt(_CONSTANT, Turn("user", _shown(search, hit.tool))) for hit in first]
@@ -91,7 +92,8 @@ def _views(search: Search) -> Iterator[list[Hit]]:
         return
     ranked = reranked(first[: len(said)], said, WEIGHT / max(1, len(search.request)) ** 0.5)
     search.note("rerank", "how likely the request is, for each tool", ranked)
-    yield [*ranked, *hits[len(said) :]]
+    read = {hit.tool for hit in ranked}
+    yield [*ranked, *(hit for hit in hits if hit.tool not in read)]
 
 
 def reranked(hits: Sequence[Hit], log_likelihoods: Sequence[float], weight: float) -> list[Hit]:
@@ -111,5 +113,5 @@ def _shown(search: Search, name: str) -> str:
     return f"{name_in_words(name)}. {description}".strip()
 
 
-RERANK = Strategy("rerank", _views, latest, asks=True)
+RERANK = Strategy("rerank", _views, latest, asks=True, by_tool=True)
 """The tools that `auto` finds, the first of them by what a planner takes their users to say, too."""

@@ -4,7 +4,7 @@ how anything is found."""
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -13,17 +13,19 @@ from edgeret.errors import BundleError, InputError
 from edgeret.fields import get, get_number
 from edgeret.inputs.jsonl import read_text
 from edgeret.records import dataclass
+from edgeret.types import Hit
 
 MAX_MS = 1e7
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """Search strategy "auto" asks a planner by `strategy` where no tool has a share of `ask_below`, if there are `ms`
-    milliseconds left of its budget: what nine of ten such searches took."""
+    """Search strategy "auto" asks a planner by `strategy` where the first tool is `contested`: where another one has at
+    least that part of its share (0: always; above 1: never). A strategy that reads tools one by one reads these alone.
+    It asks if there are `ms` milliseconds left of its budget: what nine of ten such searches took."""
 
     strategy: str
-    ask_below: float
+    contested: float
     ms: float
 
     def to_dict(self) -> dict[str, Any]:
@@ -36,7 +38,7 @@ class Route:
         try:
             return Route(
                 get(value, "strategy", str, where),
-                get_number(value, "ask_below", 0.0, 2.0, where),
+                get_number(value, "contested", 0.0, 2.0, where),
                 get_number(value, "ms", 0.0, MAX_MS, where),
             )
         except BundleError as error:
@@ -44,6 +46,13 @@ class Route:
 
 
 _AGAIN = "measure it again with: edgeret-export route"
+
+
+def contested(hits: Sequence[Hit], least: float) -> list[int]:
+    """Where the hits stand that have at least `least` times the largest share."""
+    shares = [hit.share or 0.0 for hit in hits]
+    bar = least * max(shares, default=0.0)
+    return [i for i, share in enumerate(shares) if share >= bar]
 
 
 def read_route(path: str | Path) -> Route:

@@ -4,7 +4,7 @@ suffices is chosen. Knows nothing of how anything is found."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,27 +15,65 @@ from edgeret.errors import InputError
 from edgeret.inputs.query import RetrievalQuery
 from edgeret.planner.answers import Answerer
 from edgeret.runtime.runtime import Runtime
+from edgeret.strategies import STRATEGIES
 from edgeret.strategies.base import Found
-from edgeret.strategies.routing import Route
+from edgeret.strategies.rerank import FIRST
+from edgeret.strategies.routing import Route, contested
+from edgeret.types import Hit
 from edgeret_export.planner.rewards import CUT, ndcg
 
-SUFFICES = 0.99
-"""The share of the best nDCG@5 that is enough."""
+SUFFICES, AIM = 0.99, 0.995
+"""The share of the best nDCG@5 that is enough, and what is aimed at where a route is fitted: on other requests it is a
+little less."""
+PART = 0.25
+"""Of the best strategy's mean time, what a route should take at most."""
 LEAST = 20
 """Requests with tools below which nothing can be said."""
-ALWAYS = 2.0
-FRONTIER = 20
-"""Points of the curve of accuracy against time, at most."""
+ALWAYS, NEVER = 0.0, 2.0
+THRESHOLDS = (
+    *(ALWAYS, 0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9),
+    NEVER,
+)
+"""Shares of the first tool's that are tried."""
+
+
+@dataclass(frozen=True, slots=True)
+class Searched:
+    """What a search found, best first, and its ms."""
+
+    hits: tuple[Hit, ...]
+    ms: float
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One request: how sure the search without a planner was of its first tool, its nDCG@5 and ms, and the same by
-    strategy with a planner asked."""
+    """One request: the tools that it needs, what a search without a planner found, and by strategy what one found that
+    asked."""
 
-    sure: float
-    plain: tuple[float, float]
-    asked: Mapping[str, tuple[float, float]]
+    tools: frozenset[str]
+    plain: Searched
+    asked: Mapping[str, Searched]
+
+    def asks(self, route: Route | None) -> bool:
+        """Whether a planner is asked by a route."""
+        return route is not None and len(contested(self.plain.hits, route.contested)) > 1
+
+    def worth(self, route: Route | None) -> tuple[float, float]:
+        """nDCG@5 and ms by a route. Where a strategy reads tools one by one, and those alone that are contested, they
+        stand among one another as among all, and the time is their part of it."""
+        if route is None or not self.asks(route):
+            return self._of([hit.tool for hit in self.plain.hits]), self.plain.ms
+        asked = [hit.tool for hit in self.asked[route.strategy].hits]
+        if not STRATEGIES[route.strategy].by_tool:
+            return self._of(asked), self.asked[route.strategy].ms
+        known = [hit.tool for hit in self.plain.hits]
+        read = {known[i] for i in contested(self.plain.hits[:FIRST], route.contested)}
+        ranking = [*(tool for tool in asked if tool in read), *(tool for tool in known if tool not in read)]
+        part = len(read) / min(FIRST, len(known))
+        return self._of(ranking), self.plain.ms + part * (self.asked[route.strategy].ms - self.plain.ms)
+
+    def _of(self, ranking: Sequence[str]) -> float:
+        return ndcg(ranking[:CUT], self.tools)
 
 
 def measure(
@@ -45,40 +83,42 @@ def measure(
     ask none, and where there is no planner."""
     found = []
     for query in track(queries, "requests", len(queries)):
-        plain = runtime.search_with_trace(query.query, CUT)
+        plain = runtime.search_with_trace(query.query, max(CUT, FIRST))
         asked = {
-            name: _worth(
-                runtime.search_with_trace(query.query, CUT, planner=planner, route=Route(name, ALWAYS, 0.0)), query
+            name: _searched(
+                runtime.search_with_trace(query.query, max(CUT, FIRST), planner=planner, route=Route(name, ALWAYS, 0.0))
             )
             for name in strategies
         }
-        sure = max((hit.share or 0.0 for hit in plain.hits), default=0.0)
-        found.append(Measured(sure, _worth(plain, query), asked))
+        found.append(Measured(frozenset(query.tools), _searched(plain), asked))
     return found
 
 
-def _worth(found: Found, query: RetrievalQuery) -> tuple[float, float]:
-    """nDCG@5 and ms of a search."""
-    return ndcg([hit.tool for hit in found.hits], query.tools), found.trace.ms
+def _searched(found: Found) -> Searched:
+    return Searched(found.hits, found.trace.ms)
 
 
 def fit(measured: Sequence[Measured]) -> Route | None:
-    """The route whose mean nDCG@5 is at least SUFFICES of the best that any strategy reaches at any threshold, and that
-    takes the least time for it; None where that is never to ask, or where what asking gains is within one standard
-    error of nothing."""
-    best = max((curve[0].max() for curve in _curves(measured).values()), default=0.0)
-    plain = np.array([m.plain[0] for m in measured])
-    chosen: tuple[float, Route, NDArray[np.float64]] | None = None
-    for name, (means, times, thresholds) in _curves(measured).items():
-        enough = np.flatnonzero(means >= SUFFICES * best)
-        for i in enough[times[enough].argsort(kind="stable")[:1]].tolist():
-            if chosen is None or times[i] < chosen[0]:
-                asking = [m.asked[name][1] for m in measured]
-                route = Route(name, round(float(thresholds[i]), 6), round(float(np.quantile(asking, 0.9)), 1))
-                chosen = float(times[i]), route, routed(measured, route)[0] - plain
-    if chosen is None or not chosen[1].ask_below:
+    """The route that takes the least time for AIM of the best mean nDCG@5, if that is a PART of the best strategy's; or
+    else the one that finds most in that time; or, where that does not suffice, the one that suffices in the least time.
+    None where that is never to ask, or where what asking gains is within one standard error of nothing."""
+    names = measured[0].asked if measured else ()
+    routes = [Route(name, threshold, 0.0) for name in names for threshold in THRESHOLDS]
+    if not routes:
         return None
-    return chosen[1] if _more_than_chance(chosen[2]) else None
+    ndcg5, ms = np.array([np.mean(routed(measured, route), axis=1) for route in routes]).T
+    soon = ms <= PART * ms[ndcg5.argmax()]
+    if (aimed := soon & (ndcg5 >= AIM * ndcg5.max())).any():
+        order = np.lexsort((ms, ~aimed))
+    elif (found := soon & (ndcg5 >= SUFFICES * ndcg5.max())).any():
+        order = np.lexsort((ms, -ndcg5, ~found))
+    else:
+        order = np.lexsort((ms, ndcg5 < SUFFICES * ndcg5.max()))
+    route = routes[int(order[0])]
+    asking = [m.worth(route)[1] for m in measured if m.asks(route)]
+    if not asking or not _more_than_chance(routed(measured, route)[0] - routed(measured, None)[0]):
+        return None
+    return replace(route, ms=round(float(np.quantile(asking, 0.9)), 1))
 
 
 def _more_than_chance(gains: NDArray[np.float64]) -> bool:
@@ -88,27 +128,8 @@ def _more_than_chance(gains: NDArray[np.float64]) -> bool:
 
 def routed(measured: Sequence[Measured], route: Route | None) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """What each request would have had by a route: nDCG@5 (requests,) and ms (requests,)."""
-    taken = [m.asked[route.strategy] if route is not None and m.sure < route.ask_below else m.plain for m in measured]
-    worth = np.array(taken, np.float64).reshape(-1, 2)
+    worth = np.array([m.worth(route) for m in measured], np.float64).reshape(-1, 2)
     return worth[:, 0], worth[:, 1]
-
-
-def _curves(
-    measured: Sequence[Measured],
-) -> dict[str, tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]]:
-    """By strategy mean nDCG@5 and mean ms at every threshold of sureness, and the thresholds, the first of them 0."""
-    sure = np.array([m.sure for m in measured])
-    order = np.argsort(sure, kind="stable")
-    plain = np.array([m.plain for m in measured])[order]
-    # A threshold between two neighbours asks for all below it.
-    thresholds = np.array([0.0, *((sure[order][:-1] + sure[order][1:]) / 2), ALWAYS])
-    curves = {}
-    for name in measured[0].asked if measured else ():
-        asked = np.array([m.asked[name] for m in measured])[order]
-        sums = plain.sum(axis=0) + np.concatenate(([[0.0, 0.0]], np.cumsum(asked - plain, axis=0)))
-        means = sums / len(measured)
-        curves[name] = (means[:, 0], means[:, 1], thresholds)
-    return curves
 
 
 def report(measured: Sequence[Measured], seed: int) -> dict[str, Any]:
@@ -120,10 +141,10 @@ def report(measured: Sequence[Measured], seed: int) -> dict[str, Any]:
     halves = [[measured[i] for i in sorted(half)] for half in (order[::2], order[1::2])]
     fitted = [routed(other, fit(half)) for half, other in (halves, halves[::-1])]
     ndcg5, ms = (np.concatenate([found[i] for found in fitted]) for i in (0, 1))
-    plain = np.array([m.plain[0] for half in halves[::-1] for m in half])
+    plain = np.concatenate([routed(half, None)[0] for half in halves[::-1]])
     route = fit(measured) if _more_than_chance(ndcg5 - plain) else None
-    rows = {"auto": _row([m.plain for m in measured])}
-    rows |= {name: _row([m.asked[name] for m in measured]) for name in measured[0].asked}
+    rows = {"auto": _row(measured, None)}
+    rows |= {name: _row(measured, Route(name, ALWAYS, 0.0)) for name in measured[0].asked}
     best = max(rows, key=lambda name: (rows[name]["ndcg5"], -rows[name]["ms"]))
     return {
         "route": None if route is None else route.to_dict(),
@@ -141,8 +162,8 @@ def report(measured: Sequence[Measured], seed: int) -> dict[str, Any]:
     }
 
 
-def _row(worth: Sequence[tuple[float, float]]) -> dict[str, float]:
-    ndcg5, ms = np.array(worth).T
+def _row(measured: Sequence[Measured], route: Route | None) -> dict[str, float]:
+    ndcg5, ms = routed(measured, route)
     return {
         "ndcg5": round(float(ndcg5.mean()), 4),
         "ms": round(float(ms.mean()), 3),
@@ -153,21 +174,20 @@ def _row(worth: Sequence[tuple[float, float]]) -> dict[str, float]:
 
 def _asked(measured: Sequence[Measured], route: Route | None) -> float:
     """The share of the requests for which a planner is asked."""
-    below = 0.0 if route is None else route.ask_below
-    return round(sum(m.sure < below for m in measured) / len(measured), 4)
+    return round(sum(m.asks(route) for m in measured) / len(measured), 4)
 
 
 def _frontier(measured: Sequence[Measured], rows: Mapping[str, Mapping[str, float]]) -> list[dict[str, float]]:
-    """Accuracy against time as the threshold rises, for the strategy that finds most with a planner."""
+    """Accuracy against time as more is asked, for the strategy that finds most with a planner."""
     name = max((n for n in rows if n != "auto"), key=lambda n: rows[n]["ndcg5"])
-    means, times, thresholds = _curves(measured)[name]
-    shown = np.unique(np.linspace(0, len(means) - 1, FRONTIER).round().astype(int)).tolist()
+    routes = [Route(name, threshold, 0.0) for threshold in reversed(THRESHOLDS)]
+    found = [np.mean(routed(measured, route), axis=1) for route in routes]
     return [
         {
-            "ask_below": round(float(thresholds[i]), 4),
-            "asked": round(i / len(measured), 4),
-            "ndcg5": round(float(means[i]), 4),
-            "ms": round(float(times[i]), 3),
+            "contested": route.contested,
+            "asked": _asked(measured, route),
+            "ndcg5": round(float(ndcg5), 4),
+            "ms": round(float(ms), 3),
         }
-        for i in shown
+        for route, (ndcg5, ms) in zip(routes, found, strict=True)
     ]

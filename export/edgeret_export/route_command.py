@@ -81,5 +81,7 @@ def _print(result: Mapping[str, Any]) -> str:
     if route is None:
         return "\n".join([*lines, "route     none is worth its time: auto without a planner suffices; nothing written"])
     share = f"{100 * result['asked']:.0f} % of the requests"
-    lines.append(f"route     {route['strategy']} where no tool has {route['ask_below']:.2f}: {share}")
+    lines.append(
+        f"route     {route['strategy']} where another tool has {route['contested']:g} of the first's share: {share}"
+    )
     return "\n".join([*lines, f'next      edgeret search BUNDLE "…" --route {result["file"]}'])

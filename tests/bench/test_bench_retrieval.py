@@ -213,8 +213,8 @@ def test_a_route_asks_where_it_says_and_is_needed_for_that(encoder: OnnxEncoder)
 
     with pytest.raises(InputError, match="--route"):
         retrieval.run(TOOLS, QUERIES, encoder, ["routed"], replace(PLAIN, answerer=Answering()))
-    for ask_below, answers in ((2.0, 1), (0.0, 0)):
-        options = replace(PLAIN, answerer=Answering(), route=Route("re-invoke", ask_below, 0.0))
+    for contested, answers in ((0.0, 1), (2.0, 0)):
+        options = replace(PLAIN, answerer=Answering(), route=Route("re-invoke", contested, 0.0))
         found = retrieval.run(TOOLS, QUERIES, encoder, ["auto", "routed"], options)["methods"]
         assert found["routed"]["answers"] == answers and found["auto"]["answers"] == 0
 

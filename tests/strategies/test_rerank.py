@@ -104,21 +104,28 @@ def test_a_planner_that_only_writes_or_cannot_be_asked_leaves_the_ranking_as_it_
         assert problem in problems(found)[0]
 
 
-def test_auto_asks_where_no_tool_has_the_routes_share() -> None:
-    for ask_below, asked in ((0.61, True), (0.6, False), (0.0, False)):
-        found = run(routed(Route("re-invoke", ask_below, 10.0), STRATEGIES["re-invoke"]), search(Scripted([INTENTS])))
+def test_auto_asks_where_another_tool_has_the_routes_part_of_the_first_ones_share() -> None:
+    for least, asked in ((0.0, True), (0.4, True), (0.7, False), (2.0, False)):
+        found = run(routed(Route("re-invoke", least, 10.0), STRATEGIES["re-invoke"]), search(Scripted([INTENTS])))
         assert (found.trace.answers > 0) == asked
         assert names(found)[:2] == (["alpha", "gamma"] if asked else ["alpha", "beta"])
 
 
+def test_by_a_route_a_planner_reads_the_contested_tools_alone() -> None:
+    reader = Reader(lambda text: -2.0 if "third" in text else -20.0)
+    found = run(routed(Route("rerank", 0.4, 0.0), RERANK), search(reader))
+    assert reader.prompts == ["alpha.", "beta."] and names(found) == list(NAMES)
+    assert run(routed(Route("rerank", 0.6, 0.0), RERANK), search(reader)).trace.answers == 0
+
+
 def test_auto_does_not_ask_without_the_time_that_it_takes() -> None:
     hurried = search(Scripted([INTENTS]), perf_counter() + 5)
-    found = run(routed(Route("re-invoke", 1.0, 60_000.0), STRATEGIES["re-invoke"]), hurried)
+    found = run(routed(Route("re-invoke", 0.0, 60_000.0), STRATEGIES["re-invoke"]), hurried)
     assert names(found) == list(NAMES) and found.trace.answers == 0 and found.trace.complete
 
 
 def test_nonsense_leaves_autos_own_ranking() -> None:
-    found = run(routed(Route("re-invoke", 1.0, 10.0), STRATEGIES["re-invoke"]), search(Scripted([None, None])))
+    found = run(routed(Route("re-invoke", 0.0, 10.0), STRATEGIES["re-invoke"]), search(Scripted([None, None])))
     assert names(found) == list(NAMES) and not found.trace.complete
 
 
@@ -128,7 +135,7 @@ def runtime(tiny_original: Path) -> Runtime:
 
 
 def test_the_runtime_takes_a_route_with_auto_alone(runtime: Runtime) -> None:
-    route, planner = Route("re-invoke", 1.1, 10.0), Scripted([INTENTS])
+    route, planner = Route("re-invoke", 0.0, 10.0), Scripted([INTENTS])
     assert runtime.search_with_trace(QUERY, planner=planner, route=route).trace.answers == 1
     for wrong, problem in (
         ({"strategy": "clauses", "route": route}, "takes no route"),
@@ -147,8 +154,8 @@ def test_a_route_is_read_as_it_was_written_and_damage_is_named(tmp_path: Path) -
     for damage, problem in (
         ("[]", 'an object with "route"|object with'),
         ("{", "not JSON"),
-        ('{"route": {"strategy": "toolqp", "ask_below": -1, "ms": 1}}', '"ask_below" must lie between 0 and 2'),
-        ('{"route": {"strategy": 1, "ask_below": 1, "ms": 1}}', '"strategy" must be str'),
+        ('{"route": {"strategy": "toolqp", "contested": -1, "ms": 1}}', '"contested" must lie between 0 and 2'),
+        ('{"route": {"strategy": 1, "contested": 1, "ms": 1}}', '"strategy" must be str'),
     ):
         file.write_text(damage, encoding="utf-8")
         with pytest.raises(InputError, match=problem) as caught:

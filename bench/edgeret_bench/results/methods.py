@@ -28,7 +28,7 @@ METHODS: Mapping[str, str] = {
     "hybrid": "edgeret's default: the query's parts and the words that it shares with a tool, from one encoding.",
     "clauses": "dense for the query and for each of its clauses; a tool counts by its best rank.",
     "rerank": "What search finds first, by how likely a language model takes the query to be for each tool, too.",
-    "routed": "edgeret's default, and a language model where it is unsure and that was measured to help.",
+    "routed": "edgeret's default, and a language model where tools are contested and that was measured to help.",
     "steps": "hybrid for the query and for each of its sub-tasks, as somebody wrote them down.",
     "re-invoke": "hybrid for every intent that a language model finds in the query (Re-Invoke).",
     "tooldreamer": "A language model imagines tools, and they are searched for (ToolDreamer).",
