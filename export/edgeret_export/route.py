@@ -107,7 +107,8 @@ def fit(measured: Sequence[Measured]) -> Route | None:
     if not routes:
         return None
     ndcg5, ms = np.array([np.mean(routed(measured, route), axis=1) for route in routes]).T
-    soon = ms <= PART * ms[ndcg5.argmax()]
+    asked_of_all = [i for i, route in enumerate(routes) if route.contested == ALWAYS]
+    soon = ms <= PART * ms[max(asked_of_all, key=lambda i: ndcg5[i])]
     if (aimed := soon & (ndcg5 >= AIM * ndcg5.max())).any():
         order = np.lexsort((ms, ~aimed))
     elif (found := soon & (ndcg5 >= SUFFICES * ndcg5.max())).any():
