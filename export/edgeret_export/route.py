@@ -62,18 +62,15 @@ class Measured:
         """nDCG@5 and ms by a route. Where a strategy reads tools one by one, and those alone that are contested, they
         stand among one another as among all, and the time is their part of it."""
         if route is None or not self.asks(route):
-            return self._of([hit.tool for hit in self.plain.hits]), self.plain.ms
+            return ndcg([hit.tool for hit in self.plain.hits], self.tools), self.plain.ms
         asked = [hit.tool for hit in self.asked[route.strategy].hits]
         if not STRATEGIES[route.strategy].by_tool:
-            return self._of(asked), self.asked[route.strategy].ms
+            return ndcg(asked, self.tools), self.asked[route.strategy].ms
         known = [hit.tool for hit in self.plain.hits]
         read = {known[i] for i in contested(self.plain.hits[:FIRST], route.contested)}
         ranking = [*(tool for tool in asked if tool in read), *(tool for tool in known if tool not in read)]
         part = len(read) / min(FIRST, len(known))
-        return self._of(ranking), self.plain.ms + part * (self.asked[route.strategy].ms - self.plain.ms)
-
-    def _of(self, ranking: Sequence[str]) -> float:
-        return ndcg(ranking[:CUT], self.tools)
+        return ndcg(ranking, self.tools), self.plain.ms + part * (self.asked[route.strategy].ms - self.plain.ms)
 
 
 def measure(

@@ -331,7 +331,7 @@ def _of_card(arguments: argparse.Namespace) -> tuple[Sequence[Tool], Any, dict[s
 
 
 def _answerer(arguments: argparse.Namespace) -> Answerer | None:
-    """The planner that was named, if one was; a bundle's own is not asked for then."""
+    """The planner that was named, if one was."""
     from edgeret_export.planner.asking import named_model
 
     asked = named_model(arguments.planner, arguments.endpoint, arguments.model, arguments.offline)

@@ -81,9 +81,9 @@ def convert(order: Order, target: Path, trial: Trial, offline: bool = False) -> 
     where more is lost than the trial's limits allow, MissingExtraError without the extra `gguf`.
     """
     check_target(target)
-    target.parent.mkdir(parents=True, exist_ok=True)
     check_modules()
     scripts = converter_folder(offline)
+    target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.stem}.", suffix=".partial") as temporary:
         work = Path(temporary)
         laid, whole, small = work / "weights", work / "whole.gguf", work / target.name
