@@ -62,11 +62,17 @@ class Answerer(Protocol):
 
 @runtime_checkable
 class Judge(Protocol):
-    """A language model that says how likely a text is."""
+    """A language model that says how likely texts are."""
 
     def likelihoods(self, prompts: Sequence[Prompt], text: str, limits: Limits) -> tuple[Sequence[float], Usage]:
         """The log-likelihood of a text as the reply to each of the prompts, as many as there was time for. Raises
         PlannerError or MissingExtraError."""
+
+    def lifts(
+        self, prompt: Prompt, base: Prompt, texts: Sequence[str], limits: Limits
+    ) -> tuple[Sequence[float], Usage]:
+        """How much likelier each text is as the whole reply to `prompt` than to `base`, which has the same constant
+        part, in nats; nothing where there was no time for all. Raises as `likelihoods` does."""
 
 
 class LocalAnswerer:
@@ -87,6 +93,12 @@ class LocalAnswerer:
     def likelihoods(self, prompts: Sequence[Prompt], text: str, limits: Limits) -> tuple[Sequence[float], Usage]:
         """As `Judge.likelihoods`."""
         return self._planner.likelihoods(prompts, text, limits.deadline)
+
+    def lifts(
+        self, prompt: Prompt, base: Prompt, texts: Sequence[str], limits: Limits
+    ) -> tuple[Sequence[float], Usage]:
+        """As `Judge.lifts`."""
+        return self._planner.lifts(prompt, base, texts, limits.deadline)
 
 
 def read_answer(text: str, shape: Shape, usage: Usage) -> Answer:

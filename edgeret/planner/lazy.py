@@ -122,3 +122,12 @@ class LazyAnswerer:
 
         planner = self._planner.get_by(limits.deadline)
         return ((), _NO_USAGE) if planner is None else LocalAnswerer(planner).likelihoods(prompts, text, limits)
+
+    def lifts(
+        self, prompt: Prompt, base: Prompt, texts: Sequence[str], limits: Limits
+    ) -> tuple[Sequence[float], Usage]:
+        """As `Judge.lifts`."""
+        from edgeret.planner.answers import LocalAnswerer
+
+        planner = self._planner.get_by(limits.deadline)
+        return ((), _NO_USAGE) if planner is None else LocalAnswerer(planner).lifts(prompt, base, texts, limits)

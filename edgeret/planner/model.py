@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from itertools import islice
 from math import inf
 from pathlib import Path
 from time import perf_counter
@@ -20,14 +21,15 @@ from numpy.typing import NDArray
 from edgeret.errors import BundleError, PlannerError
 from edgeret.fields import get
 from edgeret.planner.chat import CHAT_FORMATS, STOPS, ChatFormat, Piece, Prompt, render
-from edgeret.planner.llama import BATCH, MAX_SEQUENCES, Engine, Entry, log_probabilities
+from edgeret.planner.llama import BATCH, MAX_SEQUENCES, Engine, Entry
+from edgeret.planner.trees import Reply, Tree
 from edgeret.quoting import quoted
 from edgeret.records import dataclass
 from edgeret.types import Usage
 
-SELECT, FILL = 0, 1
+SELECT, FILL, NAME = 0, 1, 2
 """Sequences of the cache that keep the last prompt of each kind."""
-_FIRST_ANSWER = 2
+_FIRST_ANSWER = 3
 _GROUP = MAX_SEQUENCES - _FIRST_ANSWER
 _GROUP_BYTES = 64 << 20
 """What the logits behind a group's tokens may take: 341 tokens of SmolLM2, 64 of Gemma 3."""
@@ -40,6 +42,8 @@ _FORGIVEN = 0.999
 """What is left of a pace after a refusal that it led to: one slow moment must not end all asking."""
 _SPENT = 0.7
 """Of the time that is left, what a piece may be expected to take: the next one can take longer than the last."""
+_LIFTED = 1 << 14
+"""Texts whose likelihood behind a base is kept."""
 _TOKEN_BYTES = 16
 """A prompt with more bytes for every token of the context is not even split into tokens. English has 4 to 5."""
 
@@ -86,7 +90,8 @@ class Planner:
         self.spec = spec
         self._engine = Engine(str(path), threads, gpu_layers, name)
         self._lock = threading.Lock()
-        self._kept: dict[int, list[int]] = {SELECT: [], FILL: []}
+        self._kept: dict[int, list[int]] = {SELECT: [], FILL: [], NAME: []}
+        self._lifted: dict[tuple[Prompt, str], float] = {}  # what `lifts` knows of its bases
         self._pace = _GUESS  # seconds that a prompt's token took last
         self.stop = self._engine.tokenize(STOPS[spec.chat], markup=True)
         if len(self.stop) != 1:
@@ -117,9 +122,9 @@ class Planner:
             last, read = self._read(SELECT, tokens, room, max(map(len, replies)))
             evaluated = read
             for group in groups:
-                found, size = self._score_group(last, len(tokens), group)
-                likelihood += found
-                evaluated += size
+                tree = Tree(group)
+                likelihood += self._behind(SELECT, len(tokens), [([], tree)], last)[0]
+                evaluated += len(tree)
         usage = self._usage(constant, variable, read, evaluated, started)
         return Scores(np.array(likelihood), np.array([len(reply) for reply in replies], np.intp), usage)
 
@@ -148,27 +153,43 @@ class Planner:
                 count = int(min(most, max(1.0, fitting / 2)))
                 group, left = left[:count], left[count:]
                 sizes = (len(constant), len(group[-1]))
-                found += self._likelihoods(len(constant), group, reply)
-                tokens = sum(len(variable) + len(reply) for variable in group)
+                tree = Tree([tuple(reply)])
+                found += [said for (said,) in self._behind(FILL, len(constant), [(own, tree) for own in group])]
+                tokens = sum(len(own) + len(reply) for own in group)
                 read += tokens
                 self._pace = (perf_counter() - begun) / tokens
         return found, Usage(*sizes, read, 0, (perf_counter() - started) * 1e3)
 
-    def _likelihoods(self, start: int, group: Sequence[list[int]], reply: list[int]) -> list[float]:
-        """The log-probabilities of a reply behind prompts whose constant part, of `start` tokens, is in the cache."""
-        entries: list[Entry] = []
-        for sequence, variable in enumerate(group, _FIRST_ANSWER):
-            self._engine.share(FILL, sequence)
-            tokens, last = [*variable, *reply[:-1]], len(variable) - 1
-            entries += [Entry(token, start + i, (sequence,), i >= last) for i, token in enumerate(tokens)]
-        logits = self._decode(entries)
-        for i in range(len(group)):
-            self._engine.forget(_FIRST_ANSWER + i)
-        rows = [logits[i * len(reply) : (i + 1) * len(reply)] for i in range(len(group))]
-        return [
-            float(sum(log_probabilities(row, [token]).item() for row, token in zip(own, reply, strict=True)))
-            for own in rows
-        ]
+    def lifts(
+        self, prompt: Prompt, base: Prompt, texts: Sequence[str], deadline: float = inf
+    ) -> tuple[list[float], Usage]:
+        """How much likelier each of the texts is as the model's whole reply to a prompt than to `base`, which has the
+        same constant part: differences of log-likelihoods in nats; none where there is no time for all before the
+        `deadline` (of `time.perf_counter`). Raises PlannerError as `score` does."""
+        started = perf_counter()
+        found: list[float] = []
+        with self._lock:
+            if len(self._lifted) > _LIFTED:
+                self._lifted = {}
+            replies = [self._reply(text) for text in texts]
+            (constant, own), (_, other) = self.tokens(prompt), self.tokens(base)
+            fresh = [i for i, text in enumerate(texts) if (base, text) not in self._lifted]
+            parts = [(own, group) for group in self._groups(replies)]
+            parts += [(other, group) for group in self._groups([replies[i] for i in fresh])]
+            longest = max(len(before) + max(map(len, group)) for before, group in parts)
+            size = sum(len(before) + sum(map(len, group)) for before, group in parts)
+            self._reserve(NAME, len(constant) + size)
+            ready, read = self._read_until(deadline, NAME, constant, longest)
+            begun = perf_counter()
+            if ready is not None and self._pace * size < _SPENT * (deadline - begun):
+                said: list[float] = []
+                for before, group in parts:
+                    said += self._behind(NAME, len(constant), [(before, Tree(group))])[0]
+                self._lifted |= {(base, texts[i]): value for i, value in zip(fresh, said[len(texts) :], strict=True)}
+                found = [value - self._lifted[base, text] for value, text in zip(said, texts, strict=False)]
+                read += size
+                self._pace = (perf_counter() - begun) / size
+        return found, self._usage(constant, own, read, read, started)
 
     def write(
         self,
@@ -231,10 +252,10 @@ class Planner:
     def clear(self) -> None:
         """Empties the cache: the next prompt of each kind is read from its beginning."""
         with self._lock:
-            for sequence in (SELECT, FILL) if self._engine.cells else ():
+            for sequence in self._kept if self._engine.cells else ():
                 self._forget(sequence, 0)
 
-    def _reply(self, answer: str) -> tuple[int, ...]:
+    def _reply(self, answer: str) -> Reply:
         """An answer's tokens with the one that ends it."""
         tokens = (*self._engine.tokenize(answer[: _TOKEN_BYTES * MAX_ANSWER_TOKENS]), *self.stop)
         if len(tokens) > MAX_ANSWER_TOKENS:
@@ -243,9 +264,9 @@ class Planner:
             )
         return tokens
 
-    def _groups(self, replies: Sequence[tuple[int, ...]]) -> list[list[tuple[int, ...]]]:
+    def _groups(self, replies: Sequence[Reply]) -> list[list[Reply]]:
         """The replies in groups that there are sequences for, and memory for their logits."""
-        groups: list[list[tuple[int, ...]]] = []
+        groups: list[list[Reply]] = []
         room = 0
         for reply in replies:
             if not groups or len(groups[-1]) == _GROUP or len(reply) > room:
@@ -277,7 +298,7 @@ class Planner:
         """Room for so many tokens beside what the other sequence keeps."""
         others = sum(len(kept) for other, kept in self._kept.items() if other != sequence)
         if self._engine.reserve(others + cells):
-            self._kept = {SELECT: [], FILL: []}
+            self._kept = {sequence: [] for sequence in self._kept}
 
     def _read(self, sequence: int, tokens: list[int], room: int, longest: int) -> tuple[NDArray[np.float32], int]:
         """Brings a prompt into the cache: the logits behind its last token, and how many tokens had to be read.
@@ -335,7 +356,7 @@ class Planner:
             return self._engine.decode(entries)
         except PlannerError:
             self._engine.clear()
-            self._kept = {SELECT: [], FILL: []}
+            self._kept = {sequence: [] for sequence in self._kept}
             raise
 
     def _forget(self, sequence: int, start: int) -> int:
@@ -346,33 +367,27 @@ class Planner:
         self._kept[sequence] = self._kept[sequence][:start]
         return start
 
-    def _score_group(
-        self, last: NDArray[np.float32], start: int, replies: Sequence[tuple[int, ...]]
-    ) -> tuple[list[float], int]:
-        """Log-likelihoods of replies that fit into the cache's sequences together, and how many tokens were read.
-
-        Replies that begin alike share those tokens: one node of the tree belongs to all of their sequences.
-        """
-        members: dict[tuple[int, ...], list[int]] = {}
-        for i, reply in enumerate(replies):
-            for depth in range(1, len(reply)):
-                members.setdefault(reply[:depth], []).append(_FIRST_ANSWER + i)
-            self._engine.share(SELECT, _FIRST_ANSWER + i)
-        prefixes = sorted(members, key=len)
-        entries = [Entry(p[-1], start + len(p) - 1, tuple(members[p]), True) for p in prefixes]
-        behind = dict(zip(prefixes, self._decode(entries), strict=True)) | {(): last}
-        for i in range(len(replies)):
-            self._engine.forget(_FIRST_ANSWER + i)
-        following: dict[tuple[int, ...], set[int]] = {}
-        for reply in replies:
-            for depth, token in enumerate(reply):
-                following.setdefault(reply[:depth], set()).add(token)
-        known = {
-            (prefix, token): value
-            for prefix, tokens in following.items()
-            for token, value in zip(tokens, log_probabilities(behind[prefix], tokens).tolist(), strict=True)
-        }
-        return [sum(known[reply[:d], token] for d, token in enumerate(reply)) for reply in replies], len(entries)
+    def _behind(
+        self, kept: int, start: int, parts: Sequence[tuple[list[int], Tree]], last: NDArray[np.float32] | None = None
+    ) -> list[list[float]]:
+        """How likely each tree's replies are behind its own tokens, all of it behind the `start` tokens of a sequence
+        that is kept; `last` are the logits behind these, for a tree without tokens of its own."""
+        entries: list[Entry] = []
+        free = _FIRST_ANSWER
+        for own, tree in parts:
+            sequences = range(free, free := free + tree.replies)
+            for sequence in sequences:
+                self._engine.share(kept, sequence)
+            end = len(own) - 1
+            entries += [Entry(token, start + i, tuple(sequences), i == end) for i, token in enumerate(own)]
+            entries += tree.entries(start + len(own), sequences)
+        logits = iter(self._decode(entries))
+        for sequence in range(_FIRST_ANSWER, free):
+            self._engine.forget(sequence)
+        return [
+            tree.log_likelihoods([next(logits) if own or last is None else last, *islice(logits, len(tree))])
+            for own, tree in parts
+        ]
 
     @staticmethod
     def _usage(constant: list[int], variable: list[int], read: int, evaluated: int, started: float) -> Usage:

@@ -15,7 +15,7 @@ from edgeret.errors import EdgeretError, InputError
 from edgeret.planner.answers import Answerer, Judge, Limits, Shape
 from edgeret.planner.chat import Prompt
 from edgeret.scoring.index import Index
-from edgeret.types import Hit, Tool
+from edgeret.types import Hit, Tool, Usage
 
 DEPTH = 50
 """Tools that a view ranks at least; behind them, a tool counts for nothing."""
@@ -164,22 +164,41 @@ class Search:
     def likelihoods(self, prompts: Sequence[Prompt], text: str) -> Sequence[float]:
         """How likely a planner takes a text to be as the reply to each of the prompts, in nats; for as many of them as
         there was time for. Raises OutOfTimeError."""
+        found = self._judged(lambda judge, limits: judge.likelihoods(prompts, text, limits))
+        if found is None:
+            return ()
+        self.answers += len(found)
+        if len(found) < len(prompts):
+            self.complete = False
+            self.note("problem", f"there was time for {len(found)} of {len(prompts)} tools")
+        return found
+
+    def lifts(self, prompt: Prompt, base: Prompt, texts: Sequence[str]) -> Sequence[float]:
+        """How much likelier a planner takes each of the texts to be as the whole reply to `prompt` than to `base`, in
+        nats; nothing where there was no time. Raises OutOfTimeError."""
+        found = self._judged(lambda judge, limits: judge.lifts(prompt, base, texts, limits))
+        if found is None:
+            return ()
+        self.answers += 1
+        if not found:
+            self.complete = False
+            self.note("problem", "there was no time for the tools' names")
+        return found
+
+    def _judged(self, asked: Callable[[Judge, Limits], tuple[Sequence[float], Usage]]) -> Sequence[float] | None:
+        """What a planner said of how likely something is, None where it cannot be asked."""
         self._check_time()
         if not isinstance(self.answerer, Judge):
             self.complete = False
             self.note("problem", "this planner does not say how likely a text is; one in a bundle does")
-            return ()
+            return None
         try:
-            found, usage = self.answerer.likelihoods(prompts, text, Limits(deadline=self.deadline - RESERVE))
+            found, usage = asked(self.answerer, Limits(deadline=self.deadline - RESERVE))
         except EdgeretError as error:
             self.complete = False
             self.note("problem", f"the planner could not be asked: {error}")
-            return ()
-        self.answers += len(found)
+            return None
         self.tokens += usage.tokens_evaluated
-        if len(found) < len(prompts):
-            self.complete = False
-            self.note("problem", f"there was time for {len(found)} of {len(prompts)} tools")
         return found
 
     def note(self, kind: str, text: str, hits: Sequence[Hit] = ()) -> None:

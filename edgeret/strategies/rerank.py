@@ -2,7 +2,9 @@
 says how likely the request is as the words of somebody who needs each of the first tools. Reads and writes nothing.
 
 Deviations: it weighs beside what `auto` found in place of deciding alone; it shows how people ask before it asks; it
-reads one tool after the other, the first ones first, so that a budget ends it at any of them.
+reads one tool after the other, the first ones first, so that a budget ends it at any of them. If there is time for it,
+the planner then says the other way round how likely each tool's name is behind the request: by how much more than
+behind a request that says nothing, since some names are likely anywhere (pointwise mutual information).
 """
 
 from __future__ import annotations
@@ -23,6 +25,10 @@ FIRST = 8
 WEIGHT = 1.0
 """What a nat of the planner's counts beside one of the evidence, by the root of the request's characters: what a long
 request has beyond the tool's business adds up too. Chosen with SmolLM2 and Gemma 3 on ToolBench and Seal-Tools."""
+NAMING = 2.0
+"""The same for what the request makes of a tool's name. Chosen with Gemma 3 on the same sets."""
+SAID_CHARS = 1000
+"""Of a request that are read before tools are named."""
 MAX_CHARS = 300
 """Of a tool's description that are read."""
 LEAST = 1e-9
@@ -77,6 +83,17 @@ _CONSTANT = (
     Turn("system", _TASK),
     *(turn for tool, said in _EXAMPLES for turn in (Turn("user", tool), Turn("assistant", said))),
 )
+_NAMING_TASK = "You are shown what a person says. Name a tool that they need. People often need other tools, too."
+_NAMED = (
+    Turn("system", _NAMING_TASK),
+    *(
+        turn
+        for tool, said in _EXAMPLES
+        for turn in (Turn("user", said), Turn("assistant", tool.split(".", maxsplit=1)[0]))
+    ),
+)
+_NOTHING = "I need something done."
+"""A request that any tool might be named for."""
 
 
 def _views(search: Search) -> Iterator[list[Hit]]:
@@ -90,16 +107,30 @@ def _views(search: Search) -> Iterator[list[Hit]]:
     said = search.likelihoods(prompts, search.request)
     if not said:
         return
-    ranked = reranked(first[: len(said)], said, WEIGHT / max(1, len(search.request)) ** 0.5)
-    search.note("rerank", "how likely the request is, for each tool", ranked)
+    a_nat = 1 / max(1, len(search.request)) ** 0.5
+    weights = [WEIGHT * a_nat * value for value in said]
+    yield _before(reranked(first[: len(said)], weights), hits, search, "how likely the request is, for each tool")
+    if len(said) < len(first):
+        return
+    request, anything = (Prompt(_NAMED, Turn("user", text)) for text in (search.request[:SAID_CHARS], _NOTHING))
+    lifts = search.lifts(request, anything, [name_in_words(hit.tool) for hit in first])
+    if not lifts:
+        return
+    weights = [weight + NAMING * a_nat * lift for weight, lift in zip(weights, lifts, strict=True)]
+    yield _before(reranked(first, weights), hits, search, "and how likely each tool's name is, for the request")
+
+
+def _before(ranked: list[Hit], hits: Sequence[Hit], search: Search, how: str) -> list[Hit]:
+    """What the planner ranked, and then the other hits."""
+    search.note("rerank", how, ranked)
     read = {hit.tool for hit in ranked}
-    yield [*ranked, *(hit for hit in hits if hit.tool not in read)]
+    return [*ranked, *(hit for hit in hits if hit.tool not in read)]
 
 
-def reranked(hits: Sequence[Hit], log_likelihoods: Sequence[float], weight: float) -> list[Hit]:
-    """Hits by their shares times the likelihoods to the power of `weight`; what they share stays the same in sum."""
+def reranked(hits: Sequence[Hit], evidence: Sequence[float]) -> list[Hit]:
+    """Hits by their shares times what speaks for each, in nats; what they share stays the same in sum."""
     shares = [max(hit.share or 0.0, LEAST) for hit in hits]
-    scores = [log(share) + weight * said for share, said in zip(shares, log_likelihoods, strict=True)]
+    scores = [log(share) + nats for share, nats in zip(shares, evidence, strict=True)]
     top, whole = max(scores), sum(shares)
     weights = [exp(score - top) for score in scores]
     total = sum(weights)

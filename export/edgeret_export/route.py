@@ -39,10 +39,11 @@ THRESHOLDS = (
 
 @dataclass(frozen=True, slots=True)
 class Searched:
-    """What a search found, best first, and its ms."""
+    """What a search found, best first, its ms, and those after all tools were read: for what takes as long with few."""
 
     hits: tuple[Hit, ...]
     ms: float
+    after: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,17 +61,18 @@ class Measured:
 
     def worth(self, route: Route | None) -> tuple[float, float]:
         """nDCG@5 and ms by a route. Where a strategy reads tools one by one, and those alone that are contested, they
-        stand among one another as among all, and the time is their part of it."""
+        stand among one another as among all, and the time of reading is their part of it."""
         if route is None or not self.asks(route):
             return ndcg([hit.tool for hit in self.plain.hits], self.tools), self.plain.ms
-        asked = [hit.tool for hit in self.asked[route.strategy].hits]
+        found = self.asked[route.strategy]
+        asked = [hit.tool for hit in found.hits]
         if not STRATEGIES[route.strategy].by_tool:
-            return ndcg(asked, self.tools), self.asked[route.strategy].ms
+            return ndcg(asked, self.tools), found.ms
         known = [hit.tool for hit in self.plain.hits]
         read = {known[i] for i in contested(self.plain.hits[:FIRST], route.contested)}
         ranking = [*(tool for tool in asked if tool in read), *(tool for tool in known if tool not in read)]
         part = len(read) / min(FIRST, len(known))
-        return ndcg(ranking, self.tools), self.plain.ms + part * (self.asked[route.strategy].ms - self.plain.ms)
+        return ndcg(ranking, self.tools), self.plain.ms + part * (found.ms - found.after - self.plain.ms) + found.after
 
 
 def measure(
@@ -92,7 +94,8 @@ def measure(
 
 
 def _searched(found: Found) -> Searched:
-    return Searched(found.hits, found.trace.ms)
+    read = [event.ms for event in found.trace.events if event.kind == "rerank"]
+    return Searched(found.hits, found.trace.ms, found.trace.ms - read[0] if read else 0.0)
 
 
 def fit(measured: Sequence[Measured]) -> Route | None:

@@ -209,3 +209,19 @@ def test_of_many_prompts_those_are_read_that_there_is_time_for(planner: Planner)
     assert 0 < len(some) < len(prompts) and perf_counter() - began < 4
     np.testing.assert_allclose(some[:2], whole[: len(some)], atol=3 * TOLERANCE)
     assert planner.likelihoods(prompts, "do it", perf_counter() - 1)[0] == []
+
+
+def test_a_text_is_lifted_by_what_a_prompt_makes_it_likelier_than_another(planner: Planner) -> None:
+    guide = (Turn("system", "You are shown what a person says. Name a tool that they need."),)
+    base, prompt = (Prompt(guide, Turn("user", text)) for text in ("hello", "wake me at seven tomorrow, please"))
+    names = ["Set Alarm", "Set Volume", "Find File", "Alarm"]
+    found, usage = planner.lifts(prompt, base, names)
+    before, behind = (planner.score(asked, names).log_likelihood for asked in (base, prompt))
+    np.testing.assert_allclose(found, behind - before, atol=3 * TOLERANCE)
+    assert "Alarm" in names[int(np.argmax(found))] and usage.tokens_evaluated > 16
+    again, less = planner.lifts(prompt, base, names[::-1])
+    np.testing.assert_allclose(again, found[::-1], atol=3 * TOLERANCE)
+    assert less.tokens_evaluated < usage.tokens_evaluated / 2  # the base is known, and the constant part is read
+    many, _ = planner.lifts(prompt, base, [*names] * 40)  # more than there are sequences for at once
+    np.testing.assert_allclose(many, np.tile(found, 40), atol=3 * TOLERANCE)
+    assert planner.lifts(prompt, base, names, perf_counter() - 1)[0] == []

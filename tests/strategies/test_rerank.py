@@ -23,7 +23,7 @@ from edgeret.scoring.index import Index
 from edgeret.strategies import STRATEGIES
 from edgeret.strategies.auto import routed
 from edgeret.strategies.base import Found, Search, run
-from edgeret.strategies.rerank import RERANK, WEIGHT, reranked
+from edgeret.strategies.rerank import NAMING, RERANK, WEIGHT, reranked
 from edgeret.types import Hit, Usage
 
 NAMES = ("alpha", "beta", "gamma")
@@ -33,15 +33,21 @@ INTENTS = {"intents": ["gamma"]}
 
 
 class Reader(Scripted):
-    """Says how likely the request is behind each tool."""
+    """Says how likely the request is behind each tool, and each tool's name behind a request."""
 
-    def __init__(self, likely: Callable[[str], float], most: int = 99) -> None:
+    def __init__(
+        self, likely: Callable[[str], float], most: int = 99, named: Callable[[str, str], float] = lambda *_: 0.0
+    ) -> None:
         super().__init__(())
-        self._likely, self._most = likely, most
+        self._likely, self._most, self._named = likely, most, named
 
     def likelihoods(self, prompts: Sequence[Prompt], text: str, _: Limits) -> tuple[Sequence[float], Usage]:
         self.prompts += [prompt.variable.text for prompt in prompts]
         return [self._likely(prompt.variable.text) for prompt in prompts[: self._most]], USAGE
+
+    def lifts(self, prompt: Prompt, base: Prompt, texts: Sequence[str], _: Limits) -> tuple[Sequence[float], Usage]:
+        named = self._named
+        return [named(prompt.variable.text, text) - named(base.variable.text, text) for text in texts], USAGE
 
 
 def search(answerer: Any, deadline: float = math.inf) -> Search:
@@ -64,8 +70,8 @@ def problems(found: Found) -> list[str]:
 
 
 def test_shares_are_weighed_with_likelihoods_and_stay_the_same_in_sum() -> None:
-    # 0.6 · e^(0.2 · -14) = 0.03649, 0.1 · e^(0.2 · -2) = 0.06703: gamma has 0.7 · 0.06703 / 0.10352.
-    first, second = reranked([Hit("alpha", 0.5, 0.6), Hit("gamma", 0.2, 0.1)], [-14.0, -2.0], 0.2)
+    # 0.6 · e^-2.8 = 0.03649, 0.1 · e^-0.4 = 0.06703: gamma has 0.7 · 0.06703 / 0.10352.
+    first, second = reranked([Hit("alpha", 0.5, 0.6), Hit("gamma", 0.2, 0.1)], [-2.8, -0.4])
     assert (first.tool, second.tool, first.similarity) == ("gamma", "alpha", 0.2)
     assert first.share == pytest.approx(0.4533, abs=1e-4) and second.share == pytest.approx(0.2467, abs=1e-4)
 
@@ -75,7 +81,26 @@ def test_the_tool_whose_user_would_say_the_request_comes_first() -> None:
     found = run(RERANK, search(reader))
     assert names(found) == ["gamma", "alpha", "beta"] and found.trace.complete
     assert reader.prompts == ["alpha.", "beta.", "gamma. Does the third thing."]
-    assert found.trace.answers == 3
+    assert found.trace.answers == 4  # three tools, and their names
+
+
+def test_a_name_counts_by_how_much_likelier_the_request_makes_it() -> None:
+    # Alpha is the likeliest name for any request. This one makes gamma 6 nats likelier: 2 · 6 / √18 = 2.8 > 1.8.
+    made = {"alpha": (-3.0, -3.0), "beta": (-9.0, -9.0), "gamma": (-12.0, -6.0)}
+    reader = Reader(lambda _: -5.0, named=lambda said, name: made[name][said == QUERY])
+    found = run(RERANK, search(reader))
+    assert names(found) == ["gamma", "alpha", "beta"] and found.trace.complete
+    assert NAMING * 6 / len(QUERY) ** 0.5 > math.log(0.6 / 0.1)
+
+
+def test_without_time_for_names_the_request_alone_decides() -> None:
+    class Hurried(Reader):
+        def lifts(self, *_: Any) -> tuple[Sequence[float], Usage]:
+            return (), USAGE
+
+    found = run(RERANK, search(Hurried(lambda text: -2.0 if "third" in text else -20.0)))
+    assert names(found) == ["gamma", "alpha", "beta"] and not found.trace.complete
+    assert problems(found) == ["there was no time for the tools' names"]
 
 
 def test_a_planners_word_counts_less_the_longer_the_request_is() -> None:
