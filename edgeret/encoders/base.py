@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeret.encoders.word_tokens import WordTokens
 from edgeret.errors import BundleError
 from edgeret.fields import get
 from edgeret.records import dataclass
@@ -117,6 +118,13 @@ class EncodedQuery:
         return vector
 
 
+class LoadedTokenizer(NamedTuple):
+    """A `tokenizers.Tokenizer`, not to be changed, and what reads most texts in its place, if anything can."""
+
+    library: Any
+    words: WordTokens | None
+
+
 class Encoder(Protocol):
     """Text to unit vectors. Immutable, and safe to use from several threads."""
 
@@ -125,8 +133,8 @@ class Encoder(Protocol):
     requested: tuple[str, ...]
 
     @property
-    def tokenizer(self) -> Any:
-        """What it splits texts with, a `tokenizers.Tokenizer`; not to be changed."""
+    def tokenizer(self) -> LoadedTokenizer:
+        """What it splits texts with."""
 
     @property
     def providers(self) -> tuple[str, ...]:

@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 
 from edgeret.bundle.codec import get_array, pack, unpack
 from edgeret.bundle.few_bits import from_bytes, get_scales, to_bytes
-from edgeret.encoders.base import EncodedQuery, EncoderSpec, failure, segment_means
+from edgeret.encoders.base import EncodedQuery, EncoderSpec, LoadedTokenizer, failure, segment_means
 from edgeret.encoders.tokenizer import load_tokenizer, takes_spaces, vocabulary_size, without_spaces
-from edgeret.encoders.word_tokens import WordTokens
 from edgeret.errors import BundleError, InputError
 from edgeret.kernel import LIBRARY, Kept, address
 from edgeret.stopwatch import Stopwatch
@@ -30,7 +29,9 @@ class StaticEncoder:
     threads = 1
     requested: tuple[str, ...] = ("cpu",)
 
-    def __init__(self, table: bytes, tokenizer: Any, spec: EncoderSpec, where: str = "encoder") -> None:
+    def __init__(
+        self, table: bytes, tokenizer: bytes | LoadedTokenizer, spec: EncoderSpec, where: str = "encoder"
+    ) -> None:
         """`tokenizer` is a tokenizer.json, or what one was loaded into; `where` is what messages call this encoder.
         Raises BundleError for a table or a tokenizer that makes no sense."""
         if spec.query_prefix or spec.tool_prefix:
@@ -40,15 +41,15 @@ class StaticEncoder:
         self._tokenizer = (
             load_tokenizer(tokenizer, spec.max_tokens, where) if isinstance(tokenizer, bytes) else tokenizer
         )
-        self._words = WordTokens.of(self._tokenizer)
-        self._spaces = self._words is None and takes_spaces(self._tokenizer)
+        self._words = self._tokenizer.words
+        self._spaces = self._words is None and takes_spaces(self._tokenizer.library)
         self._rows, self._scales = read_table(unpack(table, where), spec.dimension, where)
-        if (tokens := vocabulary_size(self._tokenizer)) != len(self._rows):
+        if (tokens := vocabulary_size(self._tokenizer.library)) != len(self._rows):
             raise BundleError(f"{where}: {len(self._rows)} token vectors for {tokens} tokens; {REBUILD}")
         self._kept = Kept((self._rows, np.int8), (self._scales, np.float32))
 
     @property
-    def tokenizer(self) -> Any:
+    def tokenizer(self) -> LoadedTokenizer:
         """What it splits texts with; not to be changed."""
         return self._tokenizer
 
@@ -91,7 +92,7 @@ class StaticEncoder:
         try:
             if self._words is not None and (found := self._words(text)) is not None:
                 return found
-            encoded = self._tokenizer.encode(text, add_special_tokens=False)
+            encoded = self._tokenizer.library.encode(text, add_special_tokens=False)
         except (KeyboardInterrupt, SystemExit):
             raise
         except BaseException as error:  # a Rust panic is no Exception

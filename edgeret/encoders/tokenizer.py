@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeret.encoders.base import failure
+from edgeret.encoders.base import LoadedTokenizer, failure
+from edgeret.encoders.word_tokens import WordTokens
 
 
-def load_tokenizer(data: bytes, longest: int, where: str) -> Any:
+def load_tokenizer(data: bytes, longest: int, where: str) -> LoadedTokenizer:
     """The tokenizer of a tokenizer.json, which cuts texts at `longest` tokens. Raises BundleError for a file that is
     not an encoder's, or that the library cannot read."""
     from edgeret.encoders.checks import tokenizer_file  # with the first bundle, as the library that it guards
@@ -31,7 +32,8 @@ def load_tokenizer(data: bytes, longest: int, where: str) -> Any:
         raise
     except BaseException as error:  # a Rust panic is no Exception
         raise failure(where, "the tokenizers library cannot read the tokenizer", error) from None
-    return tokenizer
+    vocabulary = value["model"]["vocab"]
+    return LoadedTokenizer(tokenizer, WordTokens.of(tokenizer, vocabulary) if isinstance(vocabulary, dict) else None)
 
 
 def _made(value: Mapping[str, Any]) -> Any:

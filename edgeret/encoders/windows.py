@@ -21,11 +21,17 @@ from edgeret.encoders.base import (
     TOKENS_OUTPUT,
     EncodedQuery,
     EncoderSpec,
+    LoadedTokenizer,
     failure,
     segment_means,
 )
-from edgeret.encoders.tokenizer import load_tokenizer, special_ends, takes_spaces, vocabulary_size, without_spaces
-from edgeret.encoders.word_tokens import WordTokens
+from edgeret.encoders.tokenizer import (
+    load_tokenizer,
+    special_ends,
+    takes_spaces,
+    vocabulary_size,
+    without_spaces,
+)
 from edgeret.errors import BundleError
 from edgeret.stopwatch import Stopwatch
 from edgeret.types import SEGMENTS
@@ -47,10 +53,9 @@ class WindowEncoder(ABC):
         self.spec = spec
         self._where = where
         self._longest = longest
-        self._tokenizer: Any = load_tokenizer(tokenizer, longest, where)
-        self._before, self._behind = special_ends(self._tokenizer)
-        self._spaces = takes_spaces(self._tokenizer)
-        self._by_word = WordTokens.of(self._tokenizer)
+        self._tokenizer = load_tokenizer(tokenizer, longest, where)
+        self._before, self._behind = special_ends(self._tokenizer.library)
+        self._spaces = takes_spaces(self._tokenizer.library)
 
     @property
     @abstractmethod
@@ -71,14 +76,14 @@ class WindowEncoder(ABC):
         """The same, and those of its tokens, float32 (tokens, dimension)."""
 
     @property
-    def tokenizer(self) -> Any:
+    def tokenizer(self) -> LoadedTokenizer:
         """What it splits texts with, cut at the windows that it reads; not to be changed."""
         return self._tokenizer
 
     @property
     def vocabulary(self) -> int:
         """How many tokens the tokenizer knows."""
-        return vocabulary_size(self._tokenizer)
+        return vocabulary_size(self._tokenizer.library)
 
     @property
     def frame(self) -> tuple[list[int], list[int]]:
@@ -98,7 +103,7 @@ class WindowEncoder(ABC):
     def _encoded(self, text: str) -> Any:
         """The tokenizer's reading of a text; `overflowing` holds what did not fit, in further windows."""
         try:
-            return self._tokenizer.encode(text)
+            return self._tokenizer.library.encode(text)
         except (KeyboardInterrupt, SystemExit):
             raise
         except BaseException as error:  # a Rust panic is no Exception
@@ -172,7 +177,7 @@ class WindowEncoder(ABC):
     def _split(self, text: str) -> tuple[list[NDArray[np.int64]], NDArray[np.intp]]:
         """The token ids of a text's windows, in order, and the characters that each token of its words stands for,
         (tokens, 2)."""
-        read = None if self._by_word is None else self._by_word(text)
+        read = None if self._tokenizer.words is None else self._tokenizer.words(text)
         if read is not None and len(read.ids) + self._before + self._behind <= self._longest:
             before, behind = self._frame
             return [np.concatenate((before, read.ids, behind))], read.spans

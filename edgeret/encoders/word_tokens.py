@@ -1,15 +1,12 @@
-"""Tokens of a text, word by word, where a tokenizer reads every word by itself: what was read once is not read again.
-Knows nothing of vectors.
+"""Tokens of a text by WordPiece, as the tokenizers library reads it. Knows nothing of vectors.
 
-The tokenizers library keeps track of every letter through every change and takes some 30 us for a request of ten words,
-and nearly as long again to hand over what it found; looking words up takes a tenth.
+The library keeps track of every letter through every change and takes some 30 us for a request of ten words, and nearly
+as long again to hand over what it found. Of printable ASCII nothing needs that: a compiled call cuts it in one or two.
 """
 
 from __future__ import annotations
 
-import threading
-from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from ctypes import CDLL
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -17,18 +14,22 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeret.kernel import COUNT, LIBRARY, POINTER, address, layout
+from edgeret.kernel import COUNT, LIBRARY, POINTER, Kept, address, layout
 
 KEPT = 1 << 14
-"""Words that are kept."""
-LONGEST = 40
-"""Characters of a word that is kept; a text with a longer one is left to the library."""
+"""Words that are kept where nothing is compiled."""
+LONGEST = 255
+"""Characters of a word, as in words.c; a tokenizer that takes longer ones is left to the library."""
+LONGEST_PREFIX = 16
+"""Of a piece that goes on with a word, as in words.c."""
 _Tokens = tuple[tuple[int, ...], tuple[int, ...]]
 """A word's tokens, and where each begins and ends in it, one after the other."""
-_KEPT_WORDS = layout(  # as in words.c
-    ("mask", COUNT), ("room", COUNT), ("places", POINTER), ("pool", POINTER), ("used", POINTER),
+_NOT_OURS, _SPACE, _LETTER, _MARK = range(4)  # kinds of characters, as in words.c
+_VOCABULARY = layout(  # as in words.c
+    ("mask", COUNT), ("pieces", COUNT), ("longest_piece", COUNT), ("longest_word", COUNT), ("unknown", COUNT),
+    ("prefix_length", COUNT), ("characters", POINTER), ("folded", POINTER), ("prefix", POINTER), ("kinds", POINTER),
+    ("starts", POINTER), ("ids", POINTER), ("places", POINTER),
 )  # fmt: skip
-_UNKNOWN_WORD, _READ = 0, 1  # as in words.c
 
 
 class Read(NamedTuple):
@@ -39,100 +40,95 @@ class Read(NamedTuple):
 
 
 class WordTokens:
-    """Texts to tokens by words that were met before. Thread-safe."""
+    """Texts of printable ASCII to tokens. Immutable and thread-safe."""
 
-    def __init__(self, tokenizer: Any) -> None:
-        """`tokenizer` is one that `of` takes; special tokens are left out."""
-        lowercase = tokenizer.normalizer.lowercase
-        number = tokenizer.token_to_id
-
-        def read(word: str) -> _Tokens:
-            # What is in the vocabulary is one token, and looking that up takes a thirtieth.
-            bare = word if word.isalnum() else word[:-1]
-            if bare.isalnum() and (token := number(bare.lower() if lowercase else bare)) is not None:
-                if bare is word:
-                    return (token,), (0, len(word))
-                if (mark := number(word[-1])) is not None:
-                    return (token, mark), (0, len(bare), len(bare), len(word))
-            encoded = tokenizer.encode(word, add_special_tokens=False)
-            return tuple(encoded.ids), tuple([place for span in encoded.offsets for place in span])
-
-        self._library = None if LIBRARY is None else _Library(LIBRARY, read)
-        self._read = lru_cache(KEPT)(read)
+    def __init__(self, tokenizer: Any, vocabulary: Mapping[str, int]) -> None:
+        """`tokenizer` is one that `of` takes, and `vocabulary` its model's; special tokens are left out."""
+        made = _ByWord(tokenizer) if LIBRARY is None else _Compiled(LIBRARY, tokenizer, vocabulary)
+        self._read: Callable[[str], Read | None] = made
 
     @staticmethod
-    def of(tokenizer: Any) -> WordTokens | None:
-        """Such a reader, or None for a tokenizer whose tokens may depend on the words beside them, or whose words of
-        letters and digits may not be what the vocabulary says."""
+    def of(tokenizer: Any, vocabulary: Mapping[str, int]) -> WordTokens | None:
+        """Such a reader, or None for a tokenizer that is no WordPiece over words of letters and marks."""
         kinds = (tokenizer.normalizer, tokenizer.pre_tokenizer, tokenizer.model)
         if tuple(type(kind).__name__ for kind in kinds) != ("BertNormalizer", "BertPreTokenizer", "WordPiece"):
             return None
-        if tokenizer.model.max_input_chars_per_word < LONGEST or not tokenizer.normalizer.clean_text:
+        model = tokenizer.model
+        prefix = model.continuing_subword_prefix
+        if model.max_input_chars_per_word > LONGEST or len(prefix) > LONGEST_PREFIX or not prefix.isascii():
             return None
         for token in tokenizer.get_added_tokens_decoder().values():
             name = token.content
             if token.lstrip or token.rstrip or len(name) < 2 or name.isalnum() or name.split() != [name]:
                 return None
-        return WordTokens(tokenizer)
+        return WordTokens(tokenizer, vocabulary) if model.unk_token in vocabulary else None
 
     def __call__(self, text: str) -> Read | None:
-        """None for a text that the library has to read: of other letters, where spaces are more than spaces, or with a
-        very long word."""
-        if not (text.isascii() and text.isprintable()):
-            return None
-        if self._library is not None:
-            return self._library(text)
+        """None for a text that the library has to read: of other characters, or with some that added tokens have."""
+        return self._read(text) if text.isascii() and text.isprintable() else None
+
+
+class _Compiled:
+    """One compiled call a text."""
+
+    def __init__(self, library: CDLL, tokenizer: Any, vocabulary: Mapping[str, int]) -> None:
+        model, lowercase = tokenizer.model, tokenizer.normalizer.lowercase
+        pieces = {piece: i for piece, i in vocabulary.items() if piece.isascii() and piece.isprintable()}
+        lengths = np.fromiter(map(len, pieces), np.int32, len(pieces))
+        self._kept = Kept(
+            (np.frombuffer("".join(pieces).encode() or b" ", np.uint8), np.uint8),
+            (np.array([ord(chr(c).lower()) if lowercase else c for c in range(128)]), np.uint8),
+            (np.frombuffer(model.continuing_subword_prefix.encode() or b" ", np.uint8), np.uint8),
+            (_kinds(tokenizer), np.uint8),
+            (np.concatenate(([0], np.cumsum(lengths))), np.int32),
+            (np.fromiter(pieces.values(), np.int32, len(pieces)), np.int32),
+            (np.zeros(1 << (2 * len(pieces)).bit_length(), np.int32), np.int32),
+        )
+        self._vocabulary = _VOCABULARY.pack(
+            len(self._kept.arrays[-1]) - 1,
+            len(pieces),
+            int(lengths.max(initial=0)),
+            model.max_input_chars_per_word,
+            vocabulary[model.unk_token],
+            len(model.continuing_subword_prefix),
+            *self._kept.at,
+        )
+        library.edgeret_keep_pieces(self._vocabulary)
+        self._words = library.edgeret_read_words
+
+    def __call__(self, text: str) -> Read | None:
+        length = len(text)
+        ids, spans = np.empty(length, np.int64), np.empty((length, 2), np.int64)
+        count = self._words(self._vocabulary, text.encode(), length, address(ids), address(spans))
+        return Read(ids[:count], spans[:count]) if count >= 0 else None
+
+
+def _kinds(tokenizer: Any) -> list[int]:
+    """What each character of ASCII is. Added tokens may stand anywhere, even within a word."""
+    added = {c for token in tokenizer.get_added_tokens_decoder().values() for c in token.content if not c.isalnum()}
+    return [
+        _NOT_OURS if c in added or not c.isprintable() else _SPACE if c == " " else _LETTER if c.isalnum() else _MARK
+        for c in map(chr, range(128))
+    ]
+
+
+class _ByWord:
+    """The same where nothing is compiled: each word by the library, and only once."""
+
+    def __init__(self, tokenizer: Any) -> None:
+        def read(word: str) -> _Tokens:
+            encoded = tokenizer.encode(word, add_special_tokens=False)
+            return tuple(encoded.ids), tuple([place for span in encoded.offsets for place in span])
+
+        self._read = lru_cache(KEPT)(read)
+
+    def __call__(self, text: str) -> Read | None:
         ids: list[int] = []
         places: list[int] = []
         at = 0
         for word in text.split(" "):
-            if word:
-                if len(word) > LONGEST:
-                    return None
-                tokens, within = self._read(word)
-                ids += tokens
-                places += [at + place for place in within]
+            tokens, within = self._read(word)
+            ids += tokens
+            places += [at + place for place in within]
             at += len(word) + 1
         return Read(np.array(ids, np.int64), np.array(places, np.int64).reshape(-1, 2))
-
-
-class _Library:
-    """The same in compiled calls: one for a text of words that were met before, and two more for each that was not."""
-
-    def __init__(self, library: CDLL, read: Callable[[str], _Tokens]) -> None:
-        self._library, self._read, self._lock = library, read, threading.Lock()
-        self._kept = _KeptWords()
-
-    def __call__(self, text: str) -> Read | None:
-        said, length, kept = text.encode(), len(text), self._kept
-        ids, spans = np.empty(length, np.int64), np.empty((length, 2), np.int64)
-        state = array("q", (0, 0, 0, 0))
-        given = (length, LONGEST, length, state.buffer_info()[0], address(ids), address(spans))
-        while (found := self._library.edgeret_read_words(kept.at, said, *given)) == _UNKNOWN_WORD:
-            _, _, begin, end = state
-            kept = self._met(said[begin:end])
-        count = state[1]
-        return Read(ids[:count], spans[:count]) if found == _READ else None
-
-    def _met(self, word: bytes) -> _KeptWords:
-        """Keeps one more word; where there is no room, the others go."""
-        tokens, within = self._read(word.decode())
-        ids, spans = array("q", tokens), array("q", within)
-        given = (word, len(word), ids.buffer_info()[0], spans.buffer_info()[0], len(ids))
-        with self._lock:
-            if not self._library.edgeret_keep_word(self._kept.at, *given):
-                self._kept = _KeptWords()  # whoever still reads the old ones keeps them
-                self._library.edgeret_keep_word(self._kept.at, *given)
-            return self._kept
-
-
-class _KeptWords:
-    """Room for KEPT words of ten tokens, which takes memory as it fills."""
-
-    __slots__ = ("_arrays", "at")
-
-    def __init__(self) -> None:
-        places, pool = np.zeros(2 * KEPT, np.int32), np.zeros(40 * KEPT, np.int32)
-        used = np.array((1, 0), np.int64)
-        self._arrays = (places, pool, used)
-        self.at = _KEPT_WORDS.pack(len(places) - 1, len(pool), address(places), address(pool), address(used))

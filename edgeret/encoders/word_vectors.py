@@ -7,7 +7,6 @@ up before any layer reads them, in few numbers of half a byte: no time to make, 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,9 +15,8 @@ from edgeret.bundle import roles
 from edgeret.bundle.codec import get_array, pack
 from edgeret.bundle.few_bits import from_halves, get_scales, to_halves
 from edgeret.bundle.reader import Bundle
-from edgeret.encoders.base import REBUILD, failure
+from edgeret.encoders.base import REBUILD, LoadedTokenizer, failure
 from edgeret.encoders.tokenizer import vocabulary_size
-from edgeret.encoders.word_tokens import WordTokens
 from edgeret.errors import BundleError
 
 DIMENSION = 64
@@ -29,14 +27,13 @@ class WordVectors:
     """The vectors of an encoder's pieces of words. Immutable and thread-safe."""
 
     def __init__(
-        self, pairs: NDArray[np.int8], scales: NDArray[np.float32], tokenizer: Any, where: str = "words"
+        self, pairs: NDArray[np.int8], scales: NDArray[np.float32], tokenizer: LoadedTokenizer, where: str = "words"
     ) -> None:
         """`pairs` (pieces, DIMENSION / 2) and `scales` (pieces,) are what `to_halves` makes of vectors, for every piece
         of the `tokenizer`; `where` is what messages call them. Raises BundleError for another number of pieces."""
-        if (pieces := vocabulary_size(tokenizer)) != len(pairs):
+        if (pieces := vocabulary_size(tokenizer.library)) != len(pairs):
             raise BundleError(f"{where}: {len(pairs)} vectors for a tokenizer with {pieces} pieces of words; {REBUILD}")
         self._pairs, self._scales, self._tokenizer, self._where = pairs, scales, tokenizer, where
-        self._tokens = WordTokens.of(tokenizer)
 
     def of(self, words: Sequence[str]) -> NDArray[np.float32]:
         """The words' unit vectors, float32 (words, DIMENSION); zeros for a word of which no piece is known. Words hold
@@ -53,12 +50,13 @@ class WordVectors:
 
     def _pieces(self, words: Sequence[str]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """The words' pieces, one word after the other, and the number of the word that each is of."""
-        if self._tokens is not None and (read := self._tokens(" ".join(words))) is not None:
+        tokenizer = self._tokenizer
+        if tokenizer.words is not None and (read := tokenizer.words(" ".join(words))) is not None:
             starts = np.cumsum([0, *(len(word) + 1 for word in words)])
             return read.ids, np.searchsorted(starts, read.spans[:, 0], side="right") - 1
         try:
             # One by one: encode_batch would start a pool of threads.
-            cut = [self._tokenizer.encode(word, add_special_tokens=False).ids for word in words]
+            cut = [tokenizer.library.encode(word, add_special_tokens=False).ids for word in words]
         except (KeyboardInterrupt, SystemExit):
             raise
         except BaseException as error:  # a Rust panic is no Exception
@@ -74,7 +72,7 @@ def pack_word_vectors(vectors: NDArray[np.float32], tokenizer: str) -> bytes:
     return pack({"tokenizer": tokenizer, "pairs": pairs, "scales": scales})
 
 
-def load_word_vectors(bundle: Bundle, tokenizer: Any) -> WordVectors:
+def load_word_vectors(bundle: Bundle, tokenizer: LoadedTokenizer) -> WordVectors:
     """A bundle's, over its `tokenizer`. Raises BundleError for a file that makes no sense or is another tokenizer's."""
     where = f"{bundle.path} ({roles.WORD_VECTORS})"
     value = bundle.map(roles.WORD_VECTORS)

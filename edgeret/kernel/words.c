@@ -1,90 +1,102 @@
-/* Words that were read before, and the tokens of each: edgeret_read_words does for a text of such words what WordTokens
-   (word_tokens.py) does one by one; edgeret_keep_word adds one more. One thread at a time adds words, others read
-   meanwhile: a word is complete before its place says where it is. Knows nothing of Python; whoever calls vouches for all
-   lengths. */
+/* The tokens of a text by WordPiece: its words are cut into the longest pieces that a vocabulary has, one after the other.
+   edgeret_read_words does for a text of printable ASCII what the tokenizers library does (word_tokens.py says when).
+   Knows nothing of Python; whoever calls vouches for all lengths. */
 
 #include <string.h>
 
 #include "arithmetic.h"
 
-/* `places` (mask + 1) lead into the `pool` of `room` numbers, 0 to nothing. A word's numbers there: how many characters, how
-   many tokens, the characters, the tokens, and where each begins and ends in the word. `used` are the numbers of the pool
-   that are taken, the first one always, and how many words there are. */
+/* `places` (mask + 1) lead to a piece and 1, 0 to nothing. A piece's characters are `characters[starts[i] : starts[i + 1]]`,
+   and its token is `ids[i]`. `kinds` (128) say what a character is, `folded` (128) what it is read as. A piece that does not
+   begin a word begins with the `prefix`. */
 typedef struct {
-    int64_t mask, room;
-    int32_t *places, *pool;
-    int64_t *used;
-} KeptWords;
+    int64_t mask, pieces, longest_piece, longest_word, unknown, prefix_length;
+    const char *characters, *folded, *prefix;
+    const uint8_t *kinds;
+    const int32_t *starts, *ids;
+    int32_t *places;
+} Vocabulary;
 
-enum { CHARACTERS, TOKENS, HEADER };
-enum { AT, COUNT, BEGIN_OF_WORD, END_OF_WORD }; /* how far a text was read */
-enum { LEFT = -1, UNKNOWN_WORD, READ };
+enum { NOT_OURS, SPACE, LETTER, MARK }; /* a mark is a word by itself */
+enum { LONGEST = 255, PREFIX = 16 };    /* of a word and of the prefix, for the room that they take here */
+enum { LEFT = -1 };
 
-static int64_t in_numbers(int64_t characters) { return (characters + 3) / 4; }
+static uint32_t hashed(uint32_t hash, char character) { return (hash ^ (uint8_t)character) * 16777619u; }
 
-/* What is kept of a word, NULL if nothing is; and the `place` where it is or would be. */
-static const int32_t *find_word(const KeptWords *k, const char *word, int64_t length, int32_t **place)
+static int64_t find_piece(const Vocabulary *v, uint32_t hash, const char *piece, int64_t length)
 {
-    uint32_t hash = 2166136261u;
-    for (int64_t i = 0; i < length; i++) hash = (hash ^ (uint8_t)word[i]) * 16777619u;
-    for (int64_t at = hash & k->mask;; at = (at + 1) & k->mask) {
-        const int32_t found = __atomic_load_n(k->places + at, __ATOMIC_ACQUIRE); /* once: others may fill it meanwhile */
-        const int32_t *entry = k->pool + found;
-        *place = k->places + at;
-        if (!found) return NULL;
-        if (entry[CHARACTERS] == length && !memcmp(entry + HEADER, word, (size_t)length)) return entry;
+    for (int64_t at = (int64_t)hash & v->mask; v->places[at]; at = (at + 1) & v->mask) {
+        const int32_t i = v->places[at] - 1;
+        if (v->starts[i + 1] - v->starts[i] == length && !memcmp(v->characters + v->starts[i], piece, (size_t)length)) return i;
+    }
+    return -1;
+}
+
+/* Fills the places, which are empty, and more than the pieces. */
+PUBLIC void edgeret_keep_pieces(const Vocabulary *v)
+{
+    for (int64_t i = 0; i < v->pieces; i++) {
+        uint32_t hash = 2166136261u;
+        for (int32_t c = v->starts[i]; c < v->starts[i + 1]; c++) hash = hashed(hash, v->characters[c]);
+        int64_t at = (int64_t)hash & v->mask;
+        while (v->places[at]) at = (at + 1) & v->mask;
+        v->places[at] = (int32_t)i + 1;
     }
 }
 
-/* Goes on through a text, whose words stand between spaces: their tokens and where each begins and ends (most, 2). READ;
-   UNKNOWN_WORD where one was not kept, which `state` tells; LEFT where one has more than `longest` characters, or where
-   there are more than `most` tokens. */
-PUBLIC int64_t edgeret_read_words(const KeptWords *k, const char *text, int64_t length, int64_t longest, int64_t most,
-                                  int64_t *state, int64_t *ids, int64_t *spans)
+/* The pieces of the word in room[PREFIX : PREFIX + length], which is written over: their tokens, and where each begins and
+   ends from `begin` on. How many; one, the unknown one, where a part of it is no piece. */
+static int64_t cut(const Vocabulary *v, char *room, int64_t length, int64_t begin, int64_t *ids, int64_t *spans)
 {
-    int32_t *place;
-    while (1) {
-        int64_t begin = state[AT];
-        while (begin < length && text[begin] == ' ') begin++;
-        if (begin == length) return READ;
-        const char *space = memchr(text + begin, ' ', (size_t)(length - begin));
-        const int64_t end = space ? space - text : length;
-        if (end - begin > longest) return LEFT;
-        const int32_t *entry = find_word(k, text + begin, end - begin, &place);
-        if (!entry) {
-            state[BEGIN_OF_WORD] = begin;
-            state[END_OF_WORD] = end;
-            return UNKNOWN_WORD;
+    int64_t count = 0;
+    uint32_t after_prefix = 2166136261u, hashes[LONGEST];
+    for (int64_t c = 0; c < v->prefix_length; c++) after_prefix = hashed(after_prefix, v->prefix[c]);
+    for (int64_t start = 0; start < length;) {
+        const int64_t added = start ? v->prefix_length : 0;
+        char *piece = room + PREFIX + start - added;
+        if (start) memcpy(piece, v->prefix, (size_t)added); /* over what was cut off already */
+        int64_t most = length - start, found = -1;
+        if (most > v->longest_piece - added) most = v->longest_piece - added;
+        uint32_t hash = start ? after_prefix : 2166136261u;
+        for (int64_t c = 0; c < most; c++) hashes[c] = hash = hashed(hash, piece[added + c]);
+        for (; most > 0; most--)
+            if ((found = find_piece(v, hashes[most - 1], piece, added + most)) >= 0) break;
+        if (found < 0) {
+            ids[0] = v->unknown;
+            spans[0] = begin;
+            spans[1] = begin + length;
+            return 1;
         }
-        const int64_t tokens = entry[TOKENS];
-        if (state[COUNT] + tokens > most) return LEFT;
-        entry += HEADER + in_numbers(end - begin);
-        for (int64_t t = 0; t < tokens; t++) {
-            ids[state[COUNT] + t] = entry[t];
-            spans[2 * (state[COUNT] + t)] = begin + entry[tokens + 2 * t];
-            spans[2 * (state[COUNT] + t) + 1] = begin + entry[tokens + 2 * t + 1];
-        }
-        state[COUNT] += tokens;
-        state[AT] = end;
+        ids[count] = v->ids[found];
+        spans[2 * count] = begin + start;
+        spans[2 * count + 1] = begin + (start += most);
+        count++;
     }
+    return count;
 }
 
-/* Keeps a word with its tokens and where each begins and ends in it (count, 2). 0 where there is no room. */
-PUBLIC int64_t edgeret_keep_word(const KeptWords *k, const char *word, int64_t length, const int64_t *ids,
-                                 const int64_t *spans, int64_t count)
+/* A text's tokens and where each begins and ends (length, 2), and how many; LEFT for a text that has to be read
+   otherwise. */
+PUBLIC int64_t edgeret_read_words(const Vocabulary *v, const char *text, int64_t length, int64_t *ids, int64_t *spans)
 {
-    const int64_t at = k->used[0], needed = HEADER + in_numbers(length) + 3 * count;
-    if (at + needed > k->room || 2 * k->used[1] >= k->mask) return 0;
-    int32_t *place, *entry = k->pool + at;
-    if (find_word(k, word, length, &place)) return 1;
-    entry[CHARACTERS] = (int32_t)length;
-    entry[TOKENS] = (int32_t)count;
-    memcpy(entry + HEADER, word, (size_t)length);
-    entry += HEADER + in_numbers(length);
-    for (int64_t t = 0; t < count; t++) entry[t] = (int32_t)ids[t];
-    for (int64_t t = 0; t < 2 * count; t++) entry[count + t] = (int32_t)spans[t];
-    k->used[0] = at + needed;
-    k->used[1]++;
-    __atomic_store_n(place, (int32_t)at, __ATOMIC_RELEASE);
-    return 1;
+    char room[PREFIX + LONGEST];
+    int64_t count = 0;
+    for (int64_t at = 0; at < length;) {
+        const int64_t begin = at;
+        const uint8_t kind = v->kinds[text[at++] & 127];
+        if (kind == NOT_OURS) return LEFT;
+        if (kind == SPACE) continue;
+        while (kind == LETTER && at < length && v->kinds[text[at] & 127] == LETTER) at++;
+        const int64_t size = at - begin;
+        if (size > v->longest_word) {
+            ids[count] = v->unknown;
+            spans[2 * count] = begin;
+            spans[2 * count + 1] = at;
+            count++;
+            continue;
+        }
+        for (int64_t c = 0; c < size; c++) room[PREFIX + c] = v->folded[text[begin + c] & 127];
+        count += cut(v, room, size, begin, ids + count, spans + 2 * count);
+    }
+    return count;
 }

@@ -294,7 +294,7 @@ def test_a_tokenizer_made_of_checked_values_is_the_one_that_the_library_reads(
         added("[TWO]", 2, single_word=True)(value)
         added("other", 3, special=False)(value)
     data = json.dumps(value).encode()
-    made, read = load_tokenizer(data, 64, "encoder"), Tokenizer.from_buffer(data)
+    made, read = load_tokenizer(data, 64, "encoder").library, Tokenizer.from_buffer(data)
     read.no_padding()
     read.enable_truncation(64)
     assert json.loads(made.to_str()) == json.loads(read.to_str())

@@ -42,7 +42,7 @@ def sample() -> Part:
 
 
 def loaded(value: Part, max_tokens: int = 64) -> Any:
-    return load_tokenizer(json.dumps(value).encode(), max_tokens, "encoder")
+    return load_tokenizer(json.dumps(value).encode(), max_tokens, "encoder").library
 
 
 def pieces(change: Any) -> Change:
@@ -267,7 +267,7 @@ def test_special_tokens_are_counted_at_both_ends(processor: Part | None, ends: t
 
 
 def test_words_alone_are_tokens_of_a_query_whatever_stands_around_them() -> None:
-    value = json.loads(encoder(sample_words()).tokenizer.to_str())
+    value = json.loads(encoder(sample_words()).tokenizer.library.to_str())
     value["post_processor"]["single"] = value["post_processor"]["single"][:2]  # no token behind the text
     found = encoder(value).encode_query("send mail")
     assert found.tokens.shape[0] == 2
@@ -288,7 +288,7 @@ def test_a_token_does_not_stand_for_the_space_before_it() -> None:
     assert any(text[begin] == " " for begin, end in spans.tolist() if end > begin)
     assert not any(text[begin : begin + 1] == " " for begin, end in found.tolist() if end > begin)
     np.testing.assert_array_equal(found[:, 1], spans[:, 1])
-    assert not takes_spaces(encoder(sample_words()).tokenizer)
+    assert not takes_spaces(encoder(sample_words()).tokenizer.library)
 
 
 def test_a_files_check_costs_little_beside_its_size() -> None:

@@ -16,6 +16,7 @@ from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
 import edgeret
 from edgeret.bundle.few_bits import to_halves
+from edgeret.encoders.base import LoadedTokenizer
 from edgeret.encoders.word_tokens import WordTokens
 from edgeret.encoders.word_vectors import DIMENSION, WordVectors, pack_word_vectors
 from edgeret.errors import BundleError
@@ -25,14 +26,15 @@ ROWS = np.eye(len(PIECES), DIMENSION, dtype=np.float32)
 ROWS[0] = 0
 
 
-def tokenizer(bert: bool) -> Tokenizer:
+def tokenizer(bert: bool) -> LoadedTokenizer:
     """WordPiece: as BERT has it, whose words are looked up one by one, or not quite, so that the library reads them."""
     vocabulary = {piece: number for number, piece in enumerate(PIECES)}
     found = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
     found.normalizer = normalizers.BertNormalizer() if bert else normalizers.Lowercase()
     found.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    assert (WordTokens.of(found) is not None) is bert
-    return found
+    words = WordTokens.of(found, vocabulary)
+    assert (words is not None) is bert
+    return LoadedTokenizer(found, words)
 
 
 @pytest.fixture(params=[True, False], ids=["word by word", "by the library"])
@@ -93,7 +95,7 @@ def test_forged_files_are_refused(folder: Path, tmp_path: Path, case: str) -> No
     fields, message = FORGED[case]
     copy = Path(shutil.copytree(folder, tmp_path / "bundle"))
     if fields is None:
-        pieces = edgeret.load(copy).components.encoder.tokenizer.get_vocab_size()
+        pieces = edgeret.load(copy).components.encoder.tokenizer.library.get_vocab_size()
         fields = {"scales": np.full(pieces, np.nan, "<f4")}
     changed(copy, "word-vectors.msgpack", **fields)
     with pytest.raises(BundleError, match=message):

@@ -73,7 +73,7 @@ def test_without_demonstrations_a_table_reads_words_that_no_tool_has(file: Path)
 
 def test_tokens_that_no_text_held_are_mapped(file: Path, alone: np.ndarray) -> None:
     vectors = read_token_vectors(file)
-    token = start(tiny_exported()).tokenizer.token_to_id(WORDS[0])
+    token = start(tiny_exported()).tokenizer.library.token_to_id(WORDS[0])
     assert token not in vectors.tokens
     found = vectors.start(alone).vectors
     assert found.shape == (len(alone), DIMENSION)

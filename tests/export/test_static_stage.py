@@ -75,7 +75,7 @@ def test_single_tokens_are_read_with_the_special_ones_around_them() -> None:
     exported = tiny_exported()
     encoder = start(exported)
     found = single_tokens(exported, encoder)
-    word = encoder.tokenizer.token_to_id("mail")
+    word = encoder.tokenizer.library.token_to_id("mail")
     assert np.allclose(found[word], encoder.encode("mail"))
     assert found.shape == (encoder.vocabulary, exported.spec.dimension)
 

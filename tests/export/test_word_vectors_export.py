@@ -26,7 +26,7 @@ def test_words_of_like_meaning_are_nearer_than_others(exported: ExportedEncoder)
 
 @pytest.mark.real
 def test_pieces_that_are_no_words_have_no_vector(exported: ExportedEncoder) -> None:
-    tokenizer = load_tokenizer(exported.tokenizer, 256, "encoder")
+    tokenizer = load_tokenizer(exported.tokenizer, 256, "encoder").library
     vectors = word_vectors(exported)
     lengths = np.linalg.norm(vectors, axis=1)
     none = [tokenizer.token_to_id(piece) for piece in ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")]

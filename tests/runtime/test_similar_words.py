@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers
 
 from edgeret.bundle.few_bits import to_halves
+from edgeret.encoders.base import LoadedTokenizer
 from edgeret.encoders.word_vectors import DIMENSION, WordVectors
 from edgeret.inputs.words import forms, words
 from edgeret.runtime import similar_words
@@ -26,7 +27,7 @@ def vectors() -> WordVectors:
         row[2 * plane : 2 * plane + 2] = np.cos(np.radians(angle)), np.sin(np.radians(angle))
     tokenizer = Tokenizer(models.WordLevel({piece: i for i, piece in enumerate(PIECES)}, unk_token="[UNK]"))
     tokenizer.normalizer, tokenizer.pre_tokenizer = normalizers.Lowercase(), pre_tokenizers.Whitespace()
-    return WordVectors(*to_halves(rows), tokenizer)
+    return WordVectors(*to_halves(rows), LoadedTokenizer(tokenizer, None))
 
 
 TOOLS = [Tool("sendMail", "brings a letter"), Tool("play_song", "plays"), Tool("quux", "unheard of")]

@@ -121,7 +121,7 @@ def _feeds(original: ExportedEncoder, wanted: Wanted, tokens: int) -> list[Feed]
     texts = [spec.query_prefix + text for text in PROBES]
     texts += [spec.query_prefix + wanted.queries[i] for i in sample(len(wanted.queries), half)]
     texts += [spec.tool_prefix + wanted.tools[i] for i in sample(len(wanted.tools), half)]
-    tokenizer = load_tokenizer(original.tokenizer, tokens, "calibration")
+    tokenizer = load_tokenizer(original.tokenizer, tokens, "calibration").library
     names = {node.name for node in read_onnx(original.model).graph.input}
     feeds: list[Feed] = []
     for text in texts:

@@ -24,7 +24,7 @@ def word_vectors(exported: ExportedEncoder) -> NDArray[np.float32]:
     """Unit vectors of all pieces that an encoder's tokenizer knows, float32 (pieces, DIMENSION): its own vectors less
     their mean, along the directions that hold most of them. Zeros for a piece that stands for no word, such as the one
     for what is unknown: two unknown words would be the same. Raises InputError for a graph that looks no tokens up."""
-    tokenizer = load_tokenizer(exported.tokenizer, exported.spec.max_tokens, "encoder")
+    tokenizer = load_tokenizer(exported.tokenizer, exported.spec.max_tokens, "encoder").library
     table = _looked_up(read_onnx(exported.model))
     pieces = tokenizer.get_vocab_size()
     rows = np.zeros((pieces, table.shape[1]), np.float32)
