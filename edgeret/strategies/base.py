@@ -182,7 +182,7 @@ class Search:
         self.answers += 1
         if not found:
             self.complete = False
-            self.note("problem", "there was no time for the tools' names")
+            self.note("problem", "there was no time to name tools")
         return found
 
     def _judged(self, asked: Callable[[Judge, Limits], tuple[Sequence[float], Usage]]) -> Sequence[float] | None:

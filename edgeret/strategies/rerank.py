@@ -2,9 +2,9 @@
 says how likely the request is as the words of somebody who needs each of the first tools. Reads and writes nothing.
 
 Deviations: it weighs beside what `auto` found in place of deciding alone; it shows how people ask before it asks; it
-reads one tool after the other, the first ones first, so that a budget ends it at any of them. If there is time for it,
-the planner then says the other way round how likely each tool's name is behind the request: by how much more than
-behind a request that says nothing, since some names are likely anywhere (pointwise mutual information).
+reads one tool after the other, the first ones first, so that a budget ends it at any of them. And before, the planner
+says the other way round how likely each tool's name is behind the request: how much likelier than behind a request that
+says nothing, since some names are likely anywhere (pointwise mutual information). That takes one reading for all tools.
 """
 
 from __future__ import annotations
@@ -103,25 +103,22 @@ def _views(search: Search) -> Iterator[list[Hit]]:
     first = [hits[i] for i in contested(hits[:FIRST], search.contested)]
     if len(first) < 2 or search.answerer is None:
         return
-    prompts = [Prompt(_CONSTANT, Turn("user", _shown(search, hit.tool))) for hit in first]
-    said = search.likelihoods(prompts, search.request)
-    if not said:
-        return
     a_nat = 1 / max(1, len(search.request)) ** 0.5
-    weights = [WEIGHT * a_nat * value for value in said]
-    yield _before(reranked(first[: len(said)], weights), hits, search, "how likely the request is, for each tool")
-    if len(said) < len(first):
-        return
     request, anything = (Prompt(_NAMED, Turn("user", text)) for text in (search.request[:SAID_CHARS], _NOTHING))
     lifts = search.lifts(request, anything, [name_in_words(hit.tool) for hit in first])
     if not lifts:
         return
-    weights = [weight + NAMING * a_nat * lift for weight, lift in zip(weights, lifts, strict=True)]
-    yield _before(reranked(first, weights), hits, search, "and how likely each tool's name is, for the request")
+    named = reranked(first, [NAMING * a_nat * lift for lift in lifts])
+    yield _before(named, hits, search, "how much likelier the request makes each tool's name")
+    prompts = [Prompt(_CONSTANT, Turn("user", _shown(search, hit.tool))) for hit in named]
+    said = search.likelihoods(prompts, search.request)
+    if said:
+        ranked = reranked(named[: len(said)], [WEIGHT * a_nat * value for value in said])
+        yield _before([*ranked, *named[len(said) :]], hits, search, "and how likely the request is, for each tool")
 
 
 def _before(ranked: list[Hit], hits: Sequence[Hit], search: Search, how: str) -> list[Hit]:
-    """What the planner ranked, and then the other hits."""
+    """What the planner ranked, before the other hits."""
     search.note("rerank", how, ranked)
     read = {hit.tool for hit in ranked}
     return [*ranked, *(hit for hit in hits if hit.tool not in read)]

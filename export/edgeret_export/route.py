@@ -39,11 +39,11 @@ THRESHOLDS = (
 
 @dataclass(frozen=True, slots=True)
 class Searched:
-    """What a search found, best first, its ms, and those after all tools were read: for what takes as long with few."""
+    """What a search found, best first, its ms, and those that passed before tools were read one by one."""
 
     hits: tuple[Hit, ...]
     ms: float
-    after: float = 0.0
+    before: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,8 @@ class Measured:
         read = {known[i] for i in contested(self.plain.hits[:FIRST], route.contested)}
         ranking = [*(tool for tool in asked if tool in read), *(tool for tool in known if tool not in read)]
         part = len(read) / min(FIRST, len(known))
-        return ndcg(ranking, self.tools), self.plain.ms + part * (found.ms - found.after - self.plain.ms) + found.after
+        before = max(self.plain.ms, found.before)
+        return ndcg(ranking, self.tools), before + part * (found.ms - before)
 
 
 def measure(
@@ -94,8 +95,8 @@ def measure(
 
 
 def _searched(found: Found) -> Searched:
-    read = [event.ms for event in found.trace.events if event.kind == "rerank"]
-    return Searched(found.hits, found.trace.ms, found.trace.ms - read[0] if read else 0.0)
+    named = (event.ms for event in found.trace.events if event.kind == "rerank")
+    return Searched(found.hits, found.trace.ms, next(named, 0.0))
 
 
 def fit(measured: Sequence[Measured]) -> Route | None:

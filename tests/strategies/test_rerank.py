@@ -93,14 +93,21 @@ def test_a_name_counts_by_how_much_likelier_the_request_makes_it() -> None:
     assert NAMING * 6 / len(QUERY) ** 0.5 > math.log(0.6 / 0.1)
 
 
-def test_without_time_for_names_the_request_alone_decides() -> None:
+def test_without_time_to_name_tools_the_ranking_stays() -> None:
     class Hurried(Reader):
         def lifts(self, *_: Any) -> tuple[Sequence[float], Usage]:
             return (), USAGE
 
     found = run(RERANK, search(Hurried(lambda text: -2.0 if "third" in text else -20.0)))
-    assert names(found) == ["gamma", "alpha", "beta"] and not found.trace.complete
-    assert problems(found) == ["there was no time for the tools' names"]
+    assert names(found) == list(NAMES) and not found.trace.complete
+    assert problems(found) == ["there was no time to name tools"]
+
+
+def test_tools_are_read_in_the_order_that_their_names_gave() -> None:
+    reader = Reader(lambda _: -5.0, named=lambda said, name: 9.0 if (said, name) == (QUERY, "gamma") else 0.0, most=1)
+    found = run(RERANK, search(reader))
+    assert reader.prompts == ["gamma. Does the third thing.", "alpha.", "beta."]
+    assert names(found) == ["gamma", "alpha", "beta"] and problems(found) == ["there was time for 1 of 3 tools"]
 
 
 def test_a_planners_word_counts_less_the_longer_the_request_is() -> None:
