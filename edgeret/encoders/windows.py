@@ -98,6 +98,8 @@ class WindowEncoder(ABC):
 
     def tokenize_words(self, text: str) -> NDArray[np.intp]:
         """Token ids of all of `text`, shape (tokens,), without the special ones."""
+        if self._tokenizer.words is not None and (read := self._tokenizer.words(text)) is not None:
+            return read.ids
         return np.array([token for w in self._windows(self._encoded(text)) for token in self._words(w.ids)], np.intp)
 
     def _encoded(self, text: str) -> Any:

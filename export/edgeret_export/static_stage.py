@@ -57,10 +57,13 @@ def static_encoded(encoded: Encoded, recipe: Recipe) -> Encoded:
         texts += [training.demonstrations[plan].query for plan in plans.tolist()]
         vectors = np.concatenate((vectors, training.queries.vectors[plans]))
         folds = np.append(folds, training.folds[plans])
-    alone = single_tokens(exported, encoder)
     # Many demonstrations tell which directions matter to them, so fewer do; and what is learnt of them needs the room.
     many = training is not None and training.prior.steps is None
-    start_at = Alone(alone) if pretrained is None else pretrained.start(alone, DIMENSION if many else None)
+    start_at = (
+        Alone(single_tokens(exported, encoder))
+        if pretrained is None
+        else pretrained.start(encoder.vocabulary, DIMENSION if many else None)
+    )
     fit = TableFit(Texts([encoder.tokenize_words(text) for text in texts], vectors), start_at, encoder.vocabulary)
     penalty = fit.choose(folds == 0 if training is not None else np.arange(len(texts)) % FOLDS == 0)
     tool_vectors, learned = as_stored(fit.project(encoded.tool_vectors), recipe.stored_as), None
@@ -97,7 +100,7 @@ def table_of_tools(
 ) -> tuple[ExportedEncoder, NDArray[np.float32]]:
     """What reads requests to tools alone, of which the encoder makes these vectors (tools, large dimension): a table
     that starts at token vectors and is pulled by the tools' texts; and the vectors in its space (tools, dimension)."""
-    start_at = token_vectors.start(single_tokens(exported, encoder))
+    start_at = token_vectors.start(encoder.vocabulary)
     fit = TableFit(Texts([encoder.tokenize_words(text) for text in texts], vectors), start_at, encoder.vocabulary)
     return _exported(exported, fit.fit(np.ones(len(texts), bool), OF_TOOLS)), fit.project(vectors)
 

@@ -54,8 +54,10 @@ def _make(arguments: argparse.Namespace) -> Mapping[str, Any]:
     from edgeret_export.prior import read_source
 
     whole, numbers = encoder_of(card).dimension, arguments.numbers or DIMENSION
-    if not 0 < numbers <= whole:
-        raise InputError(f"--numbers {numbers}: expected 1 to {whole}, as many as the encoder's vectors have")
+    if not 0 < numbers <= whole or numbers % 2:  # the file keeps them in pairs
+        raise InputError(
+            f"--numbers {numbers}: expected an even number up to {whole}, which the encoder's vectors have"
+        )
     texts: list[str] = []
     for told in arguments.set:
         source = read_source(told, arguments.leave_out)

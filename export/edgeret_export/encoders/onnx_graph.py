@@ -33,6 +33,19 @@ def quiet() -> Iterator[None]:
             logging.disable(logging.NOTSET)
 
 
+@contextlib.contextmanager
+def one_thread() -> Iterator[None]:
+    """Torch's others wait for one another between small products, and take as long again."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
 def export_onnx(model_folder: Path, pooling: str = "mean", cut: int | None = None) -> Any:
     """The model in `model_folder` as an ONNX ModelProto with the outputs `sentence_embedding`, a unit vector (batch,
     dimension), and `token_embeddings` (batch, tokens, dimension). A transformer without modules of its own gets
@@ -44,7 +57,7 @@ def export_onnx(model_folder: Path, pooling: str = "mean", cut: int | None = Non
         from optimum.exporters.onnx import onnx_export_from_model
     except ImportError:
         raise MissingExtraError("export", "exporting an encoder to ONNX") from None
-    with tempfile.TemporaryDirectory() as folder, quiet():
+    with tempfile.TemporaryDirectory() as folder, quiet(), one_thread():
         original = complete(load_original(model_folder, pooling, eager=True), model_folder, cut)
         # Our own parity gate compares on real queries; optimum's would on random ids.
         onnx_export_from_model(original, output=Path(folder), task="feature-extraction", do_validation=False)

@@ -19,7 +19,7 @@ from edgeret.errors import CheckFailedError
 from edgeret_export.encoders.cache import key_of, recall, remember
 from edgeret_export.encoders.export import ExportedEncoder
 from edgeret_export.encoders.modules import load_original
-from edgeret_export.encoders.onnx_graph import quiet
+from edgeret_export.encoders.onnx_graph import one_thread, quiet
 from edgeret_export.encoders.smooth import SAMPLES
 
 PROBES = (
@@ -50,7 +50,7 @@ def compare_with_torch(exported: ExportedEncoder, encoder: WindowEncoder) -> flo
     if known is not None:
         return float(json.loads(known))
     say("comparing the fp32 export with its torch original")
-    with quiet():
+    with quiet(), one_thread():
         torch = load_original(exported.model_folder, exported.spec.pooling)
         torch.max_seq_length = exported.spec.max_tokens
         prefixed = [exported.spec.query_prefix + text for text in PROBES]

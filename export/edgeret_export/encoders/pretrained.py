@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.bundle.codec import get_array, pack, unpack
-from edgeret.bundle.few_bits import from_bytes, get_scales, to_bytes
+from edgeret.bundle.few_bits import from_bytes, from_halves, get_scales, to_bytes, to_halves
 from edgeret.cli.progress import say
 from edgeret.errors import BundleError, InputError
 from edgeret.fields import get
@@ -32,33 +32,29 @@ HELD = 10
 """One of so many texts says which penalty is best, and how near the means come."""
 LEAST_TEXTS = 100
 LEAST_HELD = 3
-"""Texts that hold a token whose vector is kept; the others' are mapped, which takes no room in the file."""
+"""Texts that hold a token whose vector is kept as it was fitted; the others' are mapped, and take half a byte a
+number."""
 
 
 @dataclass(frozen=True, slots=True)
 class TokenVectors:
     """A file of token vectors: its sha256, what it tells of itself, `columns` (large dimension, dimension) as in
-    `Pretrained`, and the `rows` (len(tokens), dimension) of the `tokens` that texts held often enough; all others are
-    mapped from what the encoder makes of them alone, `by` (1 + large dimension, dimension)."""
+    `Pretrained`, and `vectors` (vocabulary, dimension)."""
 
     sha256: str
     told: Mapping[str, Any]
     columns: NDArray[np.float32]
-    by: NDArray[np.float32]
-    tokens: NDArray[np.int32]
-    rows: NDArray[np.float32]
+    vectors: NDArray[np.float32]
 
-    def start(self, alone: NDArray[np.float32], most: int | None = None) -> Pretrained:
-        """Where a table starts; `alone` (vocabulary, large dimension) are the encoder's vectors of single tokens, and
-        `most` is as in `Pretrained`. Raises InputError for another vocabulary."""
-        if len(alone) != self.told["vocabulary"]:
+    def start(self, vocabulary: int, most: int | None = None) -> Pretrained:
+        """Where a table for so many tokens starts; `most` is as in `Pretrained`. Raises InputError for another
+        number."""
+        if len(self.vectors) != vocabulary:
             raise InputError(
-                f"token vectors for {self.told['vocabulary']} tokens, the encoder has {len(alone)}; make some with: "
+                f"token vectors for {len(self.vectors)} tokens, the encoder has {vocabulary}; make some with: "
                 "edgeret-export token-vectors"
             )
-        vectors = Alone(alone).mapped(self.by)
-        vectors[self.tokens] = self.rows
-        return Pretrained(self.columns, vectors, most)
+        return Pretrained(self.columns, self.vectors, most)
 
 
 def made_for(card: Card) -> dict[str, str]:
@@ -101,13 +97,17 @@ def read_token_vectors(path: Path) -> TokenVectors:
         value = unpack(path.read_bytes(), where)
         told = json.loads(get(value, "told", str, where))
         columns = get_array(value, "columns", "<f2", (None, None), where).astype(np.float32)
-        large, dimension = columns.shape
-        by = get_array(value, "by", "<f2", (1 + large, dimension), where).astype(np.float32)
+        dimension = columns.shape[1]
         tokens = get_array(value, "tokens", "<i4", (None,), where)
         rows = get_array(value, "rows", "|i1", (len(tokens), dimension), where)
-        vectors = from_bytes(rows, get_scales(value, "scales", len(tokens), where))
-        if (len(tokens) and not 0 <= tokens[0] <= tokens[-1] < told["vocabulary"]) or (np.diff(tokens) <= 0).any():
+        pairs = get_array(value, "pairs", "|i1", (None, dimension // 2), where)
+        vocabulary = len(tokens) + len(pairs)
+        if (len(tokens) and not 0 <= tokens[0] <= tokens[-1] < vocabulary) or (np.diff(tokens) <= 0).any():
             raise ValueError("its tokens are not numbers of the vocabulary, ascending")
+        vectors = np.empty((vocabulary, dimension), np.float32)
+        vectors[tokens] = from_bytes(rows, get_scales(value, "scales", len(tokens), where))
+        others = np.delete(np.arange(vocabulary), tokens)
+        vectors[others] = from_halves(pairs, get_scales(value, "pair_scales", len(pairs), where))
         made, _ = told["made_for"], told["card"]
         if not isinstance(made, dict):
             raise TypeError("made_for is no object")
@@ -115,7 +115,7 @@ def read_token_vectors(path: Path) -> TokenVectors:
         raise InputError(f"{path}: cannot be read ({error.strerror}); expected a file of token vectors") from None
     except (BundleError, ValueError, KeyError, TypeError) as error:
         raise InputError(f"{path}: no token vectors ({error}); make some: edgeret-export token-vectors") from None
-    return TokenVectors(sha256_of(path), told, columns, by, tokens, vectors)
+    return TokenVectors(sha256_of(path), told, columns, vectors)
 
 
 def make_token_vectors(
@@ -148,8 +148,7 @@ def fit_token_vectors(
     every = fit.fit(np.ones(count, bool), penalty)
     held_by = np.bincount(np.concatenate([np.unique(each) for each in texts.tokens]), minlength=len(alone))
     often = np.flatnonzero(held_by >= LEAST_HELD)
-    rows, scales = to_bytes(every[often])
-    by = beginning.map_to(texts.matrix(len(alone)), fit.project(texts.vectors))
+    mapped = beginning.mapped(beginning.map_to(texts.matrix(len(alone)), fit.project(texts.vectors)))
     found = {
         **told,
         "vocabulary": len(alone),
@@ -157,5 +156,27 @@ def fit_token_vectors(
         "penalty": penalty,
         "cosine": round(cosine, 4),
     }
-    arrays = {"columns": fit.projection.astype("<f2"), "by": by.astype("<f2"), "tokens": often.astype("<i4")}
-    return pack({"told": json.dumps(found), **arrays, "rows": rows, "scales": scales}), found
+    return pack_token_vectors(found, fit.projection, often, every[often], np.delete(mapped, often, axis=0)), found
+
+
+def pack_token_vectors(
+    told: Mapping[str, Any],
+    columns: NDArray[np.float32],
+    tokens: NDArray[np.intp],
+    rows: NDArray[np.float32],
+    others: NDArray[np.float32],
+) -> bytes:
+    """The file: `rows` (len(tokens), dimension) in bytes, and those of all `others`, ascending, in halves of one."""
+    numbers, scales = to_bytes(rows)
+    pairs, pair_scales = to_halves(others)
+    return pack(
+        {
+            "told": json.dumps(told),
+            "columns": columns.astype("<f2"),
+            "tokens": tokens.astype("<i4"),
+            "rows": numbers,
+            "scales": scales,
+            "pairs": pairs,
+            "pair_scales": pair_scales,
+        }
+    )
