@@ -49,7 +49,10 @@ _AGAIN = "measure it again with: edgeret-export route"
 
 
 def contested(hits: Sequence[Hit], least: float) -> list[int]:
-    """Where the hits stand that have at least `least` times the largest share."""
+    """Where the hits stand that have at least `least` times the largest share; nowhere if that is more than all of
+    it."""
+    if least > 1:
+        return []
     shares = [hit.share or 0.0 for hit in hits]
     bar = least * max(shares, default=0.0)
     return [i for i, share in enumerate(shares) if share >= bar]

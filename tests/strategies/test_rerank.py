@@ -24,6 +24,7 @@ from edgeret.strategies import STRATEGIES
 from edgeret.strategies.auto import routed
 from edgeret.strategies.base import Found, Search, run
 from edgeret.strategies.rerank import NAMING, RERANK, WEIGHT, reranked
+from edgeret.strategies.routing import contested
 from edgeret.types import Hit, Usage
 
 NAMES = ("alpha", "beta", "gamma")
@@ -193,3 +194,8 @@ def test_a_route_is_read_as_it_was_written_and_damage_is_named(tmp_path: Path) -
         with pytest.raises(InputError, match=problem) as caught:
             read_route(file)
         assert "edgeret-export route" in str(caught.value) and "build the bundle" not in str(caught.value)
+
+
+def test_what_nothing_speaks_for_is_contested_unless_a_route_never_asks() -> None:
+    unknown = [Hit("alpha", 0.5, 0.0), Hit("beta", 0.4, 0.0)]
+    assert [contested(unknown, least) for least in (0.0, 0.5, 1.0, 1.5)] == [[0, 1], [0, 1], [0, 1], []]
