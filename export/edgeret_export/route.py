@@ -101,18 +101,21 @@ def _searched(found: Found) -> Searched:
 
 def fit(measured: Sequence[Measured]) -> Route | None:
     """The route that takes the least time for AIM of the best mean nDCG@5, if that is a PART of the best strategy's; or
-    else the one that finds most in that time; or, where that does not suffice, the one that suffices in the least time.
+    else the one that finds most in that time, if it suffices beside the best strategy; or else the one that suffices
+    in the least time, beside the best route.
     None where that is never to ask, or where what asking gains is within one standard error of nothing."""
     names = measured[0].asked if measured else ()
     routes = [Route(name, threshold, 0.0) for name in names for threshold in THRESHOLDS]
     if not routes:
         return None
     ndcg5, ms = np.array([np.mean(routed(measured, route), axis=1) for route in routes]).T
-    asked_of_all = [i for i, route in enumerate(routes) if route.contested == ALWAYS]
-    soon = ms <= PART * ms[max(asked_of_all, key=lambda i: ndcg5[i])]
+    # A strategy asks always or never; what lies between may find more than either, by chance or since it asks less.
+    always, never = (np.array([route.contested == each for route in routes]) for each in (ALWAYS, NEVER))
+    plain, strategies = ndcg5[never].max(), ndcg5[always | never].max()
+    soon = ms <= PART * ms[always][ndcg5[always].argmax()]
     if (aimed := soon & (ndcg5 >= AIM * ndcg5.max())).any():
         order = np.lexsort((ms, ~aimed))
-    elif (found := soon & (ndcg5 >= SUFFICES * ndcg5.max())).any():
+    elif (found := soon & (ndcg5 >= SUFFICES * strategies) & (ndcg5 > plain)).any():
         order = np.lexsort((ms, -ndcg5, ~found))
     else:
         order = np.lexsort((ms, ndcg5 < SUFFICES * ndcg5.max()))
