@@ -44,8 +44,8 @@ class WordTokens:
 
     def __init__(self, tokenizer: Any, vocabulary: Mapping[str, int]) -> None:
         """`tokenizer` is one that `of` takes, and `vocabulary` its model's; special tokens are left out."""
-        made = _ByWord(tokenizer) if LIBRARY is None else _Compiled(LIBRARY, tokenizer, vocabulary)
-        self._read: Callable[[str], Read | None] = made
+        made = None if LIBRARY is None else _compiled(LIBRARY, tokenizer, vocabulary)
+        self._read: Callable[[str], Read | None] = made or _ByWord(tokenizer)
 
     @staticmethod
     def of(tokenizer: Any, vocabulary: Mapping[str, int]) -> WordTokens | None:
@@ -68,33 +68,35 @@ class WordTokens:
         return self._read(text) if text.isascii() and text.isprintable() else None
 
 
-class _Compiled:
-    """One compiled call a text."""
+def _compiled(library: CDLL, tokenizer: Any, vocabulary: Mapping[str, int]) -> Callable[[str], Read | None] | None:
+    """One compiled call a text; None for a vocabulary that was made to take long."""
+    model, lowercase = tokenizer.model, tokenizer.normalizer.lowercase
+    pieces = {piece: i for piece, i in vocabulary.items() if piece.isascii() and piece.isprintable()}
+    lengths = np.fromiter(map(len, pieces), np.int32, len(pieces))
+    kept = Kept(
+        (np.frombuffer("".join(pieces).encode() or b" ", np.uint8), np.uint8),
+        (np.array([ord(chr(c).lower()) if lowercase else c for c in range(128)]), np.uint8),
+        (np.frombuffer(model.continuing_subword_prefix.encode() or b" ", np.uint8), np.uint8),
+        (_kinds(tokenizer), np.uint8),
+        (np.concatenate(([0], np.cumsum(lengths))), np.int32),
+        (np.fromiter(pieces.values(), np.int32, len(pieces)), np.int32),
+        (np.zeros(1 << (2 * len(pieces)).bit_length(), np.int32), np.int32),
+    )
+    packed = _VOCABULARY.pack(
+        len(kept.arrays[-1]) - 1,
+        len(pieces),
+        int(lengths.max(initial=0)),
+        model.max_input_chars_per_word,
+        vocabulary[model.unk_token],
+        len(model.continuing_subword_prefix),
+        *kept.at,
+    )
+    return _Compiled(library, packed, kept) if library.edgeret_keep_pieces(packed) else None
 
-    def __init__(self, library: CDLL, tokenizer: Any, vocabulary: Mapping[str, int]) -> None:
-        model, lowercase = tokenizer.model, tokenizer.normalizer.lowercase
-        pieces = {piece: i for piece, i in vocabulary.items() if piece.isascii() and piece.isprintable()}
-        lengths = np.fromiter(map(len, pieces), np.int32, len(pieces))
-        self._kept = Kept(
-            (np.frombuffer("".join(pieces).encode() or b" ", np.uint8), np.uint8),
-            (np.array([ord(chr(c).lower()) if lowercase else c for c in range(128)]), np.uint8),
-            (np.frombuffer(model.continuing_subword_prefix.encode() or b" ", np.uint8), np.uint8),
-            (_kinds(tokenizer), np.uint8),
-            (np.concatenate(([0], np.cumsum(lengths))), np.int32),
-            (np.fromiter(pieces.values(), np.int32, len(pieces)), np.int32),
-            (np.zeros(1 << (2 * len(pieces)).bit_length(), np.int32), np.int32),
-        )
-        self._vocabulary = _VOCABULARY.pack(
-            len(self._kept.arrays[-1]) - 1,
-            len(pieces),
-            int(lengths.max(initial=0)),
-            model.max_input_chars_per_word,
-            vocabulary[model.unk_token],
-            len(model.continuing_subword_prefix),
-            *self._kept.at,
-        )
-        library.edgeret_keep_pieces(self._vocabulary)
-        self._words = library.edgeret_read_words
+
+class _Compiled:
+    def __init__(self, library: CDLL, vocabulary: bytes, kept: Kept) -> None:
+        self._words, self._vocabulary, self._kept = library.edgeret_read_words, vocabulary, kept
 
     def __call__(self, text: str) -> Read | None:
         length = len(text)

@@ -104,9 +104,7 @@ def test_a_route_that_is_fitted_suffices_on_what_it_was_fitted_on(measured: list
 def test_what_suffices_is_beside_the_best_strategy_and_not_beside_the_best_threshold() -> None:
     open_ones, sure = [asked(0.9, "bcda", "abcd")] * 20, [asked(0.05, "abcd", "abcd")] * 64
     middle = [asked(0.3, "bacd", "abcd")] * 4 + [asked(0.3, "abcd", "abcd")] * 10
-    harmed = [
-        asked(0.05, "abcd", "bacd")
-    ] * 2  # always asking has 0.9926, asking from 0.3 on 1, and the open ones 0.9852
+    harmed = [asked(0.05, "abcd", "bacd")] * 2  # always: 0.9926; from 0.3 on: 1; the open ones: 0.9852
     route = fit([*open_ones, *middle, *harmed, *sure])
     assert route is not None and route.contested == 0.35
 
