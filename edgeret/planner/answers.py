@@ -68,11 +68,11 @@ class Judge(Protocol):
         """The log-likelihood of a text as the reply to each of the prompts, as many as there was time for. Raises
         PlannerError or MissingExtraError."""
 
-    def lifts(
-        self, prompt: Prompt, base: Prompt, texts: Sequence[str], limits: Limits
-    ) -> tuple[Sequence[float], Usage]:
-        """How much likelier each text is as the whole reply to `prompt` than to `base`, which has the same constant
-        part, in nats; nothing where there was no time for all. Raises as `likelihoods` does."""
+    def replies(
+        self, asked: Sequence[tuple[Prompt, Sequence[str]]], limits: Limits
+    ) -> tuple[Sequence[Sequence[float]], Usage]:
+        """The log-likelihood of each text as the whole reply to the prompt before it, which have one constant part; for
+        as many prompts as there was time for. Raises as `likelihoods` does."""
 
 
 class LocalAnswerer:
@@ -94,11 +94,11 @@ class LocalAnswerer:
         """As `Judge.likelihoods`."""
         return self._planner.likelihoods(prompts, text, limits.deadline)
 
-    def lifts(
-        self, prompt: Prompt, base: Prompt, texts: Sequence[str], limits: Limits
-    ) -> tuple[Sequence[float], Usage]:
-        """As `Judge.lifts`."""
-        return self._planner.lifts(prompt, base, texts, limits.deadline)
+    def replies(
+        self, asked: Sequence[tuple[Prompt, Sequence[str]]], limits: Limits
+    ) -> tuple[Sequence[Sequence[float]], Usage]:
+        """As `Judge.replies`."""
+        return self._planner.replies(asked, limits.deadline)
 
 
 def read_answer(text: str, shape: Shape, usage: Usage) -> Answer:

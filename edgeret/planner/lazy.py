@@ -123,11 +123,11 @@ class LazyAnswerer:
         planner = self._planner.get_by(limits.deadline)
         return ((), _NO_USAGE) if planner is None else LocalAnswerer(planner).likelihoods(prompts, text, limits)
 
-    def lifts(
-        self, prompt: Prompt, base: Prompt, texts: Sequence[str], limits: Limits
-    ) -> tuple[Sequence[float], Usage]:
-        """As `Judge.lifts`."""
+    def replies(
+        self, asked: Sequence[tuple[Prompt, Sequence[str]]], limits: Limits
+    ) -> tuple[Sequence[Sequence[float]], Usage]:
+        """As `Judge.replies`."""
         from edgeret.planner.answers import LocalAnswerer
 
         planner = self._planner.get_by(limits.deadline)
-        return ((), _NO_USAGE) if planner is None else LocalAnswerer(planner).lifts(prompt, base, texts, limits)
+        return ((), _NO_USAGE) if planner is None else LocalAnswerer(planner).replies(asked, limits)

@@ -7,23 +7,20 @@ arguments are written under a grammar. What was read once stays in the model's c
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Sequence
 from itertools import islice
 from math import inf
 from pathlib import Path
 from time import perf_counter
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeret.errors import BundleError, PlannerError
-from edgeret.fields import get
-from edgeret.planner.chat import CHAT_FORMATS, STOPS, ChatFormat, Piece, Prompt, render
+from edgeret.errors import PlannerError
+from edgeret.planner.chat import STOPS, Piece, Prompt, render
 from edgeret.planner.llama import BATCH, MAX_SEQUENCES, Engine, Entry
-from edgeret.planner.trees import Reply, Tree
-from edgeret.quoting import quoted
+from edgeret.planner.spec import PlannerSpec
+from edgeret.planner.trees import Part, Reply, Tree, together
 from edgeret.records import dataclass
 from edgeret.types import Usage
 
@@ -42,32 +39,10 @@ _FORGIVEN = 0.999
 """What is left of a pace after a refusal that it led to: one slow moment must not end all asking."""
 _SPENT = 0.7
 """Of the time that is left, what a piece may be expected to take: the next one can take longer than the last."""
-_LIFTED = 1 << 14
-"""Texts whose likelihood behind a base is kept."""
+_SAID = 1 << 14
+"""Replies whose likelihood is kept."""
 _TOKEN_BYTES = 16
 """A prompt with more bytes for every token of the context is not even split into tokens. English has 4 to 5."""
-
-
-@dataclass(frozen=True, slots=True)
-class PlannerSpec:
-    """What a planner's model needs to be asked: its chat format, and the largest context it was trained for."""
-
-    chat: ChatFormat
-    context: int
-
-    def to_dict(self) -> dict[str, Any]:
-        """The fields as plain data, for the manifest."""
-        return asdict(self)
-
-    @staticmethod
-    def from_dict(value: Mapping[str, Any], where: str) -> PlannerSpec:
-        """Reads the fields back. Raises BundleError."""
-        chat = get(value, "chat", str, where)
-        context = get(value, "context", int, where)
-        known = next((c for c in CHAT_FORMATS if c == chat), None)
-        if known is None or not 0 < context <= 1 << 24:
-            raise BundleError(f"{where}: a planner with chat format {quoted(chat)} and a context of {context} tokens")
-        return PlannerSpec(known, context)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +66,7 @@ class Planner:
         self._engine = Engine(str(path), threads, gpu_layers, name)
         self._lock = threading.Lock()
         self._kept: dict[int, list[int]] = {SELECT: [], FILL: [], NAME: []}
-        self._lifted: dict[tuple[Prompt, str], float] = {}  # what `lifts` knows of its bases
+        self._said: dict[tuple[Prompt, str], float] = {}  # what `replies` found
         self._pace = _GUESS  # seconds that a prompt's token took last
         self.stop = self._engine.tokenize(STOPS[spec.chat], markup=True)
         if len(self.stop) != 1:
@@ -160,36 +135,46 @@ class Planner:
                 self._pace = (perf_counter() - begun) / tokens
         return found, Usage(*sizes, read, 0, (perf_counter() - started) * 1e3)
 
-    def lifts(
-        self, prompt: Prompt, base: Prompt, texts: Sequence[str], deadline: float = inf
-    ) -> tuple[list[float], Usage]:
-        """How much likelier each of the texts is as the model's whole reply to a prompt than to `base`, which has the
-        same constant part: differences of log-likelihoods in nats; none where there is no time for all before the
-        `deadline` (of `time.perf_counter`). Raises PlannerError as `score` does."""
+    def replies(
+        self, asked: Sequence[tuple[Prompt, Sequence[str]]], deadline: float = inf
+    ) -> tuple[list[list[float]], Usage]:
+        """How likely each text is as the model's whole reply to the prompt that stands before it; the prompts have one
+        constant part: log-likelihoods in nats, for as many prompts, the first ones first, as there is time for before
+        the `deadline` (of `time.perf_counter`). What was asked before is kept. Raises PlannerError as `score` does."""
         started = perf_counter()
-        found: list[float] = []
+        found: list[list[float]] = []
         with self._lock:
-            if len(self._lifted) > _LIFTED:
-                self._lifted = {}
-            replies = [self._reply(text) for text in texts]
-            (constant, own), (_, other) = self.tokens(prompt), self.tokens(base)
-            fresh = [i for i, text in enumerate(texts) if (base, text) not in self._lifted]
-            parts = [(own, group) for group in self._groups(replies)]
-            parts += [(other, group) for group in self._groups([replies[i] for i in fresh])]
-            longest = max(len(before) + max(map(len, group)) for before, group in parts)
-            size = sum(len(before) + sum(map(len, group)) for before, group in parts)
-            self._reserve(NAME, len(constant) + size)
-            ready, read = self._read_until(deadline, NAME, constant, longest)
-            begun = perf_counter()
-            if ready is not None and self._pace * size < _SPENT * (deadline - begun):
-                said: list[float] = []
-                for before, group in parts:
-                    said += self._behind(NAME, len(constant), [(before, Tree(group))])[0]
-                self._lifted |= {(base, texts[i]): value for i, value in zip(fresh, said[len(texts) :], strict=True)}
-                found = [value - self._lifted[base, text] for value, text in zip(said, texts, strict=False)]
+            if len(self._said) > _SAID:
+                self._said = {}
+            parts = [part for prompt, texts in asked for part in self._unsaid(prompt, texts)]
+            constant, last = self.tokens(asked[-1][0])
+            read = 0
+            if parts:
+                self._reserve(NAME, len(constant) + max(BATCH, *(len(part.own) + len(part.tree) for part in parts)))
+                ready, read = self._read_until(deadline, NAME, constant, max(len(part.own) for part in parts))
+                parts = [] if ready is None else parts
+            while parts:
+                batch, parts = together(parts, _GROUP_BYTES // (4 * self._engine.tokens), BATCH, _GROUP)
+                begun, size = perf_counter(), sum(len(part.own) + len(part.tree) for part in batch)
+                if self._pace * size > _SPENT * (deadline - begun):
+                    break
+                values = self._behind(NAME, len(constant), [(part.own, part.tree) for part in batch])
+                for part, said in zip(batch, values, strict=True):
+                    self._said |= {(part.prompt, text): value for text, value in zip(part.texts, said, strict=True)}
                 read += size
                 self._pace = (perf_counter() - begun) / size
-        return found, self._usage(constant, own, read, read, started)
+            for prompt, texts in asked:
+                if any((prompt, text) not in self._said for text in texts):
+                    break
+                found.append([self._said[prompt, text] for text in texts])
+        return found, self._usage(constant, last, read, read, started)
+
+    def _unsaid(self, prompt: Prompt, texts: Sequence[str]) -> list[Part]:
+        """What of a prompt's replies is not known, in parts that can be read at once."""
+        fresh = [text for text in dict.fromkeys(texts) if (prompt, text) not in self._said]
+        rest, own = iter(fresh), self.tokens(prompt)[1] if fresh else []
+        groups = self._groups([self._reply(text) for text in fresh])
+        return [Part(prompt, own, [*islice(rest, len(group))], Tree(group)) for group in groups]
 
     def write(
         self,

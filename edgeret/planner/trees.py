@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeret.planner.chat import Prompt
 from edgeret.planner.llama import Entry, log_probabilities
 
 Reply = tuple[int, ...]
@@ -48,3 +50,25 @@ class Tree:
             for token, value in zip(tokens, log_probabilities(behind[prefix], tokens).tolist(), strict=True)
         }
         return [sum(known[reply[:d], token] for d, token in enumerate(reply)) for reply in self._replies]
+
+
+class Part(NamedTuple):
+    """Replies to a prompt that are read at once: the tokens of its `own` part, the texts, and their tokens."""
+
+    prompt: Prompt
+    own: list[int]
+    texts: list[str]
+    tree: Tree
+
+
+def together(parts: Sequence[Part], rows: int, tokens: int, sequences: int) -> tuple[list[Part], list[Part]]:
+    """The first parts, one at least, for which so many rows of logits, tokens and sequences do; and the others."""
+    count = 0
+    for part in parts:
+        rows -= 1 + len(part.tree)
+        tokens -= len(part.own) + len(part.tree)
+        sequences -= len(part.texts)
+        if count and min(rows, tokens, sequences) < 0:
+            break
+        count += 1
+    return list(parts[:count]), list(parts[count:])

@@ -238,7 +238,8 @@ def _load_planner(bundle: Bundle, options: LoadOptions) -> tuple[LazyPlanner, Re
     if bundle.manifest.file(roles.PLANNER) is None:
         return LazyPlanner(), RerankParameters()
     from edgeret.planner.llama import import_llama
-    from edgeret.planner.model import Planner, PlannerSpec
+    from edgeret.planner.model import Planner
+    from edgeret.planner.spec import PlannerSpec
 
     where = f"{bundle.path} ({roles.PLANNER})"
     value = get(bundle.manifest.info, roles.INFO_PLANNER, dict, where)

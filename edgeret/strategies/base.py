@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from time import perf_counter
-from typing import Any
+from typing import Any, TypeVar
 
 from edgeret.encoders.base import Encoder
 from edgeret.errors import EdgeretError, InputError
@@ -71,6 +71,7 @@ class Found:
     trace: Trace
 
 
+_T = TypeVar("_T")
 Ranker = Callable[[str, int], list[Hit]]
 """A text and k to the k best tools for it."""
 Decider = Callable[[str], Mapping[str, float] | None]
@@ -173,19 +174,20 @@ class Search:
             self.note("problem", f"there was time for {len(found)} of {len(prompts)} tools")
         return found
 
-    def lifts(self, prompt: Prompt, base: Prompt, texts: Sequence[str]) -> Sequence[float]:
-        """How much likelier a planner takes each of the texts to be as the whole reply to `prompt` than to `base`, in
-        nats; nothing where there was no time. Raises OutOfTimeError."""
-        found = self._judged(lambda judge, limits: judge.lifts(prompt, base, texts, limits))
+    def replies(self, asked: Sequence[tuple[Prompt, Sequence[str]]]) -> Sequence[Sequence[float]]:
+        """How likely a planner takes each text to be as the whole reply to the prompt before it, in nats; nothing where
+        there was no time for all. Raises OutOfTimeError."""
+        found = self._judged(lambda judge, limits: judge.replies(asked, limits))
         if found is None:
             return ()
-        self.answers += 1
-        if not found:
+        self.answers += len(found)
+        if len(found) < len(asked):
             self.complete = False
             self.note("problem", "there was no time to name tools")
+            return ()
         return found
 
-    def _judged(self, asked: Callable[[Judge, Limits], tuple[Sequence[float], Usage]]) -> Sequence[float] | None:
+    def _judged(self, asked: Callable[[Judge, Limits], tuple[Sequence[_T], Usage]]) -> Sequence[_T] | None:
         """What a planner said of how likely something is, None where it cannot be asked."""
         self._check_time()
         if not isinstance(self.answerer, Judge):

@@ -131,7 +131,7 @@ def _planner(arguments: argparse.Namespace) -> Mapping[str, Any]:
 
 
 def _order(arguments: argparse.Namespace) -> Order:
-    from edgeret.planner.model import PlannerSpec
+    from edgeret.planner.spec import PlannerSpec
     from edgeret_export.planner.convert import Order
     from edgeret_export.planner.weights import About, chat_of, check_adapter, read_weights
 

@@ -17,7 +17,8 @@ pytest.importorskip("sentencepiece", reason="the extra 'gguf' is not installed")
 from planner_weights import tiny_weights
 
 from edgeret.planner.chat import Prompt, Turn
-from edgeret.planner.model import Planner, PlannerSpec
+from edgeret.planner.model import Planner
+from edgeret.planner.spec import PlannerSpec
 from edgeret_export.cli import main
 from edgeret_export.planner import convert
 from edgeret_export.planner.importance import measure

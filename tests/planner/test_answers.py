@@ -11,7 +11,8 @@ import pytest
 
 from edgeret.planner.answers import MAX_CHARS, MAX_ITEMS, Limits, LocalAnswerer, misfit, read_answer, schema_of
 from edgeret.planner.chat import Prompt, Turn
-from edgeret.planner.model import Planner, PlannerSpec
+from edgeret.planner.model import Planner
+from edgeret.planner.spec import PlannerSpec
 from edgeret.types import Usage
 from edgeret_export.sources.cards import find_card
 from edgeret_export.sources.fetch import fetch

@@ -193,7 +193,8 @@ os.dup2(2, 1)
 from gguf_forge import ARCHITECTURES
 from gguf_forgeries import forgeries
 from edgeret.errors import PlannerError
-from edgeret.planner.model import Planner, PlannerSpec
+from edgeret.planner.model import Planner
+from edgeret.planner.spec import PlannerSpec
 from edgeret.planner.chat import Prompt, Turn
 prompt = Prompt((Turn("system", "x"),), Turn("user", "find — 12,345 你好 \\U0001f600 !!!! \\x04\\x00 <|im_end|>\\n\\n"))
 chance = random.Random(int(sys.argv[3]))

@@ -16,8 +16,9 @@ from edgeret.cli.doctor import examine
 from edgeret.errors import BundleError, PlannerError
 from edgeret.planner.chat import Prompt, Turn
 from edgeret.planner.llama import Engine, Entry, log_probabilities
-from edgeret.planner.model import Planner, PlannerSpec
+from edgeret.planner.model import Planner
 from edgeret.planner.prompts import selection_prompt
+from edgeret.planner.spec import PlannerSpec
 from edgeret.types import END, Call, Candidate, Tool
 from edgeret_export.planner.package import fetch_planner
 from edgeret_export.recipe import Recipe
@@ -211,17 +212,18 @@ def test_of_many_prompts_those_are_read_that_there_is_time_for(planner: Planner)
     assert planner.likelihoods(prompts, "do it", perf_counter() - 1)[0] == []
 
 
-def test_a_text_is_lifted_by_what_a_prompt_makes_it_likelier_than_another(planner: Planner) -> None:
+def test_replies_are_as_likely_as_alone_and_what_was_asked_is_kept(planner: Planner) -> None:
     guide = (Turn("system", "You are shown what a person says. Name a tool that they need."),)
-    base, prompt = (Prompt(guide, Turn("user", text)) for text in ("hello", "wake me at seven tomorrow, please"))
+    prompts = [Prompt(guide, Turn("user", text)) for text in ("hello", "wake me at seven", "is it warm outside?")]
     names = ["Set Alarm", "Set Volume", "Find File", "Alarm"]
-    found, usage = planner.lifts(prompt, base, names)
-    before, behind = (planner.score(asked, names).log_likelihood for asked in (base, prompt))
-    np.testing.assert_allclose(found, behind - before, atol=3 * TOLERANCE)
-    assert "Alarm" in names[int(np.argmax(found))] and usage.tokens_evaluated > 16
-    again, less = planner.lifts(prompt, base, names[::-1])
-    np.testing.assert_allclose(again, found[::-1], atol=3 * TOLERANCE)
-    assert less.tokens_evaluated < usage.tokens_evaluated / 2  # the base is known, and the constant part is read
-    many, _ = planner.lifts(prompt, base, [*names] * 40)  # more than there are sequences for at once
-    np.testing.assert_allclose(many, np.tile(found, 40), atol=3 * TOLERANCE)
-    assert planner.lifts(prompt, base, names, perf_counter() - 1)[0] == []
+    found, usage = planner.replies([(prompts[0], names), (prompts[1], names), (prompts[2], names[:1])])
+    for prompt, said in zip(prompts, found, strict=True):
+        alone = planner.score(prompt, names[: len(said)]).log_likelihood
+        np.testing.assert_allclose(said, alone, atol=3 * TOLERANCE)
+    assert "Alarm" in names[int(np.subtract(found[1], found[0]).argmax())] and usage.tokens_evaluated > 16
+    again, none = planner.replies([(prompts[1], names[::-1]), (prompts[0], names[:2])])
+    assert again == [found[1][::-1], found[0][:2]] and none.tokens_evaluated == 0
+    asked = [Prompt(guide, Turn("user", f"say {i}")) for i in range(90)]  # more than there are sequences for at once
+    many, _ = planner.replies([(prompt, names) for prompt in asked])
+    np.testing.assert_allclose(many[70], planner.score(asked[70], names).log_likelihood, atol=3 * TOLERANCE)
+    assert planner.replies([(Prompt(guide, Turn("user", "oh")), names)], perf_counter() - 1)[0] == []

@@ -17,7 +17,8 @@ import edgeret
 from edgeret.errors import PlannerError
 from edgeret.planner import llama, state_file
 from edgeret.planner.chat import Prompt, Turn
-from edgeret.planner.model import MAX_ANSWER_TOKENS, Planner, PlannerSpec
+from edgeret.planner.model import MAX_ANSWER_TOKENS, Planner
+from edgeret.planner.spec import PlannerSpec
 from edgeret.planner.state_file import read_state, write_state
 from edgeret_export.planner.package import PlannerModel
 from edgeret_export.recipe import Recipe

@@ -46,9 +46,10 @@ class Reader(Scripted):
         self.prompts += [prompt.variable.text for prompt in prompts]
         return [self._likely(prompt.variable.text) for prompt in prompts[: self._most]], USAGE
 
-    def lifts(self, prompt: Prompt, base: Prompt, texts: Sequence[str], _: Limits) -> tuple[Sequence[float], Usage]:
-        named = self._named
-        return [named(prompt.variable.text, text) - named(base.variable.text, text) for text in texts], USAGE
+    def replies(
+        self, asked: Sequence[tuple[Prompt, Sequence[str]]], _: Limits
+    ) -> tuple[Sequence[Sequence[float]], Usage]:
+        return [[self._named(prompt.variable.text, text) for text in texts] for prompt, texts in asked], USAGE
 
 
 def search(answerer: Any, deadline: float = math.inf) -> Search:
@@ -82,25 +83,30 @@ def test_the_tool_whose_user_would_say_the_request_comes_first() -> None:
     found = run(RERANK, search(reader))
     assert names(found) == ["gamma", "alpha", "beta"] and found.trace.complete
     assert reader.prompts == ["alpha.", "beta.", "gamma. Does the third thing."]
-    assert found.trace.answers == 4  # three tools, and their names
+    assert found.trace.answers == 8  # three tools; names for nothing, for each of them, and for the request
 
 
 def test_a_name_counts_by_how_much_likelier_the_request_makes_it() -> None:
-    # Alpha is the likeliest name for any request. This one makes gamma 6 nats likelier: 2 · 6 / √18 = 2.8 > 1.8.
-    made = {"alpha": (-3.0, -3.0), "beta": (-9.0, -9.0), "gamma": (-12.0, -6.0)}
-    reader = Reader(lambda _: -5.0, named=lambda said, name: made[name][said == QUERY])
-    found = run(RERANK, search(reader))
-    assert names(found) == ["gamma", "alpha", "beta"] and found.trace.complete
-    assert NAMING * 6 / len(QUERY) ** 0.5 > math.log(0.6 / 0.1)
+    # Alpha is the likeliest name for any request. This one makes gamma 10 nats likelier, and gamma's own description 4:
+    # (10 - 4 / 2) / √18 = 1.89 > log(0.6 / 0.1) = 1.79.
+    made = {"alpha": (-3.0, -3.0), "beta": (-9.0, -9.0), "gamma": (-16.0, -6.0)}
+    for own, best in ((-12.0, "gamma"), (-11.0, "alpha")):
+
+        def named(said: str, name: str, own: float = own) -> float:
+            return own if said == "Does the third thing." else made[name][said == QUERY]
+
+        found = run(RERANK, search(Reader(lambda _: -5.0, named=named)))
+        assert names(found)[0] == best and found.trace.complete
+    assert pytest.approx(1.0) == NAMING
 
 
-def test_without_time_to_name_tools_the_ranking_stays() -> None:
+def test_without_time_to_name_tools_they_are_read() -> None:
     class Hurried(Reader):
-        def lifts(self, *_: Any) -> tuple[Sequence[float], Usage]:
-            return (), USAGE
+        def replies(self, *_: Any) -> tuple[Sequence[Sequence[float]], Usage]:
+            return [[-1.0] * 3], USAGE
 
     found = run(RERANK, search(Hurried(lambda text: -2.0 if "third" in text else -20.0)))
-    assert names(found) == list(NAMES) and not found.trace.complete
+    assert names(found) == ["gamma", "alpha", "beta"] and not found.trace.complete
     assert problems(found) == ["there was no time to name tools"]
 
 

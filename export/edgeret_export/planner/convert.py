@@ -23,7 +23,8 @@ from edgeret.cli.console import check_place
 from edgeret.cli.progress import say
 from edgeret.errors import CheckFailedError, InputError, MissingExtraError
 from edgeret.host import available_cpus
-from edgeret.planner.model import Planner, PlannerSpec
+from edgeret.planner.model import Planner
+from edgeret.planner.spec import PlannerSpec
 from edgeret_export.planner.gguf_limits import Limits
 from edgeret_export.planner.gguf_parity import Answers, Examination, ask, compare, problems
 from edgeret_export.planner.quantise import quantise

@@ -12,8 +12,9 @@ from edgeret.cli.progress import say
 from edgeret.errors import InputError
 from edgeret.host import available_cpus
 from edgeret.planner.chat import CHAT_FORMATS
-from edgeret.planner.model import Planner, PlannerSpec
+from edgeret.planner.model import Planner
 from edgeret.planner.reranker import RerankParameters
+from edgeret.planner.spec import PlannerSpec
 from edgeret.scoring.calibration import Calibration
 from edgeret_export.fitting.crossfit import Fitted
 from edgeret_export.fitting.training_set import TrainingSet
