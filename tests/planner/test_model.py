@@ -204,10 +204,11 @@ def test_a_text_is_as_likely_behind_many_prompts_as_behind_each_alone(planner: P
 
 def test_of_many_prompts_those_are_read_that_there_is_time_for(planner: Planner) -> None:
     prompts = [Prompt((Turn("system", "Tools."),), Turn("user", f"tool {i}: " + "it works " * 20)) for i in range(300)]
-    whole, _ = planner.likelihoods(prompts[:2], "do it")
     began = perf_counter()
-    some, _ = planner.likelihoods(prompts, "do it", perf_counter() + 1.5)
-    assert 0 < len(some) < len(prompts) and perf_counter() - began < 4
+    whole, _ = planner.likelihoods(prompts[:2], "do it")
+    began, time = perf_counter(), max(1.5, 10 * (perf_counter() - began))  # other work may share the CPUs
+    some, _ = planner.likelihoods(prompts, "do it", began + time)
+    assert 0 < len(some) < len(prompts) and perf_counter() - began < 3 * time
     np.testing.assert_allclose(some[:2], whole[: len(some)], atol=3 * TOLERANCE)
     assert planner.likelihoods(prompts, "do it", perf_counter() - 1)[0] == []
 
