@@ -113,8 +113,7 @@ class Planner:
         with self._lock:
             room = _GROUP_BYTES // (4 * self._engine.tokens)
             reply = self._engine.tokenize(text)[:room]
-            split = [self.tokens(prompt) for prompt in prompts]
-            constant, left = split[0][0], [variable for _, variable in split]
+            constant, left = self.tokens(prompts[0])[0], [self._own(prompt) for prompt in prompts]
             longest = max(map(len, left)) + len(reply)
             most = max(1, min(room // max(1, len(reply)), BATCH // longest, _GROUP))
             self._reserve(FILL, len(constant) + most * longest)
@@ -146,9 +145,10 @@ class Planner:
         with self._lock:
             if len(self._said) > _SAID:
                 self._said = {}
+            read, (constant, last) = 0, self.tokens(asked[-1][0])
+            if self._pace * _LEAST_PIECE > _SPENT * (deadline - perf_counter()):
+                return [], self._usage(constant, last, read, read, started)  # nothing can be read in that time
             parts = [part for prompt, texts in asked for part in self._unsaid(prompt, texts)]
-            constant, last = self.tokens(asked[-1][0])
-            read = 0
             if parts:
                 self._reserve(NAME, len(constant) + max(BATCH, *(len(part.own) + len(part.tree) for part in parts)))
                 ready, read = self._read_until(deadline, NAME, constant, max(len(part.own) for part in parts))
@@ -172,7 +172,7 @@ class Planner:
     def _unsaid(self, prompt: Prompt, texts: Sequence[str]) -> list[Part]:
         """What of a prompt's replies is not known, in parts that can be read at once."""
         fresh = [text for text in dict.fromkeys(texts) if (prompt, text) not in self._said]
-        rest, own = iter(fresh), self.tokens(prompt)[1] if fresh else []
+        rest, own = iter(fresh), self._own(prompt) if fresh else []
         groups = self._groups([self._reply(text) for text in fresh])
         return [Part(prompt, own, [*islice(rest, len(group))], Tree(group)) for group in groups]
 
@@ -262,6 +262,15 @@ class Planner:
         return groups
 
     def tokens(self, prompt: Prompt) -> tuple[list[int], list[int]]:
+        constant, variable = self._rendered(prompt)
+        return self._tokenize(constant, True), self._tokenize(variable, not constant)
+
+    def _own(self, prompt: Prompt) -> list[int]:
+        """The tokens of the variable part alone."""
+        constant, variable = self._rendered(prompt)
+        return self._tokenize(variable, not constant)
+
+    def _rendered(self, prompt: Prompt) -> tuple[list[Piece], list[Piece]]:
         constant, variable = render(prompt, self.spec.chat)
         size = sum(len(piece.text) for piece in (*constant, *variable))
         if size > _TOKEN_BYTES * self.spec.context:
@@ -269,7 +278,7 @@ class Planner:
                 f"the prompt has {size} characters, far more than the planner's context of {self.spec.context} tokens; "
                 "mask hard, shorten the tools' descriptions or build with another planner"
             )
-        return self._tokenize(constant, True), self._tokenize(variable, not constant)
+        return constant, variable
 
     def _tokenize(self, pieces: Sequence[Piece], first: bool) -> list[int]:
         tokens: list[int] = []
