@@ -25,13 +25,7 @@ from edgeret.encoders.base import (
     failure,
     segment_means,
 )
-from edgeret.encoders.tokenizer import (
-    load_tokenizer,
-    special_ends,
-    takes_spaces,
-    vocabulary_size,
-    without_spaces,
-)
+from edgeret.encoders.tokenizer import load_tokenizer, special_ends, takes_spaces, vocabulary_size, without_spaces
 from edgeret.errors import BundleError
 from edgeret.stopwatch import Stopwatch
 from edgeret.types import SEGMENTS

@@ -122,14 +122,14 @@ class _ByWord:
             encoded = tokenizer.encode(word, add_special_tokens=False)
             return tuple(encoded.ids), tuple([place for span in encoded.offsets for place in span])
 
-        self._read = lru_cache(KEPT)(read)
+        self._new, self._read = read, lru_cache(KEPT)(read)
 
     def __call__(self, text: str) -> Read | None:
         ids: list[int] = []
         places: list[int] = []
         at = 0
         for word in text.split(" "):
-            tokens, within = self._read(word)
+            tokens, within = (self._read if len(word) <= LONGEST else self._new)(word)
             ids += tokens
             places += [at + place for place in within]
             at += len(word) + 1

@@ -69,7 +69,7 @@ class Judge(Protocol):
         PlannerError or MissingExtraError."""
 
     def replies(
-        self, asked: Sequence[tuple[Prompt, Sequence[str]]], limits: Limits
+        self, asked: Sequence[tuple[Prompt, Sequence[str]]], limits: Limits, *, keep: bool
     ) -> tuple[Sequence[Sequence[float]], Usage]:
         """The log-likelihood of each text as the whole reply to the prompt before it, which have one constant part; for
         as many prompts as there was time for. Raises as `likelihoods` does."""
@@ -95,10 +95,10 @@ class LocalAnswerer:
         return self._planner.likelihoods(prompts, text, limits.deadline)
 
     def replies(
-        self, asked: Sequence[tuple[Prompt, Sequence[str]]], limits: Limits
+        self, asked: Sequence[tuple[Prompt, Sequence[str]]], limits: Limits, *, keep: bool
     ) -> tuple[Sequence[Sequence[float]], Usage]:
         """As `Judge.replies`."""
-        return self._planner.replies(asked, limits.deadline)
+        return self._planner.replies(asked, limits.deadline, keep=keep)
 
 
 def read_answer(text: str, shape: Shape, usage: Usage) -> Answer:

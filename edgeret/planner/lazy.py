@@ -124,10 +124,10 @@ class LazyAnswerer:
         return ((), _NO_USAGE) if planner is None else LocalAnswerer(planner).likelihoods(prompts, text, limits)
 
     def replies(
-        self, asked: Sequence[tuple[Prompt, Sequence[str]]], limits: Limits
+        self, asked: Sequence[tuple[Prompt, Sequence[str]]], limits: Limits, *, keep: bool
     ) -> tuple[Sequence[Sequence[float]], Usage]:
         """As `Judge.replies`."""
         from edgeret.planner.answers import LocalAnswerer
 
         planner = self._planner.get_by(limits.deadline)
-        return ((), _NO_USAGE) if planner is None else LocalAnswerer(planner).replies(asked, limits)
+        return ((), _NO_USAGE) if planner is None else LocalAnswerer(planner).replies(asked, limits, keep=keep)

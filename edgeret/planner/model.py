@@ -7,7 +7,7 @@ arguments are written under a grammar. What was read once stays in the model's c
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from math import inf
 from pathlib import Path
@@ -66,7 +66,7 @@ class Planner:
         self._engine = Engine(str(path), threads, gpu_layers, name)
         self._lock = threading.Lock()
         self._kept: dict[int, list[int]] = {SELECT: [], FILL: [], NAME: []}
-        self._said: dict[tuple[Prompt, str], float] = {}  # what `replies` found
+        self._said: dict[tuple[Prompt, str], float] = {}  # what `replies` keeps
         self._pace = _GUESS  # seconds that a prompt's token took last
         self.stop = self._engine.tokenize(STOPS[spec.chat], markup=True)
         if len(self.stop) != 1:
@@ -135,20 +135,20 @@ class Planner:
         return found, Usage(*sizes, read, 0, (perf_counter() - started) * 1e3)
 
     def replies(
-        self, asked: Sequence[tuple[Prompt, Sequence[str]]], deadline: float = inf
+        self, asked: Sequence[tuple[Prompt, Sequence[str]]], deadline: float = inf, *, keep: bool = False
     ) -> tuple[list[list[float]], Usage]:
         """How likely each text is as the model's whole reply to the prompt that stands before it; the prompts have one
         constant part: log-likelihoods in nats, for as many prompts, the first ones first, as there is time for before
-        the `deadline` (of `time.perf_counter`). What was asked before is kept. Raises PlannerError as `score` does."""
+        the `deadline` (of `time.perf_counter`). To `keep` what is found spares reading it again. Raises PlannerError as
+        `score` does."""
         started = perf_counter()
         found: list[list[float]] = []
         with self._lock:
             if len(self._said) > _SAID:
                 self._said = {}
+            known = self._said if keep else {}
+            parts = [part for prompt, texts in asked for part in self._parts(prompt, texts, known)]
             read, (constant, last) = 0, self.tokens(asked[-1][0])
-            if self._pace * _LEAST_PIECE > _SPENT * (deadline - perf_counter()):
-                return [], self._usage(constant, last, read, read, started)  # nothing can be read in that time
-            parts = [part for prompt, texts in asked for part in self._unsaid(prompt, texts)]
             if parts:
                 self._reserve(NAME, len(constant) + max(BATCH, *(len(part.own) + len(part.tree) for part in parts)))
                 ready, read = self._read_until(deadline, NAME, constant, max(len(part.own) for part in parts))
@@ -157,21 +157,22 @@ class Planner:
                 batch, parts = together(parts, _GROUP_BYTES // (4 * self._engine.tokens), BATCH, _GROUP)
                 begun, size = perf_counter(), sum(len(part.own) + len(part.tree) for part in batch)
                 if self._pace * size > _SPENT * (deadline - begun):
+                    self._pace *= _FORGIVEN
                     break
                 values = self._behind(NAME, len(constant), [(part.own, part.tree) for part in batch])
                 for part, said in zip(batch, values, strict=True):
-                    self._said |= {(part.prompt, text): value for text, value in zip(part.texts, said, strict=True)}
+                    known |= {(part.prompt, text): value for text, value in zip(part.texts, said, strict=True)}
                 read += size
                 self._pace = (perf_counter() - begun) / size
             for prompt, texts in asked:
-                if any((prompt, text) not in self._said for text in texts):
+                if any((prompt, text) not in known for text in texts):
                     break
-                found.append([self._said[prompt, text] for text in texts])
+                found.append([known[prompt, text] for text in texts])
         return found, self._usage(constant, last, read, read, started)
 
-    def _unsaid(self, prompt: Prompt, texts: Sequence[str]) -> list[Part]:
+    def _parts(self, prompt: Prompt, texts: Sequence[str], known: Mapping[tuple[Prompt, str], float]) -> list[Part]:
         """What of a prompt's replies is not known, in parts that can be read at once."""
-        fresh = [text for text in dict.fromkeys(texts) if (prompt, text) not in self._said]
+        fresh = [text for text in dict.fromkeys(texts) if (prompt, text) not in known]
         rest, own = iter(fresh), self._own(prompt) if fresh else []
         groups = self._groups([self._reply(text) for text in fresh])
         return [Part(prompt, own, [*islice(rest, len(group))], Tree(group)) for group in groups]

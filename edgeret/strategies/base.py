@@ -174,13 +174,15 @@ class Search:
             self.note("problem", f"there was time for {len(found)} of {len(prompts)} tools")
         return found
 
-    def replies(self, asked: Sequence[tuple[Prompt, Sequence[str]]]) -> Sequence[Sequence[float]]:
+    def replies(
+        self, asked: Sequence[tuple[Prompt, Sequence[str]]], *, keep: bool = False
+    ) -> Sequence[Sequence[float]]:
         """How likely a planner takes each text to be as the whole reply to the prompt before it, in nats; nothing where
-        there was no time for all. Raises OutOfTimeError."""
-        found = self._judged(lambda judge, limits: judge.replies(asked, limits))
+        there was no time for all. What holds whatever the request it may `keep`. Raises OutOfTimeError."""
+        found = self._judged(lambda judge, limits: judge.replies(asked, limits, keep=keep))
         if found is None:
             return ()
-        self.answers += len(found)
+        self.answers += 1
         if len(found) < len(asked):
             self.complete = False
             self.note("problem", "there was no time to name tools")

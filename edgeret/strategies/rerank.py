@@ -120,18 +120,15 @@ def _lifts(search: Search, first: Sequence[Hit]) -> list[float]:
     """How much likelier the request makes each tool's name, in nats, than half-way between a request that says nothing
     and the tool's own description; nothing where there was no time to ask."""
     names = [name_in_words(hit.tool) for hit in first]
-    described = (search.tools.get(hit.tool) for hit in first)
-    own = [_named_for("" if tool is None else tool.description[:MAX_CHARS]) for tool in described]
+    tools = (search.tools.get(hit.tool) for hit in first)
+    own = [_named_for("" if tool is None else tool.description[:MAX_CHARS]) for tool in tools]
     asked = [(_named_for(_NOTHING), names), *((prompt, [name]) for prompt, name in zip(own, names, strict=True))]
-    # The request comes last: what is said of the tools themselves is kept for the next one.
-    *bases, behind = search.replies([*asked, (_named_for(search.request[:SAID_CHARS]), names)]) or ((),)
-    if not behind:
+    if not (bases := search.replies(asked, keep=True)):
         return []
-    nothing, *described_by = bases
-    return [
-        value - (anywhere + at_home) / 2
-        for value, anywhere, (at_home,) in zip(behind, nothing, described_by, strict=True)
-    ]
+    if not (behind := search.replies([(_named_for(search.request[:SAID_CHARS]), names)])):
+        return []
+    anywhere, at_home = bases[0], [likelihood for (likelihood,) in bases[1:]]
+    return [said - (a + b) / 2 for said, a, b in zip(behind[0], anywhere, at_home, strict=True)]
 
 
 def _named_for(said: str) -> Prompt:

@@ -217,14 +217,16 @@ def test_replies_are_as_likely_as_alone_and_what_was_asked_is_kept(planner: Plan
     guide = (Turn("system", "You are shown what a person says. Name a tool that they need."),)
     prompts = [Prompt(guide, Turn("user", text)) for text in ("hello", "wake me at seven", "is it warm outside?")]
     names = ["Set Alarm", "Set Volume", "Find File", "Alarm"]
-    found, usage = planner.replies([(prompts[0], names), (prompts[1], names), (prompts[2], names[:1])])
+    asked = [(prompts[0], names), (prompts[1], names), (prompts[2], names[:1])]
+    found, usage = planner.replies(asked, keep=True)
     for prompt, said in zip(prompts, found, strict=True):
         alone = planner.score(prompt, names[: len(said)]).log_likelihood
         np.testing.assert_allclose(said, alone, atol=3 * TOLERANCE)
     assert "Alarm" in names[int(np.subtract(found[1], found[0]).argmax())] and usage.tokens_evaluated > 16
-    again, none = planner.replies([(prompts[1], names[::-1]), (prompts[0], names[:2])])
+    again, none = planner.replies([(prompts[1], names[::-1]), (prompts[0], names[:2])], perf_counter(), keep=True)
     assert again == [found[1][::-1], found[0][:2]] and none.tokens_evaluated == 0
-    asked = [Prompt(guide, Turn("user", f"say {i}")) for i in range(90)]  # more than there are sequences for at once
-    many, _ = planner.replies([(prompt, names) for prompt in asked])
-    np.testing.assert_allclose(many[70], planner.score(asked[70], names).log_likelihood, atol=3 * TOLERANCE)
+    assert planner.replies(asked[2:])[1].tokens_evaluated > 0  # read again, since it was not to be kept
+    others = [Prompt(guide, Turn("user", f"say {i}")) for i in range(90)]  # more than there are sequences for at once
+    many, _ = planner.replies([(prompt, names) for prompt in others])
+    np.testing.assert_allclose(many[70], planner.score(others[70], names).log_likelihood, atol=3 * TOLERANCE)
     assert planner.replies([(Prompt(guide, Turn("user", "oh")), names)], perf_counter() - 1)[0] == []

@@ -41,14 +41,16 @@ class Reader(Scripted):
     ) -> None:
         super().__init__(())
         self._likely, self._most, self._named = likely, most, named
+        self.kept: list[str] = []
 
     def likelihoods(self, prompts: Sequence[Prompt], text: str, _: Limits) -> tuple[Sequence[float], Usage]:
         self.prompts += [prompt.variable.text for prompt in prompts]
         return [self._likely(prompt.variable.text) for prompt in prompts[: self._most]], USAGE
 
     def replies(
-        self, asked: Sequence[tuple[Prompt, Sequence[str]]], _: Limits
+        self, asked: Sequence[tuple[Prompt, Sequence[str]]], _: Limits, *, keep: bool
     ) -> tuple[Sequence[Sequence[float]], Usage]:
+        self.kept += [prompt.variable.text for prompt, _ in asked if keep]
         return [[self._named(prompt.variable.text, text) for text in texts] for prompt, texts in asked], USAGE
 
 
@@ -83,7 +85,8 @@ def test_the_tool_whose_user_would_say_the_request_comes_first() -> None:
     found = run(RERANK, search(reader))
     assert names(found) == ["gamma", "alpha", "beta"] and found.trace.complete
     assert reader.prompts == ["alpha.", "beta.", "gamma. Does the third thing."]
-    assert found.trace.answers == 8  # three tools; names for nothing, for each of them, and for the request
+    assert found.trace.answers == 5  # three tools, their names, and the request
+    assert reader.kept == ["I need something done."] * 3 + ["Does the third thing."]  # of tools, and never a request
 
 
 def test_a_name_counts_by_how_much_likelier_the_request_makes_it() -> None:
@@ -102,8 +105,8 @@ def test_a_name_counts_by_how_much_likelier_the_request_makes_it() -> None:
 
 def test_without_time_to_name_tools_they_are_read() -> None:
     class Hurried(Reader):
-        def replies(self, *_: Any) -> tuple[Sequence[Sequence[float]], Usage]:
-            return [[-1.0] * 3], USAGE
+        def replies(self, *_: Any, keep: bool) -> tuple[Sequence[Sequence[float]], Usage]:
+            return [], USAGE
 
     found = run(RERANK, search(Hurried(lambda text: -2.0 if "third" in text else -20.0)))
     assert names(found) == ["gamma", "alpha", "beta"] and not found.trace.complete
