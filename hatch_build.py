@@ -18,8 +18,8 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 KERNEL = Path("edgeret", "kernel")
-SOURCES = ("step.c", "teach.c", "first.c", "clauses.c", "many.c", "words.c", "transformer.c", "workers.c")
-HEADERS = ("arithmetic.h", "first_body.h", "transformer.h", "transformer_body.h", "workers.h")
+SOURCES = ("step.c", "teach.c", "first.c", "clauses.c", "many.c", "words.c", "stems.c", "transformer.c", "workers.c")
+HEADERS = ("arithmetic.h", "strings.h", "first_body.h", "transformer.h", "transformer_body.h", "workers.h")
 LIBRARY = KERNEL / "_kernel.so"
 # Nobody reads errno or floating-point traps; without both, loops over probabilities are vectors.
 # Vectors of 64 bytes are passed between inlined functions alone, so no ABI is touched.

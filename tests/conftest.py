@@ -15,12 +15,12 @@ from edgeret import kernel
 from edgeret.bundle.writer import writing
 from edgeret.encoders import static, word_tokens
 from edgeret.encoders.base import OUTPUT, TOKENS_OUTPUT, EncoderSpec
-from edgeret.inputs import clauses, spelling
+from edgeret.inputs import clauses, spelling, word_numbers
 from edgeret.inputs.demonstrations import Demonstration, read_demonstrations
 from edgeret.inputs.tool_text import tool_text
 from edgeret.inputs.tools import read_tools
 from edgeret.runtime import evidence, lexicon
-from edgeret.scoring import calibration, graph, head, increments, learner, prior
+from edgeret.scoring import calibration, graph, head, increments, learner, log_shares, prior
 from edgeret.types import Call, Tool
 from edgeret_export.build import Passed, assemble, build_bundle, encode_with
 from edgeret_export.encoded import Encoded
@@ -210,8 +210,21 @@ def tiny_tools(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def without_library(patch: pytest.MonkeyPatch) -> None:
     """What is made from now on calculates with numpy."""
     for module in (
-        *(static, word_tokens, clauses, spelling, evidence, lexicon, graph, head, increments, learner, prior),
-        calibration,
+        *(
+            static,
+            word_tokens,
+            word_numbers,
+            clauses,
+            spelling,
+            evidence,
+            lexicon,
+            graph,
+            head,
+            increments,
+            learner,
+            prior,
+        ),
+        *(calibration, log_shares),
     ):
         patch.setattr(module, "LIBRARY", None)
 

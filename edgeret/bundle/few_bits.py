@@ -36,10 +36,15 @@ def to_halves(rows: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.f
 
 def from_halves(pairs: NDArray[np.int8], scales: NDArray[np.float32]) -> NDArray[np.float32]:
     """What `to_halves` rounded, float32 (n, m)."""
+    return from_bytes(unpaired(pairs), scales)
+
+
+def unpaired(pairs: NDArray[np.int8]) -> NDArray[np.int8]:
+    """The whole numbers that `to_halves` put two in a byte, int8 (n, m)."""
     numbers = np.empty((len(pairs), 2 * pairs.shape[1]), np.int8)
     numbers[:, ::2] = (pairs << 4) >> 4  # the shift back brings the sign along
     numbers[:, 1::2] = pairs >> 4
-    return from_bytes(numbers, scales)
+    return numbers
 
 
 def get_scales(value: Mapping[str, Any], key: str, rows: int, where: str) -> NDArray[np.float32]:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeret.kernel import COUNT, LIBRARY, POINTER, Kept, address, layout
+from edgeret.kernel import COUNT, LIBRARY, POINTER, Kept, KeptStrings, address, layout
 
 KEPT = 1 << 14
 """Words that are kept where nothing is compiled."""
@@ -26,9 +26,8 @@ _Tokens = tuple[tuple[int, ...], tuple[int, ...]]
 """A word's tokens, and where each begins and ends in it, one after the other."""
 _NOT_OURS, _SPACE, _LETTER, _MARK = range(4)  # kinds of characters, as in words.c
 _VOCABULARY = layout(  # as in words.c
-    ("mask", COUNT), ("pieces", COUNT), ("longest_piece", COUNT), ("longest_word", COUNT), ("unknown", COUNT),
-    ("prefix_length", COUNT), ("characters", POINTER), ("folded", POINTER), ("prefix", POINTER), ("kinds", POINTER),
-    ("starts", POINTER), ("ids", POINTER), ("places", POINTER),
+    *KeptStrings.FIELDS, ("longest_piece", COUNT), ("longest_word", COUNT), ("unknown", COUNT),
+    ("prefix_length", COUNT), ("folded", POINTER), ("prefix", POINTER), ("kinds", POINTER), ("ids", POINTER),
 )  # fmt: skip
 
 
@@ -72,30 +71,29 @@ def _compiled(library: CDLL, tokenizer: Any, vocabulary: Mapping[str, int]) -> C
     """One compiled call a text; None for a vocabulary that was made to take long."""
     model, lowercase = tokenizer.model, tokenizer.normalizer.lowercase
     pieces = {piece: i for piece, i in vocabulary.items() if piece.isascii() and piece.isprintable()}
-    lengths = np.fromiter(map(len, pieces), np.int32, len(pieces))
+    try:
+        strings = KeptStrings(library, list(pieces))
+    except ValueError:
+        return None
     kept = Kept(
-        (np.frombuffer("".join(pieces).encode() or b" ", np.uint8), np.uint8),
         (np.array([ord(chr(c).lower()) if lowercase else c for c in range(128)]), np.uint8),
         (np.frombuffer(model.continuing_subword_prefix.encode() or b" ", np.uint8), np.uint8),
         (_kinds(tokenizer), np.uint8),
-        (np.concatenate(([0], np.cumsum(lengths))), np.int32),
         (np.fromiter(pieces.values(), np.int32, len(pieces)), np.int32),
-        (np.zeros(1 << (2 * len(pieces)).bit_length(), np.int32), np.int32),
     )
     packed = _VOCABULARY.pack(
-        len(kept.arrays[-1]) - 1,
-        len(pieces),
-        int(lengths.max(initial=0)),
+        *strings.packed,
+        max(map(len, pieces), default=0),
         model.max_input_chars_per_word,
         vocabulary[model.unk_token],
         len(model.continuing_subword_prefix),
         *kept.at,
     )
-    return _Compiled(library, packed, kept) if library.edgeret_keep_pieces(packed) else None
+    return _Compiled(library, packed, (strings, kept))
 
 
 class _Compiled:
-    def __init__(self, library: CDLL, vocabulary: bytes, kept: Kept) -> None:
+    def __init__(self, library: CDLL, vocabulary: bytes, kept: object) -> None:
         self._words, self._vocabulary, self._kept = library.edgeret_read_words, vocabulary, kept
 
     def __call__(self, text: str) -> Read | None:

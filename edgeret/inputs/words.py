@@ -20,7 +20,8 @@ _COMMON_WORDS = (
     "in into is it its just me my no not of on or our out please she so some that the their them then there they this "
     "to up us was we were what when which will with would you your"
 )
-_COMMON = frozenset(_COMMON_WORDS.split(" "))
+COMMON = frozenset(_COMMON_WORDS.split(" "))
+"""Words that say nothing of a request, as they are written."""
 
 
 def words(text: str) -> list[str]:
@@ -49,7 +50,7 @@ def merge_form(found: dict[str, str], stem: str, word: str) -> None:
 
 
 def _written(text: str) -> list[str]:
-    return [word for word in _WORD.findall(_CAMEL.sub(" ", text).lower()) if word not in _COMMON]
+    return [word for word in _WORD.findall(_CAMEL.sub(" ", text).lower()) if word not in COMMON]
 
 
 def _read(part: str) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
+from collections.abc import Sequence
 from pathlib import Path
 from struct import Struct
 from typing import Any
@@ -17,8 +18,8 @@ from numpy.typing import NDArray
 FILE = Path(__file__).with_name("_kernel.so")
 """Where building the package puts the library."""
 SOURCES = (
-    *("step.c", "teach.c", "first.c", "clauses.c", "many.c", "words.c", "transformer.c", "workers.c"),
-    *("arithmetic.h", "first_body.h", "transformer.h", "transformer_body.h", "workers.h"),
+    *("step.c", "teach.c", "first.c", "clauses.c", "many.c", "words.c", "stems.c", "transformer.c", "workers.c"),
+    *("arithmetic.h", "strings.h", "first_body.h", "transformer.h", "transformer_body.h", "workers.h"),
 )
 """What it is made of, beside it in a checkout."""
 POINTER, COUNT = ctypes.c_void_p, ctypes.c_int64
@@ -44,8 +45,11 @@ _CALLS: dict[str, tuple[tuple[Any, ...], Any]] = {  # what each takes and gives,
     "spell": ((ctypes.c_char_p, COUNT, POINTER, POINTER), COUNT),
     "products": ((POINTER, COUNT, POINTER, COUNT, COUNT, POINTER), None),
     "exponentials": ((POINTER, COUNT, POINTER), COUNT),
+    "log_shares": ((POINTER, COUNT), FLOAT),
+    "fuse": ((POINTER, POINTER, COUNT, FLOAT, FLOAT), None),
     "clauses": ((ctypes.c_char_p, COUNT, COUNT, COUNT, POINTER), COUNT),
-    "keep_pieces": ((POINTER,), COUNT),
+    "keep_strings": ((POINTER,), COUNT),
+    "read_stems": ((POINTER, ctypes.c_char_p, COUNT, POINTER, POINTER), COUNT),
     "read_words": ((POINTER, ctypes.c_char_p, COUNT, POINTER, POINTER), COUNT),
     "nearest": ((POINTER, POINTER, COUNT, POINTER, POINTER), COUNT),
     "few": ((POINTER, COUNT, COUNT, POINTER, POINTER), None),
@@ -61,7 +65,7 @@ _CALLS: dict[str, tuple[tuple[Any, ...], Any]] = {  # what each takes and gives,
 _IN_SETS = frozenset(
     (
         *("look_up", "spans", "passages", "overlaps", "static", "locate"),
-        *("query_logits", "spell", "products", "exponentials"),
+        *("query_logits", "spell", "products", "exponentials", "log_shares", "fuse"),
     )
 )  # compiled once for every set of instructions: first.c
 
@@ -90,6 +94,27 @@ class Kept:
         """Each array with its dtype; `at` are their addresses."""
         self.arrays = [np.ascontiguousarray(numbers, dtype) for numbers, dtype in given]
         self.at = tuple(numbers.ctypes.data for numbers in self.arrays)
+
+
+class KeptStrings:
+    """Different texts in ASCII, whose numbers the library finds. It keeps them, so that they stay in their place."""
+
+    FIELDS = (("mask", COUNT), ("count", COUNT), ("characters", POINTER), ("starts", POINTER), ("places", POINTER))
+    """As in strings.h."""
+
+    __slots__ = ("_kept", "packed")
+
+    def __init__(self, library: ctypes.CDLL, texts: Sequence[str]) -> None:
+        """`packed` is what stands for FIELDS. Raises ValueError for texts that were made to take long."""
+        lengths = np.fromiter(map(len, texts), np.int32, len(texts))
+        self._kept = Kept(
+            (np.frombuffer("".join(texts).encode() or b" ", np.uint8), np.uint8),
+            (np.concatenate(([0], np.cumsum(lengths))), np.int32),
+            (np.zeros(1 << (2 * len(texts)).bit_length(), np.int32), np.int32),
+        )
+        self.packed = (len(self._kept.arrays[2]) - 1, len(texts), *self._kept.at)
+        if not library.edgeret_keep_strings(layout(*self.FIELDS).pack(*self.packed)):
+            raise ValueError("most of these texts would have the same place")
 
 
 def _made_of(default: str) -> str:

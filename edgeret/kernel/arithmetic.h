@@ -23,6 +23,10 @@
 #define END PRAGMA(GCC pop_options)
 #endif
 
+/* As Python has them of ASCII. */
+static inline int is_space(char c) { return c == ' ' || (c >= '\t' && c <= '\r') || (c >= 0x1c && c <= 0x1f); }
+static inline char lower(char c) { return c >= 'A' && c <= 'Z' ? (char)(c + 32) : c; }
+
 /* e^x to within 2e-7 of itself, for many x at once: a library's expf takes them one by one. NaN stays NaN. */
 static inline float exponential(float x)
 {

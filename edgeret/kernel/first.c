@@ -2,9 +2,10 @@
    StaticEncoder (static.py) does with token numbers, edgeret_spans and edgeret_passages what passages (evidence.py),
    edgeret_overlaps what Lexicon.overlaps (lexicon.py), edgeret_static what Reading (reading.py), edgeret_locate what
    Graph.locate (graph.py), edgeret_query_logits what FactoredHead.query_logits (head.py), edgeret_spell what spelling
-   (spelling.py), edgeret_products what product (products.py), and edgeret_exponentials what Calibration.calibrate_logs
-   (calibration.py) begins with. Tests hold them to the same numbers. first_body.h has them all, and is compiled once for
-   every set of instructions. Knows nothing of Python; whoever calls vouches for all lengths. */
+   (spelling.py), edgeret_products what product (products.py), edgeret_log_shares what log_shares (log_shares.py), and
+   edgeret_fuse and edgeret_exponentials what Calibration (calibration.py) fuses by and begins to calibrate with. Tests
+   hold them to the same numbers. first_body.h has them all, and is compiled once for every set of instructions. Knows
+   nothing of Python; whoever calls vouches for all lengths. */
 
 #include <string.h>
 
@@ -75,7 +76,8 @@ typedef struct {
     const float *by_calls;         /* (calls, labels) */
     const int64_t *stages;         /* (calls): rows of the mixture */
     const float *mixture;          /* (stages, mixed) */
-    const float *spelling;         /* (buckets, labels) */
+    const int8_t *spelling;        /* (buckets, labels) */
+    const float *scales;           /* (labels): what one of these counts for */
     double prior_weight;
 } Logits;
 

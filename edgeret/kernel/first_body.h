@@ -295,11 +295,12 @@ PUBLIC void NAME(edgeret_query_logits)(const Logits *l, float *own, const float 
                                  const int64_t *buckets, const float *values, int64_t count, float *out)
 {
     const int64_t n = l->labels;
+    memset(out, 0, (size_t)n * sizeof(float));
     for (int64_t k = 0; k < count; k++) {
-        const float *row = l->spelling + buckets[k] * n;
-        for (int64_t i = 0; i < n; i++) own[i] += values[k] * row[i];
+        const int8_t *row = l->spelling + buckets[k] * n;
+        for (int64_t i = 0; i < n; i++) out[i] += values[k] * (float)row[i];
     }
-    for (int64_t i = 0; i < n; i++) own[i] += (float)l->prior_weight * prior[i];
+    for (int64_t i = 0; i < n; i++) own[i] += l->scales[i] * out[i] + (float)l->prior_weight * prior[i];
     for (int64_t c = 0; c < l->calls; c++, out += n) {
         const float *mixture = l->mixture + l->stages[c] * l->mixed, *begun = l->by_calls + c * n;
         if (c && l->stages[c] == l->stages[c - 1]) { /* mixed once for all numbers of calls that see it alike */
@@ -313,18 +314,25 @@ PUBLIC void NAME(edgeret_query_logits)(const Logits *l, float *own, const float 
     }
 }
 
-/* How bytes are spelt: which buckets are not 0, ascending, and their values, of a unit vector; how many. */
-PUBLIC int64_t NAME(edgeret_spell)(const uint8_t *text, int64_t length, int64_t *buckets, float *values)
+/* How a text in ASCII is spelt, whatever its case and spaces: which buckets are not 0, ascending, and their values, of a
+   unit vector; how many. */
+PUBLIC int64_t NAME(edgeret_spell)(const char *text, int64_t length, int64_t *buckets, float *values)
 {
     int32_t sums[BUCKETS] = {0};
-    int64_t count = 0, squares = 0;
-    for (int64_t i = 0; i + 3 <= length; i++) {
-        const uint32_t three = text[i] | (uint32_t)text[i + 1] << 8 | (uint32_t)text[i + 2] << 16;
-        const uint32_t piece = three * 0x9E3779B1u >> 21;
-        sums[piece >> 1] += piece & 1 ? 1 : -1;
-        if (i + 4 > length) break;
-        const uint32_t four = (three | (uint32_t)text[i + 3] << 24) * 0x9E3779B1u >> 21;
-        sums[four >> 1] += four & 1 ? 1 : -1;
+    int64_t count = 0, squares = 0, read = 0;
+    uint32_t last = 0; /* the four characters read last, the newest highest */
+    for (int64_t i = -1; i <= length; i++) {
+        const int space = i < 0 || i == length || is_space(text[i]);
+        if (space && read && last >> 24 == ' ') continue; /* one stands for many, before the first word and behind the last */
+        last = last >> 8 | (uint32_t)(space ? ' ' : lower(text[i])) << 24;
+        if (++read >= 3) {
+            const uint32_t piece = (last >> 8) * 0x9E3779B1u >> 21;
+            sums[piece >> 1] += piece & 1 ? 1 : -1;
+        }
+        if (read >= 4) {
+            const uint32_t piece = last * 0x9E3779B1u >> 21;
+            sums[piece >> 1] += piece & 1 ? 1 : -1;
+        }
     }
     for (int64_t b = 0; b < BUCKETS; b++) {
         if (!sums[b]) continue;
@@ -355,4 +363,22 @@ PUBLIC int64_t NAME(edgeret_exponentials)(float *scores, int64_t n, double *othe
     others[0] = own == 1.0f ? total : NAN;
     others[1] = largest(scores, n);
     return best;
+}
+
+/* Log-scores become log-probabilities, unless all are -inf; the largest as it was. */
+PUBLIC float NAME(edgeret_log_shares)(float *scores, int64_t n)
+{
+    const float top = largest(scores, n);
+    double total = 0.0;
+    if (top == -INFINITY) return top;
+    for (int64_t i = 0; i < n; i++) total += scores[i] - top < -87.0f ? 0.0f : exponential(scores[i] - top);
+    const float shared = (float)(log(total) + top);
+    for (int64_t i = 0; i < n; i++) scores[i] -= shared;
+    return top;
+}
+
+/* What a head's log-scores and a graph's probabilities (n) each say together, in place of the first. */
+PUBLIC void NAME(edgeret_fuse)(float *head, const float *graph, int64_t n, float for_head, float for_graph)
+{
+    for (int64_t i = 0; i < n; i++) head[i] = head[i] * for_head + logf(graph[i]) * for_graph;
 }

@@ -4,47 +4,33 @@
 
 #include <string.h>
 
-#include "arithmetic.h"
+#include "strings.h"
 
-/* `places` (mask + 1) lead to a piece and 1, 0 to nothing. A piece's characters are `characters[starts[i] : starts[i + 1]]`,
-   and its token is `ids[i]`. `kinds` (128) say what a character is, `folded` (128) what it is read as. A piece that does not
+/* Piece i is token `ids[i]`. `kinds` (128) say what a character is, `folded` (128) what it is read as. A piece that does not
    begin a word begins with the `prefix`. */
 typedef struct {
-    int64_t mask, pieces, longest_piece, longest_word, unknown, prefix_length;
-    const char *characters, *folded, *prefix;
+    Strings pieces;
+    int64_t longest_piece, longest_word, unknown, prefix_length;
+    const char *folded, *prefix;
     const uint8_t *kinds;
-    const int32_t *starts, *ids;
-    int32_t *places;
+    const int32_t *ids;
 } Vocabulary;
 
 enum { NOT_OURS, SPACE, LETTER, MARK }; /* a mark is a word by itself */
 enum { LONGEST = 255, PREFIX = 16 };    /* of a word and of the prefix, for the room that they take here */
 enum { LEFT = -1 };
-enum { TRIES = 256 }; /* the worst of 28,622 pieces of BERT's takes 21, of 131,000 made-up ones 36 */
 
-static uint32_t hashed(uint32_t hash, char character) { return (hash ^ (uint8_t)character) * 16777619u; }
-
-static int64_t find_piece(const Vocabulary *v, uint32_t hash, const char *piece, int64_t length)
+/* Fills the places, which are empty, and twice as many as the texts at least. 0 for texts that were made to crowd a few of
+   them, and would make every look long. */
+PUBLIC int64_t edgeret_keep_strings(const Strings *s)
 {
-    for (int64_t tried = 0; tried < TRIES; tried++) {
-        const int32_t i = v->places[((int64_t)hash + tried) & v->mask] - 1;
-        if (i < 0) return -1;
-        if (v->starts[i + 1] - v->starts[i] == length && !memcmp(v->characters + v->starts[i], piece, (size_t)length)) return i;
-    }
-    return -1;
-}
-
-/* Fills the places, which are empty, and twice as many as the pieces at least. 0 for a vocabulary that was made to crowd
-   a few of them, and would make every look long. */
-PUBLIC int64_t edgeret_keep_pieces(const Vocabulary *v)
-{
-    for (int64_t i = 0; i < v->pieces; i++) {
-        uint32_t hash = 2166136261u;
-        for (int32_t c = v->starts[i]; c < v->starts[i + 1]; c++) hash = hashed(hash, v->characters[c]);
+    for (int64_t i = 0; i < s->count; i++) {
+        uint32_t hash = NOTHING_HASHED;
+        for (int32_t c = s->starts[i]; c < s->starts[i + 1]; c++) hash = hashed(hash, s->characters[c]);
         int64_t tried = 0;
-        while (tried < TRIES && v->places[((int64_t)hash + tried) & v->mask]) tried++;
+        while (tried < TRIES && s->places[((int64_t)hash + tried) & s->mask]) tried++;
         if (tried == TRIES) return 0;
-        v->places[((int64_t)hash + tried) & v->mask] = (int32_t)i + 1;
+        s->places[((int64_t)hash + tried) & s->mask] = (int32_t)i + 1;
     }
     return 1;
 }
@@ -54,7 +40,7 @@ PUBLIC int64_t edgeret_keep_pieces(const Vocabulary *v)
 static int64_t cut(const Vocabulary *v, char *room, int64_t length, int64_t begin, int64_t *ids, int64_t *spans)
 {
     int64_t count = 0;
-    uint32_t after_prefix = 2166136261u, hashes[LONGEST];
+    uint32_t after_prefix = NOTHING_HASHED, hashes[LONGEST];
     for (int64_t c = 0; c < v->prefix_length; c++) after_prefix = hashed(after_prefix, v->prefix[c]);
     for (int64_t start = 0; start < length;) {
         const int64_t added = start ? v->prefix_length : 0;
@@ -62,10 +48,10 @@ static int64_t cut(const Vocabulary *v, char *room, int64_t length, int64_t begi
         if (start) memcpy(piece, v->prefix, (size_t)added); /* over what was cut off already */
         int64_t most = length - start, found = -1;
         if (most > v->longest_piece - added) most = v->longest_piece - added;
-        uint32_t hash = start ? after_prefix : 2166136261u;
+        uint32_t hash = start ? after_prefix : NOTHING_HASHED;
         for (int64_t c = 0; c < most; c++) hashes[c] = hash = hashed(hash, piece[added + c]);
         for (; most > 0; most--)
-            if ((found = find_piece(v, hashes[most - 1], piece, added + most)) >= 0) break;
+            if ((found = find_string(&v->pieces, hashes[most - 1], piece, added + most)) >= 0) break;
         if (found < 0) {
             ids[0] = v->unknown;
             spans[0] = begin;

@@ -5,14 +5,12 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.encoders.base import EncodedQuery
 from edgeret.inputs.clauses import MIN_WORDS, clause_spans
-from edgeret.inputs.words import words
 from edgeret.kernel import LIBRARY, address
 from edgeret.records import dataclass
 from edgeret.runtime.lexicon import Lexicon
@@ -42,12 +40,11 @@ def evidence(
     encoded: EncodedQuery | Passages,
     lexicon: Lexicon,
     positions: NDArray[np.intp] | None = None,
-    said: Sequence[str] | None = None,
 ) -> Evidence:
     """The evidence that a query and its one encoding hold for every tool of the lexicon, or for those at `positions`,
-    rising. `said` are its words, if they are known."""
+    rising."""
     found = encoded if isinstance(encoded, Passages) else passages(query, encoded)
-    shared = lexicon.overlaps(words(query) if said is None else said, positions)
+    shared = lexicon.overlaps(query, positions)
     return Evidence(found.rows, found.windows, found.clauses, shared, len(query.split()))
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.inputs.tool_text import name_in_words
+from edgeret.inputs.word_numbers import WordNumbers
 from edgeret.inputs.words import words
 from edgeret.kernel import LIBRARY
 from edgeret.runtime.word_table import FIELDS, ToolWords, WordTable, arrange, spans
@@ -58,7 +59,7 @@ class Lexicon:
         """Counts; `tools` in the order in which all arrays are."""
         table = tools if isinstance(tools, WordTable) else arrange(tools)
         self._n = n = table.tools
-        self._number = {word: i for i, word in enumerate(table.words)}
+        self._words = table.words
         counted = np.bincount(table.text()[1], minlength=len(table.words))
         # What only parameters say is as rare as a word can be.
         self._rarity = np.log1p(n / np.maximum(1, counted)).astype(np.float32)
@@ -101,10 +102,15 @@ class Lexicon:
             return None
         return CompiledPostings(LIBRARY, self._n, (*self._postings.arrays(), self._rarity))
 
-    def covering(self, said: Sequence[str], k: int) -> NDArray[np.intp]:
+    @cached_property
+    def _said(self) -> WordNumbers:
+        """Which words a request says; made with the first one."""
+        return WordNumbers(self._words)
+
+    def covering(self, query: str, k: int) -> NDArray[np.intp]:
         """Positions of the `k` tools with the largest `Overlaps.coverage`, of equal ones the first; of fewer, where
         fewer share any word. In no order."""
-        known = self._known(said)
+        known = self._said(query).known
         if k <= MOST_FOUND and self._compiled_postings is not None:
             return self._compiled_postings.covering(known, k)
         coverage = self._postings.coverage(known, self._rarity[known])
@@ -119,14 +125,14 @@ class Lexicon:
         ahead = above[found > least]
         return np.concatenate((ahead, above[found == least][: k - len(ahead)]))
 
-    def overlaps(self, said: Sequence[str], positions: NDArray[np.intp] | None = None) -> Overlaps:
-        """What the words of a request, as `words` gives them, share with every tool, or with those at `positions`,
-        rising, as if there were no others."""
-        known, n = self._known(said), self._n
+    def overlaps(self, query: str, positions: NDArray[np.intp] | None = None) -> Overlaps:
+        """What the words of a request share with every tool, or with those at `positions`, rising, as if there were no
+        others."""
+        (known, others), n = self._said(query), self._n
         # A name that is all of the request has no word less than the request, those that no tool has among them.
-        all_known = bool(known) and len(known) == len(frozenset(said))
+        all_known = len(known) > 0 and not others
         if positions is None:
-            named = self._named.get(frozenset(known), []) if all_known else []
+            named = self._named.get(frozenset(known.tolist()), []) if all_known else []
             if self._compiled is not None:
                 compared, weighed = self._compiled.overlaps(known)
                 return Overlaps(compared, tuple(named), lambda: self._hits(known, weighed))
@@ -147,21 +153,17 @@ class Lexicon:
         shared = np.stack((name * per_name, parameters * per_parameters, text / total, text * per_text))
         return Overlaps(shared, tuple(named), lambda: Hits(word, place, weight, per_name, total))
 
-    def _hits(self, known: Sequence[int], total: np.float32) -> Hits:
+    def _hits(self, known: NDArray[np.int64], total: np.float32) -> Hits:
         """Where these words are, whose rarities add up to `total`."""
         word, place = self._postings.hits(known)
         return Hits(word, place, self._rarity[known][word], self._per[0], total)
 
-    def _hits_at(self, known: Sequence[int], positions: NDArray[np.intp], total: np.float32) -> Hits:
+    def _hits_at(self, known: NDArray[np.int64], positions: NDArray[np.intp], total: np.float32) -> Hits:
         """The same at some tools' positions."""
         word, place, _, totals = self._postings.hits_at(known, positions, self._rarity)
         return Hits(word, place, self._rarity[known][word], self._inverses(totals)[0], total)
 
-    def _known(self, said: Sequence[str]) -> list[int]:
-        """The numbers of a request's different words that any tool has."""
-        return [number for word in dict.fromkeys(said) if (number := self._number.get(word)) is not None]
-
-    def _total(self, known: Sequence[int]) -> np.float32:
+    def _total(self, known: NDArray[np.int64]) -> np.float32:
         return np.float32(max(1e-6, self._rarity[known].sum().item()))
 
 
@@ -200,16 +202,16 @@ class _Postings:
         starts, numbers = self._table.starts[: self._n + 1].tolist(), self._table.numbers.tolist()
         return [numbers[begin:end] for begin, end in pairwise(starts)]
 
-    def hits(self, known: Sequence[int]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    def hits(self, known: NDArray[np.int64]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Where these words are: which of them, numbered from 0, and the place, (hits,) each."""
         places, starts = self.places
-        parts = [places[starts[word] : starts[word + 1]] for word in known]
+        parts = [places[starts[word] : starts[word + 1]] for word in known.tolist()]
         if not parts:
             return np.empty(0, np.intp), np.empty(0, np.intp)
         return np.arange(len(parts)).repeat([len(part) for part in parts]), np.concatenate(parts)
 
     def hits_at(
-        self, known: Sequence[int], positions: NDArray[np.intp], rarity: NDArray[np.float32]
+        self, known: NDArray[np.int64], positions: NDArray[np.intp], rarity: NDArray[np.float32]
     ) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp], NDArray[np.float32]]:
         """The same at some tools' positions, whose places are numbered as if there were no others; and for each of
         these places how many words it has, and their `rarity` added up, float32."""
@@ -219,7 +221,7 @@ class _Postings:
         counts = starts[places + 1] - begins
         words, ends = self._table.numbers[spans(begins, counts)], np.cumsum(counts)
         asked = np.full(len(rarity), -1, np.int16 if len(known) < 1 << 15 else np.int32)
-        asked[list(known)] = np.arange(len(known))
+        asked[known] = np.arange(len(known))
         found = asked[words]
         there = np.flatnonzero(found >= 0)
         there = there[np.argsort(found[there], kind="stable")]
@@ -228,19 +230,19 @@ class _Postings:
             totals[some] = np.add.reduceat(rarity[words].astype(np.float64), (ends - counts)[some])
         return found[there].astype(np.intp), np.searchsorted(ends, there, side="right"), counts, totals
 
-    def coverage(self, known: Sequence[int], rarity: NDArray[np.float32]) -> NDArray[np.float32]:
+    def coverage(self, known: NDArray[np.int64], rarity: NDArray[np.float32]) -> NDArray[np.float32]:
         """The rarities of these words, added up where a tool's text has them, float32 (tools,)."""
         found = np.zeros(self._n, np.float32)
         tools, starts = self._texts
-        for word, weight in zip(known, rarity, strict=True):
+        for word, weight in zip(known.tolist(), rarity, strict=True):
             found[tools[starts[word] : starts[word + 1]]] += weight  # a text has a word once
         return found
 
-    def fewest(self, known: Sequence[int], least: int) -> NDArray[np.intp]:
+    def fewest(self, known: NDArray[np.int64], least: int) -> NDArray[np.intp]:
         """The positions of the tools whose texts have one of these words, the one that fewest but at least so many
         have; none where no word is in so many."""
         tools, starts = self._texts
-        sizes = [(size, word) for word in known if (size := starts[word + 1] - starts[word]) >= least]
+        sizes = [(size, word) for word in known.tolist() if (size := starts[word + 1] - starts[word]) >= least]
         _, word = min(sizes, default=(0, -1))
         return tools[starts[word] : starts[word + 1]] if sizes else tools[:0]
 

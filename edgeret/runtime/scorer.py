@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from edgeret.errors import InputError
 from edgeret.inputs.spelling import spelling
-from edgeret.inputs.words import words
 from edgeret.quoting import quoted, suggestion
 from edgeret.runtime.arrangement import Arrangement
 from edgeret.runtime.components import Components
@@ -27,6 +26,7 @@ from edgeret.scoring.calibration import Map
 from edgeret.scoring.graph import UNKNOWN
 from edgeret.scoring.head import log_softmax
 from edgeret.scoring.index import EF
+from edgeret.scoring.log_shares import log_shares
 from edgeret.scoring.products import with_others
 from edgeret.scoring.reading import Reading, log_going_on
 from edgeret.stopwatch import Stopwatch
@@ -130,19 +130,19 @@ class Scorer:
 
     def near(
         self,
-        said: Sequence[str],
+        query: str,
         vector: NDArray[np.float32],
         allowed: NDArray[np.bool_] | None,
         also: NDArray[np.intp],
     ) -> NDArray[np.intp] | None:
-        """Positions of what a query with these words decides between, rising, `also` among it: beside the labels, the
+        """Positions of what a query decides between, rising, `also` among it: beside the labels, the
         tools that an HNSW graph finds, and as many by words. None for all, where no such graph is."""
         if not self._hnsw:
             return None
         if allowed is not None and allowed is not self.allowed:
             return np.union1d(np.arange(len(self.labels)), np.flatnonzero(allowed))
         hits = self.components.index.around(vector)
-        worded = self.arranged.lexicon.covering(said, EF)
+        worded = self.arranged.lexicon.covering(query, EF)
         return with_others(len(self.labels), np.concatenate((self.arranged.positions[hits], worded, also)))
 
 
@@ -163,9 +163,8 @@ class Request:
         self._scorer, self._query, self._components = scorer, query, components
         self.encoded = encoded = components.encoder.encode_query(query, watch)
         self.vector, self.readings = encoded.vector, encoded.readings
-        told = words(query)
-        self._near = scorer.near(told, self.vector, allowed, self._also)
-        seen = evidence(query, encoded, scorer.arranged.lexicon, self._near, told)
+        self._near = scorer.near(query, self.vector, allowed, self._also)
+        seen = evidence(query, encoded, scorer.arranged.lexicon, self._near)
         self._allowed = allowed if self._near is None or allowed is None else allowed[self._near]
         self._reading = Reading(scorer.arranged.prior(self._near), seen)
         self.named = tuple(map(self._name, seen.shared.said))
@@ -387,9 +386,7 @@ class Request:
 
 
 def _before(scores: NDArray[np.float32], others: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Log-probabilities of labels, from scores that are used up, and behind them others' (as they are)."""
-    scores -= scores.item(scores.argmax())
-    found = np.empty(len(scores) + len(others), np.float32)
-    np.subtract(scores, log(np.add.reduce(np.exp(scores)).item()), out=found[: len(scores)])
-    found[len(scores) :] = others
+    """Log-probabilities of labels, from their scores, and behind them others' (as they are)."""
+    found = np.concatenate((scores, others))
+    log_shares(found[: len(scores)])
     return found

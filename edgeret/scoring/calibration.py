@@ -146,6 +146,9 @@ class Calibration:
         head and probabilities of the graph, both (labels,), each right up to a constant and both used up; `later`
         behind the first call. None for a graph that is not asked."""
         for_head, for_graph = self._later if later else (self._head_weight, self._graph_weight)
+        if graph is not None and LIBRARY is not None:
+            LIBRARY.edgeret_fuse(address(head), address(graph), len(head), for_head, for_graph)
+            return head
         head *= for_head
         if graph is not None:
             np.log(graph, out=graph)

@@ -7,7 +7,6 @@ text.
 from __future__ import annotations
 
 import ctypes
-from array import array
 from collections.abc import Sequence
 from typing import Any
 
@@ -79,22 +78,20 @@ class CompiledPostings:
         self._words = _WORDS.pack(tools, *self._kept.at)
         self._covering, self._shared = library.edgeret_covering, library.edgeret_shared
 
-    def covering(self, words: Sequence[int], k: int) -> NDArray[np.intp]:
+    def covering(self, words: NDArray[np.int64], k: int) -> NDArray[np.intp]:
         """As `Lexicon.covering`, of at most MOST_FOUND tools."""
-        found, asked, cursors = np.empty(k, np.int64), array("q", words), np.empty(len(words), np.int32)
-        count = self._covering(
-            self._words, asked.buffer_info()[0], len(words), k, address(cursors), address(found)
-        )  # fmt: skip
+        found, cursors = np.empty(k, np.int64), np.empty(len(words), np.int32)
+        count = self._covering(self._words, address(words), len(words), k, address(cursors), address(found))
         return found[:count]
 
     def shared(
-        self, words: Sequence[int], total: float, positions: NDArray[np.intp]
+        self, words: NDArray[np.int64], total: float, positions: NDArray[np.intp]
     ) -> tuple[NDArray[np.float32], list[int]]:
         """What words that together weigh `total` share with the tools at these positions, (4, positions), as in
         `Overlaps.shared`; and which of the tools have them for a name, numbered from 0."""
-        n, asked, given = len(positions), array("q", sorted(words)), np.ascontiguousarray(positions, np.int64)
+        n, asked, given = len(positions), np.sort(words), np.ascontiguousarray(positions, np.int64)
         out, said = np.empty((4, n), np.float32), np.empty(n, np.int64)
         count = self._shared(
-            self._words, address(given), n, asked.buffer_info()[0], len(words), total, address(out), address(said)
+            self._words, address(given), n, address(asked), len(words), total, address(out), address(said)
         )
         return out, said[:count].tolist()

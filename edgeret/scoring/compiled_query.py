@@ -7,7 +7,6 @@ text.
 from __future__ import annotations
 
 import ctypes
-from array import array
 from collections.abc import Sequence
 from typing import Any
 
@@ -39,7 +38,7 @@ _BEGINNING = layout(  # as in first.c
 )  # fmt: skip
 _LOGITS = layout(  # as in first.c
     ("labels", COUNT), ("calls", COUNT), ("mixed", COUNT), ("by_calls", POINTER), ("stages", POINTER),
-    ("mixture", POINTER), ("spelling", POINTER), ("prior_weight", DOUBLE),
+    ("mixture", POINTER), ("spelling", POINTER), ("scales", POINTER), ("prior_weight", DOUBLE),
 )  # fmt: skip
 
 
@@ -55,11 +54,11 @@ class CompiledWords:
         self._tools, self._overlaps = len(by_number[1]), library.edgeret_overlaps
         self._postings = _POSTINGS.pack(self._tools, *self._kept.at)
 
-    def overlaps(self, words: Sequence[int]) -> tuple[NDArray[np.float32], np.float32]:
-        """What different words, by number, share with every tool (4, tools), as in `Overlaps.shared`, and what
+    def overlaps(self, words: NDArray[np.int64]) -> tuple[NDArray[np.float32], np.float32]:
+        """What different words, by number (k,), share with every tool (4, tools), as in `Overlaps.shared`, and what
         all of them weigh."""
-        found, asked = np.empty((4, self._tools), np.float32), array("q", words)
-        total = self._overlaps(self._postings, asked.buffer_info()[0], len(words), address(found))
+        found = np.empty((4, self._tools), np.float32)
+        total = self._overlaps(self._postings, address(words), len(words), address(found))
         return found, np.float32(total)
 
 
@@ -174,13 +173,16 @@ class CompiledLogits:
         by_calls: NDArray[np.float32],
         stages: NDArray[np.intp],
         mixture: NDArray[np.float32],
-        spelling: NDArray[np.float32],
+        spelling: NDArray[np.int8],
+        scales: NDArray[np.float32],
         prior_weight: float,
     ) -> None:
         """By numbers of calls (calls, labels), their rows of the mixture (calls,), the mixture (stages, 1 + SEGMENTS)
-        and the weights of the spelling (buckets, labels)."""
+        the weights of the spelling (buckets, labels) and their scales (labels,)."""
         self._calls, self._labels = by_calls.shape
-        self._kept = Kept((by_calls, np.float32), (stages, np.int64), (mixture, np.float32), (spelling, np.float32))
+        self._kept = Kept(
+            (by_calls, np.float32), (stages, np.int64), (mixture, np.float32), (spelling, np.int8), (scales, np.float32)
+        )
         self._logits = _LOGITS.pack(self._labels, self._calls, mixture.shape[1], *self._kept.at, prior_weight)
         self._made = library.edgeret_query_logits
 

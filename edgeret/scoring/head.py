@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from edgeret.bundle import roles
 from edgeret.bundle.codec import get_array, pack
-from edgeret.bundle.few_bits import from_bytes, from_halves, get_scales, to_bytes, to_halves
+from edgeret.bundle.few_bits import from_bytes, get_scales, to_bytes, to_halves, unpaired
 from edgeret.bundle.layout import check_owner
 from edgeret.bundle.reader import Bundle
 from edgeret.errors import BundleError
@@ -48,7 +48,8 @@ class HeadArrays:
     the history, and row labels + t for the latest call t. Row r adds `values[i]` to the label `followers[i]`, rising,
     for i from `starts[r]` up to `starts[r + 1]`, and nothing to labels that no demonstration had there.
 
-    `spelling` (SPELLING_BUCKETS, labels) are the weights of how the query is spelt.
+    `spelling` (SPELLING_BUCKETS, labels) are the weights of how the query is spelt, in whole numbers, each of which
+    counts for its label's `spelling_scales` (labels,).
 
     `prior_weight` is what the prior's scores weigh in the logits: with `prior_steps` its log-probabilities at every
     step, else the part of its scores that the query alone gives. `popular` says how much more often than the prior
@@ -68,7 +69,8 @@ class HeadArrays:
     prior_steps: bool
     popular_names: tuple[str, ...]
     popular: NDArray[np.float32]
-    spelling: NDArray[np.float32]
+    spelling: NDArray[np.int8]
+    spelling_scales: NDArray[np.float32]
 
 
 class FactoredHead:
@@ -98,7 +100,7 @@ class FactoredHead:
         self._of_query: CompiledLogits | None = None
         if LIBRARY is not None:
             prior_weight = 0.0 if arrays.prior_steps else arrays.prior_weight
-            given = (self._by_calls, self._stages, self._mixture, arrays.spelling, prior_weight)
+            given = (self._by_calls, self._stages, self._mixture, arrays.spelling, arrays.spelling_scales, prior_weight)
             self._of_query = CompiledLogits(LIBRARY, *given)
 
     @property
@@ -148,7 +150,7 @@ class FactoredHead:
     ) -> NDArray[np.float32]:
         """The same without the tools said, from what the weights make of the query (labels,), which is used up."""
         buckets, values = spelt
-        fixed += values @ self.arrays.spelling[buckets]
+        fixed += (values @ self.arrays.spelling[buckets]) * self.arrays.spelling_scales
         if not self.arrays.prior_steps:
             fixed += np.float32(self.arrays.prior_weight) * static[: len(fixed)]
         logits: NDArray[np.float32] = self._by_calls + fixed
@@ -201,8 +203,10 @@ def pack_head(arrays: HeadArrays, fingerprint: str) -> bytes:
     The large arrays are rounded: a byte a weight costs no decision, and a quarter of the space."""
     stored = asdict(arrays) | {"labels": list(arrays.labels), "popular_names": list(arrays.popular_names)}
     stored["weights"], stored["weight_scales"] = to_bytes(arrays.weights)
-    pack_rows = to_bytes if len(arrays.labels) < _HALVES_FROM else to_halves
-    stored["spelling"], stored["spelling_scales"] = pack_rows(arrays.spelling.T)
+    stored["spelling"] = np.ascontiguousarray(arrays.spelling.T)
+    if len(arrays.labels) >= _HALVES_FROM:
+        exact = from_bytes(stored["spelling"], arrays.spelling_scales)
+        stored["spelling"], stored["spelling_scales"] = to_halves(exact)
     stored |= {name: getattr(arrays, name).astype("<i4") for name in ("starts", "followers")}
     stored |= {name: getattr(arrays, name).astype("<f2") for name in ("values", "count")}
     return pack({"encoder": fingerprint, **stored})
@@ -237,7 +241,7 @@ def load_head(bundle: Bundle) -> FactoredHead:
         get(value, "prior_steps", bool, where),
         popular_names,
         get_array(value, "popular", "<f4", (len(popular_names),), where),
-        _spelling(value, n, where),
+        *_spelling(value, n, where),
     )
     return FactoredHead(arrays)
 
@@ -259,16 +263,14 @@ def _history(
     return starts, followers, values
 
 
-def _spelling(value: Mapping[str, Any], labels: int, where: str) -> NDArray[np.float32]:
-    """Weights of the spelling (SPELLING_BUCKETS, labels), from a byte or half a byte each. Raises BundleError."""
-    rows, scales = (
-        get_array(value, "spelling", "|i1", (labels, None), where),
-        get_scales(value, "spelling_scales", labels, where),
-    )
+def _spelling(value: Mapping[str, Any], labels: int, where: str) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
+    """Weights of the spelling (SPELLING_BUCKETS, labels), a byte or half a byte each in the file, and their scales.
+    Raises BundleError."""
+    rows = get_array(value, "spelling", "|i1", (labels, None), where)
+    scales = get_scales(value, "spelling_scales", labels, where)
     if rows.shape[1] not in (SPELLING_BUCKETS, SPELLING_BUCKETS // 2):
         raise BundleError(
             f'{where}: "spelling" must have rows of {SPELLING_BUCKETS} bytes, or of half as many, found '
             f"{rows.shape[1]}; build the bundle again"
         )
-    found = from_bytes(rows, scales) if rows.shape[1] == SPELLING_BUCKETS else from_halves(rows, scales)
-    return np.ascontiguousarray(found.T)
+    return np.ascontiguousarray((rows if rows.shape[1] == SPELLING_BUCKETS else unpaired(rows)).T), scales

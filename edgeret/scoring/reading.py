@@ -9,6 +9,7 @@ from math import exp, inf, log, log1p
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeret.scoring.log_shares import log_shares
 from edgeret.scoring.prior import CALLED, COSINE, SAID, Evidence, Pairs, Prior
 from edgeret.types import SEGMENTS
 
@@ -147,10 +148,7 @@ class Reading:
         scores = self.scores(calls)
         if allowed is not None:
             scores[~allowed] = -np.inf
-        best = scores.item(scores.argmax())
-        if best > -inf:
-            scores -= np.float32(log(np.add.reduce(np.exp(scores - best)).item()) + best)
-        return scores, best
+        return scores, log_shares(scores)
 
     def end_logit(self, calls: Sequence[int], best: float) -> float:
         """The log-odds that the plan is complete after `calls`, or that nothing fits before any, in [-30, 30], or inf

@@ -18,7 +18,6 @@ import edgeret
 from edgeret.bundle.reader import open_bundle
 from edgeret.cli.commands import main
 from edgeret.errors import BundleError
-from edgeret.inputs.words import words
 from edgeret.runtime.lexicon import Lexicon, tool_words
 from edgeret.runtime.runtime import Runtime
 from edgeret.runtime.similar_words import table_of
@@ -64,7 +63,7 @@ def test_words_in_another_order_are_those_of_the_tools_in_that_order(rows: list[
     found = arrange(SAID).ordered(np.array(rows))
     expected = arrange([nothing if row < 0 else SAID[row] for row in rows])
     for query in QUERIES:
-        some, other = (Lexicon(table).overlaps(words(query)) for table in (found, expected))
+        some, other = (Lexicon(table).overlaps(query) for table in (found, expected))
         for name in ("name", "parameters", "text"):
             np.testing.assert_array_equal(getattr(some, name), getattr(other, name))
         assert some.said == other.said
@@ -148,6 +147,6 @@ def test_checking_commands_compare_the_words_with_the_tools(
 def test_tables_of_few_and_of_more_words_than_16_bits_count_are_sorted_alike(tools: int) -> None:
     numbers = np.random.default_rng(0).permutation(tools).astype(np.int32)
     starts = np.concatenate((np.zeros(tools, int), np.arange(tools + 1), np.full(tools, tools)))
-    found = Lexicon(WordTable([f"w{i:06}" for i in range(tools)], starts, numbers))
+    found = Lexicon(WordTable([f"w{i:06}x" for i in range(tools)], starts, numbers))
     for number in (0, tools // 2, tools - 1):
-        assert found.covering([f"w{number:06}"], 5).tolist() == [int(np.flatnonzero(numbers == number)[0])]
+        assert found.covering(f"w{number:06}x", 5).tolist() == [int(np.flatnonzero(numbers == number)[0])]

@@ -43,7 +43,8 @@ ARRAYS = HeadArrays(
     prior_steps=False,
     popular_names=(*"abcd", "<end>", "x", "y"),
     popular=normal(L + 2),
-    spelling=normal(SPELLING_BUCKETS, L),
+    spelling=np.random.default_rng(1).integers(-127, 128, (SPELLING_BUCKETS, L), np.int8),
+    spelling_scales=np.linspace(0.01, 0.02, L, dtype=np.float32),
 )
 HEAD, OVER_PRIOR = FactoredHead(ARRAYS), FactoredHead(replace(ARRAYS, prior_steps=True))
 VECTOR, PARTS, TOOLS = normal(E), normal(SEGMENTS, E), normal(L - 1, E)
@@ -57,7 +58,7 @@ SPELT = np.array([3, 700]), np.array([0.6, -0.8], np.float32)
 def test_factored_head_is_one_linear_layer(history: list[int]) -> None:
     stage, count = min(len(history), 2), min(len(history), 3)
     expected = ARRAYS.weights @ VECTOR + ARRAYS.bias + ARRAYS.count[count] + 1.3 * STATIC[:L]
-    expected += 0.6 * ARRAYS.spelling[3] - 0.8 * ARRAYS.spelling[700]
+    expected += (0.6 * ARRAYS.spelling[3] - 0.8 * ARRAYS.spelling[700]) * ARRAYS.spelling_scales
     for label in range(L - 1):
         expected[label] += 0.7 * TOOLS[label] @ VECTOR
         expected[label] += sum(ARRAYS.segment_weights[stage, j] * (TOOLS[label] @ PARTS[j]) for j in range(SEGMENTS))

@@ -14,7 +14,6 @@ from edgeret.encoders.onnx import OnnxEncoder
 from edgeret.encoders.providers import choose
 from edgeret.errors import BundleError
 from edgeret.inputs.tool_text import tool_text
-from edgeret.inputs.words import words
 from edgeret.runtime.evidence import evidence
 from edgeret.runtime.lexicon import Flow, Lexicon, Overlaps, tool_flow, tool_words
 from edgeret.scoring.prior import (
@@ -254,7 +253,7 @@ def test_scores_are_features_times_weights(query: str, calls: list[int]) -> None
     features = found.features(calls)
     assert sorted(features) == sorted(NAMES)
     expected = sum(getattr(SHIPPED.tool, name) * features[name].astype(float) for name in NAMES)
-    for position in LEXICON.overlaps(words(query)).said:
+    for position in LEXICON.overlaps(query).said:
         expected[position] += 10
     for call in {call for call in calls if call >= 0}:
         expected[call] -= CALLED

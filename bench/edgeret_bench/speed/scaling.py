@@ -108,7 +108,8 @@ def synthetic_head(n_labels: int, dimension: int, seed: int) -> FactoredHead:
         prior_steps=False,
         popular_names=(),
         popular=np.empty(0, np.float32),
-        spelling=weights(SPELLING_BUCKETS, n_labels),
+        spelling=rng.integers(-127, 128, (SPELLING_BUCKETS, n_labels), np.int8),
+        spelling_scales=np.full(n_labels, 1e-3, np.float32),
     )
     return FactoredHead(arrays)
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 from threadpoolctl import threadpool_limits
 
+from edgeret.bundle.few_bits import to_bytes
 from edgeret.scoring.head import FactoredHead, HeadArrays
 from edgeret.types import SEGMENTS, SPELLING_BUCKETS
 from edgeret_export.fitting.chunks import MAX_COUNT, STAGES, Chunk, cut
@@ -67,11 +68,13 @@ def fit_from(
     scale, pairs = np.float32(options.history_scale), problem.pairs
     values = v * scale
     values[pairs.itself()] += np.float32(repeated)
+    spelling, scales = to_bytes(w[-SPELLING_BUCKETS:].T)
     head = FactoredHead(
         HeadArrays(
             labels=training.decisions.labels,
             weights=np.ascontiguousarray(w[:-SPELLING_BUCKETS].T),
-            spelling=w[-SPELLING_BUCKETS:].copy(),
+            spelling=np.ascontiguousarray(spelling.T),
+            spelling_scales=scales,
             bias=b.copy(),
             starts=pairs.starts,
             followers=pairs.followers,

@@ -1,0 +1,61 @@
+"""Which words of a list a text says: the compiled reading is the one by `words`."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from edgeret import kernel
+from edgeret.inputs import word_numbers
+from edgeret.inputs.word_numbers import WordNumbers
+from edgeret.inputs.words import COMMON, words
+
+PARTS = ["mail", "sendMail", "stopped", "addresses", "press", "cities", "city", "call", "using", "bees", "oxen"]
+PARTS += ["HTTPServer", "ies", "ing", "ss", "aaa", "yyy", "15", "b2B", "größe", "漢字", "_", "-", "'s"]
+PARTS += [*sorted(COMMON)[:8], " ", " ", "\t", "\x1c", "e", "es", "ed", "S", "Y"]
+TEXTS = st.lists(st.sampled_from(PARTS), max_size=30).map("".join)
+
+
+@settings(max_examples=500, deadline=None)
+@given(st.lists(TEXTS | st.text(max_size=20), max_size=6), TEXTS | st.text(max_size=80))
+def test_a_text_says_what_its_words_say(told: list[str], text: str) -> None:
+    listed = sorted({word for one in told for word in words(one)})
+    expected = list(dict.fromkeys(words(text)))
+    compiled = WordNumbers(listed)(text)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(word_numbers, "LIBRARY", None)
+        plain = WordNumbers(listed)(text)
+    for known, others in (compiled, plain):
+        assert [listed[number] for number in known.tolist()] == [word for word in expected if word in listed]
+        assert others == any(word not in listed for word in expected)
+
+
+@pytest.mark.skipif(kernel.LIBRARY is None, reason="the package was built without a C compiler")
+@pytest.mark.parametrize("letters", [255, 256, 5_000])
+def test_a_long_word_is_known_however_long_it_is(letters: int) -> None:
+    word = "xyz" * (letters // 3) + "q" * (letters % 3)
+    assert len(word) == letters
+    listed = [words(word)[0]]
+    for known, others in (WordNumbers(listed)(f"a {word}"), WordNumbers([])(f"a {word}")):
+        assert (known.tolist(), others) in (([0], False), ([], True))
+    assert WordNumbers(listed)(f"{word} {word}").known.tolist() == [0]
+
+
+def hashed(word: str) -> int:
+    """FNV-1a of 32 bits, as in strings.h."""
+    found = 2166136261
+    for character in word.encode():
+        found = (found ^ character) * 16777619 % 2**32
+    return found
+
+
+def test_words_that_crowd_a_few_places_are_found_all_the_same() -> None:
+    crowd: list[str] = []
+    for number in range(10**7):
+        if hashed(word := f"a{number}x") % 1024 == 0:  # of the 1,024 places that 400 words get
+            crowd.append(word)
+            if len(crowd) == 400:
+                break
+    found = WordNumbers(crowd)(" ".join(crowd[::7]))
+    assert (found.known.tolist(), found.others) == ([*range(0, 400, 7)], False)
