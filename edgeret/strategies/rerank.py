@@ -5,7 +5,8 @@ Deviations: it weighs beside what `auto` found in place of deciding alone; it sh
 reads one tool after the other, the first ones first, so that a budget ends it at any of them. And before, the planner
 says the other way round how likely each tool's name is behind the request: how much likelier than behind a request that
 says nothing, since some names are likely anywhere (pointwise mutual information), and less of that for names that their
-own descriptions make likelier, since others name nothing. That takes one reading of the request for all tools.
+own descriptions make likelier, since others name nothing. That takes one reading of the request for all tools, and is
+left out where two or three are read.
 """
 
 from __future__ import annotations
@@ -29,6 +30,9 @@ request has beyond the tool's business adds up too. Chosen with SmolLM2 and Gemm
 NAMING = 1.0
 """The same for what the request makes of a tool's name. Chosen with Gemma 3 on the same sets, and 400 requests of
 ToolE's, whose names are mostly brands and say little."""
+NAMED_FROM = 4
+"""Tools that are read from which on they are named before. Naming takes as long for two as for eight, and as reading
+one; two or three are told apart as well without (docs/DESIGN.md, decisions)."""
 SAID_CHARS = 1000
 """Of a request that are read before tools are named."""
 MAX_CHARS = 300
@@ -106,7 +110,7 @@ def _views(search: Search) -> Iterator[list[Hit]]:
     if len(first) < 2 or search.answerer is None:
         return
     a_nat = 1 / max(1, len(search.request)) ** 0.5
-    if lifts := _lifts(search, first):
+    if len(first) >= NAMED_FROM and (lifts := _lifts(search, first)):
         first = reranked(first, [NAMING * a_nat * lift for lift in lifts])
         yield _before(first, hits, search, "how much likelier the request makes each tool's name")
     prompts = [Prompt(_CONSTANT, Turn("user", _shown(search, hit.tool))) for hit in first]

@@ -17,7 +17,7 @@ from edgeret.planner.answers import Answerer
 from edgeret.runtime.runtime import Runtime
 from edgeret.strategies import STRATEGIES
 from edgeret.strategies.base import Found
-from edgeret.strategies.rerank import FIRST
+from edgeret.strategies.rerank import FIRST, NAMED_FROM
 from edgeret.strategies.routing import Route, contested
 from edgeret.types import Hit
 from edgeret_export.planner.rewards import CUT, ndcg
@@ -61,7 +61,8 @@ class Measured:
 
     def worth(self, route: Route | None) -> tuple[float, float]:
         """nDCG@5 and ms by a route. Where a strategy reads tools one by one, and those alone that are contested, they
-        stand among one another as among all, and the time of reading is their part of it."""
+        stand among one another as among all, and the time of reading is their part of it. (Few of them are not named
+        before; in their order here their names have a say all the same.)"""
         if route is None or not self.asks(route):
             return ndcg([hit.tool for hit in self.plain.hits], self.tools), self.plain.ms
         found = self.asked[route.strategy]
@@ -72,8 +73,9 @@ class Measured:
         read = {known[i] for i in contested(self.plain.hits[:FIRST], route.contested)}
         ranking = [*(tool for tool in asked if tool in read), *(tool for tool in known if tool not in read)]
         part = len(read) / min(FIRST, len(known))
-        before = max(self.plain.ms, found.before)
-        return ndcg(ranking, self.tools), before + part * (found.ms - before)
+        named = max(self.plain.ms, found.before)
+        before = named if len(read) >= NAMED_FROM else self.plain.ms
+        return ndcg(ranking, self.tools), before + part * (found.ms - named)
 
 
 def measure(

@@ -52,9 +52,9 @@ def test_a_strategy_that_reads_tools_one_by_one_reads_those_alone_that_are_conte
     worth = [one.worth(Route("rerank", least, 0.0)) for least in (0.0, 0.5, 0.8)]
     # All four: d, a, b, c. Two of four: a, b as among all, then c, d. The first alone: nothing is asked.
     assert worth == [(pytest.approx(1 / np.log2(3)), 1000.0), (1.0, 5.0 + 995 / 2), (pytest.approx(1 / np.log2(3)), 5)]
-    # 200 ms passed before any was read, and would with two.
+    # 200 ms passed before any was read, and would not with two, which are not named.
     named = replace(one, asked={"rerank": replace(one.asked["rerank"], before=200.0)})
-    assert named.worth(Route("rerank", 0.5, 0.0)) == (1.0, 200.0 + 800 / 2)
+    assert [named.worth(Route("rerank", least, 0.0))[1] for least in (0.0, 0.5)] == [1000.0, 5.0 + 800 / 2]
     whole = replace(one, asked={"re-invoke": one.asked["rerank"]}).worth(Route("re-invoke", 0.5, 0.0))
     assert whole == (pytest.approx(1 / np.log2(3)), 1000.0)
 

@@ -20,7 +20,7 @@ from edgeret.errors import InputError, PlannerError
 from edgeret.planner.answers import Limits
 from edgeret.planner.chat import Prompt
 from edgeret.scoring.index import Index
-from edgeret.strategies import STRATEGIES
+from edgeret.strategies import STRATEGIES, rerank
 from edgeret.strategies.auto import routed
 from edgeret.strategies.base import Found, Search, run
 from edgeret.strategies.rerank import NAMING, RERANK, WEIGHT, reranked
@@ -31,6 +31,11 @@ NAMES = ("alpha", "beta", "gamma")
 SHARES = (0.6, 0.3, 0.1)
 QUERY = "do the third thing"
 INTENTS = {"intents": ["gamma"]}
+
+
+@pytest.fixture(autouse=True)
+def three_are_enough_to_be_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rerank, "NAMED_FROM", 3)
 
 
 class Reader(Scripted):
@@ -87,6 +92,13 @@ def test_the_tool_whose_user_would_say_the_request_comes_first() -> None:
     assert reader.prompts == ["alpha.", "beta.", "gamma. Does the third thing."]
     assert found.trace.answers == 5  # three tools, their names, and the request
     assert reader.kept == ["I need something done."] * 3 + ["Does the third thing."]  # of tools, and never a request
+
+
+def test_few_tools_are_read_and_not_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rerank, "NAMED_FROM", 4)
+    reader = Reader(lambda text: -2.0 if "third" in text else -20.0, named=lambda *_: pytest.fail("a tool was named"))
+    found = run(RERANK, search(reader))
+    assert names(found) == ["gamma", "alpha", "beta"] and found.trace.answers == 3 and found.trace.complete
 
 
 def test_a_name_counts_by_how_much_likelier_the_request_makes_it() -> None:
