@@ -248,9 +248,11 @@ def run(strategy: Strategy, search: Search) -> Found:
     """The tools that a strategy finds. Where it finds none, and where its time is up before it found any, the request's
     own words do. Raises InputError for a strategy that asks, without a planner."""
     if strategy.asks and search.answerer is None:
+        # What is read must be read here: endpoints answer, and do not say how likely a text is.
+        endpoint = "" if strategy.by_tool else ", name an endpoint (--endpoint URL)"
         raise InputError(
             f"strategy '{strategy.name}' asks a planner, and there is none; build one in with: edgeret-export build "
-            "--planner smollm2-135m-instruct, name an endpoint (--endpoint URL), or choose strategy 'clauses'"
+            f"--planner smollm2-135m-instruct{endpoint}, or choose strategy 'hybrid'"
         )
     try:
         for hits in strategy.views(search):

@@ -158,6 +158,13 @@ def test_a_planner_that_only_writes_or_cannot_be_asked_leaves_the_ranking_as_it_
         assert problem in problems(found)[0]
 
 
+@pytest.mark.parametrize(("strategy", "endpoint"), [("rerank", False), ("tooldreamer", True)])
+def test_without_a_planner_nothing_is_suggested_that_would_not_do(strategy: str, endpoint: bool) -> None:
+    with pytest.raises(InputError, match="or choose strategy 'hybrid'") as caught:
+        run(STRATEGIES[strategy], search(None))
+    assert ("--endpoint" in str(caught.value)) == endpoint
+
+
 def test_auto_asks_where_another_tool_has_the_routes_part_of_the_first_ones_share() -> None:
     for least, asked in ((0.0, True), (0.4, True), (0.7, False), (2.0, False)):
         found = run(routed(Route("re-invoke", least, 10.0), STRATEGIES["re-invoke"]), search(Scripted([INTENTS])))
