@@ -86,10 +86,13 @@ class Exchange:
                 stream.get_extra_info("socket").shutdown(_BOTH_WAYS)
 
     def _work(self, seconds: float) -> None:
+        outcome: Reply | Exception
         try:
-            self._outcome = self._request(seconds)
+            outcome = self._request(seconds)
         except Exception as error:  # whatever a server's bytes set off in there, it is the server's fault
-            self._outcome = error
+            outcome = error
+        if not self._stopped:  # a body without a length ends where its connection is cut, and looks whole
+            self._outcome = outcome
         self._ended.set()
 
     def _request(self, seconds: float) -> Reply:

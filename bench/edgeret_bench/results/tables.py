@@ -20,15 +20,8 @@ TESTS = ("before_test", "test", "before_others", "others")
 """Keys of a stream's tests, which may be null."""
 SEARCH_COLUMNS: Mapping[str, str] = {
     **{key: key for key in ("ndcg@1", "ndcg@5", "ndcg@10", "recall@1", "recall@5", "recall@10")},
-    **{"complete@5": "completeness@5", "complete@10": "completeness@10", "mrr": "mrr"},
-    **{
-        "answers": "answers",
-        "tokens": "tokens",
-        "ms p50": "ms",
-        "ms mean": "ms_mean",
-        "kept": "kept",
-        "finished": "complete",
-    },
+    **{"complete@5": "completeness@5", "complete@10": "completeness@10", "mrr": "mrr", "answers": "answers"},
+    **{"tokens": "tokens", "ms p50": "ms", "ms mean": "ms_mean", "kept": "kept", "finished": "complete"},
 }
 """Heads of the columns that tell of a method of tool search, to the keys of its row."""
 Result = Mapping[str, Any]
@@ -140,8 +133,7 @@ def _targets(result: Result) -> list[Table]:
 
 def search_cells(row: Mapping[str, Any]) -> list[Any]:
     """SEARCH_COLUMNS of one method of tool search, None for what it has not."""
-    ms = row.get("ms", {})
-    flat = {**row, "ms": ms.get("p50"), "ms_mean": ms.get("mean")}
+    flat = {**row, "ms": (ms := row.get("ms", {})).get("p50"), "ms_mean": ms.get("mean")}
     return [flat.get(key) for key in SEARCH_COLUMNS.values()]
 
 
