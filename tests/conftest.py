@@ -254,3 +254,18 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Path:
     target = tmp_path_factory.mktemp("real") / "bundle"
     build_bundle(tools, demonstrations, target, find_card(DEFAULT_ENCODER), Recipe())
     return target
+
+
+def crowding(end: str) -> list[str]:
+    """400 different words, `end` their last letters, that all want the same one of the 1,024 places they get in
+    strings.h, by FNV-1a of 32 bits."""
+    found: list[str] = []
+    for number in range(10**7):
+        word, hashed = f"a{number}{end}", 2166136261
+        for byte in word.encode():
+            hashed = (hashed ^ byte) * 16777619 % 2**32
+        if hashed % 1024 == 0:
+            found.append(word)
+            if len(found) == 400:
+                break
+    return found

@@ -15,6 +15,7 @@ from edgeret.encoders.base import EncoderSpec
 from edgeret.encoders.windows import WindowEncoder
 from edgeret.encoders.word_tokens import LONGEST, WordTokens
 from edgeret.kernel import LIBRARY
+from tests.conftest import crowding
 
 PIECES = [
     "[UNK]",
@@ -131,21 +132,8 @@ def test_a_tokenizer_whose_words_do_not_stand_alone_is_left_alone(made: Tokenize
     assert reader_of(made) is None
 
 
-def hashed(piece: str) -> int:
-    """FNV-1a of 32 bits, as in words.c."""
-    found = 2166136261
-    for character in piece.encode():
-        found = (found ^ character) * 16777619 % 2**32
-    return found
-
-
 def test_a_vocabulary_that_crowds_a_few_places_is_read_by_the_library() -> None:
-    crowd: list[str] = []
-    for number in range(10**7):
-        if hashed(piece := f"a{number}") % 1024 == 0:  # of the 1,024 places that 400 pieces get
-            crowd.append(piece)
-            if len(crowd) == 400:
-                break
+    crowd = crowding("")
     made = tokenizer()
     made.model = models.WordPiece({piece: i for i, piece in enumerate(["[UNK]", *crowd])}, unk_token="[UNK]")
     reader = reader_of(made)

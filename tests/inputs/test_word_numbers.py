@@ -10,6 +10,7 @@ from edgeret import kernel
 from edgeret.inputs import word_numbers
 from edgeret.inputs.word_numbers import WordNumbers
 from edgeret.inputs.words import COMMON, words
+from tests.conftest import crowding
 
 PARTS = ["mail", "sendMail", "stopped", "addresses", "press", "cities", "city", "call", "using", "bees", "oxen"]
 PARTS += ["HTTPServer", "ies", "ing", "ss", "aaa", "yyy", "15", "b2B", "größe", "漢字", "_", "-", "'s"]
@@ -42,20 +43,7 @@ def test_a_long_word_is_known_however_long_it_is(letters: int) -> None:
     assert WordNumbers(listed)(f"{word} {word}").known.tolist() == [0]
 
 
-def hashed(word: str) -> int:
-    """FNV-1a of 32 bits, as in strings.h."""
-    found = 2166136261
-    for character in word.encode():
-        found = (found ^ character) * 16777619 % 2**32
-    return found
-
-
 def test_words_that_crowd_a_few_places_are_found_all_the_same() -> None:
-    crowd: list[str] = []
-    for number in range(10**7):
-        if hashed(word := f"a{number}x") % 1024 == 0:  # of the 1,024 places that 400 words get
-            crowd.append(word)
-            if len(crowd) == 400:
-                break
+    crowd = crowding("x")
     found = WordNumbers(crowd)(" ".join(crowd[::7]))
     assert (found.known.tolist(), found.others) == ([*range(0, 400, 7)], False)

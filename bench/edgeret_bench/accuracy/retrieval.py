@@ -232,8 +232,8 @@ def _search(retrieval: Retrieval, query: RetrievalQuery, k: int, options: Option
 
 
 def _summed_up(times: Sequence[float], budget_ms: float | None) -> dict[str, Any]:
-    # Where one request in three asks a planner, the middle one says little.
     kept = {} if budget_ms is None else {"kept": share([ms <= budget_ms for ms in times])}
+    # Where one request in three asks a planner, the middle one says little.
     return {**kept, "ms": {**quantiles(times), "mean": float(np.mean(times))}}
 
 
