@@ -68,6 +68,9 @@ _IN_SETS = frozenset(
         *("query_logits", "spell", "products", "exponentials", "log_shares", "fuse"),
     )
 )  # compiled once for every set of instructions: first.c
+_LONG = frozenset(("keep", "teach", "keep_strings", "nearest", "few", "covering", "shared", "pack", "transform"))
+"""Those that may take milliseconds. Other threads run meanwhile; a short call that let them would wait for its turn
+afterwards, up to 5 ms while another thread computes in Python, as one does that loads a planner."""
 
 
 def layout(*fields: tuple[str, Any]) -> Struct:
@@ -128,11 +131,12 @@ def _made_of(default: str) -> str:
 def load(wide: bool = True) -> ctypes.CDLL | None:
     """The library, or None where it was not built or cannot be loaded here; with `wide` false as on an older CPU."""
     try:
-        found = ctypes.CDLL(str(FILE))
+        found, alone = ctypes.CDLL(str(FILE)), ctypes.PyDLL(str(FILE))
         made_of = (ctypes.c_char * 65).in_dll(found, "edgeret_sources").value.decode()
         here = "avx2" if wide and found.edgeret_has_avx2() else "generic"
         for name, (takes, gives) in _CALLS.items():
-            call = getattr(found, f"edgeret_{name}_{here}" if name in _IN_SETS else f"edgeret_{name}")
+            source = found if name in _LONG else alone
+            call = getattr(source, f"edgeret_{name}_{here}" if name in _IN_SETS else f"edgeret_{name}")
             setattr(found, f"edgeret_{name}", call)
             call.argtypes, call.restype = takes, gives
     except (OSError, AttributeError, ValueError):

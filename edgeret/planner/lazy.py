@@ -65,10 +65,10 @@ class LazyPlanner:
     def get_by(self, deadline: float) -> Planner | None:
         """The same by a moment (of `time.perf_counter`), or None: it then goes on being loaded, for whoever asks
         later. Raises as `get` does."""
-        if self._planner is None and self._problem is None:
-            if self._loading is None:
-                self._loading = threading.Thread(target=self._try, name="edgeret-planner", daemon=True)
-                self._loading.start()
+        if self._planner is None and self._problem is None and self._loading is None:
+            self._loading = threading.Thread(target=self._try, name="edgeret-planner", daemon=True)
+            self._loading.start()
+        if self._loading is not None:
             self._loading.join(max(0.0, min(deadline - perf_counter(), threading.TIMEOUT_MAX)))
             if self._loading.is_alive():
                 return None
@@ -76,7 +76,7 @@ class LazyPlanner:
 
     def _try(self) -> None:
         with suppress(EdgeretError):  # kept, and told to whoever asks
-            self.get()
+            self.get().rehearse()
 
     def warm(self, prompt: Prompt) -> bool:
         """Brings the prompt's constant part into the planner's cache, from `state_folder` if it was read there before.

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from edgeret.errors import PlannerError
 from edgeret.planner.chat import STOPS, Piece, Prompt, render
 from edgeret.planner.llama import BATCH, MAX_SEQUENCES, Engine, Entry
+from edgeret.planner.pace import LEAST, Pace
 from edgeret.planner.spec import PlannerSpec
 from edgeret.planner.trees import Part, Reply, Tree, together
 from edgeret.records import dataclass
@@ -31,14 +32,10 @@ _GROUP = MAX_SEQUENCES - _FIRST_ANSWER
 _GROUP_BYTES = 64 << 20
 """What the logits behind a group's tokens may take: 341 tokens of SmolLM2, 64 of Gemma 3."""
 MAX_ANSWER_TOKENS = 384
-_PIECE, _LEAST_PIECE = 64, 16
-"""Tokens of a prompt that are read at once before a deadline, at most and at least."""
-_GUESS = 0.005
-"""Seconds that a token may take, as long as none was read."""
-_FORGIVEN = 0.999
-"""What is left of a pace after a refusal that it led to: one slow moment must not end all asking."""
-_SPENT = 0.7
-"""Of the time that is left, what a piece may be expected to take: the next one can take longer than the last."""
+_PIECE = 64
+"""Tokens of a prompt that are read at once before a deadline, at most."""
+_REHEARSED = 2048
+"""Cells of the cache that is made ahead of questions with a deadline: a prompt of each kind, and a batch behind it."""
 _SAID = 1 << 14
 """Replies whose likelihood is kept."""
 _TOKEN_BYTES = 16
@@ -67,13 +64,22 @@ class Planner:
         self._lock = threading.Lock()
         self._kept: dict[int, list[int]] = {SELECT: [], FILL: [], NAME: []}
         self._said: dict[tuple[Prompt, str], float] = {}  # what `replies` keeps
-        self._pace = _GUESS  # seconds that a prompt's token took last
+        self._pace = Pace()
         self.stop = self._engine.tokenize(STOPS[spec.chat], markup=True)
         if len(self.stop) != 1:
             raise PlannerError(
                 f"{name or path}: no single token for {STOPS[spec.chat]!r}, which ends an answer in the chat format "
                 f"{spec.chat}; build the bundle with another planner or chat format"
             )
+
+    def rehearse(self) -> None:
+        """Makes the cache and reads a few tokens twice: a question with a deadline then waits for neither the cache nor
+        the weights' first reading, and it is known what a token takes."""
+        with self._lock:
+            self._reserve(FILL, _REHEARSED)
+            for _ in range(2):
+                self._read(FILL, self.stop * LEAST, 0, 0)
+                self._forget(FILL, 0)
 
     def count(self, prompt: Prompt) -> tuple[int, int]:
         """Tokens of a prompt's constant and variable part."""
@@ -109,29 +115,25 @@ class Planner:
         `time.perf_counter`). Of a long text the beginning counts. Raises PlannerError as `score` does."""
         started = perf_counter()
         found: list[float] = []
-        sizes = (0, 0)
         with self._lock:
             room = _GROUP_BYTES // (4 * self._engine.tokens)
             reply = self._engine.tokenize(text)[:room]
             constant, left = self.tokens(prompts[0])[0], [self._own(prompt) for prompt in prompts]
-            longest = max(map(len, left)) + len(reply)
+            sizes, longest = (len(constant), len(left[-1])), max(map(len, left)) + len(reply)
             most = max(1, min(room // max(1, len(reply)), BATCH // longest, _GROUP))
-            self._reserve(FILL, len(constant) + most * longest)
-            ready, read = self._read_until(deadline, FILL, constant, longest)
+            ready, read = self._read_until(deadline, FILL, constant, longest, most * longest)
             while left and ready is not None:
                 begun = perf_counter()
                 # Side by side they take three quarters of the time; but before a deadline a pace may turn out wrong.
-                fitting = _SPENT * (deadline - begun) / (self._pace * longest)
+                fitting = self._pace.tokens_before(deadline) / longest
                 if fitting < 1:
                     break
                 count = int(min(most, max(1.0, fitting / 2)))
                 group, left = left[:count], left[count:]
-                sizes = (len(constant), len(group[-1]))
                 tree = Tree([tuple(reply)])
                 found += [said for (said,) in self._behind(FILL, len(constant), [(own, tree) for own in group])]
-                tokens = sum(len(own) + len(reply) for own in group)
-                read += tokens
-                self._pace = (perf_counter() - begun) / tokens
+                read += (tokens := sum(map(len, group)) + len(group) * len(reply))
+                self._pace.read(tokens, begun)
         return found, Usage(*sizes, read, 0, (perf_counter() - started) * 1e3)
 
     def replies(
@@ -150,22 +152,22 @@ class Planner:
             parts = [part for prompt, texts in asked for part in self._parts(prompt, texts, known)]
             read, (constant, last) = 0, self.tokens(asked[-1][0])
             if parts:
-                self._reserve(NAME, len(constant) + max(BATCH, *(len(part.own) + len(part.tree) for part in parts)))
-                ready, read = self._read_until(deadline, NAME, constant, max(len(part.own) for part in parts))
+                longest, room = max(len(part.own) for part in parts), max(BATCH, *(part.size for part in parts))
+                ready, read = self._read_until(deadline, NAME, constant, longest, room)
                 parts = [] if ready is None else parts
             while parts:
                 batch, parts = together(parts, _GROUP_BYTES // (4 * self._engine.tokens), BATCH, _GROUP)
-                begun, size = perf_counter(), sum(len(part.own) + len(part.tree) for part in batch)
-                if self._pace * size > _SPENT * (deadline - begun):
-                    self._pace *= _FORGIVEN
+                begun, size = perf_counter(), sum(part.size for part in batch)
+                if size > self._pace.tokens_before(deadline):
+                    self._pace.refused()
                     break
                 values = self._behind(NAME, len(constant), [(part.own, part.tree) for part in batch])
                 for part, said in zip(batch, values, strict=True):
-                    known |= {(part.prompt, text): value for text, value in zip(part.texts, said, strict=True)}
+                    known.update(zip(((part.prompt, text) for text in part.texts), said, strict=True))
                 read += size
-                self._pace = (perf_counter() - begun) / size
+                self._pace.read(size, begun)
             for prompt, texts in asked:
-                if any((prompt, text) not in known for text in texts):
+                if not all((prompt, text) in known for text in texts):
                     break
                 found.append([known[prompt, text] for text in texts])
         return found, self._usage(constant, last, read, read, started)
@@ -195,7 +197,7 @@ class Planner:
         with self._lock, self._engine.grammar(gbnf) as grammar:
             constant, variable = self.tokens(prompt)
             tokens = constant + variable
-            found, read = self._read_until(deadline, FILL, tokens, max_tokens)
+            found, read = self._read_until(deadline, FILL, tokens, max_tokens, max_tokens)
             if found is None:
                 return "", False, self._usage(constant, variable, read, read, started)
             logits, finished = found, False
@@ -289,11 +291,17 @@ class Planner:
                 first = False
         return tokens
 
-    def _reserve(self, sequence: int, cells: int) -> None:
-        """Room for so many tokens beside what the other sequence keeps."""
-        others = sum(len(kept) for other, kept in self._kept.items() if other != sequence)
-        if self._engine.reserve(others + cells):
+    def _reserve(self, sequence: int, cells: int, deadline: float = inf) -> bool:
+        """Room for so many tokens beside what the other sequences keep; False if making it could last beyond the
+        `deadline`."""
+        cells += sum(len(kept) for other, kept in self._kept.items() if other != sequence)
+        if cells > self._engine.cells and not self._pace.lets_grow(deadline):
+            return False
+        started = perf_counter()
+        if self._engine.reserve(cells):
             self._kept = {sequence: [] for sequence in self._kept}
+            self._pace.grew(started)
+        return True
 
     def _read(self, sequence: int, tokens: list[int], room: int, longest: int) -> tuple[NDArray[np.float32], int]:
         """Brings a prompt into the cache: the logits behind its last token, and how many tokens had to be read.
@@ -311,7 +319,10 @@ class Planner:
         common = self._forget(sequence, self._common(sequence, tokens))
         last = len(tokens) - 1
         entries = [Entry(token, i, (sequence,), i == last) for i, token in enumerate(tokens[common:], common)]
+        started = perf_counter()
         logits = self._decode(entries)[-1]
+        if len(entries) >= LEAST:
+            self._pace.read(len(entries), started)
         self._kept[sequence] = tokens
         return logits, len(entries)
 
@@ -322,26 +333,24 @@ class Planner:
         return next((i for i in range(limit) if kept[i] != tokens[i]), limit)
 
     def _read_until(
-        self, deadline: float, sequence: int, tokens: list[int], longest: int
+        self, deadline: float, sequence: int, tokens: list[int], longest: int, room: int
     ) -> tuple[NDArray[np.float32] | None, int]:
         """The same in pieces that there is time for, or None where there was none for the last; what was read is
         kept."""
         if deadline == inf or not tokens or len(tokens) + longest > self.spec.context:
-            return self._read(sequence, tokens, longest, longest)
-        self._reserve(sequence, len(tokens) + longest)  # a cache that grows later would be emptied
+            return self._read(sequence, tokens, room, longest)
+        if not self._reserve(sequence, len(tokens) + room, deadline):  # all at once: a cache that grows is emptied
+            return None, 0
         read, end = 0, self._common(sequence, tokens)
         while True:
-            started = perf_counter()
             left = len(tokens) - end
-            size = min(_PIECE, int(_SPENT * (deadline - started) / self._pace))
-            if size < min(_LEAST_PIECE, left):
-                self._pace *= _FORGIVEN
+            size = int(min(_PIECE, self._pace.tokens_before(deadline)))
+            if size < min(LEAST, left):
+                self._pace.refused()
                 return None, read
             end += min(size, left)
-            logits, n = self._read(sequence, tokens[:end], longest, longest)
+            logits, n = self._read(sequence, tokens[:end], 0, longest)
             read += n
-            if n >= _LEAST_PIECE:  # of a few tokens each takes longer
-                self._pace = (perf_counter() - started) / n
             if end == len(tokens):
                 return logits, read
 

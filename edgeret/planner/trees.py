@@ -60,13 +60,18 @@ class Part(NamedTuple):
     texts: list[str]
     tree: Tree
 
+    @property
+    def size(self) -> int:
+        """Tokens to be read."""
+        return len(self.own) + len(self.tree)
+
 
 def together(parts: Sequence[Part], rows: int, tokens: int, sequences: int) -> tuple[list[Part], list[Part]]:
     """The first parts, one at least, for which so many rows of logits, tokens and sequences do; and the others."""
     count = 0
     for part in parts:
         rows -= 1 + len(part.tree)
-        tokens -= len(part.own) + len(part.tree)
+        tokens -= part.size
         sequences -= len(part.texts)
         if count and min(rows, tokens, sequences) < 0:
             break

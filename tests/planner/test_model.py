@@ -230,3 +230,14 @@ def test_replies_are_as_likely_as_alone_and_what_was_asked_is_kept(planner: Plan
     many, _ = planner.replies([(prompt, names) for prompt in others])
     np.testing.assert_allclose(many[70], planner.score(others[70], names).log_likelihood, atol=3 * TOLERANCE)
     assert planner.replies([(Prompt(guide, Turn("user", "oh")), names)], perf_counter() - 1)[0] == []
+
+
+def test_a_question_with_a_deadline_makes_no_cache_that_there_is_no_time_for(weights: Path) -> None:
+    planner = Planner(weights, SPEC, 2)
+    ask_soon = [Prompt((Turn("system", "Tools."),), Turn("user", "a short one"))]
+    found, usage = planner.likelihoods(ask_soon, "do it", perf_counter() + 0.1)
+    assert found == [] and usage.tokens_evaluated == 0 and planner._engine.cells == 0
+    planner.rehearse()
+    cells = planner._engine.cells
+    assert len(planner.likelihoods(ask_soon, "do it", perf_counter() + 60)[0]) == 1
+    assert planner._engine.cells == cells >= 2048

@@ -194,3 +194,17 @@ def test_a_search_with_a_budget_does_not_wait_for_a_planner_that_is_still_being_
     loading.set()
     with pytest.raises(PlannerError, match="the file is gone"):
         lazy.get_by(perf_counter() + 60)
+
+
+def test_a_planner_is_not_there_before_it_was_rehearsed() -> None:
+    rehearsed = threading.Event()
+
+    class Slow:
+        def rehearse(self) -> None:
+            assert rehearsed.wait(60)
+
+    slow: Any = Slow()
+    lazy = LazyPlanner(lambda: slow)
+    assert lazy.get_by(perf_counter() + 0.05) is None
+    rehearsed.set()
+    assert lazy.get_by(perf_counter() + 60) is slow

@@ -13,7 +13,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeret.planner.checks.gguf_container import ARRAY, BOOL, FLOAT32, INT32, STRING, UINT32, UnfitError, Value
+from edgeret.planner.checks.gguf_container import (
+    ARRAY,
+    BOOL,
+    FLOAT32,
+    INT32,
+    PAUSE,
+    STRING,
+    UINT32,
+    UnfitError,
+    Value,
+    pause,
+)
 
 MIN_TOKENS, MAX_TOKENS = 256, 1 << 19
 """The default ids of special tokens lie below the minimum; Gemma 3 has 262,144 tokens."""
@@ -51,7 +62,7 @@ def check_vocabulary(metadata: Mapping[str, Value]) -> int:
     tokens = _array(metadata, "tokens", STRING)
     if not MIN_TOKENS <= len(tokens) <= MAX_TOKENS:
         raise UnfitError(f"expected {MIN_TOKENS} to {MAX_TOKENS} tokens, found {len(tokens)}")
-    _check_texts(tokens)
+    texts = _check_texts(tokens)
     for name in _IDS:
         token = _content(metadata, f"{name}_token_id", 0)
         if token >= len(tokens):
@@ -63,7 +74,7 @@ def check_vocabulary(metadata: Mapping[str, Value]) -> int:
     if model == b"llama":
         if not np.isfinite(_numbers(metadata, "scores", FLOAT32, len(tokens))).all():
             raise UnfitError("tokenizer.ggml.scores are not finite")
-        if missing := {b"<0x%02X>" % byte for byte in range(256)}.difference(tokens):
+        if missing := {b"<0x%02X>" % byte for byte in range(256)} - texts:
             raise UnfitError(f"no token for the byte {min(missing).decode()}")
     elif model == b"gpt2":
         _array(metadata, "merges", STRING)
@@ -76,14 +87,21 @@ def check_vocabulary(metadata: Mapping[str, Value]) -> int:
     return len(tokens)
 
 
-def _check_texts(tokens: Sequence[bytes]) -> None:
-    """llama.cpp ends texts at a zero byte and gives empty ones a name; then it asserts that no two are alike."""
-    texts = {text or b"[EMPTY_%d]" % i for i, text in enumerate(tokens)}
-    if len(texts) != len(tokens) or any(b"\0" in text for text in texts):
+def _check_texts(tokens: Sequence[bytes]) -> set[bytes]:
+    """The tokens as a set. llama.cpp ends texts at a zero byte and gives empty ones a name; then it asserts that no two
+    are alike."""
+    texts: set[bytes] = set()
+    longest = 0
+    for start in range(0, len(tokens), PAUSE):
+        part = tokens[start : start + PAUSE]
+        texts.update(text or b"[EMPTY_%d]" % i for i, text in enumerate(part, start))
+        longest = max(longest, *map(len, part))
+        pause()
+    if len(texts) != len(tokens) or b"\0" in b"".join(tokens):
         raise UnfitError("a token comes twice, or holds a zero byte")
-    longest = max(map(len, tokens))
     if longest > MAX_TOKEN_BYTES:
         raise UnfitError(f"a token of {longest} bytes, expected {MAX_TOKEN_BYTES} at most")
+    return texts
 
 
 def _check_letters(tokens: Sequence[bytes]) -> None:
