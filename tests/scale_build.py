@@ -21,7 +21,7 @@ import numpy as np
 
 from edgeret.host import peak_resident_mb
 from edgeret.inputs.demonstrations import Demonstration, read_and_check
-from edgeret.runtime.evidence import Passages
+from edgeret.scoring.passages import Passages
 from edgeret.types import SEGMENTS, Tool
 from edgeret_export.fitting import crossfit as crossfitting
 from edgeret_export.fitting import folds as folding
@@ -136,7 +136,7 @@ def passages_of(
         shares = [SEGMENTS, WINDOWS, CLAUSES]
         parts = [called[np.arange(share) * len(called) // share] for share in shares]
         rows = np.vstack((called.sum(axis=0), *parts)) + noise[rng.integers(0, len(noise), 1 + sum(shares))]
-        yield Passages(*np.split(unit(rows), np.cumsum([1 + SEGMENTS, WINDOWS])))
+        yield Passages(unit(rows), WINDOWS)
 
 
 def unit(rows: np.ndarray) -> np.ndarray:

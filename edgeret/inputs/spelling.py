@@ -28,7 +28,7 @@ def spelling(text: str) -> tuple[NDArray[np.intp], NDArray[np.float32]]:
     if LIBRARY is not None and text.isascii():
         read, most = text.encode(), min(SPELLING_BUCKETS, 2 * len(text) + 4)
         found, sizes = np.empty(most, np.intp), np.empty(most, np.float32)
-        count = LIBRARY.edgeret_spell(read, len(read), address(found), address(sizes))
+        count = LIBRARY.edgeret_spell(read, len(read), most, address(found), address(sizes))
         return found[:count], sizes[:count]
     read = f" {' '.join(text.lower().split())} ".encode()
     # The four bytes from each place on, as one number, and the three.

@@ -42,10 +42,11 @@ _CALLS: dict[str, tuple[tuple[Any, ...], Any]] = {  # what each takes and gives,
     "static": ((POINTER, POINTER, COUNT, POINTER, COUNT, POINTER, COUNT, POINTER, POINTER, POINTER), None),
     "locate": ((POINTER, POINTER, POINTER, COUNT, POINTER, POINTER, POINTER, POINTER), FLOAT),
     "query_logits": ((POINTER, POINTER, POINTER, POINTER, COUNT, POINTER, POINTER, COUNT, POINTER), None),
-    "spell": ((ctypes.c_char_p, COUNT, POINTER, POINTER), COUNT),
+    "spell": ((ctypes.c_char_p, COUNT, COUNT, POINTER, POINTER), COUNT),
     "products": ((POINTER, COUNT, POINTER, COUNT, COUNT, POINTER), None),
     "exponentials": ((POINTER, COUNT, POINTER), COUNT),
     "log_shares": ((POINTER, COUNT), FLOAT),
+    "unseen": ((POINTER, COUNT, COUNT, POINTER, FLOAT, FLOAT, FLOAT, POINTER), FLOAT),
     "fuse": ((POINTER, POINTER, COUNT, FLOAT, FLOAT), None),
     "clauses": ((ctypes.c_char_p, COUNT, COUNT, COUNT, POINTER), COUNT),
     "keep_strings": ((POINTER,), COUNT),
@@ -65,7 +66,7 @@ _CALLS: dict[str, tuple[tuple[Any, ...], Any]] = {  # what each takes and gives,
 _IN_SETS = frozenset(
     (
         *("look_up", "spans", "passages", "overlaps", "static", "locate"),
-        *("query_logits", "spell", "products", "exponentials", "log_shares", "fuse"),
+        *("query_logits", "spell", "products", "exponentials", "log_shares", "unseen", "fuse"),
     )
 )  # compiled once for every set of instructions: first.c
 _LONG = frozenset(("keep", "teach", "keep_strings", "nearest", "few", "covering", "shared", "pack", "transform"))

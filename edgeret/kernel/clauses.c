@@ -1,7 +1,7 @@
 /* Where a request's clauses are: edgeret_clauses does for ASCII what the regular expression of clauses.py does, in one
    look from left to right. A test holds both to the same spans. Knows nothing of Python. */
 
-#include <string.h>
+#include <stddef.h>
 
 #include "arithmetic.h"
 
@@ -10,10 +10,19 @@ typedef struct {
     int64_t length;
 } Text;
 
-static int is_word(char c)
-{
-    return (lower(c) >= 'a' && lower(c) <= 'z') || (c >= '0' && c <= '9') || c == '_';
-}
+/* What a character can be: of a word, the end of a sentence or what stands like one, a mark that parts by itself, a space.
+   Most of a text is looked up here and nowhere else. */
+enum { WORD = 1, STOP = 2, MARK = 4, SPACE = 8 };
+static const unsigned char KINDS[128] = {
+    ['0' ... '9'] = WORD, ['A' ... 'Z'] = WORD, ['a' ... 'z'] = WORD, ['_'] = WORD,
+    ['.'] = STOP, ['!'] = STOP, ['?'] = STOP, [':'] = STOP, [';'] = STOP | MARK, [','] = MARK,
+    ['\t' ... '\r'] = SPACE, [0x1c ... 0x1f] = SPACE, [' '] = SPACE,
+};
+
+static int kind(char c) { return KINDS[c & 127]; }
+
+/* Whether a letter of a word, of whatever case, is the first of a joint: a, b, f, i, m, o, p, s, t or w. */
+static int begins_joint(char c) { return c >= 'A' && 1u << (c & 31) & 0x0099A246u; }
 
 static int64_t skip_spaces(const Text *t, int64_t i)
 {
@@ -27,12 +36,12 @@ static const char *const JOINTS[] = {
     "furthermore", "plus", "followed~by", "along~with", "while", "then", "also", "and", "or", "but", "so~that",
 };
 
-static int ends_word(const Text *t, int64_t i) { return i == t->length || !is_word(t->at[i]); }
+static int ends_word(const Text *t, int64_t i) { return i == t->length || !(kind(t->at[i]) & WORD); }
 
 /* Where a joint that begins at i ends, -1 if none does. */
 static int64_t joint_end(const Text *t, int64_t i)
 {
-    if (i >= t->length || !strchr("abfimopstwABFIMOPSTW", t->at[i]) || (i && is_word(t->at[i - 1]))) return -1;
+    if (i >= t->length || !begins_joint(t->at[i]) || (i && kind(t->at[i - 1]) & WORD)) return -1;
     for (size_t k = 0; k < sizeof JOINTS / sizeof *JOINTS; k++) {
         const char *joint = JOINTS[k];
         int64_t j = i;
@@ -58,9 +67,9 @@ static int64_t joint_end(const Text *t, int64_t i)
 /* Where a boundary that begins at i ends, -1 if none does. */
 static int64_t boundary_end(const Text *t, int64_t i)
 {
-    const char c = t->at[i];
-    const int space = is_space(c);
-    if (i && space && memchr(".!?;:", t->at[i - 1], 5)) return skip_spaces(t, i);
+    const int here = kind(t->at[i]), space = here & SPACE;
+    if (!(here & (MARK | SPACE)) && !begins_joint(t->at[i])) return -1;
+    if (i && space && kind(t->at[i - 1]) & STOP) return skip_spaces(t, i);
     /* Space before a boundary is read from its beginning only. */
     if (space && i && is_space(t->at[i - 1])) return -1;
     const int64_t begin = space ? skip_spaces(t, i) : i;

@@ -3,7 +3,8 @@
    edgeret_overlaps what Lexicon.overlaps (lexicon.py), edgeret_static what Reading (reading.py), edgeret_locate what
    Graph.locate (graph.py), edgeret_query_logits what FactoredHead.query_logits (head.py), edgeret_spell what spelling
    (spelling.py), edgeret_products what product (products.py), edgeret_log_shares what log_shares (log_shares.py), and
-   edgeret_fuse and edgeret_exponentials what Calibration (calibration.py) fuses by and begins to calibrate with. Tests
+   edgeret_fuse, edgeret_unseen and edgeret_exponentials what Calibration (calibration.py) fuses by, gives tools without
+   demonstrations and begins to calibrate with. Tests
    hold them to the same numbers. first_body.h has them all, and is compiled once for every set of instructions. Knows
    nothing of Python; whoever calls vouches for all lengths. */
 
@@ -73,6 +74,8 @@ typedef struct {
 /* What a head's logits add to the query's own part. */
 typedef struct {
     int64_t labels, calls, mixed;  /* numbers of calls told apart; the query and its parts */
+    int64_t dimension;
+    const float *weights;          /* (labels, dimension) */
     const float *by_calls;         /* (calls, labels) */
     const int64_t *stages;         /* (calls): rows of the mixture */
     const float *mixture;          /* (stages, mixed) */

@@ -11,11 +11,24 @@ static inline float NAME(dot)(const float *a, const float *b, int64_t n)
     return total;
 }
 
+/* What so many numbers add up to, eight of them at once. */
+static inline double NAME(sum)(const float *values, int64_t n)
+{
+    float sums[8] = {0};
+    double total = 0.0;
+    int64_t i = 0;
+    for (; i + 8 <= n; i += 8)
+        for (int64_t k = 0; k < 8; k++) sums[k] += values[i + k];
+    for (; i < n; i++) total += values[i];
+    for (int64_t k = 0; k < 8; k++) total += sums[k];
+    return total;
+}
+
 static void NAME(to_unit)(float *row, int64_t n)
 {
     const float squared = NAME(dot)(row, row, n);
     const float length = sqrtf(squared > LEAST_SQUARE ? squared : LEAST_SQUARE);
-    for (int64_t i = 0; i < n; i++) row[i] /= length;
+    for (int64_t i = 0; i < n; i++) row[i] *= 1.0f / length;
 }
 
 static void NAME(add)(float *sum, const float *row, int64_t n)
@@ -97,23 +110,34 @@ PUBLIC void NAME(edgeret_passages)(const char *text, int64_t length, int64_t lea
 typedef float NAME(Eight) __attribute__((vector_size(32), aligned(4), may_alias));
 #define EIGHT(at) (*(NAME(Eight) *)(at))
 
-/* At most TALL rows times sixteen of the columns (dimension, n): `out`, `n` numbers from one row to the next. */
-static inline __attribute__((always_inline)) void NAME(block)(const float *const *rows, int64_t count,
+/* So many rows, which the compiler knows, times sixteen of the columns (dimension, n): `out`, `n` numbers from one row to
+   the next. */
+static inline __attribute__((always_inline)) void NAME(block)(const float *rows, const int64_t count,
                                                               const float *columns, int64_t dimension, int64_t n,
                                                               float *out)
 {
     NAME(Eight) sums[TALL][2] = {{{0}}};
     for (int64_t i = 0; i < dimension; i++) {
         const NAME(Eight) left = EIGHT(columns + i * n), right = EIGHT(columns + i * n + 8);
-        for (int r = 0; r < TALL; r++) {
-            sums[r][0] += rows[r][i] * left;
-            sums[r][1] += rows[r][i] * right;
+        for (int64_t r = 0; r < count; r++) {
+            sums[r][0] += rows[r * dimension + i] * left;
+            sums[r][1] += rows[r * dimension + i] * right;
         }
     }
-    for (int r = 0; r < TALL; r++) {
-        if (r >= count) break;
+    for (int64_t r = 0; r < count; r++) {
         EIGHT(out + r * n) = sums[r][0];
         EIGHT(out + r * n + 8) = sums[r][1];
+    }
+}
+
+/* The same with all columns, of which there are sixteen at least: the last ones once more, where 16 do not go into n. */
+static inline __attribute__((always_inline)) void NAME(blocks)(const float *rows, const int64_t count,
+                                                               const float *columns, int64_t dimension, int64_t n,
+                                                               float *out)
+{
+    for (int64_t c = 0; c < n; c += 16) {
+        const int64_t from = c + 16 <= n ? c : n - 16;
+        NAME(block)(rows, count, columns + from, dimension, n, out + from);
     }
 }
 
@@ -121,19 +145,19 @@ static inline __attribute__((always_inline)) void NAME(block)(const float *const
 PUBLIC void NAME(edgeret_products)(const float *rows, int64_t count, const float *columns, int64_t n, int64_t dimension,
                                    float *out)
 {
-    for (int64_t r = 0; r < count; r += TALL, out += TALL * n) {
-        const float *some[TALL];
-        for (int64_t k = 0; k < TALL; k++) some[k] = rows + (r + k < count ? r + k : count - 1) * dimension;
-        for (int64_t c = 0; n >= 16 && c < n; c += 16) { /* the last ones once more, where 16 do not go into n */
-            const int64_t from = c + 16 <= n ? c : n - 16;
-            NAME(block)(some, count - r, columns + from, dimension, n, out + from);
+    for (; n < 16 && count; count--, rows += dimension)
+        for (int64_t c = 0; c < n; c++, out++) {
+            *out = 0.0f;
+            for (int64_t i = 0; i < dimension; i++) *out += rows[i] * columns[i * n + c];
         }
-        for (int64_t k = 0; n < 16 && k < TALL && r + k < count; k++)
-            for (int64_t c = 0; c < n; c++) {
-                float sum = 0.0f;
-                for (int64_t i = 0; i < dimension; i++) sum += some[k][i] * columns[i * n + c];
-                out[k * n + c] = sum;
-            }
+    for (; count >= TALL; count -= TALL, rows += TALL * dimension, out += TALL * n)
+        NAME(blocks)(rows, TALL, columns, dimension, n, out);
+    switch (count) {
+    case 1: NAME(blocks)(rows, 1, columns, dimension, n, out); break;
+    case 2: NAME(blocks)(rows, 2, columns, dimension, n, out); break;
+    case 3: NAME(blocks)(rows, 3, columns, dimension, n, out); break;
+    case 4: NAME(blocks)(rows, 4, columns, dimension, n, out); break;
+    case 5: NAME(blocks)(rows, 5, columns, dimension, n, out); break;
     }
 }
 
@@ -174,13 +198,12 @@ static void NAME(want)(const Tools *t, const float *cosines, const float *window
 {
     const int64_t n = t->tools;
     const float *name = shared + BY_NAME * n, *coverage = shared + BY_COVERAGE * n;
-    double total = 0.0;
     for (int64_t i = 0; i < n; i++)
         wanted[i] = 8.0f * window[i] + 2.0f * name[i] + 2.0f * coverage[i] + 4.0f * clause[i] + 3.0f * cosines[i];
     const float top = largest(wanted, n);
     for (int64_t i = 0; i < n; i++) wanted[i] = exponential(3.0f * (wanted[i] - top));
     wanted[t->end] = 0.0f;
-    for (int64_t i = 0; i < n; i++) total += wanted[i];
+    const double total = NAME(sum)(wanted, n);
     const float share = (float)(1.0 / (total > 1e-6 ? total : 1e-6));
     for (int64_t i = 0; i < n; i++) wanted[i] *= share;
 }
@@ -282,25 +305,36 @@ PUBLIC float NAME(edgeret_locate)(const Centroids *c, const Beginning *b, const 
         if (r == b->row || b->row_clusters[r] != clusters[k]) continue;
         for (int64_t i = b->stops[r]; i < b->stops[r + 1]; i++) pooled[b->targets[i]] += *share * b->counts[i];
     }
-    total = 0.0;
-    for (int64_t i = 0; i < b->labels; i++) total += pooled[i];
-    for (int64_t i = 0; i < b->labels; i++) pooled[i] = (float)(pooled[i] / total);
+    const float part = (float)(1.0 / NAME(sum)(pooled, b->labels));
+    for (int64_t i = 0; i < b->labels; i++) pooled[i] *= part;
     return near[0].value;
 }
 
-/* The logits as far as the query alone gives them, `out` (calls, labels): from the query's own part (labels), which is
-   used up, the prior's (at least labels), cosines to tools, `width` from one row to the next, the labels but the last
+/* The logits as far as the query alone gives them, `out` (calls, labels), two rows at least: from the query's unit `vector`,
+   the prior's scores (at least labels), cosines to tools, `width` from one row to the next, the labels but the last
    first, and what the query is spelt with. */
-PUBLIC void NAME(edgeret_query_logits)(const Logits *l, float *own, const float *prior, const float *cosines, int64_t width,
-                                 const int64_t *buckets, const float *values, int64_t count, float *out)
+PUBLIC void NAME(edgeret_query_logits)(const Logits *l, const float *vector, const float *prior, const float *cosines,
+                                       int64_t width, const int64_t *buckets, const float *values, int64_t count,
+                                       float *out)
 {
     const int64_t n = l->labels;
+    float *own = out + (l->calls - 1) * n; /* the last row, which is made of it last */
+    int64_t k = 0;
     memset(out, 0, (size_t)n * sizeof(float));
-    for (int64_t k = 0; k < count; k++) {
+    for (; k + 4 <= count; k += 4) { /* four rows at once: their sum is read and written once */
+        const int8_t *a = l->spelling + buckets[k] * n, *b = l->spelling + buckets[k + 1] * n;
+        const int8_t *c = l->spelling + buckets[k + 2] * n, *d = l->spelling + buckets[k + 3] * n;
+        const float in_a = values[k], in_b = values[k + 1], in_c = values[k + 2], in_d = values[k + 3];
+        for (int64_t i = 0; i < n; i++)
+            out[i] += in_a * (float)a[i] + in_b * (float)b[i] + in_c * (float)c[i] + in_d * (float)d[i];
+    }
+    for (; k < count; k++) {
         const int8_t *row = l->spelling + buckets[k] * n;
         for (int64_t i = 0; i < n; i++) out[i] += values[k] * (float)row[i];
     }
-    for (int64_t i = 0; i < n; i++) own[i] += l->scales[i] * out[i] + (float)l->prior_weight * prior[i];
+    for (int64_t i = 0; i < n; i++)
+        own[i] = NAME(dot)(l->weights + i * l->dimension, vector, l->dimension) + l->scales[i] * out[i] +
+                 (float)l->prior_weight * prior[i];
     for (int64_t c = 0; c < l->calls; c++, out += n) {
         const float *mixture = l->mixture + l->stages[c] * l->mixed, *begun = l->by_calls + c * n;
         if (c && l->stages[c] == l->stages[c - 1]) { /* mixed once for all numbers of calls that see it alike */
@@ -316,7 +350,7 @@ PUBLIC void NAME(edgeret_query_logits)(const Logits *l, float *own, const float 
 
 /* How a text in ASCII is spelt, whatever its case and spaces: which buckets are not 0, ascending, and their values, of a
    unit vector; how many. */
-PUBLIC int64_t NAME(edgeret_spell)(const char *text, int64_t length, int64_t *buckets, float *values)
+PUBLIC int64_t NAME(edgeret_spell)(const char *text, int64_t length, int64_t most, int64_t *buckets, float *values)
 {
     int32_t sums[BUCKETS] = {0};
     int64_t count = 0, squares = 0, read = 0;
@@ -334,15 +368,22 @@ PUBLIC int64_t NAME(edgeret_spell)(const char *text, int64_t length, int64_t *bu
             sums[piece >> 1] += piece & 1 ? 1 : -1;
         }
     }
-    for (int64_t b = 0; b < BUCKETS; b++) {
-        if (!sums[b]) continue;
+    for (int64_t b = 0; b < BUCKETS && count < most; b++) { /* a branch for each would be guessed wrongly a third of the time */
         buckets[count] = b;
-        values[count++] = (float)sums[b];
+        values[count] = (float)sums[b];
+        count += sums[b] != 0;
         squares += (int64_t)sums[b] * sums[b];
     }
     const float length_of_it = (float)sqrt((double)(squares > 1 ? squares : 1));
     for (int64_t k = 0; k < count; k++) values[k] /= length_of_it;
     return count;
+}
+
+/* Log-scores' exponentials, by that of the largest, `top`; below e^-87 of it 0. */
+static inline float NAME(share)(float score, float top)
+{
+    const float shifted = score - top;
+    return shifted < -87.0f ? 0.0f : exponential(shifted);
 }
 
 /* Log-scores become their exponentials, the largest of them 0 in place of 1: which one it is, and in `others` what the
@@ -351,29 +392,48 @@ PUBLIC int64_t NAME(edgeret_exponentials)(float *scores, int64_t n, double *othe
 {
     const float top = largest(scores, n);
     int64_t best = 0;
-    double total = 0.0;
     while (best < n - 1 && !(scores[best] == top)) best++;
-    for (int64_t i = 0; i < n; i++) {
-        const float shifted = scores[i] - top;
-        scores[i] = shifted < -87.0f ? 0.0f : exponential(shifted);
-    }
+    for (int64_t i = 0; i < n; i++) scores[i] = NAME(share)(scores[i], top);
     const float own = scores[best];
     scores[best] = 0.0f;
-    for (int64_t i = 0; i < n; i++) total += scores[i];
-    others[0] = own == 1.0f ? total : NAN;
+    others[0] = own == 1.0f ? NAME(sum)(scores, n) : NAN;
     others[1] = largest(scores, n);
     return best;
+}
+
+/* The log of what all log-scores' exponentials add up to, the largest of them `top`; 0 where that is -inf. */
+static float NAME(log_total)(const float *scores, int64_t n, float top)
+{
+    double total = 0.0;
+    float sums[8] = {0};
+    int64_t i = 0;
+    if (top == -INFINITY) return 0.0f;
+    for (; i + 8 <= n; i += 8)
+        for (int64_t k = 0; k < 8; k++) sums[k] += NAME(share)(scores[i + k], top);
+    for (; i < n; i++) total += NAME(share)(scores[i], top);
+    for (int64_t k = 0; k < 8; k++) total += sums[k];
+    return (float)(log(total) + top);
 }
 
 /* Log-scores become log-probabilities, unless all are -inf; the largest as it was. */
 PUBLIC float NAME(edgeret_log_shares)(float *scores, int64_t n)
 {
-    const float top = largest(scores, n);
-    double total = 0.0;
-    if (top == -INFINITY) return top;
-    for (int64_t i = 0; i < n; i++) total += scores[i] - top < -87.0f ? 0.0f : exponential(scores[i] - top);
-    const float shared = (float)(log(total) + top);
-    for (int64_t i = 0; i < n; i++) scores[i] -= shared;
+    const float top = largest(scores, n), total = NAME(log_total)(scores, n, top);
+    for (int64_t i = 0; i < n; i++) scores[i] -= total;
+    return top;
+}
+
+/* Logs of what tools without demonstrations, which stand behind so many labels, weigh beside all of these, at `most`,
+   `out` (n - labels): from the scores of all (n), -inf for those that cannot come next; those without any `popularity`
+   (n) came later. The largest score. */
+PUBLIC float NAME(edgeret_unseen)(const float *scores, int64_t n, int64_t labels, const float *popularity, float bias,
+                                  float later, float most, float *out)
+{
+    const float top = largest(scores, n), total = NAME(log_total)(scores, n, top);
+    for (int64_t i = labels; i < n; i++) {
+        const float value = scores[i] - total + (popularity[i] == 0.0f ? later : bias);
+        out[i - labels] = value < most ? value : most;
+    }
     return top;
 }
 

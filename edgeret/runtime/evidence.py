@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from edgeret.encoders.base import EncodedQuery
 from edgeret.inputs.clauses import MIN_WORDS, clause_spans
 from edgeret.kernel import LIBRARY, address
-from edgeret.records import dataclass
 from edgeret.runtime.lexicon import Lexicon
+from edgeret.scoring.passages import Passages
 from edgeret.scoring.prior import Evidence
 
 WINDOW, STRIDE = 8, 4
@@ -22,17 +22,6 @@ MOST_WINDOWS, MOST_CLAUSES = 24, 24
 """Of a long request; windows then lie further apart."""
 _ROOM = MOST_WINDOWS + 2 + MOST_CLAUSES
 """Windows and clauses of one request at most, as in first.c."""
-
-
-@dataclass(frozen=True, slots=True)
-class Passages:
-    """All that is taken of an encoded query: unit vectors of the whole and its parts (1 + SEGMENTS, dimension), and of
-    its windows and clauses, in order, (windows or clauses, dimension), at least one of each; float32. A third of the
-    size of its tokens' vectors, for whoever keeps it."""
-
-    rows: NDArray[np.float32]
-    windows: NDArray[np.float32]
-    clauses: NDArray[np.float32]
 
 
 def evidence(
@@ -44,30 +33,33 @@ def evidence(
     """The evidence that a query and its one encoding hold for every tool of the lexicon, or for those at `positions`,
     rising."""
     found = encoded if isinstance(encoded, Passages) else passages(query, encoded)
-    shared = lexicon.overlaps(query, positions)
-    return Evidence(found.rows, found.windows, found.clauses, shared, len(query.split()))
+    return Evidence(found, lexicon.overlaps(query, positions), query)
 
 
 def passages(query: str, encoded: EncodedQuery) -> Passages:
-    """The query's windows and clauses, by means of its tokens' vectors."""
-    windows, clauses = _compiled(query, encoded) if LIBRARY is not None and query.isascii() else _found(query, encoded)
+    """The query's parts, windows and clauses, the latter by means of its tokens' vectors."""
+    if LIBRARY is not None and query.isascii() and (found := _compiled(query, encoded)) is not None:
+        return found
+    windows, clauses = _found(query, encoded)
     whole = encoded.rows[:1]  # stands in where a query has no token or no clause of its own
-    return Passages(encoded.rows, windows if len(windows) else whole, clauses if len(clauses) else whole)
+    return Passages.of(encoded.rows, windows if len(windows) else whole, clauses if len(clauses) else whole)
 
 
-def _compiled(query: str, encoded: EncodedQuery) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """The unit means of the windows and of the clauses of a query in ASCII, in one compiled call."""
+def _compiled(query: str, encoded: EncodedQuery) -> Passages | None:
+    """The same of a query in ASCII, in one compiled call; None where it has no token or no clause of its own."""
+    assert LIBRARY is not None
     count, dimension = encoded.tokens.shape
     tokens = np.ascontiguousarray(encoded.tokens, np.float32)
     spans = np.ascontiguousarray(encoded.spans, np.int64)
-    means, found = np.empty((_ROOM, dimension), np.float32), array("q", (0, 0))  # whatever the spans are
-    assert LIBRARY is not None
+    rows = len(encoded.rows)
+    vectors, found = np.empty((rows + _ROOM, dimension), np.float32), array("q", (0, 0))
+    vectors[:rows] = encoded.rows
     LIBRARY.edgeret_passages(
         query.encode(), len(query), MIN_WORDS, address(spans), address(tokens), count, dimension,
-        found.buffer_info()[0], address(means),
+        found.buffer_info()[0], address(vectors) + rows * dimension * vectors.itemsize,
     )  # fmt: skip
     windows, clauses = found
-    return means[:windows], means[windows : windows + clauses]
+    return Passages(vectors[: rows + windows + clauses], windows) if windows and clauses else None
 
 
 def _found(query: str, encoded: EncodedQuery) -> tuple[NDArray[np.float32], NDArray[np.float32]]:

@@ -51,7 +51,7 @@ class HybridSearch:
         similar = self._similar.overlaps(forms(text), positions)
         scores = relevance(seen, similar, vectors, self._weights)
         order = np.argsort(-scores, kind="stable")[:k]
-        cosines = (vectors[order] @ seen.rows[0]).tolist()
+        cosines = (vectors[order] @ seen.passages.vectors[0]).tolist()
         np.exp(scores - scores[order[0]], out=scores)
         shares = (scores[order] / scores.sum()).tolist()
         found = (order if positions is None else positions[order]).tolist()
@@ -62,7 +62,7 @@ class HybridSearch:
         words with it. None for all tools."""
         if self._index.kind == "exact":
             return None
-        parts = np.concatenate((seen.rows[:1], seen.windows, seen.clauses))
+        parts = (seen.passages.vectors[0], *seen.passages.windows, *seen.passages.clauses)
         found = [self._index.search(part, EF)[0] for part in parts]
         most = min(EF, len(self._index.names))
         words = (seen.shared.name, seen.shared.text)

@@ -289,8 +289,8 @@ class Request:
         return not len(self._first_unseen) or self._first_unseen.max().item() <= HOPELESS
 
     def _unseen_after(self, calls: list[int], labels: int) -> NDArray[np.float32]:
-        among, best = self._reading.among_tools(calls, self._allowed)
-        scores = self._components.calibration.unseen_scores(among[labels:], self._popularity()[labels:])
+        every = self._reading.allowed_scores(calls, self._allowed)
+        scores, best = self._components.calibration.unseen_scores(every, labels, self._popularity())
         # Whether the plan goes on is asked only where that can move a decision: it costs half of the prior's step.
         if scores.item(scores.argmax()) > MATTERS:
             scores += np.float32(log_going_on(self._reading.end_logit(calls, best)))

@@ -21,11 +21,12 @@ from edgeret.errors import BundleError, InputError
 from edgeret.fields import get, get_number
 from edgeret.kernel import LIBRARY, address
 from edgeret.records import dataclass
+from edgeret.scoring.log_shares import log_shares
 from edgeret.types import Candidate
 
 Map = Sequence[tuple[float, float]]
 """Points of a rising, piecewise linear map from a confidence to the calibrated one."""
-_MOST_LOG = np.array(80, np.float32)
+_MOST_LOG = 80.0
 OWNERS = (roles.GRAPH, roles.HEAD, roles.MEMORY)
 """Roles whose files a calibration was fitted with, and is worth nothing without. Those that a bundle lacks are not
 named."""
@@ -126,14 +127,23 @@ class Calibration:
         """The map of the prior's own confidence."""
         return self.parameters.prior_map
 
-    def unseen_scores(self, unseen: NDArray[np.float32], popularity: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Logs of what tools without demonstrations weigh beside all labels together, from the prior's
-        log-probabilities, which are used up, and their popularity (0 for those that came later): float32 (unseen,)."""
+    def unseen_scores(
+        self, scores: NDArray[np.float32], labels: int, popularity: NDArray[np.float32]
+    ) -> tuple[NDArray[np.float32], float]:
+        """Logs of what tools without demonstrations, which stand behind so many labels, weigh beside all of these
+        together, float32 (n - labels,): from the prior's scores of all (n,), -inf for those that cannot come next, and
+        their popularity (n,), 0 for those that came later. With it the best score. The scores are used up."""
         p = self.parameters
-        unseen += np.float32(p.unseen_bias)
-        if p.added_bias != p.unseen_bias:
-            unseen[popularity == 0] += np.float32(p.added_bias - p.unseen_bias)
-        return np.minimum(unseen, _MOST_LOG, out=unseen)
+        if LIBRARY is not None:
+            found = np.empty(len(scores) - labels, np.float32)
+            best: float = LIBRARY.edgeret_unseen(
+                address(scores), len(scores), labels, address(popularity), p.unseen_bias, p.added_bias, _MOST_LOG,
+                address(found),
+            )  # fmt: skip
+            return found, best
+        best, unseen = log_shares(scores), scores[labels:]
+        unseen += np.where(popularity[labels:] == 0, np.float32(p.added_bias), np.float32(p.unseen_bias))
+        return np.minimum(unseen, np.float32(_MOST_LOG), out=unseen), best
 
     def asks_graph(self, later: bool) -> bool:
         """Whether the graph has a say before the first call, or behind it (`later`)."""

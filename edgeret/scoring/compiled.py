@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ctypes
 from array import array
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -116,6 +116,12 @@ class Lessons(NamedTuple):
     query_scores: NDArray[np.float32]
 
 
+def asked(contexts: Sequence[tuple[int, int, int]], called: Collection[int]) -> array[int]:
+    """What a graph is asked: contexts as rows from and to (-1 where there are none) and how many lengths they stand
+    for, the longest first, and the labels called."""
+    return array("q", (len(contexts), len(called), *chain.from_iterable(contexts), *called))
+
+
 class CompiledGraph:
     """The walks of one graph. It keeps what the library reads, so that all of it stays in its place."""
 
@@ -131,19 +137,11 @@ class CompiledGraph:
         self._kept = kept
         self._walk = library.edgeret_walk
 
-    def walk(
-        self,
-        shares: int,
-        unconditional: int,
-        contexts: Sequence[tuple[int, int, int]],
-        called: Sequence[int],
-    ) -> NDArray[np.float32]:
-        """Probabilities (labels,) up to a factor: of the addresses of a `GraphPosition`'s arrays, contexts as rows from
-        and to (-1 where there are none) and how many lengths they stand for, the longest first, and the labels
-        called."""
-        asked = array("q", (len(contexts), len(called), *chain.from_iterable(contexts), *called))
+    def walk(self, shares: int, unconditional: int, question: array[int]) -> NDArray[np.float32]:
+        """Probabilities (labels,) up to a factor, of the addresses of a `GraphPosition`'s arrays, and what `asked`
+        gives."""
         found = np.empty(self._labels, np.float32)
-        self._walk(self._graph, shares, unconditional, asked.buffer_info()[0], address(found))
+        self._walk(self._graph, shares, unconditional, question.buffer_info()[0], address(found))
         return found
 
 

@@ -37,8 +37,9 @@ _BEGINNING = layout(  # as in first.c
     ("temperature", DOUBLE),
 )  # fmt: skip
 _LOGITS = layout(  # as in first.c
-    ("labels", COUNT), ("calls", COUNT), ("mixed", COUNT), ("by_calls", POINTER), ("stages", POINTER),
-    ("mixture", POINTER), ("spelling", POINTER), ("scales", POINTER), ("prior_weight", DOUBLE),
+    ("labels", COUNT), ("calls", COUNT), ("mixed", COUNT), ("dimension", COUNT), ("weights", POINTER),
+    ("by_calls", POINTER), ("stages", POINTER), ("mixture", POINTER), ("spelling", POINTER), ("scales", POINTER),
+    ("prior_weight", DOUBLE),
 )  # fmt: skip
 
 
@@ -170,6 +171,7 @@ class CompiledLogits:
     def __init__(
         self,
         library: ctypes.CDLL,
+        weights: NDArray[np.float32],
         by_calls: NDArray[np.float32],
         stages: NDArray[np.intp],
         mixture: NDArray[np.float32],
@@ -177,27 +179,31 @@ class CompiledLogits:
         scales: NDArray[np.float32],
         prior_weight: float,
     ) -> None:
-        """By numbers of calls (calls, labels), their rows of the mixture (calls,), the mixture (stages, 1 + SEGMENTS)
-        the weights of the spelling (buckets, labels) and their scales (labels,)."""
+        """Weights (labels, dimension); by numbers of calls, two at least, (calls, labels), their rows of the mixture
+        (calls,), the mixture (stages, 1 + SEGMENTS), the weights of the spelling (buckets, labels) and their scales
+        (labels,)."""
         self._calls, self._labels = by_calls.shape
         self._kept = Kept(
-            (by_calls, np.float32), (stages, np.int64), (mixture, np.float32), (spelling, np.int8), (scales, np.float32)
+            *((weights, np.float32), (by_calls, np.float32), (stages, np.int64), (mixture, np.float32)),
+            *((spelling, np.int8), (scales, np.float32)),
         )
-        self._logits = _LOGITS.pack(self._labels, self._calls, mixture.shape[1], *self._kept.at, prior_weight)
+        sizes = (self._labels, self._calls, mixture.shape[1], weights.shape[1])
+        self._logits = _LOGITS.pack(*sizes, *self._kept.at, prior_weight)
         self._made = library.edgeret_query_logits
 
     def made(
         self,
-        own: NDArray[np.float32],
+        vector: NDArray[np.float32],
         static: NDArray[np.float32],
         cosines: NDArray[np.float32],
         spelt: tuple[NDArray[np.intp], NDArray[np.float32]],
     ) -> NDArray[np.float32]:
-        """As `FactoredHead.query_logits`, from the query's own part (labels,), which is used up."""
+        """As `FactoredHead.query_logits`."""
         buckets, values = spelt
+        given = np.ascontiguousarray(vector, np.float32)
         found = np.empty((self._calls, self._labels), np.float32)
         self._made(
-            self._logits, address(own), address(static), address(cosines), cosines.shape[1], address(buckets),
+            self._logits, address(given), address(static), address(cosines), cosines.shape[1], address(buckets),
             address(values), len(buckets), address(found),
         )  # fmt: skip
         return found

@@ -7,8 +7,10 @@ is linear, the whole cascade collapses into one weighted sum of a few sparse row
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
+from functools import cached_property
 from struct import Struct
 from typing import Any, NamedTuple
 
@@ -23,7 +25,7 @@ from edgeret.errors import BundleError
 from edgeret.fields import get, get_number, get_strings
 from edgeret.kernel import LIBRARY
 from edgeret.records import dataclass
-from edgeret.scoring.compiled import CompiledGraph
+from edgeret.scoring.compiled import CompiledGraph, asked
 from edgeret.scoring.compiled_query import MOST_DIMENSION, MOST_NEAREST, CompiledClusters
 from edgeret.scoring.products import cosines
 
@@ -180,18 +182,25 @@ class Graph:
 
         Without `normalise` they are right up to a factor, which is all that fusion needs.
         """
-        levels = self._levels(history)
-        called = [label for label in set(history) if label >= 0]
         if self._compiled is not None:
-            rows = [(-1, -1, times) if c is None else (c.row, c.row_stop, times) for c, times in levels]
-            result = self._compiled.walk(*position.addresses, rows, called)
+            question = self._asked(history) if history else self._asked_first
+            result = self._compiled.walk(*position.addresses, question)
         else:
-            result = self._walk(position, levels)
-            for label in called:
+            result = self._walk(position, self._levels(history))
+            for label in {label for label in history if label >= 0}:
                 result[label] *= self.options.repeat_factor
         if normalise:
             result /= result.sum()
         return result
+
+    @cached_property
+    def _asked_first(self) -> array[int]:
+        return self._asked(())
+
+    def _asked(self, history: Sequence[int]) -> array[int]:
+        """What compiled code is asked after a history."""
+        rows = [(-1, -1, times) if c is None else (c.row, c.row_stop, times) for c, times in self._levels(history)]
+        return asked(rows, {label for label in history if label >= 0})
 
     def _levels(self, history: Sequence[int]) -> list[tuple[_Context | None, int]]:
         """The contexts of a history, the longest first, None for one that no demonstration had, each with how many

@@ -100,8 +100,8 @@ class FactoredHead:
         self._of_query: CompiledLogits | None = None
         if LIBRARY is not None:
             prior_weight = 0.0 if arrays.prior_steps else arrays.prior_weight
-            given = (self._by_calls, self._stages, self._mixture, arrays.spelling, arrays.spelling_scales, prior_weight)
-            self._of_query = CompiledLogits(LIBRARY, *given)
+            mixed = (arrays.weights, self._by_calls, self._stages, self._mixture)
+            self._of_query = CompiledLogits(LIBRARY, *mixed, arrays.spelling, arrays.spelling_scales, prior_weight)
 
     @property
     def prior_steps(self) -> bool:
@@ -130,14 +130,13 @@ class FactoredHead:
         `<end>`, the last label, has no description. The query is nothing but the names of the tools `said`: whatever
         such words led to in demonstrations, they come first, unless the prior says so at every step.
         """
-        fixed = self.arrays.weights @ vector
         if self._of_query is not None:
-            logits = self._of_query.made(fixed, static, cosines, spelt)
+            logits = self._of_query.made(vector, static, cosines, spelt)
         else:
-            logits = self._mixed(fixed, static, cosines, spelt)
+            logits = self._mixed(self.arrays.weights @ vector, static, cosines, spelt)
         if not self.arrays.prior_steps:
             for label in said:
-                if label < len(fixed):
+                if label < logits.shape[1]:
                     logits[0, label] += np.float32(SAID)
         return logits
 
@@ -181,7 +180,7 @@ class FactoredHead:
         rows = [tool for tool in set(history) if tool >= 0]
         if rows and history[-1] >= 0:
             rows.append(len(self.labels) + history[-1])
-        if self._compiled is not None:
+        if rows and self._compiled is not None:
             return self._compiled.add(begun, rows)
         logits: NDArray[np.float32] = begun.copy()
         for row in rows:

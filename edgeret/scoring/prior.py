@@ -20,6 +20,7 @@ from edgeret.fields import get_number
 from edgeret.kernel import LIBRARY
 from edgeret.records import dataclass
 from edgeret.scoring.compiled_query import CompiledTools
+from edgeret.scoring.passages import Passages
 from edgeret.scoring.products import Columns, product
 
 CALLED = 20.0
@@ -242,14 +243,17 @@ NO_FLOW = Flow(np.empty(0, np.intp), np.empty(0, np.intp), np.empty(0, bool))
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """A request as numbers: unit vectors of the whole and its thirds (1 + SEGMENTS, dimension), and of its windows and
-    clauses, in order, (windows or clauses, dimension); what its words share with each tool; how many words it has."""
+    """A request as numbers: the unit vectors of the whole and its parts, and what its words share with each tool; and
+    the request itself."""
 
-    rows: NDArray[np.float32]
-    windows: NDArray[np.float32]
-    clauses: NDArray[np.float32]
+    passages: Passages
     shared: Overlaps
-    words: int
+    request: str
+
+    @property
+    def words(self) -> int:
+        """How many words it has."""
+        return len(self.request.split())
 
     def among(self, positions: NDArray[np.intp]) -> Evidence:
         """The same for some of the tools."""

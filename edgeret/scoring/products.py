@@ -27,7 +27,7 @@ class Columns:
     """Vectors that rows are multiplied with again and again, arranged for that: OpenBLAS's product of 17 rows with 260
     vectors takes three to five times as long. It keeps what the library reads, so that it stays in its place."""
 
-    LEAST, MOST = 64, 1024  # vectors; OpenBLAS is as fast with fewer, and with more
+    LEAST, MOST = 32, 1024  # vectors; OpenBLAS is as fast with fewer, and with more
 
     __slots__ = ("_dimension", "_kept", "_n", "_products")
 

@@ -28,15 +28,15 @@ class Reading:
     def __init__(self, prior: Prior, evidence: Evidence) -> None:
         """Reads a request among the prior's tools."""
         self._prior = prior
-        e, rows, n_windows = evidence.shared, evidence.rows, len(evidence.windows)
-        products = prior.cosines(np.concatenate((rows, evidence.windows, evidence.clauses)))
-        self.cosines = products[: len(rows)]
-        self._windows = products[len(rows) : len(rows) + n_windows]
-        self._clauses = products[len(rows) + n_windows :]
-        self._n_words, self._shared = evidence.words, e
+        e, rows, n_windows = evidence.shared, 1 + SEGMENTS, evidence.passages.n_windows
+        products = prior.cosines(evidence.passages.vectors)
+        self.cosines = products[:rows]
+        self._windows = products[rows : rows + n_windows]
+        self._clauses = products[rows + n_windows :]
+        self._evidence, self._shared = evidence, e
         self._spent_by: dict[frozenset[int], NDArray[np.float32]] = {}
         if prior.compiled is not None:
-            found = prior.compiled.static(products, len(rows), n_windows, np.ascontiguousarray(e.shared))
+            found = prior.compiled.static(products, rows, n_windows, np.ascontiguousarray(e.shared))
             self._window, self._clause, self.static, self._begun = found
         else:
             self._window, self._clause = self._windows.max(axis=0), self._clauses.max(axis=0)
@@ -145,10 +145,15 @@ class Reading:
     ) -> tuple[NDArray[np.float32], float]:
         """The same if the plan goes on: `<end>` has -inf, and the tools sum to 1. With it the best score, -inf if no
         tool is left."""
+        scores = self.allowed_scores(calls, allowed)
+        return scores, log_shares(scores)
+
+    def allowed_scores(self, calls: Sequence[int], allowed: NDArray[np.bool_] | None) -> NDArray[np.float32]:
+        """`scores`, with -inf at tools that are not `allowed`, too."""
         scores = self.scores(calls)
         if allowed is not None:
             scores[~allowed] = -np.inf
-        return scores, log_shares(scores)
+        return scores
 
     def end_logit(self, calls: Sequence[int], best: float) -> float:
         """The log-odds that the plan is complete after `calls`, or that nothing fits before any, in [-30, 30], or inf
@@ -180,7 +185,7 @@ class Reading:
         reached = max(int(windows[:, call].argmax()) for call in here) + 1 if here else 0
         return {
             "constant": 1.0,
-            "words_by_call": log(self._n_words / k),
+            "words_by_call": log(self._evidence.words / k),
             "least_window": _least_covered(window, self._best_windows),
             "least_clause": _least_covered(clause, self._best_clauses),
             "drop": self._first_best - best,

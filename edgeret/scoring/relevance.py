@@ -10,14 +10,15 @@ from numpy.typing import NDArray
 
 from edgeret.scoring.prior import COSINE, SAID, Evidence, SearchWeights
 from edgeret.scoring.products import product
+from edgeret.types import SEGMENTS
 
 
 def features(evidence: Evidence, similar: NDArray[np.float32], vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     """The evidence for each of the tools with these unit `vectors` (n, dimension), by the names of `SearchWeights`:
     float32 (weights, n). All but the clauses' are at most 10; what leads lies at most at 0. `similar` (2, n) are the
     shares of the name and of the request that their words mean, in place of those that they have in common."""
-    shared, n_windows = evidence.shared, len(evidence.windows)
-    cosines = product(np.concatenate((evidence.windows, evidence.clauses)), vectors)
+    shared, n_windows = evidence.shared, evidence.passages.n_windows
+    cosines = product(evidence.passages.vectors[1 + SEGMENTS :], vectors)
     return np.stack(
         (
             COSINE * cosines[:n_windows].max(axis=0),

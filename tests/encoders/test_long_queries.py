@@ -77,7 +77,7 @@ def test_a_prefix_is_no_part_of_the_query(count: int) -> None:
 def test_evidence_is_bounded_and_covers_both_ends(count: int) -> None:
     query = ", ".join(f"{WORDS[i % len(WORDS)]} my song" for i in range(count))
     encoded = ENCODER.encode_query(query)
-    seen = evidence(query, encoded, Lexicon([]))
+    seen = evidence(query, encoded, Lexicon([])).passages
     assert 1 <= len(seen.windows) <= MOST_WINDOWS + 1
     assert len(seen.clauses) == min(MOST_CLAUSES, len(clause_spans(query)))
     for row, tokens in ((0, encoded.tokens[:8]), (-1, encoded.tokens[-8:])):

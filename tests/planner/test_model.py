@@ -232,12 +232,21 @@ def test_replies_are_as_likely_as_alone_and_what_was_asked_is_kept(planner: Plan
     assert planner.replies([(Prompt(guide, Turn("user", "oh")), names)], perf_counter() - 1)[0] == []
 
 
-def test_a_question_with_a_deadline_makes_no_cache_that_there_is_no_time_for(weights: Path) -> None:
+def test_a_question_with_a_deadline_makes_no_cache_that_there_is_no_time_for(
+    weights: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[int] = []
+    reserve = Engine.reserve
+
+    def counted(engine: Engine, cells: int) -> bool:
+        anew = reserve(engine, cells)
+        made.extend([cells] * anew)
+        return anew
+
+    monkeypatch.setattr(Engine, "reserve", counted)
     planner = Planner(weights, SPEC, 2)
-    ask_soon = [Prompt((Turn("system", "Tools."),), Turn("user", "a short one"))]
-    found, usage = planner.likelihoods(ask_soon, "do it", perf_counter() + 0.1)
-    assert found == [] and usage.tokens_evaluated == 0 and planner._engine.cells == 0
+    soon = [Prompt((Turn("system", "Tools."),), Turn("user", "a short one"))]
+    found, usage = planner.likelihoods(soon, "do it", perf_counter() + 0.1)
+    assert found == [] and usage.tokens_evaluated == 0 and made == []
     planner.rehearse()
-    cells = planner._engine.cells
-    assert len(planner.likelihoods(ask_soon, "do it", perf_counter() + 60)[0]) == 1
-    assert planner._engine.cells == cells >= 2048
+    assert len(planner.likelihoods(soon, "do it", perf_counter() + 60)[0]) == 1 and len(made) == 1

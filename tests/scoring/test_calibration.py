@@ -55,15 +55,21 @@ def test_without_graph_and_memory_the_head_is_all_that_is_fused() -> None:
     np.testing.assert_array_equal(policy.fuse_all(full, np.ones(2, np.float32), None), np.float32(0.5) * full)
 
 
-def test_a_tool_that_came_later_is_biased_otherwise_than_one_that_nobody_called() -> None:
+@pytest.mark.usefixtures("arithmetic")
+def test_tools_without_demonstrations_are_shares_of_all_and_biased_by_when_they_came() -> None:
     policy = Calibration(CalibrationParameters(unseen_bias=-3, added_bias=-1))
-    prior, popularity = np.log(np.array([0.5, 0.5], np.float32)), np.array([-0.7, 0.0], np.float32)
-    np.testing.assert_allclose(policy.unseen_scores(prior.copy(), popularity), prior + np.array([-3, -1]), rtol=1e-6)
+    scores = np.array([0.0, -np.inf, 0.0, np.log(2)], np.float32)  # a label, `<end>`, and two without demonstrations
+    found, best = policy.unseen_scores(scores, 2, np.array([0.0, 0.0, -0.7, 0.0], np.float32))
+    np.testing.assert_allclose(found, [np.log(0.25) - 3, np.log(0.5) - 1], rtol=1e-6)
+    assert best == pytest.approx(np.log(2))
+    nothing, best = policy.unseen_scores(np.full(3, -np.inf, np.float32), 1, np.zeros(3, np.float32))
+    assert nothing.tolist() == [-np.inf] * 2 and best == -np.inf
 
 
+@pytest.mark.usefixtures("arithmetic")
 def test_scores_of_undemonstrated_tools_stay_where_powers_are_finite() -> None:
     policy = Calibration(CalibrationParameters(unseen_bias=1e4))
-    assert policy.unseen_scores(np.array([-9.0], np.float32), np.ones(1, np.float32)).tolist() == [80]
+    assert policy.unseen_scores(np.array([0.0, -9.0], np.float32), 1, np.ones(2, np.float32))[0].tolist() == [80]
 
 
 def test_parameters_survive_the_bundle() -> None:

@@ -16,6 +16,7 @@ from edgeret.errors import BundleError
 from edgeret.inputs.tool_text import tool_text
 from edgeret.runtime.evidence import evidence
 from edgeret.runtime.lexicon import Flow, Lexicon, Overlaps, tool_flow, tool_words
+from edgeret.scoring.passages import Passages
 from edgeret.scoring.prior import (
     CALLED,
     NO_FLOW,
@@ -65,7 +66,7 @@ def request(*clauses: int, name: tuple[float, ...] = (0, 0, 0), said: tuple[int,
     # Each tool's share of its name is one word, which no other tool has.
     hits = Hits(np.arange(N), np.arange(N), names, np.ones(N, np.float32), np.float32(1))
     shared = Overlaps(np.stack((names, nothing, nothing, nothing)), said, lambda: hits)
-    return Evidence(rows, AXES[list(clauses)], AXES[list(clauses)], shared, 4 * len(clauses))
+    return Evidence(Passages.of(rows, AXES[list(clauses)], AXES[list(clauses)]), shared, "one " * 4 * len(clauses))
 
 
 def reading(what: Evidence, how: PriorWeights, *pairs: tuple[int, int, bool]) -> Reading:
@@ -130,7 +131,9 @@ def test_the_clause_behind_that_of_the_last_call_is_next() -> None:
 def test_before_any_call_scores_are_the_same_by_the_shorter_way(clauses: list[int], seed: int) -> None:
     rng = np.random.default_rng(seed)
     asked = request(*clauses, name=tuple(rng.random(3)))
-    made_up = [replace(asked, windows=rng.normal(size=(n, 3)).astype(np.float32)) for n in (1, 7)]
+    rows, all_clauses = asked.passages.rows, asked.passages.clauses
+    windows = [rng.normal(size=(n, 3)).astype(np.float32) for n in (1, 7)]
+    made_up = [replace(asked, passages=Passages.of(rows, some, all_clauses)) for some in windows]
     how = weights(**{name: float(rng.normal()) for name in NAMES})
     for what in (asked, *made_up):
         found = reading(what, how, (2, 0, True), (2, 1, False))
@@ -161,7 +164,7 @@ def test_words_that_a_called_tool_has_speak_for_others_no_more() -> None:
     name, coverage = np.array([1.0, 1.0, 0, 0], np.float32), np.array([1.0, 0.4, 0, 0], np.float32)
     nothing = np.zeros(N, np.float32)
     shared = Overlaps(np.stack((name, nothing, coverage, nothing)), (), lambda: hits)
-    what = Evidence(np.zeros((1 + SEGMENTS, 3), np.float32), AXES[:1], AXES[:1], shared, 6)
+    what = Evidence(Passages.of(np.zeros((1 + SEGMENTS, 3), np.float32), AXES[:1], AXES[:1]), shared, "one " * 6)
     found = reading(what, weights(name=1.0, coverage=1.0, spent_name=-1.0, spent_coverage=-0.5))
     np.testing.assert_allclose(found.scores(())[:3], [2, 1.4, 0])
     np.testing.assert_allclose(found.scores((0,))[1:3], [1.4 - 1 - 0.2, 0], rtol=1e-5)  # all of its words are explained
@@ -208,7 +211,7 @@ def test_one_tool_is_enough() -> None:
     nothing = np.zeros(2, np.float32)
     hits = Hits(np.empty(0, np.intp), np.empty(0, np.intp), nothing[:0], nothing, np.float32(1))
     shared = Overlaps(np.stack((nothing, nothing, nothing, nothing)), (), lambda: hits)
-    one = Evidence(np.eye(4, 3, dtype=np.float32), AXES[:1], AXES[:1], shared, 1)
+    one = Evidence(Passages.of(np.eye(4, 3, dtype=np.float32), AXES[:1], AXES[:1]), shared, "one")
     found = Reading(Prior(AXES[[0, 3]], 1, flow, SHIPPED), one)
     for calls in ((), (0,), (0, 0), (-1,)):
         assert np.exp(found.log_probabilities(calls)).sum() == pytest.approx(1, abs=1e-5)

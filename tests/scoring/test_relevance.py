@@ -7,6 +7,7 @@ from dataclasses import fields
 import numpy as np
 import pytest
 
+from edgeret.scoring.passages import Passages
 from edgeret.scoring.prior import Evidence, Hits, Overlaps, SearchWeights
 from edgeret.scoring.relevance import features, relevance
 from edgeret.types import SEGMENTS
@@ -23,7 +24,7 @@ def evidence(windows: list[list[float]], clauses: list[list[float]]) -> Evidence
     hits = Hits(np.empty(0, np.intp), np.empty(0, np.intp), np.empty(0, np.float32), none, np.float32(1))
     shared = Overlaps(np.stack((none, none, none, none)), (), lambda: hits)
     rows = np.zeros((1 + SEGMENTS, 3), np.float32)
-    return Evidence(rows, np.array(windows, np.float32), np.array(clauses, np.float32), shared, 5)
+    return Evidence(Passages.of(rows, np.array(windows, np.float32), np.array(clauses, np.float32)), shared, "a b c")
 
 
 def weighing(**weights: float) -> SearchWeights:

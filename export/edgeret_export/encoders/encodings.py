@@ -23,7 +23,8 @@ from edgeret.encoders.base import Encoder
 from edgeret.encoders.load import start_encoder
 from edgeret.encoders.windows import WindowEncoder
 from edgeret.host import instruction_set
-from edgeret.runtime.evidence import Passages, passages
+from edgeret.runtime.evidence import passages
+from edgeret.scoring.passages import Passages
 from edgeret_export.encoders.export import ExportedEncoder
 from edgeret_export.encoders.shards import KEY_BYTES, Shards
 from edgeret_export.places import HERE, Place
@@ -83,7 +84,7 @@ class Encodings:
 
     def passages(self, queries: Iterable[str]) -> Iterator[Passages]:
         """What training takes of each query's encoding, in their order."""
-        return (Passages(*found) for found in self._each("query", queries))
+        return (Passages.of(*found) for found in self._each("query", queries))
 
     def queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Unit vectors of queries alone, float32 (len(texts), dimension)."""

@@ -248,6 +248,6 @@ def leave_one_out(sets: Sequence[PriorSet]) -> Mapping[str, PriorFigures]:
 
 
 def _nearest(prior: Prior, evidence: Evidence) -> int:
-    cosines = prior.vectors @ evidence.rows[0]
+    cosines = prior.vectors @ evidence.passages.rows[0]
     cosines[prior.end] = -np.inf
     return int(cosines.argmax())

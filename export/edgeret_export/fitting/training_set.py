@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from edgeret.encoders.base import EncodedQuery
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret.inputs.spelling import spelling
-from edgeret.runtime.evidence import Passages, evidence
+from edgeret.runtime.evidence import evidence
 from edgeret.runtime.lexicon import Lexicon, tool_flow, tool_words
+from edgeret.scoring.passages import Passages
 from edgeret.scoring.prior import Prior, PriorWeights
 from edgeret.scoring.reading import Reading
 from edgeret.types import SEGMENTS, SPELLING_BUCKETS, Tool
