@@ -47,6 +47,7 @@ from edgeret_export.fitting.cascade import fit_thresholds
 from edgeret_export.fitting.crossfit import Fitted, crossfit
 from edgeret_export.fitting.folds import plan_calls
 from edgeret_export.fitting.options import HeadOptions
+from edgeret_export.fitting.parameters import Parameters
 from edgeret_export.fitting.training_set import TrainingSet, training_set
 from edgeret_export.fitting.whole import Whole, fit_whole
 from edgeret_export.places import HERE, Place
@@ -142,7 +143,6 @@ def assemble(
     writer.add("exemplars.json", roles.EXEMPLARS, pack_exemplars(choose_exemplars(demonstrations)), OWN_LICENCE, OURS)
     stage = Stage(encoded, fitted, recipe, place)
     info = _write_stage(writer, None, card, stage, tokenizer.sha256)
-    stage = replace(stage, fitted=replace(fitted, start=None))  # of very many labels it is large, and has been used
     info |= write_variants(writer, encoded.variants, licence, source)
     report = {"parity": encoded.parity.to_dict(), "held_out": fitted.report, **encoded.report}
     if encoded.token_vectors is not None and recipe.profile != "full":
@@ -202,9 +202,13 @@ def _first_stage(full: Stage) -> _First | None:
         say(f"token vectors: left out, since {tokens} would each be read; --profile tiny makes them all the same")
         return None
     small = static_encoded(full.encoded, full.recipe)
-    # Its head wants as much penalty as that of the full encoder, which need not be found a second time.
-    refitted = _fitted(small, full.recipe, full.place, replace(full.fitted.head_options, halvings=0))
-    if full.encoded.training is None or small.training is None or refitted.held_out is None:
+    if full.encoded.training is None or small.training is None:
+        return None
+    # Its heads want as much penalty as those of the full encoder, and begin where these ended.
+    options, turn = replace(full.fitted.head_options, halvings=0), _turn(small.training, full.encoded.training)
+    starts = {number: end.turned(turn) for number, end in full.fitted.ends.items()}
+    refitted = _fitted(small, full.recipe, full.place, options, starts)
+    if refitted.held_out is None:
         return None
     words = small.training.prior.static
     thresholds, report = fit_thresholds(full.encoded.training, words, refitted.held_out, full.fitted.held_out)
@@ -214,12 +218,26 @@ def _first_stage(full: Stage) -> _First | None:
     return _First(replace(full, encoded=small, fitted=refitted), thresholds, report)
 
 
-def _fitted(encoded: Encoded, recipe: Recipe, place: Place, options: HeadOptions | None = None) -> Fitted:
+def _turn(of: TrainingSet, to: TrainingSet) -> NDArray[np.float32]:
+    """What takes one encoder's vectors of the demonstrated queries to another's (dimension, dimension), nearly."""
+    vectors, wanted = of.queries.vectors, to.queries.vectors
+    gram = vectors.T @ vectors + np.eye(vectors.shape[1], dtype=np.float32)
+    found: NDArray[np.float32] = np.linalg.solve(gram, vectors.T @ wanted)
+    return found
+
+
+def _fitted(
+    encoded: Encoded,
+    recipe: Recipe,
+    place: Place,
+    options: HeadOptions | None = None,
+    starts: Mapping[int, Parameters] | None = None,
+) -> Fitted:
     options, prior_map = options or recipe.head_options, encoded.prior.calibration_map
     if encoded.training is None:
         return Fitted.of_nothing(recipe.order, options, prior_map)
     of_table = encoded.exported.role == roles.TABLE
-    return crossfit(encoded.training, recipe.order, options, prior_map, place, graph_later=of_table)
+    return crossfit(encoded.training, recipe.order, options, prior_map, place, of_table, starts)
 
 
 def _write_stage(writer: BundleWriter, part: str | None, card: Card, stage: Stage, tokenizer: str) -> dict[str, Any]:

@@ -147,7 +147,7 @@ def test_what_is_kept_is_what_was_computed_to_the_last_bit(counted: list[str]) -
         made, direct = evidence(query, kept, lexicon), evidence(query, plain, lexicon)
         for name in ("rows", "windows", "clauses"):
             np.testing.assert_array_equal(getattr(kept, name), getattr(passages(query, plain), name))
-            np.testing.assert_array_equal(getattr(made, name), getattr(direct, name))
+            np.testing.assert_array_equal(getattr(made.passages, name), getattr(direct.passages, name))
 
 
 def test_vectors_alone_are_those_of_the_encoder(counted: list[str]) -> None:

@@ -5,8 +5,8 @@ The heads that ship are then fitted on all demonstrations with what was chosen h
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any
 
@@ -55,7 +55,7 @@ steps lost a point."""
 @dataclass(frozen=True, slots=True)
 class Fitted:
     """What cross-fitting chose and measured. `report` goes into the manifest; `held_out` are the calibrated predictions
-    that it rests on, and `start` where the folds' heads ended in the mean."""
+    that it rests on, and `ends` where each fold's head ended, by the fold's number."""
 
     head_options: HeadOptions
     graph_options: GraphOptions
@@ -63,7 +63,12 @@ class Fitted:
     calibration: CalibrationParameters
     report: dict[str, Any]
     held_out: HeldOut | None = None
-    start: Parameters | None = None
+    ends: Mapping[int, Parameters] = field(default_factory=dict)
+
+    @property
+    def start(self) -> Parameters | None:
+        """Where the folds' heads ended in the mean."""
+        return Parameters.mean([*self.ends.values()]) if self.ends else None
 
     @staticmethod
     def of_nothing(order: int, head_options: HeadOptions, prior_map: Map) -> Fitted:
@@ -79,11 +84,13 @@ def crossfit(
     prior_map: Map,
     place: Place = HERE,
     graph_later: bool = False,
+    starts: Mapping[int, Parameters] | None = None,
 ) -> Fitted:
     """Fits everything on four fifths of the plans and predicts the rest, five times; chooses and calibrates.
 
     The `place` is where folds are fitted; `prior_map` calibrates the prior alone, and is what the map starts from that
-    is fitted here. `graph_later` says that many demonstrations' graph has a say behind the first call too.
+    is fitted here. `graph_later` says that many demonstrations' graph has a say behind the first call too. Heads of
+    folds begin at their `starts`, by the fold's number, which nothing of the fold may have a part in.
     """
     n_plans = len(training.demonstrations)
     few = training.prior.steps is not None
@@ -95,7 +102,7 @@ def crossfit(
         return Fitted(head_options, GraphOptions(order=order), clusters_for(n_plans), calibration, report)
     training = judged(training)
     held = training.select(training.judging_rows)
-    folds, head_options = fit_folds(training, order, head_options, place)
+    folds, head_options = fit_folds(training, order, head_options, place, starts)
     options, graph, nearest = _choose_graph(held, folds, order)
     outcomes = _outcomes(held, folds, graph)
     later: tuple[float, ...]
@@ -127,7 +134,7 @@ def crossfit(
         calibration,
         report,
         HeldOut(training.prior.names[: calibrated.shape[1]], rows, calibrated),
-        Parameters.mean([fold.parameters for fold in folds]),
+        {fold.number: fold.parameters for fold in folds},
     )
 
 

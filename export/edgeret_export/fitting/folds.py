@@ -3,6 +3,7 @@ nothing."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import chain
 
@@ -51,11 +52,12 @@ class Fold:
 
 @dataclass(frozen=True, slots=True)
 class Folded:
-    """What all folds are fitted on, and how."""
+    """What all folds are fitted on, and how; and from where the head of each begins, if from anywhere."""
 
     training: TrainingSet
     order: int
     options: HeadOptions
+    starts: Mapping[int, Parameters]
 
     def parts(self, number: int) -> tuple[TrainingSet, TrainingSet]:
         """What a fold is fitted on, and what of it judges."""
@@ -63,11 +65,17 @@ class Folded:
         return self.training.select(~inside), self.training.select(inside & self.training.judging_rows)
 
 
-def fit_folds(training: TrainingSet, order: int, options: HeadOptions, place: Place) -> tuple[list[Fold], HeadOptions]:
+def fit_folds(
+    training: TrainingSet,
+    order: int,
+    options: HeadOptions,
+    place: Place,
+    starts: Mapping[int, Parameters] | None = None,
+) -> tuple[list[Fold], HeadOptions]:
     """The folds with plans that judge, each predicted by what was fitted on the others; and the options that all heads
-    are fitted with, chosen on the first fold."""
+    are fitted with, chosen on the first fold. A fold's head begins at its start, if it has one."""
     numbers = np.unique(training.row_folds[training.judging_rows]).tolist()
-    given = Folded(training.bare(), order, options)
+    given = Folded(training.bare(), order, options, starts or {})
     first, options = _choose_penalty(given, numbers[0])
     rest = place.each(fit_fold, replace(given, options=options), numbers[1:])
     return list(track(chain((first,), rest), "cross-fitting head and graph", len(numbers))), options
@@ -105,7 +113,7 @@ def fit_fold(given: Folded, number: int) -> Fold:
     """One fold, predicted by what was fitted on the others. The stage that every place runs."""
     train, held = given.parts(number)
     with threadpool_limits(1):  # or the last bits would depend on a machine's CPUs
-        fitted, parameters = fit_from(None, train, given.options)
+        fitted, parameters = fit_from(given.starts.get(number), train, given.options)
         tables = fit_graph(train, clusters_for(len(train.plans)), given.order)
         found = predict_head(fitted, train, held)
         return Fold(number, tables, seen_labels(train), found, recall(train, held), parameters)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,13 @@ class Parameters:
     bias: NDArray[np.float32]
     shared: NDArray[np.float32]
     parts: NDArray[np.float32]
+
+    def turned(self, by: NDArray[np.float32]) -> Parameters:
+        """For an encoder whose queries' vectors (n, its dimension) times `by` (its dimension, dimension) are about
+        those of this one; what else a query's weights are for comes behind and stays."""
+        dimension = by.shape[1]
+        query = np.concatenate((by @ self.query[:dimension].astype(np.float32), self.query[dimension:]))
+        return replace(self, query=query.astype(np.float16))
 
     @staticmethod
     def mean(found: Sequence[Parameters]) -> Parameters:
