@@ -4,9 +4,8 @@
    Graph.locate (graph.py), edgeret_query_logits what FactoredHead.query_logits (head.py), edgeret_spell what spelling
    (spelling.py), edgeret_products what product (products.py), edgeret_log_shares what log_shares (log_shares.py), and
    edgeret_fuse, edgeret_unseen and edgeret_exponentials what Calibration (calibration.py) fuses by, gives tools without
-   demonstrations and begins to calibrate with. Tests
-   hold them to the same numbers. first_body.h has them all, and is compiled once for every set of instructions. Knows
-   nothing of Python; whoever calls vouches for all lengths. */
+   demonstrations and begins to calibrate with. Tests hold them to the same numbers. first_body.h has them all, and is
+   compiled once for every set of instructions. Knows nothing of Python; whoever calls vouches for all lengths. */
 
 #include <string.h>
 

@@ -349,7 +349,7 @@ PUBLIC void NAME(edgeret_query_logits)(const Logits *l, const float *vector, con
 }
 
 /* How a text in ASCII is spelt, whatever its case and spaces: which buckets are not 0, ascending, and their values, of a
-   unit vector; how many. */
+   unit vector; how many, at most `most`: a piece of three letters and one of four for each letter make no more. */
 PUBLIC int64_t NAME(edgeret_spell)(const char *text, int64_t length, int64_t most, int64_t *buckets, float *values)
 {
     int32_t sums[BUCKETS] = {0};
@@ -368,7 +368,7 @@ PUBLIC int64_t NAME(edgeret_spell)(const char *text, int64_t length, int64_t mos
             sums[piece >> 1] += piece & 1 ? 1 : -1;
         }
     }
-    for (int64_t b = 0; b < BUCKETS && count < most; b++) { /* a branch for each would be guessed wrongly a third of the time */
+    for (int64_t b = 0; b < BUCKETS && count < most; b++) { /* a branch for each would be guessed wrongly too often */
         buckets[count] = b;
         values[count] = (float)sums[b];
         count += sums[b] != 0;

@@ -250,11 +250,6 @@ class Evidence:
     shared: Overlaps
     request: str
 
-    @property
-    def words(self) -> int:
-        """How many words it has."""
-        return len(self.request.split())
-
     def among(self, positions: NDArray[np.intp]) -> Evidence:
         """The same for some of the tools."""
         return replace(self, shared=self.shared.among(positions))

@@ -33,7 +33,7 @@ class Reading:
         self.cosines = products[:rows]
         self._windows = products[rows : rows + n_windows]
         self._clauses = products[rows + n_windows :]
-        self._evidence, self._shared = evidence, e
+        self._request, self._shared = evidence.request, e
         self._spent_by: dict[frozenset[int], NDArray[np.float32]] = {}
         if prior.compiled is not None:
             found = prior.compiled.static(products, rows, n_windows, np.ascontiguousarray(e.shared))
@@ -185,7 +185,7 @@ class Reading:
         reached = max(int(windows[:, call].argmax()) for call in here) + 1 if here else 0
         return {
             "constant": 1.0,
-            "words_by_call": log(self._evidence.words / k),
+            "words_by_call": log(self._n_words / k),
             "least_window": _least_covered(window, self._best_windows),
             "least_clause": _least_covered(clause, self._best_clauses),
             "drop": self._first_best - best,
@@ -199,6 +199,10 @@ class Reading:
             "unused": float(calls[-1] >= 0 and prior.named.unused(calls[-1], made)),
             "key_unused": float(calls[-1] >= 0 and prior.keyed.unused(calls[-1], made)),
         }
+
+    @cached_property
+    def _n_words(self) -> int:
+        return len(self._request.split())
 
     def _spent(self, made: Collection[int]) -> NDArray[np.float32]:
         """What the words of the tools `made` add to every tool's name and coverage, and what that weighs: float32

@@ -73,9 +73,9 @@ class Curvature:
         found = self._directions @ (self._along * (self._directions.T @ rows))
         rows[-1] *= self._constant
         rows *= self._others
-        found += rows
-        flat = found.ravel()
-        step = np.empty_like(slope)
+        rows += found
+        del found  # of very many labels, each copy of the parameters is 22 MB
+        flat, step = rows.ravel(), np.empty_like(slope)
         step[:weights], step[pairs:biases] = flat[:weights], flat[weights:]
         step[weights:pairs] = self._pairs * slope[weights:pairs]
         step[biases:] = self._shared @ slope[biases:]

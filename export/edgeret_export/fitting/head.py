@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 from edgeret.bundle.few_bits import to_bytes
 from edgeret.scoring.head import FactoredHead, HeadArrays
 from edgeret.types import SEGMENTS, SPELLING_BUCKETS
-from edgeret_export.fitting.chunks import MAX_COUNT, STAGES, Chunk, cut
+from edgeret_export.fitting.chunks import CHUNK, MAX_COUNT, STAGES, Chunk, cut
 from edgeret_export.fitting.curvature import Curvature, Moments
 from edgeret_export.fitting.history import pairs_shown, tools_called
 from edgeret_export.fitting.lbfgs import minimise
@@ -261,10 +261,13 @@ class _Problem:
         _, v, *_ = self.split(theta)
         history = self.pairs.weights(v * self.scale)
         loss = sum(self._chunk(i, theta, history, slope) for i in chunks)
-        away = theta - self.centre
-        pulled = self.penalty * away
-        slope += pulled
-        return loss + 0.5 * float(pulled @ away), slope
+        for start in range(0, len(theta), CHUNK):  # without a copy of all
+            part = slice(start, start + CHUNK)
+            away = theta[part] - self.centre[part]
+            pulled = self.penalty[part] * away
+            loss += 0.5 * float(pulled @ away)
+            slope[part] += pulled
+        return loss, slope
 
     def _inputs(self, number: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """What is known of a chunk's queries without their tools (plans, dimension); and cosines of the queries and of

@@ -87,7 +87,10 @@ def _search(
     slope there; None where no way is short enough."""
     length = 1.0
     while fall < 0 and length >= SHORTEST:
-        lower, slope = objective(point + np.float32(length) * direction)
+        reached = np.float32(length) * direction
+        reached += point
+        lower, slope = objective(reached)
+        del reached
         if lower <= value + SUFFICIENT * length * fall:
             return length, lower, slope
         # The lowest point of the parabola through what is known, but neither no step at all nor nearly the same.
