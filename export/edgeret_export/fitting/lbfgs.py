@@ -16,9 +16,9 @@ Objective = Callable[[NDArray[np.float32]], tuple[float, NDArray[np.float32]]]
 """Of a point (n,), the function's value and a fresh array of its slope (n,)."""
 Inverse = Callable[[NDArray[np.float32]], NDArray[np.float32]]
 """Of a slope (n,), how far it is to where it ends if the curvature is as one takes it to be: a fresh array (n,)."""
-REMEMBERED = 6
-"""Steps that the curvature is guessed from, beside what is known of it: 4 took longer, 10 no less, and each one is two
-arrays of parameters, 45 MB at 4,000 labels."""
+REMEMBERED, OF_MANY, MANY = 6, 5, 1 << 22
+"""Steps that the curvature is guessed from, beside what is known of it, and where parameters are many: 4 took longer,
+10 no less, and each one is two arrays of parameters, 45 MB at 4,000 labels."""
 LEAST_GAIN = 1e-9
 """Of a step, relative to the value, below which nothing more is to be had."""
 SUFFICIENT = 1e-4
@@ -38,7 +38,9 @@ def minimise(
     positive."""
     point = start  # a copy would be 24 MB at 4,000 labels
     value, slope = objective(point)
-    steps: deque[tuple[NDArray[np.float32], NDArray[np.float32], float]] = deque(maxlen=REMEMBERED)
+    steps: deque[tuple[NDArray[np.float32], NDArray[np.float32], float]] = deque(
+        maxlen=REMEMBERED if len(point) < MANY else OF_MANY
+    )
     for _ in range(most):
         if max(slope.max(), -slope.min()) <= tolerance:
             break
