@@ -198,6 +198,19 @@ def test_a_fit_from_where_others_ended_ends_in_the_same_place_and_sooner() -> No
     np.testing.assert_allclose(found.arrays.values, first.arrays.values, atol=0.05)
 
 
+def test_where_a_fit_ended_is_turned_to_another_encoder_and_says_the_same_of_its_vectors() -> None:
+    table, queries = small_problem()
+    _, ended = fit_from(None, training_of(table, queries), HeadOptions(inverse_regularisation=100.0), 600, 1e-6)
+    turn = np.random.default_rng(5).normal(size=(2, 3)).astype(np.float32)  # two numbers of another encoder to three
+    theirs = np.random.default_rng(6).normal(size=(7, 2)).astype(np.float32)
+    turned = ended.turned(turn)
+    assert turned.query.shape == (2 + SPELLING_BUCKETS, len(table.labels)) and turned.query.dtype == np.float16
+    said = theirs @ turn @ ended.query[:3].astype(np.float32)
+    np.testing.assert_allclose(theirs @ turned.query[:2], said, atol=np.abs(said).max() / 500)  # float16
+    np.testing.assert_array_equal(turned.query[2:], ended.query[3:])
+    assert turned.pairs is ended.pairs and turned.bias is ended.bias
+
+
 def test_pairs_take_from_a_matrix_what_it_has_for_them() -> None:
     table, _ = small_problem()
     pairs = pairs_shown(table, tools_called(table))

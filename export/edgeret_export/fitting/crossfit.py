@@ -90,7 +90,7 @@ def crossfit(
 
     The `place` is where folds are fitted; `prior_map` calibrates the prior alone, and is what the map starts from that
     is fitted here. `graph_later` says that many demonstrations' graph has a say behind the first call too. Heads of
-    folds begin at their `starts`, by the fold's number, which nothing of the fold may have a part in.
+    folds begin at their `starts`, by the fold's number, which no decision of the fold may have a part in.
     """
     n_plans = len(training.demonstrations)
     few = training.prior.steps is not None
