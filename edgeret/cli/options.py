@@ -85,7 +85,7 @@ def add_runtime_options(parser: argparse.ArgumentParser) -> None:
         "--threads",
         type=positive,
         metavar="N",
-        help="CPU threads (default: two for a long text in int8, otherwise what this process may use)",
+        help="CPU threads (default: two for a text in int8, otherwise what this process may use)",
     )
     parser.add_argument(
         "--gpu-layers", type=int, default=0, metavar="N", help="planner layers on a GPU (default: 0; -1: all)"

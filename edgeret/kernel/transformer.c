@@ -52,8 +52,8 @@ static int64_t furnish(Reading *job, float *room)
     return used;
 }
 
-/* Tokens that are worth a worker's while: sharing out fewer takes longer than reading them. */
-enum { LEAST_SHARED = 12 };
+/* Tokens that are worth a worker's while: of fewer, all would spend their time fetching the same weights. */
+enum { LEAST_SHARED = 4 };
 
 static Reading plan(const Transformer *of, int64_t count, int64_t longest, int64_t workers)
 {

@@ -62,7 +62,7 @@ def load(
 
     `providers` are execution providers by name ("cpu", "cuda", "qnn", …), the first of which must really run unless
     `allow_fallback`. `threads` is the CPU budget for encoder and planner alike (default: two for
-    an int8 encoder's long texts, and otherwise what affinity and cgroup allow). `static_tokens` fixes the input's
+    an int8 encoder's texts, and otherwise what affinity and cgroup allow). `static_tokens` fixes the input's
     length for compilers that want it. A planner is loaded when it is first asked, with `gpu_layers` of its layers on a
     GPU; `state_folder` keeps what `warmup` had it read, for later starts.
 
