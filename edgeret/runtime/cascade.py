@@ -3,13 +3,15 @@ anything is scored."""
 
 from __future__ import annotations
 
+import math
+
 from edgeret.runtime.components import Cascade, learner_for
 from edgeret.runtime.decide import BY_HEADS, NONE_FITS
 from edgeret.runtime.history import History
 from edgeret.runtime.learning import Learned
 from edgeret.runtime.options import DecideOptions
 from edgeret.runtime.scorer import Request, Scorer
-from edgeret.scoring.cascade import LATER, objected
+from edgeret.scoring.cascade import ALONE, LATER, contradicted
 from edgeret.stopwatch import Stopwatch
 from edgeret.types import END, Decision
 
@@ -31,8 +33,9 @@ class FirstStage:
 
     def decide(self, request: Request, history: History, options: DecideOptions, watch: Stopwatch) -> Decision | None:
         """The decision, or None where the full encoder is to be asked: the small one is not sure enough, the tools' own
-        words speak for another tool, something or nothing may fit, the request is unlike the demonstrations, the tool
-        was never called in them, a tool failed, or a planner is to decide. What was fitted says nothing of these."""
+        words speak for another tool and the head is not sure by itself, something or nothing may fit, the request is
+        unlike the demonstrations, the tool was never called in them, a tool failed, or a planner is to decide. What was
+        fitted says nothing of these."""
         if options.policy == "planner" or history.blocked or not request.in_distribution:
             return None
         probabilities, end = request.probabilities(history, watch), self._scorer.end
@@ -47,9 +50,9 @@ class FirstStage:
             least = max(self._cascade.least, floor, 0.0 if first else LATER)
             stands = best <= end and probability >= least
             if first and stands:
-                words = request.reading.static
-                doubted = objected(words, probabilities, best, end)
-                stands = not doubted and probabilities.item(end) < self._cascade.nothing
+                stands = probabilities.item(end) < self._cascade.nothing
+                if stands and contradicted(request.reading.static, best, end):
+                    stands = math.exp(request.head_scores(history).item(best)) >= ALONE
         if not stands:
             return None
         tool, reason = request.names[best], SURE

@@ -15,11 +15,10 @@ from edgeret.records import dataclass
 
 NOTHING = 0.02
 """`Thresholds.nothing` where too few requests that no tool fits were demonstrated to fit it."""
-OBJECTION = 1.0
-"""Where the tools' own words speak more for another tool, by so much in log-odds, and the small encoder itself gives
-that one POSSIBLE at least, its first decision does not stand. Held-out demonstrations, of the same hands as the others,
-show no loss there, and requests of others do (docs/DESIGN.md, decisions)."""
-POSSIBLE = 0.05
+AGAINST, ALONE = 0.5, 0.75
+"""Where the tools' own words put another tool ahead by more than AGAINST, in log-odds, a small encoder's first decision
+needs a second witness: its head must give it ALONE by itself, before graph and calibration. Held-out demonstrations, of
+the same hands as the others, show no loss there, and requests of others do (docs/DESIGN.md, decisions)."""
 LATER = 0.9
 """What a decision behind a call needs at least, for the same reason."""
 _ROUNDING = 1e-6
@@ -73,13 +72,9 @@ class Thresholds:
         )
 
 
-def objected(words: NDArray[np.float32], probabilities: NDArray[np.float32], best: int, end: int) -> bool:
-    """Whether the tools' own `words`, log-odds in the order of `probabilities`, speak for another tool than the `best`;
-    whether or not that one was demonstrated."""
-    least = words.item(best) + OBJECTION
-    for first, tools in ((0, words[:end]), (end + 1, words[end + 1 :])):
-        if len(tools):
-            other = int(tools.argmax())
-            if tools.item(other) > least and probabilities.item(first + other) >= POSSIBLE:
-                return True
-    return False
+def contradicted(words: NDArray[np.float32], best: int, end: int) -> bool:
+    """Whether the tools' own `words`, log-odds in the order of what is decided between, put another tool than the
+    `best` ahead by more than AGAINST; whether or not that one was demonstrated."""
+    least = words.item(best) + AGAINST
+    parts = (words[:end], words[end + 1 :])
+    return any(len(tools) and tools.item(tools.argmax().item()) > least for tools in parts)

@@ -12,7 +12,7 @@ import edgeret
 from edgeret.bundle import roles
 from edgeret.bundle.reader import open_bundle, read_manifest
 from edgeret.runtime.decide import SURELY_NOTHING
-from edgeret.scoring.cascade import LATER, NOTHING, OBJECTION, POSSIBLE, Thresholds
+from edgeret.scoring.cascade import AGAINST, ALONE, LATER, NOTHING, Thresholds
 from edgeret.types import END
 from edgeret_export.encoders.encodings import start
 from edgeret_export.encoders.static import Alone, TableFit, Texts, principal, single_tokens
@@ -91,11 +91,13 @@ def test_queries_are_read_by_tables_that_were_not_fitted_to_them() -> None:
     assert small.training.queries.vectors.shape == (56, small.tool_vectors.shape[1])
 
 
-def held_out(rows: int, labels: tuple[str, ...], chosen: np.ndarray, sure: np.ndarray, nothing: float = 0.0) -> HeldOut:
+def held_out(
+    rows: int, labels: tuple[str, ...], chosen: np.ndarray, sure: np.ndarray, nothing: float = 0.0, alone: float = 0.0
+) -> HeldOut:
     probabilities = np.zeros((rows, len(labels)), np.float32)
     probabilities[:, -1] = nothing
     probabilities[np.arange(rows), chosen] = sure
-    return HeldOut(labels, np.arange(rows), probabilities)
+    return HeldOut(labels, np.arange(rows), probabilities, np.full(rows, alone, np.float32))
 
 
 def words_for(training: TrainingSet, chosen: np.ndarray) -> np.ndarray:
@@ -139,10 +141,9 @@ def test_what_is_told_is_what_the_runtime_lets_stand() -> None:
     right, first, end = decisions.acceptable().argmax(axis=1), decisions.first(), len(labels) - 1
     other = (right + 1) % end
 
-    def taken(probability: float, possible: float, margin: float) -> dict[str, float]:
-        """Where the words speak for another tool, which has the probability `possible`, by a `margin`."""
-        found = held_out(len(right), labels, right, np.full(len(right), probability))
-        found.probabilities[np.arange(len(right)), other] = possible
+    def taken(probability: float, alone: float, margin: float) -> dict[str, float]:
+        """Where the words speak for another tool by a `margin`, and the head gives what it chose `alone` by itself."""
+        found = held_out(len(right), labels, right, np.full(len(right), probability), alone=alone)
         words = words_for(training, right)
         words[decisions.plan[first], other[first]] = 1 + margin
         _, report = fit_thresholds(training, words, found, found)
@@ -150,12 +151,12 @@ def test_what_is_told_is_what_the_runtime_lets_stand() -> None:
         return told
 
     fits = float((right[first] < end).mean())
-    for probability, possible, margin, stands in (
-        (0.5, POSSIBLE + 0.01, OBJECTION - 0.1, True),
-        (0.5, POSSIBLE - 0.01, OBJECTION + 0.1, True),
-        (0.5, POSSIBLE + 0.01, OBJECTION + 0.1, False),
+    for alone, margin, stands in (
+        (ALONE - 0.01, AGAINST - 0.1, True),
+        (ALONE + 0.01, AGAINST + 0.1, True),
+        (ALONE - 0.01, AGAINST + 0.1, False),
     ):
-        assert taken(probability, possible, margin)["small_first"] == pytest.approx(fits if stands else 0, abs=1e-4)
+        assert taken(0.5, alone, margin)["small_first"] == pytest.approx(fits if stands else 0, abs=1e-4)
     # Behind a call nothing stands below LATER.
     assert taken(LATER - 0.1, 0, 0)["small"] == pytest.approx(float((first & (right < end)).mean()), abs=1e-4)
     assert taken(LATER + 0.01, 0, 0)["small"] == taken(0.99, 0, 0)["small"] > taken(0.5, 0, 0)["small"]

@@ -21,7 +21,7 @@ from edgeret.runtime.learning import Learned
 from edgeret.runtime.runtime import Runtime
 from edgeret.runtime.scorer import Request, Scorer
 from edgeret.scoring import cascade as scoring
-from edgeret.scoring.cascade import Thresholds, objected
+from edgeret.scoring.cascade import Thresholds, contradicted
 from edgeret.stopwatch import Stopwatch
 
 SURE = "find my file and send a mail"
@@ -70,7 +70,7 @@ def test_behind_a_call_the_table_must_be_surer(tiny_cascade: Path, monkeypatch: 
         assert runtime.task(SURE).next().stage == "static"
 
 
-def test_where_the_words_speak_for_another_possible_tool_the_full_encoder_is_asked(
+def test_where_the_words_speak_for_another_tool_the_head_must_be_sure_by_itself(
     tiny_cascade: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     runtime = with_least(edgeret.load(tiny_cascade), 0.0)
@@ -80,26 +80,27 @@ def test_where_the_words_speak_for_another_possible_tool_the_full_encoder_is_ask
     labels = runtime.components.head.labels  # type: ignore[union-attr]
     words = np.zeros(len(labels) - 1, np.float32)
     monkeypatch.setattr(Request, "reading", property(lambda _: SimpleNamespace(static=np.append(words, 0))))
-    for margin, possible, stage in (
-        (scoring.OBJECTION + 0.1, second.probability - 1e-6, "full"),
-        (scoring.OBJECTION + 0.1, second.probability + 1e-6, "static"),
-        (scoring.OBJECTION - 0.1, second.probability - 1e-6, "static"),
+    logs = np.full(len(labels), -9.0, np.float32)
+    monkeypatch.setattr(Request, "head_scores", lambda *_: logs)
+    for margin, alone, stage in (
+        (scoring.AGAINST + 0.1, scoring.ALONE - 0.01, "full"),
+        (scoring.AGAINST + 0.1, scoring.ALONE + 0.01, "static"),
+        (scoring.AGAINST - 0.1, scoring.ALONE - 0.01, "static"),
     ):
-        words[labels.index(second.tool)] = margin
-        monkeypatch.setattr(scoring, "POSSIBLE", possible)
+        words[labels.index(second.tool)], logs[labels.index("find_file")] = margin, np.log(alone)
         assert runtime.task(SURE).next().stage == stage
 
 
 def test_a_tool_that_was_never_called_may_be_what_the_words_speak_for() -> None:
-    words, probabilities = np.zeros(5, np.float32), np.array([0.8, 0.05, 0.01, 0.0, 0.14], np.float32)
-    end = 3
-    assert not objected(words, probabilities, 0, end)
-    for other, objects in ((1, True), (2, False), (3, False), (4, True)):
+    words, end = np.zeros(5, np.float32), 3
+    assert not contradicted(words, 0, end)
+    for other, contradicts in ((1, True), (2, True), (3, False), (4, True)):
         speaking = words.copy()
-        speaking[other] = scoring.OBJECTION + 0.1
-        assert objected(speaking, probabilities, 0, end) is objects
-    speaking[0] = 0.2
-    assert not objected(speaking, probabilities, 0, end)
+        speaking[other] = scoring.AGAINST + 0.1
+        assert contradicted(speaking, 0, end) is contradicts
+        assert not contradicted(speaking, other, end)
+        speaking[0] = 0.2
+        assert not contradicted(speaking, 0, end)
 
 
 def test_words_speak_for_the_tool_whose_words_they_are(tiny_cascade: Path) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.runtime.decide import SURELY_NOTHING
-from edgeret.scoring.cascade import LATER, NOTHING, Thresholds, objected
+from edgeret.scoring.cascade import ALONE, LATER, NOTHING, Thresholds, contradicted
 from edgeret.types import END
 from edgeret_export.fitting.decisions import Decisions
 from edgeret_export.fitting.held_out import HeldOut
@@ -57,7 +57,7 @@ def fit_thresholds(
     stands = confidence >= LATER
     places = training.queries.at(decisions.plan)
     for row in np.flatnonzero(first & (chosen < end)).tolist():
-        stands[row] = not objected(words[places[row]], small.probabilities[row], int(chosen[row]), end)
+        stands[row] = small.alone[row] >= ALONE or not contradicted(words[places[row]], int(chosen[row]), end)
     return thresholds, {
         "right": {"small": float(right[0].mean()), "large": float(right[1].mean())},
         "nothing": round(nothing, 6),

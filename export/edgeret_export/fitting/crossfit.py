@@ -133,7 +133,7 @@ def crossfit(
         clusters_for(n_plans),
         calibration,
         report,
-        HeldOut(training.prior.names[: calibrated.shape[1]], rows, calibrated),
+        HeldOut(training.prior.names[: calibrated.shape[1]], rows, calibrated, _alone(outcomes.experts[0], calibrated)),
         {fold.number: fold.parameters for fold in folds},
     )
 
@@ -287,6 +287,11 @@ def _confidence(
     """Every decision's highest probability, and whether it went to an acceptable label, both (rows,)."""
     best = fused.argmax(axis=1)
     return fused.max(axis=1), acceptable[np.arange(len(best)), best]
+
+
+def _alone(head: NDArray[np.float32], found: NDArray[np.float32]) -> NDArray[np.float32]:
+    """What the head's log-probabilities (rows, n) give what is `found` most probable, (rows,)."""
+    return np.asarray(np.exp(head[np.arange(len(found)), found.argmax(axis=1)]), np.float32)
 
 
 def _top1(scores: NDArray[np.floating], acceptable: NDArray[np.bool_]) -> float:

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 @dataclass(frozen=True, slots=True)
 class HeldOut:
     """Calibrated probabilities (rows, n) of decisions whose plans the predicting heads had not seen, over `names` (n,);
-    `rows` are their numbers in the training set."""
+    `rows` are their numbers in the training set, `alone` (rows,) what the head by itself gave the most probable one."""
 
     names: tuple[str, ...]
     rows: NDArray[np.intp]
     probabilities: NDArray[np.float32]
+    alone: NDArray[np.float32]
