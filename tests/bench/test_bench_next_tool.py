@@ -63,6 +63,8 @@ def test_a_result_has_the_keys_of_the_contract(runtime: Runtime) -> None:
     assert found["n_plans"] == 14
     assert found["n_steps"] == 2 * (3 + 3 + 2 + 2 + 3 + 3 + 1)
     assert 0 <= found["calibration"]["ece"] <= 1
+    low, high = found["calibration"]["ece_by_chance"]
+    assert 0 <= low <= high <= 1
     assert [point["share"] for point in found["calibration"]["refusal_curve"]] == [i / 10 for i in range(1, 11)]
 
 

@@ -24,7 +24,7 @@ from edgeret_export.fitting.calibration import (
 from edgeret_export.fitting.crossfit import OVER_NOTHING
 from edgeret_export.fitting.decisions import number_decisions
 from edgeret_export.fitting.graph import fit_graph
-from edgeret_export.fitting.reliability import expected_calibration_error, refusal_curve
+from edgeret_export.fitting.reliability import ece_by_chance, expected_calibration_error, refusal_curve
 from edgeret_export.fitting.training_set import assign_folds
 from edgeret_export.recipe import Recipe, read_recipe
 
@@ -202,6 +202,19 @@ def test_calibration_error_worked_by_hand() -> None:
     # Thirty decisions, two a bin: in each, 0.5 confidence against one right of two.
     assert expected_calibration_error(np.full(30, 0.5), np.arange(30) % 2 == 0) == 0
     assert expected_calibration_error(np.full(30, 0.8), np.arange(30) % 2 == 0) == pytest.approx(0.3)
+
+
+def test_exact_probabilities_have_the_calibration_error_of_chance() -> None:
+    rng = np.random.default_rng(1)
+    confidence = rng.uniform(0.3, 1, 400)
+    low, high = ece_by_chance(confidence)
+    assert 0 < low < high < 0.1
+    exact = [expected_calibration_error(confidence, rng.random(400) < confidence) for _ in range(400)]
+    assert 0.85 < np.mean([low <= error <= high for error in exact]) < 0.95
+    # What is 0.2 too sure is seen, and many more decisions leave chance less room.
+    assert expected_calibration_error(confidence, rng.random(400) < confidence - 0.2) > high
+    assert ece_by_chance(np.tile(confidence, 16))[1] < high / 2
+    assert ece_by_chance(np.ones(50)) == (0, 0)
 
 
 def test_the_refusal_curve_takes_the_most_confident_first() -> None:

@@ -18,7 +18,7 @@ from edgeret.runtime.runtime import Runtime
 from edgeret.types import END
 from edgeret_bench.metrics import quantiles, shares
 from edgeret_bench.results.intervals import score_interval
-from edgeret_export.fitting.reliability import expected_calibration_error
+from edgeret_export.fitting.reliability import calibration_errors
 
 FULL = "full"
 WARMUP = 20
@@ -90,7 +90,7 @@ def _told(walked: _Walked, full: _Walked, groups: Sequence[int]) -> dict[str, An
     return {
         "top1": float(np.mean(walked.right)),
         "mrr": float(np.mean(walked.rank)),
-        "ece": expected_calibration_error(np.array(walked.confidence), correct),
+        **calibration_errors(np.array(walked.confidence), correct),
         "declined_when_none_fits": float(np.mean(walked.declined)) if walked.declined else None,
         "lost": float(lost.mean()),
         "lost_interval": score_interval(lost.tolist(), groups),

@@ -20,7 +20,7 @@ from edgeret.types import END, Turn
 from edgeret_bench.accuracy.walk import averages
 from edgeret_bench.metrics import quantiles
 from edgeret_bench.results.files import order_of, rounded
-from edgeret_export.fitting.reliability import expected_calibration_error
+from edgeret_export.fitting.reliability import calibration_errors
 
 JOINED, NEWEST, NEWEST_ALL, OURS = "joined", "newest", "newest, all calls", "conversation"
 
@@ -118,7 +118,7 @@ def _told(walked: _Walked, groups: Sequence[int], kinds: dict[str, Any]) -> dict
     correct = np.array([row["top1"] == 1 for row in walked.rows])
     return {
         **{kind: averages(rows[some].tolist(), numbers[some].tolist()) for kind, some in kinds.items()},
-        "ece": expected_calibration_error(np.array(walked.confidence), correct),
+        **calibration_errors(np.array(walked.confidence), correct),
         "declined_when_none_fits": float(np.mean(walked.declined)) if walked.declined else None,
         "declined_when_fitting": float(np.mean(walked.offered)) if walked.offered else None,
         "first_ms": quantiles(walked.first_ms),

@@ -17,7 +17,7 @@ from edgeret.types import END
 from edgeret_bench.accuracy.scorers import Methods, Scorer
 from edgeret_bench.metrics import mean, next_tool_metrics, quantiles, rank, shares
 from edgeret_bench.results.files import order_of, rounded
-from edgeret_export.fitting.reliability import expected_calibration_error, refusal_curve
+from edgeret_export.fitting.reliability import calibration_errors, refusal_curve
 
 LONGEST = 6
 """The table's last row: plans of so many calls and more."""
@@ -69,7 +69,7 @@ def run(
         "ms_per_step": {name: quantiles(values) for name, values in found.ms.items()},
         "by_plan_length": {name: by_length(values, found.lengths) for name, values in found.rows.items()},
         "calibration": {
-            "ece": expected_calibration_error(confidence, correct),
+            **calibration_errors(confidence, correct),
             "refusal_curve": refusal_curve(confidence, correct),
             "reliability": reliability(confidence, correct),
         },

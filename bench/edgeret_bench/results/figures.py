@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from edgeret.errors import MissingExtraError
-from edgeret_bench.results.intervals import interval
+from edgeret_bench.results.intervals import interval, span_text
 from edgeret_bench.results.search import TITLE, UNLIKE, Group, frontier
 
 try:
@@ -142,7 +142,7 @@ def _next_tool(result: Result) -> list[Figure]:
         Figure(
             "calibration",
             "How often decisions were right, by how sure they were, a tenth of the decisions a point. "
-            f"Expected calibration error {calibration['ece']:.4f}.",
+            f"Calibration error {calibration['ece']:.4f}, by chance {span_text(calibration.get('ece_by_chance'))}.",
             _axes(_beside_the_diagonal(reliable, 0, "as sure as right"), "probability", "share right"),
         ),
         Figure(

@@ -16,6 +16,7 @@ from edgeret_bench.results.intervals import interval_text, span_text
 QUANTILES = ("p50", "p90", "p99", "max")
 SURE = "95 %"
 """Head of the columns that hold confidence intervals."""
+BY_CHANCE = "by chance: the ece of exact probabilities on so few, nine of ten times"
 TESTS = ("before_test", "test", "before_others", "others")
 """Keys of a stream's tests, which may be null."""
 SEARCH_COLUMNS: Mapping[str, str] = {
@@ -75,8 +76,8 @@ def _methods(result: Result) -> list[Table]:
         f"{result['n_steps']} decisions",
         "ms: a step's median, without the encoding of the request" if cost else "",
     ]
-    if "calibration" in result:
-        notes.append(f"calibration error {result['calibration']['ece']:.4f}")
+    if errors := result.get("calibration"):
+        notes.append(f"calibration error {errors['ece']:.4f}, by chance {span_text(errors.get('ece_by_chance'))}")
         notes += _fitness(result["fitness"])
     found = [Table("accuracy by method", header, body, _lines(*notes))]
     if "by_plan_length" in result:
@@ -86,26 +87,28 @@ def _methods(result: Result) -> list[Table]:
 
 def _conversation(result: Result) -> list[Table]:
     ways, kinds = result["ways"], ("all", "first", "calls", "ends")
-    header = ["way", *(part for kind in kinds for part in (f"{kind} top1", SURE)), "mrr", "ece"]
+    header = ["way", *(part for kind in kinds for part in (f"{kind} top1", SURE)), "mrr", "ece", "by chance"]
     header += ["declined", "wrongly", "first ms p50", "next ms p50"]
     rows = []
     for name, each in ways.items():
         told = [cell for kind in kinds for cell in (each[kind]["top1"], span_text(each[kind]["intervals"]["top1"]))]
-        told += [each["all"]["mrr"], each["ece"], each["declined_when_none_fits"], each["declined_when_fitting"]]
+        told += [each["all"]["mrr"], each["ece"], span_text(each.get("ece_by_chance"))]
+        told += [each["declined_when_none_fits"], each["declined_when_fitting"]]
         rows.append([name, *told, *(each[key] and each[key]["p50"] for key in ("first_ms", "next_ms"))])
     steps = f"{result['n_steps']} decisions of {result['n_conversations']} conversations, from the second turn on"
-    note = "declined: of turns that none fits, at their first step; wrongly: of the others"
+    note = f"declined: of turns that none fits, at their first step; wrongly: of the others; {BY_CHANCE}"
     return [Table("later turns", *without_empty(header, rows), _lines(steps, note))]
 
 
 def _cascade(result: Result) -> list[Table]:
     profiles = result["profiles"]
     stages = sorted({stage for each in profiles.values() for stage in each["stages"]})
-    header = ["profile", "top1", "mrr", f"lost {SURE}", "ece", "first ms p50", "mean", "of full", "next ms p50"]
-    header += [f"first by {stage}" for stage in stages] + [f"steps by {stage}" for stage in stages]
+    header = ["profile", "top1", "mrr", f"lost {SURE}", "ece", "by chance", "first ms p50", "mean", "of full"]
+    header += ["next ms p50", *(f"{kind} by {stage}" for kind in ("first", "steps") for stage in stages)]
     rows = [
         [
-            *(name, each["top1"], each["mrr"], span_text(each["lost_interval"]), each["ece"]),
+            *(name, each["top1"], each["mrr"], span_text(each["lost_interval"])),
+            *(each["ece"], span_text(each.get("ece_by_chance"))),
             *(each["first_ms"]["p50"], each["first_ms"]["mean"], each["first_time_of_full"]),
             None if each["next_ms"] is None else each["next_ms"]["p50"],
             *(each["first_stages"].get(stage, 0.0) for stage in stages),
@@ -116,9 +119,8 @@ def _cascade(result: Result) -> list[Table]:
     declined = {name: each["declined_when_none_fits"] for name, each in profiles.items()}
     told = ", ".join(f"{name} {share:.1%}" for name, share in declined.items() if share is not None)
     notes = (
-        f"{result['n_steps']} decisions of {result['n_plans']} plans, the profiles in turns; a first decision with its "
-        "encoding",
-        "lost: top-1 of full less the profile's own",
+        f"{result['n_steps']} decisions of {result['n_plans']} plans, the profiles in turns; first ones with encoding",
+        f"lost: top-1 of full less the profile's own; {BY_CHANCE}",
         f"of {result['n_without_tool']} requests that none fits, declined: {told}" if told else "",
     )
     return [Table("who decides", *without_empty(header, rows), _lines(*notes))]
@@ -226,9 +228,6 @@ def _latency(result: Result) -> list[Table]:
     sure = {name: interval_text(result, name) for name in stages}
     cold = {f"cold {name.removesuffix('_ms')}": row for name, row in result["cold_start"].items()}
     rows = [[name, *(stage[q] for q in QUANTILES), sure.get(name)] for name, stage in {**stages, **cold}.items()]
-    header = ["stage", *QUANTILES, f"p50 {SURE}"]
-    if not any(sure.values()):
-        header, rows = header[:-1], [row[:-1] for row in rows]
     others = others_share(result)
     notes = (
         f"{result['n_queries']} queries; {result['threads']} threads on {', '.join(result['providers']['actual'])}",
@@ -238,7 +237,8 @@ def _latency(result: Result) -> list[Table]:
         if others is None
         else f"other programs took {others:.0%} of the CPU, the host {result['other_load']['stolen']:.0%}",
     )
-    found = [Table("milliseconds", header, rows, _lines(*notes))]
+    header = ["stage", *QUANTILES, f"p50 {SURE}"]
+    found = [Table("milliseconds", *without_empty(header, rows), _lines(*notes))]
     for key, what in (("threads_sweep", "CPU threads"), ("batches", "batch"), ("providers_sweep", "provider")):
         if key in result:
             done = {k: v for k, v in result[key].items() if "p50" in v}
@@ -252,8 +252,8 @@ def _latency(result: Result) -> list[Table]:
 
 def _sustained(result: Result) -> Table:
     energy, slices = result["energy"], result["slices"]
-    rows = [["last tenth's p50 / first tenth's", result["last_over_first"]]]
-    rows += [[f"{name}, J a query", joules] for name, joules in energy["joules_per_query"].items()]
+    joules = [[f"{name}, J a query", used] for name, used in energy["joules_per_query"].items()]
+    rows = [["last tenth's p50 / first tenth's", result["last_over_first"]], *joules]
     missing = {f"energy from {name}": why for name, why in energy["unavailable"].items()}
     note = _lines(f"{result['n_queries']} first selections in {len(slices)} slices", *_missing(missing))
     return Table("without a pause", ("what", "value"), rows, note)
