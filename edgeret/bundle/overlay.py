@@ -4,16 +4,18 @@ section 15). Opens no file, and knows nothing of what a record means.
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import re
 import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from edgeret.bundle.codec import Census, decode, pack
 from edgeret.errors import OverlayError
 from edgeret.fields import short
+from edgeret.records import dataclass
 
 MAGIC = b"edgeret-overlay\n"
 FORMAT_VERSION = 1
@@ -59,7 +61,7 @@ class Batch:
     census: Census
 
 
-@dataclass(slots=True)
+@dataclasses.dataclass(slots=True)
 class Contents:
     """What an overlay's valid bytes hold: `size_bytes` of them, the last batch's digest at their end."""
 

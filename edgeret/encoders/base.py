@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -118,11 +118,25 @@ class EncodedQuery:
         return vector
 
 
-class LoadedTokenizer(NamedTuple):
-    """A `tokenizers.Tokenizer`, not to be changed, and what reads most texts in its place, if anything can."""
+class LoadedTokenizer:
+    """What cuts texts: the tokenizers library, and `words`, which read most texts in its place, if anything can. It
+    knows `size` tokens, and `frame` are the ids that stand before every text, and behind it."""
 
-    library: Any
-    words: WordTokens | None
+    def __init__(
+        self,
+        make: Callable[[], Any],
+        size: int,
+        words: WordTokens | None,
+        frame: tuple[Sequence[int], Sequence[int]] = ((), ()),
+    ) -> None:
+        """`make` gives the library's `tokenizers.Tokenizer`, always the same one."""
+        self._make, self.size, self.words, self.frame = make, size, words, frame
+
+    @property
+    def library(self) -> Any:
+        """The library's, not to be changed; it may be made only now. Raises BundleError for a file that the library
+        cannot read."""
+        return self._make()
 
 
 class Encoder(Protocol):

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from edgeret.bundle.codec import get_array, pack, unpack
 from edgeret.bundle.few_bits import from_bytes, get_scales, to_bytes
 from edgeret.encoders.base import EncodedQuery, EncoderSpec, LoadedTokenizer, failure, segment_means
-from edgeret.encoders.tokenizer import load_tokenizer, takes_spaces, vocabulary_size, without_spaces
+from edgeret.encoders.tokenizer import load_tokenizer, takes_spaces, without_spaces
 from edgeret.errors import BundleError, InputError
 from edgeret.kernel import LIBRARY, Kept, address
 from edgeret.stopwatch import Stopwatch
@@ -44,7 +44,7 @@ class StaticEncoder:
         self._words = self._tokenizer.words
         self._spaces = self._words is None and takes_spaces(self._tokenizer.library)
         self._rows, self._scales = read_table(unpack(table, where), spec.dimension, where)
-        if (tokens := vocabulary_size(self._tokenizer.library)) != len(self._rows):
+        if (tokens := self._tokenizer.size) != len(self._rows):
             raise BundleError(f"{where}: {len(self._rows)} token vectors for {tokens} tokens; {REBUILD}")
         self._kept = Kept((self._rows, np.int8), (self._scales, np.float32))
 

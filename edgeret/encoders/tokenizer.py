@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import cache
 from itertools import groupby
 from typing import Any
 
@@ -20,20 +21,54 @@ from edgeret.encoders.word_tokens import WordTokens
 
 def load_tokenizer(data: bytes, longest: int, where: str) -> LoadedTokenizer:
     """The tokenizer of a tokenizer.json, which cuts texts at `longest` tokens. Raises BundleError for a file that is
-    not an encoder's, or that the library cannot read."""
+    not an encoder's, or that the library cannot read.
+
+    Where words are read without the library it is made with the first text that is not printable ASCII: that takes a
+    twelfth of a tiny bundle's start, and what the check lets pass of such a file leaves the library nothing to refuse.
+    """
     from edgeret.encoders.checks import tokenizer_file  # with the first bundle, as the library that it guards
 
     value = tokenizer_file.check(data, longest, f"{where}: tokenizer")
-    try:
-        tokenizer = _made(value)
-        tokenizer.no_padding()
-        tokenizer.enable_truncation(longest)
-    except (KeyboardInterrupt, SystemExit):
-        raise
-    except BaseException as error:  # a Rust panic is no Exception
-        raise failure(where, "the tokenizers library cannot read the tokenizer", error) from None
-    vocabulary = value["model"]["vocab"]
-    return LoadedTokenizer(tokenizer, WordTokens.of(tokenizer, vocabulary) if isinstance(vocabulary, dict) else None)
+
+    @cache
+    def library() -> Any:
+        try:
+            tokenizer = _made(json.loads(data))
+            tokenizer.no_padding()
+            tokenizer.enable_truncation(longest)
+        except (KeyboardInterrupt, SystemExit):
+            raise
+        except BaseException as error:  # a Rust panic is no Exception
+            raise failure(where, "the tokenizers library cannot read the tokenizer", error) from None
+        return tokenizer
+
+    words = WordTokens.of(value, library)
+    if words is None:
+        library()  # what it refuses is refused here
+    return LoadedTokenizer(library, _size(value), words, _frame(value))
+
+
+def _size(value: Mapping[str, Any]) -> int:
+    """How many tokens a tokenizer knows."""
+    known = len(value["model"]["vocab"])
+    return known + sum(int(token["id"]) >= known for token in value.get("added_tokens", ()))
+
+
+def _frame(value: Mapping[str, Any]) -> tuple[list[int], list[int]]:
+    """The ids of the tokens that stand before every text, and behind it."""
+    ends = value.get("post_processor")
+    if ends is None:
+        return [], []
+    if ends["type"] != "TemplateProcessing":
+        return [ends["cls"][1]], [ends["sep"][1]]
+    before: list[int] = []
+    behind: list[int] = []
+    for piece in ends["single"]:
+        if "Sequence" in piece:
+            before, behind = behind, []
+        else:
+            behind += ends["special_tokens"][piece["SpecialToken"]["id"]]["ids"]
+    return before, behind
 
 
 def _made(value: Mapping[str, Any]) -> Any:
@@ -56,24 +91,6 @@ def _made(value: Mapping[str, Any]) -> Any:
 def _without_pieces(model: Mapping[str, Any]) -> dict[str, Any]:
     """A Unigram model with its unknown piece alone."""
     return {**model, "vocab": [model["vocab"][model["unk_id"]]], "unk_id": 0}
-
-
-def vocabulary_size(tokenizer: Any) -> int:
-    """How many tokens a tokenizer knows. Asked for them all, the library makes a map of every one, for 6 ms."""
-    known = int(tokenizer.get_vocab_size(with_added_tokens=False))
-    return known + sum(int(number) >= known for number in tokenizer.get_added_tokens_decoder())
-
-
-def special_ends(tokenizer: Any) -> tuple[int, int]:
-    """How many tokens a tokenizer puts before every text, and how many behind it; they stand for no word of it."""
-    try:
-        mask = tokenizer.encode("a").special_tokens_mask
-    except (KeyboardInterrupt, SystemExit):
-        raise
-    except BaseException:  # what is wrong is told of the first real text
-        return 0, 0
-    words = [place for place, special in enumerate(mask) if not special]
-    return (words[0], len(mask) - 1 - words[-1]) if words else (len(mask), 0)
 
 
 def takes_spaces(tokenizer: Any) -> bool:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -25,7 +24,7 @@ from edgeret.encoders.base import (
     failure,
     segment_means,
 )
-from edgeret.encoders.tokenizer import load_tokenizer, special_ends, takes_spaces, vocabulary_size, without_spaces
+from edgeret.encoders.tokenizer import load_tokenizer, takes_spaces, without_spaces
 from edgeret.errors import BundleError
 from edgeret.stopwatch import Stopwatch
 from edgeret.types import SEGMENTS
@@ -48,8 +47,10 @@ class WindowEncoder(ABC):
         self._where = where
         self._longest = longest
         self._tokenizer = load_tokenizer(tokenizer, longest, where)
-        self._before, self._behind = special_ends(self._tokenizer.library)
-        self._spaces = takes_spaces(self._tokenizer.library)
+        before, behind = self._tokenizer.frame
+        self._frame = np.array(before, np.int64), np.array(behind, np.int64)
+        self._before, self._behind = len(before), len(behind)
+        self._spaces = self._tokenizer.words is None and takes_spaces(self._tokenizer.library)
 
     @property
     @abstractmethod
@@ -77,13 +78,13 @@ class WindowEncoder(ABC):
     @property
     def vocabulary(self) -> int:
         """How many tokens the tokenizer knows."""
-        return vocabulary_size(self._tokenizer.library)
+        return self._tokenizer.size
 
     @property
     def frame(self) -> tuple[list[int], list[int]]:
         """The ids that the tokenizer puts before every text, and those behind it."""
-        ids = list(self._encoded("").ids)
-        return ids[: self._before], ids[len(ids) - self._behind :]
+        before, behind = self._tokenizer.frame
+        return list(before), list(behind)
 
     def tokenize(self, text: str) -> NDArray[np.int64]:
         """Token ids of `text`, shape (tokens,), cut at the spec's `max_tokens`. Raises BundleError if the tokenizer
@@ -181,11 +182,6 @@ class WindowEncoder(ABC):
         spans = np.array([span for w in windows for span in self._words(w.offsets)], np.intp).reshape(-1, 2)
         spans = without_spaces(spans, text) if self._spaces else spans
         return [np.array(window.ids, np.int64) for window in windows], spans
-
-    @cached_property
-    def _frame(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        before, behind = self.frame
-        return np.array(before, np.int64), np.array(behind, np.int64)
 
     def _words(self, window: Any) -> Any:
         """What a window has for the tokens of its text, without those ([CLS], [SEP]) that stand for no word."""

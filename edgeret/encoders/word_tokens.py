@@ -41,35 +41,38 @@ class Read(NamedTuple):
 class WordTokens:
     """Texts of printable ASCII to tokens. Immutable and thread-safe."""
 
-    def __init__(self, tokenizer: Any, vocabulary: Mapping[str, int]) -> None:
-        """`tokenizer` is one that `of` takes, and `vocabulary` its model's; special tokens are left out."""
-        made = None if LIBRARY is None else _compiled(LIBRARY, tokenizer, vocabulary)
-        self._read: Callable[[str], Read | None] = made or _ByWord(tokenizer)
+    def __init__(self, value: Mapping[str, Any], library: Callable[[], Any]) -> None:
+        """A tokenizer that `of` takes."""
+        made = None if LIBRARY is None else _compiled(LIBRARY, value)
+        self._read: Callable[[str], Read | None] = made or _ByWord(library)
 
     @staticmethod
-    def of(tokenizer: Any, vocabulary: Mapping[str, int]) -> WordTokens | None:
-        """Such a reader, or None for a tokenizer that is no WordPiece over words of letters and marks."""
-        kinds = (tokenizer.normalizer, tokenizer.pre_tokenizer, tokenizer.model)
-        if tuple(type(kind).__name__ for kind in kinds) != ("BertNormalizer", "BertPreTokenizer", "WordPiece"):
+    def of(value: Mapping[str, Any], library: Callable[[], Any]) -> WordTokens | None:
+        """Such a reader by what a tokenizer.json says, or None for one that is no WordPiece over words of letters and
+        marks. `library` gives the `tokenizers.Tokenizer` of it, where nothing is compiled; special tokens are left
+        out."""
+        kinds = ((value.get(part) or {}).get("type") for part in ("normalizer", "pre_tokenizer", "model"))
+        if tuple(kinds) != ("BertNormalizer", "BertPreTokenizer", "WordPiece"):
             return None
-        model = tokenizer.model
-        prefix = model.continuing_subword_prefix
-        if model.max_input_chars_per_word > LONGEST or len(prefix) > LONGEST_PREFIX or not prefix.isascii():
+        model = value["model"]
+        prefix = model["continuing_subword_prefix"]
+        if model["max_input_chars_per_word"] > LONGEST or len(prefix) > LONGEST_PREFIX or not prefix.isascii():
             return None
-        for token in tokenizer.get_added_tokens_decoder().values():
-            name = token.content
-            if token.lstrip or token.rstrip or len(name) < 2 or name.isalnum() or name.split() != [name]:
+        for token in value.get("added_tokens", ()):
+            name = token["content"]
+            if token["lstrip"] or token["rstrip"] or len(name) < 2 or name.isalnum() or name.split() != [name]:
                 return None
-        return WordTokens(tokenizer, vocabulary) if model.unk_token in vocabulary else None
+        return WordTokens(value, library) if model["unk_token"] in model["vocab"] else None
 
     def __call__(self, text: str) -> Read | None:
         """None for a text that the library has to read: of other characters, or with some that added tokens have."""
         return self._read(text) if text.isascii() and text.isprintable() else None
 
 
-def _compiled(library: CDLL, tokenizer: Any, vocabulary: Mapping[str, int]) -> Callable[[str], Read | None] | None:
+def _compiled(library: CDLL, value: Mapping[str, Any]) -> Callable[[str], Read | None] | None:
     """One compiled call a text; None for a vocabulary that was made to take long."""
-    model, lowercase = tokenizer.model, tokenizer.normalizer.lowercase
+    model, lowercase = value["model"], value["normalizer"]["lowercase"]
+    vocabulary, prefix = model["vocab"], model["continuing_subword_prefix"]
     pieces = {piece: i for piece, i in vocabulary.items() if piece.isascii() and piece.isprintable()}
     try:
         strings = KeptStrings(library, list(pieces))
@@ -77,16 +80,16 @@ def _compiled(library: CDLL, tokenizer: Any, vocabulary: Mapping[str, int]) -> C
         return None
     kept = Kept(
         (np.array([ord(chr(c).lower()) if lowercase else c for c in range(128)]), np.uint8),
-        (np.frombuffer(model.continuing_subword_prefix.encode() or b" ", np.uint8), np.uint8),
-        (_kinds(tokenizer), np.uint8),
+        (np.frombuffer(prefix.encode() or b" ", np.uint8), np.uint8),
+        (_kinds(value), np.uint8),
         (np.fromiter(pieces.values(), np.int32, len(pieces)), np.int32),
     )
     packed = _VOCABULARY.pack(
         *strings.packed,
         max(map(len, pieces), default=0),
-        model.max_input_chars_per_word,
-        vocabulary[model.unk_token],
-        len(model.continuing_subword_prefix),
+        model["max_input_chars_per_word"],
+        vocabulary[model["unk_token"]],
+        len(prefix),
         *kept.at,
     )
     return _Compiled(library, packed, (strings, kept))
@@ -103,9 +106,9 @@ class _Compiled:
         return Read(ids[:count], spans[:count]) if count >= 0 else None
 
 
-def _kinds(tokenizer: Any) -> list[int]:
+def _kinds(value: Mapping[str, Any]) -> list[int]:
     """What each character of ASCII is. Added tokens may stand anywhere, even within a word."""
-    added = {c for token in tokenizer.get_added_tokens_decoder().values() for c in token.content if not c.isalnum()}
+    added = {c for token in value.get("added_tokens", ()) for c in token["content"] if not c.isalnum()}
     return [
         _NOT_OURS if c in added or not c.isprintable() else _SPACE if c == " " else _LETTER if c.isalnum() else _MARK
         for c in map(chr, range(128))
@@ -115,9 +118,9 @@ def _kinds(tokenizer: Any) -> list[int]:
 class _ByWord:
     """The same where nothing is compiled: each word by the library, and only once."""
 
-    def __init__(self, tokenizer: Any) -> None:
+    def __init__(self, library: Callable[[], Any]) -> None:
         def read(word: str) -> _Tokens:
-            encoded = tokenizer.encode(word, add_special_tokens=False)
+            encoded = library().encode(word, add_special_tokens=False)
             return tuple(encoded.ids), tuple([place for span in encoded.offsets for place in span])
 
         self._new, self._read = read, lru_cache(KEPT)(read)

@@ -16,7 +16,6 @@ from edgeret.bundle.codec import get_array, pack
 from edgeret.bundle.few_bits import from_halves, get_scales, to_halves
 from edgeret.bundle.reader import Bundle
 from edgeret.encoders.base import REBUILD, LoadedTokenizer, failure
-from edgeret.encoders.tokenizer import vocabulary_size
 from edgeret.errors import BundleError
 
 DIMENSION = 64
@@ -31,7 +30,7 @@ class WordVectors:
     ) -> None:
         """`pairs` (pieces, DIMENSION / 2) and `scales` (pieces,) are what `to_halves` makes of vectors, for every piece
         of the `tokenizer`; `where` is what messages call them. Raises BundleError for another number of pieces."""
-        if (pieces := vocabulary_size(tokenizer.library)) != len(pairs):
+        if (pieces := tokenizer.size) != len(pairs):
             raise BundleError(f"{where}: {len(pairs)} vectors for a tokenizer with {pieces} pieces of words; {REBUILD}")
         self._pairs, self._scales, self._tokenizer, self._where = pairs, scales, tokenizer, where
 

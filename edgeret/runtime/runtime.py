@@ -359,11 +359,12 @@ class Runtime:
         return planning.steps(self.task(query), self._components, policy, arguments)
 
     def warmup(self) -> None:
-        """Runs one decision, so that the first user does not pay for page faults and lazy allocations; and lets a
-        planner whose advice is used read what all its prompts begin with."""
+        """Runs one decision, so that the first user does not pay for page faults and lazy allocations; makes what reads
+        texts beyond ASCII; and lets a planner whose advice is used read what all its prompts begin with."""
         task = self.task("warm up")
         task.next()
         task.probabilities()  # of the full encoder, should the table have decided
+        _ = self._components.encoder.tokenizer.library
         if self._decider.unasked() is None:
             # A planner that cannot be loaded is told of by the decisions, which the heads then make.
             with contextlib.suppress(PlannerError, MissingExtraError):

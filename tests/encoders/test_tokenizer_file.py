@@ -11,7 +11,7 @@ from conftest import WORDS, tiny_exported
 
 from edgeret.encoders.onnx import OnnxEncoder
 from edgeret.encoders.providers import choose
-from edgeret.encoders.tokenizer import load_tokenizer, vocabulary_size
+from edgeret.encoders.tokenizer import load_tokenizer
 from edgeret.errors import BundleError
 
 ENCODER = tiny_exported()
@@ -294,11 +294,12 @@ def test_a_tokenizer_made_of_checked_values_is_the_one_that_the_library_reads(
         added("[TWO]", 2, single_word=True)(value)
         added("other", 3, special=False)(value)
     data = json.dumps(value).encode()
-    made, read = load_tokenizer(data, 64, "encoder").library, Tokenizer.from_buffer(data)
+    loaded = load_tokenizer(data, 64, "encoder")
+    made, read = loaded.library, Tokenizer.from_buffer(data)
     read.no_padding()
     read.enable_truncation(64)
     assert json.loads(made.to_str()) == json.loads(read.to_str())
-    assert vocabulary_size(made) == read.get_vocab_size()
+    assert loaded.size == read.get_vocab_size()
     text = f"send [ONE] plainly [TWO]x {' '.join(WORDS)} other"
     assert made.encode(text).ids == read.encode(text).ids
     assert made.encode(text).offsets == read.encode(text).offsets

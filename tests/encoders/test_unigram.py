@@ -18,7 +18,7 @@ from unigram_samples import CHANGES, SPACE, charsmap, encoded, unigram
 
 from edgeret.encoders.checks import tokenizer_file
 from edgeret.encoders.checks.unigram import MAX_REPLACEMENT, check_charsmap
-from edgeret.encoders.tokenizer import load_tokenizer, special_ends, takes_spaces, without_spaces
+from edgeret.encoders.tokenizer import load_tokenizer, takes_spaces, without_spaces
 from edgeret.errors import BundleError
 
 TEXTS = ("query: send a mail", "öffne  die Datei", "打开文件", "\uff21\uff22\u3000\ufb01le mai\u00adl", "")
@@ -253,7 +253,9 @@ def test_a_charsmap_that_passes_cannot_lead_astray(bytes_changed: list[tuple[int
     ],
     ids=["both", "behind", "before", "none"],
 )
-def test_special_tokens_are_counted_at_both_ends(processor: Part | None, ends: tuple[int, int]) -> None:
+def test_a_files_special_tokens_are_those_that_the_library_puts_around_a_text(
+    processor: Part | None, ends: tuple[int, int]
+) -> None:
     value = sample()
     told = None
     if processor is not None:
@@ -263,7 +265,23 @@ def test_special_tokens_are_counted_at_both_ends(processor: Part | None, ends: t
             for p in processor["single"]
         ]
     value["post_processor"] = told
-    assert special_ends(loaded(value)) == ends
+    found = load_tokenizer(json.dumps(value).encode(), 64, "encoder")
+    before, behind = found.frame
+    assert (len(before), len(behind)) == ends
+    assert [*before, *behind] == found.library.encode("").ids
+    mask = found.library.encode("mail").special_tokens_mask
+    assert (mask[: ends[0]], mask[len(mask) - ends[1] :]) == ([1] * ends[0], [1] * ends[1])
+
+
+@pytest.mark.parametrize("more", [{}, {"trim_offsets": True, "add_prefix_space": True}], ids=["BERT", "RoBERTa"])
+def test_a_processor_without_a_template_has_one_at_each_end(more: Part) -> None:
+    value = sample()
+    ids = {text: number for number, (text, _) in enumerate(value["model"]["vocab"])}
+    kind = "RobertaProcessing" if more else "BertProcessing"
+    value["post_processor"] = {"type": kind, "cls": ["<s>", ids["<s>"]], "sep": ["</s>", ids["</s>"]], **more}
+    found = load_tokenizer(json.dumps(value).encode(), 64, "encoder")
+    assert found.frame == ([ids["<s>"]], [ids["</s>"]])
+    assert found.library.encode("").ids == [ids["<s>"], ids["</s>"]]
 
 
 def test_words_alone_are_tokens_of_a_query_whatever_stands_around_them() -> None:

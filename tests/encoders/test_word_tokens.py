@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import numpy as np
@@ -10,10 +11,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import AddedToken, Tokenizer, models, normalizers, pre_tokenizers, processors
 
+from edgeret.encoders import tokenizer as tokenizer_module
 from edgeret.encoders import word_tokens
 from edgeret.encoders.base import EncoderSpec
+from edgeret.encoders.static import StaticEncoder, pack_table
+from edgeret.encoders.tokenizer import load_tokenizer
 from edgeret.encoders.windows import WindowEncoder
 from edgeret.encoders.word_tokens import LONGEST, WordTokens
+from edgeret.errors import BundleError
 from edgeret.kernel import LIBRARY
 from tests.conftest import crowding
 
@@ -51,7 +56,7 @@ TEXTS = st.lists(st.sampled_from([*PIECES, " ", " ", "SEND", "Mail,", "mailing."
 
 
 def reader_of(made: Tokenizer) -> WordTokens | None:
-    return WordTokens.of(made, made.get_vocab(with_added_tokens=False))
+    return WordTokens.of(json.loads(made.to_str()), lambda: made)
 
 
 @pytest.mark.parametrize("compiled", [True, False])
@@ -181,3 +186,34 @@ def test_an_encoder_reads_the_ids_that_the_library_gives(prefix: str, text: str)
         np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
     assert found.readings == expected.readings
     np.testing.assert_array_equal(one.encode(text), other.encode(text))
+
+
+@pytest.mark.skipif(LIBRARY is None, reason="there is no compiled library here")
+def test_the_library_is_made_with_the_first_text_that_needs_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Tokenizer] = []
+    make = tokenizer_module._made  # noqa: SLF001
+    monkeypatch.setattr(tokenizer_module, "_made", lambda value: made.append(make(value)) or made[-1])
+    loaded = load_tokenizer(framed(), 64, "encoder")
+    table = np.random.default_rng(0).normal(size=(loaded.size, 4)).astype(np.float32)
+    spec = EncoderSpec(4, 64, "mean", True, "", "", "int8", "any")
+    encoder = StaticEncoder(pack_table(table), loaded, spec)
+    encoder.encode("send mail")
+    assert made == []
+    for _ in range(2):
+        ids = Tokenizer.from_str(framed().decode()).encode("sénd mail", add_special_tokens=False).ids
+        assert encoder.encode("sénd mail") @ encoder._mean(encoder._vectors(np.array(ids))) > 1 - 1e-6  # noqa: SLF001
+        assert made == [loaded.library]
+
+
+def test_what_the_library_cannot_read_is_refused_with_the_first_text_that_needs_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    loaded = load_tokenizer(framed(), 64, "encoder")
+    monkeypatch.setattr(tokenizer_module, "_made", lambda _: 1 / 0)
+    for _ in range(2):
+        with pytest.raises(BundleError, match="encoder: the tokenizers library cannot read the tokenizer"):
+            _ = load_tokenizer(framed(), 64, "encoder").library
+    assert loaded.words is not None
+    value = json.loads(framed()) | {"normalizer": {"type": "Lowercase"}}
+    with pytest.raises(BundleError, match="cannot read the tokenizer"):
+        load_tokenizer(json.dumps(value).encode(), 64, "encoder")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import shutil
 from pathlib import Path
 
@@ -32,9 +33,9 @@ def tokenizer(bert: bool) -> LoadedTokenizer:
     found = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
     found.normalizer = normalizers.BertNormalizer() if bert else normalizers.Lowercase()
     found.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    words = WordTokens.of(found, vocabulary)
+    words = WordTokens.of(json.loads(found.to_str()), lambda: found)
     assert (words is not None) is bert
-    return LoadedTokenizer(found, words)
+    return LoadedTokenizer(lambda: found, len(vocabulary), words)
 
 
 @pytest.fixture(params=[True, False], ids=["word by word", "by the library"])
