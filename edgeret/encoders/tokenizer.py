@@ -29,23 +29,25 @@ def load_tokenizer(data: bytes, longest: int, where: str) -> LoadedTokenizer:
     from edgeret.encoders.checks import tokenizer_file  # with the first bundle, as the library that it guards
 
     value = tokenizer_file.check(data, longest, f"{where}: tokenizer")
+    size, frame = _size(value), _frame(value)
+    words = WordTokens.of(value, later := cache(lambda: _library(json.loads(data), longest, where)))
+    if words is not None:
+        return LoadedTokenizer(later, size, words, frame)
+    library = _library(value, longest, where)
+    return LoadedTokenizer(lambda: library, size, None, frame)
 
-    @cache
-    def library() -> Any:
-        try:
-            tokenizer = _made(json.loads(data))
-            tokenizer.no_padding()
-            tokenizer.enable_truncation(longest)
-        except (KeyboardInterrupt, SystemExit):
-            raise
-        except BaseException as error:  # a Rust panic is no Exception
-            raise failure(where, "the tokenizers library cannot read the tokenizer", error) from None
-        return tokenizer
 
-    words = WordTokens.of(value, library)
-    if words is None:
-        library()  # what it refuses is refused here
-    return LoadedTokenizer(library, _size(value), words, _frame(value))
+def _library(value: Mapping[str, Any], longest: int, where: str) -> Any:
+    """The library's tokenizer. Raises BundleError."""
+    try:
+        tokenizer = _made(value)
+        tokenizer.no_padding()
+        tokenizer.enable_truncation(longest)
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:  # a Rust panic is no Exception
+        raise failure(where, "the tokenizers library cannot read the tokenizer", error) from None
+    return tokenizer
 
 
 def _size(value: Mapping[str, Any]) -> int:
