@@ -15,6 +15,7 @@ import edgeret
 from edgeret.bundle.reader import read_manifest
 from edgeret.inputs.demonstrations import read_demonstrations
 from edgeret.inputs.tools import read_tools
+from edgeret.kernel import LIBRARY
 from edgeret.runtime.runtime import Runtime
 from edgeret_bench.accuracy import next_tool
 from edgeret_export.build import build_bundle
@@ -98,3 +99,27 @@ def test_the_same_inputs_give_the_same_bytes(tmp_path: Path) -> None:
     assert hashes[0] == hashes[1]
     for file in (tmp_path / "a").iterdir():
         assert file.read_bytes() == (tmp_path / "b" / file.name).read_bytes()
+
+
+FIRST_USE = """
+import json, sys
+import edgeret
+from edgeret.cli import doctor
+runtime, there = edgeret.load(sys.argv[1]), []
+for use in (
+    lambda: runtime.task("mail the minutes to ana").next(),
+    {"a letter": lambda: runtime.task("schick ana die Größe").next(), "warmup": runtime.warmup,
+     "doctor": lambda: doctor.examine(runtime)}[sys.argv[2]],
+):
+    use()
+    there.append("tokenizers" in sys.modules)
+print(json.dumps(there))
+"""
+
+
+@pytest.mark.skipif(LIBRARY is None, reason="where nothing is compiled the library reads every word")
+@pytest.mark.parametrize("use", ["a letter", "warmup", "doctor"])
+def test_the_tokenizers_library_comes_with_the_first_that_needs_it(real: Path, tmp_path: Path, use: str) -> None:
+    command = [sys.executable, "-c", FIRST_USE, str(real), use]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=True)
+    assert json.loads(done.stdout) == [False, True]

@@ -54,6 +54,7 @@ def examine(runtime: Runtime) -> dict[str, Any]:
         ),
         _tools(runtime.components.tools, runtime.components.words),
         *(_golden(name, components) for name, components in _stages(runtime)),
+        _tokenizer(runtime.components),
         _instructions(runtime),
         _distributions(),
         _arithmetic(runtime),
@@ -168,6 +169,15 @@ def _golden(name: str, components: Components) -> dict[str, Any]:
     if not worst >= floor:
         detail += "; this CPU computes other vectors: build a bundle here, or with --precision fp32"
     return _check(name, bool(np.isfinite(worst)) and worst >= floor, detail)
+
+
+def _tokenizer(components: Components) -> dict[str, Any]:
+    """A check of what no decision about printable ASCII may have needed yet."""
+    try:
+        _ = components.encoder.tokenizer.library
+    except BundleError as error:
+        return _check("tokenizer", False, str(error))
+    return _check("tokenizer", True, f"{components.encoder.tokenizer.size} tokens, read by the tokenizers library too")
 
 
 def _instructions(runtime: Runtime) -> dict[str, Any]:

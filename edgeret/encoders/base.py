@@ -127,7 +127,7 @@ class LoadedTokenizer:
         make: Callable[[], Any],
         size: int,
         words: WordTokens | None,
-        frame: tuple[Sequence[int], Sequence[int]] = ((), ()),
+        frame: tuple[Sequence[int], Sequence[int]],
     ) -> None:
         """`make` gives the library's `tokenizers.Tokenizer`, always the same one."""
         self._make, self.size, self.words, self.frame = make, size, words, frame

@@ -35,7 +35,7 @@ def tokenizer(bert: bool) -> LoadedTokenizer:
     found.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     words = WordTokens.of(json.loads(found.to_str()), lambda: found)
     assert (words is not None) is bert
-    return LoadedTokenizer(lambda: found, len(vocabulary), words)
+    return LoadedTokenizer(lambda: found, len(vocabulary), words, ((), ()))
 
 
 @pytest.fixture(params=[True, False], ids=["word by word", "by the library"])

@@ -27,7 +27,7 @@ def vectors() -> WordVectors:
         row[2 * plane : 2 * plane + 2] = np.cos(np.radians(angle)), np.sin(np.radians(angle))
     tokenizer = Tokenizer(models.WordLevel({piece: i for i, piece in enumerate(PIECES)}, unk_token="[UNK]"))
     tokenizer.normalizer, tokenizer.pre_tokenizer = normalizers.Lowercase(), pre_tokenizers.Whitespace()
-    return WordVectors(*to_halves(rows), LoadedTokenizer(lambda: tokenizer, tokenizer.get_vocab_size(), None))
+    return WordVectors(*to_halves(rows), LoadedTokenizer(lambda: tokenizer, tokenizer.get_vocab_size(), None, ((), ())))
 
 
 TOOLS = [Tool("sendMail", "brings a letter"), Tool("play_song", "plays"), Tool("quux", "unheard of")]
