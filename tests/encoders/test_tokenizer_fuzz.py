@@ -115,14 +115,25 @@ def forged(number: int) -> bytes:
 
 
 def outcome(number: int) -> str:
-    """What becomes of a forged tokenizer: refused, accepted, or the class of what it raised."""
+    """What becomes of a forged tokenizer: refused, accepted, or the class of what it raised. What is accepted at
+    loading must be what the library reads too, though that may be made only later."""
     data = forged(number)
     try:
         found = encoder(data)
-        sizes = [len(found.tokenize(text)) for text in TEXTS]
     except EdgeretError:
         return "refused"
     except BaseException as error:  # a panic is no Exception, and what we look for
+        return type(error).__name__
+    try:
+        library, (before, behind) = found.tokenizer.library, found.frame
+        if found.vocabulary != library.get_vocab_size():
+            return "another size"
+        if [*before, *behind] != library.encode("").ids:
+            return "other special tokens"
+        sizes = [len(found.tokenize(text)) for text in TEXTS]
+    except EdgeretError:
+        return "refused late"
+    except BaseException as error:
         return type(error).__name__
     return "accepted" if max(sizes) <= ENCODER.spec.max_tokens else "too many tokens"
 

@@ -7,6 +7,7 @@ with gigabytes of text. So every component must be of a kind that BERT-like enco
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -42,6 +43,8 @@ MAX_VOCABULARY = 1 << 19
 MAX_ADDED, MAX_PIECES = 1024, 16
 MAX_WORD = 200
 """Characters of a word that WordPiece takes apart; it looks up every stretch of it, so the work grows by the cube."""
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+"""What may stand for half of a character: Python reads it alone, too, and the library does not."""
 REMEDY = "build the bundle with a BERT-like tokenizer (docs/FORMAT.md, section 5)"
 
 
@@ -127,7 +130,13 @@ def check(data: bytes, max_tokens: int, where: str) -> dict[str, Any]:
 def _parse(data: bytes) -> Any:
     """The JSON value, read so strictly that no other parser can read it in another way."""
     _check_size(data, unigram.MODEL if f'"{unigram.MODEL}"'.encode() in data else "")
-    return json.loads(data.decode(), object_pairs_hook=_without_repeats, parse_constant=_no_number)
+    value = json.loads(data.decode(), object_pairs_hook=_without_repeats, parse_constant=_no_number)
+    if _SURROGATE.search(data):
+        try:
+            json.dumps(value, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise ValueError("a text holds one half of a surrogate pair") from None
+    return value
 
 
 def _check_size(data: bytes, model: str) -> None:
