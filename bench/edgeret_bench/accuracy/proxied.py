@@ -11,7 +11,7 @@ from typing import Any
 
 from edgeret.adapters.mcp.catalogue import Catalogue
 from edgeret.adapters.mcp.definitions import Definition
-from edgeret.adapters.mcp.proxy import Shown
+from edgeret.adapters.mcp.toolbox import Shown
 from edgeret.errors import InputError
 from edgeret.inputs.jsonl import parse_objects, read_text
 from edgeret_bench.metrics import mean

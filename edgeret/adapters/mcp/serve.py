@@ -22,7 +22,8 @@ from edgeret.adapters.mcp.config import Say, Server
 from edgeret.adapters.mcp.definitions import Definition
 from edgeret.adapters.mcp.names import BETWEEN
 from edgeret.adapters.mcp.pins import Pins
-from edgeret.adapters.mcp.proxy import Mode, Proxy, Shown
+from edgeret.adapters.mcp.proxy import Proxy
+from edgeret.adapters.mcp.toolbox import Mode, Shown, Toolbox
 from edgeret.adapters.mcp.upstream import CallError, Patience, Upstream
 from edgeret.records import dataclass
 
@@ -62,7 +63,9 @@ class _Serving:
         self._catalogue, self._pins, self._say = catalogue, pins, say
         self._upstreams = {server.name: Upstream(server, options.patience, self._other, say) for server in servers}
         shown = Shown(options.mode, options.k, [server.name for server in servers])
-        self._proxy = Proxy(shown, catalogue, self, options.learns, say)
+        self._proxy = Proxy()
+        self._toolbox = Toolbox(shown, catalogue, self, options.learns, self._proxy.tell, say)
+        self._proxy.toolbox = self._toolbox
         self._changed = anyio.Event()
         self._behind = True
         """Whether the catalogue does not yet hold what the servers have."""
@@ -80,14 +83,14 @@ class _Serving:
                 tasks.start_soon(upstream.run)
             tasks.start_soon(self._keep)
             tasks.start_soon(self._settle)
-            tasks.start_soon(self._proxy.follow)
+            tasks.start_soon(self._toolbox.follow)
             try:
                 async with stdio_server(stdin=cast("Any", _lines())) as (read, write):
                     await server.run(read, write, told)
             except* (BrokenPipeError, anyio.BrokenResourceError):
                 pass  # the client went without a word
             with anyio.move_on_after(LAST_LESSONS_S):
-                await self._proxy.followed()
+                await self._toolbox.followed()
             tasks.cancel_scope.cancel()
         return self._signalled
 
@@ -100,7 +103,7 @@ class _Serving:
 
     async def _settle(self) -> None:
         await anyio.sleep(SETTLE_S)
-        self._proxy.settled.set()
+        self._toolbox.settled.set()
 
     def _other(self, _: Upstream) -> None:
         self._behind = True
@@ -119,7 +122,7 @@ class _Serving:
                     told = error if isinstance(error, EdgeretError) else f"{type(error).__name__}: {error}"
                     self._say(f"tools stay as they were: {told}")
                     break
-                await self._proxy.changed()
+                await self._toolbox.changed()
             current = not self._changed.is_set()
             if current:
                 self._behind = False
@@ -127,7 +130,7 @@ class _Serving:
             self._kept = anyio.Event()
             # Not before what the last server to start has is there too: it may have come while others were added.
             if current and all(upstream.tried.is_set() for upstream in self._upstreams.values()):
-                self._proxy.settled.set()
+                self._toolbox.settled.set()
 
     def _wanted(self) -> Mapping[str, Definition]:
         wanted: dict[str, Definition] = {}

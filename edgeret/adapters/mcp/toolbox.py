@@ -1,0 +1,205 @@
+"""The tools that the client is shown, and what becomes of its calls: finds, calls, follows a request, learns. Knows
+nothing of sessions and of how servers are kept running."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any, Literal, Protocol
+
+import anyio
+from mcp import MCPError
+from mcp.shared.dispatcher import ProgressFnT
+from mcp_types import INVALID_PARAMS
+
+from edgeret import EdgeretError
+from edgeret.adapters.mcp.catalogue import Catalogue
+from edgeret.adapters.mcp.config import Say
+from edgeret.adapters.mcp.definitions import Definition
+from edgeret.adapters.mcp.request import Request
+from edgeret.adapters.mcp.upstream import CallError
+from edgeret.records import dataclass
+
+Mode = Literal["search", "trim"]
+FIND, CALL = "find_tools", "call_tool"
+"""Names of the proxy's own tools; a server's tools have two underscores in theirs."""
+
+
+class Servers(Protocol):
+    """What stands behind the proxy."""
+
+    async def call(
+        self, tool: Definition, arguments: Any, meta: Mapping[str, Any], progress: ProgressFnT | None
+    ) -> dict[str, Any]:
+        """Passes a call on to the server that has the tool. Raises MCPError as the server, and CallError."""
+
+    async def started(self, name: str) -> None:
+        """Returns when it is known whether the server that has a tool of that name is there."""
+
+    @property
+    def absent(self) -> Mapping[str, str]:
+        """Servers that are not there, and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What the client is shown: the mode, how many tools a search gives (and mode `trim` lists), and the servers."""
+
+    mode: Mode
+    k: int
+    servers: Sequence[str]
+
+    @property
+    def find(self) -> dict[str, Any]:
+        """The tool that finds tools."""
+        then = f"call them with {CALL}" if self.mode == "search" else "then call them by their names"
+        return {
+            "name": FIND,
+            "description": f"Finds tools of these servers: {', '.join(self.servers)}. Say in plain words what is to be "
+            f"done, one thing at a time; {then}.",
+            "inputSchema": {
+                "type": "object",
+                "properties": {"query": {"type": "string"}},
+                "required": ["query"],
+            },
+            "annotations": {"readOnlyHint": True},
+        }
+
+    @property
+    def call(self) -> dict[str, Any]:
+        """The tool that calls what was found."""
+        return {
+            "name": CALL,
+            "description": f"Calls a tool that {FIND} found, with arguments as its inputSchema says.",
+            "inputSchema": {
+                "type": "object",
+                "properties": {"name": {"type": "string"}, "arguments": {"type": "object"}},
+                "required": ["name"],
+            },
+        }
+
+
+class Toolbox:
+    """What one client sees of all servers' tools."""
+
+    def __init__(
+        self,
+        shown: Shown,
+        catalogue: Catalogue,
+        servers: Servers,
+        learns: bool,
+        tell: Callable[[], Awaitable[None]],
+        say: Say,
+    ) -> None:
+        """`tell` is awaited where the list of tools became another. `settled` is to be set when the tools of all
+        servers that start are there."""
+        self.settled = anyio.Event()
+        self._shown, self._catalogue, self._servers, self._learns = shown, catalogue, servers, learns
+        self._tell, self._say = tell, say
+        self._request = Request()
+        self._told: set[str] = set()
+        self._done: asyncio.Queue[tuple[str | None, str]] = asyncio.Queue()
+
+    async def listed(self) -> list[Mapping[str, Any]]:
+        """The definitions for `tools/list`."""
+        if self._shown.mode == "search":
+            return [self._shown.find, self._shown.call]
+        await self.settled.wait()
+        known = self._catalogue.definitions
+        return [self._shown.find, *(known[name].shown for name in self._request.shown if name in known)]
+
+    async def changed(self) -> None:
+        """The tools that are there became others; the client is told where that changes its list."""
+        if self._shown.mode == "trim" and await self._trim():
+            await self._tell()
+
+    async def call(
+        self, name: str, arguments: dict[str, Any] | None, meta: Mapping[str, Any], progress: ProgressFnT | None
+    ) -> dict[str, Any]:
+        """The result of a call that the client made, of a tool of the proxy's own or of a server's. Raises MCPError."""
+        if name == FIND:
+            return await self._find((arguments or {}).get("query"))
+        if name == CALL and self._shown.mode == "search":
+            wrapped = arguments or {}
+            named, arguments = wrapped.get("name"), wrapped.get("arguments")
+            if not isinstance(named, str) or not isinstance(arguments, dict | None):
+                return _failed(f'{CALL} takes "name", a text, and "arguments", an object')
+            name = named
+        if name not in self._catalogue.definitions:
+            await self._servers.started(name)
+        tool = self._catalogue.definitions.get(name)
+        if tool is None:
+            raise MCPError(INVALID_PARAMS, f"Unknown tool: {name[:80]}; find tools with {FIND}")
+        try:
+            result = await self._servers.call(tool, arguments, meta, progress)
+        except CallError as error:
+            return _failed(str(error))
+        if result.get("isError") is not True:
+            self._done.put_nowait((self._request.worked(tool.exposed), tool.exposed))
+        return result
+
+    async def follow(self) -> None:
+        """Takes up calls that worked, one after the other; nobody waits for what is made of them."""
+        while True:
+            query, tool = await self._done.get()
+            try:
+                await self._worked(query, tool)
+            finally:
+                self._done.task_done()
+
+    async def followed(self) -> None:
+        """Returns when all calls so far were taken up."""
+        await self._done.join()
+
+    async def _find(self, query: Any) -> dict[str, Any]:
+        if not isinstance(query, str):
+            return _failed(f'{FIND} takes "query", a text')
+        await self.settled.wait()
+        try:
+            names = await anyio.to_thread.run_sync(self._catalogue.find, query, self._shown.k)
+        except EdgeretError as error:
+            return _failed(str(error))
+        self._request.search(query)
+        if self._shown.mode == "trim" and await self._trim():
+            await self._tell()
+        known = self._catalogue.definitions
+        found = [known[name].found for name in names if name in known]
+        answer: dict[str, Any] = {"tools": found}
+        if absent := self._servers.absent:
+            answer["serversNotThereNow"] = dict(absent)
+        text = json.dumps(answer, ensure_ascii=False, separators=(",", ":"))
+        return {"content": [{"type": "text", "text": text}]}
+
+    async def _worked(self, query: str | None, tool: str) -> None:
+        if self._learns and query is not None:
+            try:
+                await anyio.to_thread.run_sync(self._catalogue.learn, query, tool)
+            except EdgeretError as error:
+                if (line := f"not learned: {error}") not in self._told:
+                    self._told.add(line)
+                    self._say(line)
+        if self._shown.mode == "trim" and await self._trim():
+            await self._tell()
+
+    async def _trim(self) -> bool:
+        """Chooses the tools that are listed; whether they are others than before."""
+        request, known = self._request, self._catalogue.definitions
+        if not request.query:
+            return request.show(_some_of_each(known, self._shown.k))
+        return request.show(
+            await anyio.to_thread.run_sync(self._catalogue.likely, request.query, tuple(request.calls), self._shown.k)
+        )
+
+
+def _some_of_each(known: Mapping[str, Definition], k: int) -> list[str]:
+    """`k` tools where nobody said yet what is wanted: the first of every server, then the second ones."""
+    rank: dict[str, int] = {}
+    place: dict[str, int] = {}
+    for name, tool in known.items():
+        place[name] = rank[tool.server] = rank.get(tool.server, -1) + 1
+    return sorted(known, key=place.__getitem__)[:k]
+
+
+def _failed(message: str) -> dict[str, Any]:
+    return {"content": [{"type": "text", "text": f"edgeret: {message}"}], "isError": True}
