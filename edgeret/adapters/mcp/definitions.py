@@ -23,6 +23,7 @@ MOST_TEXT = 2_000
 MOST_DEPTH = 100
 """Of a definition: what it is written and read with goes down the call stack."""
 MOST_PARAMETERS = 48
+_TOLD = ("title", "description", "annotations", "inputSchema")
 MOST_NAME = 256
 _UNSEEN = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\uffa0\ufe00-\ufe0f\U000e0000-\U000e0fff]"
@@ -53,9 +54,8 @@ class Definition:
 
     @property
     def found(self) -> dict[str, Any]:
-        """What a search gives of it: all that is needed for a call."""
-        told = {"name": self.exposed, "description": self.raw.get("description", "")}
-        return {**told, "inputSchema": self.raw["inputSchema"]}
+        """What a search gives of it: all that is needed to choose and to call it."""
+        return {"name": self.exposed, **{key: self.raw[key] for key in _TOLD if self.raw.get(key)}}
 
     def searched(self) -> Tool:
         """The tool as it is searched: words that a reader can see, in bounded number."""
