@@ -30,7 +30,7 @@ PROMPT = Prompt((Turn("system", "Answer in JSON."),), Turn("user", "Turn on the 
 LIMITS = Limits()
 SECRET = "sk-never-to-be-seen-0123456789"
 TIMEOUT = 0.6
-SLACK = 1.5
+SLACK = 30.0
 """Seconds that an answer may come late while other programs keep the cores busy."""
 
 
@@ -39,7 +39,7 @@ def clean(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """No key from outside, and no thread that goes on behind a test."""
     monkeypatch.delenv(KEY_VARIABLE, raising=False)
     yield
-    end = perf_counter() + 5
+    end = perf_counter() + 60
     while left := [thread for thread in threading.enumerate() if thread.name == "edgeret-endpoint"]:
         assert perf_counter() < end, left
         sleep(0.01)
