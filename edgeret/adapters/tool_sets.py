@@ -111,7 +111,7 @@ class ToolSets:
         """The runtime for these tools, made if it is not there. Raises InputError for no tools, and EdgeretError."""
         return self.prepare(definitions).result()
 
-    def prepare(self, definitions: Definitions) -> Future[Runtime]:
+    def prepare(self, definitions: Definitions, client: str = "") -> Future[Runtime]:
         """The same without waiting: it is made by a thread of its own. Raises EdgeretError where too much is asked for;
         all other errors are the future's."""
         if not definitions.tools:

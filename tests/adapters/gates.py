@@ -25,7 +25,8 @@ class RunningGate:
     def post(self, body: Any, path: str = "/chat/completions", **options: Any) -> httpx.Response:
         """A request with a body, JSON or bytes."""
         content = {"content": body} if isinstance(body, bytes) else {"json": body}
-        return httpx.post(f"{self.url}{path}", timeout=60, trust_env=False, **content, **options)
+        headers = {"content-type": "application/json"} | options.pop("headers", {})
+        return httpx.post(f"{self.url}{path}", timeout=60, trust_env=False, headers=headers, **content, **options)
 
     def stop(self) -> str:
         """Ends it as a user does, and gives all that it wrote."""
