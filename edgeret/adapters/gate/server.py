@@ -19,7 +19,7 @@ from edgeret.adapters.gate.connections import Connection, Connections, most_conn
 from edgeret.adapters.gate.lessons import Learning
 from edgeret.adapters.gate.limits import Limits
 from edgeret.adapters.gate.proxy import Gate
-from edgeret.adapters.gate.trimming import Trimmer
+from edgeret.adapters.gate.trimming import MOST_ENTRIES, Trimmer
 from edgeret.adapters.gate.upstream import Upstream, trusted
 from edgeret.adapters.gate.visitors import Visitors
 from edgeret.adapters.selection import Amount
@@ -62,7 +62,7 @@ def run(options: Options, say: Callable[[str], None]) -> dict[str, Any]:
     token = checked_token(options.token, host)
     visitors, limits = Visitors(token, origins_of(options.origins)), options.limits
     asked = Upstream(upstream, limits.silence_s, most_connections(limits) // 4, trusted(options.ca))
-    sets = ToolSets(options.base, overlay=options.learned)
+    sets = ToolSets(options.base, overlay=options.learned, tools=MOST_ENTRIES)
     learning = Learning(say) if options.learned is not None else None
     gate = Gate(asked, Trimmer(sets, options.amount), visitors, limits, learning)
 
