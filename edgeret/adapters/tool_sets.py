@@ -138,8 +138,8 @@ class ToolSets:
 
         def refuse(error: BaseException) -> None:
             with self._lock:
-                self._made.pop(definitions.key, None)
-                self._weights.pop(definitions.key, None)
+                if self._made.get(definitions.key) is future:
+                    del self._made[definitions.key], self._weights[definitions.key]
             with suppress(InvalidStateError):
                 future.set_exception(error)
 

@@ -102,7 +102,8 @@ def _gate(arguments: argparse.Namespace) -> Mapping[str, Any]:
     base = chosen_base(arguments)
     try:
         from edgeret.adapters.gate.limits import Limits
-        from edgeret.adapters.gate.server import Options, run
+        from edgeret.adapters.gate.options import Options
+        from edgeret.adapters.gate.server import run
         from edgeret.adapters.selection import Amount
     except ModuleNotFoundError as error:
         raise MissingExtraError("gate", f"edgeret gate (it needs the module {error.name})") from None
