@@ -24,7 +24,7 @@ AROUND = {
     "claude code's output": f"<local-command-stdout>Goal set</local-command-stdout>\n{WISH}",
     "claude code's image": f"[Image #1] {WISH}",
     "claude code's paste": f"{WISH} [Pasted text #2 +40 lines]",
-    "cline": f"<task>\n{WISH}\n</task>\n\n<environment_details>\n# VSCode Visible Files\na.py\n\n# Current Time\n1/2/26, "
+    "cline": f"<task>\n{WISH}\n</task>\n\n<environment_details>\n# VSCode Visible Files\na.py\n\n# Current Time\n1/2, "
     "5:00 PM\n</environment_details>",
     "cline's feedback": f"<feedback>\n{WISH}\n</feedback>\n<environment_details>\n{LONG}</environment_details>",
     "cline's files": f"{WISH}\n\n<file_content path=\"src/a.py\">\nimport os\n</file_content>",
