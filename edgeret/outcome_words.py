@@ -10,7 +10,8 @@ import re
 
 WRAPPED = re.compile(
     r"[\s*_`'\"#>(\[<❌⛔🚫⚠️✗✖✘×💥🔴❗‼️]{0,16}"
-    r"(?:\[?[\w .'\"/:-]{0,120}\]? ?(?<![\w])(?:result|output|observation|response)s?\s?:[\s*_`'\"#>(\[<❌⚠️]{0,16})?",
+    r"(?:\[?[\w .'\"/:-]{0,120}\]? ?(?<!\w)(?:result|output|observation|response)s?(?:\s?:|\s*\n)"
+    r"[\s*_`'\"#>(\[<❌⚠️]{0,16})?",
     re.I,
 )
 """Quotes, brackets, marks and headings around a result's own words."""
@@ -25,7 +26,7 @@ LABELLED = re.compile(
 """A label with a count or with "none": something was asked for and found."""
 
 UNSURE = re.compile(
-    r"(?:errors|failures|failed|exceptions)\s?[:=]\s*(?!0\b|no)\w|errors?\s?[:=]\s*(?:\(?none\)?|0|null|no)\W{0,3}$|"
+    r"(?:errors|failures|failed|exceptions)\s?[:=]\s*(?!0\b|no)\w|errors?\s?[:=]\s*(?:\(?none\)?|0|null)\W{0,3}$|"
     r"[1-9]\d{0,5} (?:\w{1,20} )?(?:errors?|failed|failures?)\b|cancel+ed\b|can(?:no|')t\b",
     re.I,
 )
@@ -77,7 +78,7 @@ SURE = re.compile(
         r"true|failed)",
         r"mcp error\b|(?:json-?rpc|rpc) error\b|-32[0-9]{3}\b|api error[: (]",
         # The word itself, where it is no noun of something else.
-        r"errors?\**\s?[:：!>\])|=]\**(?!\s*(?:\(?none\)?|0|null|no)\W{0,3}$)",
+        r"errors?\**\s?[:：!>\])|=]\**(?!\s*(?:\(?none\)?|0|null)\W{0,3}$)",
         r"errors?\**\s+[-–—]\s|error\s*$|error\s*\n|err\s?[:!]|npm (?:err!|error)|error\[\w{1,10}\]|error TS\d",
         r"errors? (?:\d{3}\b|0x|no\.? \d|number \d|while|when\b|during|occurr?ed|happened|encountered|returned|"
         r"invoking)",

@@ -11,6 +11,7 @@ from edgeret.adapters.choosing import choose
 from edgeret.adapters.conversation import Conversation, Reader, name_in, objects, texts
 from edgeret.adapters.selection import Amount, Shape
 from edgeret.adapters.tool_sets import ToolSets
+from edgeret.outcomes import outcome
 
 
 def select_tools(
@@ -47,7 +48,7 @@ def conversation(messages: Any) -> Conversation:
             if not results:
                 reader.said(texts(content, ("text",)))
             for block in results:
-                reader.result(block.get("tool_use_id"), block.get("is_error") is not True)
+                reader.result(block.get("tool_use_id"), outcome(block.get("content"), block.get("is_error")))
         elif message.get("role") == "assistant":
             for block in blocks:
                 if block.get("type") == "tool_use":

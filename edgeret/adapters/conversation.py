@@ -8,12 +8,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from edgeret.outcomes import Outcome
+
 MOST_CHARS = 4_000
 """Of what the user wants; of more, the beginning and the end are read, where people say what is to be done with what
 they pasted. The encoder reads this much in some 15 windows."""
 MOST_TURNS = 3
 """That are joined at most."""
 FEW_WORDS = 3
+_WORKED: Mapping[Outcome, bool] = {"worked": True, "failed": False}
 
 _REFERS = re.compile(
     r"^(?:and|also|then|now|no|yes|yep|ok|okay|but|instead|same|what about|how about)\b"
@@ -26,7 +29,7 @@ _LONGEST_REFERENCE = 12
 
 @dataclass(frozen=True, slots=True)
 class Called:
-    """A call that a model made; `worked` is None while nobody said what became of it."""
+    """A call that a model made; `worked` is None where nobody said what became of it, or a result does not tell."""
 
     tool: str
     worked: bool | None
@@ -49,7 +52,7 @@ class Reader:
     turns: list[str] = field(default_factory=list)
     called: set[str] = field(default_factory=set)
     calls: list[tuple[object, str]] = field(default_factory=list)
-    results: dict[object, bool] = field(default_factory=dict)
+    results: dict[object, Outcome] = field(default_factory=dict)
 
     def said(self, text: str) -> None:
         """The user said this; a new request begins."""
@@ -63,15 +66,15 @@ class Reader:
             self.called.add(tool)
             self.calls.append((identity, tool))
 
-    def result(self, identity: object, worked: bool) -> None:
+    def result(self, identity: object, outcome: Outcome) -> None:
         """A call gave a result."""
         if isinstance(identity, str):
-            self.results[identity] = worked
+            self.results[identity] = outcome
 
     def read(self) -> Conversation:
         """What all of it comes to."""
         calls = tuple(
-            Called(tool, self.results.get(identity) if isinstance(identity, str) else None)
+            Called(tool, _WORKED.get(self.results.get(identity, "unknown") if isinstance(identity, str) else "unknown"))
             for identity, tool in self.calls
         )
         return Conversation(wanted(self.turns), calls, frozenset(self.called))

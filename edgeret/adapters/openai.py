@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,9 +11,9 @@ from edgeret.adapters.choosing import choose
 from edgeret.adapters.conversation import Conversation, Reader, name_in, objects, texts
 from edgeret.adapters.selection import Amount, Shape
 from edgeret.adapters.tool_sets import ToolSets
+from edgeret.outcomes import outcome
 
 _TEXTS = ("text", "input_text")
-_FAILED = ("error", "failed", "failure", "exception", "traceback")
 
 
 def select_tools(
@@ -60,28 +59,12 @@ def conversation(messages: Any) -> Conversation:
             for call in objects(item.get("tool_calls")):
                 reader.call(call.get("id"), name_in(call, "function", "name") or name_in(call, "custom", "name"))
         elif role == "tool":
-            reader.result(item.get("tool_call_id"), worked(item.get("content")))
+            reader.result(item.get("tool_call_id"), outcome(item.get("content")))
         elif kind in ("function_call", "custom_tool_call"):
             reader.call(item.get("call_id"), item.get("name"))
         elif kind in ("function_call_output", "custom_tool_call_output"):
-            reader.result(item.get("call_id"), worked(item.get("output")))
+            reader.result(item.get("call_id"), outcome(item.get("output")))
     return reader.read()
-
-
-def worked(content: Any) -> bool:
-    """Whether a result tells of success. The format has no field for that, so it is the result's own words: it does not
-    begin as errors do, and is no JSON object that says so."""
-    text = texts(content, (*_TEXTS, "output_text")).strip()
-    if text.startswith("{"):
-        try:
-            value = json.loads(text)
-        except (ValueError, RecursionError):
-            value = None
-        if isinstance(value, dict):
-            said_so = any(value.get(key) not in (None, False, "", [], {}, 0) for key in ("error", "errors", "isError"))
-            return not (said_so or value.get("success") is False or value.get("ok") is False)
-    first = text[:40].lower().lstrip("[(<*`'\" ")
-    return not first.startswith(_FAILED)
 
 
 def forced(tool_choice: Any) -> frozenset[str]:

@@ -19,6 +19,7 @@ from edgeret.adapters.mcp.config import Say
 from edgeret.adapters.mcp.definitions import Definition
 from edgeret.adapters.mcp.request import Request
 from edgeret.adapters.mcp.upstream import CallError
+from edgeret.outcomes import outcome
 from edgeret.records import dataclass
 
 Mode = Literal["search", "trim"]
@@ -135,7 +136,9 @@ class Toolbox:
             result = await self._servers.call(tool, arguments, meta, progress)
         except CallError as error:
             return _failed(str(error))
-        if result.get("isError") is not True:
+        # SDKs send a false `isError` by themselves, so that one says nothing.
+        flag = True if result.get("isError") is True else None
+        if outcome(result.get("content") or result.get("structuredContent"), flag) == "worked":
             self._done.put_nowait((self._request.worked(tool.exposed), tool.exposed))
         return result
 
