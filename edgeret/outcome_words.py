@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 WRAPPED = re.compile(
-    r"[\s*_`'\"#>(\[<❌⛔🚫⚠️✗✖✘×💥🔴❗‼️]{0,16}"
+    r"[\s*_`'\"#>(\[<❌⛔🚫⚠️✗✖✘×💥🔴❗‼️=│╷╵┃|]{0,80}"
     r"(?:\[?[\w .'\"/:-]{0,120}\]? ?(?<!\w)(?:result|output|observation|response)s?(?:\s?:|\s*\n)"
     r"[\s*_`'\"#>(\[<❌⚠️]{0,16})?",
     re.I,
@@ -19,8 +19,9 @@ WRAPPED = re.compile(
 SUCCESS = re.compile(r"[✅✓✔☑]|success(?:ful|fully)?\b|done\b|ok\b|no (?:errors?|problems?|issues?|failures?)\b", re.I)
 
 LABELLED = re.compile(
-    r"[^:\n.]{0,60}(?<!\berror)(?<!\bfailed)(?<!\bfailure)(?<!\bcode)(?<!\bstatus)(?<!\bexception)\s?[:=]\s*"
-    r"(?:\d[\d.,]*\s?%?|none|no|nil|nothing|never|null|n/a|-|zero)(?=$|[\s,;.)|])(?! ?-)",
+    r"[^:=(\n.]{1,60}(?<!\berror)(?<!\bfailed)(?<!\bfailure)(?<!\bcode)(?<!\bstatus)(?<!\bexception)"
+    r"(?:\s?:\s+|(?<=errors):|\s?=\s*)"
+    r"(?:\d[\d.,]*\s?%?(?=$|[\s,;.)|])(?! ?-)|(?:none|no|nil|nothing|never|null|n/a|-|zero)(?=\s*(?:$|[,;.)|\n])))",
     re.I,
 )
 """A label with a count or with "none": something was asked for and found."""
@@ -71,6 +72,7 @@ SURE = re.compile(
     "|".join((
         # Tags and envelopes.
         r"(?:tool_use_error|tool_error|error|exception|fault|errorresponse|\w{1,10}:fault)(?:\s[^>\n]{0,200})?>",
+        r"\?xml[\s\S]{0,300}?:fault\b|(?:soap[\w-]{0,9}|s|env):envelope[\s\S]{0,300}?:fault\b",
         r"\?xml[^>]{0,120}>\s{0,4}<(?:\w{1,20}:)?(?:error|errorresponse|fault|exception)\b",
         r"(?:!doctype html[^>]{0,160}>\s{0,20})?<?(?:html|head)[\s\S]{0,300}?<title>\s{0,4}(?:error\b|[45]\d\d\b)",
         r"(?:status|state|result)>(?:error|failed|failure)<",
@@ -84,6 +86,8 @@ SURE = re.compile(
         r"invoking)",
         rf"errors? (?:(?:in|at|on|from|with) (?:the )?(?:tool|function|line|{_TOOL})\b|code\s?[:=]|message\s?[:=]|"
         rf"response from|type\s?[:=]|{_DOING})",
+        r"[\w./@+-]{1,120}[:(]\d{1,7}(?:[:,]\d{1,5})?\)?: (?:fatal )?error\b",
+        r"command ['\"\[][^\n]{0,300} (?:returned non-zero|timed out|failed|died|exited)",
         r"e: |make(?:\[\d+\])?: \*\*\*|\[?(?:fatal|panic(?:ked)?|critical)\b\s?(?:error\b|[:!\]])|uncaught\b|"
         r"unhandled\b|traceback(?: \(most|:|\s*$|\s*\n)|exception in thread",
         r"thread '[^'\n]{0,60}' panicked|exception\s?(?:[:!]|while\b|occurred|when\b|thrown|raised)|"
@@ -117,7 +121,8 @@ SURE = re.compile(
         rf"(?:\w{{1,20}} )?{_TOOL}",
         rf"(?:unknown|no such|invalid|unsupported|unrecogni[sz]ed|undefined|unavailable) {_TOOL}\b|"
         rf"no {_TOOL} (?:named|called|"
-        r"with|found|matching)|unsupported call|could not find (?:a )?(?:tool|function)",
+        r"with|found|matching)|unsupported call|there (?:is|are) (?:no|not an?) (?:tool|function|command)|"
+        r"could not find (?:a )?(?:tool|function)",
         r"model tried to call|received tool input did not match|i tried reusing the same input|moving on then\b|"
         r"tool input|execution error|tool call error|please (?:fix|correct) (?:your|the)|failed in sandbox|"
         r"command (?:exited|failed|timed out|rejected|aborted)|code execution failed|apply_patch verification failed",
@@ -202,45 +207,55 @@ SURE = re.compile(
 """How a result begins that is a failure beyond doubt."""
 
 NOTHING = re.compile(
-    r"(?:no(?!t| such| (?:tool|function|permission|access|route|module|connection|internet|network|response from|"
+    r"(?:no(?!t| such| [\w-]{0,20}tool| (?:tool|function|permission|access|route|module|connection|internet|"
+    r"network|response from|"
     r"handler|"
     r"provider|api key|credentials|server|device|driver|space|valid|matching overload)\b)|nothing|none|zero|0) ",
     re.I,
 )
 """A search that found nothing did what it was asked for."""
 
+_ANYWHERE = (
+    r"(?:could ?n[o']t|couldn’t|unable to|not able to) (?-i:[a-z])",
+    r"(?:can ?not|can['’]t) (?:be|find|open|read|write|access|connect|load|parse|create|call|use|complete|process)\b",
+    r"(?:can ?not|can['’]t) (?:execute|resolve|reach|determine|divide|import|locate|perform|delete|modify|convert)\b",
+    r"not found(?:[.!:;)\]]|\s*$| (?:in|for|on|at|by|with)\b)|(?:does not|doesn't|do not|don't) (?:exist|match|"
+    r"support)\b",
+    r"(?:do not|don't|does not|doesn't) have (?:access|permission)|no such [a-z]|no response from",
+    r"no (?:[\w-]{0,20}tool|function|permission|access|route|module|connection|internet|network|handler|provider)\b",
+    r"no (?:api key|credentials|space left)|no [\w-]{0,20}(?:tool|function|handler)\w{1,20} (?:found|named|for)\b",
+    r"(?:is|are|was|were) (?:required|mandatory|missing|rejected|denied|forbidden|unreachable|invalid|unavailable)\b",
+    r"(?:is|are|was|were) not (?:available|supported|allowed|valid|recogni[sz]ed|provided|given|specified|set|"
+    r"defined)\b",
+    r"(?:is|are|was|were) not (?:installed|running|connected|configured|authori[sz]ed|permitted|reachable|"
+    r"responding)\b",
+    r"(?:is|are|was|were) not (?:enabled|found|(?:a |an )?(?:valid|known|integer|number|string|directory|file))\b",
+    r"must (?:be (?:an?|one|at|greater|less|set|positive|non|provided|between|in|of|unique|valid|longer|shorter)|"
+    r"not be|have|"
+    r"contain|start|provide)\b",
+    r"invalid (?:arguments?|inputs?|parameters?)\b|non-?zero exit|max retries|permission denied|"
+    r"access (?:is )?denied",
+    r"unauthori[sz]ed\b|timed out\b|connection (?:refused|reset|closed|error|timed out)|refused\b|not allowed\b|"
+    r"went wrong\b",
+    rf"status(?: code)?\s?[:=]?\s?[45]\d\d\b|https?[ /:]\S{{0,4}}\s?[45]\d\d\b|[45]\d\d {_REASON}",
+    r"(?:limit|quota|maximum)[^\n]{0,40} (?:exceeded|reached)|exceed(?:s|ed) (?:the |your )?(?:maximum|limit|"
+    r"allowed|quota)",
+    r"(?:an?|the) (?:[a-z-]{1,20} )?(?:error|exception) (?:occurr?ed|was)|failed to\b|(?<!\d )failed[:.!]?\s*$|"
+    r"try again\b",
+    r"unknown (?:[a-z]{1,20} ?){1,3}(?:[:'\"`]|$)|rejected\b[^\n]{0,20}\buser\b|division by zero|divided by 0",
+    r"insufficient (?:permissions?|funds|scope|privileges|balance|quota|rights)|out of (?:range|memory|bounds)\b",
+    r"(?:token|key|session|credentials?|certificate|link) (?:has |have |is )?expired",
+    r"nicht gefunden\b|konnte nicht\b|non trovat|no encontrad|introuvable|não encontrad",
+)
 LIKELY = re.compile(
-    r"(?:could ?n[o']t|couldn’t|(?:was |were |am |is |are )?(?:unable|not able) to|^(?:can ?not|"
-    r"can['’]t)) (?-i:[a-z])|"
-    r"\b(?:can ?not|can['’]t) (?:be |find|open|read|write|access|connect|load|parse|create|call|use|complete|"
-    r"process|execute|"
-    r"resolve|reach|determine|divide|import|locate|perform|delete|modify|convert|assign)|"
-    r"\bnot found(?:[.!:)\]]|\s*$| in\b| for\b| on\b| at\b|;)|\b(?:does not|doesn't|do not|don't) (?:exist|match|"
-    r"have (?:access|permission)|support)|"
-    r"\bno such [a-z]|\bno (?:tool|function|permission|access|route|module|connection|internet|network|handler|"
-    r"provider|api key|"
-    r"credentials|space)\b|\bno response from|\b(?:is|are|was) (?:required|mandatory|missing|rejected|denied|"
-    r"forbidden|unreachable|invalid|"
-    r"unavailable|not (?:available|supported|allowed|valid|recogni[sz]ed|defined|installed|running|connected|"
-    r"configured|"
-    r"authori[sz]ed|permitted|reachable|responding|enabled|found|a valid|an? ))|\bmust (?:be|have|not be|contain|"
-    r"start|provide)\b|"
-    r"\bpermission denied|\baccess (?:is )?denied|\bunauthori[sz]ed|\btimed out\b|\bconnection (?:refused|reset|"
-    r"closed|error|timed out)|"
-    r"\bstatus(?: code)?\s?[:=]?\s?[45]\d\d\b|\bHTTP[ /:]\S{0,4}\s?[45]\d\d\b|[: (]E[A-Z]{4,12}\b(?-i:(?<=[A-Z]))|"
-    rf"\b[45]\d\d {_REASON}|\b(?:limit|quota|maximum)[^\n]{{0,40}} (?:exceeded|reached)|\bexceed(?:s|ed) (?:the |"
-    rf"your )?|"
-    r"\b(?:an?|the) (?:[a-z-]{1,20} )?(?:error|exception) (?:occurr?ed|was)|\bfailed to\b|(?<!\d )\bfailed[:.!]?\s*$|"
-    r"\bnot allowed\b|\b(?:please )?try again\b|^(?:[\w'.-]{1,40} ){1,4}error\s?(?:[:：!]|\s*$)|"
-    r"\b[A-Za-z]{3,40}(?-i:Error|Exception)\b\s?[:(]|"
-    r"\bunknown (?:[a-z]{1,20} ?){1,3}(?:[:'\"`]|$)|^(?:unknown|invalid|unsupported|unrecogni[sz]ed|unexpected|"
-    r"illegal|missing|bad|expired) "
-    r"(?-i:[a-z'\"`])|\brejected\b[^\n]{0,20}\buser\b|\binsufficient (?:permissions?|funds|scope|privileges|"
-    r"balance|quota|rights)|"
-    r"\b(?:token|key|session|credentials?|certificate|link) (?:has |have |is )?expired|\brefused\b|\bwent wrong\b|"
-    r"\bdivision by zero|\bout of (?:range|memory|bounds)|\bnicht gefunden\b|\bkonnte nicht\b|\bnon trovat|"
-    r"\bno encontrad|\bintrouvable|"
-    r"\bnão encontrad",
+    r"(?:[\w'.-]{1,40} ){1,4}error\s?(?:[:：!]|\s*$)|(?:can ?not|can['’]t) (?-i:[a-z])|"
+    r"(?:unknown|invalid|unsupported|unrecogni[sz]ed|unexpected|illegal|missing|bad|expired) (?-i:[a-z'\"`])",
     re.IGNORECASE,
-)  # fmt: skip
-"""What a short text is about that tells of a failure somewhere."""
+)
+"""How a short text begins that tells of a failure."""
+LIKELY_INSIDE = re.compile(
+    rf"(?<!\w)(?=[4-5a-z])(?:{'|'.join(_ANYWHERE)})"
+    r"|(?-i:[: (]E[A-Z]{4,12}\b|(?<!\w)[A-Za-z]{3,40}(?:Error|Exception)\s?[:()])",
+    re.IGNORECASE,
+)
+"""What a short text has somewhere that tells of a failure."""

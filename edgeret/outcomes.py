@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
-from edgeret.outcome_words import CAPITALS, LABELLED, LIKELY, NOTHING, SUCCESS, SURE, UNSURE, WRAPPED
+from edgeret.outcome_words import CAPITALS, LABELLED, LIKELY, LIKELY_INSIDE, NOTHING, SUCCESS, SURE, UNSURE, WRAPPED
 
 Outcome = Literal["worked", "failed", "unknown"]
 
@@ -106,7 +106,7 @@ def _of_text(text: str, depth: int, doubt: bool) -> Outcome:
         return ended
     if not doubt or not whole or NOTHING.match(bare):
         return "worked"
-    if LIKELY.search(bare):
+    if LIKELY.match(bare) or LIKELY_INSIDE.search(bare):
         return "unknown" if _DONE_TOO.search(bare) else "failed"
     return "unknown" if UNSURE.match(bare) else "worked"
 
@@ -150,7 +150,12 @@ _RAISED = re.compile(
     r"(?:[\w$]{1,60}[.:]{1,2}){0,8}[A-Za-z_]\w{0,60}(?:Error|Exception|Interrupt|Exit|"
     r"Warning)\b(?:: |$)"
 )
-_ENTRY = re.compile(r"(?:[-*•] |\d{1,3}[.)] )")
+_ENTRY = re.compile(
+    r"[-*•] |\d{1,3}[.)] |[\w./@-]{1,160}:\d{1,7}[:-](?!\s?\d{0,5}:? ?(?:fatal )?error|in [`'\"]|"
+    r"[^\n]{0,200}\(\w{1,60}Error\))",
+    re.IGNORECASE,
+)
+"""Lists and matches of a search: what they name did not happen to the call."""
 _DONE_TOO = re.compile(
     r"\b(?:success(?:ful|fully)?|done|created|saved|completed|added|updated|removed|deleted|sent|installed|"
     r"anyway)\b|✅",
