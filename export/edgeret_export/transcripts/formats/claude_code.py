@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from edgeret_export.transcripts.conversation import Answered, Called, Conversation, Event, Place, Unread
+from edgeret_export.transcripts.conversation import Answered, Called, Conversation, Event, Place, Said, Unread
 from edgeret_export.transcripts.formats.base import (
     NO,
     SURE,
@@ -58,11 +58,12 @@ class Sessions:
             self._notes.tally.add("record", "a sub-agent's turn, which no user asked for", place)
             return
         name = next((word(record.get(key)) for key in _SESSIONS if word(record.get(key))), "") or place.file
-        session, ended = self._open.get(name, place)
+        events = list(_events(message, as_object(record.get("toolUseResult"))))
+        session, ended = self._open.get(name, place, any(isinstance(event, Said) for event in events))
         yield from map(_conversation, ended)
         # An answer is written in several records, a piece each, under one id.
         answer = word(message.get("id")) or str(place)
-        session.pieces += [(answer, event) for event in _events(message, as_object(record.get("toolUseResult")))]
+        session.pieces += [(answer, event) for event in events]
 
     def end(self) -> Iterable[Conversation]:
         """The sessions that were still open."""

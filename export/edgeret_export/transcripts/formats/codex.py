@@ -48,7 +48,7 @@ class Rollouts:
         item = payload if kind == "response_item" else record
         if kind in _RECORDS - {"response_item"} or "record_type" in record:
             return
-        session, ended = self._open.get(self._name or place.file, place)
+        session, ended = self._open.get(self._name or place.file, place, item.get("role") == "user")
         yield from map(_conversation, ended)
         session.pieces.append(_plain(item))
 

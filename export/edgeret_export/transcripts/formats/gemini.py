@@ -25,7 +25,7 @@ from edgeret_export.transcripts.values import Record
 _CALL, _RESULT = ("functionCall", "function_call"), ("functionResponse", "function_response")
 _DECLARED = ("functionDeclarations", "function_declarations")
 _SCHEMAS = ("parametersJsonSchema", "parameters_json_schema", "parameters")
-_FILES = ("inlineData", "inline_data", "fileData", "file_data", "videoMetadata")
+_FILES = ("inlineData", "inline_data", "fileData", "file_data")
 _GROUPS = ("session_id", "sessionId", "conversation_id")
 _MOST_DEPTH = 32
 
@@ -73,7 +73,11 @@ def _events(content: dict[str, Any]) -> Iterator[Event]:
         if any("executableCode" in part or "executable_code" in part for part in parts):
             yield Unread("a call of the built-in tool code_execution")
     elif not results:
-        yield Said(spoken, tuple("file" for part in parts if any(key in part for key in _FILES)))
+        yield Said(spoken, tuple(_kind(as_object(found)) for part in parts if (found := _of(part, _FILES)) is not None))
+
+
+def _kind(data: Record) -> str:
+    return word(data.get("mimeType")) or word(data.get("mime_type")) or "file"
 
 
 def _call(call: Record) -> MadeCall:

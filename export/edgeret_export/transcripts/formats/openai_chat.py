@@ -31,7 +31,7 @@ _GROUPS = ("conversation_id", "session_id", "thread_id", "custom_id")
 
 
 def fit(record: Record) -> int:
-    """Sure where a role or a field is OpenAI's alone."""
+    """Sure where a role or a field is OpenAI's alone, or calls are written into an answer, as its forms' users do."""
     request, reply = exchange(record, (MESSAGES,))
     messages = objects(request.get(MESSAGES))
     if "choices" in reply or "choices" in record:
@@ -41,6 +41,7 @@ def fit(record: Record) -> int:
     ours = any(
         message["role"] in ("system", "developer", "tool", "function")
         or {"tool_calls", "function_call"} & message.keys()
+        or (message["role"] == "assistant" and written.has_calls(message.get("content")))
         for message in messages
     )
     return SURE if ours else MAYBE

@@ -66,7 +66,7 @@ def _numbered(attributes: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def _events(message: dict[str, Any]) -> Iterator[Event]:
     role = word(message.get("role"))
-    parts = objects(as_list(message.get("parts"))) or objects(message.get("content"))
+    parts = objects(as_list(message.get("parts"))) or objects(_plain_content(message))
     results = [part for part in parts if word(part.get("type")) in _RESULTS]
     if role == "tool" and not results:
         yield returned(message.get("id") or message.get("tool_call_id"), _plain_content(message), None)

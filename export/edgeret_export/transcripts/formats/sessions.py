@@ -11,7 +11,10 @@ from edgeret_export.transcripts.conversation import Place
 MAX_OPEN = 256
 """Sessions that are read at once; of more, the one that was begun first ends."""
 MAX_HELD = 20_000
-"""Pieces of a session that are held; a longer one goes on as another conversation of the same group."""
+"""Pieces of a session that are held; a longer one goes on as another conversation of the same group, from a turn of
+the user's on."""
+_MOST_TURNLESS = 4
+"""Times as many are held where no such turn comes."""
 Piece = TypeVar("Piece")
 
 
@@ -31,11 +34,12 @@ class OpenSessions(Generic[Piece]):
     def __init__(self) -> None:
         self._open: dict[str, Session[Piece]] = {}
 
-    def get(self, name: str, place: Place) -> tuple[Session[Piece], list[Session[Piece]]]:
-        """The session of that name, begun if it is new, and those that ended for it."""
+    def get(self, name: str, place: Place, asked: bool = False) -> tuple[Session[Piece], list[Session[Piece]]]:
+        """The session of that name, begun if it is new, and those that ended for it. `asked`: what comes now is a turn
+        of the user's."""
         ended: list[Session[Piece]] = []
         session = self._open.get(name)
-        if session is not None and len(session.pieces) >= MAX_HELD:
+        if session is not None and len(session.pieces) >= MAX_HELD * (1 if asked else _MOST_TURNLESS):
             ended.append(self._open.pop(name))
             session = self._open[name] = Session(name, place, later=True)
         if session is None:
