@@ -28,7 +28,7 @@ LABELLED = re.compile(
 
 UNSURE = re.compile(
     r"(?:errors|failures|failed|exceptions)\s?[:=]\s*(?!0\b|no)\w|errors?\s?[:=]\s*(?:\(?none\)?|0|null)\W{0,3}$|"
-    r"[1-9]\d{0,5} (?:\w{1,20} )?(?:errors?|failed|failures?)\b|cancel+ed\b|can(?:no|')t\b",
+    r"[1-9]\d{0,5} (?:\w{1,20} )?(?:errors?|failed|failures?|problems? \()\b|cancel+ed\b|can(?:no|')t\b",
     re.I,
 )
 """Counts of errors that a check may have found as it should, and words that are done as asked as often as not."""
@@ -227,9 +227,10 @@ _ANYWHERE = (
     r"(?:is|are|was|were) (?:required|mandatory|missing|rejected|denied|forbidden|unreachable|invalid|unavailable)\b",
     r"(?:is|are|was|were) not (?:available|supported|allowed|valid|recogni[sz]ed|provided|given|specified|set|"
     r"defined)\b",
-    r"(?:is|are|was|were) not (?:installed|running|connected|configured|authori[sz]ed|permitted|reachable|"
+    r"(?:is|are) (?:offline|not (?:installed|running|connected|configured|enabled))\b",
+    r"(?:is|are|was|were) not (?:authori[sz]ed|permitted|reachable|"
     r"responding)\b",
-    r"(?:is|are|was|were) not (?:enabled|found|(?:a |an )?(?:valid|known|integer|number|string|directory|file))\b",
+    r"(?:is|are|was|were) not (?:found|(?:a |an )?(?:valid|known|integer|number|string|directory|file))\b",
     r"must (?:be (?:an?|one|at|greater|less|set|positive|non|provided|between|in|of|unique|valid|longer|shorter)|"
     r"not be|have|"
     r"contain|start|provide)\b",
@@ -243,6 +244,9 @@ _ANYWHERE = (
     r"(?:an?|the) (?:[a-z-]{1,20} )?(?:error|exception) (?:occurr?ed|was)|failed to\b|(?<!\d )failed[:.!]?\s*$|"
     r"try again\b",
     r"unknown (?:[a-z]{1,20} ?){1,3}(?:[:'\"`]|$)|rejected\b[^\n]{0,20}\buser\b|division by zero|divided by 0",
+    r"user (?:did not|didn't) (?:allow|approve|confirm)|user (?:rejected|denied|declined|refused)\b|(?:then|"
+    r"please) retry\b",
+    r"(?:request|call|action|access|command) (?:was |is )?blocked|introduced [^\n]{0,20}syntax error",
     r"insufficient (?:permissions?|funds|scope|privileges|balance|quota|rights)|out of (?:range|memory|bounds)\b",
     r"(?:token|key|session|credentials?|certificate|link) (?:has |have |is )?expired",
     r"nicht gefunden\b|konnte nicht\b|non trovat|no encontrad|introuvable|não encontrad",
@@ -255,7 +259,7 @@ LIKELY = re.compile(
 """How a short text begins that tells of a failure."""
 LIKELY_INSIDE = re.compile(
     rf"(?<!\w)(?=[4-5a-z])(?:{'|'.join(_ANYWHERE)})"
-    r"|(?-i:[: (]E[A-Z]{4,12}\b|(?<!\w)[A-Za-z]{3,40}(?:Error|Exception)\s?[:()])",
+    r"|(?-i:[: (]E[A-Z]{4,12}\b|(?<!\w)[A-Za-z]{3,40}(?:Error|Exception)(?:: \S|\)))",
     re.IGNORECASE,
 )
 """What a short text has somewhere that tells of a failure."""

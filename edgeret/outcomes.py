@@ -49,7 +49,7 @@ _STEMS = (
         "<",
     ),
     *("erreur", "échec", "ungültig", "verweiger", "überschr", "accès", "acceso", "pudo", "acesso", "não", "bad"),
-    *("stack", "fel :"),
+    *("stack", "fel :", "offline"),
 )
 """Without any of these a text of Latin letters tells of no failure."""
 _OTHER_LETTERS = re.compile("[^\x00-\u024f\u2000-\u2bff\ufe0f\U00010000-\U0010ffff]")
@@ -140,10 +140,10 @@ _SHELL = re.compile(
     re.IGNORECASE,
 )
 _LAST = re.compile(
-    r"(?:fatal|error|npm err!|npm error|e|panic|make(?:\[\d+\])?: \*\*\*|collect2: error|ld|cargo|curl|wget|ssh|"
-    r"scp|git|"
-    r"build failed|segmentation fault|killed|command failed|compilation failed|execution failed)\b(?:\s*[:!(\[]|"
-    r"$)(?! 0\b)",
+    r"make(?:\[\d+\])?: \*\*\*|(?:fatal|error|npm err!|npm error|panic|collect2: error|curl|wget|ssh|scp|git|"
+    r"build failed|"
+    r"segmentation fault|killed|command failed|compilation failed|execution failed|automatic merge failed)\b"
+    r"(?:\s*[:;!(\[]|$)(?! 0\b)",
     re.IGNORECASE,
 )
 _RAISED = re.compile(
@@ -151,7 +151,8 @@ _RAISED = re.compile(
     r"Warning)\b(?:: |$)"
 )
 _ENTRY = re.compile(
-    r"[-*•] |\d{1,3}[.)] |[\w./@-]{1,160}:\d{1,7}[:-](?!\s?\d{0,5}:? ?(?:fatal )?error|in [`'\"]|"
+    r"[-*•] |\d{1,3}[.)] |\d{1,7}(?:→|\t|:| \| )|(?:---|\+\+\+|@@|diff --git) |"
+    r"[\w./@-]{1,160}:\d{1,7}[:-](?!\s?\d{0,5}:? ?(?:fatal )?error|in [`'\"]|"
     r"[^\n]{0,200}\(\w{1,60}Error\))",
     re.IGNORECASE,
 )
@@ -190,9 +191,19 @@ _SUCCESS = ("success", "ok", "succeeded", "successful", "isSuccess", "is_success
 _ERRORS = (
     *("error", "Error", "ERROR", "exception", "Exception", "traceback", "error_text", "errorText", "errorMessage"),
     *("error_message", "ErrorMessage", "errmsg", "err", "errorCode", "error_code", "error_type", "errorType", "fault"),
-    *("tool_error", "toolError", "error_description", "errcode"),
+    *("tool_error", "toolError", "errorMessages", "error_messages", "error_description", "errcode"),
 )
-_CODES = ("status", "statusCode", "status_code", "httpStatus", "http_status", "httpStatusCode", "code", "http_code")
+_CODES = (
+    "status",
+    "statusCode",
+    "status_code",
+    "httpStatus",
+    "http_status",
+    "httpStatusCode",
+    "code",
+    "cod",
+    "http_code",
+)
 _EXITS = ("exit_code", "exitCode", "returncode", "return_code", "returnCode", "exit_status", "exitStatus", "exitcode")
 _STATES = ("status", "result", "outcome", "type", "object", "response_type", "state", "kind", "level")
 _TEXTS = ("message", "detail", "msg", "reason", "Message", "details")
