@@ -21,6 +21,7 @@ from edgeret.adapters.choosing import choose
 from edgeret.adapters.conversation import Conversation, Reader
 from edgeret.adapters.selection import Amount, Shape
 from edgeret.adapters.tool_sets import ToolSets, shared
+from edgeret.outcomes import outcome
 
 _log = logging.getLogger(__name__)
 
@@ -35,8 +36,8 @@ def conversation(messages: Sequence[Any]) -> Conversation:
         for call in getattr(message, "tool_calls", None) or ():
             reader.call(call.get("id"), call.get("name"))
         if kind == "tool":
-            failed = message.status == "error" or not openai.worked("\n".join(_texts(message.content)))
-            reader.result(message.tool_call_id, not failed)
+            told = outcome("\n".join(_texts(message.content)), message.status == "error" or None)
+            reader.result(message.tool_call_id, told)
     return reader.read()
 
 

@@ -86,6 +86,9 @@ def answer_call(behaviour: str, message: dict[str, Any], calls: int) -> None:
         send({"id": number, "result": {"content": [], "structuredContent": {"unlike": "its schema"}}})
     elif behaviour == "rich":
         send({"id": number, "result": RICH})
+    elif behaviour == "says":
+        content = [{"type": "text", "text": params["arguments"]["text"]}]
+        send({"id": number, "result": {"content": content, "isError": False}})
     else:
         send({"id": number, "result": {"content": [{"type": "text", "text": json.dumps(params)}]}})
     if behaviour in ("changes", "grows"):
