@@ -41,6 +41,12 @@ def add_mcp_command(commands: Any) -> None:
         metavar="N",
         help="tools that a search gives, and trim lists (default: %(default)s)",
     )
+    mcp.add_argument(
+        "--max-result",
+        type=positive,
+        metavar="BYTES",
+        help="pass on so much of a result's text, and keep the rest for a third tool, read_more (default: all of it)",
+    )
     mcp.add_argument("--learn", action="store_true", help="learn on this device which tool met which search")
     mcp.add_argument(
         "--overlay",
@@ -91,7 +97,7 @@ def _mcp(arguments: argparse.Namespace) -> Mapping[str, Any]:
         return {"ok": not any(entry["problem"] or entry["withheld"] for entry in found), "servers": found}
     base = chosen_base(arguments)
     overlay = Path(arguments.overlay) if arguments.overlay else overlay_path(base) if arguments.learn else None
-    options = Options(base, arguments.mode, arguments.k, arguments.learn, overlay, pins, patience)
+    options = Options(base, arguments.mode, arguments.k, arguments.learn, overlay, pins, patience, arguments.max_result)
     signalled = serve(servers, options, warn)
     # Nothing is printed: until the client was gone, standard output was the protocol's.
     raise SystemExit(143 if signalled else 0)

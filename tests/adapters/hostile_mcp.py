@@ -41,6 +41,8 @@ def tools(behaviour: str, calls: int) -> list[Any]:
         return [{**NOTE, "name": f"tool_{i}", "description": f"write note {i}"} for i in range(10_000)]
     if behaviour == "long":
         return [{**NOTE, "description": "note " * 20_000}, MAIL]
+    if behaviour == "titled":
+        return [{**NOTE, "title": "Write a note", "annotations": {"destructiveHint": False}}]
     if behaviour == "surrogates":
         return [{**NOTE, "description": "note \ud800"}, MAIL]
     if behaviour == "deep":

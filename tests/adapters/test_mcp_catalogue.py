@@ -27,19 +27,19 @@ def updated(catalogue: Catalogue, tools: dict[str, Definition]) -> int:
 
 def test_tools_come_change_and_go(tiny: Path) -> None:
     catalogue = Catalogue(tiny, None)
-    assert catalogue.find("write a note", 5) == []
+    assert catalogue.rank("write a note", 5) == {}
     assert catalogue.likely("write a note", [], 5) == []
     updated(catalogue, defined("write_note", "send_mail"))
-    assert sorted(catalogue.find("write a note", 5)) == ["a__send_mail", "a__write_note"]
+    assert sorted(catalogue.rank("write a note", 5)) == ["a__send_mail", "a__write_note"]
     updated(catalogue, defined("send_mail", "play_music"))
-    assert catalogue.find("write a note", 5)[-1:] != ["a__write_note"]
+    assert "a__write_note" not in catalogue.rank("write a note", 5)
     other = defined("send_mail", "play_music", description="write note")
     updated(catalogue, other)
     assert catalogue.definitions == other
     updated(catalogue, {})
-    assert catalogue.find("write a note", 5) == [] and catalogue.definitions == {}
+    assert catalogue.find("write a note", 5) == {} and catalogue.definitions == {}
     updated(catalogue, defined("write_note"))
-    assert catalogue.find("write a note", 5) == ["a__write_note"]
+    assert list(catalogue.rank("write a note", 5)) == ["a__write_note"]
 
 
 def test_a_server_of_very_many_does_not_hold_up_one_of_few(tiny: Path) -> None:
@@ -64,11 +64,13 @@ def test_what_worked_once_is_found_among_the_first_afterwards(real: Path, tmp_pa
     tools = defined("send_mail", "print_file", "room_report_defect", "order_taxi", "canteen_menu")
     updated(catalogue, tools)
     query = "the thing in the corner smells funny"
-    unlikely = catalogue.find(query, 5)[3]
-    others = {text: catalogue.find(text, 1) for text in ("what's for lunch", "write an email to Jo", "get me a cab")}
+    unlikely = list(catalogue.rank(query, 5))[3]
+    others = {
+        text: list(catalogue.find(text, 1)) for text in ("what's for lunch", "write an email to Jo", "get me a cab")
+    }
     catalogue.learn(query, unlikely)
     again = Catalogue(real, kept)
     updated(again, tools)
     assert unlikely in again.find(query, 2)
     assert unlikely in again.find("that thing in the corner smells really funny", 2)
-    assert {text: again.find(text, 1) for text in others} == others
+    assert {text: list(again.find(text, 1)) for text in others} == others

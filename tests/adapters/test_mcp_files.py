@@ -83,7 +83,12 @@ def test_definitions_are_bounded_and_the_rest_is_kept_as_it_came() -> None:
     lines: list[str] = []
     found = accepted("s", "s", [good, {**good}, {**good, "name": "big", "description": "x" * MOST_BYTES}], lines.append)
     assert found["s__ok"].shown == {**good, "name": "s__ok"}
-    assert found["s__ok"].found == {"name": "s__ok", "description": "Ok", "inputSchema": {"type": "object"}}
+    assert found["s__ok"].found == {
+        "name": "s__ok",
+        "description": "Ok",
+        "annotations": {"title": "Ok"},
+        "inputSchema": {"type": "object"},
+    }
     assert len(lines) == 3 and "each stands there twice: ok" in lines[0] and "has no description" in lines[2]
     assert len(accepted("s", "s", many, lines.append)) == MOST_TOOLS
 

@@ -22,16 +22,19 @@ def test_search_definitions_and_calls_are_measured(
     wishes = [
         {"query": "send a mail", "tools": ["office__mail_send"], "part": "seen"},
         {"query": "book a room", "tools": ["office__room_book", "office__travel_book_hotel"], "part": "unseen"},
+        {"query": "thanks, that was all", "tools": [], "part": "seen"},
     ]
     requests.write_text("".join(json.dumps(wish) + "\n" for wish in wishes))
     given = ["mcp", "--config", str(config), "--base", str(tiny), "--requests", str(requests), "-k", "3"]
     assert main([*given, "--json", "--time", "office__canteen_menu", "--calls", "5"]) == 0
     result = json.loads(capfd.readouterr().out)
-    assert (result["n_requests"], result["n_tools"], result["part"]) == (2, 150, "all")
+    assert (result["n_requests"], result["n_tools"], result["part"]) == (3, 150, "all")
+    assert 0 <= result["lost"] <= 1 and result["declined"] in (0, 1)
     assert 0 < result["mrr"] <= 1 and 0 < result["definition_chars"]["share"] < 1
     assert result["calls"]["proxied_ms"]["n"] == result["calls"]["direct_ms"]["n"] == 5
     assert main([*given, "--part", "unseen"]) == 0
-    assert "1 requests (unseen), 150 tools of 1 servers, k = 3" in capfd.readouterr().out
+    told = capfd.readouterr().out
+    assert "1 requests (unseen), 150 tools of 1 servers, k = 3" in told and "where none does" not in told
     requests.write_text('{"query": "x", "tools": ["office__nothing"]}\n')
     assert main(given) == 2
     assert "requests need tools that no server has: office__nothing" in capfd.readouterr().err

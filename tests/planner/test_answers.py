@@ -154,10 +154,12 @@ def test_a_deadline_ends_the_reading_of_a_long_prompt_and_what_was_read_is_kept(
     prompt = Prompt((Turn("system", "Answer in JSON. " * 400),), Turn("user", "Name something to search for."))
     answerer = LocalAnswerer(planner)
     answerer.answer(prompt, "text", Limits(max_tokens=8))  # makes room, which takes its time
-    planner.clear()
-    started = perf_counter()
-    answer = answerer.answer(prompt, "text", Limits(max_tokens=8, deadline=started + 0.2))
     tokens = sum(planner.count(prompt))
+    for tenths in range(1, 100):  # until there is time to begin: other work may share the CPUs
+        planner.clear()
+        answer = answerer.answer(prompt, "text", Limits(max_tokens=8, deadline=perf_counter() + tenths / 10))
+        if answer.usage.tokens_evaluated:
+            break
     assert (answer.value, answer.problem) == (None, "cut off after 0 characters")
     assert 0 < answer.usage.tokens_evaluated < tokens
     whole = answerer.answer(prompt, "text", Limits(max_tokens=8, deadline=perf_counter() + 600))

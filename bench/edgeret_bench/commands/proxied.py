@@ -75,6 +75,9 @@ def _mcp(arguments: argparse.Namespace) -> Mapping[str, Any]:
 def _print(result: Mapping[str, Any]) -> str:
     chars = result["definition_chars"]
     rows: list[list[object]] = [[key, result[key]] for key in ("hit@1", "hit@3", "hit@5", "mrr")]
+    rows.append(["told that nothing fits, where a tool does", result["lost"]])
+    if result["declined"] is not None:
+        rows.append(["and where none does", result["declined"]])
     rows.append(["definitions sent, of all", chars["share"]])
     for way, times in result.get("calls", {}).items():
         rows += [[f"{way} {key}", times[key]] for key in ("p50", "p99")]

@@ -3,6 +3,7 @@ connections and of what clients are shown."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -11,6 +12,11 @@ from edgeret.adapters.mcp.definitions import Definition
 
 AT_ONCE = 128
 """Tools that are encoded before others get their turn: a server of thousands does not hold up one of five."""
+NOTHING, NOTHING_BY = 0.4, 10.0
+"""Nothing fits where that is at least so probable, or so many times as probable as the best tool. `edgeret-bench mcp`
+tells what that loses and declines. Most of what is lost are facts that are told to a server which remembers them."""
+_HUMP = re.compile(r"[a-z][A-Z]")
+_AROUND = " .,;:!?()[]{}<>`'\"“”‘’«»*"
 LEARNED = 0.3
 """What a probability that was learned counts for beside a share of the search. Taught half of `examples/mcp`'s seen
 requests, all of these were among the first three, and one of 44 others was no more; with 1.0 four were no more."""
@@ -24,9 +30,11 @@ class Catalogue:
         as `edgeret.load` does."""
         self._base = edgeret.load(base, overlay=False if overlay is None else overlay)
         self._runtime: edgeret.Runtime | None = None
+        self._untaught: edgeret.Runtime | None = None
         self._tools: dict[str, edgeret.Tool] = {}
         self.definitions: Mapping[str, Definition] = {}
         """The tools by the client's names, as `update` was given them last."""
+        self._named: Mapping[str, Sequence[str]] = {}
 
     def update(self, wanted: Mapping[str, Definition]) -> bool:
         """Goes on towards these tools, some at a time; whether more is left to do. What is gone goes at once."""
@@ -37,19 +45,57 @@ class Catalogue:
         now = sorted(waiting, key=order.__getitem__)[:AT_ONCE]
         self._change({name: searched[name] for name in now}, gone)
         self.definitions = {name: tool for name, tool in wanted.items() if name in self._tools}
+        named: dict[str, list[str]] = {}
+        for name, tool in self.definitions.items():
+            for spelt in {name.casefold(), tool.name.casefold()}:
+                named.setdefault(spelt, []).append(name)
+        self._named = named
         return len(waiting) > len(now)
 
-    def find(self, query: str, k: int) -> list[str]:
-        """The `k` tools that fit a query, best first. Raises InputError for a query that is none."""
+    def find(self, query: str, k: int) -> dict[str, float]:
+        """The `k` tools that fit a query, best first, each with its score, 0 to 1; none where nothing fits. Raises
+        InputError for a query that is none."""
+        ranked = self.rank(query, k)
+        return ranked if self.fits(query) else {}
+
+    def rank(self, query: str, k: int) -> dict[str, float]:
+        """The same whether anything fits or not: tools whose names the query says, then by what was learned, and by
+        search. Raises InputError."""
         runtime = self._runtime
         if runtime is None:
-            return []
-        if not runtime.learned.count:
-            return [hit.tool for hit in runtime.search(query, k)]
-        likely = {candidate.tool: candidate.probability for candidate in runtime.task(query).candidates()}
-        hits = runtime.search(query, len(runtime.tools))
-        share = {hit.tool: (hit.share or 0.0) + LEARNED * likely.get(hit.tool, 0.0) for hit in hits}
-        return sorted(share, key=lambda tool: -share[tool])[:k]
+            return {}
+        said = self._said(query)
+        learned = runtime.learned.count > 0
+        hits = runtime.search(query, len(runtime.tools) if learned else k)
+        share = {hit.tool: hit.share or 0.0 for hit in hits}
+        if learned:
+            likely = {candidate.tool: candidate.probability for candidate in runtime.task(query).candidates()}
+            share = {tool: (own + LEARNED * likely.get(tool, 0.0)) / (1 + LEARNED) for tool, own in share.items()}
+        share |= dict.fromkeys(said, 1.0)
+        return dict(sorted(share.items(), key=lambda entry: -entry[1])[:k])
+
+    def fits(self, query: str) -> bool:
+        """Whether any tool may do what a query says. Raises InputError.
+
+        The tools' own words answer that. What was learned does not, since nobody teaches what fits nothing: it counts
+        where something was learned in nearly the same words.
+        """
+        if (runtime := self._runtime) is None or self._untaught is None:
+            return False
+        candidates = self._untaught.task(query).candidates(2)
+        nothing = next((c.probability for c in candidates if c.tool == edgeret.END), 0.0)
+        best = next((c.probability for c in candidates if c.tool != edgeret.END), 0.0)
+        if nothing < min(NOTHING, NOTHING_BY * best) or self._said(query):
+            return True
+        words = _words(query)
+        return any(_alike(words, _words(plan.query)) for plan in runtime.learned.plans if plan.query)
+
+    def _said(self, query: str) -> list[str]:
+        """The tools whose names a query says, as the client or their server calls them. One plain word is a name only
+        where nothing else is said."""
+        words = [word.strip(_AROUND) for word in query.split()]
+        spelt = [query.strip(_AROUND), *(word for word in words if not word.isalpha() or _HUMP.search(word))]
+        return list(dict.fromkeys(name for word in spelt for name in self._named.get(word.casefold(), ())))
 
     def likely(self, query: str, calls: Sequence[str], k: int) -> list[str]:
         """The `k` tools that a request most probably needs next, after the calls so far. Raises InputError."""
@@ -59,7 +105,7 @@ class Catalogue:
         task = runtime.task(query, [name for name in calls if name in self._tools])
         found = [candidate.tool for candidate in task.candidates(k + 1) if candidate.tool != edgeret.END]
         # The next call may also be another try of the first one, or the one that search would give.
-        both = [name for pair in zip(found, self.find(query, k), strict=False) for name in pair]
+        both = [name for pair in zip(found, self.rank(query, k), strict=False) for name in pair]
         return list(dict.fromkeys(both))[:k]
 
     def learn(self, query: str, tool: str) -> None:
@@ -94,6 +140,16 @@ class Catalogue:
             runtime.search("what can you do", 1)  # words and vectors are arranged with the first one
         self._tools = {name: tool for name, tool in self._tools.items() if name not in gone} | dict(new)
         self._runtime = runtime
+        self._untaught = runtime and edgeret.Runtime(runtime.components)
+
+
+def _words(query: str) -> set[str]:
+    return {word.strip(_AROUND) for word in query.casefold().split()}
+
+
+def _alike(one: set[str], other: set[str]) -> bool:
+    """Whether two queries share half of their words."""
+    return 2 * len(one & other) >= len(one | other)
 
 
 def _small_first(tools: Mapping[str, Definition]) -> list[str]:

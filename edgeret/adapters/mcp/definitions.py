@@ -25,6 +25,7 @@ MOST_TEXT = 2_000
 MOST_DEPTH = 100
 """Of a definition: what it is written and read with goes down the call stack."""
 MOST_PARAMETERS = 48
+_TOLD = ("title", "description", "annotations", "inputSchema")
 MOST_NAME = 256
 _READ = ("description", "title", "annotations", "inputSchema", "parameters", "input_schema", "schema")
 """Of a definition, what says what it does and takes."""
@@ -54,9 +55,9 @@ class Definition:
 
     @property
     def found(self) -> dict[str, Any]:
-        """What a search gives of it: all that is needed for a call."""
-        told = {"name": self.exposed, "description": self.tool.description}
-        return {**told, "inputSchema": self.shown["inputSchema"]}
+        """What a search gives of it: all that is needed to choose and to call it."""
+        told = {**self.shown, "description": self.tool.description}
+        return {"name": self.exposed, **{key: told[key] for key in _TOLD if told.get(key)}}
 
     def searched(self) -> Tool:
         """The tool as it is searched: words in bounded number."""

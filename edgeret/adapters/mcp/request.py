@@ -1,4 +1,5 @@
-"""What the client is at: the words it searched with, the calls that followed, and the tools it is shown meanwhile."""
+"""What the client is at: the words it searched with, what it was offered for them, the calls that followed, and the
+tools it is shown meanwhile."""
 
 from __future__ import annotations
 
@@ -7,6 +8,16 @@ from dataclasses import dataclass, field
 
 MOST_CALLS = 32
 """That still tell anything about the next one."""
+MOST_OPEN = 4
+"""Searches that a call may still answer: clients search for several things at once, and give up on some."""
+
+
+@dataclass(frozen=True)
+class Search:
+    """Words that were searched with, and the tools that were offered for them, best first."""
+
+    query: str
+    offered: tuple[str, ...]
 
 
 @dataclass
@@ -15,22 +26,26 @@ class Request:
 
     query: str = ""
     calls: list[str] = field(default_factory=list)
-    learned: bool = True
-    """Whether the query was learned already, or there is none to learn."""
+    unanswered: list[Search] = field(default_factory=list)
+    """Searches that no call has answered yet, the latest last."""
     shown: tuple[str, ...] = ()
     """The tools that are listed beside the search, in mode `trim`."""
 
-    def search(self, query: str) -> None:
-        """The client said what it wants."""
-        self.query, self.learned, self.calls = query, False, []
+    def search(self, query: str, offered: Sequence[str]) -> None:
+        """The client said what it wants, and was offered these."""
+        self.query, self.calls = query, []
+        self.unanswered = [*self.unanswered, Search(query, tuple(offered))][-MOST_OPEN:]
 
     def worked(self, tool: str) -> str | None:
-        """A call worked; the query that it is the first answer to, which is then to be learned."""
+        """A call worked; the query that it is the first answer to, which is then to be learned, if there is one. Of
+        several searches that offered the tool it answers the one that ranked it best, of these the latest."""
         self.calls = [*self.calls, tool][-MOST_CALLS:]
-        if self.learned:
+        offering = [search for search in reversed(self.unanswered) if tool in search.offered]
+        if not offering:
             return None
-        self.learned = True
-        return self.query
+        answered = min(offering, key=lambda search: search.offered.index(tool))
+        self.unanswered = [search for search in self.unanswered if search is not answered]
+        return answered.query
 
     def show(self, names: Sequence[str]) -> bool:
         """These are listed from now on; whether that changes the list. The order is that of names, so that a list of

@@ -20,6 +20,7 @@ from edgeret import EdgeretError
 from edgeret.adapters.mcp.catalogue import Catalogue
 from edgeret.adapters.mcp.config import Say, Server
 from edgeret.adapters.mcp.definitions import Definition
+from edgeret.adapters.mcp.long_results import LongResults
 from edgeret.adapters.mcp.names import BETWEEN
 from edgeret.adapters.mcp.pins import Pins
 from edgeret.adapters.mcp.proxy import Proxy
@@ -37,7 +38,8 @@ _CHUNK = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How the proxy behaves; `base` is the bundle whose encoder reads, `overlay` and `pins` are files or none."""
+    """How the proxy behaves; `base` is the bundle whose encoder reads, `overlay` and `pins` are files or none, and
+    `max_result` are bytes of text of a result, None for all."""
 
     base: Path
     mode: Mode = "search"
@@ -46,6 +48,7 @@ class Options:
     overlay: Path | None = None
     pins: Path | None = None
     patience: Patience = field(default_factory=Patience)
+    max_result: int | None = None
 
 
 def serve(servers: Sequence[Server], options: Options, say: Say) -> bool:
@@ -64,7 +67,8 @@ class _Serving:
         self._upstreams = {server.name: Upstream(server, options.patience, self._other, say) for server in servers}
         shown = Shown(options.mode, options.k, [server.name for server in servers])
         self._proxy = Proxy()
-        self._toolbox = Toolbox(shown, catalogue, self, options.learns, self._proxy.tell, say)
+        long = None if options.max_result is None else LongResults(options.max_result)
+        self._toolbox = Toolbox(shown, catalogue, self, options.learns, long, self._proxy.tell, say)
         self._proxy.toolbox = self._toolbox
         self._changed = anyio.Event()
         self._behind = True

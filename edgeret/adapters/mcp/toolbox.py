@@ -14,16 +14,20 @@ from mcp.shared.dispatcher import ProgressFnT
 from mcp_types import INVALID_PARAMS
 
 from edgeret import EdgeretError
+from edgeret.adapters.mcp.answers import failed, text
 from edgeret.adapters.mcp.catalogue import Catalogue
 from edgeret.adapters.mcp.config import Say
 from edgeret.adapters.mcp.definitions import Definition
+from edgeret.adapters.mcp.long_results import READ_MORE, LongResults
 from edgeret.adapters.mcp.request import Request
 from edgeret.adapters.mcp.upstream import CallError
+from edgeret.quoting import quoted, shortened
 from edgeret.records import dataclass
 
 Mode = Literal["search", "trim"]
 FIND, CALL = "find_tools", "call_tool"
 """Names of the proxy's own tools; a server's tools have two underscores in theirs."""
+NOTHING_FITS = "No tool of these servers seems to do that. Say it in other words, or go on without a tool."
 
 
 class Servers(Protocol):
@@ -89,25 +93,27 @@ class Toolbox:
         catalogue: Catalogue,
         servers: Servers,
         learns: bool,
+        long: LongResults | None,
         tell: Callable[[], Awaitable[None]],
         say: Say,
     ) -> None:
-        """`tell` is awaited where the list of tools became another. `settled` is to be set when the tools of all
-        servers that start are there."""
+        """`long` cuts long results, `tell` is awaited where the list of tools became another. `settled` is to be set
+        when the tools of all servers that start are there."""
         self.settled = anyio.Event()
         self._shown, self._catalogue, self._servers, self._learns = shown, catalogue, servers, learns
-        self._tell, self._say = tell, say
+        self._long, self._tell, self._say = long, tell, say
         self._request = Request()
         self._told: set[str] = set()
         self._done: asyncio.Queue[tuple[str | None, str]] = asyncio.Queue()
 
     async def listed(self) -> list[Mapping[str, Any]]:
         """The definitions for `tools/list`."""
+        more = [] if self._long is None else [self._long.definition]
         if self._shown.mode == "search":
-            return [self._shown.find, self._shown.call]
+            return [self._shown.find, self._shown.call, *more]
         await self.settled.wait()
         known = self._catalogue.definitions
-        return [self._shown.find, *(known[name].shown for name in self._request.shown if name in known)]
+        return [self._shown.find, *more, *(known[name].shown for name in self._request.shown if name in known)]
 
     async def changed(self) -> None:
         """The tools that are there became others; the client is told where that changes its list."""
@@ -120,12 +126,13 @@ class Toolbox:
         """The result of a call that the client made, of a tool of the proxy's own or of a server's. Raises MCPError."""
         if name == FIND:
             return await self._find((arguments or {}).get("query"))
+        if name == READ_MORE and self._long is not None:
+            return self._long.read(arguments or {})
         if name == CALL and self._shown.mode == "search":
-            wrapped = arguments or {}
-            named, arguments = wrapped.get("name"), wrapped.get("arguments")
-            if not isinstance(named, str) or not isinstance(arguments, dict | None):
-                return _failed(f'{CALL} takes "name", a text, and "arguments", an object')
-            name = named
+            try:
+                name, arguments = called(arguments or {})
+            except ValueError as error:
+                return failed(str(error))
         if name not in self._catalogue.definitions:
             await self._servers.started(name)
         tool = self._catalogue.definitions.get(name)
@@ -134,10 +141,10 @@ class Toolbox:
         try:
             result = await self._servers.call(tool, arguments, meta, progress)
         except CallError as error:
-            return _failed(str(error))
+            return failed(str(error))
         if result.get("isError") is not True:
             self._done.put_nowait((self._request.worked(tool.exposed), tool.exposed))
-        return result
+        return result if self._long is None else self._long.cut(result)
 
     async def follow(self) -> None:
         """Takes up calls that worked, one after the other; nobody waits for what is made of them."""
@@ -154,22 +161,23 @@ class Toolbox:
 
     async def _find(self, query: Any) -> dict[str, Any]:
         if not isinstance(query, str):
-            return _failed(f'{FIND} takes "query", a text')
+            return failed(f'{FIND} takes "query", a text')
         await self.settled.wait()
         try:
-            names = await anyio.to_thread.run_sync(self._catalogue.find, query, self._shown.k)
+            scores = await anyio.to_thread.run_sync(self._catalogue.find, query, self._shown.k)
         except EdgeretError as error:
-            return _failed(str(error))
-        self._request.search(query)
+            return failed(str(error))
+        self._request.search(query, list(scores))
         if self._shown.mode == "trim" and await self._trim():
             await self._tell()
         known = self._catalogue.definitions
-        found = [known[name].found for name in names if name in known]
+        found = [{**known[name].found, "score": round(score, 3)} for name, score in scores.items() if name in known]
         answer: dict[str, Any] = {"tools": found}
+        if not found:
+            answer["nothingFits"] = NOTHING_FITS
         if absent := self._servers.absent:
             answer["serversNotThereNow"] = dict(absent)
-        text = json.dumps(answer, ensure_ascii=False, separators=(",", ":"))
-        return {"content": [{"type": "text", "text": text}]}
+        return {"content": [text(json.dumps(answer, ensure_ascii=False, separators=(",", ":")))]}
 
     async def _worked(self, query: str | None, tool: str) -> None:
         if self._learns and query is not None:
@@ -201,5 +209,27 @@ def _some_of_each(known: Mapping[str, Definition], k: int) -> list[str]:
     return sorted(known, key=place.__getitem__)[:k]
 
 
-def _failed(message: str) -> dict[str, Any]:
-    return {"content": [{"type": "text", "text": f"edgeret: {message}"}], "isError": True}
+def called(given: Mapping[str, Any]) -> tuple[str, dict[str, Any] | None]:
+    """The tool that is to be called, and its arguments, which many models write as JSON text. Raises ValueError, in
+    words for the model, for what would be called in another way than it was meant."""
+    name, arguments = given.get("name"), given.get("arguments")
+    if beside := [key for key in given if key not in ("name", "arguments")]:
+        raise ValueError(
+            f'{CALL} takes "name" and "arguments" alone, found {", ".join(map(quoted, beside[:5]))} beside them; what '
+            f'the tool itself takes belongs into "arguments": {_form(name, beside)}'
+        )
+    for _ in range(2):  # some write the text of a text
+        if isinstance(arguments, str):
+            try:
+                arguments = json.loads(arguments) if arguments.strip() else None
+            except (ValueError, RecursionError):
+                raise ValueError(f'"arguments" are a text that is no JSON; {CALL} takes {_form(name, [])}') from None
+    if not isinstance(name, str) or not name or not isinstance(arguments, dict | None):
+        raise ValueError(f"{CALL} takes {_form(name, [])}")
+    return name, arguments
+
+
+def _form(name: Any, keys: Sequence[str]) -> str:
+    """How a call is written."""
+    inside = ", ".join(f"{json.dumps(shortened(key))}: …" for key in keys[:5]) or "…"
+    return f'{{"name": {json.dumps(shortened(name) if isinstance(name, str) else "NAME")}, "arguments": {{{inside}}}}}'
