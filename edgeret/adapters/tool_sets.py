@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
-from concurrent.futures import Future
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
 from edgeret import EdgeretError, InputError, Runtime, Tool, from_tools, load, read_tool
+from edgeret.adapters.reading_queue import ReadingQueue
 from edgeret.records import dataclass
 
 MOST_LISTS = 64
@@ -20,6 +21,8 @@ MOST_TOOLS = 50_000
 """Tools of all lists that are kept, some 2 kB each. A longer list is refused."""
 MOST_WAITING = 16
 """Lists that are being made at once; clients that send new ones faster than they can be read wait for nothing."""
+SLICE = 128
+"""Tools that are read before another list gets its turn."""
 
 Definition = Callable[[Any], Any]
 
@@ -27,11 +30,17 @@ Definition = Callable[[Any], Any]
 @dataclass(frozen=True, slots=True)
 class Definitions:
     """A list of `tools` as it came: the name of every entry, None for one that is no function or cannot be read; and
-    the functions, one a name. `key` stands for the content, whatever its order."""
+    the functions, one a name. `key` stands for the content, whatever its order, `size` for its bytes as JSON."""
 
     names: tuple[str | None, ...]
     tools: tuple[Tool, ...]
     key: bytes
+    size: int = 0
+
+    @property
+    def weight(self) -> int:
+        """What keeping it costs, in tools of usual size."""
+        return len(self.names) + self.size // 1024
 
 
 def read_definitions(entries: Sequence[Any], definition: Definition) -> Definitions:
@@ -47,7 +56,8 @@ def read_definitions(entries: Sequence[Any], definition: Definition) -> Definiti
         if tool is not None:
             tools.setdefault(tool.name, tool)
     content = [[tool.name, tool.description, tool.parameters] for _, tool in sorted(tools.items())]
-    return Definitions(tuple(names), tuple(tools.values()), digest(json.dumps(content, sort_keys=True).encode()))
+    text = json.dumps(content, sort_keys=True).encode()
+    return Definitions(tuple(names), tuple(tools.values()), digest(text), len(text))
 
 
 def _tool(entry: Any, definition: Definition) -> Tool | None:
@@ -87,8 +97,9 @@ class ToolSets:
         self._base = base if isinstance(base, Runtime) else load(base, overlay=False if overlay is None else overlay)
         self._most_lists, self._most_tools = lists, tools
         self._made: OrderedDict[bytes, Future[Runtime]] = OrderedDict()
+        self._weights: dict[bytes, int] = {}
         self._read: OrderedDict[bytes, Definitions] = OrderedDict()
-        self._lock, self._making = threading.Lock(), threading.Lock()
+        self._lock, self._queue = threading.Lock(), ReadingQueue(MOST_WAITING)
 
     def definitions(self, entries: Sequence[Any], definition: Definition, content: bytes | None = None) -> Definitions:
         """`read_definitions`, remembered by `content`, the list as JSON (None: it is written for that)."""
@@ -111,9 +122,9 @@ class ToolSets:
         """The runtime for these tools, made if it is not there. Raises InputError for no tools, and EdgeretError."""
         return self.prepare(definitions).result()
 
-    def prepare(self, definitions: Definitions) -> Future[Runtime]:
-        """The same without waiting: it is made by a thread of its own. Raises EdgeretError where too much is asked for;
-        all other errors are the future's."""
+    def prepare(self, definitions: Definitions, client: str = "") -> Future[Runtime]:
+        """The same without waiting: it is made by a thread of its own, in which clients take turns. Raises EdgeretError
+        where too much is asked for; all other errors are the future's."""
         if not definitions.tools:
             raise InputError("no function among the tools")
         if len(definitions.tools) > self._most_tools:
@@ -122,55 +133,72 @@ class ToolSets:
             if (future := self._made.get(definitions.key)) is not None:
                 self._made.move_to_end(definitions.key)
                 return future
-            if sum(not future.done() for future in self._made.values()) >= MOST_WAITING:
-                raise EdgeretError(f"{MOST_WAITING} other lists of tools are being read; try again in a moment")
             future = self._made[definitions.key] = Future()
-        threading.Thread(target=self._make, args=(definitions, future), name="edgeret-tools", daemon=True).start()
+            self._weights[definitions.key] = definitions.weight
+
+        def refuse(error: BaseException) -> None:
+            with self._lock:
+                if self._made.get(definitions.key) is future:
+                    del self._made[definitions.key], self._weights[definitions.key]
+            with suppress(InvalidStateError):
+                future.set_exception(error)
+
+        try:
+            self._queue.add(client, len(definitions.tools), self._make(definitions.tools, future, refuse), refuse)
+        except EdgeretError as error:
+            refuse(error)
+            raise
         return future
 
     def close(self) -> None:
         """Lets go of the overlay, so that another process may write to it."""
         self._base.close()
 
-    def _make(self, definitions: Definitions, future: Future[Runtime]) -> None:
+    def _make(
+        self, tools: Sequence[Tool], future: Future[Runtime], refuse: Callable[[BaseException], None]
+    ) -> Iterator[int]:
+        """Makes the runtime out of the most similar one that there is, slice by slice; tells what is left."""
         try:
-            with self._making:  # one after the other: each may begin from the one before
-                runtime = self._from_nearest(definitions.tools)
-        except BaseException as error:
-            with self._lock:
-                self._made.pop(definitions.key, None)
-            future.set_exception(error)
-            return
-        future.set_result(runtime)
-        self._bound()
+            runtime = self._nearest(tools)
+            old: Mapping[str, Tool] = {} if runtime is None else runtime.tools
+            new = {tool.name for tool in tools}
+            gone, fresh = [name for name in old if name not in new], [t for t in tools if old.get(t.name) != t]
+            for at in range(0, max(1, len(fresh)), SLICE):
+                part = fresh[at : at + SLICE]
+                if runtime is None:
+                    runtime = Runtime(from_tools(part, base=self._base).components, self._base.learned)
+                else:
+                    add, replace = [t for t in part if t.name not in old], [t for t in part if t.name in old]
+                    runtime = runtime.with_tools(add=add, remove=() if at else gone, replace=replace)
+                if at + SLICE < len(fresh):
+                    yield len(fresh) - at - SLICE
+            assert runtime is not None
+            with suppress(InvalidStateError):
+                future.set_result(runtime)
+            self._bound()
+        except Exception as error:
+            refuse(error)
 
-    def _from_nearest(self, tools: Sequence[Tool]) -> Runtime:
-        """A runtime for the tools, out of the most similar one that there is."""
+    def _nearest(self, tools: Sequence[Tool]) -> Runtime | None:
         with self._lock:
             done = [future.result() for future in self._made.values() if future.done() and future.exception() is None]
-        if not done:
-            return Runtime(from_tools(tools, base=self._base).components, self._base.learned)
-        nearest = max(done, key=lambda runtime: sum(tool.name in runtime.tools for tool in tools) / len(runtime.tools))
-        old, new = nearest.tools, {tool.name for tool in tools}
-        return nearest.with_tools(
-            add=[tool for tool in tools if tool.name not in old],
-            remove=[name for name in old if name not in new],
-            replace=[tool for tool in tools if tool.name in old and old[tool.name] != tool],
-        )
+        names = [tool.name for tool in tools]
+        return max(done, key=lambda runtime: sum(n in runtime.tools for n in names) / len(runtime.tools), default=None)
 
     def _bound(self) -> None:
         """Lets go of what was not asked for for the longest time."""
         with self._lock:
             ready = [key for key, future in self._made.items() if future.done() and future.exception() is None]
-            held = sum(len(self._made[key].result().tools) for key in ready)
+            held = sum(self._weights[key] for key in ready)
             for key in ready[:-1]:
                 if len(self._made) <= self._most_lists and held <= self._most_tools:
                     break
-                held -= len(self._made.pop(key).result().tools)
+                del self._made[key]
+                held -= self._weights.pop(key)
 
 
 def _total(read: OrderedDict[bytes, Definitions]) -> int:
-    return sum(len(definitions.names) for definitions in read.values()) if len(read) > 1 else 0
+    return sum(definitions.weight for definitions in read.values()) if len(read) > 1 else 0
 
 
 _shared: OrderedDict[object, ToolSets] = OrderedDict()

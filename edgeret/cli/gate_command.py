@@ -74,6 +74,18 @@ def add_gate_command(commands: Any) -> None:
         "this machine can ask",
     )
     gate.add_argument(
+        "--allow-origin",
+        action="append",
+        default=[],
+        metavar="ORIGIN",
+        help="a web page that may ask, such as http://localhost:3000; may be repeated (default: none may)",
+    )
+    gate.add_argument(
+        "--ca",
+        metavar="FILE",
+        help="certificates of authorities (PEM) that the upstream may have besides the usual ones or SSL_CERT_FILE's",
+    )
+    gate.add_argument(
         "--timeout",
         type=positive,
         default=600,
@@ -89,8 +101,9 @@ def add_gate_command(commands: Any) -> None:
 def _gate(arguments: argparse.Namespace) -> Mapping[str, Any]:
     base = chosen_base(arguments)
     try:
-        from edgeret.adapters.gate.proxy import Limits
-        from edgeret.adapters.gate.server import Options, run
+        from edgeret.adapters.gate.limits import Limits
+        from edgeret.adapters.gate.options import Options
+        from edgeret.adapters.gate.server import run
         from edgeret.adapters.selection import Amount
     except ModuleNotFoundError as error:
         raise MissingExtraError("gate", f"edgeret gate (it needs the module {error.name})") from None
@@ -103,6 +116,8 @@ def _gate(arguments: argparse.Namespace) -> Mapping[str, Any]:
         amount=Amount(arguments.k, arguments.coverage),
         learned=learned if arguments.learn or arguments.learned else None,
         token=_token(arguments.token_file),
+        origins=arguments.allow_origin,
+        ca=arguments.ca,
         limits=Limits(arguments.max_body << 20, arguments.max_requests, arguments.timeout),
     )
     return run(options, _say)

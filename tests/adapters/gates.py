@@ -1,14 +1,18 @@
-"""The command `edgeret gate` in a process of its own, in front of a server of the test's."""
+"""The gate in front of a server of the test's: the command in a process of its own, or a server in a thread of this
+one, with limits that a test can reach."""
 
 from __future__ import annotations
 
 import os
+import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from time import perf_counter, sleep
 from typing import IO, Any
 
 import httpx
@@ -24,8 +28,7 @@ class RunningGate:
 
     def post(self, body: Any, path: str = "/chat/completions", **options: Any) -> httpx.Response:
         """A request with a body, JSON or bytes."""
-        content = {"content": body} if isinstance(body, bytes) else {"json": body}
-        return httpx.post(f"{self.url}{path}", timeout=60, trust_env=False, **content, **options)
+        return post(f"{self.url}{path}", body, **options)
 
     def stop(self) -> str:
         """Ends it as a user does, and gives all that it wrote."""
@@ -33,6 +36,44 @@ class RunningGate:
         told, complained = self.process.communicate(timeout=20)
         self.out += [told, complained]
         return told + complained
+
+
+@dataclass
+class HostedGate:
+    """`url` is the base URL for clients; `said` are the lines that it told its user."""
+
+    url: str
+    said: list[str]
+
+    def post(self, body: Any, path: str = "/chat/completions", **options: Any) -> httpx.Response:
+        """A request with a body, JSON or bytes."""
+        return post(f"{self.url}{path}", body, **options)
+
+    def connect(self, address: str = "") -> socket.socket:
+        """A bare connection, from this address of this machine."""
+        port = httpx.URL(self.url).port or 0
+        return socket.create_connection(("127.0.0.1", port), 20, (address, 0) if address else None)
+
+    def raw(self, request: bytes) -> bytes:
+        """What bytes are answered with until the connection ends."""
+        with self.connect() as client:
+            client.sendall(request)
+            return all_of(client)
+
+
+def all_of(client: socket.socket) -> bytes:
+    """What comes until the other side ends."""
+    parts = []
+    while part := client.recv(65536):
+        parts.append(part)
+    return b"".join(parts)
+
+
+def post(url: str, body: Any, **options: Any) -> httpx.Response:
+    """A request with a body, JSON or bytes."""
+    content = {"content": body} if isinstance(body, bytes) else {"json": body}
+    headers = {"content-type": "application/json"} | options.pop("headers", {})
+    return httpx.post(url, timeout=60, trust_env=False, headers=headers, **content, **options)
 
 
 @contextmanager
@@ -52,6 +93,28 @@ def gating(upstream: str, base: Path, *options: str, **environment: str) -> Iter
             yield RunningGate(_url(process.stderr), process)
         finally:
             process.kill()
+
+
+@contextmanager
+def hosting(upstream: str, base: Path, limits: Any = None, **options: Any) -> Iterator[HostedGate]:
+    """A gate in a thread, with other `Limits`."""
+    from edgeret.adapters.gate.limits import Limits
+    from edgeret.adapters.gate.options import Options
+    from edgeret.adapters.gate.server import prepared
+
+    said: list[str] = []
+    chosen = Options(upstream, base, listen="127.0.0.1:0", limits=limits or Limits(), **options)
+    with prepared(chosen, said.append) as (server, _):
+        thread = threading.Thread(target=server.run, daemon=True)
+        thread.start()
+        end = perf_counter() + 30
+        while not said and perf_counter() < end:
+            sleep(0.002)
+        try:
+            yield HostedGate(said[0].split("base URL ")[1].split()[0], said)
+        finally:
+            server.should_exit = True
+            thread.join(20)
 
 
 def _url(stderr: IO[str] | None) -> str:

@@ -24,6 +24,7 @@ pytest.importorskip("uvicorn", reason="the extra 'gate' is not installed")
 MANY = functions([*many_tools(30), *TOOLS])
 KEY = "sk-never-to-be-seen-0123456789"
 WANTS = {"model": "m", "messages": [user("find my file and send a mail")], "tools": MANY, "temperature": 0.10}
+JSON = {"content-type": "application/json"}
 OK = "HTTP/1.1 200 OK\r\n"
 
 
@@ -106,7 +107,7 @@ def test_every_other_path_and_method_passes_untouched(stage: Stage) -> None:
             ("GET", "/chat/completions", b""),
         ):  # fmt: skip
             target = {"target": f"/v1{path}".encode()}
-            reply = client.request(method, stage.gate.url, content=body, extensions=target)
+            reply = client.request(method, stage.gate.url, content=body, headers=JSON, extensions=target)
             assert (reply.status_code, reply.content) == (200, completion()), path
             assert "x-edgeret" not in reply.headers
             assert stage.asked.head.startswith(f"{method} /v1{path} HTTP/1.1"), stage.asked.head
@@ -164,7 +165,7 @@ def test_a_body_of_50_mb_passes_and_one_beyond_the_bound_is_refused(tiny_tools: 
         assert seen == [sha256(body).hexdigest()]
         big = b"x" * 70_000_000
         assert gate.post(big).status_code == 413
-        with httpx.Client(trust_env=False, timeout=60) as client:  # without a length that would tell
+        with httpx.Client(trust_env=False, timeout=60, headers=JSON) as client:  # without a length that would tell
             reply = client.post(
                 f"{gate.url}/embeddings", content=(big[i : i + 65536] for i in range(0, len(big), 65536))
             )
@@ -243,7 +244,8 @@ def test_a_client_that_goes_away_is_not_asked_for_any_longer(stage: Stage) -> No
         with socket.create_connection(("127.0.0.1", httpx.URL(stage.gate.url).port or 0)) as client:
             body = json.dumps(WANTS).encode()
             client.sendall(
-                b"POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % len(body)
+                b"POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                b"Content-Length: %d\r\n\r\n" % len(body)
             )
             client.sendall(body)
             end, before = perf_counter() + 10, len(stage.server.visits)
@@ -258,7 +260,8 @@ def test_a_client_that_goes_away_in_the_middle_of_its_body_leaves_nothing_behind
     for _ in range(10):  # more than may be under way at once
         with socket.create_connection(("127.0.0.1", httpx.URL(stage.gate.url).port or 0)) as client:
             client.sendall(
-                f"POST /v1/{path} HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n".encode() + b"{"
+                f"POST /v1/{path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                "Content-Length: 1000\r\n\r\n{".encode()
             )
             sleep(0.02)
     end = perf_counter() + 10

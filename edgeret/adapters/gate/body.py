@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import re
+from collections.abc import Collection, Mapping, Sequence
+from itertools import chain, islice
 from json import JSONDecoder
 from typing import Any
 
 from edgeret.records import dataclass
 
+MOST_MARKS = 1_000_000
+_MARKS = (b",", b":", b"[", b"{", b'"')
+_MARK_OR_TEXT = re.compile(rb'[,:\[{]|"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 _SPACE = " \t\r\n"
 _decode = JSONDecoder().raw_decode
 
@@ -18,32 +23,32 @@ class NoBodyError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """`fields` of the object, and where the array `tools` and each of its elements begin and end in `text`; `spans` are
-    empty where there are no tools."""
+    """Where in `raw` the array `tools` and each of its elements begin and end; without tools `spans` are empty."""
 
-    text: str
-    fields: Mapping[str, Any]
+    raw: bytes
     array: tuple[int, int]
     spans: tuple[tuple[int, int], ...]
 
     @property
     def tools_text(self) -> bytes:
         """The array `tools` as it came."""
-        return self.text[slice(*self.array)].encode()
+        return self.raw[slice(*self.array)]
 
     def with_tools(self, kept: Collection[int]) -> bytes:
         """The body with these of the tools alone, each as it came."""
         begin, end = self.array
-        shown = ",".join(self.text[slice(*self.spans[i])] for i in sorted(kept))
-        return f"{self.text[:begin]}[{shown}]{self.text[end:]}".encode()
+        shown = b",".join(self.raw[slice(*self.spans[i])] for i in sorted(kept))
+        return b"".join((self.raw[:begin], b"[", shown, b"]", self.raw[end:]))
 
 
-def read_body(raw: bytes) -> Body:
-    """The body of a request. Raises NoBodyError for what is no JSON object, nests too deeply, or names its tools twice:
-    another reader could then take the other ones."""
+def read_body(raw: bytes) -> tuple[Body, Mapping[str, Any]]:
+    """The body of a request, and the fields of its object. Raises NoBodyError for what is no JSON object, nests too
+    deeply, holds too many values, or names its tools twice: another reader could then take the other ones."""
+    if _has_too_many(raw):
+        raise NoBodyError(f"more than {MOST_MARKS} values and marks of JSON")
     try:
         text = raw.decode()
-        return _read(text)
+        fields, array, spans = _read(text)
     except UnicodeDecodeError:
         raise NoBodyError("not UTF-8") from None
     except RecursionError:
@@ -52,9 +57,32 @@ def read_body(raw: bytes) -> Body:
         raise
     except (ValueError, IndexError):
         raise NoBodyError("not JSON") from None
+    if not text.isascii():
+        begin, *inner, end = _in_bytes(text, [array[0], *chain.from_iterable(spans), array[1]])
+        array, spans = (begin, end), tuple(zip(inner[::2], inner[1::2], strict=True))
+    return Body(raw, array, spans), fields
 
 
-def _read(text: str) -> Body:
+def _has_too_many(raw: bytes) -> bool:
+    """Whether there are so many values that decoding them would cost many times the body. Marks in texts do not count,
+    but are looked for only where all marks together are too many."""
+    if sum(raw.count(mark) for mark in _MARKS) <= MOST_MARKS:
+        return False
+    found = _MARK_OR_TEXT.finditer(raw)
+    return next(islice(found, MOST_MARKS, None), None) is not None
+
+
+def _in_bytes(text: str, places: Sequence[int]) -> list[int]:
+    """Rising places in the text, as places in its UTF-8."""
+    found, at, place = [], 0, 0
+    for next_place in places:
+        at += len(text[place:next_place].encode())
+        place = next_place
+        found.append(at)
+    return found
+
+
+def _read(text: str) -> tuple[dict[str, Any], tuple[int, int], tuple[tuple[int, int], ...]]:
     at = _skip(text, 0)
     if text[at] != "{":
         raise NoBodyError("not a JSON object")
@@ -79,7 +107,7 @@ def _read(text: str) -> Body:
         at = _skip(text, end)
     if text[at + 1 :].strip(_SPACE):
         raise NoBodyError("not JSON")
-    return Body(text, fields, array, spans)
+    return fields, array, spans
 
 
 def _array(text: str, at: int) -> tuple[Any, int, tuple[tuple[int, int], ...]]:

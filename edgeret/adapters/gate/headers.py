@@ -1,9 +1,7 @@
-"""Which headers a proxy passes on, and who may ask it. Knows nothing of bodies."""
+"""Which headers a proxy passes on. Knows nothing of bodies, and not who may ask."""
 
 from __future__ import annotations
 
-import hmac
-import re
 from collections.abc import Iterable, Sequence
 
 Headers = list[tuple[bytes, bytes]]
@@ -17,7 +15,6 @@ _HOP_BY_HOP = frozenset(
     b"upgrade".split()
 )
 _OWN = frozenset((b"host", b"content-length", b"expect", TOKEN, TOLD))
-_LOOPBACK = re.compile(rb"(localhost|127(\.\d{1,3}){3}|\[::1\])(:\d+)?", re.IGNORECASE)
 
 
 def end_to_end(headers: Iterable[tuple[bytes, bytes]]) -> Headers:
@@ -34,8 +31,10 @@ def forwarded(headers: Iterable[tuple[bytes, bytes]]) -> Headers:
 
 
 def returned(headers: Iterable[tuple[bytes, bytes]]) -> Headers:
-    """A reply's headers for the client."""
-    return [(name, value) for name, value in end_to_end(headers) if name != TOLD]
+    """A reply's headers for the client; without a length where the body came in chunks, which goes by them alone."""
+    given = [(name.lower(), value) for name, value in headers]
+    dropped = {TOLD} | ({b"content-length"} if any(name == b"transfer-encoding" for name, _ in given) else set())
+    return [(name, value) for name, value in end_to_end(given) if name not in dropped]
 
 
 def first(headers: Sequence[tuple[bytes, bytes]], wanted: bytes) -> bytes | None:
@@ -43,9 +42,6 @@ def first(headers: Sequence[tuple[bytes, bytes]], wanted: bytes) -> bytes | None
     return next((value for name, value in headers if name.lower() == wanted), None)
 
 
-def may_ask(headers: Sequence[tuple[bytes, bytes]], token: bytes | None) -> bool:
-    """Whether the client said the token; without one, whether it asked for this machine by a name of this machine.
-    A web page that had its own name point here would ask by that."""
-    if token is None:
-        return _LOOPBACK.fullmatch(first(headers, b"host") or b"") is not None
-    return hmac.compare_digest(first(headers, TOKEN) or b"", token)
+def every(headers: Sequence[tuple[bytes, bytes]], wanted: bytes) -> list[bytes]:
+    """All values of a header."""
+    return [value for name, value in headers if name.lower() == wanted]

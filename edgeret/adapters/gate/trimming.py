@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from time import perf_counter
+from typing import Any
 
 from edgeret import EdgeretError
 from edgeret.adapters import openai
@@ -19,6 +21,10 @@ MESSAGES = {b"/chat/completions": "messages", b"/responses": "input"}
 """Where a conversation stands, by the end of the path that is asked for."""
 WAIT_S = 2.0
 """For a list of tools that was never seen to be read. A longer one is read all the same, for the next request."""
+MOST_ENTRIES = 20_000
+"""Tools of one request; reading a list of so many takes minutes already."""
+LARGE_BYTES = 1 << 20
+"""Bodies beyond this are read one at a time: while it is read, one may cost ten times its size."""
 WORKERS = 2
 """Threads that read bodies and decide: an encoder has one core anyway."""
 
@@ -38,27 +44,30 @@ class Trimmer:
     def __init__(self, sets: ToolSets, amount: Amount, wait_s: float = WAIT_S) -> None:
         """`wait_s` bounds how long a request waits for a list of tools that was never seen."""
         self._sets, self._amount, self._wait_s = sets, amount, wait_s
+        self._large = asyncio.Semaphore(1)
         self._workers = ThreadPoolExecutor(WORKERS, "edgeret-trim")
 
-    async def trim(self, raw: bytes, messages: str) -> Trimmed:
-        """A body whose conversation stands under the key `messages`."""
+    async def trim(self, raw: bytes, messages: str, client: str = "") -> Trimmed:
+        """A body whose conversation stands under the key `messages`; `client` stands for who sent it."""
         started, loop = perf_counter(), asyncio.get_running_loop()
         try:
-            body, said, definitions = await loop.run_in_executor(self._workers, self._read, raw, messages)
+            async with self._large if len(raw) > LARGE_BYTES else nullcontext():
+                read = await loop.run_in_executor(self._workers, self._read, raw, messages)
         except NoBodyError as error:
             return Trimmed(raw, f"passed on: {error}")
         except Exception as error:
             return Trimmed(raw, f"passed on: {_reason(error)}")
+        body, said, choice, definitions = read
         entries = len(definitions.names)
         if said.wanted is None or not definitions.tools:
             return Trimmed(raw, f"kept all {entries}: no {'words of the user' if definitions.tools else 'functions'}")
         try:
-            making = asyncio.wrap_future(self._sets.prepare(definitions))
+            making = asyncio.wrap_future(self._sets.prepare(definitions, client))
             making.add_done_callback(lambda made: made.cancelled() or made.exception())  # nobody may be waiting by then
             runtime = await asyncio.wait_for(asyncio.shield(making), self._wait_s)
             kept = await loop.run_in_executor(
                 self._workers,
-                lambda: keep(openai.SHAPE, definitions, runtime, said, body.fields.get("tool_choice"), self._amount),
+                lambda: keep(openai.SHAPE, definitions, runtime, said, choice, self._amount),
             )
             trimmed = raw if len(kept) == entries else body.with_tools(kept)
         except TimeoutError:
@@ -72,13 +81,15 @@ class Trimmer:
         """Ends its threads."""
         self._workers.shutdown(wait=False, cancel_futures=True)
 
-    def _read(self, raw: bytes, messages: str) -> tuple[Body, Conversation, Definitions]:
-        body = read_body(raw)
-        tools = body.fields.get("tools")
+    def _read(self, raw: bytes, messages: str) -> tuple[Body, Conversation, Any, Definitions]:
+        body, fields = read_body(raw)
+        tools = fields.get("tools")
         if not isinstance(tools, list):
             raise NoBodyError("no tools")
+        if len(tools) > MOST_ENTRIES:
+            raise NoBodyError(f"{len(tools)} tools, of which at most {MOST_ENTRIES} are read")
         definitions = self._sets.definitions(tools, openai.definition, body.tools_text)
-        return body, openai.conversation(body.fields.get(messages)), definitions
+        return body, openai.conversation(fields.get(messages)), fields.get("tool_choice"), definitions
 
 
 def _reason(error: Exception) -> str:
