@@ -8,7 +8,8 @@ from typing import Any
 
 from edgeret import Runtime
 from edgeret.adapters.choosing import choose
-from edgeret.adapters.conversation import Conversation, Reader, name_in, objects, texts
+from edgeret.adapters.conversation import Conversation, Reader
+from edgeret.adapters.plain import name_in, records, texts
 from edgeret.adapters.selection import Amount, Shape
 from edgeret.adapters.tool_sets import ToolSets
 
@@ -36,19 +37,21 @@ def definition(entry: Any) -> Mapping[str, Any] | None:
 
 
 def conversation(messages: Any) -> Conversation:
-    """What messages say. Results of tools come as the user's, and are no turn of theirs, whatever text stands beside
-    them: that is what programs add."""
+    """What messages say: dicts, and the SDK's own objects. Results of tools come as the user's, and are no turn of
+    theirs, whatever text stands beside them: that is what programs add. Raises InputError for what cannot be read."""
     reader = Reader()
-    for message in objects(messages):
-        content = message.get("content")
-        blocks = objects(content)
-        if message.get("role") == "user":
+    for i, message in enumerate(records(messages, "messages")):
+        role, content, where = message.get("role"), message.get("content"), f"messages[{i}].content"
+        if role not in ("user", "assistant"):
+            continue
+        blocks = [] if isinstance(content, str) else records(content, where)
+        if role == "user":
             results = [block for block in blocks if block.get("type") == "tool_result"]
             if not results:
-                reader.said(texts(content, ("text",)))
+                reader.said(texts(content if isinstance(content, str) else blocks, ("text",), where))
             for block in results:
                 reader.result(block.get("tool_use_id"), block.get("is_error") is not True)
-        elif message.get("role") == "assistant":
+        else:
             for block in blocks:
                 if block.get("type") == "tool_use":
                     reader.call(block.get("id"), block.get("name"))

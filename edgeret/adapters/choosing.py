@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from edgeret import InputError, Runtime
+from edgeret.adapters.plain import tool
 from edgeret.adapters.selection import Amount, Shape, keep
 from edgeret.adapters.tool_sets import ToolSets, read_definitions, shared
 
@@ -26,13 +27,14 @@ def choose(
     if isinstance(tools, str) or not isinstance(tools, Sequence):
         raise InputError(f"tools must be a list, found {type(tools).__name__}")
     said = shape.conversation(messages)
+    described = [tool(entry) for entry in tools]
     if base is not None:
         sets = shared(base)
-        definitions = sets.definitions(tools, shape.definition)
+        definitions = sets.definitions(described, shape.definition)
         if said.wanted is None or not definitions.tools:
             return list(tools)
         runtime = sets.runtime(definitions)
     else:
-        definitions = read_definitions(tools, shape.definition)
+        definitions = read_definitions(described, shape.definition)
     assert runtime is not None
     return [tools[i] for i in keep(shape, definitions, runtime, said, tool_choice, amount)]

@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from edgeret import Runtime
+from edgeret import InputError, Runtime
 from edgeret.adapters.choosing import choose
-from edgeret.adapters.conversation import Conversation, Reader, name_in, objects, texts
+from edgeret.adapters.conversation import Conversation, Reader, objects
+from edgeret.adapters.plain import name_in, records, texts
 from edgeret.adapters.selection import Amount, Shape
 from edgeret.adapters.tool_sets import ToolSets
 
@@ -33,8 +34,8 @@ def select_tools(
     tools as they come (they are remembered by content), `runtime` one that was made for them already. `k` bounds how
     many are kept (default: 16); with `coverage` it is the most probable ones until their probabilities add up to that.
     What was called before in the conversation, what `tool_choice` forces, and entries that are no functions are kept
-    besides; and all, where nobody said anything. Raises InputError for options out of range and for words that cannot
-    be read, and what `edgeret.load` raises.
+    besides; and all, where nobody said anything. Messages and tools may be the SDK's own objects. Raises InputError for
+    options out of range, and for messages and words that cannot be read; and what `edgeret.load` raises.
     """
     return choose(SHAPE, messages, tools, tool_choice, base, runtime, Amount(k, coverage))
 
@@ -48,16 +49,17 @@ def definition(entry: Any) -> Mapping[str, Any] | None:
 
 
 def conversation(messages: Any) -> Conversation:
-    """What messages or items say."""
+    """What messages or items say: dicts, and the SDK's own objects. Raises InputError for what cannot be read."""
     reader = Reader()
     if isinstance(messages, str):
-        reader.said(messages)
-    for item in objects(messages):
-        role, kind = item.get("role"), item.get("type")
+        reader.said([messages])
+        return reader.read()
+    for i, item in enumerate(records(messages, "messages")):
+        role, kind, where = item.get("role"), item.get("type"), f"messages[{i}]"
         if role == "user":
-            reader.said(texts(item.get("content"), _TEXTS))
+            reader.said(texts(item.get("content"), _TEXTS, f"{where}.content"))
         elif role == "assistant":
-            for call in objects(item.get("tool_calls")):
+            for call in records(item.get("tool_calls"), f"{where}.tool_calls"):
                 reader.call(call.get("id"), name_in(call, "function", "name") or name_in(call, "custom", "name"))
         elif role == "tool":
             reader.result(item.get("tool_call_id"), worked(item.get("content")))
@@ -71,7 +73,10 @@ def conversation(messages: Any) -> Conversation:
 def worked(content: Any) -> bool:
     """Whether a result tells of success. The format has no field for that, so it is the result's own words: it does not
     begin as errors do, and is no JSON object that says so."""
-    text = texts(content, (*_TEXTS, "output_text")).strip()
+    try:
+        text = "\n".join(texts(content, (*_TEXTS, "output_text"), "result")).strip()
+    except InputError:
+        return True
     if text.startswith("{"):
         try:
             value = json.loads(text)

@@ -4,12 +4,13 @@ message formats and no network."""
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from itertools import islice, zip_longest
+from itertools import islice
 from typing import Any
 
 from edgeret import END, InputError, Runtime
 from edgeret.adapters.conversation import Conversation
 from edgeret.adapters.tool_sets import Definitions
+from edgeret.adapters.turns import in_turns, three_to_one, weigh
 from edgeret.records import dataclass
 
 DEFAULT_K = 16
@@ -54,22 +55,43 @@ def select(runtime: Runtime, said: Conversation, names: Collection[str], amount:
     be read.
 
     Two rankings are taken in turns. The decision ranks by what comes next after the calls so far, and knows what was
-    learned; search ranks by how much of the whole request a tool serves, so it finds what a second wish needs. With a
-    coverage, each ranking is cut where its shares add up to it. Without demonstrations there are no conformal
-    thresholds, so nothing is guaranteed: measured, the set held the next call about as often as was asked for.
+    learned; search ranks by how much of the whole request a tool serves, so it finds what a second wish needs. Where
+    the last turn may say too little ("Sounds good to me, go ahead"), what was said before is ranked too, see
+    `edgeret.adapters.turns`. With a coverage, each ranking is cut where its shares add up to it. Without demonstrations
+    there are no conformal thresholds, so nothing is guaranteed: measured, the set held the next call about as often as
+    was asked for.
     """
     assert said.wanted is not None, "somebody has to want something"
+    weighed = weigh(runtime, said)
+    k = amount.k or DEFAULT_K
+    if amount.coverage is not None:
+        found: set[str] = set()
+        for text in (*weighed.first, *weighed.second):
+            decided, searched = _shares(runtime, text, said, names, len(runtime.tools))
+            found |= {*_covering(searched, amount.coverage), *_covering(decided, amount.coverage)}
+        return found
+    first, second = (
+        in_turns(_ranked(runtime, text, said, names, k) for text in texts) for texts in (weighed.first, weighed.second)
+    )
+    return set(islice(three_to_one(first, second), k))
+
+
+def _ranked(runtime: Runtime, text: str, said: Conversation, names: Collection[str], k: int) -> list[str]:
+    """The names by decision and by search, in turns."""
+    decided, searched = _shares(runtime, text, said, names, k)
+    return list(in_turns([[name for name, _ in decided], [name for name, _ in searched]]))
+
+
+def _shares(
+    runtime: Runtime, text: str, said: Conversation, names: Collection[str], k: int
+) -> tuple[list[tuple[str, float]], list[tuple[str, float]]]:
+    """The names with their shares, by decision and by search, each most first; at least `k` where there are so many."""
     every = len(names) == len(runtime.tools)
     history = [call.tool for call in said.calls if call.tool in runtime.tools][-MOST_CALLS:]
-    task = runtime.task(said.wanted, history, tools=None if every else names)
-    most = len(runtime.tools) if amount.coverage is not None or not every else amount.k or DEFAULT_K
-    hits = [hit for hit in runtime.search(said.wanted, most) if hit.tool in names]
-    candidates = [candidate for candidate in task.candidates(most + 1) if candidate.tool != END]
-    if amount.coverage is not None:
-        found = set(_covering([(hit.tool, hit.share or 0.0) for hit in hits], amount.coverage))
-        return found | set(_covering(candidates, amount.coverage))
-    turns = zip_longest((candidate.tool for candidate in candidates), (hit.tool for hit in hits))
-    return set(islice(_distinct(name for turn in turns for name in turn), amount.k or DEFAULT_K))
+    task = runtime.task(text, history, tools=None if every else names)
+    most = k if every else len(runtime.tools)
+    hits = [(hit.tool, hit.share or 0.0) for hit in runtime.search(text, most) if hit.tool in names]
+    return [(tool, share) for tool, share in task.candidates(most + 1) if tool != END], hits
 
 
 def keep(
@@ -95,11 +117,3 @@ def _covering(shares: Sequence[tuple[str, float]], coverage: float) -> Iterable[
         left -= share
         if left <= 0:
             return
-
-
-def _distinct(names: Iterable[str | None]) -> Iterable[str]:
-    seen: set[str] = set()
-    for name in names:
-        if name is not None and name not in seen:
-            seen.add(name)
-            yield name

@@ -45,4 +45,4 @@ def test_results_are_no_turn_of_the_user_and_say_whether_they_are_errors() -> No
     assert [(call.tool, call.worked) for call in said.calls] == [("phone_call", True)]
     assert conversation([question, USED, result(is_error=True)]).calls[0].worked is False
     assert conversation([question, USED]).calls[0].worked is None
-    assert conversation([7, {"role": "user"}, {"role": "assistant", "content": 7}]).wanted is None
+    assert conversation([{}, {"role": "user"}, {"role": "assistant", "content": None}]).wanted is None

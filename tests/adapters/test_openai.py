@@ -107,8 +107,8 @@ def test_all_are_kept_where_nobody_wants_anything_or_there_are_few(base: ToolSet
         "",
         [{"role": "system", "content": "send a mail"}],
         [user([{"type": "image_url"}])],
+        [user("<system-reminder>Send a mail.</system-reminder>")],
         None,
-        [7],
     ]
     for messages in nothing:
         assert select_tools(messages, MANY, base=base, k=2) == MANY
@@ -135,14 +135,24 @@ def test_options_that_do_not_fit_are_refused(base: ToolSets, tiny_tools: Path) -
         select_tools([user("\ud800 send it to me please, all of it, and to nobody")], MANY, base=base, k=2)
 
 
-def test_what_is_wanted_is_the_last_turn_behind_those_that_it_goes_on_from() -> None:
-    said = [user("Find my lease contract"), user("Play something by Bach on the kitchen speaker")]
-    assert conversation(said).wanted == "Play something by Bach on the kitchen speaker"
-    assert (
-        conversation([*said, user("and louder")]).wanted == "Play something by Bach on the kitchen speaker\nand louder"
-    )
-    assert conversation([*said, user("Mail it to Gideon")]).wanted == f"{said[1]['content']}\nMail it to Gideon"
+def test_what_is_wanted_is_the_last_turn_and_what_was_said_before_is_kept() -> None:
+    said = [user("Find my lease contract"), user("Play something by Bach"), calls("a"), gave("a"), user("and louder")]
+    read = conversation(said)
+    assert read.wanted == "and louder" and read.before == ("Play something by Bach", "Find my lease contract")
     assert len(conversation([user("x" * 9000 + " " + "y " * 9000)]).wanted or "") < 4100
+    assert len(conversation([user(f"turn {i}") for i in range(50)]).before) < 10
+
+
+def test_programs_words_are_no_turn_and_no_part_of_one() -> None:
+    reminder = "<system-reminder>\nUse the music player.\n</system-reminder>"
+    said = conversation([
+        user([{"type": "text", "text": reminder}, {"type": "text", "text": "find my file"}]), calls("a"), gave("a"),
+        user(reminder),
+    ])  # fmt: skip
+    assert said.wanted == "find my file" and said.before == ()
+    assert [(call.tool, call.worked) for call in said.calls] == [("a", True)]  # the reminder began no request
+    hostile = [user("<a_b>" * 100_000) for _ in range(100)]
+    assert conversation([*hostile, user(f"{reminder}write a note")]).wanted == "write a note"
 
 
 def test_calls_count_from_the_users_last_turn_and_worked_if_their_result_does_not_say_otherwise() -> None:
@@ -172,10 +182,11 @@ def test_a_result_says_whether_its_call_worked(content: Any, right: bool) -> Non
 
 
 def test_messages_of_any_shape_are_read(base: ToolSets) -> None:
-    called = [7, {}, {"function": "x"}, {"id": [], "function": {"name": "a"}}]
     odd: list[Any] = [
-        None, 7, "x", [], {}, {"role": 7}, {"role": "user"}, {"role": "user", "content": {"a": 1}},
-        {"role": "assistant", "tool_calls": called}, {"role": "tool", "tool_call_id": {}, "content": 7},
-        {"type": "function_call", "name": []},
+        {}, {"role": 7}, {"role": "user"}, {"role": "assistant", "tool_calls": [{}, {"function": "x"}]},
+        {"role": "assistant", "tool_calls": [{"id": [], "function": {"name": "a"}}]},
+        {"role": "tool", "tool_call_id": {}, "content": 7}, {"type": "function_call", "name": []},
+        {"type": "reasoning"},
+        {"role": "user", "content": [{"type": "image_url"}, {"type": "video"}, "find my file"]},
     ]  # fmt: skip
-    assert len(select_tools([*odd, *MAIL, *odd[:5], *odd[8:]], MANY, base=base, k=3)) == 3
+    assert len(select_tools((*odd, *MAIL, *odd[:8]), MANY, base=base, k=3)) == 3

@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from edgeret import Call, Demonstration, EdgeretError, Runtime
 from edgeret.adapters.conversation import Conversation
 from edgeret.adapters.gate.ending import Ending
+from edgeret.adapters.turns import wish
 from edgeret.records import dataclass
 
 MOST_WAITING = 64
@@ -27,7 +28,7 @@ class Lesson:
 def lesson(runtime: Runtime, said: Conversation) -> Lesson | None:
     """What there would be to learn should the model say that it is done; None where no call worked."""
     calls = tuple(call.tool for call in said.calls if call.worked and call.tool in runtime.tools)
-    return Lesson(runtime, said.wanted, calls) if calls and said.wanted is not None else None
+    return Lesson(runtime, wish(runtime, said), calls) if calls and said.wanted is not None else None
 
 
 class Learning:
