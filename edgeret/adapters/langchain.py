@@ -15,8 +15,10 @@ from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import ConfigDict
 
-from edgeret import InputError, Runtime
-from edgeret.adapters.openai import select_tools
+from edgeret import InputError, Runtime, without_hidden
+from edgeret.adapters.choosing import chosen
+from edgeret.adapters.openai import SHAPE
+from edgeret.adapters.selection import Amount
 from edgeret.adapters.tool_sets import ToolSets
 
 
@@ -42,7 +44,7 @@ class ToolSelector(AgentMiddleware[Any, Any, Any]):
             raise InputError(
                 "give base, a bundle whose encoder reads the tools, or runtime, one that was made for them"
             )
-        self._how: dict[str, Any] = {"base": base, "runtime": runtime, "k": k, "coverage": coverage}
+        self._how: dict[str, Any] = {"base": base, "runtime": runtime, "amount": Amount(k, coverage)}
         self._always = frozenset(always)
 
     def wrap_model_call(
@@ -59,12 +61,28 @@ class ToolSelector(AgentMiddleware[Any, Any, Any]):
 
     def shown(self, request: ModelRequest[Any]) -> list[Any]:
         """Those of the request's tools that the model is shown, in their order."""
-        own = [tool for tool in request.tools if isinstance(tool, BaseTool) and tool.name not in self._always]
+        own = [tool for tool in request.tools if self._chooses(tool)]
         described = [convert_to_openai_tool(tool) for tool in own]
         messages = convert_to_openai_messages(request.messages)
-        kept = {id(entry) for entry in select_tools(messages, described, tool_choice=request.tool_choice, **self._how)}
-        left_out = {id(tool) for tool, entry in zip(own, described, strict=True) if id(entry) not in kept}
-        return [tool for tool in request.tools if id(tool) not in left_out]
+        kept = chosen(SHAPE, messages, described, request.tool_choice, **self._how)
+        left_out = {id(tool) for i, tool in enumerate(own) if i not in kept}
+        # What hides something is shown by a schema without it; the agent still calls the tool, by its name.
+        instead = {id(own[i]): entry for i, entry in kept.items() if entry is not described[i]}
+        instead |= {id(tool): _visible(tool) for tool in request.tools if not self._chooses(tool)}
+        return [instead.get(id(tool), tool) for tool in request.tools if id(tool) not in left_out]
+
+    def _chooses(self, tool: Any) -> bool:
+        return isinstance(tool, BaseTool) and tool.name not in self._always
+
+
+def _visible(tool: Any) -> Any:
+    """A tool, or a schema of it where something hides in it."""
+    try:
+        entry = convert_to_openai_tool(tool) if isinstance(tool, BaseTool) else tool
+        clean = without_hidden(entry)
+    except (TypeError, ValueError):
+        return tool
+    return tool if clean == entry else clean
 
 
 class ToolRetriever(BaseRetriever):

@@ -163,15 +163,17 @@ def _followed(schema: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in schema.items() if key != "$ref"}
 
 
-def _lower(schema: Any) -> Any:
+def _lower(schema: Mapping[str, Any]) -> dict[str, Any]:
     """The same with types as JSON Schema writes them."""
-    if isinstance(schema, list):
-        return [_lower(one) for one in schema]
-    if not isinstance(schema, dict):
-        return schema
-    found = {key: _lower(value) for key, value in schema.items()}
+    found = {key: _lowered(value) for key, value in schema.items()}
     if isinstance(kind := found.get("type"), str):
         plain = kind.lower().partition(",")[0].partition("[")[0].strip()  # "List[int], optional"
         plain = _KINDS.get(plain, plain)
         found["type"] = plain if plain in KINDS else kind
     return found
+
+
+def _lowered(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_lowered(one) for one in value]
+    return _lower(value) if isinstance(value, dict) else value

@@ -69,8 +69,9 @@ def read_tools(path: str | Path, *more: str | Path, tell: Tell | None = None) ->
             raise InputError(f"{file}: no tools in it")
     _check_page(unfinished, None)
     files = ", ".join(map(str, (path, *more)))
-    for why, names in mended.items() if tell is not None else ():
-        tell(f"{files}: {len(names)} of {count} tools mended, each {why}: {few(names)}")
+    told = _silent if tell is None else tell
+    for why, names in mended.items():
+        told(f"{files}: {len(names)} of {count} tools mended, each {why}: {few(names)}")
     return check_tools(list(placed.values()), files)
 
 
