@@ -25,6 +25,7 @@ from edgeret.errors import (
     ProviderError,
 )
 from edgeret.inputs.demonstrations import Demonstration, read_demonstrations
+from edgeret.inputs.hygiene import without_hidden
 from edgeret.inputs.tools import read_tool, read_tools
 from edgeret.planner.chat import Prompt
 from edgeret.runtime.conversation import Conversation
@@ -76,6 +77,7 @@ __all__ = [
     "read_route",
     "read_tool",
     "read_tools",
+    "without_hidden",
 ]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import islice
 
 UNSEEN = re.compile(
@@ -11,7 +11,7 @@ UNSEEN = re.compile(
     "\ud800-\udfff\U000e0000-\U000e0fff]"
 )
 """Control characters, line and paragraph separators, bidirectional controls, tags, halves of surrogate pairs."""
-_MOST_SHOWN = 160
+_MOST_SHOWN, _MOST_NAMED = 160, 3
 _MOST_COMPARED, _LONGEST_COMPARED = 10_000, 64
 
 
@@ -24,6 +24,11 @@ def shortened(text: str) -> str:
     """A stranger's words on one line: both ends of a long text, nothing invisible."""
     text = " ".join(text.split())
     return visible(text if len(text) <= _MOST_SHOWN else f"{text[: _MOST_SHOWN // 2]}…{text[-_MOST_SHOWN // 2 :]}")
+
+
+def few(names: Sequence[str]) -> str:
+    """The first names of a list for a message, each `shortened`."""
+    return ", ".join(shortened(name) for name in names[:_MOST_NAMED]) + (", …" if len(names) > _MOST_NAMED else "")
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterable, Sequence
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
 from edgeret import InputError, Runtime
 from edgeret.adapters.plain import tool
 from edgeret.adapters.selection import Amount, Shape, keep
-from edgeret.adapters.tool_sets import ToolSets, read_definitions, shared
+from edgeret.adapters.tool_sets import Definitions, ToolSets, read_definitions, shared
+from edgeret.quoting import few
 
 
 def choose(
@@ -21,7 +24,21 @@ def choose(
     runtime: Runtime | None,
     amount: Amount,
 ) -> list[Any]:
-    """The given tools that are kept. Raises InputError for options that do not fit, and what `edgeret.load` raises."""
+    """The given tools that are kept. A dict in which something hides gives way to a copy without it; objects of an SDK
+    stay as they are. Raises InputError for options that do not fit, and what `edgeret.load` raises."""
+    return list(chosen(shape, messages, tools, tool_choice, base, runtime, amount).values())
+
+
+def chosen(
+    shape: Shape,
+    messages: Any,
+    tools: Sequence[Any],
+    tool_choice: Any,
+    base: str | Path | Runtime | ToolSets | None,
+    runtime: Runtime | None,
+    amount: Amount,
+) -> dict[int, Any]:
+    """The same, by their places in the list. Raises as `choose`."""
     if (base is None) == (runtime is None):
         raise InputError("give base, a bundle whose encoder reads the tools, or runtime, one that was made for them")
     if isinstance(tools, str) or not isinstance(tools, Sequence):
@@ -32,9 +49,18 @@ def choose(
         sets = shared(base)
         definitions = sets.definitions(described, shape.definition)
         if said.wanted is None or not definitions.tools:
-            return list(tools)
+            return _shown(range(len(tools)), tools, definitions)
         runtime = sets.runtime(definitions)
     else:
         definitions = read_definitions(described, shape.definition)
     assert runtime is not None
-    return [tools[i] for i in keep(shape, definitions, runtime, said, tool_choice, amount)]
+    return _shown(keep(shape, definitions, runtime, said, tool_choice, amount), tools, definitions)
+
+
+def _shown(kept: Iterable[int], tools: Sequence[Any], definitions: Definitions) -> dict[int, Any]:
+    """What is given back of those that are kept; that something hid is told once, as warnings are."""
+    clean = definitions.clean
+    if clean:
+        names = few([definitions.names[i] or "(no function)" for i in clean])
+        warnings.warn(f"{len(clean)} of {len(tools)} tools held characters that nobody sees: {names}", stacklevel=5)
+    return {i: deepcopy(clean[i]) if i in clean and isinstance(tools[i], dict) else tools[i] for i in kept}

@@ -15,9 +15,9 @@ from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import ConfigDict
 
-from edgeret import InputError, Runtime
+from edgeret import InputError, Runtime, without_hidden
 from edgeret.adapters import openai
-from edgeret.adapters.choosing import choose
+from edgeret.adapters.choosing import chosen
 from edgeret.adapters.conversation import Conversation, Reader
 from edgeret.adapters.selection import Amount, Shape
 from edgeret.adapters.tool_sets import ToolSets, shared
@@ -98,7 +98,7 @@ class ToolSelector(AgentMiddleware[Any, Any, Any]):
 
     def shown(self, request: ModelRequest[Any]) -> list[Any]:
         """Those of the request's tools that the model is shown, in their order; all, where they cannot be chosen from,
-        which is logged once."""
+        which is logged once. What hides something is shown by a schema without it; the agent calls it all the same."""
         try:
             return self._shown(request)
         except Exception as error:  # of any kind: the agent would answer without us
@@ -107,15 +107,19 @@ class ToolSelector(AgentMiddleware[Any, Any, Any]):
                 _log.warning(
                     "all tools are shown, since they could not be chosen from: %s: %s", type(error).__name__, error
                 )
-            return list(request.tools)
+            return [_visible(tool) for tool in request.tools]
 
     def _shown(self, request: ModelRequest[Any]) -> list[Any]:
-        own = [tool for tool in request.tools if isinstance(tool, BaseTool) and tool.name not in self._always]
+        own = [tool for tool in request.tools if self._chooses(tool)]
         described = [_described(tool) for tool in own]
-        kept = choose(SHAPE, request.messages, described, request.tool_choice, self._base, self._runtime, self._amount)
-        left_out = {id(entry) for entry in described} - {id(entry) for entry in kept}
-        gone = {id(tool) for tool, entry in zip(own, described, strict=True) if id(entry) in left_out}
-        return [tool for tool in request.tools if id(tool) not in gone]
+        kept = chosen(SHAPE, request.messages, described, request.tool_choice, self._base, self._runtime, self._amount)
+        gone = {id(tool) for i, tool in enumerate(own) if i not in kept}
+        instead = {id(own[i]): entry for i, entry in kept.items() if entry is not described[i]}
+        instead |= {id(tool): _visible(tool) for tool in request.tools if not self._chooses(tool)}
+        return [instead.get(id(tool), tool) for tool in request.tools if id(tool) not in gone]
+
+    def _chooses(self, tool: Any) -> bool:
+        return isinstance(tool, BaseTool) and tool.name not in self._always
 
 
 def _described(tool: BaseTool) -> dict[str, Any]:
@@ -124,6 +128,16 @@ def _described(tool: BaseTool) -> dict[str, Any]:
         return convert_to_openai_tool(tool)
     except Exception:  # pydantic's, of any kind
         return {"type": "function", "function": {"name": tool.name, "description": tool.description}}
+
+
+def _visible(tool: Any) -> Any:
+    """A tool, or a schema of it where something hides in it."""
+    try:
+        entry = _described(tool) if isinstance(tool, BaseTool) else tool
+        clean = without_hidden(entry)
+    except (TypeError, ValueError):
+        return tool
+    return tool if clean == entry else clean
 
 
 class ToolRetriever(BaseRetriever):

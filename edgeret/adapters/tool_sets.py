@@ -8,11 +8,12 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
+from dataclasses import field
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any
 
-from edgeret import EdgeretError, InputError, Runtime, Tool, from_tools, load, read_tool
+from edgeret import EdgeretError, InputError, Runtime, Tool, from_tools, load, read_tool, without_hidden
 from edgeret.adapters.reading_queue import ReadingQueue
 from edgeret.records import dataclass
 
@@ -30,12 +31,14 @@ Definition = Callable[[Any], Any]
 @dataclass(frozen=True, slots=True)
 class Definitions:
     """A list of `tools` as it came: the name of every entry, None for one that is no function or cannot be read; and
-    the functions, one a name. `key` stands for the content, whatever its order, `size` for its bytes as JSON."""
+    the functions, one a name. `key` stands for the content, whatever its order, `size` for its bytes as JSON. `clean`
+    are, by their places, the entries in which something hid, without it."""
 
     names: tuple[str | None, ...]
     tools: tuple[Tool, ...]
     key: bytes
     size: int = 0
+    clean: Mapping[int, Any] = field(default_factory=dict)
 
     @property
     def weight(self) -> int:
@@ -44,7 +47,8 @@ class Definitions:
 
 
 def read_definitions(entries: Sequence[Any], definition: Definition) -> Definitions:
-    """Reads them; `definition` gives what `edgeret.read_tool` reads, or None. Never raises for what is in them.
+    """Reads them as `edgeret.read_tool` does; `definition` gives what that reads, or None. Never raises for what is in
+    them.
 
     Of entries with one name the first says what the tool does.
     """
@@ -57,7 +61,7 @@ def read_definitions(entries: Sequence[Any], definition: Definition) -> Definiti
             tools.setdefault(tool.name, tool)
     content = [[tool.name, tool.description, tool.parameters] for _, tool in sorted(tools.items())]
     text = json.dumps(content, sort_keys=True).encode()
-    return Definitions(tuple(names), tuple(tools.values()), digest(text), len(text))
+    return Definitions(tuple(names), tuple(tools.values()), digest(text), len(text), _clean(entries))
 
 
 def _tool(entry: Any, definition: Definition) -> Tool | None:
@@ -65,11 +69,30 @@ def _tool(entry: Any, definition: Definition) -> Tool | None:
         value = definition(entry)
         if value is None:
             return None
-        if not str(value.get("description") or "").strip():  # APIs allow that; the name is all that can be read then
-            value = {**value, "description": value.get("name")}
-        return read_tool(value)
+        return read_tool(value if isinstance(value, dict) else dict(value))
     except (InputError, RecursionError):
         return None
+
+
+def _clean(entries: Sequence[Any]) -> dict[int, Any]:
+    """The entries in which something hides, without it. What is no JSON is left alone."""
+    try:
+        whole = list(entries)
+        found = without_hidden(whole)
+    except (TypeError, ValueError):
+        if len(entries) == 1:
+            return {}
+        return {i: clean[0] for i, entry in enumerate(entries) if (clean := _clean([entry]))}
+    if found is whole:
+        return {}
+    return {i: clean for i, clean in enumerate(found) if _differ(clean, whole[i])}
+
+
+def _differ(one: Any, other: Any) -> bool:
+    try:
+        return bool(one != other)
+    except RecursionError:
+        return True
 
 
 def digest(content: bytes) -> bytes:

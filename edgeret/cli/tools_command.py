@@ -8,7 +8,7 @@ from contextlib import closing
 from typing import Any
 
 from edgeret.bundle.overlay_file import read_overlay
-from edgeret.cli.console import add_command, table
+from edgeret.cli.console import add_command, table, warn
 from edgeret.cli.options import add_overlay_options, add_runtime_options, chosen_overlay, load_runtime
 from edgeret.errors import InputError
 from edgeret.inputs.tools import read_tools
@@ -31,7 +31,7 @@ def add_tools_command(commands: Any) -> None:
         "files",
         nargs="+",
         metavar="TOOLS",
-        help="tools: JSONL, OpenAI or Anthropic `tools`, or MCP `tools/list`",
+        help="tools: JSONL, or a list as OpenAI, Anthropic, Gemini, Bedrock or MCP write it",
     )
     added.add_argument("--replace", action="store_true", help="replace tools that are there already")
     removed = add_command(
@@ -67,7 +67,7 @@ def _short(text: str) -> str:
 
 
 def _add(arguments: argparse.Namespace) -> Mapping[str, Any]:
-    tools = read_tools(*arguments.files)
+    tools = read_tools(*arguments.files, tell=warn)
     with closing(load_runtime(arguments)) as runtime:
         there = [tool for tool in tools if tool.name in runtime.tools]
         if there and not arguments.replace:

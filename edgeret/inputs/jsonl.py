@@ -85,15 +85,18 @@ def _object(line: str, where: str) -> tuple[str, dict[str, Any]]:
 def refuse_misspelling(
     where: str, value: dict[str, Any], key: str, kind: type[Any], others: tuple[str, ...] = ()
 ) -> None:
-    """Raises InputError if `key` is missing and another one was written for it, whose value would be left out silently.
+    """Raises InputError if `key` is missing and another one was written for it, whose value would be left out
+    silently: what `misspelt` finds."""
+    if (found := misspelt(value, key, kind, others)) is not None:
+        raise InputError(f'{where}: unknown key {quoted(found)}; did you mean "{key}"?')
 
-    That is a key with a value of `kind` which, but for case and dashes, is one of `others` or resembles `key`. All
-    other keys are their owner's business.
-    """
-    if key not in value:
-        for found, content in value.items():
-            if isinstance(content, kind) and _means(found, key, others):
-                raise InputError(f'{where}: unknown key {quoted(found)}; did you mean "{key}"?')
+
+def misspelt(value: Mapping[str, Any], key: str, kind: type[Any], others: tuple[str, ...] = ()) -> str | None:
+    """What was written for a `key` that is missing: a key with a value of `kind` which, but for case and dashes, is one
+    of `others` or resembles `key`. All other keys are their owner's business."""
+    if key in value:
+        return None
+    return next((name for name, item in value.items() if isinstance(item, kind) and _means(name, key, others)), None)
 
 
 @lru_cache(maxsize=1024)
@@ -143,29 +146,43 @@ def plain(value: Any, max_bytes: int, max_depth: int = MAX_DEPTH) -> Any:
     Raises ValueError, saying why, for what JSON cannot hold, for what holds itself, and for what is nested more than
     `max_depth` deep or has more than `max_bytes` as UTF-8 JSON without spaces.
     """
+    return json.loads(plain_text(value, max_bytes, max_depth))
+
+
+def plain_text(value: Any, max_bytes: int, max_depth: int = MAX_DEPTH) -> str:
+    """`plain` as JSON without spaces. Raises ValueError as it does."""
     waiting = [(value, 0)]
     room = max_bytes
     while waiting and room >= 0:
         item, depth = waiting.pop()
         if isinstance(item, dict) or (not isinstance(item, str | list) and isinstance(item, Mapping)):
-            if any(not isinstance(key, str) for key in item):
-                raise ValueError("a key is no string")
-            inner: Collection[Any] = (*item, *item.values())
+            for key in item:
+                if not isinstance(key, str):
+                    raise ValueError("a key is no string")
+                room -= len(key)
+                if not key.isascii():
+                    check_scalar(key)
+            inner: Collection[Any] = item.values()
         elif isinstance(item, list | tuple):
             inner = item
         else:
             # What is shared is written again wherever it stands, so it is counted again.
-            room -= len(item) if isinstance(item, str) else 1
+            if isinstance(item, str):
+                room -= len(item)
+                if item.isascii():
+                    continue
+            else:
+                room -= 1
             check_scalar(item)
             continue
         if inner and depth == max_depth:
             raise ValueError(f"nested more than {max_depth} deep")
         room -= len(inner)
-        waiting += ((thing, depth + 1) for thing in inner)
+        waiting += [(thing, depth + 1) for thing in inner]
     text = json.dumps(value, ensure_ascii=False, default=dict, separators=(",", ":")) if room >= 0 else ""
     if room < 0 or len(text.encode()) > max_bytes:
         raise ValueError(f"more than {max_bytes} bytes as JSON")
-    return json.loads(text)
+    return text
 
 
 def check_scalar(item: Any) -> None:

@@ -17,7 +17,7 @@ from edgeret.bundle.overlay import Record
 from edgeret.errors import BundleError, InputError
 from edgeret.fields import get, get_strings
 from edgeret.inputs.tool_text import tool_text
-from edgeret.inputs.tools import check_tools, parse_tool
+from edgeret.inputs.tools import check_tools, stored_tool
 from edgeret.quoting import quoted, suggestion
 from edgeret.records import dataclass
 from edgeret.runtime.components import Components
@@ -105,7 +105,7 @@ def replayed(components: Components, records: Sequence[Record], where: str) -> C
             continue
         try:
             parts = {key: get(dict(record.value), key, list, where) for key in ("added", "replaced")}
-            add, substitute = ([parse_tool(entry, where) for entry in parts[key]] for key in ("added", "replaced"))
+            add, substitute = ([stored_tool(entry, where) for entry in parts[key]] for key in ("added", "replaced"))
             shape = (len(add) + len(substitute), components.encoder.spec.dimension)
             vectors = get_array(record.value, "vectors", "<f4", shape, where)
             if not np.allclose(np.einsum("ij,ij->i", vectors, vectors), 1, atol=1e-2):

@@ -16,7 +16,7 @@ from edgeret.bundle.reader import Bundle
 from edgeret.errors import BundleError, InputError
 from edgeret.fields import get_strings
 from edgeret.inputs.hygiene import check_names
-from edgeret.inputs.tools import MAX_TOOLS, check_tools, parse_tool
+from edgeret.inputs.tools import MAX_TOOLS, check_tools, stored_tool
 from edgeret.quoting import quoted
 from edgeret.types import Tool
 
@@ -90,7 +90,7 @@ class StoredTools(Mapping[str, Tool]):
     def _parsed(self, name: str, line: bytes) -> Tool:
         entry = unpack_json(line, self._where)
         try:
-            tool = parse_tool(entry, self._where)
+            tool = stored_tool(entry, self._where)
             check_tools([(self._where, tool)], self._where)
         except InputError as error:
             raise BundleError(f"{error}; {_REBUILD}") from None

@@ -196,7 +196,7 @@ def _build(arguments: argparse.Namespace) -> Mapping[str, Any]:
         targets=None if arguments.target is None else ",".join(arguments.target),
         index_vectors=arguments.index_vectors,
     )
-    tools = read_tools(*arguments.tools)
+    tools = read_tools(*arguments.tools, tell=warn)
     demonstrations, misfits = read_and_check(arguments.demos, tools)
     if misfits.arguments:
         if arguments.strict:

@@ -66,7 +66,7 @@ def _demos(arguments: argparse.Namespace) -> Mapping[str, Any]:
     from edgeret_export.transcripts.convert import Choices, Outputs, convert
     from edgeret_export.transcripts.redact import Redactor, read_patterns
 
-    known = [tool.name for tool in read_tools(*arguments.tools)] if arguments.tools else None
+    known = [tool.name for tool in read_tools(*arguments.tools, tell=warn)] if arguments.tools else None
     outputs = Outputs(
         Path(arguments.output),
         None if arguments.test is None else Path(arguments.test),

@@ -168,6 +168,37 @@ class TestLangChain:
             with pytest.raises(edgeret.EdgeretError, match=says):
                 ToolSelector(**options)
 
+    def test_what_hides_in_a_tool_is_not_shown_and_the_tool_is_called_all_the_same(self, tiny_tools: Path) -> None:
+        from langchain.agents import create_agent
+        from langchain_core.messages import AIMessage
+        from langchain_core.tools import StructuredTool
+
+        from edgeret.adapters.langchain import ToolSelector
+
+        given: list[Any] = []
+
+        class Model(type(self.model([], []))):  # type: ignore[misc]
+            def bind_tools(self, tools: Any, **_: Any) -> Any:
+                given.extend(tools)
+                return self
+
+        poisoned = StructuredTool.from_function(
+            lambda to="": f"sent to {to}", name="send_mail", description="send a mail\u200b\U000e0041"
+        )
+        call = {"name": "send_mail", "args": {"to": "Ana"}, "id": "1", "type": "tool_call"}
+        model = Model(messages=iter([AIMessage("", tool_calls=[call]), AIMessage("fine")]))
+        always = StructuredTool.from_function(lambda: "", name="phone_call", description="call\u200b a phone")
+        others = [tool for tool in self.tools() if tool.name not in ("send_mail", "phone_call")]
+        selector = ToolSelector(base=tiny_tools, k=2, always=["phone_call"])
+        agent = create_agent(model, [poisoned, always, *others], middleware=[selector])
+        with pytest.warns(UserWarning, match="held characters that nobody sees: send_mail"):
+            result = agent.invoke({"messages": [("user", WISH)]})
+        assert [message.content for message in result["messages"]][-2:] == ["sent to Ana", "fine"]
+        shown = {tool["function"]["name"]: tool["function"] for tool in given if isinstance(tool, dict)}
+        assert shown["send_mail"]["description"] == "send a mail"
+        assert shown["phone_call"]["description"] == "call a phone"
+        assert not any("\u200b" in str(getattr(tool, "description", tool)) for tool in given)
+
     def test_one_of_base_and_runtime_is_needed(self, tiny_tools: Path) -> None:
         from edgeret.adapters.langchain import ToolSelector
 

@@ -19,6 +19,8 @@ from gates import RunningGate, gating
 from hostile_server import Script, Server, Visit, completion, dripping, serving, whole
 from samples import functions, many_tools, names, user
 
+from edgeret import without_hidden
+
 pytest.importorskip("uvicorn", reason="the extra 'gate' is not installed")
 
 MANY = functions([*many_tools(30), *TOOLS])
@@ -58,6 +60,26 @@ def played(tiny_tools: Path) -> Iterator[Stage]:
 def stage(played: Stage) -> Stage:
     played.play(whole(completion()))
     return played
+
+
+@pytest.mark.parametrize("said", [user("find my file and send a mail"), {"role": "system", "content": "x"}])
+@pytest.mark.parametrize("ascii_only", [True, False])
+def test_what_hides_in_a_definition_goes_no_further(stage: Stage, said: Any, ascii_only: bool) -> None:
+    poison = "\u200b\U000e0041\u202e\U0001f3f4\ufe0e"
+    mail = {"name": "send_mail", "description": "send a mail", "parameters": {"enum": [1.50, f"x{poison}", "\u00e9"]}}
+    tools = [{"type": "function", "function": mail}, *MANY[:30], {"type": "web_search", f"own{poison}": 'say \\ "'}]
+    asked = {"model": "m", "messages": [said], "x": poison, "tools": tools}
+    reply = stage.gate.post(json.dumps(asked, ensure_ascii=ascii_only).encode())
+    told = reply.headers["x-edgeret"]
+    assert told.startswith("kept ") and told.endswith("; dropped what 2 of them hid")
+    got = stage.asked.question
+    assert got["x"] == poison  # what is no tool is passed on as it came
+    assert without_hidden(got["tools"]) is got["tools"] or without_hidden(got["tools"]) == got["tools"]
+    shown = {str(tool.get("function", tool).get("name")): tool for tool in got["tools"]}
+    assert shown["send_mail"]["function"]["parameters"] == {"enum": [1.5, "x\U0001f3f4\ufe0e", "\u00e9"]}
+    assert shown["None"] == {"type": "web_search", "own\U0001f3f4\ufe0e": 'say \\ "'}
+    assert b'{"enum": [1.5, "x' in stage.asked.body
+    assert json.loads(stage.gate.post(asked).content) == json.loads(completion())
 
 
 def test_a_request_brings_fewer_tools_and_is_else_as_it_was(stage: Stage) -> None:
@@ -122,7 +144,7 @@ def test_every_other_path_and_method_passes_untouched(stage: Stage) -> None:
      (b'{"tools": [1], "tools": [2]}', "passed on: it has tools twice"), (b"{}", "passed on: no tools"),
      (b'{"tools": {"a": 1}}', "passed on: no tools"), (b'{"tools": []}', "kept all 0: no functions"),
      (json.dumps({"tools": [7, None, {"type": "x"}], "messages": 7}).encode(), "kept all 3: no functions"),
-     (json.dumps({"tools": MANY, "messages": {"a": []}}).encode(), "kept all 36: no words of the user"),
+     (json.dumps({"tools": MANY, "messages": {"a": []}}).encode(), "kept all 36: messages is of type dict"),
      (json.dumps({"tools": MANY, "messages": [user("\ud800 " * 9)]}).encode(), "kept all 36: query: holds half")],
 )  # fmt: skip
 def test_what_cannot_be_trimmed_is_passed_on_as_it_is_and_said(stage: Stage, body: bytes, told: str) -> None:

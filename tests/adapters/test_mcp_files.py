@@ -83,21 +83,14 @@ def test_definitions_are_bounded_and_the_rest_is_kept_as_it_came() -> None:
     lines: list[str] = []
     found = accepted("s", "s", [good, {**good}, {**good, "name": "big", "description": "x" * MOST_BYTES}], lines.append)
     assert found["s__ok"].shown == {**good, "name": "s__ok"}
-    assert found["s__ok"].found == {"name": "s__ok", "description": "", "inputSchema": {"type": "object"}}
-    assert len(lines) == 2 and "has a name that another one has" in lines[0]
+    assert found["s__ok"].found == {
+        "name": "s__ok",
+        "description": "Ok",
+        "annotations": {"title": "Ok"},
+        "inputSchema": {"type": "object"},
+    }
+    assert len(lines) == 3 and "each stands there twice: ok" in lines[0] and "has no description" in lines[2]
     assert len(accepted("s", "s", many, lines.append)) == MOST_TOOLS
-
-
-def test_what_a_reader_does_not_see_is_not_searched_and_still_passed_on() -> None:
-    hidden = "reads a \u202efile\U000e0041\u3164 \x00of\nyours"
-    schema = {"properties": {"p\u200b": {"description": 7}, "q": 1}, "required": ["q", 3]}
-    lines: list[str] = []
-    tool = accepted("s", "s", [{"name": "t", "description": hidden, "inputSchema": schema}], lines.append)["s__t"]
-    assert lines == ["server s: descriptions hold characters that a reader does not see: t"]
-    searched = tool.searched()
-    assert searched.description == "reads a file of yours"
-    assert list(searched.parameters["properties"]) == ["p", "q"] and searched.parameters["required"] == ["q"]
-    assert tool.shown["description"] == hidden
 
 
 def test_a_pin_knows_a_definition_whatever_the_order_of_its_keys(tmp_path: Path) -> None:

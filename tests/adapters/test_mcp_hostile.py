@@ -109,8 +109,8 @@ def test_one_that_lies_about_its_tools_loses_those_alone(tiny: Path, tmp_path: P
     async def talk() -> None:
         async with proxied(config, tiny) as client:
             assert "bad__send_mail" in await names(client, "send a mail")
-            text = await told(client, "has no JSON Schema object as its inputSchema")
-            assert "(unnamed)" in text and "more than 256 characters" in text and "is no text" in text
+            text = await told(client, "has parameters that cannot be read")
+            assert "(unnamed)" in text and "more than 256 characters" in text and "has no description" in text
             # What it gives is its own affair: a client that wants to holds it against the schema.
             assert (await call(client, "bad__send_mail")).structured_content == {"unlike": "its schema"}
             await goes_on(client)

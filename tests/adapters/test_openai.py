@@ -78,12 +78,28 @@ def test_what_is_no_function_or_cannot_be_read_is_kept(base: ToolSets) -> None:
     odd: list[Any] = [
         {"type": "web_search"}, 7, None, "x", {}, {"type": "function"}, {"type": "function", "function": {"name": 7}},
         {"type": "custom", "custom": {"name": "shell"}},
-        {"type": "function", "function": {"name": "hidden", "description": "a\u202eb"}},
         {"type": "function", "function": {"name": "x" * 300, "description": "long"}},
     ]  # fmt: skip
     kept = select_tools(MAIL, [*odd, *MANY], base=base, k=2)
     assert kept[: len(odd)] == odd
     assert len(kept) == len(odd) + 2
+
+
+def test_what_hides_in_a_dict_is_not_given_back_and_the_dict_stays_as_it_was(base: ToolSets) -> None:
+    poison = "\u200b\U000e0041\u202e"
+    schema = {"type": "object", "properties": {"a": {"description": f"Where{poison}"}}}
+    poisoned: list[Any] = [
+        {"type": "web_search", "x": poison},
+        {"type": "function", "function": {"name": "send_mail", "description": "send a mail", "parameters": schema}},
+    ]
+    before = copy.deepcopy(poisoned)
+    with pytest.warns(UserWarning, match=r"2 of 38 tools held characters that nobody sees: \(no function\), send_mail"):
+        kept = select_tools(MAIL, [*poisoned, *MANY], base=base, k=2)
+    assert "web_search" in str(kept[0]) and "send_mail" in names(kept)
+    assert edgeret.without_hidden(kept) is kept
+    assert poisoned == before
+    with pytest.warns(UserWarning, match="2 of 2 tools held"):
+        assert edgeret.without_hidden(everything := select_tools([], poisoned, base=base)) is everything
 
 
 def test_tools_with_one_name_stay_and_go_together(base: ToolSets) -> None:

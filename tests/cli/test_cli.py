@@ -159,7 +159,7 @@ def _demos(tmp_path: Path) -> Path:
     [
         ('{"name": "a", "description": "A"}', '{"query": "q", "calls": [{"tool": "nobody"}]}', 'unknown tool "nobody"'),
         ('{"name": "a", "description": "A"}', "{broken", ":1: not JSON"),
-        ('{"name": "a", "description": ""}', "{}", "is empty"),
+        ('{"name": ""}', "{}", "is empty"),
         ('{"name": "a", "description": "A"}\n{"name": "a", "description": "B"}', "{}", "already taken"),
     ],
 )
@@ -199,8 +199,9 @@ def test_build_takes_tools_of_several_files(capsys: pytest.CaptureFixture[str], 
     base = ("build", "--demos", tmp_path / "demos", "-o", tmp_path / "o", "--encoder", "x", "--tools", tmp_path / "one")
     # Both tools are known, so the next thing that is wrong is told.
     assert "no model card 'x'" in refused(capsys, "edgeret-export", *base, "--tools", tmp_path / "two")
-    clash = refused(capsys, "edgeret-export", *base, "--tools", tmp_path / "two", "--tools", tmp_path / "one")
-    assert clash.count(f"{tmp_path / 'one'}:1") == 2
+    (tmp_path / "other").write_text('{"name": "write_note", "description": "C"}')
+    clash = refused(capsys, "edgeret-export", *base, "--tools", tmp_path / "two", "--tools", tmp_path / "other")
+    assert f"{tmp_path / 'other'}:1" in clash and f"{tmp_path / 'one'}:1" in clash
 
 
 def test_build_warns_of_arguments_that_do_not_fit_and_refuses_them_when_strict(

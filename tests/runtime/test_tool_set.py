@@ -20,7 +20,7 @@ from edgeret.types import Tool
 SPOILT: dict[str, tuple[dict[str, Any], str]] = {
     "a schema that is none": ({"parameters": 5}, '"parameters" must be a JSON Schema object'),
     "a schema too large": ({"parameters": {"x": "y" * 70_000}}, "more than 65536 bytes"),
-    "no words": ({"description": " "}, "describe what it does"),
+    "no words": ({"description": " "}, '"description" is empty'),
     "hidden words": ({"description": "sends\u200b"}, "contains the invisible character"),
     "another name": ({"name": "format_disk"}, '"format_disk" stands where the index has "send_mail"'),
     "no name": ({"name": None}, '"name"'),

@@ -11,7 +11,7 @@ from typing import Any
 
 from edgeret.errors import InputError
 from edgeret.inputs.demonstrations import Demonstration
-from edgeret.inputs.hygiene import is_hidden
+from edgeret.inputs.hygiene import without_hidden
 from edgeret.inputs.jsonl import is_text
 from edgeret.inputs.query import RetrievalQuery, check_query
 from edgeret.inputs.tools import MAX_DESCRIPTION_CHARS, check_tools
@@ -62,7 +62,7 @@ class Collector:
     def tool(self, name: str, description: str, parameters: Mapping[str, Any]) -> None:
         """Adds a tool. A second definition of a name is left out, a blank description gives way to the name's words."""
         name = name.strip()
-        visible = "".join(c for c in description if is_text(c) and not is_hidden(c))
+        visible = without_hidden(description)
         if visible != description:
             self.skip("mended: invisible characters in a tool's description were dropped")
         if not visible.strip():

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Collection, Mapping, Sequence
 from itertools import chain, islice
 from json import JSONDecoder
 from typing import Any
 
+from edgeret import without_hidden
 from edgeret.records import dataclass
 
 MOST_MARKS = 1_000_000
 _MARKS = (b",", b":", b"[", b"{", b'"')
 _MARK_OR_TEXT = re.compile(rb'[,:\[{]|"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
+_TEXT = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
 _SPACE = " \t\r\n"
 _decode = JSONDecoder().raw_decode
 
@@ -34,10 +37,12 @@ class Body:
         """The array `tools` as it came."""
         return self.raw[slice(*self.array)]
 
-    def with_tools(self, kept: Collection[int]) -> bytes:
-        """The body with these of the tools alone, each as it came."""
+    def with_tools(self, kept: Collection[int], hiding: Collection[int] = ()) -> bytes:
+        """The body with these of the tools alone, each as it came; but for those that are `hiding` something, whose
+        texts are written again without it."""
         begin, end = self.array
-        shown = b",".join(self.raw[slice(*self.spans[i])] for i in sorted(kept))
+        found = ((i, self.raw[slice(*self.spans[i])]) for i in sorted(kept))
+        shown = b",".join(_without_hidden(text) if i in hiding else text for i, text in found)
         return b"".join((self.raw[:begin], b"[", shown, b"]", self.raw[end:]))
 
 
@@ -61,6 +66,17 @@ def read_body(raw: bytes) -> tuple[Body, Mapping[str, Any]]:
         begin, *inner, end = _in_bytes(text, [array[0], *chain.from_iterable(spans), array[1]])
         array, spans = (begin, end), tuple(zip(inner[::2], inner[1::2], strict=True))
     return Body(raw, array, spans), fields
+
+
+def _without_hidden(written: bytes) -> bytes:
+    """A value's JSON with every text in it that hides something written again; all else stays as it is."""
+
+    def shown(match: re.Match[str]) -> str:
+        text: str = json.loads(match[0], strict=False)
+        clean = without_hidden(text)
+        return match[0] if clean == text else json.dumps(clean, ensure_ascii=False)
+
+    return _TEXT.sub(shown, written.decode()).encode()
 
 
 def _has_too_many(raw: bytes) -> bool:

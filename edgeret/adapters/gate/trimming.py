@@ -58,9 +58,13 @@ class Trimmer:
         except Exception as error:
             return Trimmed(raw, f"passed on: {_reason(error)}")
         body, said, choice, definitions = read
-        entries = len(definitions.names)
-        if said.wanted is None or not definitions.tools:
-            return Trimmed(raw, f"kept all {entries}: no {'words of the user' if definitions.tools else 'functions'}")
+        entries, hiding = len(definitions.names), definitions.clean
+        dropped = f"; dropped what {len(hiding)} of them hid" if hiding else ""
+        if hiding:
+            raw = body.with_tools(range(entries), hiding)
+        if isinstance(said, EdgeretError) or said.wanted is None or not definitions.tools:
+            lacking = said if isinstance(said, EdgeretError) else "no words of the user"
+            return Trimmed(raw, f"kept all {entries}: {lacking if definitions.tools else 'no functions'}{dropped}")
         try:
             making = asyncio.wrap_future(self._sets.prepare(definitions, client))
             making.add_done_callback(lambda made: made.cancelled() or made.exception())  # nobody may be waiting by then
@@ -69,19 +73,19 @@ class Trimmer:
                 self._workers,
                 lambda: keep(openai.SHAPE, definitions, runtime, said, choice, self._amount),
             )
-            trimmed = raw if len(kept) == entries else body.with_tools(kept)
+            trimmed = raw if len(kept) == entries else body.with_tools(kept, hiding)
         except TimeoutError:
-            return Trimmed(raw, f"kept all {entries}: reading them takes longer than {self._wait_s:g} s")
+            return Trimmed(raw, f"kept all {entries}: reading them takes longer than {self._wait_s:g} s{dropped}")
         except Exception as error:
-            return Trimmed(raw, f"kept all {entries}: {_reason(error)}")
+            return Trimmed(raw, f"kept all {entries}: {_reason(error)}{dropped}")
         spent = (perf_counter() - started) * 1e3
-        return Trimmed(trimmed, f"kept {len(kept)} of {entries}; {spent:.1f} ms", lesson(runtime, said))
+        return Trimmed(trimmed, f"kept {len(kept)} of {entries}; {spent:.1f} ms{dropped}", lesson(runtime, said))
 
     def close(self) -> None:
         """Ends its threads."""
         self._workers.shutdown(wait=False, cancel_futures=True)
 
-    def _read(self, raw: bytes, messages: str) -> tuple[Body, Conversation, Any, Definitions]:
+    def _read(self, raw: bytes, messages: str) -> tuple[Body, Conversation | EdgeretError, Any, Definitions]:
         body, fields = read_body(raw)
         tools = fields.get("tools")
         if not isinstance(tools, list):
@@ -89,7 +93,12 @@ class Trimmer:
         if len(tools) > MOST_ENTRIES:
             raise NoBodyError(f"{len(tools)} tools, of which at most {MOST_ENTRIES} are read")
         definitions = self._sets.definitions(tools, openai.definition, body.tools_text)
-        return body, openai.conversation(fields.get(messages)), fields.get("tool_choice"), definitions
+        said: Conversation | EdgeretError
+        try:
+            said = openai.conversation(fields.get(messages))
+        except EdgeretError as error:
+            said = error
+        return body, said, fields.get("tool_choice"), definitions
 
 
 def _reason(error: Exception) -> str:

@@ -1,18 +1,20 @@
-"""Tools as servers define them, strangers' words: bounded, told apart, and brought into the form that is searched. A
-definition itself is never changed but for its name. Knows nothing of connections."""
+"""Tools as servers define them, strangers' words: bounded, mended, told apart, and brought into the form that is
+searched. Knows nothing of connections."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any
 
-from edgeret import Tool
-from edgeret.adapters.mcp.names import exposed_name
+from edgeret import InputError, Tool, read_tool, without_hidden
+from edgeret.adapters.mcp.listing import listable
+from edgeret.adapters.mcp.names import BETWEEN, exposed_name
+from edgeret.quoting import few
 
 MOST_TOOLS = 2_000
 """Of one server. The encoder takes some milliseconds for each, and no model was ever shown so many."""
@@ -25,22 +27,26 @@ MOST_DEPTH = 100
 MOST_PARAMETERS = 48
 _TOLD = ("title", "description", "annotations", "inputSchema")
 MOST_NAME = 256
-_UNSEEN = re.compile(
-    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\uffa0\ufe00-\ufe0f\U000e0000-\U000e0fff]"
-)
-
-_LAYOUT = "\t\n\r\u2028\u2029\u200c\u200d"
-"""Not printed, and no reason to wonder: ends of lines, and joiners of scripts and emoji."""
+_READ = ("description", "title", "annotations", "inputSchema", "parameters", "input_schema", "schema")
+"""Of a definition, what says what it does and takes."""
+HIDING = "held characters that nobody sees: they are dropped"
+UNFIT = "has fields that clients refuse: they are dropped"
 
 
 @dataclass(frozen=True)
 class Definition:
-    """One tool of a server: what the server calls it, what the client calls it, and its definition as it came."""
+    """One tool of a server: what the server calls it, what the client calls it, and its definition as it came.
+
+    `tool` is what is read of it, and `shown` its definition for `tools/list`: as it came, but for the name that the
+    client uses, what hides, and what clients refuse.
+    """
 
     server: str
     name: str
     exposed: str
     raw: Mapping[str, Any]
+    tool: Tool = field(compare=False)
+    shown: dict[str, Any] = field(compare=False)
 
     @cached_property
     def digest(self) -> str:
@@ -48,59 +54,76 @@ class Definition:
         return hashlib.sha256(_canonical(self.raw)).hexdigest()
 
     @property
-    def shown(self) -> dict[str, Any]:
-        """The definition for `tools/list`: as it came, under the name that the client uses."""
-        return {**self.raw, "name": self.exposed}
-
-    @property
     def found(self) -> dict[str, Any]:
         """What a search gives of it: all that is needed to choose and to call it."""
-        return {"name": self.exposed, **{key: self.raw[key] for key in _TOLD if self.raw.get(key)}}
+        told = {**self.shown, "description": self.tool.description}
+        return {"name": self.exposed, **{key: told[key] for key in _TOLD if told.get(key)}}
 
     def searched(self) -> Tool:
-        """The tool as it is searched: words that a reader can see, in bounded number."""
-        schema = self.raw["inputSchema"]
-        properties = schema.get("properties")
-        properties = properties if isinstance(properties, dict) else {}
-        required = schema.get("required")
+        """The tool as it is searched: words in bounded number."""
+        properties = self.tool.parameters.get("properties", {})
         kept = {
-            _clean(key, MOST_NAME): {"description": _clean(_described(value), MOST_NAME)}
+            _short(key, MOST_NAME): {"description": _short(_text(value.get("description")), MOST_NAME)}
             for key, value in list(properties.items())[:MOST_PARAMETERS]
         }
-        words = _clean(_text(self.raw.get("description")), MOST_TEXT) or _clean(_text(self.raw.get("title")), MOST_TEXT)
-        needed = (
-            [_clean(key, MOST_NAME) for key in required if isinstance(key, str)] if isinstance(required, list) else []
-        )
-        return Tool(self.exposed, words, {"type": "object", "properties": kept, "required": needed[:MOST_PARAMETERS]})
+        needed = [_short(key, MOST_NAME) for key in self.tool.parameters.get("required", ())[:MOST_PARAMETERS]]
+        words = _short(self.tool.description, MOST_TEXT)
+        return Tool(self.exposed, words, {"type": "object", "properties": kept, "required": needed})
 
 
 def accepted(
-    server: str, server_prefix: str, listed: Sequence[Any], say: Callable[[str], None]
+    server: str,
+    server_prefix: str,
+    listed: Sequence[Any],
+    say: Callable[[str], None],
+    known: Mapping[str, Definition] = MappingProxyType({}),
 ) -> dict[str, Definition]:
-    """What a server listed, by the client's names, in its order; what cannot be taken is left out, and told in a line
-    for each kind of trouble."""
+    """What a server listed, by the client's names, in its order; what cannot be taken is left out, what is odd is
+    mended, and both are told in a line for each kind of trouble. Those that are `known` already are not read, and not
+    told of, again."""
     found: dict[str, Definition] = {}
     trouble: dict[str, list[str]] = {}
-    hiding: list[str] = []
+    mended: dict[str, list[str]] = {}
     for entry in listed:
-        if why := _trouble(entry):
-            trouble.setdefault(why, []).append(_name(entry))
-            continue
-        exposed = exposed_name(server_prefix, entry["name"])
+        why = _trouble(entry)
+        exposed = "" if why else exposed_name(server_prefix, entry["name"])
         if exposed in found:
-            trouble.setdefault("has a name that another one has", []).append(_name(entry))
-        elif len(found) == MOST_TOOLS:
-            trouble.setdefault(f"comes after the first {MOST_TOOLS:,}", []).append(_name(entry))
-        else:
-            found[exposed] = Definition(server, entry["name"], exposed, entry)
-            if _hides(_text(entry.get("description"))):
-                hiding.append(_name(entry))
-    for why, names in trouble.items():
-        shown = ", ".join(names[:3]) + (", …" if len(names) > 3 else "")
-        say(f"server {server}: {len(names)} of {len(listed)} tools left out, each {why}: {shown}")
-    if hiding:
-        say(f"server {server}: descriptions hold characters that a reader does not see: {', '.join(hiding[:3])}")
+            why = "stands there twice" if found[exposed].raw == entry else "has a name that another one has"
+        elif not why and len(found) == MOST_TOOLS:
+            why = f"comes after the first {MOST_TOOLS:,}"
+        if not why and exposed in known and known[exposed].raw == entry:
+            found[exposed] = known[exposed]
+        elif not why:
+            notes: list[str] = []
+            try:
+                found[exposed] = _read(server, exposed, entry, notes)
+            except InputError:
+                why = "has parameters that cannot be read"
+            except ValueError:
+                why = "has a definition that the protocol does not allow"
+            for note in notes:
+                mended.setdefault(note, []).append(_name(entry))
+        if why:
+            trouble.setdefault(why, []).append(_name(entry))
+    for what, kinds in (("left out", trouble), ("mended", mended)):
+        for why, names in kinds.items():
+            say(f"server {server}: {len(names)} of {len(listed)} tools {what}, each {why}: {few(names)}")
     return found
+
+
+def _read(server: str, exposed: str, entry: Mapping[str, Any], notes: list[str]) -> Definition:
+    """A definition that can be taken, and what was mended. Raises InputError for parameters that cannot be read, and
+    ValueError for what no client would take."""
+    clean = without_hidden(entry)
+    if clean is not entry and clean != entry:
+        notes.append(HIDING)
+    # Behind the server's name stands the tool's own, in letters that any name may have.
+    described = {key: clean[key] for key in _READ if key in clean} | {"name": exposed.partition(BETWEEN)[2]}
+    tool = replace(read_tool(described, tell=notes.append), name=exposed)
+    shown, whole = listable(clean, tool)
+    if not whole:
+        notes.append(UNFIT)
+    return Definition(server, entry["name"], exposed, entry, tool, shown)
 
 
 def _trouble(entry: Any) -> str:
@@ -109,27 +132,22 @@ def _trouble(entry: Any) -> str:
         return "is no object with a name"
     if len(entry["name"]) > MOST_NAME:
         return f"has a name of more than {MOST_NAME} characters"
-    if not isinstance(entry.get("inputSchema"), dict):
-        return "has no JSON Schema object as its inputSchema"
-    if not isinstance(entry.get("description", ""), str | None):
-        return "has a description that is no text"
     if _deeper(entry, MOST_DEPTH):
         return f"is nested more than {MOST_DEPTH} deep"
-    size = len(_canonical(entry))
+    try:
+        size = len(_canonical(entry))
+    except ValueError:
+        return "holds a number that JSON does not have"
     return f"has a definition of more than {MOST_BYTES:,} bytes" if size > MOST_BYTES else ""
 
 
 def _name(entry: Any) -> str:
     name = entry.get("name") if isinstance(entry, dict) else None
-    return _clean(name, 60) if isinstance(name, str) else "(unnamed)"
+    return name[:60] if isinstance(name, str) and name else "(unnamed)"
 
 
 def _canonical(raw: Mapping[str, Any]) -> bytes:
-    return json.dumps(raw, sort_keys=True, separators=(",", ":")).encode()
-
-
-def _described(value: Any) -> str:
-    return _text(value.get("description")) if isinstance(value, dict) else ""
+    return json.dumps(raw, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
 
 
 def _text(value: Any) -> str:
@@ -147,11 +165,6 @@ def _deeper(value: Any, depth: int) -> bool:
     return True
 
 
-def _hides(text: str) -> bool:
-    return _UNSEEN.search(text) is not None or not all(c.isprintable() or c in _LAYOUT for c in text)
-
-
-def _clean(text: str, most: int) -> str:
-    """The text without what a reader would not see, on one line."""
-    seen = _UNSEEN.sub("", text[: 4 * most])
-    return " ".join("".join(c if c.isprintable() else " " for c in seen).split())[:most]
+def _short(text: str, most: int) -> str:
+    """The beginning of a text, on one line."""
+    return " ".join(text[: 4 * most].split())[:most]

@@ -117,7 +117,7 @@ class Upstream:
                 await self._list(link)
 
     async def _list(self, link: Link) -> None:
-        self._take(accepted(self.server.name, self.server.prefix, await link.tools(), self._say))
+        self._take(accepted(self.server.name, self.server.prefix, await link.tools(), self._say, self.tools))
 
     def _take(self, tools: Mapping[str, Definition]) -> None:
         different = not self.tried.is_set() or dict(tools) != dict(self.tools)

@@ -6,9 +6,9 @@ from contextlib import suppress
 from typing import Any
 
 from edgeret.errors import InputError
-from edgeret.inputs.hygiene import check_name
 from edgeret.inputs.jsonl import decode
-from edgeret.inputs.tools import MAX_TOOLS, check_tools, parse_tool
+from edgeret.inputs.tool_forms import unpacked
+from edgeret.inputs.tools import MAX_TOOLS, read_tool
 from edgeret.types import Tool
 from edgeret_export.transcripts.conversation import Place
 from edgeret_export.transcripts.tally import Tally
@@ -33,7 +33,8 @@ class Definitions:
             return
         self._seen = [entries, *self._seen[: _REMEMBERED - 1]]
         for entry in entries:
-            self._add(entry, place)
+            for inner in unpacked(entry):
+                self._add(inner, place)
 
     def _add(self, entry: Any, place: Place) -> None:
         if isinstance(entry, str) and entry.lstrip().startswith("{"):
@@ -44,11 +45,9 @@ class Definitions:
             self._tally.add("tool", "built into the model's host, and none of yours", place)
             return
         try:
-            tool = parse_tool(entry, str(place))
-            check_name(tool.name, str(place))
-            check_tools([(str(place), tool)], str(place))
+            tool = read_tool(entry, str(place))
         except InputError:
-            self._tally.add("tool", "a definition without a usable name, description or parameters", place)
+            self._tally.add("tool", "a definition without a usable name or parameters", place)
             return
         known = self._tools.get(tool.name)
         if known is None and len(self._tools) == MAX_TOOLS:
