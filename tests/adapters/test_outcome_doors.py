@@ -66,12 +66,12 @@ def test_a_proxy_learns_nothing_from_calls_that_failed(tiny: Path, tmp_path: Pat
     async def talk() -> None:
         async with proxied(config, tiny, "--learn", "--overlay", str(kept)) as client:
             for number, text in enumerate([*BAD, GOOD]):
-                await names(client, f"letter song {number}")
+                await names(client, f"write a note on {number}")
                 await call(client, "one__write_note", {"text": text})
 
     anyio.run(talk)
     plans = edgeret.load(tiny, overlay=kept).learned.plans
-    assert [(plan.query, plan.calls) for plan in plans] == [(f"letter song {len(BAD)}", ("one__write_note",))]
+    assert [(plan.query, plan.calls) for plan in plans] == [(f"write a note on {len(BAD)}", ("one__write_note",))]
 
 
 def test_a_flag_of_anthropic_counts_beside_the_words() -> None:
