@@ -88,7 +88,9 @@ class Counted:
 
     def __init__(self, ends: Literal["line", "blank", "never"], meter: Meter) -> None:
         self._ends, self._meter = ends, meter
-        self._held, self._bytes, self._values = b"", 0, 0
+        self.values = 0
+        """Of the message that comes, so far: commas and openings outside of texts."""
+        self._held, self._bytes = b"", 0
         self._quoted, self._blank = False, True
 
     def feed(self, chunk: bytes) -> None:
@@ -107,7 +109,7 @@ class Counted:
         for line in lines:
             self._quoted = False  # no text of JSON goes over the end of a line
             if self._ends == "line" or (self._ends == "blank" and self._blank):
-                self._bytes = self._values = 0
+                self._bytes = self.values = 0
             self._blank = True
             if line:
                 self._count(line)
@@ -120,10 +122,10 @@ class Counted:
         pieces = part.split(b'"')
         bare = b"".join(pieces[1 if self._quoted else 0 :: 2])
         self._quoted ^= len(pieces) % 2 == 0
-        self._values += bare.count(b",") + bare.count(b"[") + bare.count(b"{")
+        self.values += bare.count(b",") + bare.count(b"[") + bare.count(b"{")
         if self._bytes > MOST_MESSAGE_BYTES:
             raise self._meter.end(f"sent a message of more than {MOST_MESSAGE_BYTES >> 20} MiB")
-        if self._values > MOST_VALUES:
+        if self.values > MOST_VALUES:
             raise self._meter.end(f"sent a message of more than {MOST_VALUES:,} values")
 
 

@@ -159,6 +159,10 @@ async def _ended(process: Process, life: int) -> None:
     if process.stdout is not None:
         with contextlib.suppress(OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
             await process.stdout.aclose()
+    # What somebody else holds a pipe of stays open below, and complains when the loop is gone; nothing public closes it.
+    transport = getattr(getattr(process, "_process", None), "_transport", None)
+    if transport is not None:
+        transport.close()
 
 
 async def _gone(process: Process, within_s: float) -> None:
