@@ -55,6 +55,9 @@ def add_mcp_command(commands: Any) -> None:
     )
     mcp.add_argument("--check", action="store_true", help="start all servers, show how many tools each has, and end")
     mcp.add_argument(
+        "--ca", metavar="FILE", help="certificates of authorities that servers over HTTPS may have as well"
+    )
+    mcp.add_argument(
         "--start-timeout",
         type=positive,
         default=30,
@@ -76,22 +79,25 @@ def _mcp(arguments: argparse.Namespace) -> Mapping[str, Any]:
         from edgeret.adapters.mcp.look import accept, look
         from edgeret.adapters.mcp.serve import Options, serve
         from edgeret.adapters.mcp.upstream import Patience
+        from edgeret.adapters.mcp.web import Access, check_access
     except ModuleNotFoundError as error:
         raise MissingExtraError("mcp", f"edgeret mcp (it needs the module {error.name})") from None
 
     servers = read_config(arguments.config, warn)
     patience = Patience(float(arguments.start_timeout), float(arguments.call_timeout))
+    access = Access(Path(arguments.ca) if arguments.ca else None)
+    check_access(access)
     pins = Path(arguments.pins) if arguments.pins else None
     if arguments.accept:
         if pins is None:
             raise InputError("--accept pins definitions in a file; name it with --pins")
-        return {"accepted": accept(servers, pins, arguments.accept, patience, warn)}
+        return {"accepted": accept(servers, pins, arguments.accept, patience, access, warn)}
     if arguments.check:
-        found = look(servers, pins, patience, warn)
+        found = look(servers, pins, patience, access, warn)
         return {"ok": not any(entry["problem"] or entry["withheld"] for entry in found), "servers": found}
     base = chosen_base(arguments)
     overlay = Path(arguments.overlay) if arguments.overlay else overlay_path(base) if arguments.learn else None
-    options = Options(base, arguments.mode, arguments.k, arguments.learn, overlay, pins, patience)
+    options = Options(base, arguments.mode, arguments.k, arguments.learn, overlay, pins, patience, access)
     signalled = serve(servers, options, warn)
     # Nothing is printed: until the client was gone, standard output was the protocol's.
     raise SystemExit(143 if signalled else 0)

@@ -13,11 +13,14 @@ from edgeret import InputError
 from edgeret.adapters.mcp.config import Say, Server
 from edgeret.adapters.mcp.pins import Pins
 from edgeret.adapters.mcp.upstream import Patience, Upstream
+from edgeret.adapters.mcp.web import Access
 
 
-def look(servers: Sequence[Server], pins: Path | None, patience: Patience, say: Say) -> list[dict[str, Any]]:
+def look(
+    servers: Sequence[Server], pins: Path | None, patience: Patience, access: Access, say: Say
+) -> list[dict[str, Any]]:
     """Each server's name, its number of tools, those withheld, and its problem, if it has one. Pins nothing."""
-    found = anyio.run(seen, servers, patience, say)
+    found = anyio.run(seen, servers, patience, access, say)
     pinned = None if pins is None else Pins(pins, say)
     return [
         {
@@ -30,14 +33,16 @@ def look(servers: Sequence[Server], pins: Path | None, patience: Patience, say: 
     ]
 
 
-def accept(servers: Sequence[Server], pins: Path, named: str, patience: Patience, say: Say) -> list[str]:
+def accept(
+    servers: Sequence[Server], pins: Path, named: str, patience: Patience, access: Access, say: Say
+) -> list[str]:
     """Pins the tools that are `named` "SERVER" or "SERVER/TOOL" as they are now; those that had changed or are new.
     Raises InputError for what is not there."""
     server, _, tool = named.partition("/")
     chosen = [entry for entry in servers if entry.name == server]
     if not chosen:
         raise InputError(f"--accept: no server {server} in the file; there are {', '.join(s.name for s in servers)}")
-    upstream = anyio.run(seen, chosen, patience, say)[0]
+    upstream = anyio.run(seen, chosen, patience, access, say)[0]
     if upstream.failed:
         raise InputError(f"--accept: server {server} {upstream.problem}; nothing was accepted")
     found = [entry for entry in upstream.tools.values() if tool in ("", entry.name)]
@@ -46,13 +51,13 @@ def accept(servers: Sequence[Server], pins: Path, named: str, patience: Patience
     return Pins(pins, say).accept(server, found)
 
 
-async def seen(servers: Sequence[Server], patience: Patience, say: Say) -> list[Upstream]:
+async def seen(servers: Sequence[Server], patience: Patience, access: Access, say: Say) -> list[Upstream]:
     """The servers as they are when all have been tried; nothing of them runs any more then."""
     found: list[Upstream] = []
     quiet = Patience(patience.start_s, patience.call_s, 3600, 3600)  # nothing is started twice
     async with anyio.create_task_group() as tasks:
         for server in servers:
-            upstream = Upstream(server, quiet, lambda _: None, lambda line: _unless_restarted(line, say))
+            upstream = Upstream(server, quiet, lambda _: None, lambda line: _unless_restarted(line, say), access)
             found.append(upstream)
             tasks.start_soon(upstream.run)
         for upstream in found:

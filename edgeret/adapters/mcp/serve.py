@@ -25,6 +25,7 @@ from edgeret.adapters.mcp.pins import Pins
 from edgeret.adapters.mcp.proxy import Proxy
 from edgeret.adapters.mcp.toolbox import Mode, Shown, Toolbox
 from edgeret.adapters.mcp.upstream import CallError, Patience, Upstream
+from edgeret.adapters.mcp.web import Access
 from edgeret.records import dataclass
 
 SETTLE_S = 20.0
@@ -48,6 +49,7 @@ class Options:
     overlay: Path | None = None
     pins: Path | None = None
     patience: Patience = field(default_factory=Patience)
+    access: Access = field(default_factory=Access)
 
 
 def serve(servers: Sequence[Server], options: Options, say: Say) -> bool:
@@ -63,7 +65,9 @@ class _Serving:
         self, servers: Sequence[Server], options: Options, catalogue: Catalogue, pins: Pins | None, say: Say
     ) -> None:
         self._catalogue, self._pins, self._say = catalogue, pins, say
-        self._upstreams = {server.name: Upstream(server, options.patience, self._other, say) for server in servers}
+        self._upstreams = {
+            server.name: Upstream(server, options.patience, self._other, say, options.access) for server in servers
+        }
         shown = Shown(options.mode, options.k, [server.name for server in servers])
         self._proxy = Proxy()
         self._toolbox = Toolbox(shown, catalogue, self, options.learns, self._proxy.tell, say)
