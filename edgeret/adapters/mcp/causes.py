@@ -15,7 +15,7 @@ from mcp import MCPError
 _OURS = secrets.token_hex(8)
 """Told from what a server says by what it cannot know."""
 _FAILED = -32000
-_EXPIRED, _OTHER_NAME = 10, 62
+_EXPIRED, _OTHER_NAME = 10, (62, 64)
 """Of OpenSSL's reasons not to trust a certificate."""
 _STATUS = {
     403: 'refuses access (403); see whether what its "headers" hold may do this',
@@ -62,7 +62,7 @@ def unreachable(error: BaseException) -> str:
         if isinstance(cause, ssl.SSLCertVerificationError):
             if cause.verify_code == _EXPIRED:
                 return "has a certificate that has expired"
-            if cause.verify_code == _OTHER_NAME:
+            if cause.verify_code in _OTHER_NAME:
                 return 'has a certificate for another host; correct its "url"'
             return "has a certificate that is not trusted here; name the authority's with --ca FILE or SSL_CERT_FILE"
         if isinstance(cause, ssl.SSLError):

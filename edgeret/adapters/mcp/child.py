@@ -159,7 +159,7 @@ async def _ended(process: Process, life: int) -> None:
     if process.stdout is not None:
         with contextlib.suppress(OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
             await process.stdout.aclose()
-    # Where somebody else holds a pipe it stays open below, and complains when the loop is gone. Nothing public closes it.
+    # A pipe that somebody else holds stays open below, and complains when the loop is gone. Nothing public closes it.
     transport = getattr(getattr(process, "_process", None), "_transport", None)
     if transport is not None:
         transport.close()

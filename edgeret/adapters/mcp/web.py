@@ -91,7 +91,7 @@ class _Hooks:
             return  # followed
         if status in (400, 404) and _SESSION in request.headers:
             return  # a session that is lost, and begun again by who holds it
-        if kind == _JSON and status not in (401, 403) and await _is_error(response):
+        if kind == _JSON and status >= 400 and status not in (401, 403) and await _is_error(response):
             return
         if 400 <= status < 500 and status not in (401, 403, 429) and await self._is_older(request):
             raise OlderError('speaks the older transport alone; put "type": "sse" to its entry')
@@ -148,8 +148,13 @@ class _Body(httpx2.AsyncByteStream):
 
 
 async def _is_error(response: httpx2.Response) -> bool:
+    """Whether a body is an error of JSON-RPC. It is read, and stays there to be read."""
+    assert isinstance(response.stream, httpx2.AsyncByteStream)
+    body = b"".join([piece async for piece in response.stream])
+    await response.stream.aclose()
+    response.stream = httpx2.ByteStream(body)
     try:
-        message = mcp_types.jsonrpc_message_adapter.validate_json(await response.aread(), by_name=False)
+        message = mcp_types.jsonrpc_message_adapter.validate_json(body, by_name=False)
     except ValueError:
         return False
     return isinstance(message, mcp_types.JSONRPCError)
