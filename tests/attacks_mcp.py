@@ -1,5 +1,5 @@
-"""Attacks `edgeret mcp` with servers that flood, pack, nest, change and flee, and says what the proxy took and how long a
-second server's answers took meanwhile. A command: `attacks_mcp.py --help`.
+"""Attacks `edgeret mcp` with servers that flood, pack, nest, change and flee, and says what the proxy took and how long
+a second server's answers took meanwhile. A command: `attacks_mcp.py --help`.
 
 Each attack has a proxy of its own, a real process, in front of a good server and a hostile one. While the hostile one
 does its worst, tools are searched and the good one is called, one after the other, and the proxy's memory is looked at.
@@ -23,6 +23,7 @@ import anyio
 
 sys.path.insert(0, str(Path(__file__).parent / "adapters"))
 
+from conftest import build_tiny
 from mcp_client import call, found, hostile, names, proxied, write_config
 from odd_http import NOTE, Asked, bomb, odd, plain, reply, result
 
@@ -140,14 +141,15 @@ def _mib(process: int) -> float:
 def main() -> None:
     """Prints one JSON object a line; exits 1 if an attack was not held."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--base", type=Path, required=True, help="a bundle whose encoder reads the tools")
+    parser.add_argument("--base", type=Path, help="a bundle whose encoder reads the tools (default: a made-up one)")
     parser.add_argument("--seconds", type=float, default=25.0, help="of each attack")
     parser.add_argument("attacks", nargs="*", help=f"of {', '.join((*CHILDREN, *WEB))} (default: all)")
     arguments = parser.parse_args()
     failed = False
     for kind in arguments.attacks or (*CHILDREN, *WEB):
         with tempfile.TemporaryDirectory() as folder:
-            report = anyio.run(attacked, kind, arguments.base, Path(folder), arguments.seconds)
+            base = arguments.base or build_tiny(Path(folder) / "base")
+            report = anyio.run(attacked, kind, base, Path(folder), arguments.seconds)
         failed |= not report["held"]
         sys.stdout.write(f"{json.dumps(report)}\n")
         sys.stdout.flush()
