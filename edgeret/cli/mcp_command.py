@@ -53,6 +53,9 @@ def add_mcp_command(commands: Any) -> None:
     mcp.add_argument(
         "--accept", metavar="SERVER[/TOOL]", help="with --pins: pin the definitions as they are now, and end"
     )
+    mcp.add_argument(
+        "--login", metavar="SERVER", help="log in at a server that asks for it, in a browser, keep that, and end"
+    )
     mcp.add_argument("--check", action="store_true", help="start all servers, show how many tools each has, and end")
     mcp.add_argument(
         "--ca", metavar="FILE", help="certificates of authorities that servers over HTTPS may have as well"
@@ -76,7 +79,8 @@ def add_mcp_command(commands: Any) -> None:
 def _mcp(arguments: argparse.Namespace) -> Mapping[str, Any]:
     try:
         from edgeret.adapters.mcp.config import read_config
-        from edgeret.adapters.mcp.look import accept, look
+        from edgeret.adapters.mcp.logins import Logins, logins_path
+        from edgeret.adapters.mcp.look import accept, login, look
         from edgeret.adapters.mcp.serve import Options, serve
         from edgeret.adapters.mcp.upstream import Patience
         from edgeret.adapters.mcp.web import Access, check_access
@@ -85,13 +89,16 @@ def _mcp(arguments: argparse.Namespace) -> Mapping[str, Any]:
 
     servers = read_config(arguments.config, warn)
     patience = Patience(float(arguments.start_timeout), float(arguments.call_timeout))
-    access = Access(Path(arguments.ca) if arguments.ca else None)
+    access = Access(Path(arguments.ca) if arguments.ca else None, Logins(logins_path()).auth)
     check_access(access)
     pins = Path(arguments.pins) if arguments.pins else None
     if arguments.accept:
         if pins is None:
             raise InputError("--accept pins definitions in a file; name it with --pins")
         return {"accepted": accept(servers, pins, arguments.accept, patience, access, warn)}
+    if arguments.login:
+        tools, asked = login(servers, arguments.login, patience, access, logins_path(), warn)
+        return {"server": arguments.login, "tools": tools, "kept": str(logins_path()) if asked else None}
     if arguments.check:
         found = look(servers, pins, patience, access, warn)
         return {"ok": not any(entry["problem"] or entry["withheld"] for entry in found), "servers": found}
@@ -104,6 +111,9 @@ def _mcp(arguments: argparse.Namespace) -> Mapping[str, Any]:
 
 
 def _print(result: Mapping[str, Any]) -> str:
+    if "kept" in result:
+        did = f"logged in, kept in {result['kept']}" if result["kept"] else "it asked for no login"
+        return f"{result['server']}: {did}; {result['tools']} tools"
     if "accepted" in result:
         return "accepted: " + (", ".join(result["accepted"]) or "nothing that was not accepted before")
     rows = [

@@ -4,6 +4,7 @@ they were pinned."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import anyio
 
 from edgeret import InputError
 from edgeret.adapters.mcp.config import Say, Server
+from edgeret.adapters.mcp.logins import LOGIN_S, Logins, Person
 from edgeret.adapters.mcp.pins import Pins
 from edgeret.adapters.mcp.upstream import Patience, Upstream
 from edgeret.adapters.mcp.web import Access
@@ -49,6 +51,27 @@ def accept(
     if not found:
         raise InputError(f'--accept: server {server} has no tool "{tool}"; nothing was accepted')
     return Pins(pins, say).accept(server, found)
+
+
+def login(
+    servers: Sequence[Server], named: str, patience: Patience, access: Access, logins: Path, say: Say
+) -> tuple[int, bool]:
+    """Has a person log in at the server of that name, and keeps that; how many tools it has then, and whether it asked
+    for a login. Raises InputError where that fails."""
+    chosen = [entry for entry in servers if entry.name == named]
+    if not chosen or not chosen[0].url:
+        raise InputError(f"--login: no server {named} with an address in the file")
+
+    async def asked() -> Upstream:
+        async with Person(Logins(logins), say) as person:
+            patient = Patience(LOGIN_S, patience.call_s)
+            return (await seen(chosen, patient, replace(access, auth=person.auth), say))[0]
+
+    before = Logins(logins).get(chosen[0].url)
+    upstream = anyio.run(asked)
+    if upstream.failed:
+        raise InputError(f"--login: server {named} {upstream.problem}; nothing was kept")
+    return len(upstream.tools), Logins(logins).get(chosen[0].url) != before
 
 
 async def seen(servers: Sequence[Server], patience: Patience, access: Access, say: Say) -> list[Upstream]:

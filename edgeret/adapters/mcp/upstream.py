@@ -9,6 +9,7 @@ from typing import Any
 
 import anyio
 from mcp import MCPError
+from mcp.client.auth import OAuthFlowError
 from mcp.shared.dispatcher import ProgressFnT
 from mcp_types import CONNECTION_CLOSED, REQUEST_TIMEOUT
 
@@ -175,6 +176,8 @@ def _reason(errors: BaseExceptionGroup[Exception], patience: Patience) -> tuple[
         if isinstance(error, TooMuchError | NotSpokenError | WebError):
             return str(error), ""
     error = leaves[0]
+    if isinstance(error, OAuthFlowError):
+        return "did not complete the login; run edgeret mcp --login NAME", f": {quoted(str(error))}"
     if words := unreachable(errors):
         return words, ""
     if isinstance(error, TimeoutError):
