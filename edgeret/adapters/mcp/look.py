@@ -16,12 +16,14 @@ from edgeret.adapters.mcp.upstream import Patience, Upstream
 
 
 def look(servers: Sequence[Server], pins: Path | None, patience: Patience, say: Say) -> list[dict[str, Any]]:
-    """Each server's name, its number of tools, those withheld, and its problem, if it has one. Pins nothing."""
+    """Each server's name, how it is reached, its number of tools, those withheld, and its problem, if it has one. Pins
+    nothing."""
     found = anyio.run(seen, servers, patience, say)
     pinned = None if pins is None else Pins(pins, say)
     return [
         {
             "server": upstream.server.name,
+            "reached": upstream.server.reached,
             "tools": len(upstream.tools),
             "withheld": [] if pinned is None else pinned.changed(upstream.server.name, upstream.tools.values()),
             "problem": upstream.problem if upstream.failed else None,

@@ -61,7 +61,7 @@ class Upstream:
             try:
                 self.problem = await self._lived()
             except* Exception as errors:
-                self.problem = _reason(errors, self._patience)
+                self.problem = _reason(errors, self._patience, self.server)
             self._link, self.failed = None, True
             self._take({})
             if anyio.current_time() - began > SETTLED_S:
@@ -117,7 +117,9 @@ class Upstream:
                 await self._list(link)
 
     async def _list(self, link: Link) -> None:
-        self._take(accepted(self.server.name, self.server.prefix, await link.tools(), self._say))
+        takes = self.server.takes
+        listed = [tool for tool in await link.tools() if not isinstance(tool, dict) or takes(tool.get("name"))]
+        self._take(accepted(self.server.name, self.server.prefix, listed, self._say))
 
     def _take(self, tools: Mapping[str, Definition]) -> None:
         different = not self.tried.is_set() or dict(tools) != dict(self.tools)
@@ -127,7 +129,7 @@ class Upstream:
             self._changed(self)
 
 
-def _reason(errors: BaseExceptionGroup[Exception], patience: Patience) -> str:
+def _reason(errors: BaseExceptionGroup[Exception], patience: Patience, server: Server) -> str:
     """What went wrong, of all that broke when it did."""
     found: list[BaseException] = [errors]
     leaves: list[BaseException] = []
@@ -148,5 +150,5 @@ def _reason(errors: BaseExceptionGroup[Exception], patience: Patience) -> str:
             "ended before it had listed its tools" if error.code == CONNECTION_CLOSED else f"answered: {error.message}"
         )
     if isinstance(error, OSError):
-        return f"cannot be started or reached ({error.strerror or error})"
+        return f"cannot be reached ({error.strerror or error})" if server.url else server.not_started(error)
     return f"cannot be used ({type(error).__name__}: {error})"

@@ -55,7 +55,7 @@ async def opened(server: Server, say: Say) -> AsyncIterator[Streams]:
 async def _child(server: Server, say: Say) -> AsyncIterator[Streams]:
     process = await anyio.open_process(
         [server.command, *server.args],
-        env=get_default_environment() | dict(server.env),
+        env=get_default_environment() | server.child_env,
         cwd=server.cwd,
         stderr=None,  # what it tells people goes where ours goes
         start_new_session=sys.platform != "win32",
