@@ -123,14 +123,14 @@ def test_comments_and_commas_are_blanked_but_not_in_texts() -> None:
 
 
 _SIGNS = """
-${A} ${NO} ${NO:-x} ${env:A} ${env: ${input:x} ${workspaceFolder} ${{x}} ${A:-${NO}} } { $A ~ ~/x ä http://x/ https://[ mcp
-edgeret --config -c sh
+${A} ${NO} ${NO:-x} ${env:A} ${env: ${input:x} ${workspaceFolder} ${{x}} ${A:-${NO}} } { $A ~ ~/x ä http://x/ https://[
+mcp edgeret --config -c sh
 """
 _WORDS = st.sampled_from([*_SIGNS.split(), "a b", "", "\0", "\ud800"])
 _TEXT = st.lists(_WORDS, max_size=4).map("".join) | st.text(max_size=6)
 _NAMES = """
-command args env envFile cwd url httpUrl headers type transport disabled enabled includeTools disabledTools tools env_vars
-bearer_token_env_var env_http_headers name other
+command args env envFile cwd url httpUrl headers type transport disabled enabled includeTools disabledTools tools
+env_vars bearer_token_env_var env_http_headers name other
 """
 _KEY = st.sampled_from(_NAMES.split())
 _VALUE = st.recursive(
