@@ -168,8 +168,8 @@ CASES = {
     "copilot": ("mcp-config.json", '{"mcpServers": {"w": {"type": "local", RUN, "tools": ["*"]}}}', "w", ""),
     "continue": (
         "config.json",
-        '{"mcpServers": [{"name": "w", RUN}, {"name": "off", RUN, "disabled": true}]}',
-        "w",
+        '{"mcpServers": [{"name": "w", RUN}, {RUN}, {"name": "off", RUN, "disabled": true}]}',
+        "w server-2",
         "",
     ),
     "warp": ("mcp.json", '{"w": {RUN, "working_directory": null, "start_on_launch": true}}', "w", ""),

@@ -43,6 +43,7 @@ AROUND = Surroundings(VARIABLES, FOLDER, {"lang": {"default": "en"}})
         ("${userHome}", str(Path.home())),
         ("a${pathSeparator}b${/}c", f"a{os.sep}b{os.sep}c"),
         ("${input:key 2}${input:lang}", "typeden"),
+        ("${CLAUDE_PROJECT_DIR}", str(FOLDER)),
         ("{env:A}", "a"),
         ("$A $ {A} $(A) 100$ ${ open {A}", None),
         ("$A $5 $$ {} { }", "$A $5 $$ {} { }"),

@@ -114,7 +114,7 @@ def has_servers(value: Any) -> bool:
     """Whether this is a table, or a list, of servers; an empty one, too."""
     if isinstance(value, dict):
         return not value or any(_is_entry(entry) for entry in value.values())
-    return isinstance(value, list) and all(_is_entry(entry) and isinstance(entry.get("name"), str) for entry in value)
+    return isinstance(value, list) and all(map(_is_entry, value))
 
 
 def at(document: Any, path: Sequence[str]) -> Any:
@@ -137,7 +137,10 @@ def _tables(document: Mapping[str, Any], file: Path) -> list[Any]:
 
 
 def _entries(table: Any) -> Iterable[tuple[str, Any]]:
-    return table.items() if isinstance(table, dict) else ((entry["name"], entry) for entry in table)
+    """Names and entries; in a list, what has no name is called by its place."""
+    if isinstance(table, dict):
+        return table.items()
+    return ((str(entry.get("name") or f"server-{i}"), entry) for i, entry in enumerate(table, 1))
 
 
 def _projects(document: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:

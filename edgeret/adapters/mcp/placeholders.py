@@ -25,6 +25,8 @@ _LINE = re.compile(
 _ESCAPES = {"n": "\n", "r": "\r", "t": "\t"}
 _DEEPEST = 8
 _MOST_FILE_BYTES = 1 << 16
+_PROJECT = ("CLAUDE_PROJECT_DIR", "CLAUDE_PLUGIN_ROOT")
+"""Variables that a client sets to the folder of the file."""
 _HARMLESS = frozenset(("HOME", "USERPROFILE", "APPDATA", "LOCALAPPDATA", "PWD", "PATH", "USER", "TMPDIR", "TEMP"))
 
 
@@ -130,6 +132,8 @@ class _Expansion:
 
     def _variable(self, name: str, whole: str) -> str:
         value = self.own.get(name, self.around.variables.get(name))
+        if value is None and name in _PROJECT:
+            value = str(self.around.workspace)
         if value is None:
             if self.shell:
                 return whole
