@@ -95,6 +95,7 @@ CASES = {
         "",
     ),
     "vs code settings": (".vscode/settings.json", '{"editor.tabSize": 2, "mcp": {"servers": {"w": {RUN}}}}', "w", ""),
+    "vs code settings in a line": ("settings.json", '{"mcp.servers": {"w": {RUN, "url": "", "cwd": ""}}}', "w", ""),
     "dev container": (
         ".devcontainer/devcontainer.json",
         '{"image": "x", "customizations": {"vscode": {"mcp": {"servers": {"w": {RUN}}}}}}',
@@ -373,6 +374,17 @@ def test_what_cannot_be_started_is_named_without_what_is_secret(here: Path, capf
     assert 'in PATH, "/only/here"' in problem["own"]
     assert "cannot be started (Exec format error; tried: " in problem["text"]
     assert "k3y" not in out + err and "t0p-secret" not in out + err
+
+
+def test_a_server_whose_name_holds_a_slash_is_accepted_whole_or_a_tool_of_it(
+    here: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    Path("mcp.json").write_text(f'{{"servers": {{"io.x": {{{RUN}}}, "io.x/notes": {{{RUN}}}}}}}')
+    for named, tools in (("io.x/notes", ["write_note", "send_mail"]), ("io.x/send_mail", ["send_mail"])):
+        assert main(["mcp", "--config", "mcp.json", "--pins", "pins.json", "--accept", named, "--json"]) == 0
+        assert json.loads(capfd.readouterr().out)["accepted"] == tools
+    assert main(["mcp", "--config", "mcp.json", "--pins", "pins.json", "--accept", "io.y/notes"]) == 2
+    assert "no server io.y in the file; there are io.x, io.x/notes" in capfd.readouterr().err
 
 
 def test_a_variable_of_an_input_is_taken_in_its_place(monkeypatch: pytest.MonkeyPatch) -> None:

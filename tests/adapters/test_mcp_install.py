@@ -226,7 +226,7 @@ def test_marks_and_line_ends_stay(codec: str, home: Path, run: Run) -> None:
         ('{"mcpServers": []}', "is no object there"),
         ('{"mcpServers": {}}', "no servers in it"),
         ("{}", "no servers in it"),
-        (None, "no servers in it"),
+        (None, "no such file, so Cursor has no servers there"),
     ],
 )
 def test_a_file_that_cannot_be_changed_is_refused_untouched(
@@ -235,7 +235,7 @@ def test_a_file_that_cannot_be_changed_is_refused_untouched(
     if text is not None:
         Path("mcp.json").write_text(text)
     assert words in refused("install", "cursor", "--file", "mcp.json", capsys=capsys)
-    if text is not None and "no servers" not in words:
+    if text is not None and "no servers in it" not in words:
         assert words in refused("uninstall", "cursor", "--file", "mcp.json", capsys=capsys)
     assert (Path("mcp.json").read_text() if text is not None else None) == text
     assert {path.name for path in home.iterdir()} <= {"mcp.json", "edgeret-base"}
@@ -334,3 +334,15 @@ def test_any_file_comes_back_as_it_was(
     assert json.loads(Path(done["config"]).read_text())["mcpServers"] == servers
     run("uninstall", "cursor", "--file", "mcp.json")
     assert Path("mcp.json").read_text() == before
+
+
+def test_a_folder_that_was_renamed_or_written_otherwise_is_the_same(home: Path, run: Run) -> None:
+    (home / "one" / "sub").mkdir(parents=True)
+    Path("one/mcp.json").write_text(PLAIN)
+    run("install", "cursor", "--file", "one/sub/../mcp.json")
+    run("uninstall", "cursor", "--file", "one/mcp.json")
+    assert Path("one/mcp.json").read_text() == PLAIN
+    run("install", "cursor", "--file", "one/mcp.json")
+    Path("one").rename("two")
+    assert run("uninstall", "cursor", "--file", "two/mcp.json")["servers"] == ["git", "wiki"]
+    assert Path("two/mcp.json").read_text() == PLAIN and len(list(Path("two").iterdir())) == 2

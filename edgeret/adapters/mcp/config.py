@@ -14,7 +14,7 @@ from typing import Any
 
 from edgeret import InputError
 from edgeret.adapters.mcp.entry import KNOWN, REACHED_BY, UnusableError, flattened, read_entry, switched_off
-from edgeret.adapters.mcp.itself import is_above, proxied_file, served_above
+from edgeret.adapters.mcp.itself import MARKER, proxied_file, serves
 from edgeret.adapters.mcp.jsonc import Object, decoded, parse
 from edgeret.adapters.mcp.placeholders import Surroundings
 from edgeret.adapters.mcp.server import Server
@@ -30,6 +30,7 @@ PLACES = (
     ("mcpServers",),  # Claude, Cursor, Windsurf, Cline, Roo, Kiro, Gemini, LM Studio, Copilot, JetBrains, Amazon Q, …
     ("servers",),  # VS Code, Visual Studio
     ("mcp", "servers"),  # VS Code's settings
+    ("mcp.servers",),
     ("customizations", "vscode", "mcp", "servers"),  # a dev container
     ("context_servers",),  # Zed
     ("mcp_servers",),  # Codex
@@ -56,9 +57,8 @@ def read_config(path: str | Path, say: Say) -> list[Server]:
     a file that names no servers, or none that can be used, and where this process runs under a proxy of that file."""
     file = Path(path)
     document = read_document(file)
-    above = served_above(os.environ)
-    resolved = str(file.resolve())
-    if any(os.path.normcase(resolved) == os.path.normcase(other) for other in above):
+    above, here = os.environ.get(MARKER, ""), str(file.resolve())
+    if serves(above, file, [Path.cwd()]):
         raise InputError(f"{file}: a proxy above this one serves it already; this is the proxy itself, started again")
     tables = _tables(document, file)
     entries = dict(entry for table in tables for entry in _entries(table))
@@ -69,7 +69,7 @@ def read_config(path: str | Path, say: Say) -> list[Server]:
     left_out: list[str] = []
     for name, entry in entries.items():
         try:
-            server = _server(name, entry, document, around, file, (*above, resolved))
+            server = _server(name, entry, document, around, file, f"{above}{os.pathsep}{here}" if above else here)
             if (other := next((one for one in found.values() if one.prefix == server.prefix), None)) is not None:
                 raise UnusableError(f"its tools would be named as those of {quoted(other.name)}; rename one of them")
             found[name] = server
@@ -152,7 +152,7 @@ def _projects(document: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
 
 
 def _server(
-    name: str, entry: Any, document: Mapping[str, Any], around: Surroundings, file: Path, proxies: tuple[str, ...]
+    name: str, entry: Any, document: Mapping[str, Any], around: Surroundings, file: Path, proxies: str
 ) -> Server:
     if not isinstance(entry, dict):
         raise UnusableError(f'expected an object with "command" or "url", found {type(entry).__name__}')
@@ -164,7 +164,7 @@ def _server(
         raise UnusableError("it is disabled there")
     server = read_entry(name, entry, around, proxies)
     named = None if server.url else proxied_file((server.command, *server.args))
-    if named and is_above(named, server.cwd, file, proxies):
+    if named and serves(proxies, named, [Path(server.cwd)] if server.cwd else [Path.cwd(), file.parent]):
         raise UnusableError("this is the proxy itself")
     return server
 

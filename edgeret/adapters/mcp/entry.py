@@ -38,8 +38,9 @@ _FOREIGN = """
 alwaysAllow alwaysLoad auth authProviderType autoApprove auto_approve available_tools bundled
 default_tools_approval_mode description dev disabledReason display_name fromGalleryId gallery icon icons id
 initTimeout instructions keepAlive logoUrl metadata name note oauth oauth_resource provider providerUrl remote
-required sandbox sandboxEnabled scopes settings source startup_timeout_ms startup_timeout_sec
-supports_parallel_tool_calls tags timeout title toolTimeout tool_timeout_sec trust version watchPaths
+required sandbox sandboxEnabled scopes settings source startOnLaunch start_on_launch startup_timeout_ms
+startup_timeout_sec supports_parallel_tool_calls tags timeout title toolTimeout tool_timeout_sec trust version
+watchPaths
 """
 """Other clients' keys that mean nothing here; timeouts too, which are seconds to some and milliseconds to others."""
 KNOWN = frozenset(_FOREIGN.split()).union(*_KEYS.values())
@@ -88,7 +89,7 @@ def switched_off(entry: Mapping[str, Any]) -> bool:
     return off is True or str(off).lower() == "true" or on is False or str(on).lower() == "false"
 
 
-def read_entry(name: str, entry: Mapping[str, Any], around: Surroundings, proxies: tuple[str, ...]) -> Server:
+def read_entry(name: str, entry: Mapping[str, Any], around: Surroundings, proxies: str) -> Server:
     """The server of an entry, `flattened`. Raises UnusableError."""
     if not name.strip():
         raise UnusableError("it has no name")
@@ -102,7 +103,7 @@ class _Reader:
     def __init__(self, entry: Mapping[str, Any], around: Surroundings) -> None:
         self._entry, self._around = entry, around
 
-    def server(self, name: str, proxies: tuple[str, ...]) -> Server:
+    def server(self, name: str, proxies: str) -> Server:
         has_command, has_url = self._get("command") is not None, self._get("url") is not None
         kind = self._kind(has_command and has_url)
         if (has_command and has_url and kind is None) or not (has_command or has_url):
@@ -258,7 +259,8 @@ class _Reader:
 
 
 def _value(entry: Mapping[str, Any], what: str) -> Any:
-    return next((entry[key] for key in _KEYS[what] if entry.get(key) is not None), None)
+    """What stands under the first of its names that holds anything; some clients write what is not there as empty."""
+    return next((entry[key] for key in _KEYS[what] if entry.get(key) not in (None, "")), None)
 
 
 def _listed(value: Any) -> list[Any]:

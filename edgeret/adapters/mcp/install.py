@@ -94,7 +94,10 @@ def install(
     """Moves the servers of a client's file behind the proxy; where a `config` is named, adds the proxy that serves it
     and leaves all else. `words` gives the command line of a proxy that serves a file. What was done, and where. Raises
     InputError, and then the client's file is as it was."""
-    file, data = file.absolute(), read_whole(file)
+    file = file.parent.resolve() / file.name
+    data = read_whole(file)
+    if data is None and config is None:
+        raise InputError(f"{file}: no such file, so {client.title} has no servers there; name another with --file")
     now = _read(client, file, data)
     kept = _beside(file, "edgeret")
     told: dict[str, Any] = {"client": client.title, "file": str(file), "copy": None, "servers": [], "changed": False}
@@ -126,7 +129,8 @@ def uninstall(client: Client, file: Path) -> dict[str, Any]:
     """Puts a client's servers back where they were and takes the proxy's entry out. What was changed since then stays,
     in the client's file and in the file of ours. What was done, and where. Raises InputError, and then nothing was
     changed."""
-    file, data = file.absolute(), read_whole(file)
+    file = file.parent.resolve() / file.name
+    data = read_whole(file)
     now = _read(client, file, data)
     told: dict[str, Any] = {"client": client.title, "file": str(file), "copy": None, "changed": False}
     told |= {"servers": list(now.servers)}
@@ -134,32 +138,28 @@ def uninstall(client: Client, file: Path) -> dict[str, Any]:
         return told
     name, served = there
     kept, copies = _beside(file, "edgeret"), [path for path in _copies(file) if path.exists()]
-    ours = read_whole(kept) if served == kept else None
-    if served == kept and ours is None:
+    # The client's folder may have another name by now.
+    moved = served.resolve() == kept.resolve() or (served.name == kept.name and not served.exists())
+    ours = read_whole(kept) if moved else None
+    if moved and ours is None:
         if not copies:
             raise InputError(f"{kept}: its servers cannot be put back, the file is gone; nothing was changed")
         ours = _read(client, file, read_whole(copies[-1])).moved()
-    copy, old = None, None
-    for copy in reversed(copies):
-        old = _read(client, copy, before := read_whole(copy))
-        if _leads_to(old, now, name, ours):
-            restored = before
-            break
-    else:
-        copy = None
+    whole = next(
+        (copy for copy in reversed(copies) if _leads_to(_read(client, copy, read_whole(copy)), now, ours)), None
+    )
+    restored = None if whole is None else read_whole(whole)
+    if restored is None:
         restored = now.bytes(_without_proxy(now, name, None if ours is None else _read(client, kept, ours)))
-    assert restored is not None, "a copy was read"
-    after = _read(client, file, restored)
-    if not copies and not after.servers and len(after.document) <= 1:
-        file.resolve().unlink()  # there was none before, and nothing came to it
+    if not copies and _leads_to(_read(client, file, None), now, None):
+        file.resolve().unlink()  # there was none before
     else:
         replace_whole(file, restored, data)
-    if served == kept:
-        kept.unlink(missing_ok=True)
-    if copy is not None:
-        copy.unlink()
-    left = copies[-1] if copy is None and copies else None
-    return {**told, "servers": list(after.servers), "changed": True, "copy": None if left is None else str(left)}
+    for gone in (kept if moved else None, whole):
+        if gone is not None:
+            gone.unlink(missing_ok=True)
+    told |= {"servers": list(_read(client, file, restored).servers), "changed": True}
+    return {**told, "copy": None if whole is not None or not copies else str(copies[-1])}
 
 
 def _read(client: Client, file: Path, data: bytes | None) -> _Text:
@@ -179,11 +179,12 @@ def _read(client: Client, file: Path, data: bytes | None) -> _Text:
     return _Text(text, codec, path, document)
 
 
-def _leads_to(old: _Text, now: _Text, name: str, ours: bytes | None) -> bool:
-    """Whether all that happened to the old text is that the proxy was installed."""
-    if name != NAME or (ours is not None and ours != old.moved()):
+def _leads_to(old: _Text, now: _Text, ours: bytes | None) -> bool:
+    """Whether all that happened to the old text is that the proxy was installed, and nothing to the file of `ours`."""
+    entry = now.servers.get(NAME)
+    if not isinstance(entry, dict) or (ours is not None and ours != old.moved()):
         return False
-    return now.bytes(old.with_proxy(now.servers[name], alone=ours is not None)) == now.bytes(now.text)
+    return old.codec == now.codec and old.with_proxy(entry, alone=ours is not None) == now.text
 
 
 def _without_proxy(now: _Text, name: str, ours: _Text | None) -> str:

@@ -8,11 +8,12 @@ import re
 import shlex
 import shutil
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 MARKER = "EDGERET_MCP_PROXY"
-"""The variable that tells servers, and so proxies among them, which configurations are being served above them."""
+"""The variable that tells servers, and so proxies among them, which configurations are being served above them: their
+paths, as PATH would hold them."""
 _PROGRAM = "edgeret"
 _STARTERS = re.compile(
     r"(?:python|pypy)[\d.]*w?|py|uvx?|pipx|pdm|poetry|hatch|rye|conda|mamba|micromamba|pixi|mise|env|exec|sudo|doas|nice|"
@@ -37,16 +38,12 @@ def proxied_file(words: Sequence[str]) -> str | None:
     return None
 
 
-def is_above(named: str, cwd: str | None, file: Path, above: Iterable[str]) -> bool:
-    """Whether a configuration, as a command line in the folder `cwd` names it, is `file` or one of those `above`."""
-    served = {os.path.normcase(path) for path in above} | {os.path.normcase(file.resolve())}
-    folders = [Path(cwd)] if cwd else [Path.cwd(), file.parent]
-    return any(os.path.normcase(_resolved(folder / Path(named).expanduser())) in served for folder in folders)
-
-
-def served_above(variables: Mapping[str, str]) -> tuple[str, ...]:
-    """The configurations that proxies above this process serve."""
-    return tuple(path for path in variables.get(MARKER, "").split(os.pathsep) if path)
+def serves(proxies: str, named: str | Path, folders: Iterable[Path]) -> bool:
+    """Whether one of the `proxies`, as MARKER holds them, serves a file that is named in one of these folders."""
+    held = f"{os.pathsep}{os.path.normcase(proxies)}{os.pathsep}"
+    paths = (_resolved(folder / Path(named).expanduser()) for folder in folders)
+    # Not taken apart: a path may hold what parts them.
+    return any(f"{os.pathsep}{os.path.normcase(path)}{os.pathsep}" in held for path in paths)
 
 
 def _resolved(path: Path) -> str:

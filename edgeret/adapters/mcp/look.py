@@ -35,10 +35,12 @@ def look(servers: Sequence[Server], pins: Path | None, patience: Patience, say: 
 def accept(servers: Sequence[Server], pins: Path, named: str, patience: Patience, say: Say) -> list[str]:
     """Pins the tools that are `named` "SERVER" or "SERVER/TOOL" as they are now; those that had changed or are new.
     Raises InputError for what is not there."""
-    server, _, tool = named.partition("/")
-    chosen = [entry for entry in servers if entry.name == server]
+    # Names of servers may hold a slash, as those of VS Code's gallery do.
+    chosen = sorted((s for s in servers if f"{named}/".startswith(f"{s.name}/")), key=lambda s: -len(s.name))[:1]
     if not chosen:
+        server = named.partition("/")[0]
         raise InputError(f"--accept: no server {server} in the file; there are {', '.join(s.name for s in servers)}")
+    server, tool = chosen[0].name, named[len(chosen[0].name) + 1 :]
     upstream = anyio.run(seen, chosen, patience, say)[0]
     if upstream.failed:
         raise InputError(f"--accept: server {server} {upstream.problem}; nothing was accepted")

@@ -39,8 +39,8 @@ class Server:
     tools_left_out: frozenset[str] = frozenset()
     reached: str = ""
     """How it is reached, in words for people, without what may be secret."""
-    proxies: tuple[str, ...] = ()
-    """Files of the proxies that it runs under, this one's the last."""
+    proxies: str = ""
+    """Files of the proxies that it runs under, as MARKER holds them."""
 
     def takes(self, tool: Any) -> bool:
         """Whether its entry lets a tool be used; what is no name is for others to judge."""
@@ -51,7 +51,7 @@ class Server:
     @property
     def child_env(self) -> dict[str, str]:
         """The variables that its process gets beside the harmless ones."""
-        return {**self.env, MARKER: os.pathsep.join(self.proxies)} if self.proxies else dict(self.env)
+        return {**self.env, MARKER: self.proxies} if self.proxies else dict(self.env)
 
     def not_started(self, error: OSError) -> str:
         """Why its command could not be started, in words that go on a sentence about it, with what was tried."""
