@@ -151,3 +151,15 @@ def test_one_that_runs_under_its_own_configuration_ends(tmp_path: Path, monkeypa
     assert read_config(config, print)[0].child_env == {
         MARKER: os.pathsep.join([str(tmp_path / "other.json"), str(config)])
     }
+
+
+def test_a_path_that_holds_what_parts_paths_is_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = tmp_path / f"a{os.pathsep}b.json"
+    config.write_text(json.dumps({"mcpServers": {"one": {"command": "true"}}}))
+    marker = read_config(config, print)[0].child_env[MARKER]
+    for above in (marker, f"/x{os.pathsep}{marker}", f"{marker}{os.pathsep}/x"):
+        monkeypatch.setenv(MARKER, above)
+        with pytest.raises(InputError, match="this is the proxy itself"):
+            read_config(config, print)
+    monkeypatch.setenv(MARKER, f"{marker}x")
+    assert read_config(config, print)
