@@ -207,13 +207,15 @@ def test_the_check_counts_tools_and_fails_where_a_server_does(
     assert main(["mcp", "--config", str(config), "--check", "--json"]) == 0
     assert json.loads(capfd.readouterr().out)["servers"][0] == {
         "server": "one",
+        "reached": f"{sys.executable} {HOSTILE} plain",
         "tools": 2,
         "withheld": [],
         "problem": None,
     }
     config = write_config(tmp_path, one=hostile("plain"), gone={"command": "/nowhere/at/all"})
     assert main(["mcp", "--config", str(config), "--check"]) == 1
-    assert "cannot be started or reached" in capfd.readouterr().out
+    told = capfd.readouterr().out
+    assert "cannot be started (No such file or directory; tried: /nowhere/at/all)" in told
 
 
 def test_without_a_base_the_command_that_makes_one_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -21,12 +21,14 @@ from edgeret.adapters.mcp.web import Access
 def look(
     servers: Sequence[Server], pins: Path | None, patience: Patience, access: Access, say: Say
 ) -> list[dict[str, Any]]:
-    """Each server's name, its number of tools, those withheld, and its problem, if it has one. Pins nothing."""
+    """Each server's name, how it is reached, its number of tools, those withheld, and its problem, if it has one. Pins
+    nothing."""
     found = anyio.run(seen, servers, patience, access, say)
     pinned = None if pins is None else Pins(pins, say)
     return [
         {
             "server": upstream.server.name,
+            "reached": upstream.server.reached,
             "tools": len(upstream.tools),
             "withheld": [] if pinned is None else pinned.changed(upstream.server.name, upstream.tools.values()),
             "problem": upstream.problem if upstream.failed else None,
@@ -40,10 +42,12 @@ def accept(
 ) -> list[str]:
     """Pins the tools that are `named` "SERVER" or "SERVER/TOOL" as they are now; those that had changed or are new.
     Raises InputError for what is not there."""
-    server, _, tool = named.partition("/")
-    chosen = [entry for entry in servers if entry.name == server]
+    # Names of servers may hold a slash, as those of VS Code's gallery do.
+    chosen = sorted((s for s in servers if f"{named}/".startswith(f"{s.name}/")), key=lambda s: -len(s.name))[:1]
     if not chosen:
+        server = named.partition("/")[0]
         raise InputError(f"--accept: no server {server} in the file; there are {', '.join(s.name for s in servers)}")
+    server, tool = chosen[0].name, named[len(chosen[0].name) + 1 :]
     upstream = anyio.run(seen, chosen, patience, access, say)[0]
     if upstream.failed:
         raise InputError(f"--accept: server {server} {upstream.problem}; nothing was accepted")

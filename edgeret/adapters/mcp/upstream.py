@@ -84,7 +84,7 @@ class Upstream:
                 self._say(f"server {self.server.name} {self.problem}; that is spoken from now on")
                 self.server, older = replace(self.server, transport="sse"), True
             except* Exception as errors:
-                self.problem, own = _reason(errors, self._patience)
+                self.problem, own = _reason(errors, self._patience, self.server)
             if older:
                 continue
             self._link, self.failed = None, True
@@ -156,7 +156,9 @@ class Upstream:
 
     async def _list(self, link: Link) -> None:
         """Takes up the server's tools. Raises TooMuchError where too many became others too soon."""
-        found = accepted(self.server.name, self.server.prefix, await link.tools(), self._say, self.tools)
+        takes = self.server.takes
+        listed = [tool for tool in await link.tools() if not isinstance(tool, dict) or takes(tool.get("name"))]
+        found = accepted(self.server.name, self.server.prefix, listed, self._say, self.tools)
         if not self._new.spend(sum(self.tools.get(name) != tool for name, tool in found.items())):
             raise TooMuchError("changes its tools over and over")
         self._take(found)
@@ -169,7 +171,7 @@ class Upstream:
             self._changed(self)
 
 
-def _reason(errors: BaseExceptionGroup[Exception], patience: Patience) -> tuple[str, str]:
+def _reason(errors: BaseExceptionGroup[Exception], patience: Patience, server: Server) -> tuple[str, str]:
     """What went wrong, of all that broke when it did: in words of ours, and what the server itself said, for people."""
     leaves = _leaves(errors)
     for error in leaves:
@@ -189,8 +191,7 @@ def _reason(errors: BaseExceptionGroup[Exception], patience: Patience) -> tuple[
             return "ended before it had listed its tools", ""
         return "answered with an error when it was asked for its tools", f" ({error.code}: {quoted(error.message)})"
     if isinstance(error, OSError) and error.errno is not None:
-        named = f": {error.filename}" if error.filename else ""
-        return f"cannot be started or reached ({error.strerror}{named})", ""
+        return (f"cannot be reached ({error.strerror})" if server.url else server.not_started(error)), ""
     return f"cannot be used ({type(error).__name__})", f": {quoted(str(error))}"
 
 
