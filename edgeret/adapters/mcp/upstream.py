@@ -80,7 +80,7 @@ class Upstream:
             try:
                 self.problem = await self._lived()
             except* OlderError as errors:
-                self.problem, _ = _reason(errors, self._patience)
+                self.problem, _ = _reason(errors, self._patience, self.server)
                 self._say(f"server {self.server.name} {self.problem}; that is spoken from now on")
                 self.server, older = replace(self.server, transport="sse"), True
             except* Exception as errors:
