@@ -11,6 +11,7 @@ import anyio
 
 from edgeret import InputError
 from edgeret.adapters.mcp.config import Say, Server
+from edgeret.adapters.mcp.passing import Nobody
 from edgeret.adapters.mcp.pins import Pins
 from edgeret.adapters.mcp.upstream import Patience, Upstream
 
@@ -52,7 +53,7 @@ async def seen(servers: Sequence[Server], patience: Patience, say: Say) -> list[
     quiet = Patience(patience.start_s, patience.call_s, 3600, 3600)  # nothing is started twice
     async with anyio.create_task_group() as tasks:
         for server in servers:
-            upstream = Upstream(server, quiet, lambda _: None, lambda line: _unless_restarted(line, say))
+            upstream = Upstream(server, quiet, lambda _: None, lambda line: _unless_restarted(line, say), Nobody())
             found.append(upstream)
             tasks.start_soon(upstream.run)
         for upstream in found:

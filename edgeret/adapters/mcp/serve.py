@@ -17,10 +17,13 @@ from mcp.server.stdio import stdio_server
 from mcp.shared.dispatcher import ProgressFnT
 
 from edgeret import EdgeretError
+from edgeret.adapters.mcp.aggregate import Aggregate
 from edgeret.adapters.mcp.catalogue import Catalogue
 from edgeret.adapters.mcp.config import Say, Server
 from edgeret.adapters.mcp.definitions import Definition
 from edgeret.adapters.mcp.names import BETWEEN
+from edgeret.adapters.mcp.owners import Owners
+from edgeret.adapters.mcp.passing import Passing
 from edgeret.adapters.mcp.pins import Pins
 from edgeret.adapters.mcp.proxy import Proxy
 from edgeret.adapters.mcp.toolbox import Mode, Shown, Toolbox
@@ -29,6 +32,8 @@ from edgeret.records import dataclass
 
 SETTLE_S = 20.0
 """After this nobody waits any more for a server that is still starting."""
+DECLARE_S = 5.0
+"""After this the client is told that servers may have everything which are still starting."""
 READING = "is there, its tools are still being read"
 LAST_LESSONS_S = 2.0
 """To learn what the client's last calls taught, when it has gone."""
@@ -61,9 +66,14 @@ class _Serving:
         self, servers: Sequence[Server], options: Options, catalogue: Catalogue, pins: Pins | None, say: Say
     ) -> None:
         self._catalogue, self._pins, self._say = catalogue, pins, say
-        self._upstreams = {server.name: Upstream(server, options.patience, self._other, say) for server in servers}
+        self._owners = Owners({server.name: server.prefix for server in servers})
+        self._passing = Passing(self._owners.shown, self._greeted)
+        self._upstreams = {
+            server.name: Upstream(server, options.patience, self._other, say, self._passing) for server in servers
+        }
+        self._aggregate = Aggregate(self._upstreams, self._owners, self._passing.through, say)
         shown = Shown(options.mode, options.k, [server.name for server in servers])
-        self._proxy = Proxy()
+        self._proxy = Proxy(self._passing, self._aggregate, self)
         self._toolbox = Toolbox(shown, catalogue, self, options.learns, self._proxy.tell, say)
         self._proxy.toolbox = self._toolbox
         self._changed = anyio.Event()
@@ -84,6 +94,8 @@ class _Serving:
             tasks.start_soon(self._keep)
             tasks.start_soon(self._settle)
             tasks.start_soon(self._toolbox.follow)
+            tasks.start_soon(self._passing.tell)
+            self._proxy.tasks = tasks
             try:
                 async with stdio_server(stdin=cast("Any", _lines())) as (read, write):
                     await server.run(read, write, told)
@@ -143,9 +155,41 @@ class _Serving:
     ) -> dict[str, Any]:
         """Passes a call on. Raises MCPError as the server, and CallError."""
         upstream = self._upstreams[tool.server]
-        if upstream.tools and upstream.tools.get(tool.exposed) != tool:
-            raise CallError(f"server {tool.server} has no tool {tool.name} any more, or another one; find tools again")
-        return await upstream.call(tool.name, arguments, meta, progress)
+
+        def check() -> None:
+            if upstream.tools and upstream.tools.get(tool.exposed) != tool:
+                raise CallError(
+                    f"server {tool.server} has no tool {tool.name} any more, or another one; find tools again"
+                )
+
+        params = {
+            "name": tool.name,
+            **({} if arguments is None else {"arguments": arguments}),
+            **({"_meta": dict(meta)} if meta else {}),
+        }
+        result = await self._passing.through(upstream, "tools/call", params, check)
+        return self._owners.named(tool.server, result)
+
+    async def tell(self, method: str, params: Mapping[str, Any]) -> None:
+        """Tells all servers something of the client's."""
+        for upstream in self._upstreams.values():
+            await upstream.notify(method, params)
+
+    async def declared(self) -> None:
+        """Returns when it is known what servers have, or it takes too long."""
+        await self._tried(DECLARE_S)
+
+    async def settled(self) -> None:
+        """Returns when all servers are there that start, or it takes too long."""
+        await self._tried(SETTLE_S)
+
+    async def _tried(self, most_s: float) -> None:
+        with anyio.move_on_after(most_s):
+            for upstream in self._upstreams.values():
+                await upstream.tried.wait()
+
+    async def _greeted(self, server: str) -> None:
+        await self._aggregate.greeted(server, self._passing.level)
 
     async def started(self, name: str) -> None:
         """Waits until the server whose tool has this name was tried, and its tools are known."""

@@ -20,6 +20,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.message import SessionMessage
 
 from edgeret.adapters.mcp.config import Say, Server
+from edgeret.adapters.mcp.sessions import Session
 
 Streams = tuple[Any, Any]
 """Where messages come from and where they go, as `mcp`'s dispatcher takes them."""
@@ -36,13 +37,16 @@ class TooMuchError(Exception):
 
 
 @asynccontextmanager
-async def opened(server: Server, say: Say) -> AsyncIterator[Streams]:
-    """The streams of messages from and to a server, as long as the context lasts. Raises OSError where its program
+async def opened(server: Server, say: Say, session: Session) -> AsyncIterator[Streams]:
+    """The streams of messages from and to a server, as long as the context lasts; `session` gets to hear whether the
+    server still knows it. Raises OSError where its program
     cannot be started, and lets TooMuchError through."""
     if server.url:
         timeout = httpx2.Timeout(_HTTP_TIMEOUT_S, read=None)  # calls have a time limit of their own
         async with (
-            httpx2.AsyncClient(headers=dict(server.headers), timeout=timeout) as client,
+            httpx2.AsyncClient(
+                headers=dict(server.headers), timeout=timeout, event_hooks={"response": [session.heard]}
+            ) as client,
             streamable_http_client(server.url, http_client=client, max_sse_event_size=MOST_MESSAGE_BYTES) as streams,
         ):
             yield streams
