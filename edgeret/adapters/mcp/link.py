@@ -14,14 +14,15 @@ import anyio
 from mcp import MCPError
 from mcp.shared.dispatcher import CallOptions, DispatchContext, ProgressFnT
 from mcp.shared.jsonrpc_dispatcher import JSONRPCDispatcher
-from mcp_types import CONNECTION_CLOSED, INTERNAL_ERROR, METHOD_NOT_FOUND, REQUEST_TIMEOUT, UNSUPPORTED_PROTOCOL_VERSION
+from mcp_types import CONNECTION_CLOSED, INTERNAL_ERROR, METHOD_NOT_FOUND, REQUEST_TIMEOUT
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, MODERN_PROTOCOL_VERSIONS
 
 from edgeret.adapters.mcp.config import Say
 from edgeret.adapters.mcp.definitions import MOST_TOOLS
-from edgeret.adapters.mcp.eras import ASKS, SELF, Envelope, carried, modern, offered
+from edgeret.adapters.mcp.eras import ASKS, PROGRESS_TOKEN, SELF, Envelope, carried, modern, offered
 from edgeret.adapters.mcp.sessions import Session, SessionLostError
 from edgeret.adapters.mcp.wire import Streams
+from edgeret.records import dataclass
 
 MOST_PAGES = 200
 MOST_LIST_BYTES = 32 << 20
@@ -49,11 +50,19 @@ class DeafError(NotSpokenError):
     """A server that ended over the first question, and would not over a handshake."""
 
 
+@dataclass(frozen=True, slots=True)
+class Hello:
+    """How a client introduced himself: what he can do, and whether by a protocol version without a handshake."""
+
+    capabilities: Mapping[str, Any]
+    modern: bool
+
+
 class Client(Protocol):
     """Who stands behind the proxy, as its servers see him. They are told apart by their names."""
 
-    async def capabilities(self) -> Mapping[str, Any]:
-        """What he declared, when he has."""
+    async def hello(self) -> Hello:
+        """How he introduced himself, when he has."""
 
     async def asked(
         self, server: str, method: str, params: Mapping[str, Any], progress: ProgressFnT | None
@@ -89,22 +98,21 @@ class Link:
         self._subscribed: set[str] = set()
         self._listens = anyio.Event()
 
-    async def greet(self, capabilities: Mapping[str, Any], probe_s: float | None) -> None:
-        """Agrees on a protocol version, for a client that declared these capabilities: the newest without a handshake
-        where an answer to it comes within `probe_s`, if that is not None, else by the handshake. Raises MCPError and
+    async def greet(self, hello: Hello, probe_s: float | None) -> None:
+        """Agrees on a protocol version, if it can be on one of the client's time: what a server offers may depend on
+        it. Without a handshake it waits `probe_s` for an answer; None never tries it first. Raises MCPError and
         NotSpokenError."""
-        if probe_s is not None and await self._discovered(capabilities, probe_s):
+        if hello.modern and probe_s is not None and await self._discovered(hello, probe_s):
             return
         version = HANDSHAKE_PROTOCOL_VERSIONS[-1]
-        self._offered = offered(capabilities, version)
+        self._offered = offered(hello.capabilities, version)
         told = {"protocolVersion": version, "capabilities": self._offered, "clientInfo": SELF}
         try:
             answer = await self._dispatcher.send_raw_request("initialize", told, {"cancel_on_abandon": False})
-        except MCPError as error:
-            # It took the first question after all, too late: since then it knows no handshake.
-            if error.code == UNSUPPORTED_PROTOCOL_VERSION and await self._discovered(capabilities, PROBE_S):
-                return
-            raise
+        except MCPError:
+            if self.closed.is_set() or not await self._discovered(hello, PROBE_S):
+                raise
+            return
         agreed = answer.get("protocolVersion")
         if agreed not in HANDSHAKE_PROTOCOL_VERSIONS:
             spoken = ", ".join((*HANDSHAKE_PROTOCOL_VERSIONS, *MODERN_PROTOCOL_VERSIONS))
@@ -113,10 +121,10 @@ class Link:
         _, headers = self.envelope.around("", None)
         await self._dispatcher.notify("notifications/initialized", None, {"headers": headers})
 
-    async def _discovered(self, capabilities: Mapping[str, Any], probe_s: float) -> bool:
+    async def _discovered(self, hello: Hello, probe_s: float) -> bool:
         """Whether the server speaks without a handshake. Raises NotSpokenError where it ended over the question."""
         version = MODERN_PROTOCOL_VERSIONS[-1]
-        self._offered = offered(capabilities, version)
+        self._offered = offered(hello.capabilities, version)
         self.envelope = Envelope(version, self._offered)
         params, headers = self.envelope.around("server/discover", None)
         try:
@@ -243,9 +251,11 @@ class Link:
         self._asks += 1
         if self._asks == 1:
             self._stop_clocks()
+        meta = (params or {}).get("_meta")
+        progress = ctx.progress if isinstance(meta, Mapping) and PROGRESS_TOKEN in meta else None
         try:
             with anyio.fail_after(ASK_S):
-                return await self._client.asked(self.server, method, carried(params), ctx.progress)
+                return await self._client.asked(self.server, method, carried(params), progress)
         except TimeoutError:
             raise MCPError(REQUEST_TIMEOUT, f"the client did not answer within {ASK_S:g} s") from None
         finally:

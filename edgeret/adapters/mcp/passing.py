@@ -30,6 +30,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from edgeret.adapters.mcp.calls import CALL, Asked, Calls, InputRequiredError
 from edgeret.adapters.mcp.eras import ASKS, modern
+from edgeret.adapters.mcp.link import Hello
 from edgeret.adapters.mcp.names import BETWEEN
 
 CALM_S = 0.2
@@ -61,9 +62,9 @@ class _Result(BaseModel):
 class Nobody:
     """Where servers are only looked at: a client that can do nothing."""
 
-    async def capabilities(self) -> Mapping[str, Any]:
-        """None."""
-        return {}
+    async def hello(self) -> Hello:
+        """In the way that all servers know."""
+        return Hello({}, modern=False)
 
     async def asked(self, *_: Any) -> dict[str, Any]:
         """Never answers, since nothing was declared."""
@@ -139,10 +140,10 @@ class Passing:
         """He has taken the answer to his greeting, and may be asked from now on."""
         self._ready.set()
 
-    async def capabilities(self) -> Mapping[str, Any]:
-        """What he declared, when he has."""
+    async def hello(self) -> Hello:
+        """How he introduced himself, when he has."""
         await self._spoke.wait()
-        return self._capabilities
+        return Hello(self._capabilities, self._modern)
 
     async def greeted(self, server: str) -> None:
         """A server is there, for the first time or again."""

@@ -196,11 +196,11 @@ class Upstream:
             opened(self.server, self._say, session) as streams,
             linked(self.server.name, streams, session, self._client, self._say) as link,
         ):
-            capabilities = await self._client.capabilities()
+            hello = await self._client.hello()
             with anyio.fail_after(self._patience.start_s):
                 try:
                     probe_s = min(PROBE_S, self._patience.start_s / 3)
-                    await link.greet(capabilities, probe_s if self._probed else None)
+                    await link.greet(hello, probe_s if self._probed else None)
                 except DeafError:
                     self._probed = False
                     raise
