@@ -78,7 +78,7 @@ class Upstream:
                 self.problem = _reason(errors, self._patience)
             self._link = None
             if probed and not self._probed:
-                continue  # it ended over a question that it will not be asked again
+                continue  # it failed over a question that it will not be asked again
             self._renewing = self.problem == LOST and anyio.current_time() - began > RENEW_S
             self._tell_waiting()
             if self._renewing:
@@ -201,11 +201,12 @@ class Upstream:
                 try:
                     probe_s = min(PROBE_S, self._patience.start_s / 3)
                     await link.greet(hello, probe_s if self._probed else None)
-                except DeafError:
-                    self._probed = False
+                    self._link = link
+                    await self._list(link)
+                except (DeafError, MCPError) as error:
+                    if isinstance(error, DeafError) or self.modern:  # with a handshake it may do better
+                        self._probed = False
                     raise
-                self._link = link
-                await self._list(link)
             self.failed = self._renewing = False
             self._tell_waiting()
             async with anyio.create_task_group() as tasks:
