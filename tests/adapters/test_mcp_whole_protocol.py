@@ -79,7 +79,9 @@ class Person:
 @asynccontextmanager
 async def direct(server: Mapping[str, Any], folder: Path, mode: str, **more: Any) -> AsyncIterator[Any]:
     """A client of the server itself."""
-    parameters = mcp.StdioServerParameters(command=server["command"], args=server.get("args", []), env=server.get("env"))
+    parameters = mcp.StdioServerParameters(
+        command=server["command"], args=server.get("args", []), env=server.get("env")
+    )
     with (folder / "direct").open("a") as errors:
         async with mcp.Client(stdio_client(parameters, errlog=errors), mode=mode, **more) as client:
             yield client

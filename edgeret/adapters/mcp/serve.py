@@ -3,6 +3,7 @@ and ends all servers with it."""
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import sys
@@ -56,6 +57,9 @@ class Options:
 def serve(servers: Sequence[Server], options: Options, say: Say) -> bool:
     """Serves one client on standard input and output, until it goes or a signal comes; whether it was a signal. Raises
     EdgeretError for a base, a learned file or pins that cannot be used."""
+    sdk = logging.getLogger("mcp")
+    sdk.propagate = False  # it writes what strangers say as it comes; whatever matters of it is told here
+    sdk.addHandler(logging.NullHandler())
     catalogue = Catalogue(options.base, options.overlay)
     pins = None if options.pins is None else Pins(options.pins, say)
     return anyio.run(_Serving(servers, options, catalogue, pins, say).run)
@@ -197,6 +201,7 @@ class _Serving:
         for upstream in self._upstreams.values():
             if upstream.server.prefix == begins:
                 await upstream.tried.wait()
+                await upstream.again()
                 with anyio.move_on_after(SETTLE_S):  # another one may say again and again that its tools changed
                     while self._behind:
                         await self._kept.wait()

@@ -11,6 +11,9 @@ import anyio
 import httpx2
 
 SESSION_HEADER = "mcp-session-id"
+_CODES = (-32_600, -32_000, -32_001)
+"""Under which servers say so: "invalid request", and two of their own. Others are about what was asked."""
+_MOST_READ = 1 << 12
 
 
 class SessionLostError(Exception):
@@ -34,7 +37,7 @@ class Session:
         request = response.request
         if SESSION_HEADER not in request.headers or request.method == "DELETE":
             return
-        if response.status_code == 404 or (response.status_code == 400 and await _names_session(response)):
+        if response.status_code in (400, 404) and _lost(response.status_code, await response.aread()):
             if request.method == "POST":
                 self.refused.add(_id(request.content))
             self.lost.set()
@@ -62,9 +65,18 @@ class _Watched(httpx2.AsyncByteStream):
         await self._body.aclose()
 
 
-async def _names_session(response: httpx2.Response) -> bool:
-    """Some servers answer 400 where the specification wants 404, and say what is missing in words."""
-    return b"session" in (await response.aread()).lower()
+def _lost(status: int, body: bytes) -> bool:
+    """Whether an answer is about the session. The specification wants 404 for it, and some servers answer 400; both
+    also stand over errors of single requests."""
+    try:
+        message = json.loads(body)
+    except ValueError:
+        message = None
+    error = message.get("error") if isinstance(message, dict) else None
+    if status == 404 and not isinstance(error, dict):
+        return True
+    named = b"session" in body[:_MOST_READ].lower()
+    return named and (not isinstance(error, dict) or error.get("code") in _CODES)
 
 
 def _id(body: bytes) -> Any:

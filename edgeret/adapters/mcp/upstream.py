@@ -63,6 +63,8 @@ class Upstream:
         self._renewing = False
         self._came = anyio.Event()
         """Set when a link is there, or will not be; the next time it is another event."""
+        self._wanted = anyio.Event()
+        """Set when somebody cannot wait until it is tried again."""
         self._probed = True
         """Whether it is asked first if it speaks without a handshake."""
 
@@ -91,7 +93,9 @@ class Upstream:
             if self.problem != told:  # not again and again, where it never starts
                 self._say(f"server {self.server.name} {self.problem}; started again in {delay:g} s")
             told = self.problem
-            await anyio.sleep(delay)
+            self._wanted = anyio.Event()
+            with anyio.move_on_after(delay):
+                await self._wanted.wait()
             delay = min(2 * delay, self._patience.last_delay_s)
 
     @property
@@ -175,6 +179,15 @@ class Upstream:
         """Tells it something, if it is there."""
         if self._link is not None:
             await self._link.notify(method, params)
+
+    async def again(self) -> None:
+        """Where it could not be reached, it is tried at once; returns when that has come out. A program is not started
+        sooner than its turn comes."""
+        if self.failed and self.server.url:
+            came = self._came
+            self._wanted.set()
+            with anyio.move_on_after(self._patience.start_s):
+                await came.wait()
 
     async def _there(self) -> Link:
         """The link to it, after a new session was begun where that is under way. Raises CallError."""
