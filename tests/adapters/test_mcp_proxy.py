@@ -171,6 +171,17 @@ def test_pages_are_followed_and_a_list_that_changed_is_read_again(tiny: Path, tm
     anyio.run(talk)
 
 
+def test_the_same_cursor_again_ends_a_list_with_what_was_read(tiny: Path, tmp_path: Path) -> None:
+    config = write_config(tmp_path, loops=hostile("loops"))
+
+    async def talk() -> None:
+        async with proxied(config, tiny, "-k", "9") as client:
+            assert await names(client, "write a note") == ["loops__write_note", "loops__send_mail"]
+            assert "server loops" not in client.told()
+
+    anyio.run(talk)
+
+
 def test_what_worked_is_learned_kept_listed_and_forgotten(
     tiny: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import anyio
 from edgeret import InputError
 from edgeret.adapters.mcp.config import Say, Server
 from edgeret.adapters.mcp.logins import LOGIN_S, Logins, Person
+from edgeret.adapters.mcp.passing import Nobody
 from edgeret.adapters.mcp.pins import Pins
 from edgeret.adapters.mcp.upstream import Patience, Upstream
 from edgeret.adapters.mcp.web import Access
@@ -84,7 +86,8 @@ async def seen(servers: Sequence[Server], patience: Patience, access: Access, sa
     quiet = Patience(patience.start_s, patience.call_s, 3600, 3600)  # nothing is started twice
     async with anyio.create_task_group() as tasks:
         for server in servers:
-            upstream = Upstream(server, quiet, lambda _: None, lambda line: _unless_restarted(line, say), access)
+            line = partial(_unless_restarted, say)
+            upstream = Upstream(server, quiet, lambda _: None, line, Nobody(), access)
             found.append(upstream)
             tasks.start_soon(upstream.run)
         for upstream in found:
@@ -96,6 +99,6 @@ async def seen(servers: Sequence[Server], patience: Patience, access: Access, sa
     return found
 
 
-def _unless_restarted(line: str, say: Say) -> None:
+def _unless_restarted(say: Say, line: str) -> None:
     if "started again in" not in line:
         say(line)
