@@ -186,7 +186,7 @@ def test_what_worked_is_learned_kept_listed_and_forgotten(
     tiny: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     config, kept = write_config(tmp_path, one=hostile("plain"), fails=hostile("fails")), tmp_path / "kept.overlay"
-    wish = "the letter song"
+    wish = "write it down or send it"
 
     async def talk(*options: str) -> str:
         async with proxied(config, tiny, "-k", "4", *options) as client:
