@@ -50,6 +50,10 @@ _REASON = (
     r"unprocessable (?:entity|content)|locked|too many requests|internal server error|not implemented|bad gateway|"
     r"service (?:temporarily )?unavailable|gateway time-?out)"
 )
+_ERRNO = (
+    r"E(?:NOENT|ACCES|PERM|EXIST|ISDIR|NOTDIR|CONN(?:REFUSED|RESET|ABORTED)|TIMEDOUT|NOTFOUND|HOSTUNREACH|NETUNREACH|"
+    r"AI_AGAIN|NOSPC|BUSY|PIPE|MFILE|INVAL|NOTEMPTY|RESOLVE|INTEGRITY)"
+)
 _DOING = (
     r"(?!handling|logging|reporting|tracking|checking|correcting|monitoring|budgeting|recovering|tracing|finding|"
     r"learning)[a-z]{2,20}ing\b"
@@ -165,9 +169,8 @@ SURE = re.compile(
         r"(?:refused|reset|closed|aborted|unreachable|error\b|failed|lost|timeout|disconnected|not responding)",
         r"connect(?:ion)? E[A-Z]{4,15}|(?:read|write|connect|getaddrinfo|spawn|open|listen|"
         r"request to \S{1,200} failed)[, ]\s?"
-        r"(?:(?:reason: )?[a-z]{0,20} ?)E[A-Z_]{4,15}\b|E(?:NOENT|ACCES|PERM|EXIST|ISDIR|NOTDIR|CONN\w{5,7}|"
-        r"TIMEDOUT|NOTFOUND|"
-        r"HOSTUNREACH|NETUNREACH|AI_AGAIN|NOSPC|BUSY|PIPE)\b|fetch failed|socket hang up|max retries exceeded|"
+        r"(?:(?:reason: )?[a-z]{0,20} ?)E[A-Z_]{4,15}\b|"
+        rf"{_ERRNO}\b|fetch failed|socket hang up|max retries exceeded|"
         r"curl: \(\d|(?:net|dns)::?err_|err_[a-z]{3}",
         r"(?:http|error|status|status code|"
         r"code)[\s:/]{1,2}(?:[\w.]{1,12}[\s:]{1,2}){0,2}[45]\d\d\b(?! (?:items|ms|km|kg|m)\b)",
@@ -224,7 +227,8 @@ _ANYWHERE = (
     r"(?:do not|don't|does not|doesn't) have (?:access|permission)|no such [a-z]|no response from",
     r"no (?:[\w-]{0,20}tool|function|permission|access|route|module|connection|internet|network|handler|provider)\b",
     r"no (?:api key|credentials|space left)|no [\w-]{0,20}(?:tool|function|handler)\w{1,20} (?:found|named|for)\b",
-    r"(?:is|are|was|were) (?:required|mandatory|missing|rejected|denied|forbidden|unreachable|invalid|unavailable)\b",
+    r"(?:is|are) (?:required|mandatory|missing)(?:\W{0,3}$| to )|(?<=['\"`] )is (?:required|missing)",
+    r"(?:is|are|was|were) (?:rejected|denied|forbidden|unreachable|invalid|unavailable)\b",
     r"(?:is|are|was|were) not (?:available|supported|allowed|valid|recogni[sz]ed|provided|given|specified|set|"
     r"defined)\b",
     r"(?:is|are) (?:offline|not (?:installed|running|connected|configured|enabled))\b",
@@ -259,7 +263,8 @@ LIKELY = re.compile(
 """How a short text begins that tells of a failure."""
 LIKELY_INSIDE = re.compile(
     rf"(?<!\w)(?=[4-5a-z])(?:{'|'.join(_ANYWHERE)})"
-    r"|(?-i:[: (]E[A-Z]{4,12}\b|(?<!\w)[A-Za-z]{3,40}(?:Error|Exception)(?:: \S|\)))",
+    rf"|(?-i:[: (]{_ERRNO}\b|"
+    r"(?<!\w)[A-Za-z]{3,40}(?:Error|Exception): \S| \(\w{1,60}(?:Error|Exception)\))",
     re.IGNORECASE,
 )
 """What a short text has somewhere that tells of a failure."""

@@ -23,6 +23,8 @@ _END = 600
 """Characters that are read at either end of a text."""
 _SHORT = 400
 """Characters of a text that may be all about one failure; a longer one has to begin with it, or end with it."""
+_EARLY = 240
+"""Characters in which such a text says so."""
 _DEPTH = 4
 """Of results in results: a content part that holds JSON that holds an error."""
 _STEMS = (
@@ -106,7 +108,7 @@ def _of_text(text: str, depth: int, doubt: bool) -> Outcome:
         return ended
     if not doubt or not whole or NOTHING.match(bare):
         return "worked"
-    if LIKELY.match(bare) or LIKELY_INSIDE.search(bare):
+    if LIKELY.match(bare) or LIKELY_INSIDE.search(bare, 0, _EARLY):
         return "unknown" if _DONE_TOO.search(bare) else "failed"
     return "unknown" if UNSURE.match(bare) else "worked"
 
@@ -119,9 +121,10 @@ def _alarming(end: str) -> bool:
 
 _EXIT = re.compile(
     r"^[\W_]{0,4}(?:the |your )?(?:last )?(?:command|process|script|program|shell|bash|it|task)?\W{0,2}[\w ]{0,40}?"
-    r"(?:exit(?:ed)?|return(?:ed)?)[ _]?(?:with )?(?:an? )?(?:non-?zero )?(?:error )?(?:code|status)?\W{0,2}(?:of )?"
-    r"(?<=[ :=>'\"])(-?\d{1,10})\b(?!\.\d)(?! \w)",
-    re.IGNORECASE | re.MULTILINE,
+    r"(?:(?:exit(?:ed)?|return(?:ed)?)[ _]?(?:with )?(?:an? )?(?:non-?zero )?(?:exit |error )?(?:code|status)|"
+    r"exited with)"
+    r"\W{0,2}(?:of )?(?<=[ :=>'\"])(-?\d{1,10})\b(?!\.\d)(?! \w)",
+    re.IGNORECASE,
 )
 _TRACE = re.compile(r"^Traceback \(most recent call last\):|^\s+at [\w.$<>]{1,100} ?\(|^\s+File \"", re.MULTILINE)
 _SHELL = re.compile(
@@ -151,7 +154,8 @@ _RAISED = re.compile(
     r"Warning)\b(?:: |$)"
 )
 _ENTRY = re.compile(
-    r"[-*•] |\d{1,3}[.)] |\d{1,7}(?:→|\t|:| \| )|(?:---|\+\+\+|@@|diff --git) |"
+    r"[-*•] |\d{1,3}[.)] |\d{1,7}(?:→|\t|:| \| )|(?:---|\+\+\+|@@|diff --git) |#(?:error|if|include|define|"
+    r"pragma)|#{1,6} (?!\W{0,8}(?:error|result|output|exception|fail))|>>> |"
     r"[\w./@-]{1,160}:\d{1,7}[:-](?!\s?\d{0,5}:? ?(?:fatal )?error|in [`'\"]|"
     r"[^\n]{0,200}\(\w{1,60}Error\))",
     re.IGNORECASE,
@@ -214,6 +218,12 @@ _ENVELOPE = frozenset((
     "documentation_url", "suggestion", "feedback", "errors", "function", "action", "command", "retryable", "help",
     "query", "jsonrpc", "trace_id", "traceId", "loc", "input", "url", "method", "server", "output", "stderr",
 ))  # fmt: skip
+_MEDIA = frozenset((
+    *("image", "audio", "video", "file", "document", "resource", "resource_link", "image_url", "input_image"),
+    *("input_file", "search_result", "tool_reference", "web_search_result", "media", "blob"),
+))  # fmt: skip
+"""Parts that a call fetched or made: what is in them tells nothing of the call."""
+_FINE = frozenset(("success", "succeeded", "ok", "completed", "complete", "done", "finished"))
 _NO = frozenset((
     "", "0", "none", "null", "false", "nil", "n/a", "no error", "no errors", "ok", "success", "[]", "{}",
 ))  # fmt: skip
@@ -251,14 +261,15 @@ def _of_json(text: str, head: str, depth: int, doubt: bool) -> Outcome | None:
 
 
 def _of_list(values: Any, depth: int, doubt: bool) -> Outcome:
-    """Content parts together, or the entries of an array: failed where all are, unknown where some are."""
+    """What the texts of content parts say together, or the entries of an array: failed where all are, unknown where
+    some are."""
     if all(isinstance(value, str) for value in values):
         return _of_text("\n".join(values[:8]), depth, doubt) if len(values) == 1 else "worked"
     parts = [value for value in values if isinstance(value, Mapping)]
     if len(parts) < len(values):
         return "worked"
-    texts = [part["text"] for part in parts[:8] if isinstance(part.get("text"), str) and _is_part(part)]
-    if len(texts) == len(parts[:8]):
+    if parts and all(_is_part(part) for part in parts[:8]):
+        texts = [part["text"] for part in parts[:8] if part.get("type") not in _MEDIA]
         return _of_text(texts[0] if len(texts) == 1 else "\n".join(texts), depth + 1, doubt)
     found = {_of_value(part, depth + 1, doubt) for part in parts[:64]}
     if found == {"failed"}:
@@ -270,7 +281,9 @@ def _of_list(values: Any, depth: int, doubt: bool) -> Outcome:
 
 def _is_part(part: Mapping[str, Any]) -> bool:
     kind = part.get("type", "text")
-    return isinstance(kind, str) and kind in ("text", "input_text", "output_text", "tool_result", "content")
+    if not isinstance(kind, str) or kind in _MEDIA:
+        return isinstance(kind, str)
+    return kind in ("text", "input_text", "output_text") and isinstance(part.get("text"), str)
 
 
 def _is_envelope(value: Mapping[str, Any]) -> bool:
@@ -294,7 +307,10 @@ def _of_object(value: Mapping[str, Any], depth: int, doubt: bool) -> Outcome:
     metadata = value.get("metadata")
     if isinstance(metadata, Mapping) and depth < _DEPTH and (code := _whole(metadata.get("exit_code"))) is not None:
         return "failed" if code else "worked"
-    if succeeded is True or len(value) > 4:
+    fine = any(
+        isinstance(said := value.get(key), str) and said.strip().lower() in _FINE for key in ("status", "result")
+    )
+    if succeeded is True or fine or len(value) > 4:
         return "worked"
     if _is_envelope(value):
         said = next((value[key] for key in _TEXTS if isinstance(value.get(key), str)), "")
