@@ -1,7 +1,6 @@
 """How results of failed calls read, in the words of frameworks, SDKs, servers and shells. Patterns and nothing else.
 
-All but `LIKELY` are matched at a text's beginning. What is bounded here keeps the time bounded: no pattern repeats
-something that repeats.
+Whatever repeats has a bound, so that no text takes long.
 """
 
 from __future__ import annotations
@@ -116,7 +115,7 @@ SURE = re.compile(
         r"(?:something|oops)[\s\S]{0,20}went wrong|(?:an )?(?:internal|unexpected|unknown|unspecified) (?:server |"
         r"tool )?"
         r"(?:error|exception|failure)",
-        r"(?:(?:input|output|argument|parameter|schema|type|tool|json) )*?validation (?:error|failed)|"
+        r"(?:(?:input|output|argument|parameter|schema|type|tool|json) ){0,4}?validation (?:error|failed)|"
         r"\d{1,4} validation errors?",
         rf"(?:the |this |your |that )?(?:requested )?{_TOOL} (?:call |execution |use |name |named? |with name |run )?"
         rf"[^\n]{{0,120}}?{_NOT}",
@@ -134,7 +133,7 @@ SURE = re.compile(
         r"value|url|"
         r"path|option|format|date|id|query|response|type|schema|operation|username|password|state|name|use|number)\b"
         r"(?!\w|s? (?:removed|skipped|ignored))",
-        r"(?:is )?missing (?:(?:a |the )?(?:required|mandatory|value for|one or more) ?)*?(?:required |"
+        r"(?:is )?missing (?:(?:a |the )?(?:required|mandatory|value for|one or more) ?){0,4}?(?:required |"
         r"mandatory )?(?:parameters?|"
         r"arguments?|fields?|property|properties|values?|input|keys?|headers?|api key|credentials|"
         r"authori[sz]ation|params?)\b",
@@ -268,3 +267,57 @@ LIKELY_INSIDE = re.compile(
     re.IGNORECASE,
 )
 """What a short text has somewhere that tells of a failure."""
+
+EXIT = re.compile(
+    r"^[\W_]{0,4}(?:the |your )?(?:last )?(?:command|process|script|program|shell|bash|it|task)?\W{0,2}[\w ]{0,40}?"
+    r"(?:(?:exit(?:ed)?|return(?:ed)?)[ _]?(?:with )?(?:an? )?(?:non-?zero )?(?:exit |error )?(?:code|status)|"
+    r"exited with)"
+    r"\W{0,2}(?:of )?(?<=[ :=>'\"])(-?\d{1,10})\b(?!\.\d)(?! \w)",
+    re.IGNORECASE,
+)
+"""How a shell's program ended, in a line of its own."""
+TRACE = re.compile(r"^Traceback \(most recent call last\):|^\s+at [\w.$<>]{1,100} ?\(|^\s+File \"", re.MULTILINE)
+"""Lines of a traceback."""
+SHELL = re.compile(
+    r"^[\w./@+~'\"-]{1,80}: .{0,290}?(?:command not found|not found|No such file or directory|"
+    r"Permission denied|Operation not permitted|Is a directory|Not a directory|File exists|No space left on device|"
+    r"Read-only file system|Connection refused|Connection timed out|Operation timed out|Name or service not known|"
+    r"Temporary failure in name resolution|No route to host|Network is unreachable|Device or resource busy|"
+    r"Input/output error|Too many open files|Cannot allocate memory|Directory not empty|Invalid argument|"
+    r"Datei oder Verzeichnis nicht gefunden|Kommando nicht gefunden|Befehl nicht gefunden|Keine Berechtigung|"
+    r"Aucun fichier ou dossier de ce (?:type|nom)|commande introuvable|Permission non accordée|"
+    r"No existe el (?:fichero|archivo) o el directorio|orden no encontrada|Permiso denegado|"
+    r"File o directory non esistente|comando non trovato|Arquivo ou diretório inexistente|comando não encontrado|"
+    r"Нет такого файла или каталога|команда не найдена|Отказано в доступе|没有那个文件或目录|未找到命令|权限不够|"
+    r"そのようなファイルやディレクトリはありません|コマンドが見つかりません|許可がありません)\W{0,3}$"
+    r"|^zsh: (?:command not found|no such file or directory|permission denied|no matches found): ",
+    re.IGNORECASE,
+)
+"""A line that a shell's program writes of what the system refused it."""
+LAST = re.compile(
+    r"make(?:\[\d+\])?: \*\*\*|(?:fatal|error|npm err!|npm error|panic|collect2: error|curl|wget|ssh|scp|git|"
+    r"build failed|"
+    r"segmentation fault|killed|command failed|compilation failed|execution failed|automatic merge failed)\b"
+    r"(?:\s*[:;!(\[]|$)(?! 0\b)",
+    re.IGNORECASE,
+)
+"""How a last line begins where a program gave up."""
+RAISED = re.compile(
+    r"(?:[\w$]{1,60}[.:]{1,2}){0,8}[A-Za-z_]\w{0,60}(?:Error|Exception|Interrupt|Exit|"
+    r"Warning)\b(?:: |$)"
+)
+"""The last line of a traceback."""
+ENTRY = re.compile(
+    r"[-*•] |\d{1,3}[.)] |\d{1,7}(?:→|\t|:| \| )|(?:---|\+\+\+|@@|diff --git) |#(?:error|if|include|define|"
+    r"pragma)|#{1,6} (?!\W{0,8}(?:error|result|output|exception|fail))|>>> |"
+    r"[\w./@-]{1,160}:\d{1,7}[:-](?!\s?\d{0,5}:? ?(?:fatal )?error|in [`'\"]|"
+    r"[^\n]{0,200}\(\w{1,60}Error\))",
+    re.IGNORECASE,
+)
+"""Lists and matches of a search: what they name did not happen to the call."""
+DONE_TOO = re.compile(
+    r"\b(?:success(?:ful|fully)?|done|created|saved|completed|added|updated|removed|deleted|sent|installed|"
+    r"anyway)\b|✅",
+    re.IGNORECASE,
+)
+"""What is done all the same, as a text says."""
