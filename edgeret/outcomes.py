@@ -44,17 +44,16 @@ _EARLY = 240
 """Characters in which such a text says so."""
 _DEPTH = 4
 """Of results in results: a content part that holds JSON that holds an error."""
-_STEMS = tuple(
-    (
-        "err|fail|exce|not |n't|n’t|no |nnot|nable|nvalid|issing|nknown|unsupp|unrec|unexp|unauth|unproc|navail|"
-        "uncaught|denied|forbid|refus|reject|declin|cancel|abort|timed|time-out|time out|timeout|deadline|limit|"
-        "quota|wrong|problem|traceback|fatal|panic|fault|killed|exit|return|code|requir|must|econn|enot|enoent|"
-        "eacces|eperm|eexist|eisdir|ehost|enet|eai_|enosp|many |http|status|stop|blocked|skip|tried|oops|fehler|"
-        "not_|***|-32|hang up|access|core dump|out of|conflict|gone|hata|impossib|division|went|expired|illegal|"
-        "insuff|sh:|git:|nicht|trovat|encontrad|intro|fout|fel:|chyba|<|échec|ungültig|verweiger|überschr|accès|"
-        "acceso|pudo|acesso|não|bad|stack|fel :|offline"
-    ).split("|")
+_ALARMS = (
+    "err|fail|exce|not |n't|n’t|no |nnot|nable|nvalid|issing|nknown|unsupp|unrec|unexp|unauth|unproc|navail|"
+    "uncaught|denied|forbid|refus|reject|declin|cancel|abort|timed|time-out|time out|timeout|deadline|limit|"
+    "quota|wrong|problem|traceback|fatal|panic|fault|killed|exit|return|code|requir|must|econn|enot|enoent|"
+    "eacces|eperm|eexist|eisdir|ehost|enet|eai_|enosp|many |http|status|stop|blocked|skip|tried|oops|fehler|"
+    "not_|***|-32|hang up|access|core dump|out of|conflict|gone|hata|impossib|division|went|expired|illegal|"
+    "insuff|sh:|git:|nicht|trovat|encontrad|intro|fout|fel:|chyba|<|échec|ungültig|verweiger|überschr|accès|"
+    "acceso|pudo|acesso|não|bad|stack|fel :|offline"
 )
+_STEMS = tuple(_ALARMS.split("|"))
 """Without any of these a text of Latin letters tells of no failure."""
 _OTHER_LETTERS = re.compile("[^\x00-\u024f\u2000-\u2bff\ufe0f\U00010000-\U0010ffff]")
 

@@ -148,6 +148,17 @@ def test_calls_that_are_written_into_texts_are_read(text: str, tmp_path: Path) -
         assert [(call.tool, call.arguments) for call in found[0].calls] == [("close", {"room": "kitchen"})]
 
 
+def test_calls_as_python_writes_them_are_read_in_turns_of_data_sets(tmp_path: Path) -> None:
+    turns = [
+        {"from": "user", "value": WISH},
+        {"from": "assistant", "value": '[house.close(room="kitchen", slats=[1, 2]), lock()]'},
+        {"from": "tool", "value": json.dumps([{"name": "house.close", "results": {}}, {"error": "jammed"}])},
+    ]
+    found, report = run(tmp_path, write(tmp_path / "x.jsonl", {"conversations": turns, "system": "You help."}))
+    assert [(c.tool, c.arguments) for c in found[0].calls] == [("house.close", {"room": "kitchen", "slats": [1, 2]})]
+    assert reasons(report) == {"failed": 1}
+
+
 def test_broken_calls_in_texts_are_told_and_deep_ones_take_no_stack(tmp_path: Path) -> None:
     for inside in ("close the blinds", "[" * 50_000, "{'a': " * 50_000, "-" * 50_000 + "1", '{"arguments": {}}'):
         turns = [

@@ -18,11 +18,15 @@ _RESULT = re.compile(r"<(tool_response|function_response|tool_result)>(.*?)(?:</
 _TOOLS = re.compile(r"<tools>(.*?)</tools>", re.S)
 _QUOTED = re.compile(r"(\"arguments\"\s*:\s*)'(.*)'(\s*[,}])", re.S)
 _THOUGHT = re.compile(r"<(think|thinking|scratch_pad)>.*?</\1>", re.S)
+_NO_PYTHON = (ValueError, SyntaxError, TypeError, MemoryError, RecursionError)
 _ENDS = re.compile(r"<\|(?:endoftext|im_end|eot_id)\|>")
 
 
 def assistant(text: str) -> Iterator[Event]:
     """What an assistant's text holds: words, calls that were made at once, calls that cannot be read."""
+    if calls := _python_calls(text.strip()):
+        yield Called(tuple(calls))
+        return
     found = [match[2] for match in _CALL.finditer(text)]
     words = _ENDS.sub("", _THOUGHT.sub("", _CALL.sub("", text))).strip()
     if words:
@@ -139,16 +143,34 @@ def value_of(text: Any) -> Any:
 
 
 def _python(text: str) -> Any:
-    # Python's own parser takes deep nesting badly, so what is long or deep is none.
-    if len(text) > MAX_ARGUMENTS_BYTES or sum(map(text.count, "[{(-+~")) > 64 * MAX_DEPTH:
+    try:
+        return ast.literal_eval(text) if _is_shallow(text) else None
+    except _NO_PYTHON:
         return None
+
+
+def _python_calls(text: str) -> list[MadeCall]:
+    """Calls as Python writes them, in a list: `[close(room="kitchen"), lock()]`."""
+    if not (text.startswith("[") and text.endswith(")]") and _is_shallow(text)):
+        return []
+    try:
+        parsed = ast.parse(text, mode="eval").body
+        nodes = [node for node in getattr(parsed, "elts", ()) if isinstance(node, ast.Call) and not node.args]
+        return [made("", ast.unparse(node.func), _keywords(node)) for node in nodes]
+    except _NO_PYTHON:
+        return []
+
+
+def _keywords(call: ast.Call) -> dict[str, Any]:
+    return {each.arg: ast.literal_eval(each.value) for each in call.keywords if each.arg}
+
+
+def _is_shallow(text: str) -> bool:
+    """Python's own parser takes deep nesting badly, so what is long or deep is not given to it."""
+    if len(text) > MAX_ARGUMENTS_BYTES or sum(map(text.count, "[{(-+~")) > 64 * MAX_DEPTH:
+        return False
     depth = deepest = 0
     for mark in text:
         depth += (mark in "[{(") - (mark in "]})")
         deepest = max(deepest, depth)
-    if deepest > MAX_DEPTH:
-        return None
-    try:
-        return ast.literal_eval(text)
-    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
-        return None
+    return deepest <= MAX_DEPTH
