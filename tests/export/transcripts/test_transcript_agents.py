@@ -171,6 +171,19 @@ def test_broken_calls_in_texts_are_told_and_deep_ones_take_no_stack(tmp_path: Pa
     assert written.value_of("__import__('os').getcwd()") is None
 
 
+@pytest.mark.parametrize(
+    "piece",
+    ["<think>", "<tools>", "<tool_call>", "<tool_call>{", "<tool_response>", "\"arguments\": '", "USER: ", "\n{\"a\": ",
+     "<functioncall>[", "['"],
+)  # fmt: skip
+def test_texts_that_repeat_a_beginning_are_read_to_their_end(piece: str, tmp_path: Path) -> None:
+    text = piece * 40_000
+    turns = [{"from": "human", "value": WISH}, {"from": "gpt", "value": text}, {"from": "tool", "value": text}]
+    glaive = {"system": text, "chat": f"USER: {WISH}\n\nASSISTANT: {text}\n\nFUNCTION RESPONSE: {text}"}
+    shapes = [{"conversations": [{"from": "system", "value": text}, *turns]}, glaive, chat("Play", [("p", {}, "ok")])]
+    assert run(tmp_path, write(tmp_path / "x.jsonl", *shapes))[0][-1].query == "Play"
+
+
 def test_lists_that_are_text_are_read_however_often_they_were_encoded(tmp_path: Path) -> None:
     tools = [{"type": "function", "function": {"name": "close", "description": "Closes blinds."}}]
     record = chat(WISH, [("close", {"room": "kitchen"}, "ok")])
