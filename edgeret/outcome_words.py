@@ -35,7 +35,7 @@ UNSURE = re.compile(
 CAPITALS = re.compile(
     r"(?:ERROR|FATAL|FAILED|FAILURE|ERR!?)\b(?!\s?[:=]\s*(?:0|none)\b)[^\n]"
     r"|(?:[\w$]{1,60}(?:[.:/]|::)){0,8}[A-Z_]\w{0,60}?(?:Error|Exception|Failure|Fault|Interrupt|Timeout|Refused)"
-    r"(?:\s?[:(\])]|\s*$|\s*\n| - | \[)"
+    r"(?:\s?[:(\])]|\s*$|\s*\n| - | \[| of RPC)"
     r"|(?:AbortError|SystemExit|StopIteration|CancelledError)\b"
 )
 """What is told by its capitals: levels, and the names of exceptions."""
@@ -85,7 +85,8 @@ SURE = re.compile(
         # The word itself, where it is no noun of something else.
         r"errors?\**\s?[:：!>\])|=]\**(?!\s*(?:\(?none\)?|0|null)\W{0,3}$)",
         r"errors?\**\s+[-–—]\s|error\s*$|error\s*\n|err\s?[:!]|npm (?:err!|error)|error\[\w{1,10}\]|error TS\d",
-        r"errors? (?:\d{3}\b|0x|no\.? \d|number \d|while|when\b|during|occurr?ed|happened|encountered|returned|"
+        r"errors? in [^\n]{1,80} :|errors? (?:\d{3}\b|0x|no\.? \d|number \d|while|when\b|during|occurr?ed|"
+        r"happened|encountered|returned|"
         r"invoking)",
         rf"errors? (?:(?:in|at|on|from|with) (?:the )?(?:tool|function|line|{_TOOL})\b|code\s?[:=]|message\s?[:=]|"
         rf"response from|type\s?[:=]|{_DOING})",
@@ -209,7 +210,8 @@ SURE = re.compile(
 """How a result begins that is a failure beyond doubt."""
 
 NOTHING = re.compile(
-    r"(?:no(?!t| such| [\w-]{0,20}tool| (?:tool|function|permission|access|route|module|connection|internet|"
+    r"(?:no(?!t| such| [\w-]{0,20}tool| (?:node|element|tool|function|permission|access|route|module|connection|"
+    r"internet|"
     r"network|response from|"
     r"handler|"
     r"provider|api key|credentials|server|device|driver|space|valid|matching overload)\b)|nothing|none|zero|0) ",
@@ -221,10 +223,12 @@ _ANYWHERE = (
     r"(?:could ?n[o']t|couldn’t|unable to|not able to) (?-i:[a-z])",
     r"(?:can ?not|can['’]t) (?:be|find|open|read|write|access|connect|load|parse|create|call|use|complete|process)\b",
     r"(?:can ?not|can['’]t) (?:execute|resolve|reach|determine|divide|import|locate|perform|delete|modify|convert)\b",
-    r"not found(?:[.!:;)\]]|\s*$| (?:in|for|on|at|by|with)\b)|(?:does not|doesn't|do not|don't) (?:exist|match|"
+    r"not found(?:[.!:;)\]](?!\w)|\s*$| (?:in|for|on|at|by|with)\b)|(?:does not|doesn't|do not|don't) (?:exist|match|"
     r"support)\b",
-    r"(?:do not|don't|does not|doesn't) have (?:access|permission)|no such [a-z]|no response from",
-    r"no (?:[\w-]{0,20}tool|function|permission|access|route|module|connection|internet|network|handler|provider)\b",
+    r"(?:do not|don't|does not|doesn't) have (?:access|permission)|no such [a-z]|no response from|(?:did not|"
+    r"didn't) respond|please (?:provide|specify|enter|supply|select|give) ",
+    r"no (?:[\w-]{0,20}tool|node|element|function|permission|access|route|module|connection|internet|network|"
+    r"handler|provider)\b",
     r"no (?:api key|credentials|space left)|no [\w-]{0,20}(?:tool|function|handler)\w{1,20} (?:found|named|for)\b",
     r"(?:is|are) (?:required|mandatory|missing)(?:\W{0,3}$| to )|(?<=['\"`] )is (?:required|missing)",
     r"(?:is|are|was|were) (?:rejected|denied|forbidden|unreachable|invalid|unavailable)\b",

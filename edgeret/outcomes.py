@@ -51,7 +51,7 @@ _ALARMS = (
     "eacces|eperm|eexist|eisdir|ehost|enet|eai_|enosp|many |http|status|stop|blocked|skip|tried|oops|fehler|"
     "not_|***|-32|hang up|access|core dump|out of|conflict|gone|hata|impossib|division|went|expired|illegal|"
     "insuff|sh:|git:|nicht|trovat|encontrad|intro|fout|fel:|chyba|<|échec|ungültig|verweiger|überschr|accès|"
-    "acceso|pudo|acesso|não|bad|stack|fel :|offline"
+    "acceso|pudo|acesso|não|bad|stack|fel :|offline|please "
 )
 _STEMS = tuple(_ALARMS.split("|"))
 """Without any of these a text of Latin letters tells of no failure."""
