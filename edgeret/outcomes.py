@@ -217,7 +217,7 @@ def _of_list(values: Any, depth: int, doubt: bool) -> Outcome:
     some are."""
     if all(isinstance(value, str) for value in values):
         return _of_text("\n".join(values[:8]), depth, doubt) if len(values) == 1 else "worked"
-    parts = [value for value in values if isinstance(value, Mapping)]
+    parts = [part for value in values if (part := _part(value)) is not None]
     if len(parts) < len(values):
         return "worked"
     if parts and all(_is_part(part) for part in parts[:8]):
@@ -229,6 +229,14 @@ def _of_list(values: Any, depth: int, doubt: bool) -> Outcome:
         told = len(parts) == 1 or all(_is_envelope(part) for part in parts[:64])
         return "failed" if told else "unknown"
     return "worked" if found <= {"worked"} else "unknown"
+
+
+def _part(value: Any) -> Mapping[str, Any] | None:
+    """An entry as an object, also where it is an SDK's own; None for what is neither."""
+    if isinstance(value, Mapping):
+        return value
+    kind = getattr(value, "type", None)
+    return {"type": kind, "text": getattr(value, "text", None)} if isinstance(kind, str) else None
 
 
 def _is_part(part: Mapping[str, Any]) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import string
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -92,5 +93,7 @@ def test_what_a_call_fetched_tells_nothing_of_the_call() -> None:
     page = {"type": "resource", "resource": {"uri": "file:///a", "text": FAILING}}
     assert outcome([text, image]) == outcome([image]) == outcome([text, page]) == outcome([page]) == "worked"
     assert outcome([{"type": "text", "text": FAILING}, image]) == "failed"
+    assert outcome([SimpleNamespace(type="text", text=FAILING)]) == "failed"
+    assert outcome([SimpleNamespace(type="text", text="fine"), SimpleNamespace(type="image")]) == "worked"
     assert outcome([{"type": "search_result", "source": "x", "title": "y", "content": [text]}]) == "worked"
     assert outcome({"status": "success", "message": "Removed 3 jobs that failed to start"}) == "worked"
