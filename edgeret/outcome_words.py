@@ -1,7 +1,6 @@
 """How results of failed calls read, in the words of frameworks, SDKs, servers and shells. Patterns and nothing else.
 
-All but `LIKELY` are matched at a text's beginning. What is bounded here keeps the time bounded: no pattern repeats
-something that repeats.
+Whatever repeats has a bound, so that no text takes long.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ UNSURE = re.compile(
 CAPITALS = re.compile(
     r"(?:ERROR|FATAL|FAILED|FAILURE|ERR!?)\b(?!\s?[:=]\s*(?:0|none)\b)[^\n]"
     r"|(?:[\w$]{1,60}(?:[.:/]|::)){0,8}[A-Z_]\w{0,60}?(?:Error|Exception|Failure|Fault|Interrupt|Timeout|Refused)"
-    r"(?:\s?[:(\])]|\s*$|\s*\n| - | \[)"
+    r"(?:\s?[:(\])]|\s*$|\s*\n| - | \[| of RPC)"
     r"|(?:AbortError|SystemExit|StopIteration|CancelledError)\b"
 )
 """What is told by its capitals: levels, and the names of exceptions."""
@@ -49,6 +48,10 @@ _REASON = (
     r"request timeout|gone|payload too large|(?:request|content) (?:entity )?too large|unsupported media type|"
     r"unprocessable (?:entity|content)|locked|too many requests|internal server error|not implemented|bad gateway|"
     r"service (?:temporarily )?unavailable|gateway time-?out)"
+)
+_ERRNO = (
+    r"E(?:NOENT|ACCES|PERM|EXIST|ISDIR|NOTDIR|CONN(?:REFUSED|RESET|ABORTED)|TIMEDOUT|NOTFOUND|HOSTUNREACH|NETUNREACH|"
+    r"AI_AGAIN|NOSPC|BUSY|PIPE|MFILE|INVAL|NOTEMPTY|RESOLVE|INTEGRITY)"
 )
 _DOING = (
     r"(?!handling|logging|reporting|tracking|checking|correcting|monitoring|budgeting|recovering|tracing|finding|"
@@ -82,7 +85,8 @@ SURE = re.compile(
         # The word itself, where it is no noun of something else.
         r"errors?\**\s?[:：!>\])|=]\**(?!\s*(?:\(?none\)?|0|null)\W{0,3}$)",
         r"errors?\**\s+[-–—]\s|error\s*$|error\s*\n|err\s?[:!]|npm (?:err!|error)|error\[\w{1,10}\]|error TS\d",
-        r"errors? (?:\d{3}\b|0x|no\.? \d|number \d|while|when\b|during|occurr?ed|happened|encountered|returned|"
+        r"errors? in [^\n]{1,80} :|errors? (?:\d{3}\b|0x|no\.? \d|number \d|while|when\b|during|occurr?ed|"
+        r"happened|encountered|returned|"
         r"invoking)",
         rf"errors? (?:(?:in|at|on|from|with) (?:the )?(?:tool|function|line|{_TOOL})\b|code\s?[:=]|message\s?[:=]|"
         rf"response from|type\s?[:=]|{_DOING})",
@@ -112,7 +116,7 @@ SURE = re.compile(
         r"(?:something|oops)[\s\S]{0,20}went wrong|(?:an )?(?:internal|unexpected|unknown|unspecified) (?:server |"
         r"tool )?"
         r"(?:error|exception|failure)",
-        r"(?:(?:input|output|argument|parameter|schema|type|tool|json) )*?validation (?:error|failed)|"
+        r"(?:(?:input|output|argument|parameter|schema|type|tool|json) ){0,4}?validation (?:error|failed)|"
         r"\d{1,4} validation errors?",
         rf"(?:the |this |your |that )?(?:requested )?{_TOOL} (?:call |execution |use |name |named? |with name |run )?"
         rf"[^\n]{{0,120}}?{_NOT}",
@@ -130,7 +134,7 @@ SURE = re.compile(
         r"value|url|"
         r"path|option|format|date|id|query|response|type|schema|operation|username|password|state|name|use|number)\b"
         r"(?!\w|s? (?:removed|skipped|ignored))",
-        r"(?:is )?missing (?:(?:a |the )?(?:required|mandatory|value for|one or more) ?)*?(?:required |"
+        r"(?:is )?missing (?:(?:a |the )?(?:required|mandatory|value for|one or more) ?){0,4}?(?:required |"
         r"mandatory )?(?:parameters?|"
         r"arguments?|fields?|property|properties|values?|input|keys?|headers?|api key|credentials|"
         r"authori[sz]ation|params?)\b",
@@ -165,9 +169,8 @@ SURE = re.compile(
         r"(?:refused|reset|closed|aborted|unreachable|error\b|failed|lost|timeout|disconnected|not responding)",
         r"connect(?:ion)? E[A-Z]{4,15}|(?:read|write|connect|getaddrinfo|spawn|open|listen|"
         r"request to \S{1,200} failed)[, ]\s?"
-        r"(?:(?:reason: )?[a-z]{0,20} ?)E[A-Z_]{4,15}\b|E(?:NOENT|ACCES|PERM|EXIST|ISDIR|NOTDIR|CONN\w{5,7}|"
-        r"TIMEDOUT|NOTFOUND|"
-        r"HOSTUNREACH|NETUNREACH|AI_AGAIN|NOSPC|BUSY|PIPE)\b|fetch failed|socket hang up|max retries exceeded|"
+        r"(?:(?:reason: )?[a-z]{0,20} ?)E[A-Z_]{4,15}\b|"
+        rf"{_ERRNO}\b|fetch failed|socket hang up|max retries exceeded|"
         r"curl: \(\d|(?:net|dns)::?err_|err_[a-z]{3}",
         r"(?:http|error|status|status code|"
         r"code)[\s:/]{1,2}(?:[\w.]{1,12}[\s:]{1,2}){0,2}[45]\d\d\b(?! (?:items|ms|km|kg|m)\b)",
@@ -207,7 +210,8 @@ SURE = re.compile(
 """How a result begins that is a failure beyond doubt."""
 
 NOTHING = re.compile(
-    r"(?:no(?!t| such| [\w-]{0,20}tool| (?:tool|function|permission|access|route|module|connection|internet|"
+    r"(?:no(?!t| such| [\w-]{0,20}tool| (?:node|element|tool|function|permission|access|route|module|connection|"
+    r"internet|"
     r"network|response from|"
     r"handler|"
     r"provider|api key|credentials|server|device|driver|space|valid|matching overload)\b)|nothing|none|zero|0) ",
@@ -219,12 +223,15 @@ _ANYWHERE = (
     r"(?:could ?n[o']t|couldn’t|unable to|not able to) (?-i:[a-z])",
     r"(?:can ?not|can['’]t) (?:be|find|open|read|write|access|connect|load|parse|create|call|use|complete|process)\b",
     r"(?:can ?not|can['’]t) (?:execute|resolve|reach|determine|divide|import|locate|perform|delete|modify|convert)\b",
-    r"not found(?:[.!:;)\]]|\s*$| (?:in|for|on|at|by|with)\b)|(?:does not|doesn't|do not|don't) (?:exist|match|"
+    r"not found(?:[.!:;)\]](?!\w)|\s*$| (?:in|for|on|at|by|with)\b)|(?:does not|doesn't|do not|don't) (?:exist|match|"
     r"support)\b",
-    r"(?:do not|don't|does not|doesn't) have (?:access|permission)|no such [a-z]|no response from",
-    r"no (?:[\w-]{0,20}tool|function|permission|access|route|module|connection|internet|network|handler|provider)\b",
+    r"(?:do not|don't|does not|doesn't) have (?:access|permission)|no such [a-z]|no response from|(?:did not|"
+    r"didn't) respond|please (?:provide|specify|enter|supply|select|give) ",
+    r"no (?:[\w-]{0,20}tool|node|element|function|permission|access|route|module|connection|internet|network|"
+    r"handler|provider)\b",
     r"no (?:api key|credentials|space left)|no [\w-]{0,20}(?:tool|function|handler)\w{1,20} (?:found|named|for)\b",
-    r"(?:is|are|was|were) (?:required|mandatory|missing|rejected|denied|forbidden|unreachable|invalid|unavailable)\b",
+    r"(?:is|are) (?:required|mandatory|missing)(?:\W{0,3}$| to )|(?<=['\"`] )is (?:required|missing)",
+    r"(?:is|are|was|were) (?:rejected|denied|forbidden|unreachable|invalid|unavailable)\b",
     r"(?:is|are|was|were) not (?:available|supported|allowed|valid|recogni[sz]ed|provided|given|specified|set|"
     r"defined)\b",
     r"(?:is|are) (?:offline|not (?:installed|running|connected|configured|enabled))\b",
@@ -259,7 +266,62 @@ LIKELY = re.compile(
 """How a short text begins that tells of a failure."""
 LIKELY_INSIDE = re.compile(
     rf"(?<!\w)(?=[4-5a-z])(?:{'|'.join(_ANYWHERE)})"
-    r"|(?-i:[: (]E[A-Z]{4,12}\b|(?<!\w)[A-Za-z]{3,40}(?:Error|Exception)(?:: \S|\)))",
+    rf"|(?-i:[: (]{_ERRNO}\b|"
+    r"(?<!\w)[A-Za-z]{3,40}(?:Error|Exception): \S| \(\w{1,60}(?:Error|Exception)\))",
     re.IGNORECASE,
 )
 """What a short text has somewhere that tells of a failure."""
+
+EXIT = re.compile(
+    r"^[\W_]{0,4}(?:the |your )?(?:last )?(?:command|process|script|program|shell|bash|it|task)?\W{0,2}[\w ]{0,40}?"
+    r"(?:(?:exit(?:ed)?|return(?:ed)?)[ _]?(?:with )?(?:an? )?(?:non-?zero )?(?:exit |error )?(?:code|status)|"
+    r"exited with)"
+    r"\W{0,2}(?:of )?(?<=[ :=>'\"])(-?\d{1,10})\b(?!\.\d)(?! \w)",
+    re.IGNORECASE,
+)
+"""How a shell's program ended, in a line of its own."""
+TRACE = re.compile(r"^Traceback \(most recent call last\):|^\s+at [\w.$<>]{1,100} ?\(|^\s+File \"", re.MULTILINE)
+"""Lines of a traceback."""
+SHELL = re.compile(
+    r"^[\w./@+~'\"-]{1,80}: .{0,290}?(?:command not found|not found|No such file or directory|"
+    r"Permission denied|Operation not permitted|Is a directory|Not a directory|File exists|No space left on device|"
+    r"Read-only file system|Connection refused|Connection timed out|Operation timed out|Name or service not known|"
+    r"Temporary failure in name resolution|No route to host|Network is unreachable|Device or resource busy|"
+    r"Input/output error|Too many open files|Cannot allocate memory|Directory not empty|Invalid argument|"
+    r"Datei oder Verzeichnis nicht gefunden|Kommando nicht gefunden|Befehl nicht gefunden|Keine Berechtigung|"
+    r"Aucun fichier ou dossier de ce (?:type|nom)|commande introuvable|Permission non accordée|"
+    r"No existe el (?:fichero|archivo) o el directorio|orden no encontrada|Permiso denegado|"
+    r"File o directory non esistente|comando non trovato|Arquivo ou diretório inexistente|comando não encontrado|"
+    r"Нет такого файла или каталога|команда не найдена|Отказано в доступе|没有那个文件或目录|未找到命令|权限不够|"
+    r"そのようなファイルやディレクトリはありません|コマンドが見つかりません|許可がありません)\W{0,3}$"
+    r"|^zsh: (?:command not found|no such file or directory|permission denied|no matches found): ",
+    re.IGNORECASE,
+)
+"""A line that a shell's program writes of what the system refused it."""
+LAST = re.compile(
+    r"make(?:\[\d+\])?: \*\*\*|(?:fatal|error|npm err!|npm error|panic|collect2: error|curl|wget|ssh|scp|git|"
+    r"build failed|"
+    r"segmentation fault|killed|command failed|compilation failed|execution failed|automatic merge failed)\b"
+    r"(?:\s*[:;!(\[]|$)(?! 0\b)",
+    re.IGNORECASE,
+)
+"""How a last line begins where a program gave up."""
+RAISED = re.compile(
+    r"(?:[\w$]{1,60}[.:]{1,2}){0,8}[A-Za-z_]\w{0,60}(?:Error|Exception|Interrupt|Exit|"
+    r"Warning)\b(?:: |$)"
+)
+"""The last line of a traceback."""
+ENTRY = re.compile(
+    r"[-*•] |\d{1,3}[.)] |\d{1,7}(?:→|\t|:| \| )|(?:---|\+\+\+|@@|diff --git) |#(?:error|if|include|define|"
+    r"pragma)|#{1,6} (?!\W{0,8}(?:error|result|output|exception|fail))|>>> |"
+    r"[\w./@-]{1,160}:\d{1,7}[:-](?!\s?\d{0,5}:? ?(?:fatal )?error|in [`'\"]|"
+    r"[^\n]{0,200}\(\w{1,60}Error\))",
+    re.IGNORECASE,
+)
+"""Lists and matches of a search: what they name did not happen to the call."""
+DONE_TOO = re.compile(
+    r"\b(?:success(?:ful|fully)?|done|created|saved|completed|added|updated|removed|deleted|sent|installed|"
+    r"anyway)\b|✅",
+    re.IGNORECASE,
+)
+"""What is done all the same, as a text says."""

@@ -13,7 +13,24 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
-from edgeret.outcome_words import CAPITALS, LABELLED, LIKELY, LIKELY_INSIDE, NOTHING, SUCCESS, SURE, UNSURE, WRAPPED
+from edgeret.outcome_words import (
+    CAPITALS,
+    DONE_TOO,
+    ENTRY,
+    EXIT,
+    LABELLED,
+    LAST,
+    LIKELY,
+    LIKELY_INSIDE,
+    NOTHING,
+    RAISED,
+    SHELL,
+    SUCCESS,
+    SURE,
+    TRACE,
+    UNSURE,
+    WRAPPED,
+)
 
 Outcome = Literal["worked", "failed", "unknown"]
 
@@ -23,34 +40,20 @@ _END = 600
 """Characters that are read at either end of a text."""
 _SHORT = 400
 """Characters of a text that may be all about one failure; a longer one has to begin with it, or end with it."""
+_EARLY = 240
+"""Characters in which such a text says so."""
 _DEPTH = 4
 """Of results in results: a content part that holds JSON that holds an error."""
-_STEMS = (
-    *("err", "fail", "exce", "not ", "n't", "n’t", "no ", "nnot", "nable", "nvalid", "issing", "nknown", "unsupp"),
-    *("unrec", "unexp", "unauth", "unproc", "navail", "uncaught", "denied", "forbid", "refus", "reject", "declin"),
-    *("interrupt", "cancel", "abort", "timed", "time-out", "time out", "timeout", "deadline", "limit", "quota"),
-    *("wrong", "problem", "traceback", "fatal", "panic", "fault", "killed", "exit", "return", "code", "requir", "must"),
-    *("econn", "etimed", "enot", "enoent", "eacces", "eperm", "eexist", "eisdir", "ehost", "enet", "eai_", "enosp"),
-    *("many ", "http", "status", "stop", "blocked", "skip", "tried", "oops", "fehler", "not_", "***", "-32", "hang up"),
-    *("access", "core dump", "out of", "conflict", "gone", "hata", "impossib", "division", "went", "expired"),
-    *(
-        "illegal",
-        "insuff",
-        "bash:",
-        "sh:",
-        "git:",
-        "nicht",
-        "trovat",
-        "encontrad",
-        "intro",
-        "fout",
-        "fel:",
-        "chyba",
-        "<",
-    ),
-    *("erreur", "échec", "ungültig", "verweiger", "überschr", "accès", "acceso", "pudo", "acesso", "não", "bad"),
-    *("stack", "fel :", "offline"),
+_ALARMS = (
+    "err|fail|exce|not |n't|n’t|no |nnot|nable|nvalid|issing|nknown|unsupp|unrec|unexp|unauth|unproc|navail|"
+    "uncaught|denied|forbid|refus|reject|declin|cancel|abort|timed|time-out|time out|timeout|deadline|limit|"
+    "quota|wrong|problem|traceback|fatal|panic|fault|killed|exit|return|code|requir|must|econn|enot|enoent|"
+    "eacces|eperm|eexist|eisdir|ehost|enet|eai_|enosp|many |http|status|stop|blocked|skip|tried|oops|fehler|"
+    "not_|***|-32|hang up|access|core dump|out of|conflict|gone|hata|impossib|division|went|expired|illegal|"
+    "insuff|sh:|git:|nicht|trovat|encontrad|intro|fout|fel:|chyba|<|échec|ungültig|verweiger|überschr|accès|"
+    "acceso|pudo|acesso|não|bad|stack|fel :|offline|please "
 )
+_STEMS = tuple(_ALARMS.split("|"))
 """Without any of these a text of Latin letters tells of no failure."""
 _OTHER_LETTERS = re.compile("[^\x00-\u024f\u2000-\u2bff\ufe0f\U00010000-\U0010ffff]")
 
@@ -96,7 +99,7 @@ def _of_text(text: str, depth: int, doubt: bool) -> Outcome:
     if not _alarming(head) and (whole or not _alarming(tail)):
         return "worked"
     bare = WRAPPED.sub("", head, count=1)
-    if SUCCESS.match(bare) or _ENTRY.match(head):
+    if SUCCESS.match(bare) or ENTRY.match(head):
         return "worked"
     if LABELLED.match(bare):
         return "unknown" if UNSURE.match(bare) else "worked"
@@ -106,8 +109,8 @@ def _of_text(text: str, depth: int, doubt: bool) -> Outcome:
         return ended
     if not doubt or not whole or NOTHING.match(bare):
         return "worked"
-    if LIKELY.match(bare) or LIKELY_INSIDE.search(bare):
-        return "unknown" if _DONE_TOO.search(bare) else "failed"
+    if LIKELY.match(bare) or LIKELY_INSIDE.search(bare, 0, _EARLY):
+        return "unknown" if DONE_TOO.search(bare) else "failed"
     return "unknown" if UNSURE.match(bare) else "worked"
 
 
@@ -117,58 +120,11 @@ def _alarming(end: str) -> bool:
     return any(stem in low for stem in _STEMS) or (not low.isascii() and _OTHER_LETTERS.search(low) is not None)
 
 
-_EXIT = re.compile(
-    r"^[\W_]{0,4}(?:the |your )?(?:last )?(?:command|process|script|program|shell|bash|it|task)?\W{0,2}[\w ]{0,40}?"
-    r"(?:exit(?:ed)?|return(?:ed)?)[ _]?(?:with )?(?:an? )?(?:non-?zero )?(?:error )?(?:code|status)?\W{0,2}(?:of )?"
-    r"(?<=[ :=>'\"])(-?\d{1,10})\b(?!\.\d)(?! \w)",
-    re.IGNORECASE | re.MULTILINE,
-)
-_TRACE = re.compile(r"^Traceback \(most recent call last\):|^\s+at [\w.$<>]{1,100} ?\(|^\s+File \"", re.MULTILINE)
-_SHELL = re.compile(
-    r"^[\w./@+~'\"-]{1,80}: (?:.{0,300}: )?(?:[^:\n]{0,60})(?:command not found|not found|No such file or directory|"
-    r"Permission denied|Operation not permitted|Is a directory|Not a directory|File exists|No space left on device|"
-    r"Read-only file system|Connection refused|Connection timed out|Operation timed out|Name or service not known|"
-    r"Temporary failure in name resolution|No route to host|Network is unreachable|Device or resource busy|"
-    r"Input/output error|Too many open files|Cannot allocate memory|Directory not empty|Invalid argument|"
-    r"Datei oder Verzeichnis nicht gefunden|Kommando nicht gefunden|Befehl nicht gefunden|Keine Berechtigung|"
-    r"Aucun fichier ou dossier de ce (?:type|nom)|commande introuvable|Permission non accordée|"
-    r"No existe el (?:fichero|archivo) o el directorio|orden no encontrada|Permiso denegado|"
-    r"File o directory non esistente|comando non trovato|Arquivo ou diretório inexistente|comando não encontrado|"
-    r"Нет такого файла или каталога|команда не найдена|Отказано в доступе|没有那个文件或目录|未找到命令|权限不够|"
-    r"そのようなファイルやディレクトリはありません|コマンドが見つかりません|許可がありません)\W{0,3}$"
-    r"|^zsh: (?:command not found|no such file or directory|permission denied|no matches found): ",
-    re.IGNORECASE,
-)
-_LAST = re.compile(
-    r"make(?:\[\d+\])?: \*\*\*|(?:fatal|error|npm err!|npm error|panic|collect2: error|curl|wget|ssh|scp|git|"
-    r"build failed|"
-    r"segmentation fault|killed|command failed|compilation failed|execution failed|automatic merge failed)\b"
-    r"(?:\s*[:;!(\[]|$)(?! 0\b)",
-    re.IGNORECASE,
-)
-_RAISED = re.compile(
-    r"(?:[\w$]{1,60}[.:]{1,2}){0,8}[A-Za-z_]\w{0,60}(?:Error|Exception|Interrupt|Exit|"
-    r"Warning)\b(?:: |$)"
-)
-_ENTRY = re.compile(
-    r"[-*•] |\d{1,3}[.)] |\d{1,7}(?:→|\t|:| \| )|(?:---|\+\+\+|@@|diff --git) |"
-    r"[\w./@-]{1,160}:\d{1,7}[:-](?!\s?\d{0,5}:? ?(?:fatal )?error|in [`'\"]|"
-    r"[^\n]{0,200}\(\w{1,60}Error\))",
-    re.IGNORECASE,
-)
-"""Lists and matches of a search: what they name did not happen to the call."""
-_DONE_TOO = re.compile(
-    r"\b(?:success(?:ful|fully)?|done|created|saved|completed|added|updated|removed|deleted|sent|installed|"
-    r"anyway)\b|✅",
-    re.IGNORECASE,
-)
-
-
 def _exit_code(end: str, from_end: bool = False) -> str:
     """The code that a shell's program ended with, if it is told in a line of its own."""
     lines = end.split("\n")
     for line in lines[-2:] if from_end else lines[:8]:
-        if len(line) < 200 and (found := _EXIT.match(line)):
+        if len(line) < 200 and (found := EXIT.match(line)):
             return found[1]
     return ""
 
@@ -177,11 +133,11 @@ def _end_fails(head: str, tail: str, whole: bool) -> Outcome | None:
     """What the first and the last line of a program's output tell, None for nothing."""
     last = tail.rsplit("\n", 1)[-1].strip()
     first = head.split("\n", 1)[0].strip()
-    if len(last) <= 300 and (_SHELL.match(last) or (first != last and _LAST.match(last))):
+    if len(last) <= 300 and (SHELL.match(last) or (first != last and LAST.match(last))):
         return "failed"
-    if _RAISED.match(last) and _TRACE.search(tail):
+    if RAISED.match(last) and TRACE.search(tail):
         return "failed" if len(tail) < _END or whole else "unknown"
-    return "unknown" if first != last and _SHELL.match(first) else None
+    return "unknown" if first != last and SHELL.match(first) else None
 
 
 # JSON
@@ -214,6 +170,12 @@ _ENVELOPE = frozenset((
     "documentation_url", "suggestion", "feedback", "errors", "function", "action", "command", "retryable", "help",
     "query", "jsonrpc", "trace_id", "traceId", "loc", "input", "url", "method", "server", "output", "stderr",
 ))  # fmt: skip
+_MEDIA = frozenset((
+    *("image", "audio", "video", "file", "document", "resource", "resource_link", "image_url", "input_image"),
+    *("input_file", "search_result", "tool_reference", "web_search_result", "media", "blob"),
+))  # fmt: skip
+"""Parts that a call fetched or made: what is in them tells nothing of the call."""
+_FINE = frozenset(("success", "succeeded", "ok", "completed", "complete", "done", "finished"))
 _NO = frozenset((
     "", "0", "none", "null", "false", "nil", "n/a", "no error", "no errors", "ok", "success", "[]", "{}",
 ))  # fmt: skip
@@ -251,14 +213,15 @@ def _of_json(text: str, head: str, depth: int, doubt: bool) -> Outcome | None:
 
 
 def _of_list(values: Any, depth: int, doubt: bool) -> Outcome:
-    """Content parts together, or the entries of an array: failed where all are, unknown where some are."""
+    """What the texts of content parts say together, or the entries of an array: failed where all are, unknown where
+    some are."""
     if all(isinstance(value, str) for value in values):
         return _of_text("\n".join(values[:8]), depth, doubt) if len(values) == 1 else "worked"
-    parts = [value for value in values if isinstance(value, Mapping)]
+    parts = [part for value in values if (part := _part(value)) is not None]
     if len(parts) < len(values):
         return "worked"
-    texts = [part["text"] for part in parts[:8] if isinstance(part.get("text"), str) and _is_part(part)]
-    if len(texts) == len(parts[:8]):
+    if parts and all(_is_part(part) for part in parts[:8]):
+        texts = [part["text"] for part in parts[:8] if part.get("type") not in _MEDIA]
         return _of_text(texts[0] if len(texts) == 1 else "\n".join(texts), depth + 1, doubt)
     found = {_of_value(part, depth + 1, doubt) for part in parts[:64]}
     if found == {"failed"}:
@@ -268,9 +231,19 @@ def _of_list(values: Any, depth: int, doubt: bool) -> Outcome:
     return "worked" if found <= {"worked"} else "unknown"
 
 
+def _part(value: Any) -> Mapping[str, Any] | None:
+    """An entry as an object, also where it is an SDK's own; None for what is neither."""
+    if isinstance(value, Mapping):
+        return value
+    kind = getattr(value, "type", None)
+    return {"type": kind, "text": getattr(value, "text", None)} if isinstance(kind, str) else None
+
+
 def _is_part(part: Mapping[str, Any]) -> bool:
     kind = part.get("type", "text")
-    return isinstance(kind, str) and kind in ("text", "input_text", "output_text", "tool_result", "content")
+    if not isinstance(kind, str) or kind in _MEDIA:
+        return isinstance(kind, str)
+    return kind in ("text", "input_text", "output_text") and isinstance(part.get("text"), str)
 
 
 def _is_envelope(value: Mapping[str, Any]) -> bool:
@@ -294,7 +267,10 @@ def _of_object(value: Mapping[str, Any], depth: int, doubt: bool) -> Outcome:
     metadata = value.get("metadata")
     if isinstance(metadata, Mapping) and depth < _DEPTH and (code := _whole(metadata.get("exit_code"))) is not None:
         return "failed" if code else "worked"
-    if succeeded is True or len(value) > 4:
+    fine = any(
+        isinstance(said := value.get(key), str) and said.strip().lower() in _FINE for key in ("status", "result")
+    )
+    if succeeded is True or fine or len(value) > 4:
         return "worked"
     if _is_envelope(value):
         said = next((value[key] for key in _TEXTS if isinstance(value.get(key), str)), "")

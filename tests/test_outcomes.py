@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import string
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -84,3 +85,15 @@ def test_hostile_texts_are_told_as_fast_as_others(text: str) -> None:
 @settings(deadline=None)
 def test_no_short_text_takes_long(text: str) -> None:
     assert outcome(text) in ("worked", "failed", "unknown")
+
+
+def test_what_a_call_fetched_tells_nothing_of_the_call() -> None:
+    text = {"type": "text", "text": "The page was loaded"}
+    image = {"type": "image", "data": "iVBORw0KGgo=", "mimeType": "image/png"}
+    page = {"type": "resource", "resource": {"uri": "file:///a", "text": FAILING}}
+    assert outcome([text, image]) == outcome([image]) == outcome([text, page]) == outcome([page]) == "worked"
+    assert outcome([{"type": "text", "text": FAILING}, image]) == "failed"
+    assert outcome([SimpleNamespace(type="text", text=FAILING)]) == "failed"
+    assert outcome([SimpleNamespace(type="text", text="fine"), SimpleNamespace(type="image")]) == "worked"
+    assert outcome([{"type": "search_result", "source": "x", "title": "y", "content": [text]}]) == "worked"
+    assert outcome({"status": "success", "message": "Removed 3 jobs that failed to start"}) == "worked"

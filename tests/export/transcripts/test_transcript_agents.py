@@ -148,6 +148,17 @@ def test_calls_that_are_written_into_texts_are_read(text: str, tmp_path: Path) -
         assert [(call.tool, call.arguments) for call in found[0].calls] == [("close", {"room": "kitchen"})]
 
 
+def test_calls_as_python_writes_them_are_read_in_turns_of_data_sets(tmp_path: Path) -> None:
+    turns = [
+        {"from": "user", "value": WISH},
+        {"from": "assistant", "value": '[house.close(room="kitchen", slats=[1, 2]), lock()]'},
+        {"from": "tool", "value": json.dumps([{"name": "house.close", "results": {}}, {"error": "jammed"}])},
+    ]
+    found, report = run(tmp_path, write(tmp_path / "x.jsonl", {"conversations": turns, "system": "You help."}))
+    assert [(c.tool, c.arguments) for c in found[0].calls] == [("house.close", {"room": "kitchen", "slats": [1, 2]})]
+    assert reasons(report) == {"failed": 1}
+
+
 def test_broken_calls_in_texts_are_told_and_deep_ones_take_no_stack(tmp_path: Path) -> None:
     for inside in ("close the blinds", "[" * 50_000, "{'a': " * 50_000, "-" * 50_000 + "1", '{"arguments": {}}'):
         turns = [
@@ -158,6 +169,19 @@ def test_broken_calls_in_texts_are_told_and_deep_ones_take_no_stack(tmp_path: Pa
         assert [call.tool for call in found[0].calls] == ["close"]
         assert reasons(report) == {"a call that is no JSON object with a name": 1}
     assert written.value_of("__import__('os').getcwd()") is None
+
+
+@pytest.mark.parametrize(
+    "piece",
+    ["<think>", "<tools>", "<tool_call>", "<tool_call>{", "<tool_response>", "\"arguments\": '", "USER: ", "\n{\"a\": ",
+     "<functioncall>[", "['"],
+)  # fmt: skip
+def test_texts_that_repeat_a_beginning_are_read_to_their_end(piece: str, tmp_path: Path) -> None:
+    text = piece * 40_000
+    turns = [{"from": "human", "value": WISH}, {"from": "gpt", "value": text}, {"from": "tool", "value": text}]
+    glaive = {"system": text, "chat": f"USER: {WISH}\n\nASSISTANT: {text}\n\nFUNCTION RESPONSE: {text}"}
+    shapes = [{"conversations": [{"from": "system", "value": text}, *turns]}, glaive, chat("Play", [("p", {}, "ok")])]
+    assert run(tmp_path, write(tmp_path / "x.jsonl", *shapes))[0][-1].query == "Play"
 
 
 def test_lists_that_are_text_are_read_however_often_they_were_encoded(tmp_path: Path) -> None:

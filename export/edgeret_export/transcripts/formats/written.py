@@ -6,24 +6,30 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any, TypeGuard
 
-from edgeret.inputs.demonstrations import MAX_ARGUMENTS_BYTES
+from edgeret.inputs.demonstrations import MAX_ARGUMENTS_BYTES, MAX_CALLS
 from edgeret.inputs.jsonl import MAX_DEPTH, decode
 from edgeret_export.transcripts.conversation import Answered, Called, Event, MadeCall, Unread
 from edgeret_export.transcripts.formats.base import Notes, made, objects, returned, word
 
 _CALL = re.compile(r"<(tool_call|functioncall|function_call)>(.*?)(?:</\1>|<\|endoftext\|>|(?=<\1>)|\Z)", re.S)
 _RESULT = re.compile(r"<(tool_response|function_response|tool_result)>(.*?)(?:</\1>|(?=<\1>)|\Z)", re.S)
-_TOOLS = re.compile(r"<tools>(.*?)</tools>", re.S)
-_QUOTED = re.compile(r"(\"arguments\"\s*:\s*)'(.*)'(\s*[,}])", re.S)
-_THOUGHT = re.compile(r"<(think|thinking|scratch_pad)>.*?</\1>", re.S)
+_TOOLS = re.compile(r"<tools>(.*?)(?:</tools>|\Z)", re.S)
+_QUOTED = re.compile(r"\"arguments\"\s*:\s*'")
+_THOUGHT = re.compile(r"<(think|thinking|scratch_pad)>.*?(?:</\1>|\Z)", re.S)
+_NO_PYTHON = (ValueError, SyntaxError, TypeError, MemoryError, RecursionError)
 _ENDS = re.compile(r"<\|(?:endoftext|im_end|eot_id)\|>")
 
 
 def assistant(text: str) -> Iterator[Event]:
-    """What an assistant's text holds: words, calls that were made at once, calls that cannot be read."""
-    found = [match[2] for match in _CALL.finditer(text)]
+    """What an assistant's text holds: words, calls that were made at once, calls that cannot be read. Of more calls
+    than a demonstration can have, the first."""
+    if calls := _python_calls(text.strip()):
+        yield Called(tuple(calls))
+        return
+    found = [match[2] for match in islice(_CALL.finditer(text), MAX_CALLS + 1)]
     words = _ENDS.sub("", _THOUGHT.sub("", _CALL.sub("", text))).strip()
     if words:
         yield Answered(words)
@@ -53,7 +59,7 @@ def _call(entry: dict[str, Any]) -> MadeCall | None:
 
 def results(text: str, calls: int = 1) -> Iterator[Event]:
     """The results that a text holds: between tags, as a list of as many as `calls`, or the text as one."""
-    tagged = [match[2].strip() for match in _RESULT.finditer(text)]
+    tagged = [match[2].strip() for match in islice(_RESULT.finditer(text), MAX_CALLS + 1)]
     if not tagged:
         value = value_of(text) if text.lstrip().startswith("[") else None
         tagged = value if isinstance(value, list) and len(value) == calls > 1 else [text]
@@ -129,26 +135,45 @@ def value_of(text: Any) -> Any:
             return decode(attempt)
         except ValueError:
             continue
-    try:
-        if quoted := _QUOTED.search(text):
-            whole = decode(f"{text[: quoted.start()]}{quoted[1]}null{quoted[3]}{text[quoted.end() :]}")
-            return {**whole, "arguments": quoted[2].replace("\\'", "'")} if isinstance(whole, dict) else None
-    except ValueError:
-        pass
+    if (quoted := _QUOTED.search(text)) and (end := text.rfind("'")) >= quoted.end():
+        inner = text[quoted.end() : end].replace("\\'", "'")
+        try:
+            whole = decode(f'{text[: quoted.start()]}"arguments": null{text[end + 1 :]}')
+            return {**whole, "arguments": inner} if isinstance(whole, dict) else None
+        except ValueError:
+            pass
     return _python(text)
 
 
 def _python(text: str) -> Any:
-    # Python's own parser takes deep nesting badly, so what is long or deep is none.
-    if len(text) > MAX_ARGUMENTS_BYTES or sum(map(text.count, "[{(-+~")) > 64 * MAX_DEPTH:
+    try:
+        return ast.literal_eval(text) if _is_shallow(text) else None
+    except _NO_PYTHON:
         return None
+
+
+def _python_calls(text: str) -> list[MadeCall]:
+    """Calls as Python writes them, in a list: `[close(room="kitchen"), lock()]`."""
+    if not (text.startswith("[") and text.endswith(")]") and _is_shallow(text)):
+        return []
+    try:
+        parsed = ast.parse(text, mode="eval").body
+        nodes = [node for node in getattr(parsed, "elts", ()) if isinstance(node, ast.Call) and not node.args]
+        return [made("", ast.unparse(node.func), _keywords(node)) for node in nodes]
+    except _NO_PYTHON:
+        return []
+
+
+def _keywords(call: ast.Call) -> dict[str, Any]:
+    return {each.arg: ast.literal_eval(each.value) for each in call.keywords if each.arg}
+
+
+def _is_shallow(text: str) -> bool:
+    """Python's own parser takes deep nesting badly, so what is long or deep is not given to it."""
+    if len(text) > MAX_ARGUMENTS_BYTES or sum(map(text.count, "[{(-+~")) > 64 * MAX_DEPTH:
+        return False
     depth = deepest = 0
     for mark in text:
         depth += (mark in "[{(") - (mark in "]})")
         deepest = max(deepest, depth)
-    if deepest > MAX_DEPTH:
-        return None
-    try:
-        return ast.literal_eval(text)
-    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
-        return None
+    return deepest <= MAX_DEPTH
