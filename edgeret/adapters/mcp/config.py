@@ -70,9 +70,8 @@ def read_config(path: str | Path, say: Say) -> list[Server]:
     for name, entry in entries.items():
         try:
             server = _server(name, entry, document, around, file, f"{above}{os.pathsep}{here}" if above else here)
-            if (other := next((one for one in found.values() if one.prefix == server.prefix), None)) is not None:
+            if (other := found.setdefault(server.prefix, server)) is not server:
                 raise UnusableError(f"its tools would be named as those of {quoted(other.name)}; rename one of them")
-            found[name] = server
         except UnusableError as error:
             left_out.append(f"server {quoted(name)} left out: {error}")
     if not found:

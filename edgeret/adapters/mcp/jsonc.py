@@ -8,11 +8,12 @@ import json
 import re
 from collections import Counter
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 from edgeret.records import dataclass
 
-_STRING = r'"[^"\\]*(?:\\.[^"\\]*)*(?:"|\Z)'
+_STRING = r'"(?:[^"\\]|\\.)*+(?:"|\\?\Z)'
 _COMMENT = re.compile(rf"{_STRING}|//[^\r\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 _COMMA = re.compile(rf"{_STRING}|,(?=\s*[}}\]])", re.DOTALL)
 _SPACE = re.compile(r"\s*")
@@ -50,11 +51,17 @@ def parse(text: str) -> Any:
         return json.loads(plain(text), object_pairs_hook=_object)
 
 
+@lru_cache(maxsize=2)
 def plain(text: str) -> str:
     """Strict JSON of the same length, with blanks where comments and trailing commas stood."""
-    return _COMMA.sub(_blank, _COMMENT.sub(_blank, text))
+    try:
+        json.loads(text)
+    except ValueError:
+        return _COMMA.sub(_blank, _uncommented(text))
+    return text
 
 
+@lru_cache(maxsize=4)
 def members(text: str, start: int) -> list[Member]:
     """The members of the object that begins at `start`. `text` must have been parsed before."""
     strict, found, decoder = plain(text), list[Member](), json.JSONDecoder()
@@ -103,7 +110,7 @@ def removed(text: str, start: int, key: str) -> str:
     there = members(text, start)
     place = next(i for i in reversed(range(len(there))) if there[i].key == key)
     begin, end = there[place].begin, there[place].end
-    commas = _COMMENT.sub(_blank, text)
+    commas = _uncommented(text)
     after = _after_space(commas, end)
     if commas[after] == ",":
         end = after + 1
@@ -119,6 +126,10 @@ def indent(text: str) -> str:
     """What the text's author indents with; two blanks where nothing is."""
     found = _INDENT.search(text)
     return found[1] if found else "  "
+
+
+def _uncommented(text: str) -> str:
+    return _COMMENT.sub(_blank, text)
 
 
 def _depth(text: str, start: int) -> int:
