@@ -10,7 +10,7 @@ from typing import Any
 
 from edgeret.records import dataclass
 
-MOST_MARKS = 1_000_000
+MOST_MARKS = 600_000
 _MARKS = (b",", b":", b"[", b"{", b'"')
 _MARK_OR_TEXT = re.compile(rb'[,:\[{]|"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 _SPACE = " \t\r\n"
