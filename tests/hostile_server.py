@@ -84,14 +84,14 @@ def _read(stream: socket.socket) -> tuple[str, bytes]:
             raise ConnectionError
         data += part
     head, body = data.split(b"\r\n\r\n", 1)
-    lines = head.decode().lower().split("\r\n")
+    lines = head.decode(errors="replace").lower().split("\r\n")
     length = next((int(line.split(":")[1]) for line in lines if line.startswith("content-length:")), 0)
     while len(body) < length:
         part = stream.recv(65536)
         if not part:  # or a client that goes away would keep this thread busy for ever
             raise ConnectionError
         body += part
-    return head.decode(), body
+    return head.decode(errors="replace"), body
 
 
 @contextmanager

@@ -77,11 +77,15 @@ def post(url: str, body: Any, **options: Any) -> httpx.Response:
 
 
 @contextmanager
-def gating(upstream: str, base: Path, *options: str, **environment: str) -> Iterator[RunningGate]:
-    """A gate for as long as the test takes."""
+def gating(
+    upstream: str, base: Path, *options: str, descriptors: int | None = None, **environment: str
+) -> Iterator[RunningGate]:
+    """A gate for as long as the test takes, which may open so many files."""
     command = [sys.executable, "-m", "edgeret", "gate", "--json", "--upstream", upstream, "--base", str(base)]
     if "--listen" not in options:
         command += ["--listen", "127.0.0.1:0"]
+    if descriptors is not None:
+        command = ["sh", "-c", f'ulimit -n {descriptors}; exec "$@"', "sh", *command]
     with subprocess.Popen(
         [*command, *options],
         stdout=subprocess.PIPE,

@@ -136,7 +136,7 @@ def test_what_is_no_request_is_refused_in_our_own_words(
         POST + b"Content-Length: %d\r\n\r\n" % len(BODY) + BODY, POST + b"Content-Length: 0\r\n\r\n",
         POST + b"Content-Length: 2, 2\r\n\r\n{}", GET + b"Upgrade: h2c\r\nConnection: upgrade\r\n\r\n",
         POST + b"Transfer-Encoding: chunked\r\n\r\n2;name=value\r\n{}\r\n0\r\nTrailer: x\r\n\r\n",
-        POST + b"Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n" + b"1\r\n \r\n" * 900 + b"1\r\n}\r\n0\r\n\r\n",
+        POST + b"Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n" + b"1\r\n \r\n" * 60 + b"1\r\n}\r\n0\r\n\r\n",
     ],
 )  # fmt: skip
 def test_what_is_odd_but_right_passes(gate: HostedGate, request_: bytes) -> None:
@@ -211,12 +211,12 @@ def test_one_address_cannot_take_all_connections(server: Server, tiny_tools: Pat
     with hosting(server.url, tiny_tools, Limits(connections=8, per_address=4)) as gate, ExitStack() as open_:
         mine = open_.enter_context(gate.connect())
         mine.sendall(GET + b"\r\n")
-        assert mine.recv(65536).startswith(b"HTTP/1.1 200")
+        assert answer(mine).startswith(b"HTTP/1.1 200")
         for _ in range(40):
             open_.enter_context(gate.connect("127.0.0.2")).sendall(GET)
         sleep(0.1)
         mine.sendall(GET + b"\r\n")
-        assert mine.recv(65536).startswith(b"HTTP/1.1 200")
+        assert answer(mine).startswith(b"HTTP/1.1 200")
 
 
 def test_who_is_being_answered_never_gives_way(tiny_tools: Path) -> None:
@@ -271,7 +271,7 @@ def test_json_of_very_many_values_passes_unread_and_marks_in_texts_are_none(gate
     for many in (b"[]," * 600_000 + b"[]", b"{}," * 600_000 + b"1", b"1," * 1_100_000 + b"1", b'"",' * 600_000 + b"1"):
         body = b'{"a": [' + many + b'], "tools": [], "messages": []}'
         reply = gate.post(body)
-        assert reply.headers["x-edgeret"] == "passed on: more than 1000000 values and marks of JSON"
+        assert reply.headers["x-edgeret"] == "passed on: more than 600000 values and marks of JSON"
         assert server.visits[-1].body == body
     texts = WANTS | {"messages": [user("find my file " + '[{,:\\" ' * 300_000)]}
     assert not gate.post(texts).headers["x-edgeret"].startswith("passed on")

@@ -12,7 +12,8 @@ from typing import Any
 from edgeret import without_hidden
 from edgeret.records import dataclass
 
-MOST_MARKS = 1_000_000
+MOST_MARKS = 600_000
+_TURN = 5000
 _MARKS = (b",", b":", b"[", b"{", b'"')
 _MARK_OR_TEXT = re.compile(rb'[,:\[{]|"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
 _TEXT = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
@@ -84,8 +85,8 @@ def _has_too_many(raw: bytes) -> bool:
     but are looked for only where all marks together are too many."""
     if sum(raw.count(mark) for mark in _MARKS) <= MOST_MARKS:
         return False
-    found = _MARK_OR_TEXT.finditer(raw)
-    return next(islice(found, MOST_MARKS, None), None) is not None
+    found, turns = _MARK_OR_TEXT.finditer(raw), range(0, MOST_MARKS, _TURN)  # between two turns other threads go on
+    return all(next(islice(found, _TURN - 1, None), None) is not None for _ in turns)
 
 
 def _in_bytes(text: str, places: Sequence[int]) -> list[int]:

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from collections import Counter
 from collections.abc import Callable
 from ipaddress import IPv6Address
+from math import inf
 from typing import Any
 
 import h11
@@ -24,6 +26,11 @@ from edgeret.adapters.gate.refusals import RefusedError, whole
 
 _SPARED_FILES = 64
 """Descriptors for everything but connections: a bundle's files, standard streams, what is learned."""
+
+UNREAD_S = 1.0
+"""For which a client that holds a place may not read, where places are needed."""
+CRUMB_BYTES, CRUMBS, CRUMB_S = 1024, 16, 0.2
+"""Reads of fewer bytes, how many of them may follow one another, and how long each later one waits."""
 
 
 def most_connections(limits: Limits) -> int:
@@ -53,26 +60,39 @@ class Connections:
         self._most = most_connections(limits)
         self._per_address = min(limits.per_address, max(1, self._most * 3 // 4))
         self._open: dict[Connection, str] = {}
+        self._counts: Counter[str] = Counter()
 
     def add(self, connection: Connection, client: tuple[str, int] | None) -> bool:
         """Whether there is room for it. Then another one may have been closed for it."""
         network = network_of(client)
-        same = [other for other, owner in self._open.items() if owner == network]
-        if len(same) >= self._per_address and not self.give_way(same):
+        if self._counts[network] >= self._per_address and not self._give_way(network):
             return False
-        if len(self._open) >= self._most and not self.give_way(list(self._open)):
+        if len(self._open) >= self._most and not self._give_way(None):
             return False
         self._open[connection] = network
+        self._counts[network] += 1
         return True
 
     def drop(self, connection: Connection) -> None:
         """It is closed."""
-        self._open.pop(connection, None)
+        network = self._open.pop(connection, None)
+        if network is not None:
+            self._counts[network] -= 1
+            if not self._counts[network]:
+                del self._counts[network]
 
-    def give_way(self, among: list[Connection]) -> bool:
-        """Closes the one of these that can best be spared; False where all are being answered."""
+    def drop_unread(self) -> None:
+        """Closes those whose clients do not read their answers: others need the places of their requests."""
+        now = asyncio.get_running_loop().time()
+        for connection in list(self._open):
+            if connection.unread_since < now - UNREAD_S:
+                connection.abort()
+
+    def _give_way(self, network: str | None) -> bool:
+        """Closes the one, of a network or of all, that can best be spared; False where all are being answered."""
+        among = (other for other, owner in self._open.items() if network in (None, owner))
         spared = min(among, key=lambda connection: connection.claim, default=None)
-        if spared is None or spared.claim[0] > Connection.SENDING:
+        if spared is None or spared.claim == inf:
             return False
         spared.abort()
         self.drop(spared)
@@ -82,7 +102,7 @@ class Connections:
 class Connection(H11Protocol):
     """uvicorn's, within bounds."""
 
-    GONE, WAITING, SENDING, ANSWERED = range(4)
+    GONE, WAITING, SENDING = range(3)
 
     def __init__(
         self,
@@ -101,17 +121,17 @@ class Connection(H11Protocol):
         self._phase: int | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._unread: asyncio.TimerHandle | None = None
+        self.unread_since = inf
+        self._crumbs = 0
 
     @property
-    def claim(self) -> tuple[int, float]:
-        """How much it may stay, and since when."""
+    def claim(self) -> float:
+        """The less, the sooner it gives way: how long it waits, less the time that its body earned by coming."""
         if self.transport.is_closing() or self._refused:
-            return self.GONE, self._since
-        if self.conn.their_state is h11.IDLE or self._is_answered():
-            return self.WAITING, self._since
-        if self.conn.their_state is h11.SEND_BODY and not self.cycle.response_started:
-            return self.SENDING, self._since
-        return self.ANSWERED, self._since
+            return 0.0
+        waits = self.conn.their_state is h11.IDLE or self._is_answered()
+        sends = self.conn.their_state is h11.SEND_BODY and not self.cycle.response_started
+        return self._since if waits or sends else self.unread_since
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """A client came."""
@@ -131,7 +151,9 @@ class Connection(H11Protocol):
     def data_received(self, data: bytes) -> None:
         """Some bytes came."""
         if not self._refused:
+            self._since += len(data) / self._limits.body_rate
             super().data_received(data)
+            self._slow_down(len(data))
 
     def handle_events(self) -> None:
         """Reads what came."""
@@ -141,6 +163,7 @@ class Connection(H11Protocol):
     def on_response_complete(self) -> None:
         """An answer was written."""
         self._since = self.loop.time()
+        self._crumbs = 0
         super().on_response_complete()
         self._watch()
 
@@ -153,17 +176,31 @@ class Connection(H11Protocol):
     def pause_writing(self) -> None:
         """The client does not read its answer."""
         super().pause_writing()
+        self.unread_since = self.loop.time()
         self._unread = self.loop.call_later(self._limits.pause_s, self.abort)
 
     def resume_writing(self) -> None:
         """It reads again."""
         super().resume_writing()
+        self.unread_since = inf
         if self._unread is not None:
             self._unread.cancel()
 
     def abort(self) -> None:
         """Ends it at once."""
         self.transport.abort()
+
+    def _slow_down(self, size: int) -> None:
+        """Reads a client that sends crumbs only now and then: each read costs the same, and some 5,000 a second fill a
+        core."""
+        self._crumbs = self._crumbs + 1 if size < CRUMB_BYTES else 0
+        if self._crumbs > CRUMBS:
+            self.transport.pause_reading()
+            self.loop.call_later(CRUMB_S, self._read_on)
+
+    def _read_on(self) -> None:
+        if not self.flow.read_paused and not self.transport.is_closing():
+            self.transport.resume_reading()
 
     def _is_answered(self) -> bool:
         return self.cycle is not None and self.cycle.response_complete

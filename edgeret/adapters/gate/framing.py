@@ -9,7 +9,7 @@ import h11
 from edgeret.adapters.gate.limits import Limits
 
 _BLANK_LINE = re.compile(rb"\n\r?\n")
-_CHUNKS_FREE, _CHUNK_BYTES = 1000, 64
+_CHUNKS_FREE, _CHUNK_BYTES = 64, 64
 """Chunks that a body may have whatever their size, and what all others must have on average: reading one costs as much
 as reading some thousand bytes."""
 

@@ -4,19 +4,18 @@ for byte. Decides nothing, and logs nothing."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator, Mapping, MutableMapping
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, MutableMapping
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
 import httpx
 
-from edgeret.adapters.gate.connections import network_of
+from edgeret.adapters.gate.connections import Connections, network_of
 from edgeret.adapters.gate.ending import Ending
 from edgeret.adapters.gate.headers import TOLD, Headers, first, forwarded, returned
 from edgeret.adapters.gate.incoming import READ_BYTES, GoneError, Incoming, Receive, Room, Share, too_large
 from edgeret.adapters.gate.lessons import Learning, Lesson
-from edgeret.adapters.gate.limits import Limits
 from edgeret.adapters.gate.refusals import RefusedError, as_header, body
 from edgeret.adapters.gate.trimming import MESSAGES, Trimmed, Trimmer
 from edgeret.adapters.gate.upstream import Upstream
@@ -69,13 +68,13 @@ class Gate:
         upstream: Upstream,
         trimmer: Trimmer,
         visitors: Visitors,
-        limits: Limits,
+        connections: Connections,
         learning: Learning | None = None,
     ) -> None:
         """`learning` is None to learn nothing."""
-        self._upstream, self._trimmer, self._visitors, self._limits = upstream, trimmer, visitors, limits
-        self._learning = learning
-        self._room = Room(limits)
+        self._upstream, self._trimmer, self._visitors, self._learning = upstream, trimmer, visitors, learning
+        self._connections, self._limits = connections, connections.limits
+        self._room = Room(self._limits)
         self._under_way = {True: 0, False: 0}
         self.counts = Counts()
 
@@ -138,7 +137,7 @@ class Gate:
     async def _serve(self, scope: Scope, headers: Headers, incoming: Incoming, share: Share, reply: Reply) -> None:
         """Passes a request on and its answer back. Raises RefusedError as long as nothing was sent, and GoneError."""
         begun, whole = await incoming.begin(share)
-        with self._place(whole):
+        async with self._place(whole):
             trimmed = await self._trim(scope, headers, begun, whole)
             told, lesson = (None, None) if trimmed is None else (trimmed.told, trimmed.lesson)
             parts = [begun if trimmed is None else trimmed.body]
@@ -156,10 +155,13 @@ class Gate:
             finally:
                 await response.aclose()
 
-    @contextmanager
-    def _place(self, whole: bool) -> Iterator[None]:
+    @asynccontextmanager
+    async def _place(self, whole: bool) -> AsyncIterator[None]:
         """A place among the requests that are passed on. Bodies that are still coming have places of their own, so that
         slow ones do not take everybody's. Raises RefusedError where none is free."""
+        if self._under_way[whole] >= self._limits.requests:
+            self._connections.drop_unread()
+            await asyncio.sleep(0.05)
         if self._under_way[whole] >= self._limits.requests:
             raise RefusedError(503, f"{self._limits.requests} requests are under way; try again in a moment")
         self._under_way[whole] += 1

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import gc
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -23,14 +25,19 @@ from edgeret.adapters.tool_sets import ToolSets
 
 NOT_STARTED = (1, 3)
 """Exit codes by which releases of uvicorn say that they could not listen."""
-BACKLOG = 128
-"""Of connections that wait to be accepted. asyncio tries to accept so many at a time, whatever comes of it."""
+SWITCH_S = 0.001
+"""After so long a thread that reads a body lets the others on: at Python's 5 ms an answer, which takes many turns,
+waited for a large body up to a second."""
+ACCEPTED, QUEUED = 4, 1024
+"""Connections that are accepted at a time, before any of them counts, and those that wait for that in the system."""
 
 
 def run(options: Options, say: Callable[[str], None]) -> dict[str, Any]:
     """Runs until it is stopped by a signal, and gives what was done. `say` is told where it listens, and what goes
     wrong. Raises InputError for options that do not fit, and what `edgeret.load` raises."""
     with prepared(options, say) as (server, done):
+        gc.freeze()  # what is there stays: looked through each time that a large body was read, it would hold all up
+        sys.setswitchinterval(SWITCH_S)
         try:
             server.run()
         except KeyboardInterrupt:
@@ -56,7 +63,8 @@ def prepared(
     asked = Upstream(upstream, limits.silence_s, most_connections(limits) // 4, trusted(options.ca))
     sets = ToolSets(options.base, overlay=options.learned, tools=MOST_ENTRIES)
     learning = Learning(say) if options.learned is not None else None
-    gate = Gate(asked, Trimmer(sets, options.amount), visitors, limits, learning)
+    connections = Connections(limits)
+    gate = Gate(asked, Trimmer(sets, options.amount), visitors, connections, learning)
 
     def listening(port: int) -> None:
         shown = f"[{host}]" if ":" in host else host
@@ -71,7 +79,7 @@ def prepared(
         host,
         port,
         loop="asyncio",
-        http=partial(Connection, among=Connections(limits)),  # type: ignore[arg-type]  # it is called, and nothing else
+        http=partial(Connection, among=connections),  # type: ignore[arg-type]  # it is called, and nothing else
         ws="none",
         lifespan="on",
         log_config=None,
@@ -80,7 +88,7 @@ def prepared(
         server_header=False,
         date_header=False,
         timeout_graceful_shutdown=5,
-        backlog=BACKLOG,
+        backlog=ACCEPTED,
     )
     try:
         yield _Server(config, listening, say), done
@@ -100,10 +108,11 @@ class _Server(uvicorn.Server):
         """Begins to listen."""
         asyncio.get_running_loop().set_exception_handler(self._failed)
         await super().startup(sockets)
-        for server in self.servers:
-            for socket in server.sockets:
-                self._listening(socket.getsockname()[1])
-                return
+        listeners = [socket for server in self.servers for socket in server.sockets]
+        for socket in listeners:
+            with socket.dup() as own:  # asyncio takes one number for both
+                own.listen(QUEUED)
+        self._listening(listeners[0].getsockname()[1])
 
     def _failed(self, _: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         """Told by asyncio, which would write a traceback each time."""
