@@ -72,10 +72,15 @@ def texts(content: object, kinds: Iterable[str], where: str) -> list[str]:
     return found
 
 
+def field(value: object, key: str) -> Any:
+    """What stands under a key, or the attribute of that name; None where there is neither."""
+    return value.get(key) if isinstance(value, Mapping) else getattr(value, key, None)
+
+
 def name_in(value: object, *path: str) -> str | None:
     """The name that stands at a path of keys or attributes, None where there is no text."""
     for key in path:
-        value = value.get(key) if isinstance(value, Mapping) else getattr(value, key, None)
+        value = field(value, key)
     return value if isinstance(value, str) and value else None
 
 
