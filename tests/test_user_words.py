@@ -175,7 +175,8 @@ def test_a_slash_commands_arguments_are_the_users() -> None:
     ["<a>", "</a>", "<a", "<a_b ", "<file>", "<x></x>", "<x>\n", "\n", " ", "#", "# ", "my ", "question", "Question:\n",
      "```\n", "```", "attached files ", "Today is A", "Today is A\n", "hook ", "a hook ", "[Image #1", "[Image: ",
      "12:00:00 ", "File \"", "at a", "<" + "a-" * 40, "--- file ---\n",
-     "Traceback (most recent call last)\n", "Attached files:\n- a\n", "context ", "Context: ", "AAAA", "[", "following a "],
+     "Traceback (most recent call last)\n", "Attached files:\n- a\n", "context ", "Context: ", "AAAA", "[",
+     "following a "],
 )  # fmt: skip
 def test_hostile_texts_take_no_longer_than_others(part: str) -> None:
     """Each would take minutes if any rule looked back from each place; the run's limit would end it."""

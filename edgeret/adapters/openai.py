@@ -63,8 +63,12 @@ def conversation(messages: Any) -> Conversation:
         elif role == "assistant":
             for call in records(item.get("tool_calls"), f"{where}.tool_calls"):
                 reader.call(call.get("id"), name_in(call, "function", "name") or name_in(call, "custom", "name"))
+            if name := name_in(item, "function_call", "name"):  # before tools there were functions, one at a time
+                reader.call(f"function {name}", name)
         elif role == "tool":
             reader.result(item.get("tool_call_id"), worked(item.get("content")))
+        elif role == "function":
+            reader.result(f"function {item.get('name')}", worked(item.get("content")))
         elif kind in ("function_call", "custom_tool_call"):
             reader.call(item.get("call_id"), item.get("name"))
         elif kind in ("function_call_output", "custom_tool_call_output"):
