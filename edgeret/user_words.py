@@ -45,12 +45,12 @@ _HTML = _table(
     "table tbody td template textarea tfoot th thead time title tr track u ul var video"
 )
 _PROGRAMS = _table(
-    "aborted additional attached attachment attachments background capabilities caveat context cwd deferred "
-    "diagnostics directory document documents editable editor env environment example examples file files folder git "
-    "guidelines history hook hooks ide info instruction instructions knowledge local memories memory metadata mode "
-    "notification open plugins project readonly recently reference reminder reminders repository results rule rules "
-    "search selection session skill skills snippet source sources state status stderr stdout system terminal "
-    "timestamp todo todos tool tools transcript transcripts visible workspace"
+    "aborted additional attached attachment attachments background capabilities caveat context current cwd date "
+    "deferred diagnostics directory document documents editable editor env environment example examples file "
+    "files folder git guidelines history hook hooks ide info instruction instructions knowledge local memories "
+    "memory metadata mode notification open plugins project readonly recently reference reminder reminders "
+    "repository results rule rules search selection session skill skills snippet source sources state status "
+    "stderr stdout system terminal timestamp today todo todos tool tools transcript transcripts visible workspace"
 )
 """Words in the names of blocks that programs write. One of them is enough."""
 _COMMAND = _table("commandname commandmessage bashinput persistence agentpersistence now tick")
@@ -69,7 +69,7 @@ _LINES = re.compile(
     r"^[ \t]*(?:Caveat: The messages below were generated[^\n]*"
     r"|\[Request interrupted by user[^\n]*\]"
     r"|# (?:AGENTS|CLAUDE|GEMINI)\.md instructions for [^\n]*"
-    r"|\w+(?: \w+)? hook (?:success|feedback|error|additional context)\b[^\n]*"
+    r"|[\w:]+(?: \w+)? hook (?:success|feedback|error|additional context)\b[^\n]*"
     r"|[\[(]?(?:Today's date|Today|(?:The )?[Cc]urrent (?:date|time|datetime|date and time|date/time))(?: is|:| =)"
     r"(?P<date>[^\n]{1,80}))$",
     re.MULTILINE,
@@ -87,6 +87,7 @@ _LISTED = re.compile(
     r"(?:files?|documents?|attachments?|images?|tabs?|folders?)\b[^\n:]*:[ \t]*$",
     re.MULTILINE | re.IGNORECASE,
 )
+_OPENED = re.compile(r"--- ?(?:content|context|begin|start|file|document)\b[^\n]{0,200}---$", re.IGNORECASE)
 _ITEM = re.compile(r"[ \t]*(?:[-*•]|\d+[.)])[ \t]")
 
 _TEMPLATE = re.compile(
@@ -220,7 +221,7 @@ def _edges(text: str, blocks: Sequence[_Block]) -> list[bool]:
 def _removed(text: str, block: _Block, edge: bool, own: bool) -> bool:
     """Whether a block goes: the less its name says, the more its place and length have to."""
     inside = text[block.inside : block.closed]
-    long = len(inside) >= _LONG or "\n" in inside.strip() or not block.bare
+    long = len(inside) >= _LONG or "\n" in inside or not block.bare
     compound = len(block.words) > 1
     if _known(block):
         return (edge or own) if compound else (edge and (own or long)) or (own and long)
@@ -305,8 +306,12 @@ def _dumps(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
         if at in closing:
             end = closing[at] + 1
             name = lines[at].strip("`~ \t")
-            if end - at - 2 >= _FENCED_LINES or "/" in name or "." in name:
+            if end - at - 2 >= _FENCED_LINES or "/" in name or "." in name or name.startswith("-"):
                 yield at, end
+        elif lines[at].startswith("Traceback (most recent call last)"):
+            while end < len(lines) and lines[end][:1] in (" ", "\t"):
+                end += 1
+            yield at, min(end + 1, len(lines))
         elif _LOG.match(lines[at]):
             while end < len(lines) and _LOG.match(lines[end]):
                 end += 1
@@ -315,13 +320,14 @@ def _dumps(lines: Sequence[str]) -> Iterator[tuple[int, int]]:
         elif len(lines[at]) <= _LONG and _LISTED.match(lines[at]):
             while end < len(lines) and _ITEM.match(lines[end]):
                 end += 1
+            end = closing.get(end, end - 1) + 1
             if end - at > 1:
                 yield at, end
         at = end
 
 
 def _closing_fences(lines: Sequence[str]) -> dict[int, int]:
-    """Where each fence that is closed begins and ends."""
+    """Where each fence that is closed begins and ends; "--- Content … ---" is one up to "--- End … ---"."""
     found: dict[int, int] = {}
     opened: tuple[int, str] | None = None
     for i, line in enumerate(lines):
@@ -329,6 +335,12 @@ def _closing_fences(lines: Sequence[str]) -> dict[int, int]:
         if opened is None:
             if bare.startswith(("```", "~~~")):
                 opened = (i, bare[:3])
+            elif _OPENED.match(bare):
+                opened = (i, "---")
+        elif opened[1] == "---":
+            if bare.startswith("--- End"):
+                found[opened[0]] = i
+                opened = None
         elif bare.startswith(opened[1]) and not bare.strip(opened[1][0]):
             found[opened[0]] = i
             opened = None

@@ -79,6 +79,14 @@ AROUND = {
     "a fenced file": f"{WISH}\n\n```\n{'x = 1' * 9}\ny\nz\na\nb\n```",
     "a log": f"{WISH}\n2026-01-02 10:00:01 INFO mail sent\n2026-01-02 10:00:02 WARN slow\n2026-01-02 10:00:03 "
     "ERROR x\n",
+    "gemini's files": f"--- Content from referenced files ---\n\nContent from @a.py:\nx\n--- End of "
+    f"content ---\n{WISH}",
+    "librechat": f"Attached document(s):\n```md\n# \"file.txt\"\nhello\n```\n\n{WISH}",
+    "a hook at the start": f"SessionStart:startup hook success: ok\n{WISH}",
+    "a traceback": f"{WISH}\n\nTraceback (most recent call last):\n  File \"a.py\", line 1\n    x()\nValueError: 1",
+    "a date": f"<current_date>2026-05-05</current_date> {WISH}",
+    "another date": f"<today>2026-05-05</today>\n{WISH}",
+    "a block that ends where the words begin": f"<memory>\nlikes tea\n</memory>{WISH}",
     "a home's state": f"<house_state>\nkitchen: on\n</house_state>\n{WISH}",
     "a device": f"<device_info>battery: 12 %</device_info>\n{WISH}",
     "an unknown block, long": f"<koelbel>\n{LONG * 4}</koelbel>\n{WISH}",
@@ -166,7 +174,9 @@ def test_a_slash_commands_arguments_are_the_users() -> None:
     "part",
     ["<a>", "</a>", "<a", "<a_b ", "<file>", "<x></x>", "<x>\n", "\n", " ", "#", "# ", "my ", "question", "Question:\n",
      "```\n", "```", "attached files ", "Today is A", "Today is A\n", "hook ", "a hook ", "[Image #1", "[Image: ",
-     "12:00:00 ", "File \"", "at a", "<" + "a-" * 40, "context ", "Context: ", "AAAA", "[", "following a "],
+     "12:00:00 ", "File \"", "at a", "<" + "a-" * 40, "--- file ---\n",
+     "Traceback (most recent call last)\n", "Attached files:\n- a\n", "context ", "Context: ", "AAAA", "[",
+     "following a "],
 )  # fmt: skip
 def test_hostile_texts_take_no_longer_than_others(part: str) -> None:
     """Each would take minutes if any rule looked back from each place; the run's limit would end it."""

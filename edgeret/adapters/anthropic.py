@@ -1,15 +1,16 @@
-"""Messages as Anthropic writes them. Calls no model."""
+"""Messages as Anthropic writes them, and its tool search with edgeret as the search. Calls no model."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from edgeret import Runtime
+from edgeret import InputError, Runtime
 from edgeret.adapters.choosing import choose
 from edgeret.adapters.conversation import Conversation, Reader
-from edgeret.adapters.plain import name_in, records, texts
+from edgeret.adapters.plain import field, name_in, record, records, texts
+from edgeret.adapters.searching import DEFAULT_K, DESCRIPTION, HOW, NAME, PARAMETERS, Search
 from edgeret.adapters.selection import Amount, Shape
 from edgeret.adapters.tool_sets import ToolSets
 from edgeret.outcomes import outcome
@@ -66,3 +67,50 @@ def forced(tool_choice: Any) -> frozenset[str]:
 
 
 SHAPE = Shape(definition, conversation, forced)
+
+
+class ToolSearch:
+    """A tool that finds the others, for `tools=` of `messages.create`. Thread-safe; one serves all conversations."""
+
+    def __init__(
+        self,
+        tools: Sequence[Any],
+        *,
+        base: str | Path | Runtime | ToolSets | None = None,
+        runtime: Runtime | None = None,
+        k: int = DEFAULT_K,
+        always: Collection[str] = (),
+        name: str = NAME,
+    ) -> None:
+        """`base` is a bundle whose encoder reads the tools, `runtime` one that was made for them. A search gives `k`
+        tools. Those `always` loaded, those with `defer_loading` false or `cache_control`, and Anthropic's own are not
+        searched for. Raises InputError for options that do not fit, and what `edgeret.load` raises."""
+        self._search = Search(tools, definition, base, runtime, k, always)
+        entries, self.name = self._search.entries, name
+        if any(isinstance(entry, Mapping) and entry.get("name") == name for entry in entries):
+            raise InputError(f'a tool is named "{name}" already; give the search another name=')
+        own = {"name": name, "description": DESCRIPTION, "input_schema": PARAMETERS}
+        deferred = self._search.deferred
+        self.tools: list[Any] = [
+            own,
+            *({**entry, "defer_loading": True} if i in deferred else entry for i, entry in enumerate(entries)),
+        ]
+        """What is given as `tools` with every request, always the same, so that it is cached."""
+
+    def asks(self, block: Any) -> bool:
+        """Whether a block of Claude's answer is a call of this search."""
+        fields = record(block, "block")
+        return fields.get("type") == "tool_use" and fields.get("name") == self.name
+
+    def answer(self, block: Any) -> dict[str, Any]:
+        """The `tool_result` for a call of this search: references to the tools that fit best. A call without words is
+        answered with how to make it. Raises InputError for a block that is none."""
+        if not self.asks(block):
+            raise InputError(f"block is no call of {self.name}; ask asks(block) first")
+        asked = field(block, "input")
+        found = self._search.find(asked.get("query") if isinstance(asked, Mapping) else None)
+        result: dict[str, Any] = {"type": "tool_result", "tool_use_id": field(block, "id")}
+        if found is None:
+            return {**result, "content": f"No words to search for: {HOW}.", "is_error": True}
+        names = (self._search.entries[i]["name"] for i in found)
+        return {**result, "content": [{"type": "tool_reference", "tool_name": name} for name in names]}

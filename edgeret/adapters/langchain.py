@@ -125,9 +125,10 @@ class ToolSelector(AgentMiddleware[Any, Any, Any]):
 def _described(tool: BaseTool) -> dict[str, Any]:
     """A tool as OpenAI has it, by its name alone where its arguments cannot be described."""
     try:
-        return dict(convert_to_openai_tool(tool))
+        described: dict[str, Any] = convert_to_openai_tool(tool)
     except Exception:  # pydantic's, of any kind
         return {"type": "function", "function": {"name": tool.name, "description": tool.description}}
+    return described
 
 
 def _visible(tool: Any) -> Any:

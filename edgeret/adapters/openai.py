@@ -1,15 +1,17 @@
-"""Chat completions and Responses, as OpenAI and everybody who is compatible with it write them. Calls no model."""
+"""Chat completions and Responses, as OpenAI and everybody who is compatible with it write them, and OpenAI's
+tool search with edgeret as the search. Calls no model."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from edgeret import Runtime
 from edgeret.adapters.choosing import choose
 from edgeret.adapters.conversation import Conversation, Reader, objects
-from edgeret.adapters.plain import name_in, records, texts
+from edgeret.adapters.plain import field, name_in, record, records, texts, tool
+from edgeret.adapters.searching import DEFAULT_K, DESCRIPTION, PARAMETERS, Search
 from edgeret.adapters.selection import Amount, Shape
 from edgeret.adapters.tool_sets import ToolSets
 from edgeret.outcomes import outcome
@@ -60,8 +62,12 @@ def conversation(messages: Any) -> Conversation:
         elif role == "assistant":
             for call in records(item.get("tool_calls"), f"{where}.tool_calls"):
                 reader.call(call.get("id"), name_in(call, "function", "name") or name_in(call, "custom", "name"))
+            if name := name_in(item, "function_call", "name"):  # before tools there were functions, one at a time
+                reader.call(f"function {name}", name)
         elif role == "tool":
             reader.result(item.get("tool_call_id"), outcome(item.get("content")))
+        elif role == "function":
+            reader.result(f"function {item.get('name')}", outcome(item.get("content")))
         elif kind in ("function_call", "custom_tool_call"):
             reader.call(item.get("call_id"), item.get("name"))
         elif kind in ("function_call_output", "custom_tool_call_output"):
@@ -83,3 +89,79 @@ def forced(tool_choice: Any) -> frozenset[str]:
 
 
 SHAPE = Shape(definition, conversation, forced)
+
+
+class ToolSearch:
+    """A `tool_search` that the client executes, for `tools=` of `responses.create`. Thread-safe; one serves all
+    conversations."""
+
+    def __init__(
+        self,
+        tools: Sequence[Any],
+        *,
+        base: str | Path | Runtime | ToolSets | None = None,
+        runtime: Runtime | None = None,
+        k: int = DEFAULT_K,
+        always: Collection[str] = (),
+    ) -> None:
+        """`tools` are those of the Responses API, namespaces among them; functions of chat completions are written as
+        these. `base` is a bundle whose encoder reads them, `runtime` one that was made for them. A search gives `k`
+        tools. Those `always` loaded, those with `defer_loading` false, and OpenAI's own are not searched for. Raises
+        InputError for options that do not fit, and what `edgeret.load` raises."""
+        flat = [each for entry in tools for each in _functions(tool(entry))]
+        self._namespaces = [namespace for _, namespace in flat]
+        self._search = Search([entry for entry, _ in flat], definition, base, runtime, k, always)
+        loaded = [i for i in range(len(flat)) if i not in self._search.deferred]
+        own = {"type": "tool_search", "execution": "client", "description": DESCRIPTION, "parameters": PARAMETERS}
+        self.tools: list[Any] = [own, *self._written(loaded, {})]
+        """What is given as `tools` with every request, always the same, so that it is cached."""
+
+    def asks(self, item: Any) -> bool:
+        """Whether an item of a response's output asks this search; the model may have asked OpenAI's own."""
+        return record(item, "item").get("type") == "tool_search_call" and field(item, "execution") != "server"
+
+    def answer(self, item: Any) -> dict[str, Any]:
+        """The `tool_search_output` for such an item: the tools that fit best, none for a call without words. Raises
+        InputError for an item that is none."""
+        if not self.asks(item):
+            raise InputError("item is no tool_search_call for the client; ask asks(item) first")
+        asked = field(item, "arguments")
+        found = self._search.find(asked.get("query") if isinstance(asked, Mapping) else None) or []
+        return {
+            "type": "tool_search_output",
+            "call_id": field(item, "call_id"),
+            "execution": "client",
+            "status": "completed",
+            "tools": self._written(found, {"defer_loading": True}),
+        }
+
+    def _written(self, places: Sequence[int], more: Mapping[str, Any]) -> list[Any]:
+        """These entries, each namespace once with those of its functions that are among them."""
+        written: list[Any] = []
+        spaces: dict[str, list[Any]] = {}
+        for i in places:
+            entry, namespace = self._search.entries[i], self._namespaces[i]
+            function = {**entry, **more} if isinstance(entry, Mapping) else entry
+            if namespace is None:
+                written.append(function)
+                continue
+            name = str(namespace.get("name"))
+            if name not in spaces:
+                spaces[name] = []
+                written.append({**namespace, "tools": spaces[name]})
+            spaces[name].append(function)
+        return written
+
+
+def _functions(entry: Any) -> list[tuple[Any, Mapping[str, Any] | None]]:
+    """An entry as the Responses API has it, or those of a namespace, each with that."""
+    if not isinstance(entry, Mapping):
+        return [(entry, None)]
+    inner = entry.get("tools")
+    if entry.get("type") == "namespace" and isinstance(inner, list | tuple):
+        return [(tool(each), entry) for each in inner]
+    function = entry.get("function")
+    if entry.get("type") != "function" or not isinstance(function, Mapping):
+        return [(entry, None)]
+    kept = {key: value for key, value in entry.items() if key != "function"}
+    return [({"parameters": None, "strict": False, **kept, **function}, None)]

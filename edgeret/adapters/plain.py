@@ -67,15 +67,21 @@ def texts(content: object, kinds: Collection[str], where: str) -> list[str]:
             found.append(part)
             continue
         fields = record(part, f"{where}[{i}]")
-        if str(fields.get("type")) in kinds and isinstance(fields.get("text"), str):
-            found.append(fields["text"])
+        kind, text = fields.get("type"), fields.get("text")
+        if isinstance(kind, str) and kind in kinds and isinstance(text, str):
+            found.append(text)
     return found
+
+
+def field(value: object, key: str) -> Any:
+    """What stands under a key, or the attribute of that name; None where there is neither."""
+    return value.get(key) if isinstance(value, Mapping) else getattr(value, key, None)
 
 
 def name_in(value: object, *path: str) -> str | None:
     """The name that stands at a path of keys or attributes, None where there is no text."""
     for key in path:
-        value = value.get(key) if isinstance(value, Mapping) else getattr(value, key, None)
+        value = field(value, key)
     return value if isinstance(value, str) and value else None
 
 

@@ -184,6 +184,12 @@ def test_calls_count_from_the_users_last_turn_and_worked_if_their_result_does_no
         {"type": "function_call_output", "call_id": "1", "output": "fine"},
     ]
     assert [(call.tool, call.worked) for call in conversation(items).calls] == [("a", True)]
+    older = [
+        user("x"),
+        {"role": "assistant", "content": None, "function_call": {"name": "a", "arguments": "{}"}},
+        {"role": "function", "name": "a", "content": "Error: none"},
+    ]
+    assert [(call.tool, call.worked) for call in conversation(older).calls] == [("a", False)]
 
 
 def test_messages_of_any_shape_are_read(base: ToolSets) -> None:
