@@ -1,14 +1,22 @@
-"""Every exception edgeret raises on purpose. This room imports nothing of ours.
+"""Every exception edgeret raises on purpose. This room imports nothing of ours but what makes words visible.
 
 A message says what is wrong, where, what was expected and found, and how to mend it. `exit_code` is what the command
 lines return: 2 for bad usage or bad input, 1 for a check that failed.
 """
 
+from __future__ import annotations
+
+from edgeret.quoting import visible
+
 
 class EdgeretError(Exception):
-    """Root of all errors that a caller can act on."""
+    """Root of all errors that a caller can act on. A message may quote files, folders, libraries and servers, and goes
+    into logs and onto terminals: whatever these would obey, or a reader not see, stands in it as an escape."""
 
     exit_code = 2
+
+    def __init__(self, message: str = "") -> None:
+        super().__init__(visible(message))
 
 
 class InputError(EdgeretError):

@@ -1,4 +1,7 @@
-"""Strangers' words in messages and on terminals: on one line, in bounded length, with nothing that acts or hides."""
+"""Strangers' words in messages and on terminals: on one line, in bounded length, with nothing that acts or hides.
+
+Imports nothing of ours.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ UNSEEN = re.compile(
     "\ud800-\udfff\U000e0000-\U000e0fff]"
 )
 """Control characters, line and paragraph separators, bidirectional controls, tags, halves of surrogate pairs."""
-_MOST_SHOWN, _MOST_NAMED = 160, 3
+_MOST_SHOWN, _MOST_SAID, _MOST_NAMED = 160, 300, 3
 _MOST_COMPARED, _LONGEST_COMPARED = 10_000, 64
 
 
@@ -29,6 +32,12 @@ def shortened(text: str) -> str:
 def few(names: Sequence[str]) -> str:
     """The first names of a list for a message, each `shortened`."""
     return ", ".join(shortened(name) for name in names[:_MOST_NAMED]) + (", …" if len(names) > _MOST_NAMED else "")
+
+
+def said(error: BaseException) -> str:
+    """What a library or the system says of a failure, for a message: its beginning, on one line, nothing invisible; or
+    the failure's kind where it says nothing. Such words quote the file that was read, and may fill pages."""
+    return visible(" ".join(str(error).split())[:_MOST_SAID]) or type(error).__name__
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:

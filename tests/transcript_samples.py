@@ -22,6 +22,17 @@ SAMPLES = {
     "mcp-server.log": "mcp",
     "mcp-proxy.jsonl": "mcp",
     "calls.csv": "csv",
+    "json-text.jsonl": "openai",
+    "claude-code.jsonl": "claude-code",
+    "codex-rollout.jsonl": "codex",
+    "codex-older.jsonl": "codex",
+    "sharegpt.jsonl": "sharegpt",
+    "hermes.jsonl": "sharegpt",
+    "glaive.jsonl": "glaive",
+    "gemini.jsonl": "gemini",
+    "bedrock.jsonl": "bedrock",
+    "otel-traces.jsonl": "otel",
+    "otel-console.jsonl": "otel",
 }
 """Each file with the `--from` that it is."""
 TOOLS = (

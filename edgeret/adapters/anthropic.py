@@ -12,6 +12,7 @@ from edgeret.adapters.conversation import Conversation, Reader
 from edgeret.adapters.plain import name_in, records, texts
 from edgeret.adapters.selection import Amount, Shape
 from edgeret.adapters.tool_sets import ToolSets
+from edgeret.outcomes import outcome
 
 
 def select_tools(
@@ -50,7 +51,7 @@ def conversation(messages: Any) -> Conversation:
             if not results:
                 reader.said(texts(content if isinstance(content, str) else blocks, ("text",), where))
             for block in results:
-                reader.result(block.get("tool_use_id"), block.get("is_error") is not True)
+                reader.result(block.get("tool_use_id"), outcome(block.get("content"), block.get("is_error")))
         else:
             for block in blocks:
                 if block.get("type") == "tool_use":

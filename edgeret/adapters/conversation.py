@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from edgeret.outcomes import Outcome
 from edgeret.user_words import user_words
 
 MOST_CHARS = 4_000
@@ -17,11 +18,12 @@ MOST_TURNS = 8
 MOST_READ = 1_000_000
 """Characters of a conversation in which the user's words are told from programs', the last ones first; of more, texts
 are taken as they are."""
+_WORKED: Mapping[Outcome, bool] = {"worked": True, "failed": False}
 
 
 @dataclass(frozen=True, slots=True)
 class Called:
-    """A call that a model made; `worked` is None while nobody said what became of it."""
+    """A call that a model made; `worked` is None where nobody said what became of it, or a result does not tell."""
 
     tool: str
     worked: bool | None
@@ -55,16 +57,16 @@ class Reader:
             self.called.add(tool)
             self.events.append(("call", identity, tool))
 
-    def result(self, identity: object, worked: bool) -> None:
+    def result(self, identity: object, outcome: Outcome) -> None:
         """A call gave a result."""
         if isinstance(identity, str):
-            self.events.append(("result", identity, worked))
+            self.events.append(("result", identity, outcome))
 
     def read(self) -> Conversation:
         """What all of it comes to. Reads from the end and no further than it has to."""
         turns: list[str] = []
         calls: list[tuple[object, str]] = []
-        results: dict[object, bool] = {}
+        results: dict[object, Outcome] = {}
         left = MOST_READ
         for what, first, second in reversed(self.events):
             if what == "said":
@@ -79,7 +81,7 @@ class Reader:
             elif not turns:
                 results.setdefault(first, second)
         made = tuple(
-            Called(tool, results.get(identity) if isinstance(identity, str) else None)
+            Called(tool, _WORKED.get(results.get(identity, "unknown") if isinstance(identity, str) else "unknown"))
             for identity, tool in reversed(calls)
         )
         spoken = [turn for turn in turns if turn]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any
@@ -9,17 +10,52 @@ from typing import Any
 from langchain.agents.middleware.types import AgentMiddleware, ModelRequest, ModelResponse
 from langchain_core.callbacks import CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
-from langchain_core.messages import convert_to_openai_messages
 from langchain_core.retrievers import BaseRetriever
 from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import ConfigDict
 
 from edgeret import InputError, Runtime, without_hidden
+from edgeret.adapters import openai
 from edgeret.adapters.choosing import chosen
-from edgeret.adapters.openai import SHAPE
-from edgeret.adapters.selection import Amount
-from edgeret.adapters.tool_sets import ToolSets
+from edgeret.adapters.conversation import Conversation, Reader
+from edgeret.adapters.selection import Amount, Shape
+from edgeret.adapters.tool_sets import ToolSets, shared
+from edgeret.outcomes import outcome
+
+_log = logging.getLogger(__name__)
+
+
+def conversation(messages: Sequence[Any]) -> Conversation:
+    """What LangChain's messages say. Never raises: what is no text of the user, and no call or result, says nothing."""
+    reader = Reader()
+    for message in messages:
+        kind = getattr(message, "type", None)
+        if kind == "human" or getattr(message, "role", None) == "user":
+            reader.said(_texts(message.content))
+        for call in getattr(message, "tool_calls", None) or ():
+            reader.call(call.get("id"), call.get("name"))
+        if kind == "tool":
+            told = outcome("\n".join(_texts(message.content)), message.status == "error" or None)
+            reader.result(message.tool_call_id, told)
+    return reader.read()
+
+
+def _texts(content: Any) -> list[str]:
+    """The texts among a message's blocks, whatever else there is: providers have blocks of their own."""
+    blocks = [content] if isinstance(content, str) else content if isinstance(content, list) else []
+    found = (block.get("text") if isinstance(block, dict) else block for block in blocks)
+    return [text for text in found if isinstance(text, str)]
+
+
+def forced(tool_choice: Any) -> frozenset[str]:
+    """The tools that a choice names: as OpenAI and Anthropic write them, or by the name alone."""
+    if isinstance(tool_choice, str):
+        return frozenset((tool_choice,))
+    return openai.forced(tool_choice)
+
+
+SHAPE = Shape(openai.definition, conversation, forced)
 
 
 class ToolSelector(AgentMiddleware[Any, Any, Any]):
@@ -37,20 +73,21 @@ class ToolSelector(AgentMiddleware[Any, Any, Any]):
         coverage: float | None = None,
         always: Collection[str] = (),
     ) -> None:
-        """As `edgeret.adapters.openai.select_tools`; a folder given as `base` is loaded with the first request. Raises
-        InputError unless one of `base` and `runtime` is given."""
+        """As `edgeret.adapters.openai.select_tools`. Raises InputError for options that do not fit, and what
+        `edgeret.load` raises; afterwards nothing raises: an agent's turn that could be answered with all tools is."""
         super().__init__()
         if (base is None) == (runtime is None):
             raise InputError(
                 "give base, a bundle whose encoder reads the tools, or runtime, one that was made for them"
             )
-        self._how: dict[str, Any] = {"base": base, "runtime": runtime, "amount": Amount(k, coverage)}
-        self._always = frozenset(always)
+        self._base, self._runtime = None if base is None else shared(base), runtime
+        self._amount, self._always = Amount(k, coverage), frozenset(always)
+        self._told = False
 
     def wrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], ModelResponse[Any]]
     ) -> ModelResponse[Any]:
-        """Called by the agent. Raises as `select_tools`."""
+        """Called by the agent."""
         return handler(request.override(tools=self.shown(request)))
 
     async def awrap_model_call(
@@ -60,25 +97,43 @@ class ToolSelector(AgentMiddleware[Any, Any, Any]):
         return await handler(request.override(tools=self.shown(request)))
 
     def shown(self, request: ModelRequest[Any]) -> list[Any]:
-        """Those of the request's tools that the model is shown, in their order."""
+        """Those of the request's tools that the model is shown, in their order; all, where they cannot be chosen from,
+        which is logged once. What hides something is shown by a schema without it; the agent calls it all the same."""
+        try:
+            return self._shown(request)
+        except Exception as error:  # of any kind: the agent would answer without us
+            if not self._told:
+                self._told = True
+                _log.warning(
+                    "all tools are shown, since they could not be chosen from: %s: %s", type(error).__name__, error
+                )
+            return [_visible(tool) for tool in request.tools]
+
+    def _shown(self, request: ModelRequest[Any]) -> list[Any]:
         own = [tool for tool in request.tools if self._chooses(tool)]
-        described = [convert_to_openai_tool(tool) for tool in own]
-        messages = convert_to_openai_messages(request.messages)
-        kept = chosen(SHAPE, messages, described, request.tool_choice, **self._how)
-        left_out = {id(tool) for i, tool in enumerate(own) if i not in kept}
-        # What hides something is shown by a schema without it; the agent still calls the tool, by its name.
+        described = [_described(tool) for tool in own]
+        kept = chosen(SHAPE, request.messages, described, request.tool_choice, self._base, self._runtime, self._amount)
+        gone = {id(tool) for i, tool in enumerate(own) if i not in kept}
         instead = {id(own[i]): entry for i, entry in kept.items() if entry is not described[i]}
         instead |= {id(tool): _visible(tool) for tool in request.tools if not self._chooses(tool)}
-        return [instead.get(id(tool), tool) for tool in request.tools if id(tool) not in left_out]
+        return [instead.get(id(tool), tool) for tool in request.tools if id(tool) not in gone]
 
     def _chooses(self, tool: Any) -> bool:
         return isinstance(tool, BaseTool) and tool.name not in self._always
 
 
+def _described(tool: BaseTool) -> dict[str, Any]:
+    """A tool as OpenAI has it, by its name alone where its arguments cannot be described."""
+    try:
+        return convert_to_openai_tool(tool)
+    except Exception:  # pydantic's, of any kind
+        return {"type": "function", "function": {"name": tool.name, "description": tool.description}}
+
+
 def _visible(tool: Any) -> Any:
     """A tool, or a schema of it where something hides in it."""
     try:
-        entry = convert_to_openai_tool(tool) if isinstance(tool, BaseTool) else tool
+        entry = _described(tool) if isinstance(tool, BaseTool) else tool
         clean = without_hidden(entry)
     except (TypeError, ValueError):
         return tool
@@ -103,9 +158,6 @@ class ToolRetriever(BaseRetriever):
     @staticmethod
     def of(tools: Sequence[BaseTool], base: str | Path | Runtime | ToolSets, k: int = 4) -> ToolRetriever:
         """One for LangChain's own tools, read by the encoder of a bundle. Raises InputError for none."""
-        from edgeret.adapters.openai import definition
-        from edgeret.adapters.tool_sets import shared
-
         sets = shared(base)
-        described = [convert_to_openai_tool(tool) for tool in tools]
-        return ToolRetriever(runtime=sets.runtime(sets.definitions(described, definition)), k=k)
+        described = [_described(tool) for tool in tools]
+        return ToolRetriever(runtime=sets.runtime(sets.definitions(described, openai.definition)), k=k)

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from edgeret import InputError, Runtime
+from edgeret import Runtime
 from edgeret.adapters.choosing import choose
 from edgeret.adapters.conversation import Conversation, Reader, objects
 from edgeret.adapters.plain import name_in, records, texts
 from edgeret.adapters.selection import Amount, Shape
 from edgeret.adapters.tool_sets import ToolSets
+from edgeret.outcomes import outcome
 
 _TEXTS = ("text", "input_text")
-_FAILED = ("error", "failed", "failure", "exception", "traceback")
 
 
 def select_tools(
@@ -62,31 +61,12 @@ def conversation(messages: Any) -> Conversation:
             for call in records(item.get("tool_calls"), f"{where}.tool_calls"):
                 reader.call(call.get("id"), name_in(call, "function", "name") or name_in(call, "custom", "name"))
         elif role == "tool":
-            reader.result(item.get("tool_call_id"), worked(item.get("content")))
+            reader.result(item.get("tool_call_id"), outcome(item.get("content")))
         elif kind in ("function_call", "custom_tool_call"):
             reader.call(item.get("call_id"), item.get("name"))
         elif kind in ("function_call_output", "custom_tool_call_output"):
-            reader.result(item.get("call_id"), worked(item.get("output")))
+            reader.result(item.get("call_id"), outcome(item.get("output")))
     return reader.read()
-
-
-def worked(content: Any) -> bool:
-    """Whether a result tells of success. The format has no field for that, so it is the result's own words: it does not
-    begin as errors do, and is no JSON object that says so."""
-    try:
-        text = "\n".join(texts(content, (*_TEXTS, "output_text"), "result")).strip()
-    except InputError:
-        return True
-    if text.startswith("{"):
-        try:
-            value = json.loads(text)
-        except (ValueError, RecursionError):
-            value = None
-        if isinstance(value, dict):
-            said_so = any(value.get(key) not in (None, False, "", [], {}, 0) for key in ("error", "errors", "isError"))
-            return not (said_so or value.get("success") is False or value.get("ok") is False)
-    first = text[:40].lower().lstrip("[(<*`'\" ")
-    return not first.startswith(_FAILED)
 
 
 def forced(tool_choice: Any) -> frozenset[str]:

@@ -63,7 +63,7 @@ def wish(runtime: Runtime, said: Conversation) -> str:
 
 def likeness(runtime: Runtime, text: str) -> float:
     """How much a text is like one tool more than like all others: the best one's share, 0 to 1."""
-    hits = runtime.search(text, 1)
+    hits = runtime.search(text, 1, strategy="hybrid")  # one scale, whether there are demonstrations or not
     return hits[0].share or 0.0 if hits else 0.0
 
 

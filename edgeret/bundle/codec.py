@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from edgeret.errors import BundleError
 from edgeret.fields import get, short
+from edgeret.quoting import said
 
 DTYPES = ("<f4", "<f2", "<i4", "<i8", "|i1")
 """The array types of the format: little-endian float32, float16, int32, int64, and int8."""
@@ -116,7 +117,7 @@ def unpack(data: bytes, where: str) -> dict[str, Any]:
     try:
         return decode(data, Census())
     except ValueError as error:
-        raise BundleError(f"{where}: not a msgpack map ({error}); build the bundle again") from None
+        raise BundleError(f"{where}: not a msgpack map ({said(error)}); build the bundle again") from None
 
 
 def decode(data: bytes, census: Census) -> dict[str, Any]:
@@ -138,7 +139,7 @@ def decode(data: bytes, census: Census) -> dict[str, Any]:
             max_map_len=min(len(data), MAX_CONTAINERS),
         )
     except (msgpack.exceptions.UnpackException, RecursionError) as error:
-        raise ValueError(str(error) or type(error).__name__) from None
+        raise ValueError(said(error)) from None
     large.check_all_taken()
     if not isinstance(value, dict):
         raise ValueError(f"expected a map, found {type(value).__name__}")
@@ -195,7 +196,7 @@ def unpack_json(data: bytes, where: str) -> Any:
     try:
         return json.loads(data.decode())
     except (ValueError, RecursionError) as error:
-        raise BundleError(f"{where}: not JSON ({error}); build the bundle again") from None
+        raise BundleError(f"{where}: not JSON ({said(error)}); build the bundle again") from None
 
 
 def get_array(

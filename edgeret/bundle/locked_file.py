@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import errno
 import os
+import random
 import stat
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from glob import escape
 from pathlib import Path
@@ -19,7 +21,8 @@ from edgeret.errors import OverlayError
 
 _FLAGS = ("O_NOFOLLOW", "O_NONBLOCK", "O_BINARY", "O_CLOEXEC")  # a pipe in the file's place must not make us wait
 _LOCKED_BESIDE = sys.platform == "win32"
-_POLL_SECONDS = 0.01
+_LEAST_POLL_S, _MOST_POLL_S = 0.002, 0.02
+"""Who waits looks again after a time between these, drawn anew: at one rhythm, some of many would never have luck."""
 _CLOSED = -1
 
 
@@ -60,13 +63,23 @@ class LockedFile:
         """Waits that long for another writer to end. Raises OverlayError."""
         self.path = path
         self._lock = self._descriptor = _CLOSED
-        deadline = time.monotonic() + wait_seconds
-        while not self._opened():
-            if time.monotonic() >= deadline:
-                raise OverlayError(
-                    f"{path}: another one is writing to it (waited {wait_seconds:g} s); end that one, or wait longer"
-                )
-            time.sleep(_POLL_SECONDS)
+        self._wait_until(self._opened, wait_seconds)
+
+    def let_go(self) -> None:
+        """Lets others lock the file; it stays open. `take` it again before anything else is done with it."""
+        with suppress(OSError):
+            _unlock(self._lock)
+
+    def take(self, wait_seconds: float) -> None:
+        """Locks the file that was let go of. Waits that long for another writer to end. Raises OverlayError."""
+        self._wait_until(self._locked, wait_seconds)
+
+    def ends_with(self, data: bytes, size: int) -> bool:
+        """Whether the file has so many bytes, and these are the last ones."""
+        if os.fstat(self._descriptor).st_size != size:
+            return False
+        os.lseek(self._descriptor, size - len(data), os.SEEK_SET)
+        return os.read(self._descriptor, len(data)) == data
 
     def read(self, limit: int) -> bytes:
         """All bytes. Raises OverlayError if they are more than `limit`."""
@@ -139,6 +152,27 @@ class LockedFile:
             os.close(descriptor)
         self._lock = self._descriptor = _CLOSED
 
+    def _wait_until(self, done: Callable[[], bool], wait_seconds: float) -> None:
+        """Tries until it is done. Raises OverlayError."""
+        deadline = time.monotonic() + wait_seconds
+        while not done():
+            if time.monotonic() >= deadline:
+                raise OverlayError(
+                    f"{self.path}: another one is writing to it (waited {wait_seconds:g} s); end that one, or wait "
+                    "longer"
+                )
+            time.sleep(random.uniform(_LEAST_POLL_S, _MOST_POLL_S))
+
+    def _locked(self) -> bool:
+        """Whether the lock could be had. Raises OverlayError where there are no locks."""
+        try:
+            return _try_lock(self._lock)
+        except OSError as error:
+            raise self._lockless(error) from None
+
+    def _lockless(self, error: OSError) -> OverlayError:
+        return OverlayError(f"{self.path}: cannot be locked ({error.strerror}); name a file on a disk that has locks")
+
     def _opened(self) -> bool:
         """Opens and locks, unless another one holds the lock or exchanged the file meanwhile."""
         locked = self.path.with_name(f"{self.path.name}.lock") if _LOCKED_BESIDE else self.path
@@ -151,9 +185,7 @@ class LockedFile:
                 self._descriptor = open_regular(self.path, os.O_RDWR | os.O_CREAT) if _LOCKED_BESIDE else self._lock
                 return True
         except OSError as error:
-            raise OverlayError(
-                f"{self.path}: cannot be locked ({error.strerror}); name a file on a disk that has locks"
-            ) from None
+            raise self._lockless(error) from None
         finally:
             if self._descriptor == _CLOSED:
                 os.close(self._lock)

@@ -15,6 +15,7 @@ from typing import Any
 from edgeret.bundle.codec import Census, decode, pack
 from edgeret.errors import OverlayError
 from edgeret.fields import short
+from edgeret.quoting import said
 from edgeret.records import dataclass
 
 MAGIC = b"edgeret-overlay\n"
@@ -104,7 +105,7 @@ def pack_batch(records: Sequence[tuple[str, Mapping[str, Any]]], contents: Conte
         batch = _read_batch(head + body + hashlib.sha256(head + body).digest(), contents)
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise OverlayError(
-            f"{where}: a record that cannot be kept ({error}); nothing was changed; give plain data and arrays"
+            f"{where}: a record that cannot be kept ({said(error)}); nothing was changed; give plain data and arrays"
         ) from None
     size = contents.size_bytes + len(batch.data)
     if len(body) > MAX_RECORD_BYTES or size > MAX_OVERLAY_BYTES:

@@ -57,6 +57,7 @@ class Overlay:
         self._file = file
         self._contents = contents
         self._unusable = "it was opened to be read" if file is None else ""
+        self._rests = False
         self._process = os.getpid()
         self._turn = threading.Lock()
 
@@ -154,8 +155,28 @@ class Overlay:
                 file.settle_name()
                 self._unusable = ""
 
+    def rest(self) -> None:
+        """Lets other writers in until it is to `resume`. What was read stays, and so does the file, open."""
+        with self._turn:
+            if self._file is not None and not self._rests and os.getpid() == self._process:
+                self._file.let_go()
+                self._rests = True
+
+    def resume(self, wait_seconds: float = 0.0) -> bool:
+        """Keeps other writers out again; `wait_seconds` is how long another one may take to end. Whether the file is as
+        this one left it; if not, close it, and open it anew. Raises OverlayError."""
+        with self._turn:
+            if self._file is None or self._unusable:
+                return False
+            self._check_process()
+            with _told(self.path, "read"):
+                if self._rests:
+                    self._file.take(wait_seconds)
+                    self._rests = False
+                return self._file.is_in_place() and self._file.ends_with(self.digest, self.size_bytes)
+
     def close(self) -> None:
-        """Lets other writers in. What was read stays."""
+        """Lets other writers in for good. What was read stays."""
         with self._turn:
             if self._file is not None:
                 self._file.close(unlock=os.getpid() == self._process)
@@ -170,11 +191,16 @@ class Overlay:
     ) -> None:
         self.close()
 
-    def _writable(self) -> LockedFile:
+    def _check_process(self) -> None:
         if os.getpid() != self._process:
             raise OverlayError(f"{self.path}: opened before a fork, by another process; open it again in this one")
+
+    def _writable(self) -> LockedFile:
+        self._check_process()
         if self._file is None or self._unusable:
             raise OverlayError(f"{self.path}: cannot be written, {self._unusable}; open it again")
+        if self._rests:
+            raise OverlayError(f"{self.path}: cannot be written while it lets others in; resume it first")
         if not self._file.is_in_place():
             raise OverlayError(f"{self.path}: moved, deleted or replaced since it was opened; open it again")
         return self._file

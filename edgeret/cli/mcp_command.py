@@ -59,7 +59,13 @@ def add_mcp_command(commands: Any) -> None:
     mcp.add_argument(
         "--accept", metavar="SERVER[/TOOL]", help="with --pins: pin the definitions as they are now, and end"
     )
+    mcp.add_argument(
+        "--login", metavar="SERVER", help="log in at a server that asks for it, in a browser, keep that, and end"
+    )
     mcp.add_argument("--check", action="store_true", help="start all servers, show how many tools each has, and end")
+    mcp.add_argument(
+        "--ca", metavar="FILE", help="certificates of authorities that servers over HTTPS may have as well"
+    )
     mcp.add_argument(
         "--start-timeout",
         type=positive,
@@ -79,31 +85,43 @@ def add_mcp_command(commands: Any) -> None:
 def _mcp(arguments: argparse.Namespace) -> Mapping[str, Any]:
     try:
         from edgeret.adapters.mcp.config import read_config
-        from edgeret.adapters.mcp.look import accept, look
+        from edgeret.adapters.mcp.logins import Logins, logins_path
+        from edgeret.adapters.mcp.look import accept, login, look
         from edgeret.adapters.mcp.serve import Options, serve
         from edgeret.adapters.mcp.upstream import Patience
+        from edgeret.adapters.mcp.web import Access, check_access
     except ModuleNotFoundError as error:
         raise MissingExtraError("mcp", f"edgeret mcp (it needs the module {error.name})") from None
 
     servers = read_config(arguments.config, warn)
     patience = Patience(float(arguments.start_timeout), float(arguments.call_timeout))
+    access = Access(Path(arguments.ca) if arguments.ca else None, Logins(logins_path()).auth)
+    check_access(access)
     pins = Path(arguments.pins) if arguments.pins else None
     if arguments.accept:
         if pins is None:
             raise InputError("--accept pins definitions in a file; name it with --pins")
-        return {"accepted": accept(servers, pins, arguments.accept, patience, warn)}
+        return {"accepted": accept(servers, pins, arguments.accept, patience, access, warn)}
+    if arguments.login:
+        tools, asked = login(servers, arguments.login, patience, access, logins_path(), warn)
+        return {"server": arguments.login, "tools": tools, "kept": str(logins_path()) if asked else None}
     if arguments.check:
-        found = look(servers, pins, patience, warn)
+        found = look(servers, pins, patience, access, warn)
         return {"ok": not any(entry["problem"] or entry["withheld"] for entry in found), "servers": found}
     base = chosen_base(arguments)
     overlay = Path(arguments.overlay) if arguments.overlay else overlay_path(base) if arguments.learn else None
-    options = Options(base, arguments.mode, arguments.k, arguments.learn, overlay, pins, patience, arguments.max_result)
+    options = Options(
+        base, arguments.mode, arguments.k, arguments.learn, overlay, pins, patience, access, arguments.max_result
+    )
     signalled = serve(servers, options, warn)
     # Nothing is printed: until the client was gone, standard output was the protocol's.
     raise SystemExit(143 if signalled else 0)
 
 
 def _print(result: Mapping[str, Any]) -> str:
+    if "kept" in result:
+        did = f"logged in, kept in {result['kept']}" if result["kept"] else "it asked for no login"
+        return f"{result['server']}: {did}; {result['tools']} tools"
     if "accepted" in result:
         return "accepted: " + (", ".join(result["accepted"]) or "nothing that was not accepted before")
     rows = [

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from edgeret.encoders.word_tokens import WordTokens
 from edgeret.errors import BundleError
 from edgeret.fields import get
+from edgeret.quoting import said
 from edgeret.records import dataclass
 from edgeret.stopwatch import Stopwatch
 from edgeret.types import SEGMENTS
@@ -30,7 +31,7 @@ REBUILD = "build the bundle again"
 
 def failure(where: str, what: str, error: BaseException) -> BundleError:
     """What to raise where a library cannot do with an encoder's file, for whatever reason it gives."""
-    return BundleError(f"{where}: {what} ({' '.join(str(error).split())[:300]}); {REBUILD}")
+    return BundleError(f"{where}: {what} ({said(error)}); {REBUILD}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -170,7 +170,8 @@ def _session_options(ort: Any, threads: int, static_tokens: int | None, unfused:
     options = ort.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
-    options.log_severity_level = 3
+    # Whatever fails is raised too, and its message then made visible; the log would go to the terminal as it is.
+    options.log_severity_level = 4
     # Worker threads spin while a run lasts and stop with it; left spinning, they took half the speed (and the
     # battery) from the decisions that follow an encoding.
     options.add_session_config_entry("session.force_spinning_stop", "1")

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from edgeret.errors import MissingExtraError, ProviderError
-from edgeret.quoting import suggestion
+from edgeret.quoting import said, suggestion
 from edgeret.records import dataclass
 
 NAMES: Mapping[str, str] = {
@@ -137,7 +137,7 @@ def create_session(model: bytes | Path, choice: ProviderChoice, session_options:
     try:
         session = ort.InferenceSession(model, session_options, providers=chain, provider_options=options)
     except Exception as error:  # ONNX Runtime raises a different class a cause, all outside a common root
-        raise ProviderError(f"ONNX Runtime cannot start the encoder on {first}: {error}") from None
+        raise ProviderError(f"ONNX Runtime cannot start the encoder on {first}: {said(error)}") from None
     actual = session.get_providers()
     if actual[0] != chain[0] and not choice.allow_fallback:
         raise ProviderError(
@@ -166,7 +166,7 @@ def _plugin_session(model: bytes | Path, choice: ProviderChoice, session_options
         session_options.add_provider_for_devices(devices, options)
         session = ort.InferenceSession(model, session_options)
     except Exception as error:  # as above; and a plugin is other people's code
-        raise ProviderError(f"ONNX Runtime cannot start the encoder on {first}: {error}") from None
+        raise ProviderError(f"ONNX Runtime cannot start the encoder on {first}: {said(error)}") from None
     if session.get_providers()[0] != plugin.get_ep_name() and not choice.allow_fallback:
         raise ProviderError(f"asked for '{first}', which takes nothing of this encoder; build it with --target npu")
     if not choice.allow_fallback:

@@ -41,7 +41,10 @@ static void NAME(to_bytes)(const float *restrict numbers, const float *restrict 
         }
         float scale = (high - low) / 255.0f;
         if (!(scale > 1e-30f)) scale = 1e-30f; /* a row of zeros; NaN too */
-        const float inverse = 1.0f / scale, zero = (float)(int32_t)(-low * inverse + 0.5f);
+        const float inverse = 1.0f / scale;
+        float zero = -low * inverse + 0.5f;
+        zero = zero > 0.5f ? zero : 0.5f; /* NaN too, where a scale is infinite: no cast knows it */
+        zero = (float)(int32_t)(zero < 255.0f ? zero : 255.0f);
         scales[r] = scale;
         zeros[r] = (int32_t)zero;
         const Numbers none = {0}, most = none + 255.0f;

@@ -13,7 +13,7 @@ from edgeret.inputs.demonstrations import MAX_CALLS
 from edgeret.inputs.query import MAX_QUERY_CHARS
 from edgeret.records import dataclass
 from edgeret.runtime.history import History
-from edgeret.runtime.learning import Origin
+from edgeret.runtime.learned_plan import Origin
 from edgeret.runtime.scorer import Request, Scorer
 from edgeret.scoring.turns import TurnStep, next_probabilities, shipped_weights
 from edgeret.stopwatch import Stopwatch

@@ -6,33 +6,27 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeret.bundle.codec import get_array
 from edgeret.bundle.overlay import MOVE_AWAY, Record
 from edgeret.bundle.overlay_file import Overlay
 from edgeret.errors import BundleError, InputError, OverlayError
-from edgeret.fields import get, get_number, get_strings
 from edgeret.inputs.demonstrations import Demonstration
-from edgeret.inputs.query import check_query
 from edgeret.records import dataclass
+from edgeret.runtime.learned_plan import LearnedPlan, Origin, check_table, pack_plan, read_lesson, read_plan
 from edgeret.scoring.calibration import Map
 from edgeret.scoring.experts import Query
 from edgeret.scoring.increments import Lesson
-from edgeret.scoring.learned_state import pack_learner, packed_bytes, restore_learner
-from edgeret.scoring.learner import STRANGER, Learner
-from edgeret.scoring.memory import END
-from edgeret.scoring.offsets import KEPT, LEAST_LOG, Offsets
+from edgeret.scoring.learned_state import pack_learner, packed_bytes, restore_learner, without_idle_names
+from edgeret.scoring.learner import Learner
 from edgeret.types import Call
 
-Origin = Literal["accepted", "corrected", "demonstration"]
-ORIGINS: tuple[Origin, ...] = ("accepted", "corrected", "demonstration")
 PLAN, STATE, WORDS = "plan", "learned-state", "learned-plan"
 """Kinds of records: a plan to learn again; all that was learned, as arrays; and, before that, what is told of each of
 its plans."""
@@ -40,18 +34,10 @@ TRUSTED = 100
 """Learned plans that weigh as much as the map that a bundle brought."""
 UNFOLDED = 256
 """Plans in the overlay beyond which it is written anew, with all that was learned as arrays: reading those is fast."""
-MAX_TIME = 1e12
-
-
-@dataclass(frozen=True, slots=True)
-class LearnedPlan:
-    """A plan that was learned. `query` is None where no words are kept, `learned_at` seconds since 1970."""
-
-    id: int
-    query: str | None
-    calls: tuple[str, ...]
-    origin: Origin
-    learned_at: float
+NEW_NAMES = 20_000
+"""Names of tools that came since then beyond which it is, too: it drops those that nothing refers to any more."""
+WAIT_S = 10.0
+"""How long another process may take to write. It holds the file for some milliseconds a plan."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +79,9 @@ class Places:
 class Learned:
     """Thread-safe. Shared by all generations of a runtime's tools: plans are kept by the names of their calls."""
 
-    def __init__(self, make: Callable[[], Learner], overlay: Callable[[], Overlay] | None = None) -> None:
-        """Nothing learned. `make` gives a learner that has learned nothing, `overlay` opens the file to write to."""
+    def __init__(self, make: Callable[[], Learner], overlay: Callable[[float], Overlay] | None = None) -> None:
+        """Nothing learned. `make` gives a learner that has learned nothing, `overlay` opens the file to write to, and
+        waits so many seconds for another writer."""
         self.kept: object = None
         """The tools that the overlay holds, as `keep` was given them last; None after another process changed them."""
         self._make = make
@@ -103,11 +90,15 @@ class Learned:
         self._learner = make()
         self._plans: dict[int, LearnedPlan] = {}
         self._unfolded = 0
-        self._named = len(self._learner.names)  # so many of the names stand in the overlay
+        # So many of the names stand in the overlay, and stood there when it was written anew.
+        self._named = self._folded = len(self._learner.names)
         self._digest = b""
         self._others: list[Any] = []
         self._map: tuple[int, Map, Map] = (0, (), ())
         self._mapped: Places | None = None
+        # Who writes has the turn, and waits for other processes with it; only then what is learned is locked, on which
+        # decisions wait.
+        self._turn = threading.RLock()
         self._lock = threading.RLock()
 
     @property
@@ -188,29 +179,27 @@ class Learned:
         """Learns one plan: the names of its calls, its query's unit vector, and the bundle's own log-probabilities at
         every step, the end among them, (calls + 1, n). Raises OverlayError where it cannot be kept; then nothing was
         learned."""
-        with self._lock:
-            overlay = self._writable()
+        with self._writing() as overlay:
             learner = self._learner
             if not self._places(position).complete:
                 for name in position:
                     learner.label(name)
             numbers = [learner.known(name) for name in calls]
             lesson = learner.lesson(vector, numbers, base, self._places(position).found)
-            now = time.time_ns() // 1_000_000 / 1000  # to round a float took 10 us in a plan's 250
+            now = max(0, time.time_ns()) // 1_000_000 / 1000  # to round a float took 10 us in a plan's 250
             told = LearnedPlan(learner.memory.next_id, query, tuple(calls), origin, now)
             if overlay is not None:
-                self._append(overlay, PLAN, _record(told, lesson, learner.names[self._named :]))
+                self._append(overlay, PLAN, pack_plan(told, lesson, learner.names[self._named :]))
             self._named = len(learner.names)
             self._take(told, lesson)
-            if self._unfolded > UNFOLDED:
+            if self._unfolded > UNFOLDED or self._named - self._folded > NEW_NAMES:
                 with suppress(OverlayError):  # the plan is kept already; the next one tries again
-                    self._fold()
+                    self._fold(overlay)
 
     def forget(self, chosen: Callable[[LearnedPlan], bool] | None) -> int:
         """Forgets the plans that are `chosen` (None: everything), and all that they taught; how many there were. Raises
         OverlayError where that cannot be kept; then nothing was forgotten."""
-        with self._lock:
-            self._writable()
+        with self._writing() as overlay:
             before, plans = self._learner, self.plans
             gone = {plan.id for plan in plans if chosen is None or chosen(plan)}
             if len(gone) == len(plans):
@@ -220,7 +209,7 @@ class Learned:
             self._plans = {plan.id: plan for plan in plans if plan.id not in gone}
             try:
                 # Even if none was chosen: the file may hold words of plans that others have replaced.
-                self._fold()
+                self._fold(overlay)
             except OverlayError:
                 self._learner, self._plans = before, {plan.id: plan for plan in plans}
                 raise
@@ -235,12 +224,13 @@ class Learned:
             for record in overlay.records:
                 if record.kind == STATE:
                     restore_learner(learner, record.value, where)
+                    check_table(learner.names[1:], 1, where)
                 elif record.kind == WORDS:
-                    told = _told(record.value, where)
+                    told = read_plan(record.value, where)
                     plans[told.id] = told
                 elif record.kind == PLAN:
-                    told = _told(record.value, where)
-                    number = learner.learn_lesson(_lesson(learner, record.value, told, where))
+                    told = read_plan(record.value, where)
+                    number = learner.learn_lesson(read_lesson(learner, record.value, told, where))
                     plans[number] = replace(told, id=number)
                     unfolded += 1
         except (BundleError, InputError) as error:
@@ -248,14 +238,15 @@ class Learned:
         others = _others(overlay.records)
         if others != self._others:
             self.kept = None
-        self._learner, self._plans, self._unfolded, self._others = learner, plans, unfolded, others
-        self._named, self._digest = len(learner.names), overlay.digest
+        with self._lock:
+            self._learner, self._plans, self._unfolded, self._others = learner, plans, unfolded, others
+            self._named = self._folded = len(learner.names)
+            self._digest = overlay.digest
 
     def keep(self, kind: str, value: Mapping[str, Any], before: object, after: object) -> None:
         """Keeps a record of another kind in the overlay, one that changes the tools from `before` to `after`. Raises
         InputError if there is no overlay or if it holds other tools than `before`, and OverlayError."""
-        with self._lock:
-            overlay = self._writable()
+        with self._writing() as overlay:
             if overlay is None:
                 raise InputError("keep needs an overlay; load the bundle with overlay=True")
             if before is not self.kept:
@@ -267,8 +258,8 @@ class Learned:
             self._others, self.kept = _others(overlay.records), after
 
     def close(self) -> None:
-        """Lets go of the overlay, so that another process may write to it."""
-        with self._lock:
+        """Closes the overlay."""
+        with self._turn:
             if self._overlay is not None:
                 self._overlay.close()
                 self._overlay = None
@@ -292,23 +283,28 @@ class Learned:
         self._plans[number] = told if told.id == number else replace(told, id=number)
         self._unfolded += 1
 
-    def _fold(self) -> None:
-        """Writes the overlay anew: other records as they are, then all that was learned as arrays. Raises
-        OverlayError."""
-        self._plans = {plan.id: plan for plan in self.plans}
-        overlay = self._writable()
+    def _fold(self, overlay: Overlay | None) -> None:
+        """Writes the overlay anew: other records as they are, then all that was learned as arrays, without the names of
+        tools that nothing refers to and that the latest request did not decide between. Raises OverlayError."""
+        plans = {plan.id: plan for plan in self.plans}
+        learner, state = self._learner, pack_learner(self._learner)
+        current = () if self._mapped is None else self._mapped.position
+        if len((fewer := without_idle_names(state, current))["names"]) < len(state["names"]):
+            learner, state = self._make(), fewer
+            restore_learner(learner, state, "what was learned")
         if overlay is not None:
             records = [(record.kind, record.value) for record in overlay.records if record.kind not in _OURS]
-            if self._plans:
-                records += [(WORDS, asdict(plan)) for plan in self._plans.values()]
-                records.append((STATE, pack_learner(self._learner)))
+            if plans:
+                records += [(WORDS, asdict(plan)) for plan in plans.values()]
+                records.append((STATE, state))
             try:
                 overlay.compact(records)
             except OverlayError:
                 self.close()
                 raise
             self._digest = overlay.digest
-        self._unfolded, self._named = 0, len(self._learner.names)
+        self._learner, self._plans = learner, plans
+        self._unfolded, self._named, self._folded = 0, len(learner.names), len(learner.names)
 
     def _append(self, overlay: Overlay, kind: str, value: Mapping[str, Any]) -> None:
         try:
@@ -318,10 +314,24 @@ class Learned:
             raise
         self._digest = overlay.digest
 
+    @contextmanager
+    def _writing(self) -> Iterator[Overlay | None]:
+        """The overlay, if there is one, for this process to write to alone while the context lasts; what others wrote
+        to it is taken up first. Raises OverlayError."""
+        with self._turn:
+            overlay = self._writable()
+            try:
+                with self._lock:
+                    yield overlay
+            finally:
+                if self._overlay is not None:
+                    self._overlay.rest()
+
     def _writable(self) -> Overlay | None:
-        """The overlay, if there is one; what others wrote to it since it was read is taken up. Raises OverlayError."""
+        if self._overlay is not None and not self._overlay.resume(WAIT_S):
+            self.close()
         if self._overlay is None and self._open is not None:
-            overlay = self._open()
+            overlay = self._open(WAIT_S)
             try:
                 if overlay.digest != self._digest:
                     self.read(overlay)
@@ -343,45 +353,3 @@ def senseless(error: Exception, where: str) -> OverlayError:
 
 def _others(records: Sequence[Record]) -> list[Any]:
     return [(record.kind, record.value) for record in records if record.kind not in _OURS]
-
-
-def _record(told: LearnedPlan, lesson: Lesson, new_names: Sequence[str]) -> dict[str, Any]:
-    """A plan as it is kept: what is told of it, its vector (float16), the names that the table of names grew by, and of
-    every step the labels that the bundle took to be most probable with their log-probabilities."""
-    return {
-        **asdict(told),
-        "vector": lesson.vector.astype(np.float16),
-        "new_names": list(new_names),
-        "offset_labels": lesson.offsets.labels,
-        "offset_log_p": lesson.offsets.log_p,
-    }
-
-
-def _told(value: Mapping[str, Any], where: str) -> LearnedPlan:
-    query = value.get("query")
-    origin = next((known for known in ORIGINS if known == value.get("origin")), None)
-    if origin is None or not (query is None or isinstance(query, str)):
-        raise BundleError(f"{where}: a plan whose origin or query is none")
-    if query is not None:
-        check_query(query, where)
-    number = get(dict(value), "id", int, where)
-    at = get_number(value, "learned_at", 0, MAX_TIME, where)
-    return LearnedPlan(number, query, get_strings(dict(value), "calls", where), origin, at)
-
-
-def _lesson(learner: Learner, value: Mapping[str, Any], told: LearnedPlan, where: str) -> Lesson:
-    """A plan that was kept, checked. Raises BundleError and InputError."""
-    steps = len(told.calls) + 1
-    vector = get_array(value, "vector", "<f2", (learner.dimension,), where).astype(np.float32)
-    labels = get_array(value, "offset_labels", "<i4", (steps, KEPT), where)
-    log_p = get_array(value, "offset_log_p", "<f2", (steps, KEPT), where)
-    for name in get_strings(dict(value), "new_names", where):
-        if learner.known(name) != STRANGER:
-            raise BundleError(f"{where}: a name that is new twice")
-        learner.label(name)
-    calls = [learner.known(name) for name in told.calls]
-    learner.memory.check_length(calls)
-    sound = abs(float(vector @ vector) - 1) < 1e-2 and labels.min() >= -1 and labels.max() < len(learner.names)
-    if not sound or log_p.max() > 0.01 or log_p.min() < LEAST_LOG or min(calls, default=1) <= END:
-        raise BundleError(f"{where}: a plan whose vector, calls or probabilities are none")
-    return Lesson(vector, [*calls, END], Offsets.of(labels, log_p))

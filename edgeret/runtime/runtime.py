@@ -24,7 +24,8 @@ from edgeret.runtime.cascade import FirstStage
 from edgeret.runtime.components import Components, fingerprint_of, learner_for, load_components
 from edgeret.runtime.conversation import Conversation
 from edgeret.runtime.decide import Decider
-from edgeret.runtime.learning import Learned, LearnedPlan, LearnReport
+from edgeret.runtime.learned_plan import LearnedPlan
+from edgeret.runtime.learning import Learned, LearnReport
 from edgeret.runtime.options import LOSS, DecideOptions, LoadOptions, Policy, Profile, check_count, check_path
 from edgeret.runtime.saved import begin, find_tool, restore
 from edgeret.runtime.scorer import Scorer
@@ -72,8 +73,9 @@ def load(
     does not survive a fork.
 
     `overlay` is the file that keeps tools that came and went and what was learned (True: beside the bundle,
-    NAME.overlay; a path: that file). It is read now, and written to, by one process at a time, from the first change
-    on. Without one, what is learned lasts as long as the runtime.
+    NAME.overlay; a path: that file). It is read now, and written to from the first change on, by one process at a time:
+    each change waits up to 10 s for another one's, and takes up what others learned. Without one, what is learned lasts
+    as long as the runtime.
 
     `profile` is "default" to decide by the bundle's table of token vectors where that is sure enough and else by the
     full encoder, as long as this costs at most `loss` of accuracy on held-out demonstrations; "full" to ask the full
@@ -114,7 +116,11 @@ def with_overlay(components: Components, path: Path) -> Runtime:
     """A runtime that goes on where an overlay left off. Raises OverlayError."""
     fingerprint, content_hash = fingerprint_of(components.manifest), components.manifest.content_hash
     found = Overlay.open(path, fingerprint, content_hash, read_only=True)
-    learned = Learned(learner_for(components), lambda: Overlay.open(path, fingerprint, content_hash))
+
+    def opened(wait_s: float) -> Overlay:
+        return Overlay.open(path, fingerprint, content_hash, wait_seconds=wait_s)
+
+    learned = Learned(learner_for(components), opened)
     learned.read(found)
     components = replayed(components, found.records, str(found.path))
     learned.kept = components.tools
@@ -252,7 +258,7 @@ class Runtime:
         return Runtime(components, self._learned)
 
     def close(self) -> None:
-        """Lets go of the overlay, so that another process may write to it. The runtime still decides."""
+        """Closes the overlay, if there is one. The runtime still decides, and opens it again to learn more."""
         self._learned.close()
 
     def search(

@@ -20,7 +20,8 @@ from edgeret.runtime.components import Components
 from edgeret.runtime.evidence import evidence
 from edgeret.runtime.history import History
 from edgeret.runtime.hybrid import HybridSearch
-from edgeret.runtime.learning import Known, Learned, Origin
+from edgeret.runtime.learned_plan import Origin
+from edgeret.runtime.learning import Known, Learned
 from edgeret.runtime.ranking import Ranking
 from edgeret.scoring.calibration import Map
 from edgeret.scoring.graph import UNKNOWN

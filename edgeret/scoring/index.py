@@ -18,6 +18,7 @@ from edgeret.bundle.reader import Bundle
 from edgeret.errors import BundleError, MissingExtraError
 from edgeret.fields import get_strings
 from edgeret.kernel import LIBRARY
+from edgeret.quoting import said
 from edgeret.scoring import hnsw_file
 from edgeret.scoring.compiled_many import CompiledLinks
 from edgeret.scoring.hnsw_file import EF_CONSTRUCTION, M
@@ -220,5 +221,5 @@ def open_hnsw(
     try:
         graph.__setstate__((hnsw_file.state_of(links, from_bytes(*to_bytes(vectors))),))
     except (MemoryError, RuntimeError) as error:
-        raise BundleError(f"{where}: no room for hnswlib's copy ({error}); load with index 'exact'") from error
+        raise BundleError(f"{where}: no room for hnswlib's copy ({said(error)}); load with index 'exact'") from None
     return HnswlibGraph(graph)

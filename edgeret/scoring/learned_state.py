@@ -6,7 +6,7 @@ use, where they are rounded to float16 already.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -63,6 +63,18 @@ def pack_learner(learner: Learner) -> dict[str, Any]:
         "mixture_squares": mixture.squares.copy(),
         "guard": [guard.plans, guard.total, guard.squares, float(guard.muted)],
     }
+
+
+def without_idle_names(state: Mapping[str, Any], kept: Collection[str]) -> dict[str, Any]:
+    """What `pack_learner` gave, without the names that no plan, no row of the increments and none of `kept` refers to.
+    The others keep their order and are numbered anew."""
+    labels = ("calls", "offset_labels", "row_labels")
+    used = np.array([not label or name in kept for label, name in enumerate(state["names"])], np.bool_)
+    for key in labels:
+        used[state[key][state[key] >= 0]] = True
+    numbers = np.append(np.cumsum(used) - 1, NONE)  # the last is for none, which is -1
+    names = [name for name, stays in zip(state["names"], used.tolist(), strict=True) if stays]
+    return {**state, "names": names, **{key: numbers[state[key]].astype(state[key].dtype) for key in labels}}
 
 
 def packed_bytes(learner: Learner) -> int:

@@ -104,6 +104,9 @@ def answer_call(behaviour: str, message: dict[str, Any], calls: int) -> None:
         send({"id": number, "result": {"content": [], "structuredContent": {"of": "its own"}}})
     elif behaviour == "rich":
         send({"id": number, "result": RICH})
+    elif behaviour == "says":
+        content = [{"type": "text", "text": params["arguments"]["text"]}]
+        send({"id": number, "result": {"content": content, "isError": False}})
     else:
         send({"id": number, "result": {"content": [{"type": "text", "text": json.dumps(params)}]}})
     if behaviour in ("changes", "grows"):

@@ -1,6 +1,6 @@
-"""An MCP server over streamable HTTP whose one tool tells the headers that it was called with. Not a test itself.
+"""An MCP server over HTTP whose one tool tells the headers that it was called with. Not a test itself.
 
-python http_mcp.py PORT
+python http_mcp.py PORT [sse]        with `sse` over the older transport alone, at /sse
 """
 
 from __future__ import annotations
@@ -11,6 +11,9 @@ from typing import Any
 
 import uvicorn
 from mcp.server import Server
+from mcp.server.sse import SseServerTransport
+from starlette.applications import Starlette
+from starlette.routing import Mount, Route
 
 
 async def listed(*_: Any) -> Any:
@@ -19,9 +22,23 @@ async def listed(*_: Any) -> Any:
 
 async def called(ctx: Any, params: Any) -> Any:
     await ctx.session.report_progress(1, 1)
-    return {"content": [{"type": "text", "text": json.dumps(dict(ctx.request.headers))}]}
+    long = "x" * (params.arguments or {}).get("long", 0)
+    return {"content": [{"type": "text", "text": json.dumps({**ctx.request.headers, "long": long})}]}
+
+
+def older(server: Server[Any]) -> Starlette:
+    """The server over the older transport."""
+    transport = SseServerTransport("/messages/")
+
+    class Events:
+        async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+            async with transport.connect_sse(scope, receive, send) as (read, write):
+                await server.run(read, write, server.create_initialization_options())
+
+    return Starlette(routes=[Route("/sse", Events()), Mount("/messages/", transport.handle_post_message)])
 
 
 if __name__ == "__main__":
-    server: Server[Any] = Server("http", on_list_tools=listed, on_call_tool=called)
-    uvicorn.run(server.streamable_http_app(), host="127.0.0.1", port=int(sys.argv[1]), log_level="error")
+    http: Server[Any] = Server("http", on_list_tools=listed, on_call_tool=called)
+    app = older(http) if sys.argv[2:] == ["sse"] else http.streamable_http_app()
+    uvicorn.run(app, host="127.0.0.1", port=int(sys.argv[1]), log_level="error")

@@ -68,6 +68,106 @@ class TestLangChain:
             assert len(shown) <= 4 and {"send_mail", "phone_call"} <= set(shown)
             assert shown == [name for name in DESCRIBED if name in shown]  # in their order
 
+    @pytest.mark.parametrize(
+        "block",
+        [
+            {"cachePoint": {"type": "default"}},
+            {"type": "video", "url": "https://a/b.mp4"},
+            {"type": "media", "mime_type": "video/mp4", "data": "AAAA"},
+            {"type": "text-plain", "text": "about the file", "mime_type": "text/plain"},
+            {"type": "guard_content", "guard_content": {"text": "x"}},
+            {"guardContent": {"text": {"text": "x"}}},
+            {"type": "file", "file_id": "f"},
+            {"type": "something_new", "text": 7},
+            {"type": "non_standard", "value": {"a": 1}},
+            {},
+        ],
+    )
+    def test_a_block_of_any_provider_is_no_hindrance(self, tiny_tools: Path, block: dict[str, Any]) -> None:
+        from langchain.agents import create_agent
+        from langchain_core.messages import AIMessage, HumanMessage
+
+        from edgeret.adapters.langchain import ToolSelector
+
+        seen: list[list[str]] = []
+        agent = create_agent(
+            self.model(seen, [AIMessage("fine")]), self.tools(), middleware=[ToolSelector(base=tiny_tools, k=2)]
+        )
+        wish = HumanMessage([{"type": "text", "text": WISH}, block])
+        assert agent.invoke({"messages": [wish]})["messages"][-1].content == "fine"
+        assert len(seen[0]) == 2 and "send_mail" in seen[0]
+
+    def test_messages_are_read_as_they_are(self) -> None:
+        from langchain_core.messages import (
+            AIMessage,
+            ChatMessage,
+            FunctionMessage,
+            HumanMessage,
+            RemoveMessage,
+            SystemMessage,
+            ToolMessage,
+        )
+
+        from edgeret.adapters.langchain import conversation
+
+        calls = [{"name": name, "args": {}, "id": name} for name in ("a", "b", "c")]
+        said = conversation([
+            SystemMessage("be brief"), RemoveMessage(id="7"), FunctionMessage("x", name="y"), HumanMessage("find it"),
+            AIMessage("", tool_calls=[{"name": "old", "args": {}, "id": "0"}]), ChatMessage(WISH, role="user"),
+            AIMessage([{"type": "tool_use", "name": "a", "id": "a", "input": {}}], tool_calls=calls),
+            ToolMessage("fine", tool_call_id="a"), ToolMessage("fine", tool_call_id="b", status="error"),
+            HumanMessage([]),
+        ][:-1])  # fmt: skip
+        assert (said.wanted, said.before, said.called) == (WISH, ("find it",), {"old", "a", "b", "c"})
+        assert [(call.tool, call.worked) for call in said.calls] == [("a", True), ("b", False), ("c", None)]
+        assert conversation([7, None, HumanMessage([])]).wanted is None
+
+    @pytest.mark.parametrize("why", ["words", "tools", "bundle"])
+    def test_where_nothing_can_be_chosen_all_tools_are_shown(
+        self, tiny_tools: Path, why: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        from langchain.agents import create_agent
+        from langchain_core.messages import AIMessage
+
+        from edgeret.adapters.langchain import ToolSelector
+        from edgeret.adapters.tool_sets import ToolSets
+
+        seen: list[list[str]] = []
+        sets = ToolSets(tiny_tools, tools=3 if why == "tools" else 50)
+        call = {"name": "send_mail", "args": {}, "id": "1", "type": "tool_call"}
+        model = self.model(seen, [AIMessage("", tool_calls=[call]), AIMessage("fine")])
+        agent = create_agent(model, self.tools(), middleware=[ToolSelector(base=sets, k=2)])
+        if why == "bundle":
+            monkeypatch.setattr(sets, "runtime", lambda _: 1 / 0)
+        wish = f"{WISH} \ud800" if why == "words" else WISH
+        assert agent.invoke({"messages": [("user", wish)]})["messages"][-1].content == "fine"
+        assert seen == [list(DESCRIBED)] * 2
+        assert [record.levelname for record in caplog.records if record.name.startswith("edgeret")] == ["WARNING"]
+
+    def test_a_tool_that_is_forced_by_its_name_is_shown(self, tiny_tools: Path) -> None:
+        from langchain.agents.middleware.types import ModelRequest
+        from langchain_core.messages import HumanMessage
+
+        from edgeret.adapters.langchain import ToolSelector
+
+        for choice in ("play_music", {"type": "function", "function": {"name": "play_music"}}):
+            request = ModelRequest(
+                model=self.model([], []), messages=[HumanMessage(WISH)], tools=self.tools(), tool_choice=choice
+            )
+            shown = [tool.name for tool in ToolSelector(base=tiny_tools, k=1).shown(request)]
+            assert shown == ["send_mail", "play_music"]
+
+    def test_what_is_wrong_from_the_beginning_is_refused_then(self, tiny_tools: Path, tmp_path: Path) -> None:
+        from edgeret.adapters.langchain import ToolSelector
+
+        for options, says in (
+            ({"base": tiny_tools, "k": 0}, "at least 1"),
+            ({"base": tiny_tools, "k": 1, "coverage": 0.5}, "not both"),
+            ({"base": tmp_path / "none"}, "none"),
+        ):
+            with pytest.raises(edgeret.EdgeretError, match=says):
+                ToolSelector(**options)
+
     def test_what_hides_in_a_tool_is_not_shown_and_the_tool_is_called_all_the_same(self, tiny_tools: Path) -> None:
         from langchain.agents import create_agent
         from langchain_core.messages import AIMessage

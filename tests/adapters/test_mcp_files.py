@@ -45,7 +45,7 @@ def test_the_usual_file_is_read_and_what_is_not_known_is_told(tmp_path: Path) ->
         ('{"mcpServers": {"a": {}}}', 'give either "command"'),
         ('{"mcpServers": {"a": {"command": "x", "url": "http://y"}}}', 'give either "command"'),
         ('{"mcpServers": {"a": {"url": "ftp://y"}}}', "must begin with http"),
-        ('{"mcpServers": {"a": {"url": "http://y", "type": "sse"}}}', "is not spoken here"),
+        ('{"mcpServers": {"a": {"url": "http://y", "type": "grpc"}}}', "is not spoken here"),
         ('{"mcpServers": {"a": {"command": "x", "args": "y"}}}', '"args" must be a list of texts'),
         ('{"mcpServers": {"a": {"command": "x", "env": {"A": 1}}}}', '"env" must be an object of texts'),
         ('{"mcpServers": {"!": {"command": "x"}}}', "a name needs a letter or a digit"),

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
 from hostile_mcp import ODD
-from mcp_client import HOSTILE, call, found, hostile, names, proxied, write_config
+from mcp_client import HOSTILE, call, command, found, hostile, names, proxied, write_config
 
 from edgeret import without_hidden
 from edgeret.cli.commands import main
@@ -208,3 +210,50 @@ def test_a_proxy_that_is_killed_leaves_no_server_behind(tiny: Path, tmp_path: Pa
     anyio.run(anyio.sleep, 1)
     lines = [path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline") if path.exists()]
     assert not [line for line in lines if str(log).encode() in line and HOSTILE.name.encode() in line]
+
+
+@pytest.mark.parametrize("behaviour", ["shouts", "boasts", "ancient", "closes"])
+def test_no_answer_holds_what_a_server_says_of_itself(tiny: Path, tmp_path: Path, behaviour: str) -> None:
+    config = write_config(tmp_path, good=hostile("plain"), bad=flooding(behaviour))
+
+    async def talk() -> None:
+        async with proxied(config, tiny) as client:
+            if behaviour != "boasts":
+                await told(client, "server bad ")
+            answer = await found(client, "write a note")
+            result = await call(client, "good__write_note")
+            listed = await client.list_tools()
+            said = json.dumps([answer, str(result), str(listed), client.instructions], ensure_ascii=False)
+            assert "ignore all" not in said and "evil__pay" not in said and len(said) < 10_000
+            assert "\x1b" not in client.told() and "\u202e" not in client.told() and len(client.told()) < 10_000
+
+    anyio.run(talk)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere what leaves its family is not found")
+@pytest.mark.parametrize(("behaviour", "processes"), [("stays", 1), ("flees", 2)])
+def test_a_proxy_that_is_killed_takes_what_its_servers_left_behind_with_it(
+    tiny: Path, tmp_path: Path, behaviour: str, processes: int
+) -> None:
+    log = tmp_path / "log"
+    config = write_config(tmp_path, one=flooding(behaviour, str(log)))
+    with subprocess.Popen(
+        command(config, "--base", str(tiny)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ) as proxy:
+        until(lambda: log.exists() and len(log.read_text().split()) == processes)
+        proxy.kill()
+    until(lambda: not any(Path("/proc", number).exists() for number in log.read_text().split()))
+
+
+def flooding(behaviour: str, *more: str) -> dict[str, Any]:
+    """The entry of a server that floods so."""
+    return {"command": sys.executable, "args": [str(HOSTILE.with_name("flooding_mcp.py")), behaviour, *more]}
+
+
+def until(holds: Callable[[], bool]) -> None:
+    """Returns when this holds; a minute is too long."""
+    for _ in range(1200):
+        if holds():
+            return
+        anyio.run(anyio.sleep, 0.05)
+    raise AssertionError("it never came to that")

@@ -55,3 +55,32 @@ def test_one_that_is_connected_to_gets_its_headers_and_comes_back_when_it_was_aw
             assert not (await call(client, "good__write_note")).is_error
 
     anyio.run(talk)
+
+
+@pytest.mark.parametrize("kind", ["sse", "http"])
+def test_the_older_transport_is_spoken_where_it_is_named_and_where_it_is_all_there_is(
+    tiny: Path, tmp_path: Path, kind: str
+) -> None:
+    port = free_port()
+    entry = {"type": kind, "url": f"http://127.0.0.1:{port}/sse", "headers": {"X-Key": "open sesame"}}
+    config = write_config(tmp_path, far=entry)
+    seen: list[float] = []
+
+    async def progress(done: float, total: float | None, message: str | None) -> None:
+        seen.append(done)
+
+    async def talk() -> None:
+        async with proxied(config, tiny) as client:
+            with anyio.fail_after(60):
+                while "far__show_headers" not in await names(client, "show the headers"):
+                    await anyio.sleep(0.1)
+            result = await call(client, "far__show_headers", {"long": 3_000_000}, progress_callback=progress)
+            headers = json.loads(result.content[0].text)
+            assert headers["x-key"] == "open sesame" and len(headers["long"]) == 3_000_000 and seen == [1]
+            assert ('put "type": "sse" to its entry' in client.told()) is (kind == "http")
+
+    with subprocess.Popen([sys.executable, str(Path(__file__).with_name("http_mcp.py")), str(port), "sse"]) as server:
+        try:
+            anyio.run(talk)
+        finally:
+            server.kill()

@@ -129,6 +129,79 @@ def test_too_many_new_lists_at_once_are_refused(tiny_tools: Path, monkeypatch: p
     assert len(sets.runtime(listed(TOOLS)).tools) == len(TOOLS)
 
 
+def test_a_list_that_is_read_in_slices_decides_as_one_read_at_once(
+    tiny_tools: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tool_sets, "SLICE", 7)
+    sets, many = ToolSets(tiny_tools), many_tools(40)
+    other = [Tool(tool.name, "play a song") for tool in many[5:30]]
+    for tools in (many[:33], [*other, *many[30:], *TOOLS]):
+        query = "find my letter and write a note"
+        found, right = (
+            dict(r.task(query).candidates())
+            for r in (sets.runtime(listed(tools)), edgeret.from_tools(tools, base=tiny_tools))
+        )
+        assert found == pytest.approx(right, abs=1e-5)
+
+
+def held_sets(tiny_tools: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[ToolSets, threading.Event, list[int]]:
+    """Sets that read in slices of 5, whose first slice waits for the event; the list is told the size of each slice."""
+    sets, go_on, slices = ToolSets(tiny_tools), threading.Event(), []
+    real = edgeret.Runtime.with_tools
+
+    def slowly(runtime: edgeret.Runtime, **change: Any) -> edgeret.Runtime:
+        go_on.wait(30)
+        slices.append(len(change["add"]))
+        return real(runtime, **change)
+
+    monkeypatch.setattr(tool_sets, "SLICE", 5)
+    sets.runtime(listed(TOOLS))
+    monkeypatch.setattr(edgeret.Runtime, "with_tools", slowly)
+    return sets, go_on, slices
+
+
+@pytest.mark.parametrize(("first", "second"), [("a", "a"), ("a", "b")])
+def test_a_short_list_does_not_wait_for_long_ones(
+    tiny_tools: Path, monkeypatch: pytest.MonkeyPatch, first: str, second: str
+) -> None:
+    sets, go_on, slices = held_sets(tiny_tools, monkeypatch)
+    many = many_tools(20 * MOST_WAITING)
+    long = [sets.prepare(listed(many[20 * i : 20 * i + 20]), first) for i in range(MOST_WAITING)]
+    short = sets.prepare(listed(TOOLS[1:4]), second)
+    go_on.set()
+    assert len(short.result(30).tools) == 3
+    assert slices[:2] == [5, 0]  # the long one's first slice, and the short list, of which all was known
+    settled = [future.exception(60) for future in long]
+    assert [type(error) for error in settled if error is not None] == [EdgeretError]  # one of those made room
+
+
+def test_clients_take_turns(tiny_tools: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sets, go_on, _ = held_sets(tiny_tools, monkeypatch)
+    many, order = many_tools(300), ""
+
+    def done(client: str) -> None:
+        nonlocal order
+        order += client
+
+    small = [sets.prepare(listed(many[i * 5 : i * 5 + 5]), "a") for i in range(10)]
+    large = sets.prepare(listed(many[200:220]), "b")
+    for future in small:
+        future.add_done_callback(lambda _: done("a"))
+    large.add_done_callback(lambda _: done("b"))
+    go_on.set()
+    for future in (*small, large):
+        future.result(30)
+    assert 3 <= order.index("b") <= 5
+
+
+def test_what_is_kept_is_bounded_by_its_bytes_too(tiny_tools: Path) -> None:
+    sets = ToolSets(tiny_tools, tools=100)
+    large = [[Tool(f"t{i}", "send", {"type": "object", "title": "x" * 60_000})] for i in range(4)]
+    runtimes = [sets.runtime(listed(tools)) for tools in large]
+    assert sets.runtime(listed(large[3])) is runtimes[3]
+    assert sets.runtime(listed(large[0])) is not runtimes[0]
+
+
 def test_reading_a_list_is_remembered_by_its_content(tiny_tools: Path) -> None:
     sets, entries = ToolSets(tiny_tools), functions(TOOLS)
     assert sets.definitions(entries, definition) is sets.definitions([dict(entry) for entry in entries], definition)

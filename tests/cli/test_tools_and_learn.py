@@ -13,9 +13,11 @@ import pytest
 from conftest import TOOLS, build_tiny
 
 import edgeret
-from edgeret.bundle.overlay_file import overlay_path
+from edgeret.bundle.overlay_file import Overlay, overlay_path
 from edgeret.cli.commands import main
 from edgeret.inputs.demonstrations import read_demonstrations
+from edgeret.runtime import learning
+from edgeret.runtime.components import fingerprint_of
 
 QUERY = "close it"
 NAMES = [tool.name for tool in TOOLS]
@@ -87,13 +89,12 @@ def strange_overlay(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 @contextmanager
 def writing(bundle: Path) -> Iterator[None]:
-    """Another writer holds the overlay."""
+    """Another writer holds the overlay, in which a plan was learned."""
     runtime = edgeret.load(bundle, overlay=True)
     runtime.learn([edgeret.Demonstration("d", "zip it", (edgeret.Call("find_file"),))])
-    try:
+    runtime.close()
+    with Overlay.open(overlay_path(bundle), fingerprint_of(runtime.manifest), runtime.manifest.content_hash):
         yield
-    finally:
-        runtime.close()
 
 
 def test_tools_come_and_go_beside_the_bundle(edge: Any, tiny: Path, lock: Path) -> None:
@@ -283,8 +284,9 @@ def test_an_overlay_that_cannot_be_used_is_one_line_for_every_command(
 
 
 def test_two_writers_at_once_are_one_line_and_readers_go_on(
-    refused: Any, edge: Any, tiny: Path, lock: Path, demos: Path
+    refused: Any, edge: Any, tiny: Path, lock: Path, demos: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(learning, "WAIT_S", 0.01)
     with writing(tiny):
         assert "another one is writing to it" in refused("learn", tiny, "--demos", demos)
         assert "another one is writing to it" in refused("learn", tiny, "--forget-all")

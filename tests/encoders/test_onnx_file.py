@@ -205,8 +205,12 @@ NAN = constant("nan", np.float32("nan"))
 ENDS = (constant("zero", [0]), constant("end", [7]), constant("axis", [1]))
 STRANGE: dict[str, tuple[Change, str]] = {
     "vectors of another length": (several(HALF, between(OUTPUT, "Mul", "half")), "must have length 1 .*, found 4"),
-    "a vector of NaN": (several(NAN, between(OUTPUT, "Mul", "nan")), "must have length 1 .*, found nan"),
-    "tokens of NaN": (several(NAN, between(TOKENS_OUTPUT, "Mul", "nan")), f"{OUTPUT} must have length 1|not finite"),
+    "a vector of NaN": (between(OUTPUT, "Sqrt"), "must have length 1 .*, found nan"),
+    "tokens of NaN": (between(TOKENS_OUTPUT, "Sqrt"), f"{OUTPUT} must have length 1|not finite"),
+    "a constant that is NaN": (
+        several(NAN, between(OUTPUT, "Mul", "nan")),
+        "constant 'nan' holds numbers that are not",
+    ),
     "too short a vector": (
         several(*ENDS, between(OUTPUT, "Slice", "zero", "end", "axis")),
         rf"output {OUTPUT} must have shape \(1, 24\), found \(1, 7\)",
@@ -255,9 +259,8 @@ def flawed(value: float) -> bytes:
     return tiny(change)
 
 
-@pytest.mark.parametrize("value", [float("nan"), float("inf"), 1e30])
-def test_a_number_that_is_wrong_for_one_word_is_refused_when_the_word_comes(value: float) -> None:
-    encoder = OnnxEncoder(flawed(value), ENCODER.tokenizer, ENCODER.spec, choose(("cpu",), False, {}), 1)
+def test_numbers_that_are_too_large_for_one_word_are_refused_when_the_word_comes() -> None:
+    encoder = OnnxEncoder(flawed(1e30), ENCODER.tokenizer, ENCODER.spec, choose(("cpu",), False, {}), 1)
     good, bad = np.array([1, 7, 8, 2]), np.array([1, 7, 5, 8, 2])
     assert encoder.embed_tokens(good)[1].shape == (4, DIMENSION)
     for use in (

@@ -53,6 +53,8 @@ class Framing(h11.Connection):
 
 
 def _check_framing(request: h11.Request) -> None:
+    if request.http_version[:1] != b"1":
+        raise h11.RemoteProtocolError("speak HTTP/1.1", 505)
     named = {name for name, _ in request.headers}
     if b"transfer-encoding" in named and b"content-length" in named:
         raise h11.RemoteProtocolError("both Content-Length and Transfer-Encoding; send one of them")

@@ -26,7 +26,7 @@ class Lesson:
 
 
 def lesson(runtime: Runtime, said: Conversation) -> Lesson | None:
-    """What there would be to learn should the model say that it is done; None where no call worked."""
+    """What there would be to learn should the model say that it is done; None where no call is known to have worked."""
     calls = tuple(call.tool for call in said.calls if call.worked and call.tool in runtime.tools)
     return Lesson(runtime, wish(runtime, said), calls) if calls and said.wanted is not None else None
 

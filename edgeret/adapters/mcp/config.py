@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from edgeret import InputError
 from edgeret.adapters.mcp.names import prefix
@@ -31,6 +31,7 @@ class Server:
     cwd: str | None = None
     url: str = ""
     headers: Mapping[str, str] = field(default_factory=dict)
+    transport: Literal["stdio", "http", "sse"] = "stdio"
 
 
 def read_config(path: str | Path, say: Say) -> list[Server]:
@@ -92,11 +93,12 @@ def _server(name: str, entry: Mapping[str, Any], where: str) -> Server:
         raise InputError(f"{where}: a name needs a letter or a digit; tools' names begin with it")
     if "url" in entry:
         url = _text(entry, "url", where)
-        if isinstance(kind, str) and kind.lower() not in _STREAMABLE:
+        if isinstance(kind, str) and kind.lower() not in (*_STREAMABLE, "sse"):
             raise InputError(f'{where}: transport {_shown(kind)} is not spoken here; streamable HTTP ("http") is')
         if not url.startswith(("http://", "https://")):
             raise InputError(f'{where}: "url" must begin with http:// or https://, found {_shown(url)}')
-        return Server(name, prefix(name), url=url, headers=_texts(entry, "headers", where))
+        transport: Literal["http", "sse"] = "sse" if isinstance(kind, str) and kind.lower() == "sse" else "http"
+        return Server(name, prefix(name), url=url, headers=_texts(entry, "headers", where), transport=transport)
     args = entry.get("args", [])
     if not isinstance(args, list) or not all(isinstance(arg, str) and "\0" not in arg for arg in args):
         raise InputError(f'{where}: "args" must be a list of texts')

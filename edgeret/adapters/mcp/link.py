@@ -3,6 +3,7 @@ the client's to judge. Knows nothing of restarts and of other servers."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
@@ -46,7 +47,9 @@ class Link:
         answer = await self._dispatcher.send_raw_request("initialize", told, {"cancel_on_abandon": False})
         version = answer.get("protocolVersion")
         if version not in HANDSHAKE_PROTOCOL_VERSIONS:
-            raise NotSpokenError(f"speaks protocol {version!r}, spoken here: {', '.join(HANDSHAKE_PROTOCOL_VERSIONS)}")
+            raise NotSpokenError(
+                f"speaks protocol {_shown(version)}, spoken here: {', '.join(HANDSHAKE_PROTOCOL_VERSIONS)}"
+            )
         self._headers = {"MCP-Protocol-Version": str(version)}
         await self._dispatcher.notify("notifications/initialized", None, {"headers": self._headers})
 
@@ -84,6 +87,12 @@ class Link:
         """Takes a server's notification."""
         if method == "notifications/tools/list_changed":
             self.changed.set()
+
+
+def _shown(version: Any) -> str:
+    """A version as versions are written; of other words none, since models read them."""
+    text = str(version)
+    return repr(text) if re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", text) else "of another kind"
 
 
 @asynccontextmanager

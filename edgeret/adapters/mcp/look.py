@@ -4,6 +4,7 @@ they were pinned."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +12,17 @@ import anyio
 
 from edgeret import InputError
 from edgeret.adapters.mcp.config import Say, Server
+from edgeret.adapters.mcp.logins import LOGIN_S, Logins, Person
 from edgeret.adapters.mcp.pins import Pins
 from edgeret.adapters.mcp.upstream import Patience, Upstream
+from edgeret.adapters.mcp.web import Access
 
 
-def look(servers: Sequence[Server], pins: Path | None, patience: Patience, say: Say) -> list[dict[str, Any]]:
+def look(
+    servers: Sequence[Server], pins: Path | None, patience: Patience, access: Access, say: Say
+) -> list[dict[str, Any]]:
     """Each server's name, its number of tools, those withheld, and its problem, if it has one. Pins nothing."""
-    found = anyio.run(seen, servers, patience, say)
+    found = anyio.run(seen, servers, patience, access, say)
     pinned = None if pins is None else Pins(pins, say)
     return [
         {
@@ -30,14 +35,16 @@ def look(servers: Sequence[Server], pins: Path | None, patience: Patience, say: 
     ]
 
 
-def accept(servers: Sequence[Server], pins: Path, named: str, patience: Patience, say: Say) -> list[str]:
+def accept(
+    servers: Sequence[Server], pins: Path, named: str, patience: Patience, access: Access, say: Say
+) -> list[str]:
     """Pins the tools that are `named` "SERVER" or "SERVER/TOOL" as they are now; those that had changed or are new.
     Raises InputError for what is not there."""
     server, _, tool = named.partition("/")
     chosen = [entry for entry in servers if entry.name == server]
     if not chosen:
         raise InputError(f"--accept: no server {server} in the file; there are {', '.join(s.name for s in servers)}")
-    upstream = anyio.run(seen, chosen, patience, say)[0]
+    upstream = anyio.run(seen, chosen, patience, access, say)[0]
     if upstream.failed:
         raise InputError(f"--accept: server {server} {upstream.problem}; nothing was accepted")
     found = [entry for entry in upstream.tools.values() if tool in ("", entry.name)]
@@ -46,13 +53,34 @@ def accept(servers: Sequence[Server], pins: Path, named: str, patience: Patience
     return Pins(pins, say).accept(server, found)
 
 
-async def seen(servers: Sequence[Server], patience: Patience, say: Say) -> list[Upstream]:
+def login(
+    servers: Sequence[Server], named: str, patience: Patience, access: Access, logins: Path, say: Say
+) -> tuple[int, bool]:
+    """Has a person log in at the server of that name, and keeps that; how many tools it has then, and whether it asked
+    for a login. Raises InputError where that fails."""
+    chosen = [entry for entry in servers if entry.name == named]
+    if not chosen or not chosen[0].url:
+        raise InputError(f"--login: no server {named} with an address in the file")
+
+    async def asked() -> Upstream:
+        async with Person(Logins(logins), say) as person:
+            patient = Patience(LOGIN_S, patience.call_s)
+            return (await seen(chosen, patient, replace(access, auth=person.auth), say))[0]
+
+    before = Logins(logins).get(chosen[0].url)
+    upstream = anyio.run(asked)
+    if upstream.failed:
+        raise InputError(f"--login: server {named} {upstream.problem}; nothing was kept")
+    return len(upstream.tools), Logins(logins).get(chosen[0].url) != before
+
+
+async def seen(servers: Sequence[Server], patience: Patience, access: Access, say: Say) -> list[Upstream]:
     """The servers as they are when all have been tried; nothing of them runs any more then."""
     found: list[Upstream] = []
     quiet = Patience(patience.start_s, patience.call_s, 3600, 3600)  # nothing is started twice
     async with anyio.create_task_group() as tasks:
         for server in servers:
-            upstream = Upstream(server, quiet, lambda _: None, lambda line: _unless_restarted(line, say))
+            upstream = Upstream(server, quiet, lambda _: None, lambda line: _unless_restarted(line, say), access)
             found.append(upstream)
             tasks.start_soon(upstream.run)
         for upstream in found:

@@ -26,11 +26,14 @@ from edgeret.adapters.mcp.pins import Pins
 from edgeret.adapters.mcp.proxy import Proxy
 from edgeret.adapters.mcp.toolbox import Mode, Shown, Toolbox
 from edgeret.adapters.mcp.upstream import CallError, Patience, Upstream
+from edgeret.adapters.mcp.web import Access
 from edgeret.records import dataclass
 
 SETTLE_S = 20.0
 """After this nobody waits any more for a server that is still starting."""
 READING = "is there, its tools are still being read"
+PINS_S = 1.0
+"""Between looks at whether another process changed the file of pins."""
 LAST_LESSONS_S = 2.0
 """To learn what the client's last calls taught, when it has gone."""
 _CHUNK = 1 << 16
@@ -48,6 +51,7 @@ class Options:
     overlay: Path | None = None
     pins: Path | None = None
     patience: Patience = field(default_factory=Patience)
+    access: Access = field(default_factory=Access)
     max_result: int | None = None
 
 
@@ -64,7 +68,9 @@ class _Serving:
         self, servers: Sequence[Server], options: Options, catalogue: Catalogue, pins: Pins | None, say: Say
     ) -> None:
         self._catalogue, self._pins, self._say = catalogue, pins, say
-        self._upstreams = {server.name: Upstream(server, options.patience, self._other, say) for server in servers}
+        self._upstreams = {
+            server.name: Upstream(server, options.patience, self._other, say, options.access) for server in servers
+        }
         shown = Shown(options.mode, options.k, [server.name for server in servers])
         self._proxy = Proxy()
         long = None if options.max_result is None else LongResults(options.max_result)
@@ -86,6 +92,8 @@ class _Serving:
             for upstream in self._upstreams.values():
                 tasks.start_soon(upstream.run)
             tasks.start_soon(self._keep)
+            if self._pins is not None:
+                tasks.start_soon(self._watch, self._pins)
             tasks.start_soon(self._settle)
             tasks.start_soon(self._toolbox.follow)
             try:
@@ -113,6 +121,13 @@ class _Serving:
         self._behind = True
         self._changed.set()
 
+    async def _watch(self, pins: Pins) -> None:
+        """Takes up what another process accepted or pinned."""
+        while True:
+            await anyio.sleep(PINS_S)
+            if pins.moved():
+                self._changed.set()
+
     async def _keep(self) -> None:
         """Keeps the tool set to what the servers have."""
         while True:
@@ -121,7 +136,7 @@ class _Serving:
             more = True
             while more:
                 try:
-                    more = await anyio.to_thread.run_sync(self._catalogue.update, self._wanted())
+                    more = await anyio.to_thread.run_sync(self._update)
                 except Exception as error:  # no stranger's definition may end the proxy, whatever it trips over
                     told = error if isinstance(error, EdgeretError) else f"{type(error).__name__}: {error}"
                     self._say(f"tools stay as they were: {told}")
@@ -135,6 +150,9 @@ class _Serving:
             # Not before what the last server to start has is there too: it may have come while others were added.
             if current and all(upstream.tried.is_set() for upstream in self._upstreams.values()):
                 self._toolbox.settled.set()
+
+    def _update(self) -> bool:
+        return self._catalogue.update(self._wanted())
 
     def _wanted(self) -> Mapping[str, Definition]:
         wanted: dict[str, Definition] = {}

@@ -21,6 +21,7 @@ from edgeret.adapters.mcp.definitions import Definition
 from edgeret.adapters.mcp.long_results import READ_MORE, LongResults
 from edgeret.adapters.mcp.request import Request
 from edgeret.adapters.mcp.upstream import CallError
+from edgeret.outcomes import outcome
 from edgeret.quoting import quoted, shortened
 from edgeret.records import dataclass
 
@@ -142,7 +143,9 @@ class Toolbox:
             result = await self._servers.call(tool, arguments, meta, progress)
         except CallError as error:
             return failed(str(error))
-        if result.get("isError") is not True:
+        # SDKs send a false `isError` by themselves, so that one says nothing.
+        flag = True if result.get("isError") is True else None
+        if outcome(result.get("content") or result.get("structuredContent"), flag) == "worked":
             self._done.put_nowait((self._request.worked(tool.exposed), tool.exposed))
         return result if self._long is None else self._long.cut(result)
 

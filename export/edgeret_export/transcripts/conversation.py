@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from edgeret.outcomes import Outcome
+
 
 @dataclass(frozen=True, slots=True)
 class Place:
@@ -55,7 +57,7 @@ class Returned:
     """What a call gave; `text` None where it was no text."""
 
     id: str
-    failed: bool
+    outcome: Outcome
     text: str | None = None
 
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 from edgeret.errors import InputError
+from edgeret.inputs.jsonl import decode
 from edgeret.inputs.tool_forms import unpacked
 from edgeret.inputs.tools import MAX_TOOLS, read_tool
 from edgeret.types import Tool
 from edgeret_export.transcripts.conversation import Place
 from edgeret_export.transcripts.tally import Tally
+from edgeret_export.transcripts.values import as_list
 
 _REMEMBERED = 8
 
@@ -25,7 +28,8 @@ class Definitions:
 
     def add(self, entries: Any, place: Place) -> None:
         """The tools of one record; a log repeats the same list in every one, so the last lists are not read again."""
-        if not isinstance(entries, list) or not entries or entries in self._seen:
+        entries = as_list(entries)
+        if not entries or entries in self._seen:
             return
         self._seen = [entries, *self._seen[: _REMEMBERED - 1]]
         for entry in entries:
@@ -33,6 +37,9 @@ class Definitions:
                 self._add(inner, place)
 
     def _add(self, entry: Any, place: Place) -> None:
+        if isinstance(entry, str) and entry.lstrip().startswith("{"):
+            with suppress(ValueError):
+                entry = decode(entry)
         kind = entry.get("type") if isinstance(entry, dict) else None
         if isinstance(kind, str) and kind not in ("function", "custom", "object"):
             self._tally.add("tool", "built into the model's host, and none of yours", place)

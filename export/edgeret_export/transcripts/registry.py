@@ -2,13 +2,36 @@
 
 from __future__ import annotations
 
-from edgeret_export.transcripts.formats import anthropic, langchain, mcp, openai_chat, openai_responses, table
+from edgeret_export.transcripts.formats import (
+    anthropic,
+    bedrock,
+    claude_code,
+    codex,
+    gemini,
+    glaive,
+    langchain,
+    mcp,
+    openai_chat,
+    openai_responses,
+    otel,
+    sharegpt,
+    table,
+    xlam,
+)
 from edgeret_export.transcripts.formats.base import Format
 
 AUTO = "auto"
 FORMATS: tuple[Format, ...] = (
     table.FORMAT,
     mcp.FORMAT,
+    otel.FORMAT,
+    claude_code.FORMAT,
+    codex.FORMAT,
+    sharegpt.FORMAT,
+    glaive.FORMAT,
+    xlam.FORMAT,
+    gemini.FORMAT,
+    bedrock.FORMAT,
     langchain.FORMAT,
     openai_responses.FORMAT,
     anthropic.FORMAT,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -13,7 +13,9 @@ from edgeret.inputs.demonstrations import MAX_ARGUMENTS_BYTES, MAX_CALLS
 from edgeret.inputs.hygiene import check_name
 from edgeret.inputs.jsonl import plain
 from edgeret.inputs.query import MAX_QUERY_CHARS, check_query
+from edgeret.outcomes import Outcome
 from edgeret.types import Call
+from edgeret.user_words import user_words
 from edgeret_export.transcripts.conversation import (
     Answered,
     Called,
@@ -38,7 +40,8 @@ class _Made:
     call: MadeCall
     began: int
     ended: int
-    failed: bool = False
+    outcome: Outcome = "worked"
+    """Of a call without a result, too: many transcripts leave results out."""
     result: str | None = None
 
 
@@ -99,11 +102,14 @@ def requests_of(conversation: Conversation, turns: Turns, keep_no_tool: bool) ->
 def turns_of(conversation: Conversation) -> list[Turn]:
     """The user's turns; messages with nothing between them are one turn. What came before the first is left out."""
     turns: list[Turn] = []
-    waiting: dict[str, deque[_Made]] = defaultdict(deque)
+    waiting: defaultdict[str, deque[_Made]] = defaultdict(deque)
     fresh = False
     for position, event in enumerate(conversation.events):
         match event:
-            case Said(text, without):
+            case Said(whole, without):
+                text = user_words(whole)
+                if whole.strip() and not text.strip() and not without:
+                    continue  # what a program said in the user's place
                 if not (fresh and turns):
                     turns.append(_begun(text, turns, conversation.later))
                     waiting.clear()
@@ -116,9 +122,9 @@ def turns_of(conversation: Conversation) -> list[Turn]:
                 for call in calls:
                     turns[-1].calls.append(_Made(call, position, position))
                     waiting[call.id].append(turns[-1].calls[-1])
-            case Returned(identifier, failed, text) if waiting.get(identifier):
-                made = waiting[identifier].popleft()
-                made.ended, made.failed, made.result = position, failed, text
+            case Returned(identifier, outcome, text) if queue := _waiting_for(identifier, waiting):
+                made = queue.popleft()
+                made.ended, made.outcome, made.result = position, outcome, text
             case Answered(text) if turns:
                 turns[-1].answer = text
             case Unread(what) if turns:
@@ -126,6 +132,13 @@ def turns_of(conversation: Conversation) -> list[Turn]:
                 turns[-1].unread = True
         fresh = False
     return turns
+
+
+def _waiting_for(identifier: str, waiting: Mapping[str, deque[_Made]]) -> deque[_Made] | None:
+    """The calls that a result may be of; where it names none, those that were made first of all that wait."""
+    if identifier:
+        return waiting.get(identifier)
+    return waiting.get("") or next((queue for queue in waiting.values() if queue), None)
 
 
 def _begun(text: str, before: Sequence[Turn], later: bool) -> Turn:
@@ -156,7 +169,7 @@ def _digest(*texts: str) -> bytes:
 def _solved(request: Request, turn: Turn, keep_no_tool: bool) -> Request:
     """The request with the calls that worked, or the reason why it is no demonstration."""
     left_out = [*turn.left_out, *_failures(turn)]
-    worked = [made for made in turn.calls if not made.failed]
+    worked = [made for made in turn.calls if made.outcome == "worked"]
     reason = _unusable(request.query) or ("" if worked else _without_calls(turn, keep_no_tool))
     if not reason and len(worked) > MAX_CALLS:
         reason = f"more than {MAX_CALLS} calls"
@@ -172,8 +185,11 @@ def _solved(request: Request, turn: Turn, keep_no_tool: bool) -> Request:
 
 def _failures(turn: Turn) -> Iterator[tuple[str, str]]:
     for number, made in enumerate(turn.calls):
-        if made.failed and number >= turn.joined:
-            again = any(later.call.tool == made.call.tool and not later.failed for later in turn.calls[number + 1 :])
+        if made.outcome == "unknown" and number >= turn.joined:
+            yield "call", "its result does not tell whether it worked"
+        if made.outcome == "failed" and number >= turn.joined:
+            later = (other for other in turn.calls[number + 1 :] if other.outcome == "worked")
+            again = any(other.call.tool == made.call.tool for other in later)
             yield "call", "failed; a later call of the same tool stands for it" if again else "failed"
 
 
@@ -190,7 +206,8 @@ def _unusable(query: str) -> str:
 def _without_calls(turn: Turn, keep_no_tool: bool) -> str:
     """Why a turn in which no call worked is no demonstration; nothing if it is one that needs no tool."""
     if turn.calls:
-        return "every call failed"
+        failed = all(made.outcome == "failed" for made in turn.calls)
+        return "every call failed" if failed else "no call of which is known that it worked"
     if turn.unread:
         return "no call that a demonstration can hold"
     if turn.answer is None:

@@ -20,9 +20,14 @@ TABLES = (".csv", ".tsv")
 QUERY_COLUMNS = ("query", "request", "utterance", "prompt", "question", "text", "user")
 """Any of them in the first line makes a file without JSON a table."""
 MESSAGES = "messages"
-_WRAPPERS = ("runs", "conversations", "data", "items", "records", "results", "logs")
+_WRAPPERS = ("runs", "conversations", "data", "items", "records", "results", "logs", "rows", "traces", "spans")
+_TURNS = ("conversations", "conversation", "dialogue", "dialog", "turns", "trajectory", "chat", "items", "history")
+"""Names that others give to a conversation's messages."""
+_LISTS = (MESSAGES, *_TURNS, "tools", "functions", "contents", "input", "answers")
+"""Columns that hold a list, or the same as JSON text, as tables of data sets do."""
 _MARKS = re.compile(rb'\\.|["\[\]{},]', re.S)
 _SEPARATORS = ",;\t|"
+_MOST_ENCODED = 3
 NO_UTF8 = "not UTF-8; convert the file with: iconv -f CP1252 -t UTF-8"
 
 
@@ -118,6 +123,10 @@ def _unpacked(place: Place, value: Any, tally: Tally) -> Iterator[tuple[Place, R
     number is a document, whose entries are counted."""
     alone = place if place.number else Place(place.file, 1)
     if isinstance(value, dict):
+        value = with_lists(value)
+        if any(_are_turns(value.get(key)) for key in _TURNS):
+            yield alone, _with_messages(value)
+            return
         wrapped = next((value[key] for key in _WRAPPERS if _is_records(value.get(key))), None)
         if wrapped is None or MESSAGES in value:
             yield alone, value
@@ -133,9 +142,41 @@ def _unpacked(place: Place, value: Any, tally: Tally) -> Iterator[tuple[Place, R
             if isinstance(entry, list) and entry and all(map(_is_message, entry)):
                 yield inner, {MESSAGES: entry}
             elif isinstance(entry, dict):
-                yield inner, entry
+                yield inner, _with_messages(with_lists(entry))
             else:
                 tally.add("record", f"expected a JSON object, found {json_type(entry)}", inner)
+
+
+def _with_messages(record: dict[str, Any]) -> dict[str, Any]:
+    """The record with its turns as messages; turns that are called by `from` are a format of their own."""
+    turns = next((record[key] for key in _TURNS if _are_turns(record.get(key))), None)
+    return record if turns is None or MESSAGES in record or "from" in turns[0] else {**record, MESSAGES: turns}
+
+
+def with_lists(record: dict[str, Any]) -> dict[str, Any]:
+    """The record with lists in the place of JSON text, however often that was encoded."""
+    texts = {key: record[key] for key in _LISTS if isinstance(record.get(key), str)}
+    found = {key: value for key, text in texts.items() if (value := as_list(text)) is not None}
+    return {**record, **found} if found else record
+
+
+def as_list(value: Any) -> list[Any] | None:
+    """A list, or one that was written as JSON text, perhaps twice; None if it is none."""
+    for _ in range(_MOST_ENCODED):
+        if not isinstance(value, str) or value.lstrip()[:1] not in ("[", '"'):
+            break
+        try:
+            value = decode(value)
+        except ValueError:
+            return None
+    return value if isinstance(value, list) else None
+
+
+def _are_turns(value: Any) -> bool:
+    """Whether these are the turns of a conversation."""
+    if not isinstance(value, list) or not value:
+        return False
+    return all(isinstance(turn, dict) and ("role" in turn or ("from" in turn and "value" in turn)) for turn in value)
 
 
 def _is_records(value: Any) -> bool:

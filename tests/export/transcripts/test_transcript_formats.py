@@ -17,8 +17,11 @@ from edgeret.inputs.tools import read_tools
 from edgeret_export.transcripts.redact import read_patterns
 
 NO_RESULTS = ("calls.csv",)
-NO_PARTS = ("calls.csv", "mcp-server.log", "mcp-proxy.jsonl")
-NO_DEFINITIONS = ("calls.csv", "langchain-dumps.jsonl", "langchain-messages.json")
+NO_PARTS = ("calls.csv", "mcp-server.log", "mcp-proxy.jsonl", "sharegpt.jsonl", "hermes.jsonl", "glaive.jsonl")
+NO_DEFINITIONS = (
+    *("calls.csv", "langchain-dumps.jsonl", "langchain-messages.json"),
+    *("claude-code.jsonl", "codex-rollout.jsonl", "codex-older.jsonl"),
+)
 EVERY = pytest.mark.parametrize("name", SAMPLES)
 
 
@@ -170,7 +173,10 @@ def test_files_of_all_formats_go_together_and_one_of_another_format_is_named(tmp
 SHAPES = (
     "messages role content user assistant tool tool_calls function name arguments id tool_call_id type text input "
     "output response request choices message jsonrpc method params result tools/call query lc kwargs data run_type "
-    "inputs args outputs generations call_id function_call function_call_output tool_use tool_result human ai tools"
+    "inputs args outputs generations call_id function_call function_call_output tool_use tool_result human ai tools "
+    "sessionId uuid isSidechain payload response_item session_meta conversations from value gpt observation contents "
+    "parts functionCall functionResponse model toolUse toolResult toolConfig resourceSpans scopeSpans spans attributes "
+    "key stringValue traceId spanId events answers chat system gen_ai.input.messages gen_ai.tool.name"
 )
 WORDS = st.sampled_from(SHAPES.split(" "))
 JSON = st.recursive(

@@ -138,6 +138,16 @@ def test_results_without_a_flag_fail_by_their_form(result: str, failed: bool, tm
     assert [call.tool for call in run(tmp_path, path)[0][0].calls] == (["other"] if failed else ["do", "other"])
 
 
+def test_calls_are_kept_by_the_rule_that_all_doors_have(tmp_path: Path) -> None:
+    table = Path(__file__).parents[2] / "data" / "outcomes"
+    lines = [line for path in sorted(table.glob("*.jsonl")) for line in path.read_text("utf-8").splitlines()]
+    rows = [row for row in map(json.loads, lines) if isinstance(row["result"], str)]
+    records = [chat(f"Do this {i}", [(f"do_{i}", {}, row["result"]), ("end", {}, "ok")]) for i, row in enumerate(rows)]
+    found, _ = run(tmp_path, write(tmp_path / "log.jsonl", *records))
+    kept = {call.tool for each in found for call in each.calls} - {"end"}
+    assert kept == {f"do_{i}" for i, row in enumerate(rows) if row["outcome"] == "worked"}
+
+
 def test_calls_that_no_demonstration_can_hold_are_told(tmp_path: Path) -> None:
     unread = {"role": "assistant", "tool_calls": [{"id": "a", "function": {"name": "no_json", "arguments": "{'a': 1"}}]}
     bare = {"role": "assistant", "tool_calls": [{"id": "b", "function": {"name": "\u202e", "arguments": "{}"}}]}

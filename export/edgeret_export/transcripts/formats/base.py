@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from edgeret.inputs.demonstrations import MAX_ARGUMENTS_BYTES
 from edgeret.inputs.jsonl import decode
+from edgeret.outcomes import outcome
 from edgeret_export.transcripts.conversation import Conversation, Event, MadeCall, Place, Returned, Said
 from edgeret_export.transcripts.definitions import Definitions
 from edgeret_export.transcripts.tally import Tally
-from edgeret_export.transcripts.values import Record
+from edgeret_export.transcripts.values import Record, as_list, with_lists
 
 NO, MAYBE, SURE = 0, 1, 2
 """How well a record fits a format."""
+_MOST_ENCODED = 3
+_LONGEST_KEPT = MAX_ARGUMENTS_BYTES
 _REQUESTS, _REPLIES = ("request", "body", "kwargs", "input"), ("response", "output", "completion", "result", "message")
+_BODIES = ("body", "inputBodyJson", "outputBodyJson")
 _TEXTS = frozenset(("text", "input_text", "output_text"))
 _OURS = frozenset(("thinking", "redacted_thinking", "reasoning", "refusal", "tool_use", "tool_result"))
 """Parts that are no text and are no loss: a model's thoughts, and what is read from elsewhere."""
-_SAYS_ERROR = re.compile(r"\s*(?:error\b|traceback \(most recent|exception\b|[\w.]*(?:Error|Exception): )", re.I)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +86,8 @@ def exchange(record: Record, keys: Sequence[str]) -> tuple[Record, Record]:
 def _body(value: Any) -> Record:
     """An object, one written as JSON text, or the `body` of either."""
     value = as_object(value)
-    return as_object(value["body"]) if "body" in value else value
+    inner = next((value[key] for key in _BODIES if key in value), value)
+    return with_lists(dict(as_object(inner)))
 
 
 def as_object(value: Any) -> Record:
@@ -99,6 +103,11 @@ def as_object(value: Any) -> Record:
 def objects(value: Any) -> list[dict[str, Any]]:
     """The objects of a list; none if it is no list."""
     return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
+
+
+def listed(value: Any) -> list[dict[str, Any]]:
+    """The objects of a list, or of one that was written as JSON text."""
+    return objects(as_list(value))
 
 
 def word(value: Any) -> str:
@@ -143,22 +152,24 @@ def made(identifier: Any, tool: Any, arguments: Any) -> MadeCall:
     elif isinstance(arguments, dict):
         read = arguments
     else:
-        read = as_object(arguments) or ({} if word(arguments).strip() == "{}" else None)
+        read = _decoded(arguments)
     return MadeCall(word(identifier), word(tool), read)
 
 
-def returned(identifier: Any, content: Any, failed: bool | None) -> Returned:
-    """A result. Where nothing says whether it failed (None), its words do: see `says_error`."""
+def _decoded(text: Any) -> Mapping[str, Any] | None:
+    """An object that was written as JSON text, perhaps twice; None if it is none."""
+    for _ in range(_MOST_ENCODED):
+        if not isinstance(text, str):
+            break
+        try:
+            text = decode(text)
+        except ValueError:
+            return None
+    return text if isinstance(text, dict) else None
+
+
+def returned(identifier: Any, content: Any, is_error: bool | None) -> Returned:
+    """A result; `is_error` is what the format's own field says, None where there is none."""
     text = text_of(content) if isinstance(content, str | list) else None
-    shown = text if text is not None else content
-    return Returned(word(identifier), says_error(shown) if failed is None else failed, text)
-
-
-def says_error(result: Any) -> bool:
-    """Whether a result without a flag is an error by its form: an object with `error`, `isError` or `success: false`,
-    or text that begins as errors do."""
-    value = as_object(result)
-    if value:
-        flags = value.get("isError") is True or value.get("is_error") is True or value.get("status") == "error"
-        return flags or bool(value.get("error")) or value.get("success") is False or value.get("ok") is False
-    return isinstance(result, str) and _SAYS_ERROR.match(result) is not None
+    # A longer text is no argument of a later call.
+    return Returned(word(identifier), outcome(content, is_error), text if len(text or "") <= _LONGEST_KEPT else None)

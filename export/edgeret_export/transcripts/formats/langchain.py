@@ -14,6 +14,7 @@ from edgeret_export.transcripts.formats.base import (
     Format,
     Notes,
     as_object,
+    listed,
     made,
     objects,
     returned,
@@ -110,7 +111,7 @@ def _events(message: dict[str, Any]) -> Iterator[Event]:
     elif role == "assistant":
         if text := text_of(content).strip():
             yield Answered(text)
-        calls = [made(c.get("id"), c.get("name"), c.get("args")) for c in objects(message.get("tool_calls"))]
+        calls = [made(c.get("id"), c.get("name"), c.get("args")) for c in listed(message.get("tool_calls"))]
         if not calls:
             older = objects(as_object(message.get("additional_kwargs")).get("tool_calls"))
             named = [(call, as_object(call.get("function"))) for call in older]

@@ -53,7 +53,7 @@ class _Session:
 
     def ends(self) -> Iterator[Conversation]:
         """The request so far, without the calls that nobody answered."""
-        events = [*self.events, *(Returned(identifier, failed=True) for identifier in self.waiting.values())]
+        events = [*self.events, *(Returned(identifier, "failed") for identifier in self.waiting.values())]
         if self.query:
             yield Conversation(self.place, [Said(self.query), *events], self.name, later=self.requests > 0)
             self.requests += 1
@@ -110,7 +110,7 @@ class Sessions:
         session.waiting[identifier] = own
         if len(session.waiting) > MAX_WAITING:
             oldest = next(iter(session.waiting))
-            session.events.append(Returned(session.waiting.pop(oldest), failed=True))
+            session.events.append(Returned(session.waiting.pop(oldest), "failed"))
 
     def _answer(self, session: _Session, identifier: Any, message: Record, place: Place) -> None:
         result = as_object(message.get("result"))
@@ -119,9 +119,10 @@ class Sessions:
             found = objects(result.get("tools"))
             self._notes.definitions.add([tool for tool in found if word(tool.get("name")) not in _OURS], place)
         elif identifier in session.waiting:
-            failed = "error" in message or result.get("isError") is True
+            # SDKs send a false `isError` by themselves, so that one says nothing.
+            failed = True if "error" in message or result.get("isError") is True else None
             own = session.waiting.pop(identifier)
-            session.events.append(returned(own, result.get("content"), failed))
+            session.events.append(returned(own, result.get("content") or result.get("structuredContent"), failed))
 
     def end(self) -> Iterable[Conversation]:
         """The last request of every session."""

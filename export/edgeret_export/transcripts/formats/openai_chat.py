@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from edgeret_export.transcripts.conversation import Answered, Called, Event, Place, Unread
+from edgeret_export.transcripts.formats import written
 from edgeret_export.transcripts.formats.base import (
     MAYBE,
     NO,
@@ -15,6 +16,7 @@ from edgeret_export.transcripts.formats.base import (
     Format,
     Notes,
     exchange,
+    listed,
     made,
     objects,
     returned,
@@ -29,7 +31,7 @@ _GROUPS = ("conversation_id", "session_id", "thread_id", "custom_id")
 
 
 def fit(record: Record) -> int:
-    """Sure where a role or a field is OpenAI's alone."""
+    """Sure where a role or a field is OpenAI's alone, or calls are written into an answer, as its forms' users do."""
     request, reply = exchange(record, (MESSAGES,))
     messages = objects(request.get(MESSAGES))
     if "choices" in reply or "choices" in record:
@@ -39,6 +41,7 @@ def fit(record: Record) -> int:
     ours = any(
         message["role"] in ("system", "developer", "tool", "function")
         or {"tool_calls", "function_call"} & message.keys()
+        or (message["role"] == "assistant" and written.has_calls(message.get("content")))
         for message in messages
     )
     return SURE if ours else MAYBE
@@ -51,6 +54,9 @@ def read(record: Record, place: Place, notes: Notes) -> tuple[Sequence[Event], s
         reply = record
     notes.definitions.add(request.get("tools") or request.get("functions"), place)
     messages = objects(request.get(MESSAGES))
+    for message in messages:
+        if message.get("role") in ("system", "developer") and "<tools>" in text_of(message.get("content")):
+            written.tools(text_of(message.get("content")), place, notes)
     if record.get("object") == "chat.completion.chunk" or reply.get("object") == "chat.completion.chunk":
         notes.tally.add("record", "a piece of a streamed answer; log whole ones", place)
     elif not messages:
@@ -67,14 +73,22 @@ def read(record: Record, place: Place, notes: Notes) -> tuple[Sequence[Event], s
 
 def _events(message: dict[str, Any]) -> Iterator[Event]:
     role, content = message.get("role"), message.get("content")
-    if role == "user":
+    if role == "user" and written.has_results(content):
+        yield from written.results(content)
+    elif role == "user":
         yield said(content)
     elif role in ("tool", "function"):
-        yield returned(message.get("tool_call_id"), content, None)
+        if written.has_results(content):
+            yield from written.results(content)
+        else:
+            yield returned(message.get("tool_call_id"), content, None)
     elif role == "assistant":
+        calls = listed(message.get("tool_calls"))
+        if not calls and written.has_calls(content):
+            yield from written.assistant(content)
+            return
         if text := text_of(content).strip():
             yield Answered(text)
-        calls = message.get("tool_calls") or []
         if isinstance(message.get("function_call"), dict):
             calls = [{"function": message["function_call"]}]
         if message.get("weight") == 0:

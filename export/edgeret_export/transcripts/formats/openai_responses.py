@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from itertools import groupby
-from typing import Any
+from collections.abc import Iterable
 
-from edgeret_export.transcripts.conversation import Answered, Called, Conversation, Event, MadeCall, Place, Said, Unread
+from edgeret_export.transcripts.conversation import Conversation, Event, Place, Said
 from edgeret_export.transcripts.formats.base import (
     NO,
     SURE,
@@ -14,20 +12,14 @@ from edgeret_export.transcripts.formats.base import (
     Notes,
     as_object,
     exchange,
-    made,
     objects,
-    returned,
-    said,
-    text_of,
     word,
 )
+from edgeret_export.transcripts.formats.response_items import CALLS, OUTPUTS, item_events, kind
 from edgeret_export.transcripts.values import MESSAGES, Record
 
 MAX_OPEN = 4096
 """Responses that a later one may go on from; of more, the oldest are forgotten."""
-_CALLS = frozenset(("function_call", "custom_tool_call", "mcp_call"))
-_OUTPUTS = frozenset(("function_call_output", "custom_tool_call_output"))
-_SILENT = frozenset(("reasoning", "mcp_list_tools", "item_reference", "compaction"))
 
 
 def fit(record: Record) -> int:
@@ -36,7 +28,7 @@ def fit(record: Record) -> int:
     if "response" in (record.get("object"), reply.get("object")):
         return SURE
     items = objects(request.get("input")) or objects(request.get(MESSAGES))
-    ours = any(_kind(item) in _CALLS | _OUTPUTS for item in items)
+    ours = any(kind(item) in CALLS | OUTPUTS for item in items)
     return SURE if ours or (word(request.get("input")) and isinstance(reply.get("output"), list)) else NO
 
 
@@ -57,8 +49,8 @@ class Responses:
         given = request.get("input", request.get(MESSAGES))
         before = word(request.get("previous_response_id")) or word(reply.get("previous_response_id"))
         first, events = self._open.get(before, (str(place), []))
-        events = [*events, *([Said(given)] if isinstance(given, str) else _events(objects(given)))]
-        events += _events(objects(reply.get("output")))
+        events = [*events, *([Said(given)] if isinstance(given, str) else item_events(objects(given)))]
+        events += item_events(objects(reply.get("output")))
         if identifier := word(reply.get("id")):
             self._open[identifier] = (first, events)
             if len(self._open) > MAX_OPEN:
@@ -74,47 +66,6 @@ class Responses:
     def end(self) -> Iterable[Conversation]:
         """Nothing is held back."""
         return ()
-
-
-def _events(items: list[dict[str, Any]]) -> Iterator[Event]:
-    # Calls with nothing between them were made at once: their outputs come behind all of them.
-    heard = (item for item in items if _kind(item) not in _SILENT)
-    for is_calls, some in groupby(heard, lambda item: _kind(item) in _CALLS):
-        if is_calls:
-            calls = list(some)
-            yield Called(tuple(map(_call, calls)))
-            yield from (
-                returned(_id(c), c.get("output"), bool(c.get("error"))) for c in calls if c["type"] == "mcp_call"
-            )
-        else:
-            for item in some:
-                yield from _other(item)
-
-
-def _other(item: dict[str, Any]) -> Iterator[Event]:
-    kind, role = _kind(item), item.get("role")
-    if kind in _OUTPUTS:
-        yield returned(item.get("call_id"), item.get("output"), True if item.get("status") == "incomplete" else None)
-    elif kind == "message" and role == "user":
-        yield said(item.get("content"))
-    elif kind == "message" and role == "assistant":
-        if text := text_of(item.get("content")).strip():
-            yield Answered(text)
-    elif kind.endswith("_call"):
-        yield Unread(f"a call of the built-in tool {kind.removesuffix('_call')}")
-
-
-def _call(item: dict[str, Any]) -> MadeCall:
-    arguments = {"input": item.get("input")} if item["type"] == "custom_tool_call" else item.get("arguments")
-    return made(_id(item), item.get("name"), arguments)
-
-
-def _kind(item: dict[str, Any]) -> str:
-    return word(item.get("type", "message"))
-
-
-def _id(item: dict[str, Any]) -> Any:
-    return item.get("call_id") or item.get("id")
 
 
 FORMAT = Format("openai", "OpenAI Responses", fit, Responses)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from edgeret.inputs.jsonl import decode
+from edgeret.outcomes import outcome
 from edgeret_export.transcripts.conversation import (
     Answered,
     Called,
@@ -23,7 +24,7 @@ _GROUPS = ("conversation", "conversation_id", "session", "session_id", "thread",
 _TOOLS = ("calls", "tools", "tool", "function", "functions", "intent")
 _ARGUMENTS = ("arguments", "args", "parameters")
 _STATES = ("status", "result", "outcome")
-_FAILED = frozenset(("error", "failed", "failure", "false"))
+_FAILED = frozenset(("error", "failed", "failure", "false", "no"))
 
 
 def fit(record: Record) -> int:
@@ -58,11 +59,13 @@ class Rows:
 
     def _of_row(self, record: Record, cell: str) -> Sequence[Event]:
         calls = [self._numbered(call) for call in _calls(cell, _first(record, _ARGUMENTS))]
-        failed = bool(_first(record, ("error",))) or _first(record, _STATES).lower() in _FAILED
+        said = _first(record, _STATES)
+        bad = bool(_first(record, ("error",))) or said.lower() in _FAILED
+        gave = "failed" if bad else outcome(said)
         if not calls:
             return [Answered("")]
         # Names in a cell stand in the order of the calls, so each is made behind the one before it.
-        return [event for call in calls for event in (Called((call,)), Returned(call.id, failed))]
+        return [event for call in calls for event in (Called((call,)), Returned(call.id, gave))]
 
     def _numbered(self, call: MadeCall) -> MadeCall:
         self._count += 1
