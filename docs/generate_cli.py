@@ -38,20 +38,20 @@ def render() -> str:
     for parser in (export_parser(), runtime_parser(), bench_parser()):
         parts.append(f"## {parser.prog}\n\n{parser.description}\n")
         for command in commands_of(parser):
-            actions = [a for a in command._actions if a.dest != "help"]
+            actions = [a for a in command._actions if a.dest not in ("help", argparse.SUPPRESS)]
             lines = "\n".join(describe(action) for action in actions)
             parts.append(f"### {command.prog}\n\n{command.description}\n\n{lines}\n")
     return "\n".join(parts)
 
 
 def commands_of(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
-    """A parser's commands, those of its commands in their place."""
-    for group in parser._actions:
-        if isinstance(group, argparse._SubParsersAction):
-            for command in group.choices.values():
-                yield from commands_of(command)
-            return
-    yield parser
+    """A parser, where it is a command itself, and then its commands."""
+    groups = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
+    if not groups or parser.get_default("handler"):
+        yield parser
+    for group in groups:
+        for command in group.choices.values():
+            yield from commands_of(command)
 
 
 def main() -> int:

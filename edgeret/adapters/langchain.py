@@ -125,7 +125,7 @@ class ToolSelector(AgentMiddleware[Any, Any, Any]):
 def _described(tool: BaseTool) -> dict[str, Any]:
     """A tool as OpenAI has it, by its name alone where its arguments cannot be described."""
     try:
-        return convert_to_openai_tool(tool)
+        return dict(convert_to_openai_tool(tool))
     except Exception:  # pydantic's, of any kind
         return {"type": "function", "function": {"name": tool.name, "description": tool.description}}
 

@@ -6,7 +6,7 @@ read is told with its place: a conversation of which a part is missing keeps the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from edgeret import InputError
@@ -54,7 +54,7 @@ def record(item: object, where: str) -> Mapping[str, Any]:
     raise InputError(f"{where} is {_kind(item)}, expected a dict or an object with a role or a type{_meant(item)}")
 
 
-def texts(content: object, kinds: Iterable[str], where: str) -> list[str]:
+def texts(content: object, kinds: Collection[str], where: str) -> list[str]:
     """The texts of a message's content: a string, or those parts of a list that are of these kinds. Raises
     InputError."""
     if content is None:
@@ -67,7 +67,7 @@ def texts(content: object, kinds: Iterable[str], where: str) -> list[str]:
             found.append(part)
             continue
         fields = record(part, f"{where}[{i}]")
-        if fields.get("type") in kinds and isinstance(fields.get("text"), str):
+        if str(fields.get("type")) in kinds and isinstance(fields.get("text"), str):
             found.append(fields["text"])
     return found
 

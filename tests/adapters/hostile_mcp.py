@@ -144,7 +144,9 @@ def main() -> None:
                 more = {"nextCursor": str(page + 1)} if page < 2 else {}
                 send({"id": number, "result": {"tools": [{**NOTE, "name": f"write_note_{page}"}], **more}})
             elif behaviour == "loops":
-                send({"id": number, "result": {"tools": [], "nextCursor": "again"}})
+                send({"id": number, "result": {"tools": [MAIL if cursor else NOTE], "nextCursor": "again"}})
+            elif behaviour == "leafs":
+                send({"id": number, "result": {"tools": [], "nextCursor": f"{cursor}+"}})
             else:
                 send({"id": number, "result": {"tools": listed}})
         elif method == "tools/call":

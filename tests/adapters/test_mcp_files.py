@@ -1,8 +1,7 @@
-"""What the proxy reads and names before any server is started: its configuration, names, definitions and pins."""
+"""What the proxy names and keeps before any server is started: names, definitions and pins."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -10,57 +9,9 @@ import pytest
 pytest.importorskip("mcp", reason="needs the extra mcp")
 
 from edgeret import InputError
-from edgeret.adapters.mcp.config import read_config
 from edgeret.adapters.mcp.definitions import MOST_BYTES, MOST_TOOLS, accepted
-from edgeret.adapters.mcp.names import MOST_CHARS, exposed_name, prefix
+from edgeret.adapters.mcp.names import MOST_CHARS, MOST_PREFIX_CHARS, exposed_name, prefix
 from edgeret.adapters.mcp.pins import Pins
-from edgeret.cli.commands import main
-
-
-def written(folder: Path, text: str) -> Path:
-    path = folder / "mcp.json"
-    path.write_text(text)
-    return path
-
-
-def test_the_usual_file_is_read_and_what_is_not_known_is_told(tmp_path: Path) -> None:
-    entry = {"command": "run", "args": ["-v"], "env": {"A": "b"}, "cwd": "/", "autoApprove": ["x"]}
-    remote = {"type": "http", "url": "https://example.org/mcp", "headers": {"Authorization": "Bearer x"}}
-    whole = {"mcpServers": {"one": entry, "My server": remote, "off": {**entry, "disabled": True}}, "inputs": []}
-    lines: list[str] = []
-    one, two = read_config(written(tmp_path, json.dumps(whole)), lines.append)
-    assert (one.command, one.args, one.env, one.cwd) == ("run", ("-v",), {"A": "b"}, "/")
-    assert (two.prefix, two.url, two.headers) == ("My_server", "https://example.org/mcp", remote["headers"])
-    assert any('"autoApprove"' in line for line in lines) and any("disabled" in line for line in lines)
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ('{"mcpServers": {"git": {"command": "a"}, "git": {"command": "b"}}}', '"git" stands there twice'),
-        ('{"mcpServers": {"a b": {"command": "a"}, "a_b": {"command": "b"}}}', "would both be named a_b__"),
-        ('{"mcpServers": {}}', "no server in it"),
-        ('{"servers": {}}', 'no "mcpServers" in it'),
-        ("[" * 100_000, "no JSON"),
-        ('{"mcpServers": {"a": {}}}', 'give either "command"'),
-        ('{"mcpServers": {"a": {"command": "x", "url": "http://y"}}}', 'give either "command"'),
-        ('{"mcpServers": {"a": {"url": "ftp://y"}}}', "must begin with http"),
-        ('{"mcpServers": {"a": {"url": "http://y", "type": "grpc"}}}', "is not spoken here"),
-        ('{"mcpServers": {"a": {"command": "x", "args": "y"}}}', '"args" must be a list of texts'),
-        ('{"mcpServers": {"a": {"command": "x", "env": {"A": 1}}}}', '"env" must be an object of texts'),
-        ('{"mcpServers": {"!": {"command": "x"}}}', "a name needs a letter or a digit"),
-        ('{"mcpServers": {"a": []}}', "expected an object"),
-    ],
-)
-def test_a_file_that_does_not_say_what_to_start_is_refused_in_one_line(
-    tmp_path: Path, text: str, words: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = written(tmp_path, text)
-    with pytest.raises(InputError, match=r"mcp\.json") as caught:
-        read_config(path, print)
-    assert words in str(caught.value)
-    assert main(["mcp", "--config", str(path), "--check"]) == 2
-    assert capsys.readouterr().out == ""
 
 
 def test_names_are_the_servers_and_the_tools_own_where_they_can_be() -> None:
@@ -72,9 +23,16 @@ def test_names_are_the_servers_and_the_tools_own_where_they_can_be() -> None:
 
 
 def test_no_server_can_take_the_name_of_another_ones_tool() -> None:
-    for name in ("a__b", "a_", "_a", "a _ b", "ä b"):
+    for name in ("a__b", "a_", "_a", "a _ b", "ä b", "天气", "-", "!", "x" * 300):
         held = prefix(name)
         assert "__" not in held and not held.endswith("_") and not held.startswith("_")
+        assert 0 < len(held) <= MOST_PREFIX_CHARS and held.isascii()
+
+
+def test_names_that_would_be_alike_are_told_apart_whoever_else_is_there() -> None:
+    assert prefix("git") == "git" and prefix("my-server_2") == "my-server_2" and prefix("s" * 24) == "s" * 24
+    alike = ["a b", "a_b", "a.b", "a__b", "天气a", "日历a", "天气", "日历", "!", "?", "s" * 24, "s" * 25, "s" * 26]
+    assert len({prefix(name) for name in alike}) == len(alike)
 
 
 def test_definitions_are_bounded_and_the_rest_is_kept_as_it_came() -> None:

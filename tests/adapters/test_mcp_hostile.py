@@ -76,7 +76,7 @@ def test_one_that_hangs_in_a_call_is_given_up_and_told_of_a_cancellation(tiny: P
         ("floods", "server bad: 8000 of 10000 tools left out, each comes after the first 2,000: tool_2000, "),
         ("long", "server bad: 1 of 2 tools left out, each has a definition of more than 65,536 bytes: write_note"),
         ("endless", "server bad sent a message of more than 32 MiB; started again in"),
-        ("loops", "server bad lists its tools on more than 200 pages"),
+        ("leafs", "server bad lists its tools on more than 200 pages"),
         ("ancient", "server bad speaks protocol '1999-01-01'"),
         ("chatters", "server bad: passed over what is no message on its standard output"),
     ],

@@ -171,6 +171,17 @@ def test_pages_are_followed_and_a_list_that_changed_is_read_again(tiny: Path, tm
     anyio.run(talk)
 
 
+def test_the_same_cursor_again_ends_a_list_with_what_was_read(tiny: Path, tmp_path: Path) -> None:
+    config = write_config(tmp_path, loops=hostile("loops"))
+
+    async def talk() -> None:
+        async with proxied(config, tiny, "-k", "9") as client:
+            assert await names(client, "write a note") == ["loops__write_note", "loops__send_mail"]
+            assert "server loops" not in client.told()
+
+    anyio.run(talk)
+
+
 def test_what_worked_is_learned_kept_listed_and_forgotten(
     tiny: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -207,13 +218,15 @@ def test_the_check_counts_tools_and_fails_where_a_server_does(
     assert main(["mcp", "--config", str(config), "--check", "--json"]) == 0
     assert json.loads(capfd.readouterr().out)["servers"][0] == {
         "server": "one",
+        "reached": f"{sys.executable} {HOSTILE} plain",
         "tools": 2,
         "withheld": [],
         "problem": None,
     }
     config = write_config(tmp_path, one=hostile("plain"), gone={"command": "/nowhere/at/all"})
     assert main(["mcp", "--config", str(config), "--check"]) == 1
-    assert "cannot be started or reached" in capfd.readouterr().out
+    told = capfd.readouterr().out
+    assert "cannot be started (No such file or directory; tried: /nowhere/at/all)" in told
 
 
 def test_without_a_base_the_command_that_makes_one_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

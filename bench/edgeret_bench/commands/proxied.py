@@ -43,6 +43,7 @@ def _mcp(arguments: argparse.Namespace) -> Mapping[str, Any]:
         from edgeret.adapters.mcp.config import read_config
         from edgeret.adapters.mcp.look import seen
         from edgeret.adapters.mcp.upstream import Patience
+        from edgeret.adapters.mcp.web import Access
         from edgeret_bench.accuracy.proxied import measure_search, read_wishes
         from edgeret_bench.speed.proxied import measure_calls
     except ModuleNotFoundError as error:
@@ -51,7 +52,7 @@ def _mcp(arguments: argparse.Namespace) -> Mapping[str, Any]:
     config, base = Path(arguments.config), Path(arguments.base)
     wishes = read_wishes(Path(arguments.requests), arguments.part)
     servers = read_config(config, warn)
-    upstreams = anyio.run(seen, servers, Patience(), warn)
+    upstreams = anyio.run(seen, servers, Patience(), Access(), warn)
     for upstream in upstreams:
         if upstream.failed:
             raise CheckFailedError(f"server {upstream.server.name} {upstream.problem}")

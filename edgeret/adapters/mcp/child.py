@@ -52,7 +52,7 @@ async def child_streams(server: Server, meter: Meter, say: Say) -> AsyncIterator
 
 async def _started(server: Server) -> tuple[Process, int]:
     """The process whose pipes are the server's, and the pipe that keeps it alive. Raises OSError."""
-    arguments, environment = [server.command, *server.args], get_default_environment() | dict(server.env)
+    arguments, environment = [server.command, *server.args], get_default_environment() | server.child_env
     if not _KEPT:
         return await anyio.open_process(arguments, env=environment, cwd=server.cwd, stderr=None), -1
     asked, life = os.pipe()

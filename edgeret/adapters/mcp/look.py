@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import anyio
 from edgeret import InputError
 from edgeret.adapters.mcp.config import Say, Server
 from edgeret.adapters.mcp.logins import LOGIN_S, Logins, Person
+from edgeret.adapters.mcp.passing import Nobody
 from edgeret.adapters.mcp.pins import Pins
 from edgeret.adapters.mcp.upstream import Patience, Upstream
 from edgeret.adapters.mcp.web import Access
@@ -21,12 +23,14 @@ from edgeret.adapters.mcp.web import Access
 def look(
     servers: Sequence[Server], pins: Path | None, patience: Patience, access: Access, say: Say
 ) -> list[dict[str, Any]]:
-    """Each server's name, its number of tools, those withheld, and its problem, if it has one. Pins nothing."""
+    """Each server's name, how it is reached, its number of tools, those withheld, and its problem, if it has one. Pins
+    nothing."""
     found = anyio.run(seen, servers, patience, access, say)
     pinned = None if pins is None else Pins(pins, say)
     return [
         {
             "server": upstream.server.name,
+            "reached": upstream.server.reached,
             "tools": len(upstream.tools),
             "withheld": [] if pinned is None else pinned.changed(upstream.server.name, upstream.tools.values()),
             "problem": upstream.problem if upstream.failed else None,
@@ -40,10 +44,12 @@ def accept(
 ) -> list[str]:
     """Pins the tools that are `named` "SERVER" or "SERVER/TOOL" as they are now; those that had changed or are new.
     Raises InputError for what is not there."""
-    server, _, tool = named.partition("/")
-    chosen = [entry for entry in servers if entry.name == server]
+    # Names of servers may hold a slash, as those of VS Code's gallery do.
+    chosen = sorted((s for s in servers if f"{named}/".startswith(f"{s.name}/")), key=lambda s: -len(s.name))[:1]
     if not chosen:
+        server = named.partition("/")[0]
         raise InputError(f"--accept: no server {server} in the file; there are {', '.join(s.name for s in servers)}")
+    server, tool = chosen[0].name, named[len(chosen[0].name) + 1 :]
     upstream = anyio.run(seen, chosen, patience, access, say)[0]
     if upstream.failed:
         raise InputError(f"--accept: server {server} {upstream.problem}; nothing was accepted")
@@ -80,7 +86,8 @@ async def seen(servers: Sequence[Server], patience: Patience, access: Access, sa
     quiet = Patience(patience.start_s, patience.call_s, 3600, 3600)  # nothing is started twice
     async with anyio.create_task_group() as tasks:
         for server in servers:
-            upstream = Upstream(server, quiet, lambda _: None, lambda line: _unless_restarted(line, say), access)
+            line = partial(_unless_restarted, say)
+            upstream = Upstream(server, quiet, lambda _: None, line, Nobody(), access)
             found.append(upstream)
             tasks.start_soon(upstream.run)
         for upstream in found:
@@ -92,6 +99,6 @@ async def seen(servers: Sequence[Server], patience: Patience, access: Access, sa
     return found
 
 
-def _unless_restarted(line: str, say: Say) -> None:
+def _unless_restarted(say: Say, line: str) -> None:
     if "started again in" not in line:
         say(line)

@@ -3,6 +3,7 @@ and ends all servers with it."""
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import sys
@@ -17,11 +18,14 @@ from mcp.server.stdio import stdio_server
 from mcp.shared.dispatcher import ProgressFnT
 
 from edgeret import EdgeretError
+from edgeret.adapters.mcp.aggregate import Aggregate
 from edgeret.adapters.mcp.catalogue import Catalogue
 from edgeret.adapters.mcp.config import Say, Server
 from edgeret.adapters.mcp.definitions import Definition
 from edgeret.adapters.mcp.long_results import LongResults
 from edgeret.adapters.mcp.names import BETWEEN
+from edgeret.adapters.mcp.owners import Owners
+from edgeret.adapters.mcp.passing import Passing
 from edgeret.adapters.mcp.pins import Pins
 from edgeret.adapters.mcp.proxy import Proxy
 from edgeret.adapters.mcp.toolbox import Mode, Shown, Toolbox
@@ -31,6 +35,8 @@ from edgeret.records import dataclass
 
 SETTLE_S = 20.0
 """After this nobody waits any more for a server that is still starting."""
+DECLARE_S = 5.0
+"""After this the client is told that servers may have everything which are still starting."""
 READING = "is there, its tools are still being read"
 PINS_S = 1.0
 """Between looks at whether another process changed the file of pins."""
@@ -58,6 +64,9 @@ class Options:
 def serve(servers: Sequence[Server], options: Options, say: Say) -> bool:
     """Serves one client on standard input and output, until it goes or a signal comes; whether it was a signal. Raises
     EdgeretError for a base, a learned file or pins that cannot be used."""
+    sdk = logging.getLogger("mcp")
+    sdk.propagate = False  # it writes what strangers say as it comes; whatever matters of it is told here
+    sdk.addHandler(logging.NullHandler())
     catalogue = Catalogue(options.base, options.overlay)
     pins = None if options.pins is None else Pins(options.pins, say)
     return anyio.run(_Serving(servers, options, catalogue, pins, say).run)
@@ -68,11 +77,15 @@ class _Serving:
         self, servers: Sequence[Server], options: Options, catalogue: Catalogue, pins: Pins | None, say: Say
     ) -> None:
         self._catalogue, self._pins, self._say = catalogue, pins, say
+        self._owners = Owners({server.name: server.prefix for server in servers})
+        self._passing = Passing(self._owners.shown, self._greeted)
         self._upstreams = {
-            server.name: Upstream(server, options.patience, self._other, say, options.access) for server in servers
+            server.name: Upstream(server, options.patience, self._other, say, self._passing, options.access)
+            for server in servers
         }
+        self._aggregate = Aggregate(self._upstreams, self._owners, self._passing.through, say)
         shown = Shown(options.mode, options.k, [server.name for server in servers])
-        self._proxy = Proxy()
+        self._proxy = Proxy(self._passing, self._aggregate, self)
         long = None if options.max_result is None else LongResults(options.max_result)
         self._toolbox = Toolbox(shown, catalogue, self, options.learns, long, self._proxy.tell, say)
         self._proxy.toolbox = self._toolbox
@@ -96,6 +109,8 @@ class _Serving:
                 tasks.start_soon(self._watch, self._pins)
             tasks.start_soon(self._settle)
             tasks.start_soon(self._toolbox.follow)
+            tasks.start_soon(self._passing.tell)
+            self._proxy.tasks = tasks
             try:
                 async with stdio_server(stdin=cast("Any", _lines())) as (read, write):
                     await server.run(read, write, told)
@@ -165,9 +180,41 @@ class _Serving:
     ) -> dict[str, Any]:
         """Passes a call on. Raises MCPError as the server, and CallError."""
         upstream = self._upstreams[tool.server]
-        if upstream.tools and upstream.tools.get(tool.exposed) != tool:
-            raise CallError(f"server {tool.server} has no tool {tool.name} any more, or another one; find tools again")
-        return await upstream.call(tool.name, arguments, meta, progress)
+
+        def check() -> None:
+            if upstream.tools and upstream.tools.get(tool.exposed) != tool:
+                raise CallError(
+                    f"server {tool.server} has no tool {tool.name} any more, or another one; find tools again"
+                )
+
+        params = {
+            "name": tool.name,
+            **({} if arguments is None else {"arguments": arguments}),
+            **({"_meta": dict(meta)} if meta else {}),
+        }
+        result = await self._passing.through(upstream, "tools/call", params, check)
+        return self._owners.named(tool.server, result)
+
+    async def tell(self, method: str, params: Mapping[str, Any]) -> None:
+        """Tells all servers something of the client's."""
+        for upstream in self._upstreams.values():
+            await upstream.notify(method, params)
+
+    async def declared(self) -> None:
+        """Returns when it is known what servers have, or it takes too long."""
+        await self._tried(DECLARE_S)
+
+    async def settled(self) -> None:
+        """Returns when all servers are there that start, or it takes too long."""
+        await self._tried(SETTLE_S)
+
+    async def _tried(self, most_s: float) -> None:
+        with anyio.move_on_after(most_s):
+            for upstream in self._upstreams.values():
+                await upstream.tried.wait()
+
+    async def _greeted(self, server: str) -> None:
+        await self._aggregate.greeted(server, self._passing.level)
 
     async def started(self, name: str) -> None:
         """Waits until the server whose tool has this name was tried, and its tools are known."""
@@ -175,6 +222,7 @@ class _Serving:
         for upstream in self._upstreams.values():
             if upstream.server.prefix == begins:
                 await upstream.tried.wait()
+                await upstream.again()
                 with anyio.move_on_after(SETTLE_S):  # another one may say again and again that its tools changed
                     while self._behind:
                         await self._kept.wait()

@@ -1,8 +1,9 @@
-"""A server's life: started, greeted, listed, called; and started again, ever later, when it ends. Knows nothing of
-other servers and of what its tools are for."""
+"""A server's life: started, greeted, listed, asked; and started again, ever later, when it ends, or at once where it
+only forgot the session. Knows nothing of other servers and of what its tools are for."""
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -11,13 +12,15 @@ import anyio
 from mcp import MCPError
 from mcp.client.auth import OAuthFlowError
 from mcp.shared.dispatcher import ProgressFnT
-from mcp_types import CONNECTION_CLOSED, REQUEST_TIMEOUT
+from mcp_types import CONNECTION_CLOSED, METHOD_NOT_FOUND, REQUEST_TIMEOUT
 
 from edgeret.adapters.mcp.bounds import Allowance, TooMuchError, Voice
 from edgeret.adapters.mcp.causes import OlderError, WebError, said, unreachable
 from edgeret.adapters.mcp.config import Say, Server
 from edgeret.adapters.mcp.definitions import MOST_TOOLS, Definition, accepted
-from edgeret.adapters.mcp.link import Link, NotSpokenError, linked
+from edgeret.adapters.mcp.eras import modern
+from edgeret.adapters.mcp.link import PROBE_S, Client, DeafError, Link, NotSpokenError, linked
+from edgeret.adapters.mcp.sessions import Session, SessionLostError
 from edgeret.adapters.mcp.web import Access
 from edgeret.adapters.mcp.wire import opened
 from edgeret.quoting import quoted
@@ -25,6 +28,9 @@ from edgeret.records import dataclass
 
 SETTLED_S = 60.0
 """A server that lived so long is started again as if for the first time."""
+LOST = "does not know its session any more"
+RENEW_S = 1.0
+"""A session that lived shorter is not begun anew at once: such a server keeps none."""
 CALM_S, LAST_CALM_S = 0.2, 60.0
 """Between a server's word that its tools changed and asking for them: such words come in swarms. It doubles each time,
 and is the first again after a minute without."""
@@ -56,10 +62,11 @@ class Upstream:
         patience: Patience,
         changed: Callable[[Upstream], None],
         say: Say,
+        client: Client,
         access: Access | None = None,
     ) -> None:
-        """Not started. `changed` is told whenever `tools` became others."""
-        self.server = server
+        """Not started. `changed` is told whenever `tools` became others; `client` is asked what the server asks."""
+        self.server, self.name = server, server.name
         self.tools: Mapping[str, Definition] = {}
         self.tried = anyio.Event()
         """Set when it is known for the first time what it has, or that it has nothing now."""
@@ -68,26 +75,39 @@ class Upstream:
         self.failed = False
         """Whether its last life is over, and why it ended stands in `problem`."""
         self._patience, self._changed, self._access = patience, changed, access or Access()
-        self._say = Voice(say)
+        self._say, self._client = Voice(say), client
         self._link: Link | None = None
         self._new = Allowance(NEW_PER_S, NEW_AT_ONCE)
+        self._renewing = False
+        self._came = anyio.Event()
+        """Set when a link is there, or will not be; the next time it is another event."""
+        self._wanted = anyio.Event()
+        """Set when somebody cannot wait until it is tried again."""
+        self._probed = True
+        """Whether it is asked first if it speaks without a handshake."""
 
     async def run(self) -> None:
         """Keeps the server running until this is cancelled."""
         delay, told = self._patience.first_delay_s, ""
         while True:
-            began, own, older = anyio.current_time(), "", False
+            began, own, older, probed = anyio.current_time(), "", False, self._probed
             try:
                 self.problem = await self._lived()
             except* OlderError as errors:
-                self.problem, _ = _reason(errors, self._patience)
+                self.problem, _ = _reason(errors, self._patience, self.server)
                 self._say(f"server {self.server.name} {self.problem}; that is spoken from now on")
                 self.server, older = replace(self.server, transport="sse"), True
             except* Exception as errors:
-                self.problem, own = _reason(errors, self._patience)
-            if older:
+                self.problem, own = _reason(errors, self._patience, self.server)
+            self._link = None
+            if older or (probed and not self._probed):
+                continue  # it failed over a question that it will not be asked again
+            self._renewing = self.problem == LOST and anyio.current_time() - began > RENEW_S
+            self._tell_waiting()
+            if self._renewing:
+                self._say(f"server {self.server.name} {LOST}; a new one is begun")
                 continue
-            self._link, self.failed = None, True
+            self.failed = True
             self._take({})
             if anyio.current_time() - began > SETTLED_S:
                 delay, told = self._patience.first_delay_s, ""
@@ -95,29 +115,51 @@ class Upstream:
             if self.problem != told:  # not again and again, where it never starts
                 self._say(f"server {self.server.name} {self.problem}{own}; started again in {delay:g} s")
             told = self.problem
-            await anyio.sleep(delay)
+            self._wanted = anyio.Event()
+            with anyio.move_on_after(delay):
+                await self._wanted.wait()
             delay = min(2 * delay, self._patience.last_delay_s)
 
-    async def call(
-        self, tool: str, arguments: Any, meta: Mapping[str, Any], progress: ProgressFnT | None
+    @property
+    def capabilities(self) -> Mapping[str, Any] | None:
+        """What it has, or None while that is not known."""
+        return None if self._link is None else self._link.capabilities
+
+    @property
+    def instructions(self) -> str:
+        """What it says of itself for models, if it is there."""
+        return "" if self._link is None else self._link.instructions
+
+    @property
+    def modern(self) -> bool:
+        """Whether it speaks without a handshake."""
+        return self._link is not None and modern(self._link.envelope.version)
+
+    def has(self, capability: str) -> bool:
+        """Whether it is there and has this."""
+        return isinstance((self.capabilities or {}).get(capability), dict)
+
+    async def request(
+        self,
+        method: str,
+        params: Mapping[str, Any] | None = None,
+        progress: ProgressFnT | None = None,
+        check: Callable[[], None] | None = None,
     ) -> dict[str, Any]:
-        """The result of a call, as the server gave it. Raises MCPError as the server said it, and CallError where it
-        said nothing."""
-        if (link := self._link) is None:
-            raise CallError(f"server {self.server.name} is not there now: it {self.problem}")
-        params = {
-            "name": tool,
-            **({} if arguments is None else {"arguments": arguments}),
-            **({"_meta": dict(meta)} if meta else {}),
-        }
-        try:
-            # The server's time begins when it took the call; one that takes nothing has no more than twice of it.
-            with anyio.fail_after(2 * self._patience.call_s):
-                return await link.call(params, self._patience.call_s, progress)
-        except MCPError as error:
-            raise self._call_error(error) or error from None
-        except TimeoutError:
-            raise CallError(f"server {self.server.name} did not take the call") from None
+        """The result of a request, as the server gave it. Where its session was lost, so that nothing was done, it is
+        sent once more in a new one; `check` is called before each time. Raises MCPError as the server said it, and
+        CallError where it said nothing."""
+        for _ in range(2):
+            link = await self._there()
+            if check is not None:
+                check()
+            try:
+                return await link.request(method, params, self._patience.call_s, progress)
+            except SessionLostError:
+                continue
+            except MCPError as error:
+                raise self._call_error(error) or error from None
+        raise CallError(f"server {self.server.name} {LOST}, again after a new one was begun")
 
     def _call_error(self, error: MCPError) -> CallError | None:
         """What an error of a call says in words of ours, where it is not the server's answer."""
@@ -129,19 +171,88 @@ class Upstream:
             return CallError(f"server {self.server.name} ended in the middle of the call")
         return None
 
+    async def listed(self, method: str, key: str) -> list[Any]:
+        """One of its lists, all pages. Raises MCPError, NotSpokenError, and CallError."""
+        for _ in range(2):
+            link = await self._there()
+            try:
+                with anyio.fail_after(self._patience.start_s):
+                    return await link.listed(method, key)
+            except SessionLostError:
+                continue
+            except TimeoutError:
+                raise CallError(
+                    f"server {self.server.name} did not list them in {self._patience.start_s:g} s"
+                ) from None
+        raise CallError(f"server {self.server.name} {LOST}")
+
+    async def subscribe(self, uri: str, wanted: bool) -> dict[str, Any]:
+        """Says whether changes of a resource are to be told. Raises MCPError and CallError."""
+        if self.modern:
+            return (await self._there()).subscribe(uri, wanted)
+        return await self.request(f"resources/{'' if wanted else 'un'}subscribe", {"uri": uri})
+
+    async def log_from(self, level: str) -> None:
+        """Says from which level on its log is wanted; that it does not take it is no matter."""
+        if not self.has("logging") or (link := self._link) is None or link.envelope.log_level == level:
+            return
+        link.envelope.log_level = level
+        if not self.modern:
+            with contextlib.suppress(MCPError, CallError):
+                await self.request("logging/setLevel", {"level": level})
+
+    async def notify(self, method: str, params: Mapping[str, Any] | None) -> None:
+        """Tells it something, if it is there."""
+        if self._link is not None:
+            await self._link.notify(method, params)
+
+    async def again(self) -> None:
+        """Where it could not be reached, it is tried at once; returns when that has come out. A program is not started
+        sooner than its turn comes."""
+        if self.failed and self.server.url:
+            came = self._came
+            self._wanted.set()
+            with anyio.move_on_after(self._patience.start_s):
+                await came.wait()
+
+    async def _there(self) -> Link:
+        """The link to it, after a new session was begun where that is under way. Raises CallError."""
+        with anyio.move_on_after(self._patience.start_s):
+            while self._renewing or (self._link is not None and self._link.session.lost.is_set()):
+                await self._came.wait()
+        if (link := self._link) is None or link.session.lost.is_set():
+            raise CallError(f"server {self.server.name} is not there now: it {self.problem}")
+        return link
+
+    def _tell_waiting(self) -> None:
+        self._came.set()
+        self._came = anyio.Event()
+
     async def _lived(self) -> str:
         """One life, from start to end; how it ended."""
-        ways = opened(self.server, self._access, self._patience.call_s, self._say)
-        async with ways as streams, linked(streams) as link:
+        session = Session()
+        ways = opened(self.server, self._access, self._patience.call_s, self._say, session.heard)
+        async with ways as streams, linked(self.name, streams, session, self._client, self._say) as link:
+            hello = await self._client.hello()
             with anyio.fail_after(self._patience.start_s):
-                await link.greet()
-                await self._list(link)
-            self._link, self.failed = link, False
+                try:
+                    probe_s = min(PROBE_S, self._patience.start_s / 3)
+                    await link.greet(hello, probe_s if self._probed else None)
+                    self._link = link
+                    await self._list(link)
+                except (DeafError, MCPError) as error:
+                    if isinstance(error, DeafError) or self.modern:  # with a handshake it may do better
+                        self._probed = False
+                    raise
+            self.failed = self._renewing = False
+            self._tell_waiting()
             async with anyio.create_task_group() as tasks:
                 tasks.start_soon(self._follow, link)
+                tasks.start_soon(link.listen)
+                tasks.start_soon(self._client.greeted, self.server.name)
                 await link.closed.wait()
                 tasks.cancel_scope.cancel()
-        return "ended"
+        return LOST if session.lost.is_set() else "ended"
 
     async def _follow(self, link: Link) -> None:
         calm, before = CALM_S, anyio.current_time()
@@ -151,15 +262,27 @@ class Upstream:
             await anyio.sleep(calm)
             link.changed = anyio.Event()
             with anyio.fail_after(self._patience.start_s):
-                await self._list(link)
+                try:
+                    await self._list(link)
+                except SessionLostError:
+                    return
             calm, before = min(2 * calm, LAST_CALM_S), anyio.current_time()
 
     async def _list(self, link: Link) -> None:
         """Takes up the server's tools. Raises TooMuchError where too many became others too soon."""
-        found = accepted(self.server.name, self.server.prefix, await link.tools(), self._say, self.tools)
-        if not self._new.spend(sum(self.tools.get(name) != tool for name, tool in found.items())):
+        listed: list[Any] = []
+        try:
+            listed = await link.listed("tools/list", "tools")
+        except MCPError as error:
+            if error.code != METHOD_NOT_FOUND or "tools" in link.capabilities:
+                raise  # others have prompts or resources alone
+        takes = self.server.takes
+        listed = [tool for tool in listed if not isinstance(tool, dict) or takes(tool.get("name"))]
+        tools = accepted(self.server.name, self.server.prefix, listed, self._say, self.tools)
+        if not self._new.spend(sum(self.tools.get(name) != tool for name, tool in tools.items())):
             raise TooMuchError("changes its tools over and over")
-        self._take(found)
+        link.envelope.knows([tool.raw for tool in tools.values()])
+        self._take(tools)
 
     def _take(self, tools: Mapping[str, Definition]) -> None:
         different = not self.tried.is_set() or dict(tools) != dict(self.tools)
@@ -169,7 +292,7 @@ class Upstream:
             self._changed(self)
 
 
-def _reason(errors: BaseExceptionGroup[Exception], patience: Patience) -> tuple[str, str]:
+def _reason(errors: BaseExceptionGroup[Exception], patience: Patience, server: Server) -> tuple[str, str]:
     """What went wrong, of all that broke when it did: in words of ours, and what the server itself said, for people."""
     leaves = _leaves(errors)
     for error in leaves:
@@ -189,8 +312,7 @@ def _reason(errors: BaseExceptionGroup[Exception], patience: Patience) -> tuple[
             return "ended before it had listed its tools", ""
         return "answered with an error when it was asked for its tools", f" ({error.code}: {quoted(error.message)})"
     if isinstance(error, OSError) and error.errno is not None:
-        named = f": {error.filename}" if error.filename else ""
-        return f"cannot be started or reached ({error.strerror}{named})", ""
+        return (f"cannot be reached ({error.strerror})" if server.url else server.not_started(error)), ""
     return f"cannot be used ({type(error).__name__})", f": {quoted(str(error))}"
 
 
