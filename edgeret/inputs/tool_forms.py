@@ -10,6 +10,7 @@ from edgeret.inputs.jsonl import misspelt
 
 _WRAPPED = ("function", "toolSpec", "tool_spec")
 _LISTS = ("tools", "functions", "functionDeclarations", "function_declarations")
+_AROUND = ("result", "toolConfig")
 _PARAMETERS = (
     "parameters",
     "inputSchema",
@@ -32,7 +33,8 @@ def listed(whole: Any) -> tuple[list[Any], Mapping[str, Any] | None] | None:
             return [inner for entry in whole for inner in unpacked(entry)], page
         if not isinstance(whole, dict) or isinstance(whole.get("name"), str):
             break
-        key = next((key for key in ("result", "toolConfig", *_LISTS) if isinstance(whole.get(key), dict | list)), None)
+        key = next((key for key in _LISTS if isinstance(whole.get(key), list)), None)
+        key = key or next((key for key in _AROUND if isinstance(whole.get(key), dict)), None)
         if key is None:
             break
         page, whole = whole, whole[key]

@@ -17,6 +17,20 @@ from typing import Any
 SCHEMA = {"type": "object", "properties": {"text": {"type": "string"}}}
 NOTE: dict[str, Any] = {"name": "write_note", "description": "write a note", "inputSchema": SCHEMA}
 MAIL: dict[str, Any] = {"name": "send_mail", "description": "send a mail", "inputSchema": SCHEMA}
+POISON = "\u200b\u202e\U000e0041"
+ODD: list[dict[str, Any]] = [
+    {"inputSchema": {}},
+    {"inputSchema": {"$ref": "#/$defs/A", "$defs": {"A": SCHEMA}}},
+    {"inputSchema": {"anyOf": [SCHEMA]}},
+    {"inputSchema": {"type": "string"}},
+    {"inputSchema": {"type": "object", "properties": []}},
+    {"inputSchema": {"type": "object", "properties": {"a": "string"}, "required": True}},
+    {"outputSchema": {"type": "array"}},
+    {"outputSchema": None, "title": None, "description": None},
+    {"annotations": [], "icons": "x", "_meta": "x"},
+    {"execution": {"taskSupport": "maybe"}},
+    {"description": f"writes{POISON}", "inputSchema": {**SCHEMA, f"x{POISON}": [f"hidden{POISON}"]}},
+]
 RICH = {
     "content": [
         {"type": "text", "text": "höre", "annotations": {"priority": 0.5}, "unheardOf": None},
@@ -45,6 +59,8 @@ def tools(behaviour: str, calls: int) -> list[Any]:
         return [{**NOTE, "title": "Write a note", "annotations": {"destructiveHint": False}}]
     if behaviour == "surrogates":
         return [{**NOTE, "description": "note \ud800"}, MAIL]
+    if behaviour == "odd":
+        return [{**NOTE, "name": f"odd_{i}", **fields} for i, fields in enumerate(ODD)]
     if behaviour == "deep":
         nested: Any = {}
         for _ in range(60):
@@ -84,6 +100,8 @@ def answer_call(behaviour: str, message: dict[str, Any], calls: int) -> None:
         send({"id": number, "result": {"content": [{"type": "text", "text": "no ink"}], "isError": True}})
     elif behaviour == "lies":
         send({"id": number, "result": {"content": [], "structuredContent": {"unlike": "its schema"}}})
+    elif behaviour == "odd":
+        send({"id": number, "result": {"content": [], "structuredContent": {"of": "its own"}}})
     elif behaviour == "rich":
         send({"id": number, "result": RICH})
     elif behaviour == "says":

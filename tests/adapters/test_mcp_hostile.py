@@ -11,8 +11,10 @@ from typing import Any
 
 import anyio
 import pytest
+from hostile_mcp import ODD
 from mcp_client import HOSTILE, call, command, found, hostile, names, proxied, write_config
 
+from edgeret import without_hidden
 from edgeret.cli.commands import main
 
 
@@ -101,6 +103,24 @@ def test_one_whose_definitions_are_hard_to_read_stops_nobody(tiny: Path, tmp_pat
             )
             await goes_on(client)
             assert "Traceback" not in client.told()
+
+    anyio.run(talk)
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_one_odd_definition_costs_no_other_one(tiny: Path, tmp_path: Path, mode: str) -> None:
+    config = write_config(tmp_path, good=hostile("plain"), bad=hostile("odd"))
+
+    async def talk() -> None:
+        async with proxied(config, tiny, "--mode", "trim", "-k", "50", mode=mode) as client:
+            listed = {tool.name: tool for tool in (await client.list_tools()).tools}
+            assert {"good__write_note", *(f"bad__odd_{i}" for i in range(len(ODD)))} <= listed.keys()
+            there = (await found(client, "write a note"))["tools"]
+            for text in (str(listed), json.dumps(there, ensure_ascii=False), client.told()):
+                assert without_hidden(text) == text
+            # Without a schema of its own, what it gives passes as it is.
+            assert (await client.call_tool("bad__odd_6", {})).structured_content == {"of": "its own"}
+            assert "each held characters that nobody sees: they are dropped: odd_10" in client.told()
 
     anyio.run(talk)
 

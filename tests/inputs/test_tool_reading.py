@@ -59,6 +59,11 @@ def test_a_tool_is_the_same_in_whatever_form_it_comes(entry: Any) -> None:
     assert json.dumps(entry) == before
 
 
+@pytest.mark.parametrize("form", ["chat completions", "responses", "anthropic", "anthropic custom", "mcp", "langchain"])
+def test_nothing_is_told_of_what_is_as_it_should_be(form: str) -> None:
+    assert notes(ENTRIES[form]) == (WEATHER, [])
+
+
 BY_NAME = {"type": "object", "properties": {"city": {"type": "string", "description": "Where"}}}
 
 
