@@ -69,7 +69,8 @@ fuzz: $(VENV)/.dev
 
 ## sanitize: our arithmetic with the address and undefined-behaviour sanitizers, where there is a gcc that has them
 sanitize: $(VENV)/.dev
-	case "$$(uname -s)" in Linux) $(BIN)/python tests/sanitize_run.py;; *) echo "sanitizers: skipped, they are tried on Linux" >&2;; esac
+	if [ "$$(uname -s)" = Linux ] && command -v gcc >/dev/null; then $(BIN)/python tests/sanitize_run.py; \
+	  else echo "sanitizers: skipped, they need Linux and gcc" >&2; fi
 
 # The variable silences mkdocs-material's advertisement of its successor. With --quiet, --strict would see no warnings.
 SITE := NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

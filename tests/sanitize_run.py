@@ -81,10 +81,12 @@ def sets_of_this_cpu(compiler: str, place: Path) -> int:
     program, sources = place / "sets", [kernel.FILE.with_name(name) for name in ("transformer.c", "workers.c")]
     sources.append(ROOT / "tests" / "encoders" / "transformer_sets.c")
     include = ("-I", str(kernel.FILE.parent))
-    more = () if "clang" in compiler else ("-static-libasan",)
-    subprocess.run([compiler, *FLAGS, *more, *include, "-o", program, *sources, "-lm"], check=True)
+    static = () if "clang" in compiler else ("-static-libasan",)
+    subprocess.run([compiler, *FLAGS, *static, *include, "-o", program, *sources, "-lm"], check=True)
     here = instruction_set()
-    numbers = [str(SETS.index(name)) for name in ("generic", here, *BESIDES.get(here, ()))]
+    more = ("avx_vnni",) if " avx_vnni " in Path("/proc/cpuinfo").read_text() else ()
+    names = dict.fromkeys(("generic", here, *BESIDES.get(here, ()), *more))
+    numbers = [str(SETS.index(name)) for name in names]
     return subprocess.run([program, *numbers], env={**os.environ, **OPTIONS}, check=False).returncode
 
 
