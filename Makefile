@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 DEMO := build/desktop
 
-.PHONY: demo bench test test-full npm npu fuzz check docs site clean
+.PHONY: demo bench test test-full npm npu fuzz sanitize check docs site clean
 
 ## demo: export the desktop example into a bundle and ask it for decisions
 demo: $(VENV)/.export
@@ -26,8 +26,8 @@ test: $(VENV)/.dev
 	$(BIN)/python -m pytest
 
 ## test-full: the same, and what takes too long for every change: forged bundles, killed writers, many tool sets, Ray,
-##   planners of weights, graphs for NPUs, a thousand requests through the gate
-test-full: npm test fuzz $(VENV)/.ray $(VENV)/.gguf npu
+##   planners of weights, graphs for NPUs, a thousand requests through the gate, our C with sanitizers
+test-full: npm test fuzz sanitize $(VENV)/.ray $(VENV)/.gguf npu
 	$(BIN)/python tests/swap_run.py
 	$(BIN)/python tests/kill_run.py
 	$(BIN)/python tests/kill_learning.py
@@ -66,6 +66,11 @@ $(NPU)/qnn:
 FORGED := 20000
 fuzz: $(VENV)/.dev
 	$(BIN)/python tests/forge_run.py --cases $(FORGED)
+
+## sanitize: our arithmetic with the address and undefined-behaviour sanitizers, where there is a gcc that has them
+sanitize: $(VENV)/.dev
+	if [ "$$(uname -s)" = Linux ] && command -v gcc >/dev/null; then $(BIN)/python tests/sanitize_run.py; \
+	  else echo "sanitizers: skipped, they need Linux and gcc" >&2; fi
 
 # The variable silences mkdocs-material's advertisement of its successor. With --quiet, --strict would see no warnings.
 SITE := NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

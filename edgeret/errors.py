@@ -51,6 +51,9 @@ class CheckFailedError(EdgeretError):
 class LanguageWarning(UserWarning):
     """A query is written in a script that none of the encoder's languages has, so what is decided is chance."""
 
+    def __init__(self, message: str = "") -> None:
+        super().__init__(visible(message))
+
 
 class PlannerError(EdgeretError):
     """The planner cannot be loaded or cannot answer; the heads still can."""

@@ -14,6 +14,7 @@ import os
 import re
 import resource
 import signal
+import stat
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
@@ -113,6 +114,8 @@ class Watch:
         except EdgeretError as error:
             self.outcome.refused |= name == "load"
             self.outcome.errors.append(f"{name}: {error}"[:300])
+            if (char := harmful(str(error))) is not None or "\n" in str(error):
+                self._found(name, "Unsafe", innermost(error), f"{char or 'a line end'} in an error's text")
             if any(word in str(error) for word in ("bad_alloc", "ailed to allocate", "annot allocate")):
                 self._found(name, "Memory", innermost(error), str(error))
         except Insane as error:
@@ -234,6 +237,34 @@ def command(argv: Sequence[str]) -> None:
     sane(code != 2 or len(err.splitlines()) == 1, "no-one-line", err)
 
 
+class Written:
+    """What the process writes to standard error and output by itself, native libraries included: to files in the
+    descriptors' places, or the part of a log that came since."""
+
+    def __init__(self) -> None:
+        """From now on."""
+        self._begun = [_size(descriptor) for descriptor in (1, 2)]
+
+    def harmful(self) -> str | None:
+        """The first character in it that a terminal would obey, and where it is; nothing where it goes to no file."""
+        for descriptor, begun in zip((1, 2), self._begun, strict=True):
+            if begun is not None and (char := harmful(_since(descriptor, begun))) is not None:
+                return f"{char} in what was written to descriptor {descriptor}"
+        return None
+
+
+def _size(descriptor: int) -> int | None:
+    status = os.fstat(descriptor)
+    return status.st_size if stat.S_ISREG(status.st_mode) else None
+
+
+def _since(descriptor: int, begun: int) -> str:
+    """What was written to a file that need not be open for reading."""
+    with open(f"/proc/self/fd/{descriptor}", "rb") as stream:  # noqa: PTH123 - it is no path of ours
+        stream.seek(begun)
+        return stream.read(1 << 20).decode("utf-8", "replace")
+
+
 def commands(folder: Path, picture: Path, options: Sequence[str], number: int) -> list[tuple[str, ...]]:
     """The command lines to try: those that look at a bundle, and one of those that use it."""
     bundle = str(folder)
@@ -263,7 +294,7 @@ def make_once() -> None:
 def exercise(folder: Path, base: str, number: int, seconds: float | None = None) -> Outcome:
     """Everything a host may do with the bundle, each step within so many seconds of processor time. `base` says what it
     was forged from: "tiny", "hnsw" or "planner"."""
-    watch, runtime = Watch(seconds), None
+    watch, runtime, written = Watch(seconds), None, Written()
     with watch.step("load"):
         runtime = edgeret.load(folder, threads=1, index="hnsw" if base == "hnsw" else "auto")
     if runtime is not None:
@@ -286,4 +317,6 @@ def exercise(folder: Path, base: str, number: int, seconds: float | None = None)
             sane("<script" not in drawn, "script")
             sane((char := harmful(drawn.replace("\t", " "))) is None, "control-character", f"{char} in the picture")
             picture.unlink()
+    if (char := written.harmful()) is not None:
+        watch.outcome.findings.append(Finding("all", "Unsafe", "native", char))
     return watch.finish()

@@ -138,7 +138,10 @@ def _repeat(tree: Any, place: Place, pack: Callable[[Any], bytes]) -> Any:
 
 def _rename(tree: Any, place: Place, pack: Callable[[Any], bytes]) -> Any:
     holder = at(tree, place[:-1])
-    holder[f"{place[-1]}\x1b[31m" if isinstance(holder, dict) else 0] = holder.pop(place[-1])
+    if isinstance(holder, dict):
+        holder[f"{place[-1]}\x1b[31m"] = holder.pop(place[-1])
+    else:
+        holder[:1] = [holder.pop(place[-1])]
     return tree
 
 

@@ -299,10 +299,70 @@ def flatbuffer(model: bytes) -> bytes:
         return (Path(folder) / "model.ort").read_bytes()
 
 
+ACTING = (
+    "\x1b[31mred",
+    "\x1b]0;mine\x07",
+    "\x9b2J",
+    "a\rb",
+    "a\nb",
+    "a\u202eb",
+    "a\u2028b",
+    "hid\U000e0041den",
+    "\x00",
+    "",
+)
+NAMED = 16
+
+
+def _named(model: Any, number: int) -> None:
+    """A text that a terminal obeys, wherever a model has texts; and a graph that fails now and then, so that ONNX
+    Runtime has something to say about it."""
+    from onnx import TensorProto, helper
+
+    text, graph = ACTING[number // NAMED % len(ACTING)], model.graph
+    node, value = graph.node[number // NAMED % len(graph.node)], graph.value_info
+    match number % NAMED:
+        case 0:
+            node.name = text
+        case 1:
+            node.op_type = text
+        case 2:
+            node.domain = text
+        case 3 | 4:
+            inner = _renamed(model, (OUTPUT, TOKENS)[number % 2])
+            _node(model, "Identity", [inner], [text])
+            _node(model, "Identity", [text], [(OUTPUT, TOKENS)[number % 2]])
+        case 5:
+            graph.initializer[number // NAMED % len(graph.initializer)].name = text
+        case 6:
+            graph.name = text
+        case 7:
+            graph.input[0].type.tensor_type.shape.dim[1].dim_param = text
+        case 8:
+            graph.output[0].type.tensor_type.shape.dim[0].dim_param = text
+        case 9:
+            value.append(helper.make_tensor_value_info(text, TensorProto.FLOAT, [text, 3]))
+        case 10:
+            model.opset_import.add(domain=text, version=1)
+        case 11:
+            model.metadata_props.add(key=text, value=text)
+        case 12:
+            model.producer_name = model.producer_version = model.domain = text
+        case 13:
+            _between(model, OUTPUT, "LpNormalization", **{text or "axis": 7})
+        case 14:
+            _between(model, OUTPUT, "Gelu", approximate=text)
+        case _:
+            node.name, graph.initializer[0].doc_string = text, text
+    if number // NAMED % 3 == 2:  # a node with that name which fails while it runs
+        _short_positions(model, 0)
+        graph.node[-2].name = text
+
+
 CHANGES: tuple[Change, ...] = (
     _table, _bomb, _loop, _nested, _long, _attribute, _initializer, _declared, _extra, _external, _operator, _removed,
     _crossed,
-    _operation, _operation, _short_positions,
+    _operation, _operation, _short_positions, _named, _named,
 )  # fmt: skip
 
 

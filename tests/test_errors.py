@@ -9,15 +9,19 @@ import pytest
 import edgeret
 from edgeret import errors
 from edgeret.bundle.overlay_file import read_overlay
-from edgeret.errors import BundleError, EdgeretError, MissingExtraError
+from edgeret.errors import BundleError, EdgeretError, LanguageWarning, MissingExtraError
 from edgeret.quoting import UNSEEN, said
 
-KINDS = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, EdgeretError)]
+KINDS = [
+    kind
+    for kind in vars(errors).values()
+    if isinstance(kind, type) and issubclass(kind, (EdgeretError, LanguageWarning))
+]
 ACTING = "\x1b[2J\x1b]0;mine\x07 a\x9b1m\u202eb\u2028c\U000e0041 \udc9b\r\nd"
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_message_holds_nothing_that_acts(kind: type[EdgeretError]) -> None:
+def test_a_message_holds_nothing_that_acts(kind: type[Exception]) -> None:
     error = kind(ACTING, "b") if kind is MissingExtraError else kind(ACTING)
     assert not UNSEEN.search(str(error))
     assert "\\x1b[2J" in str(error)

@@ -6,6 +6,7 @@ The first tests prove that the forger gets past sizes, hashes and owners, so tha
 from __future__ import annotations
 
 import hashlib
+import json
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -141,6 +142,33 @@ print([(f.step, f.kind) for f in watch.finish().findings])
         ("slow", "Slow"),
     ]
     assert done.stdout.strip() == str([*expected, ("all", "Memory")])
+
+
+def test_what_a_library_writes_to_the_terminal_is_looked_at(tmp_path: Path) -> None:
+    script = """
+import json, os, sys, forge_exercise
+from edgeret.errors import InputError
+class RawError(InputError):
+    def __str__(self):
+        return chr(27) + "[31m"
+written, watch = forge_exercise.Written(), forge_exercise.Watch()
+with watch.step("raw"):
+    raise RawError("x")
+os.write(2, sys.argv[1].encode())
+print(json.dumps([written.harmful(), *[f.kind for f in watch.finish().findings]]), file=sys.stdout)
+"""
+    told = "U+001B in what was written to descriptor 2"
+    for text, expected in (("a\x1b]0;x\x07", told), ("größe\n", None), ("", None)):
+        with (tmp_path / "out").open("w") as out, (tmp_path / "err").open("w") as err:
+            err.write("\x9b from before")
+            err.flush()
+            subprocess.run([sys.executable, "-c", script, text], stdout=out, stderr=err, check=True, cwd=TESTS)
+        assert json.loads((tmp_path / "out").read_text()) == [expected, "Unsafe"]
+
+
+@pytest.mark.parametrize("case", [("words-fields", 700099), ("two", 398)])
+def test_cases_that_the_forger_itself_once_failed_on(bases: Path, tmp_path: Path, case: tuple[str, int]) -> None:
+    assert Forge(bases).forge(case, tmp_path / "forged")
 
 
 def test_a_worker_that_dies_is_a_finding_and_the_next_one_goes_on() -> None:

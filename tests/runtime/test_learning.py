@@ -151,29 +151,6 @@ def test_while_another_one_writes_a_writer_is_refused_and_readers_see_the_last_a
     assert state(load(tiny)) == state(writer)
 
 
-def test_runtimes_that_all_stay_open_learn_in_turn_and_take_up_what_the_others_learned(tiny: Path) -> None:
-    writers = [load(tiny) for _ in range(3)]
-    for number, demonstration in enumerate(PLANS):
-        writers[number % 3].learn([demonstration])
-    writers[0].forget(query=PLANS[1].query)
-    writers[1].learn([plan("once more", "find_file")])
-    expected = [query for query, _ in stored(load(tiny))]
-    assert expected == [*(PLANS[i].query for i in (0, 2, 3, 4)), "once more"]
-    assert state(load(tiny)) == state(writers[1])
-
-
-def test_waiting_for_another_writer_keeps_no_decision_waiting(tiny: Path) -> None:
-    runtime = load(tiny)
-    runtime.learn(PLANS[:1])
-    holder = Overlay.open(overlay_path(tiny), fingerprint_of(runtime.manifest), runtime.manifest.content_hash)
-    with ThreadPoolExecutor(1) as pool:
-        learns = pool.submit(runtime.learn, PLANS[1:2])
-        runtime.task(QUERY).next()
-        assert not learns.done()
-        holder.close()
-        assert learns.result().stored == 2
-
-
 def test_who_writes_after_another_one_first_takes_up_what_that_one_learned(tiny: Path) -> None:
     first, second = load(tiny), load(tiny)
     first.learn(PLANS[:2])
