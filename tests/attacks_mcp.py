@@ -59,6 +59,13 @@ def _many(asked: Asked) -> Any:
     return answer.replace(b"content-type", b"mcp-session-id: 1\r\ncontent-type", 1)
 
 
+def _again(asked: Asked) -> Any:
+    """A stream that ends at once and is to be asked for again at once, for every request that is no greeting."""
+    if asked.method == "GET" or asked.message.get("method") == "tools/list":
+        return _events(b"retry: 0\nid: 1\ndata:\n\n")
+    return plain(asked)
+
+
 _TURNS = count()
 _BOMB = bomb(600)
 _FORBIDDEN = reply(401, os.urandom(1 << 20))
@@ -68,6 +75,10 @@ WEB: dict[str, Callable[[Asked], Any]] = {
     "http bomb of comments": lambda asked: _events(bomb(600, b":\n\n"), packed=True) if asked.body else reply(405),
     "http events of nothing": lambda asked: _events(forever=b":\n\n" * 20_000) if asked.body else reply(405),
     "http head without end": lambda _: repeat(b"HTTP/1.1 200 OK\r\n" + b"x: y\r\n" * 10_000),
+    "http pieces": lambda _: repeat(_EVENTS + b"transfer-encoding: chunked\r\n\r\n" + b"1\r\n:\r\n" * 200_000, 1),
+    "http informations": lambda _: repeat(b"HTTP/1.1 100 Continue\r\n\r\n" * 20_000),
+    "http cookies": lambda _: b"HTTP/1.1 200 OK\r\n" + b"set-cookie: a=b\r\n" * 5_000 + b"\r\n",
+    "http streams without end": _again,
     "http values": lambda asked: reply(200, b"[" * (20 << 20), "application/json"),
     "http refusals": lambda _: _FORBIDDEN,
     "http tools over and over": _many,
