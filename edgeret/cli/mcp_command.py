@@ -53,13 +53,8 @@ def add_mcp_command(commands: Any) -> None:
     mcp.add_argument(
         "--accept", metavar="SERVER[/TOOL]", help="with --pins: pin the definitions as they are now, and end"
     )
-    mcp.add_argument(
-        "--login", metavar="SERVER", help="log in at a server that asks for it, in a browser, keep that, and end"
-    )
+    _add_web(mcp)
     mcp.add_argument("--check", action="store_true", help="start all servers, show how many tools each has, and end")
-    mcp.add_argument(
-        "--ca", metavar="FILE", help="certificates of authorities that servers over HTTPS may have as well"
-    )
     mcp.add_argument(
         "--start-timeout",
         type=positive,
@@ -73,6 +68,16 @@ def add_mcp_command(commands: Any) -> None:
         default=300,
         metavar="S",
         help="seconds that a call may take (default: %(default)s)",
+    )
+
+
+def _add_web(mcp: argparse.ArgumentParser) -> None:
+    """Options for servers over HTTP."""
+    mcp.add_argument(
+        "--ca", metavar="FILE", help="certificates of authorities that servers over HTTPS may have as well"
+    )
+    mcp.add_argument(
+        "--login", metavar="SERVER", help="log in at a server that asks for it, in a browser, keep that, and end"
     )
 
 
