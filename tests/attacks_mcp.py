@@ -15,6 +15,7 @@ import tempfile
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import cache
 from itertools import count, repeat
 from pathlib import Path
 from typing import Any
@@ -66,13 +67,17 @@ def _again(asked: Asked) -> Any:
     return plain(asked)
 
 
+@cache
+def _packed(text: bytes) -> bytes:
+    return bomb(600 // len(text), text)
+
+
 _TURNS = count()
-_BOMB = bomb(600)
 _FORBIDDEN = reply(401, os.urandom(1 << 20))
 WEB: dict[str, Callable[[Asked], Any]] = {
-    "http bomb": lambda asked: _json(_BOMB) if asked.body else reply(405),
-    "http bomb of events": lambda asked: _events(bomb(600, b"x"), packed=True) if asked.body else reply(405),
-    "http bomb of comments": lambda asked: _events(bomb(600, b":\n\n"), packed=True) if asked.body else reply(405),
+    "http bomb": lambda asked: _json(_packed(b" ")) if asked.body else reply(405),
+    "http bomb of events": lambda asked: _events(_packed(b"x"), packed=True) if asked.body else reply(405),
+    "http bomb of comments": lambda asked: _events(_packed(b":\n\n"), packed=True) if asked.body else reply(405),
     "http events of nothing": lambda asked: _events(forever=b":\n\n" * 20_000) if asked.body else reply(405),
     "http head without end": lambda _: repeat(b"HTTP/1.1 200 OK\r\n" + b"x: y\r\n" * 10_000),
     "http pieces": lambda _: repeat(_EVENTS + b"transfer-encoding: chunked\r\n\r\n" + b"1\r\n:\r\n" * 200_000, 1),
