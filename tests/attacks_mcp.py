@@ -15,6 +15,7 @@ import tempfile
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import cache
 from itertools import count, repeat
 from pathlib import Path
 from typing import Any
@@ -59,15 +60,30 @@ def _many(asked: Asked) -> Any:
     return answer.replace(b"content-type", b"mcp-session-id: 1\r\ncontent-type", 1)
 
 
+def _again(asked: Asked) -> Any:
+    """A stream that ends at once and is to be asked for again at once, for every request that is no greeting."""
+    if asked.method == "GET" or asked.message.get("method") == "tools/list":
+        return _events(b"retry: 0\nid: 1\ndata:\n\n")
+    return plain(asked)
+
+
+@cache
+def _packed(text: bytes) -> bytes:
+    return bomb(600 // len(text), text)
+
+
 _TURNS = count()
-_BOMB = bomb(600)
 _FORBIDDEN = reply(401, os.urandom(1 << 20))
 WEB: dict[str, Callable[[Asked], Any]] = {
-    "http bomb": lambda asked: _json(_BOMB) if asked.body else reply(405),
-    "http bomb of events": lambda asked: _events(bomb(600, b"x"), packed=True) if asked.body else reply(405),
-    "http bomb of comments": lambda asked: _events(bomb(600, b":\n\n"), packed=True) if asked.body else reply(405),
+    "http bomb": lambda asked: _json(_packed(b" ")) if asked.body else reply(405),
+    "http bomb of events": lambda asked: _events(_packed(b"x"), packed=True) if asked.body else reply(405),
+    "http bomb of comments": lambda asked: _events(_packed(b":\n\n"), packed=True) if asked.body else reply(405),
     "http events of nothing": lambda asked: _events(forever=b":\n\n" * 20_000) if asked.body else reply(405),
     "http head without end": lambda _: repeat(b"HTTP/1.1 200 OK\r\n" + b"x: y\r\n" * 10_000),
+    "http pieces": lambda _: repeat(_EVENTS + b"transfer-encoding: chunked\r\n\r\n" + b"1\r\n:\r\n" * 200_000, 1),
+    "http informations": lambda _: repeat(b"HTTP/1.1 100 Continue\r\n\r\n" * 20_000),
+    "http cookies": lambda _: b"HTTP/1.1 200 OK\r\n" + b"set-cookie: a=b\r\n" * 5_000 + b"\r\n",
+    "http streams without end": _again,
     "http values": lambda asked: reply(200, b"[" * (20 << 20), "application/json"),
     "http refusals": lambda _: _FORBIDDEN,
     "http tools over and over": _many,
@@ -86,7 +102,7 @@ async def attacked(kind: str, base: Path, folder: Path, seconds: float) -> dict[
             before = most = _mib(process)
             tasks = []
             if kind == "deaf":  # calls that it never takes
-                tasks = [{"text": "x" * 5_000_000}] * 6
+                tasks = [{"text": "x" * 1_000_000}] * 6
             async with anyio.create_task_group() as calls:
                 for arguments in tasks:
                     calls.start_soon(call, client, "bad__write_note", arguments)

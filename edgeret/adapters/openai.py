@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from edgeret import Runtime
+from edgeret import InputError, Runtime
 from edgeret.adapters.choosing import choose
 from edgeret.adapters.conversation import Conversation, Reader, objects
 from edgeret.adapters.plain import field, name_in, record, records, texts, tool

@@ -35,7 +35,9 @@ def older(server: Server[Any]) -> Starlette:
             async with transport.connect_sse(scope, receive, send) as (read, write):
                 await server.run(read, write, server.create_initialization_options())
 
-    return Starlette(routes=[Route("/sse", Events()), Mount("/messages/", transport.handle_post_message)])
+    return Starlette(
+        routes=[Route("/sse", Events(), methods=["GET"]), Mount("/messages/", transport.handle_post_message)]
+    )
 
 
 if __name__ == "__main__":

@@ -20,6 +20,8 @@ MOST_LINE = 500
 """Characters of one line on standard error."""
 _BYTES, _BYTES_BURST, _BYTES_A_UNIT = 1 << 16, 1 << 19, 256
 """Units a second and at once: 16 MiB and 128 MiB; the end of a line is a unit too."""
+_CHUNK_UNITS = 8
+"""Of a chunk itself, however small."""
 _MESSAGES, _MESSAGES_BURST = 500.0, 2_000.0
 _LINES, _LINES_BURST = 1 / 60, 20.0
 
@@ -68,7 +70,8 @@ class Meter:
 
     async def bytes(self, chunk: bytes, lines: bool = True) -> None:
         """Waits for a chunk's turn; `lines` where each one of it is looked at."""
-        await self._bytes.take(len(chunk) / _BYTES_A_UNIT + (chunk.count(b"\n") + chunk.count(b"\r") if lines else 0))
+        ends = chunk.count(b"\n") + chunk.count(b"\r") if lines else 0
+        await self._bytes.take(_CHUNK_UNITS + len(chunk) / _BYTES_A_UNIT + ends)
 
     async def message(self, units: float = 1) -> None:
         """Waits for a message's turn."""

@@ -24,7 +24,7 @@ from edgeret.adapters.mcp.keeper import GRACE_S
 from edgeret.adapters.mcp.valve import Streams
 
 _KEEPER = Path(__file__).with_name("keeper.py")
-_KEPT = sys.platform != "win32" and bool(sys.executable)
+_KEPT = sys.platform != "win32" and bool(sys.executable) and not getattr(sys, "frozen", False)
 _CHUNK = 1 << 16
 _ENDS_S = 6.0
 """More than a keeper takes to end everything."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 GRACE_S = 1.0
 """Between asking and forcing."""
 _FORCE_S = 3.0
-_LINUX = sys.platform == "linux"
+_LINUX = sys.platform == "linux" and os.path.exists("/proc/self/stat")  # noqa: PTH110
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
 
 

@@ -80,9 +80,11 @@ class Pins:
         pinned = self._pinned.get(server, {})
         others = [tool.name for tool in tools if pinned.get(tool.name, tool.digest) != tool.digest]
         if others:
-            which = "the definition of" if len(others) == 1 else f"the definitions of {len(others):,} tools,"
+            one = len(others) == 1
+            which = "the definition of" if one else f"the definitions of {len(others):,} tools,"
+            what = "is not the one" if one else "are not the ones"
             self._voice(server)(
-                f"server {server}: {which} {_names(others)} is not the one pinned in {self._path}; withheld until you "
+                f"server {server}: {which} {_names(others)} {what} pinned in {self._path}; withheld until you "
                 f"accept it: --accept {server}/{others[0]}"
                 + (f", or all of them: --accept {server}" * (len(others) > 1))
             )

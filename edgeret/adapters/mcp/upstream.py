@@ -14,7 +14,7 @@ from mcp.client.auth import OAuthFlowError
 from mcp.shared.dispatcher import ProgressFnT
 from mcp_types import CONNECTION_CLOSED, METHOD_NOT_FOUND, REQUEST_TIMEOUT
 
-from edgeret.adapters.mcp.bounds import Allowance, TooMuchError, Voice
+from edgeret.adapters.mcp.bounds import MOST_LINE, Allowance, TooMuchError, Voice
 from edgeret.adapters.mcp.causes import OlderError, WebError, said, unreachable
 from edgeret.adapters.mcp.config import Say, Server
 from edgeret.adapters.mcp.definitions import MOST_TOOLS, Definition, accepted
@@ -300,7 +300,7 @@ def _reason(errors: BaseExceptionGroup[Exception], patience: Patience, server: S
             return str(error), ""
     error = leaves[0]
     if isinstance(error, OAuthFlowError):
-        return "did not complete the login; run edgeret mcp --login NAME", f": {quoted(str(error))}"
+        return "did not complete the login; run edgeret mcp --login NAME", f": {quoted(str(error)[:MOST_LINE])}"
     if words := unreachable(errors):
         return words, ""
     if isinstance(error, TimeoutError):
@@ -310,10 +310,13 @@ def _reason(errors: BaseExceptionGroup[Exception], patience: Patience, server: S
             return words, ""
         if error.code == CONNECTION_CLOSED:
             return "ended before it had listed its tools", ""
-        return "answered with an error when it was asked for its tools", f" ({error.code}: {quoted(error.message)})"
+        return (
+            "answered with an error when it was asked for its tools",
+            f" ({error.code}: {quoted(error.message[:MOST_LINE])})",
+        )
     if isinstance(error, OSError) and error.errno is not None:
         return (f"cannot be reached ({error.strerror})" if server.url else server.not_started(error)), ""
-    return f"cannot be used ({type(error).__name__})", f": {quoted(str(error))}"
+    return f"cannot be used ({type(error).__name__})", f": {quoted(str(error)[:MOST_LINE])}"
 
 
 def _leaves(errors: BaseException) -> list[BaseException]:

@@ -24,7 +24,12 @@ CONNECT_S = 30.0
 PROBE_S = 5.0
 """For the first event of a server that may speak the older transport."""
 _EVENTS, _JSON = "text/event-stream", "application/json"
-_PIECE = 1 << 16
+_PIECE = 1 << 13
+"""Bytes that are looked at before others get their turn."""
+_MOST_COOKIES = 20
+"""Of one answer; the standard library's time for them grows with their square."""
+_STREAM_UNITS = 20.0
+"""What opening a stream counts for beside a message: 25 a second."""
 _PACKED = frozenset(("gzip", "x-gzip", "deflate"))
 _SESSION = "mcp-session-id"
 Heard = Callable[[httpx2.Response], Awaitable[None]]
@@ -55,10 +60,22 @@ def web_client(
         timeout=httpx2.Timeout(CONNECT_S, read=None),  # a stream of events may be silent for ever
         verify=_trusted(access.ca),
         auth=access.auth(server),
+        cookies=_Jar(),
         event_hooks={"request": [hooks.asked], "response": [hooks.answered, *([heard] if heard else [])]},
     )
     hooks.client = client
     return client
+
+
+class _Jar(type(httpx2.Cookies().jar)):  # type: ignore[misc]
+    """A few cookies, as a server behind several machines may need one to be found again."""
+
+    def extract_cookies(self, response: Any, request: Any) -> None:
+        """Takes those of an answer, where they are not more."""
+        if len(response.response.headers.get_list("set-cookie")) <= _MOST_COOKIES:
+            super().extract_cookies(response, request)
+        if len(self) > _MOST_COOKIES:
+            self.clear()
 
 
 class _Hooks:
@@ -68,8 +85,10 @@ class _Hooks:
         self._has_key = "authorization" in {name.lower() for name in server.headers}
 
     async def asked(self, request: httpx2.Request) -> None:
-        """Bounds the time of what is no stream that stays open."""
-        if request.method != "GET":
+        """Bounds the time of what is no stream that stays open, and the number of those."""
+        if request.method == "GET":
+            await self._meter.message(_STREAM_UNITS)  # a server may end one at once, and ask for it again at once
+        else:
             request.extensions = {
                 **request.extensions,
                 "timeout": {**request.extensions.get("timeout", {}), "read": self._call_s},
@@ -124,10 +143,13 @@ class _Body(httpx2.AsyncByteStream):
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         counted = Counted("blank" if self._events else "never", self._meter)
-        async for piece in self._pieces():
-            await self._meter.bytes(piece, lines=self._events)
-            counted.feed(piece)
-            yield piece
+        async for chunk in self._pieces():
+            for begin in range(0, len(chunk), _PIECE):
+                piece = chunk[begin : begin + _PIECE]
+                await self._meter.bytes(piece, lines=self._events)
+                await anyio.lowlevel.checkpoint()  # or a piece a byte, which all came at once, holds up the loop
+                counted.feed(piece)
+                yield piece
 
     async def _pieces(self) -> AsyncIterator[bytes]:
         unpacker = zlib.decompressobj(zlib.MAX_WBITS | 32) if self._packed else None
