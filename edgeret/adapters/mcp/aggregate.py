@@ -90,12 +90,20 @@ class Aggregate:
 
     async def read(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """`resources/read`. Raises MCPError and CallError."""
+        given = str(params["uri"])
 
         async def ask(upstream: Upstream, uri: str) -> dict[str, Any]:
             result = await self._through(upstream, "resources/read", {**params, "uri": uri})
+            contents = result.get("contents")
+            if uri != given and isinstance(contents, list):
+                said = [
+                    {**part, "uri": given} if isinstance(part, dict) and part.get("uri") == uri else part
+                    for part in contents
+                ]
+                result = {**result, "contents": said}
             return self._owners.named(upstream.name, result)
 
-        return await self._first(str(params["uri"]), ask)
+        return await self._first(given, ask)
 
     async def subscribe(self, params: Mapping[str, Any]) -> dict[str, Any]:
         """`resources/subscribe`. Raises MCPError and CallError."""

@@ -99,11 +99,10 @@ class Link:
         self._subscribed: set[str] = set()
         self._listens = anyio.Event()
 
-    async def greet(self, hello: Hello, probe_s: float | None) -> None:
-        """Agrees on a protocol version, if it can be on one of the client's time: what a server offers may depend on
-        it. Without a handshake it waits `probe_s` for an answer; None never tries it first. Raises MCPError and
-        NotSpokenError."""
-        if hello.modern and probe_s is not None and await self._discovered(hello, probe_s):
+    async def greet(self, hello: Hello, modern_first: bool, probe_s: float) -> None:
+        """Agrees on a protocol version, tried in this order; one without a handshake is waited `probe_s` for. Raises
+        MCPError and NotSpokenError."""
+        if modern_first and await self._discovered(hello, probe_s):
             return
         version = HANDSHAKE_PROTOCOL_VERSIONS[-1]
         self._offered = offered(hello.capabilities, version)
@@ -111,7 +110,7 @@ class Link:
         try:
             answer = await self._dispatcher.send_raw_request("initialize", told, {"cancel_on_abandon": False})
         except MCPError:
-            if self.closed.is_set() or not await self._discovered(hello, PROBE_S):
+            if self.closed.is_set() or not await self._discovered(hello, probe_s):
                 raise
             return
         agreed = answer.get("protocolVersion")

@@ -83,14 +83,14 @@ class Upstream:
         """Set when a link is there, or will not be; the next time it is another event."""
         self._wanted = anyio.Event()
         """Set when somebody cannot wait until it is tried again."""
-        self._probed = True
-        """Whether it is asked first if it speaks without a handshake."""
+        self._modern_first: bool | None = None
+        """Whether it is first tried without a handshake; None is as its client introduced himself."""
 
     async def run(self) -> None:
         """Keeps the server running until this is cancelled."""
         delay, told = self._patience.first_delay_s, ""
         while True:
-            began, own, older, probed = anyio.current_time(), "", False, self._probed
+            began, own, older, order = anyio.current_time(), "", False, self._modern_first
             try:
                 self.problem = await self._lived()
             except* OlderError as errors:
@@ -100,8 +100,8 @@ class Upstream:
             except* Exception as errors:
                 self.problem, own = _reason(errors, self._patience, self.server)
             self._link = None
-            if older or (probed and not self._probed):
-                continue  # it failed over a question that it will not be asked again
+            if older or (order is None and self._modern_first is not None):
+                continue  # it would not be greeted so, and is greeted the other way from now on
             self._renewing = self.problem == LOST and anyio.current_time() - began > RENEW_S
             self._tell_waiting()
             if self._renewing:
@@ -235,14 +235,15 @@ class Upstream:
         async with ways as streams, linked(self.name, streams, session, self._client, self._say) as link:
             hello = await self._client.hello()
             with anyio.fail_after(self._patience.start_s):
+                modern_first = hello.modern if self._modern_first is None else self._modern_first
                 try:
-                    probe_s = min(PROBE_S, self._patience.start_s / 3)
-                    await link.greet(hello, probe_s if self._probed else None)
+                    await link.greet(hello, modern_first, min(PROBE_S, self._patience.start_s / 3))
                     self._link = link
                     await self._list(link)
                 except (DeafError, MCPError) as error:
-                    if isinstance(error, DeafError) or self.modern:  # with a handshake it may do better
-                        self._probed = False
+                    refused = isinstance(error, MCPError) and error.code != CONNECTION_CLOSED
+                    if isinstance(error, DeafError) or (refused and self.modern == modern_first):
+                        self._modern_first = not modern_first
                     raise
             self.failed = self._renewing = False
             self._tell_waiting()
