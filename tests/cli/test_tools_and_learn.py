@@ -97,6 +97,25 @@ def writing(bundle: Path) -> Iterator[None]:
         yield
 
 
+def test_odd_tools_are_mended_and_told_in_a_line_a_kind(
+    tiny: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    odd = tmp_path / "odd.json"
+    schema = {"type": "object", "properties": {"a": {"description": "Which\u200b"}}}
+    odd.write_text(json.dumps([{"name": "lock_door"}, {"name": "open_gate", "parameters": schema}, {"name": "x_y"}]))
+    assert main(["tools", "add", str(tiny), str(odd), "--json"]) == 0
+    out, err = capsys.readouterr()
+    assert json.loads(out)["added"] == ["lock_door", "open_gate", "x_y"]
+    assert err.splitlines() == [
+        f"warning: {odd}: 3 of 3 tools mended, each has no description: its title or its name stands in: "
+        "lock_door, open_gate, x_y",
+        f"warning: {odd}: 1 of 3 tools mended, each held characters that nobody sees: they are dropped: open_gate",
+    ]
+    tools = edgeret.load(tiny, overlay=True).tools
+    assert tools["lock_door"].description == "lock door"
+    assert tools["open_gate"].parameters["properties"] == {"a": {"description": "Which"}}
+
+
 def test_tools_come_and_go_beside_the_bundle(edge: Any, tiny: Path, lock: Path) -> None:
     before = {file.name: file.read_bytes() for file in tiny.iterdir()}
     added = edge("tools", "add", tiny, lock)
