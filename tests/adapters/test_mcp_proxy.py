@@ -234,12 +234,24 @@ def test_without_a_base_the_command_that_makes_one_is_told(tmp_path: Path, capsy
     assert "make one with: edgeret-export example && edgeret-export build" in capsys.readouterr().err
 
 
+def introduce(proxy: subprocess.Popen[bytes]) -> None:
+    """Says to a proxy who its client is: before, servers are started and not greeted."""
+    info = {"name": "t", "version": "1"}
+    params = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": info}
+    assert proxy.stdin is not None
+    proxy.stdin.write(
+        json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}).encode() + b"\n"
+    )
+    proxy.stdin.flush()
+
+
 def test_a_client_that_goes_takes_all_servers_with_it(tiny: Path, tmp_path: Path) -> None:
     log = tmp_path / "log"
     config = write_config(tmp_path, one=hostile("stays", str(log)), two=hostile("never"))
     with subprocess.Popen(
         command(config, "--base", str(tiny)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     ) as proxy:
+        introduce(proxy)
         assert proxy.stdin is not None
         deadline = time.monotonic() + 60
         while not log.exists() and time.monotonic() < deadline:
@@ -255,6 +267,7 @@ def test_a_signal_ends_the_proxy_and_all_servers(tiny: Path, tmp_path: Path) -> 
     with subprocess.Popen(
         command(config, "--base", str(tiny)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     ) as proxy:
+        introduce(proxy)
         deadline = time.monotonic() + 60
         while not log.exists() and time.monotonic() < deadline:
             time.sleep(0.05)
