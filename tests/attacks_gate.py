@@ -210,7 +210,7 @@ def hostile_upstream(door: Door) -> None:
 
 @attack(GATE)
 def long_new_lists(door: Door) -> None:
-    """Lists of 20,000 tools, each new."""
+    """Lists of as many tools as are read at all, each new."""
 
     def work(number: int) -> None:
         marker = random.randrange(1 << 30)

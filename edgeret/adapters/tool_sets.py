@@ -22,8 +22,9 @@ MOST_TOOLS = 50_000
 """Tools of all lists that are kept, some 2 kB each. A longer list is refused."""
 MOST_WAITING = 16
 """Lists that are being made at once; clients that send new ones faster than they can be read wait for nothing."""
-SLICE = 128
-"""Tools that are read before another list gets its turn."""
+SLICE = 32
+"""Tools that are read before another list gets its turn: a request waits for them, since an encoder does one thing at a
+time."""
 
 Definition = Callable[[Any], Any]
 

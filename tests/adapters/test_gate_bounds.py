@@ -275,7 +275,7 @@ def test_json_of_very_many_values_passes_unread_and_marks_in_texts_are_none(gate
         assert server.visits[-1].body == body
     texts = WANTS | {"messages": [user("find my file " + '[{,:\\" ' * 300_000)]}
     assert not gate.post(texts).headers["x-edgeret"].startswith("passed on")
-    assert "20001 tools" in gate.post(WANTS | {"tools": [{}] * 20_001}).headers["x-edgeret"]
+    assert "12001 tools" in gate.post(WANTS | {"tools": [{}] * 12_001}).headers["x-edgeret"]
 
 
 FULL = """

@@ -21,7 +21,7 @@ MESSAGES = {b"/chat/completions": "messages", b"/responses": "input"}
 """Where a conversation stands, by the end of the path that is asked for."""
 WAIT_S = 2.0
 """For a list of tools that was never seen to be read. A longer one is read all the same, for the next request."""
-MOST_ENTRIES = 20_000
+MOST_ENTRIES = 12_000
 """Tools of one request; reading a list of so many takes minutes already."""
 LARGE_BYTES = 256 << 10
 """Bodies beyond this are read one at a time: while it is read, one may cost ten times its size."""
