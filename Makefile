@@ -26,7 +26,8 @@ test: $(VENV)/.dev
 	$(BIN)/python -m pytest
 
 ## test-full: the same, and what takes too long for every change: forged bundles, killed writers, many tool sets, Ray,
-##   planners of weights, graphs for NPUs, a thousand requests through the gate, our C with sanitizers
+##   planners of weights, graphs for NPUs, a thousand requests through the gate, attacks on it and on the MCP proxy, our C
+##   with sanitizers
 test-full: npm test fuzz sanitize $(VENV)/.ray $(VENV)/.gguf npu
 	$(BIN)/python tests/swap_run.py
 	$(BIN)/python tests/kill_run.py
@@ -36,6 +37,7 @@ test-full: npm test fuzz sanitize $(VENV)/.ray $(VENV)/.gguf npu
 	$(BIN)/python -m pytest tests/export/test_places.py
 	$(BIN)/python -m pytest tests/export/test_gguf_tiny.py tests/export/test_gguf_real.py
 	$(BIN)/python tests/gate_run.py
+	$(BIN)/python tests/attacks_run.py
 
 ## npm: other people's MCP servers and client, where there is npm; without it their tests are skipped
 npm:

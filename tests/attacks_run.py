@@ -1,7 +1,8 @@
 """Attacks doors of edgeret with raw sockets, and says what became of them: whether the process lived, how much memory
 it took at most, how long a second client had to wait, how much was written. A command: `attacks_run.py --help`.
 
-The attacks on the gate are in attacks_gate.py. An attack has a process of its own, as has the server behind the door;
+The attacks on the gate are in attacks_gate.py, those on the MCP proxy in attacks_mcp.py, a command of its own that this one
+runs, too. An attack has a process of its own, as has the server behind the door;
 the door is begun anew for each. The second client is this process.
 """
 
@@ -10,6 +11,7 @@ from __future__ import annotations
 import argparse
 import json
 import multiprocessing
+import subprocess
 import sys
 import tempfile
 from collections import Counter
@@ -121,10 +123,19 @@ def is_bad(found: dict[str, Any]) -> bool:
     )  # fmt: skip
 
 
+def on_the_proxy(seconds: float) -> dict[str, dict[str, Any]]:
+    """What became of the MCP proxy under its attacks."""
+    line = [sys.executable, str(Path(__file__).with_name("attacks_mcp.py")), "--seconds", str(seconds)]
+    with subprocess.Popen(line, stdout=subprocess.PIPE, text=True) as run:
+        assert run.stdout is not None
+        told = [json.loads(text) for text in run.stdout]
+    return {f"mcp {report['attack']}": report for report in told}
+
+
 def main() -> None:
     """Prints one JSON object; exits 1 if a door did not hold."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("attacks", nargs="*", help=f"some of: {', '.join(GATE)} (default: all)")
+    parser.add_argument("attacks", nargs="*", help=f"on the gate: {', '.join(GATE)} (default: all, on both doors)")
     parser.add_argument("--seconds", type=float, default=15, help="each (default: %(default)s)")
     parser.add_argument("--descriptors", type=int, default=256, help="that the door may have (default: %(default)s)")
     parser.add_argument("--base", type=Path, help="a bundle whose encoder reads the tools (default: one is built)")
@@ -138,6 +149,10 @@ def main() -> None:
             found[name] = gate_under(name, base, arguments.seconds, arguments.descriptors)
             sys.stderr.write(f"{'BAD ' if is_bad(found[name]) else ''}{name}: {json.dumps(found[name])}\n")
     bad = [name for name, told in found.items() if is_bad(told)]
+    if not arguments.attacks:
+        proxied = on_the_proxy(arguments.seconds)
+        bad += [name for name, told in proxied.items() if not told["held"]]
+        found |= proxied
     sys.stdout.write(f"{json.dumps({'attacks': found, 'bad': bad}, indent=1)}\n")
     sys.exit(bool(bad))
 
