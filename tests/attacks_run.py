@@ -1,9 +1,9 @@
 """Attacks doors of edgeret with raw sockets, and says what became of them: whether the process lived, how much memory
 it took at most, how long a second client had to wait, how much was written. A command: `attacks_run.py --help`.
 
-The attacks on the gate are in attacks_gate.py, those on the MCP proxy in attacks_mcp.py, a command of its own that this one
-runs, too. An attack has a process of its own, as has the server behind the door;
-the door is begun anew for each. The second client is this process.
+The attacks on the gate are in attacks_gate.py, those on the MCP proxy in attacks_mcp.py, a command of its own that this
+one runs, too. An attack has a process of its own, as has the server behind the door; the door is begun anew for each.
+The second client is this process.
 """
 
 from __future__ import annotations
