@@ -15,6 +15,7 @@ pytest.importorskip("mcp", reason="needs the extra mcp")
 from edgeret.adapters.mcp import bounds, upstream, valve
 from edgeret.adapters.mcp.bounds import Allowance, Counted, Meter, TooMuchError, Voice
 from edgeret.adapters.mcp.config import Server
+from edgeret.adapters.mcp.passing import Nobody
 from edgeret.adapters.mcp.upstream import CallError, Patience, Upstream
 
 FLOODING = Path(__file__).with_name("flooding_mcp.py")
@@ -29,7 +30,7 @@ def lived(
 
     async def talk() -> Upstream:
         server = Server("bad", "bad", sys.executable, (str(FLOODING), behaviour, *more))
-        one = Upstream(server, patience, lambda _: None, lines.append)
+        one = Upstream(server, patience, lambda _: None, lines.append, Nobody())
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(one.run)
             with anyio.fail_after(120):
@@ -106,7 +107,7 @@ def test_one_that_takes_no_call_is_given_up(monkeypatch: pytest.MonkeyPatch) -> 
 
     async def refused(one: Upstream) -> None:
         with pytest.raises(CallError, match="server bad"):
-            await one.call("write_note", {"text": "x" * 5_000_000}, {}, None)
+            await one.request("tools/call", {"name": "write_note", "arguments": {"text": "x" * 5_000_000}})
 
     lived("deaf", call, patience=Patience(30, 0.3, 600, 600))
     monkeypatch.setattr(valve, "MOST_WAITING_BYTES", 7 << 20)
@@ -130,23 +131,6 @@ def test_what_a_server_left_behind_is_ended_with_it(tmp_path: Path) -> None:
 
     lived("flees", both, str(log))
     assert not any(map(alive, log.read_text().split()))
-
-
-def test_a_server_that_cannot_be_started_says_what_was_tried() -> None:
-    lines: list[str] = []
-
-    async def talk(server: Server) -> str:
-        one = Upstream(server, ONCE, lambda _: None, lines.append)
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(one.run)
-            await one.tried.wait()
-            tasks.cancel_scope.cancel()
-        return one.problem
-
-    gone = anyio.run(talk, Server("a", "a", "no-such-command-at-all"))
-    assert gone == "cannot be started or reached (No such file or directory: no-such-command-at-all)"
-    nowhere = anyio.run(talk, Server("a", "a", sys.executable, cwd="/no/such/folder"))
-    assert nowhere == "cannot be started or reached (No such file or directory: /no/such/folder)"
 
 
 def alive(number: str) -> bool:

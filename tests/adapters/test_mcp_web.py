@@ -21,6 +21,7 @@ from odd_http import INJECTION, Asked, Odd, bomb, odd, plain, reply
 from edgeret import InputError
 from edgeret.adapters.mcp.causes import unreachable
 from edgeret.adapters.mcp.config import Server
+from edgeret.adapters.mcp.passing import Nobody
 from edgeret.adapters.mcp.upstream import CallError, Patience, Upstream
 from edgeret.adapters.mcp.web import Access, check_access
 from edgeret.cli.commands import main
@@ -32,7 +33,9 @@ KEY = {"Authorization": "Bearer secret"}
 
 async def tried(server: Server, then: Callable[[Upstream], Awaitable[Any]] | None = None, **more: Any) -> Upstream:
     """A server's life when it is known how it began, and `then` has returned."""
-    one = Upstream(server, more.pop("patience", ONCE), lambda _: None, more.pop("say", lambda _: None), Access(**more))
+    one = Upstream(
+        server, more.pop("patience", ONCE), lambda _: None, more.pop("say", lambda _: None), Nobody(), Access(**more)
+    )
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(one.run)
         with anyio.fail_after(60):
@@ -95,7 +98,7 @@ def test_a_failure_at_a_call_has_its_cause_and_the_servers_name(answer: bytes, h
     async def call(one: Upstream) -> None:
         for _ in range(2):
             with pytest.raises(CallError) as caught:
-                await one.call("write_note", {}, {}, None)
+                await one.request("tools/call", {"name": "write_note", "arguments": {}})
             assert str(caught.value).startswith(f"server far {words}") and INJECTION not in str(caught.value)
 
     async def talk() -> Upstream:
@@ -124,7 +127,7 @@ def test_an_error_that_a_server_gives_with_a_status_is_its_own() -> None:
 
     async def call(one: Upstream) -> None:
         with pytest.raises(MCPError) as caught:
-            await one.call("write_note", {}, {}, None)
+            await one.request("tools/call", {"name": "write_note", "arguments": {}})
         assert (caught.value.error.code, caught.value.error.data) == (-32602, 7)
 
     async def talk() -> None:
@@ -221,7 +224,7 @@ def test_an_answer_that_drips_ends_with_the_time_of_a_call() -> None:
 
     async def call(one: Upstream) -> None:
         with pytest.raises(CallError, match="server far"):
-            await one.call("write_note", {}, {}, None)
+            await one.request("tools/call", {"name": "write_note", "arguments": {}})
 
     async def talk() -> None:
         async with odd(answered) as server:

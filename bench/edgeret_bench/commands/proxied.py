@@ -55,7 +55,7 @@ def _mcp(arguments: argparse.Namespace) -> Mapping[str, Any]:
     upstreams = anyio.run(seen, servers, Patience(), Access(), warn)
     for upstream in upstreams:
         if upstream.failed:
-            raise CheckFailedError(f"server {upstream.server.name} {upstream.problem}")
+            raise CheckFailedError(f"server {upstream.server.name} {upstream.problem}{upstream.detail}")
     tools = {name: tool for upstream in upstreams for name, tool in upstream.tools.items()}
     result = {
         "n_requests": len(wishes),

@@ -33,7 +33,7 @@ def look(
             "reached": upstream.server.reached,
             "tools": len(upstream.tools),
             "withheld": [] if pinned is None else pinned.changed(upstream.server.name, upstream.tools.values()),
-            "problem": upstream.problem if upstream.failed else None,
+            "problem": upstream.problem + upstream.detail if upstream.failed else None,
         }
         for upstream in found
     ]
@@ -52,7 +52,7 @@ def accept(
     server, tool = chosen[0].name, named[len(chosen[0].name) + 1 :]
     upstream = anyio.run(seen, chosen, patience, access, say)[0]
     if upstream.failed:
-        raise InputError(f"--accept: server {server} {upstream.problem}; nothing was accepted")
+        raise InputError(f"--accept: server {server} {upstream.problem}{upstream.detail}; nothing was accepted")
     found = [entry for entry in upstream.tools.values() if tool in ("", entry.name)]
     if not found:
         raise InputError(f'--accept: server {server} has no tool "{tool}"; nothing was accepted')
@@ -76,7 +76,7 @@ def login(
     before = Logins(logins).get(chosen[0].url)
     upstream = anyio.run(asked)
     if upstream.failed:
-        raise InputError(f"--login: server {named} {upstream.problem}; nothing was kept")
+        raise InputError(f"--login: server {named} {upstream.problem}{upstream.detail}; nothing was kept")
     return len(upstream.tools), Logins(logins).get(chosen[0].url) != before
 
 

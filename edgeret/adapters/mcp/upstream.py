@@ -72,6 +72,8 @@ class Upstream:
         """Set when it is known for the first time what it has, or that it has nothing now."""
         self.problem = "is still starting"
         """Why it is not there, in words that go on a sentence about it. Models read them: none is the server's own."""
+        self.detail = ""
+        """What goes on behind `problem`, for people: the command that was tried, or a server's own words in quotes."""
         self.failed = False
         """Whether its last life is over, and why it ended stands in `problem`."""
         self._patience, self._changed, self._access = patience, changed, access or Access()
@@ -90,15 +92,15 @@ class Upstream:
         """Keeps the server running until this is cancelled."""
         delay, told = self._patience.first_delay_s, ""
         while True:
-            began, own, older, order = anyio.current_time(), "", False, self._modern_first
+            began, older, order = anyio.current_time(), False, self._modern_first
             try:
-                self.problem = await self._lived()
+                self.problem, self.detail = await self._lived(), ""
             except* OlderError as errors:
                 self.problem, _ = _reason(errors, self._patience, self.server)
                 self._say(f"server {self.server.name} {self.problem}; that is spoken from now on")
                 self.server, older = replace(self.server, transport="sse"), True
             except* Exception as errors:
-                self.problem, own = _reason(errors, self._patience, self.server)
+                self.problem, self.detail = _reason(errors, self._patience, self.server)
             self._link = None
             if older or (order is None and self._modern_first is not None):
                 continue  # it would not be greeted so, and is greeted the other way from now on
@@ -113,7 +115,7 @@ class Upstream:
                 delay, told = self._patience.first_delay_s, ""
                 self._say.again()
             if self.problem != told:  # not again and again, where it never starts
-                self._say(f"server {self.server.name} {self.problem}{own}; started again in {delay:g} s")
+                self._say(f"server {self.server.name} {self.problem}{self.detail}; started again in {delay:g} s")
             told = self.problem
             self._wanted = anyio.Event()
             with anyio.move_on_after(delay):
@@ -316,7 +318,9 @@ def _reason(errors: BaseExceptionGroup[Exception], patience: Patience, server: S
             f" ({error.code}: {quoted(error.message[:MOST_LINE])})",
         )
     if isinstance(error, OSError) and error.errno is not None:
-        return (f"cannot be reached ({error.strerror})" if server.url else server.not_started(error)), ""
+        if server.url:
+            return f"cannot be reached ({error.strerror})", ""
+        return "cannot be started", server.not_started(error).removeprefix("cannot be started")
     return f"cannot be used ({type(error).__name__})", f": {quoted(str(error)[:MOST_LINE])}"
 
 
