@@ -11,6 +11,7 @@ import anyio
 from mcp import MCPError
 from mcp_types import INVALID_PARAMS, METHOD_NOT_FOUND
 
+from edgeret import without_hidden
 from edgeret.adapters.mcp.config import Say
 from edgeret.adapters.mcp.entries import PROMPTS, RESOURCES, TEMPLATES, Kind, taken
 from edgeret.adapters.mcp.link import NotSpokenError
@@ -59,7 +60,7 @@ class Aggregate:
         """What servers say that a model should know of them, each under its name, bounded."""
         found = ""
         for upstream in self._upstreams.values():
-            if text := visible(upstream.instructions[:MOST_INSTRUCTIONS], "\n\t").strip():
+            if text := without_hidden(upstream.instructions[:MOST_INSTRUCTIONS]).strip():
                 found += f"\n\nThe server {upstream.server.name} says of itself:\n{text}"
         return found[:MOST_INSTRUCTIONS_IN_ALL]
 

@@ -12,13 +12,13 @@ from mcp_types.methods import validate_server_result
 from mcp_types.version import LATEST_HANDSHAKE_VERSION
 from pydantic import ValidationError
 
+from edgeret import without_hidden
 from edgeret.adapters.mcp.config import Say
 from edgeret.adapters.mcp.definitions import MOST_BYTES, MOST_DEPTH, MOST_NAME, MOST_TOOLS
 from edgeret.quoting import quoted, visible
 
 MOST_URI = 4_096
 """Characters of a URI or template."""
-_LAYOUT = "\t\n\r"
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def taken(kind: Kind, server: str, listed: Sequence[Any], say: Say) -> dict[str,
         if why:
             trouble.setdefault(why, []).append(_name(kind, entry))
         else:
-            found[entry[kind.by]] = {**_seen(entry), kind.by: entry[kind.by]}
+            found[entry[kind.by]] = {**without_hidden(entry), kind.by: entry[kind.by]}
     for why, names in trouble.items():
         shown = ", ".join(names[:3]) + (", …" if len(names) > 3 else "")
         say(f"server {server}: {len(names)} of {len(listed)} {kind.key} left out, each {why}: {shown}")
@@ -86,15 +86,6 @@ def _deep(value: Any, most: int) -> bool:
     return isinstance(value, dict | list) and (
         most == 0 or any(_deep(inner, most - 1) for inner in (value.values() if isinstance(value, dict) else value))
     )
-
-
-def _seen(value: Any) -> Any:
-    """The same, with what acts on a terminal or hides from a reader as an escape."""
-    if isinstance(value, str):
-        return visible(value, _LAYOUT)
-    if isinstance(value, dict):
-        return {key: _seen(inner) for key, inner in value.items()}
-    return [_seen(inner) for inner in value] if isinstance(value, list) else value
 
 
 def _name(kind: Kind, entry: Any) -> str:
