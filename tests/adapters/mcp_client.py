@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
@@ -66,3 +67,14 @@ async def found(client: Any, query: str) -> dict[str, Any]:
 async def call(client: Any, name: str, arguments: Mapping[str, Any] | None = None, **more: Any) -> Any:
     """A call in mode `search`."""
     return await client.call_tool("call_tool", {"name": name, "arguments": dict(arguments or {})}, **more)
+
+
+def introduce(proxy: subprocess.Popen[bytes]) -> None:
+    """Says to a proxy who its client is: before, servers are started and not greeted."""
+    info = {"name": "t", "version": "1"}
+    params = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": info}
+    assert proxy.stdin is not None
+    proxy.stdin.write(
+        json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}).encode() + b"\n"
+    )
+    proxy.stdin.flush()

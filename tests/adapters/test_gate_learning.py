@@ -117,17 +117,23 @@ def test_without_learn_nothing_is_written(tiny_tools: Path) -> None:
     assert not tiny_tools.with_name(f"{tiny_tools.name}.gate.overlay").exists()
 
 
-def test_a_file_that_another_process_writes_to_stops_learning_and_nothing_else(
-    tiny_tools: Path, tmp_path: Path
-) -> None:
+def test_a_file_that_another_process_learns_into_is_learned_into_as_well(tiny_tools: Path, tmp_path: Path) -> None:
     overlay = tmp_path / "learned"
     holder = edgeret.load(tiny_tools, overlay=overlay)
     holder.learn([edgeret.Demonstration("x", "write a note", ())])
     with serving(answers) as server, gating(server.url, tiny_tools, "--learned", str(overlay)) as gate:
-        assert [gate.post(request(DONE)).status_code for _ in range(2)] == [200, 200]
-        said = gate.stop()
-        assert said.count("cannot learn") == 1
+        assert gate.post(request(DONE)).status_code == 200
+        assert "cannot learn" not in gate.stop()
     holder.close()
+    assert len(learned(tiny_tools, overlay)) == 2
+
+
+def test_a_file_that_cannot_be_written_stops_learning_and_nothing_else(tiny_tools: Path, tmp_path: Path) -> None:
+    overlay = tmp_path / "learned"
+    with serving(answers) as server, gating(server.url, tiny_tools, "--learned", str(overlay)) as gate:
+        overlay.write_bytes(b"no overlay")
+        assert [gate.post(request(DONE)).status_code for _ in range(2)] == [200, 200]
+        assert gate.stop().count("cannot learn") == 1
 
 
 def test_what_was_learned_survives_a_kill_at_any_moment(tiny_tools: Path, tmp_path: Path) -> None:

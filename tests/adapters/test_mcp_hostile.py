@@ -12,7 +12,7 @@ from typing import Any
 import anyio
 import pytest
 from hostile_mcp import ODD
-from mcp_client import HOSTILE, call, command, found, hostile, names, proxied, write_config
+from mcp_client import HOSTILE, call, command, found, hostile, introduce, names, proxied, write_config
 
 from edgeret import without_hidden
 from edgeret.cli.commands import main
@@ -202,10 +202,8 @@ def test_a_proxy_that_is_killed_leaves_no_server_behind(tiny: Path, tmp_path: Pa
     config = write_config(tmp_path, one=hostile("plain", str(log)))
     command = [sys.executable, "-m", "edgeret", "mcp", "--config", str(config), "--base", str(tiny)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL) as proxy:
-        for _ in range(1200):
-            if log.exists() and "tools/list" in log.read_text():
-                break
-            anyio.run(anyio.sleep, 0.05)
+        introduce(proxy)
+        until(lambda: log.exists() and "tools/list" in log.read_text())
         proxy.kill()
     anyio.run(anyio.sleep, 1)
     lines = [path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline") if path.exists()]
@@ -240,6 +238,7 @@ def test_a_proxy_that_is_killed_takes_what_its_servers_left_behind_with_it(
     with subprocess.Popen(
         command(config, "--base", str(tiny)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     ) as proxy:
+        introduce(proxy)
         until(lambda: log.exists() and len(log.read_text().split()) == processes)
         proxy.kill()
     until(lambda: not any(Path("/proc", number).exists() for number in log.read_text().split()))

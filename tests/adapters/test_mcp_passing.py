@@ -277,8 +277,7 @@ def test_the_client_is_told_of_what_servers_have_and_no_more(tiny: Path, tmp_pat
         assert anyio.run(lambda mode=mode: told(mode, one=hostile("plain")))[0] == {"tools"}
         has, said = anyio.run(lambda mode=mode: told(mode, one=hostile("plain"), a=wide("a")))
         assert has == {"tools", "prompts", "resources", "completions", "logging"}
-        assert "find_tools" in said and "The server a says of itself:\nAsk a twice.\\x1b[2Jxxx" in said
-        assert len(said) < 2_500
+        assert "find_tools" in said and "Ask a twice" not in said  # that is for who wrote the server's tools to say
 
 
 @pytest.mark.parametrize("mode", ERAS)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import anyio
 import pytest
-from mcp_client import HOSTILE, call, command, found, hostile, names, proxied, write_config
+from mcp_client import HOSTILE, call, command, found, hostile, introduce, names, proxied, write_config
 
 from edgeret.cli.commands import main
 
@@ -232,17 +232,6 @@ def test_the_check_counts_tools_and_fails_where_a_server_does(
 def test_without_a_base_the_command_that_makes_one_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["mcp", "--config", str(write_config(tmp_path, one=hostile("plain")))]) == 2
     assert "make one with: edgeret-export example && edgeret-export build" in capsys.readouterr().err
-
-
-def introduce(proxy: subprocess.Popen[bytes]) -> None:
-    """Says to a proxy who its client is: before, servers are started and not greeted."""
-    info = {"name": "t", "version": "1"}
-    params = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": info}
-    assert proxy.stdin is not None
-    proxy.stdin.write(
-        json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}).encode() + b"\n"
-    )
-    proxy.stdin.flush()
 
 
 def test_a_client_that_goes_takes_all_servers_with_it(tiny: Path, tmp_path: Path) -> None:

@@ -187,7 +187,7 @@ def test_calls_count_from_the_users_last_turn_and_worked_if_their_result_does_no
     older = [
         user("x"),
         {"role": "assistant", "content": None, "function_call": {"name": "a", "arguments": "{}"}},
-        {"role": "function", "name": "a", "content": "Error: none"},
+        {"role": "function", "name": "a", "content": "Error: no such file"},
     ]
     assert [(call.tool, call.worked) for call in conversation(older).calls] == [("a", False)]
 

@@ -11,7 +11,6 @@ import anyio
 from mcp import MCPError
 from mcp_types import INVALID_PARAMS, METHOD_NOT_FOUND
 
-from edgeret import without_hidden
 from edgeret.adapters.mcp.config import Say
 from edgeret.adapters.mcp.entries import PROMPTS, RESOURCES, TEMPLATES, Kind, taken
 from edgeret.adapters.mcp.link import NotSpokenError
@@ -20,9 +19,6 @@ from edgeret.adapters.mcp.owners import Owners
 from edgeret.adapters.mcp.upstream import CallError, Upstream
 from edgeret.quoting import quoted, visible
 
-MOST_INSTRUCTIONS = 2_000
-"""Characters of one server's instructions."""
-MOST_INSTRUCTIONS_IN_ALL = 8_000
 Through = Callable[[Upstream, str, Mapping[str, Any]], Awaitable[dict[str, Any]]]
 """Sends a request of the client to a server."""
 
@@ -55,14 +51,6 @@ class Aggregate:
             subscribes = every or any(_part(of, "resources").get("subscribe") is True for of in known)
             found["resources"] = {"listChanged": True, **({"subscribe": True} if subscribes else {})}
         return found | {name: {} for name in ("completions", "logging") if has(name)}
-
-    def instructions(self) -> str:
-        """What servers say that a model should know of them, each under its name, bounded."""
-        found = ""
-        for upstream in self._upstreams.values():
-            if text := without_hidden(upstream.instructions[:MOST_INSTRUCTIONS]).strip():
-                found += f"\n\nThe server {upstream.server.name} says of itself:\n{text}"
-        return found[:MOST_INSTRUCTIONS_IN_ALL]
 
     async def listed(self, kind: Kind) -> list[Mapping[str, Any]]:
         """The list of all servers that are there, in their order, under names that the client uses."""

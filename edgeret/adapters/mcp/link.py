@@ -90,7 +90,6 @@ class Link:
         self.changed = anyio.Event()
         """Set when the server says that its tools are others; whoever lists them puts another event in its place."""
         self.capabilities: Mapping[str, Any] = {}
-        self.instructions = ""
         self.envelope = Envelope(HANDSHAKE_PROTOCOL_VERSIONS[-1], {})
         self._offered: Mapping[str, Any] = {}
         self._ids = count(1)
@@ -143,9 +142,8 @@ class Link:
 
     def _agreed(self, version: str, answer: Mapping[str, Any]) -> None:
         self.envelope = Envelope(version, self._offered)
-        capabilities, instructions = answer.get("capabilities"), answer.get("instructions")
+        capabilities = answer.get("capabilities")
         self.capabilities = capabilities if isinstance(capabilities, dict) else {}
-        self.instructions = instructions if isinstance(instructions, str) else ""
 
     async def request(
         self,

@@ -119,12 +119,7 @@ class Proxy:
         result = await call_next(ctx)
         if isinstance(result, dict):
             await self._servers.declared()
-            told = result.get("instructions") or ""
-            result = {
-                **result,
-                "capabilities": self._aggregate.capabilities(),
-                "instructions": told + self._aggregate.instructions(),
-            }
+            result = {**result, "capabilities": self._aggregate.capabilities()}
         return result
 
     async def _listed(self, method: str) -> dict[str, Any]:

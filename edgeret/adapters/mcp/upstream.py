@@ -30,7 +30,7 @@ SETTLED_S = 60.0
 """A server that lived so long is started again as if for the first time."""
 LOST = "does not know its session any more"
 RENEW_S = 1.0
-"""A session that lived shorter is not begun anew at once: such a server keeps none."""
+"""A new session that lived shorter is not begun anew at once again: such a server keeps none."""
 CALM_S, LAST_CALM_S = 0.2, 60.0
 """Between a server's word that its tools changed and asking for them: such words come in swarms. It doubles each time,
 and is the first again after a minute without."""
@@ -92,7 +92,7 @@ class Upstream:
         """Keeps the server running until this is cancelled."""
         delay, told = self._patience.first_delay_s, ""
         while True:
-            began, older, order = anyio.current_time(), False, self._modern_first
+            began, older, order, renewed = anyio.current_time(), False, self._modern_first, self._renewing
             try:
                 self.problem, self.detail = await self._lived(), ""
             except* OlderError as errors:
@@ -104,7 +104,8 @@ class Upstream:
             self._link = None
             if older or (order is None and self._modern_first is not None):
                 continue  # it would not be greeted so, and is greeted the other way from now on
-            self._renewing = self.problem == LOST and anyio.current_time() - began > RENEW_S
+            lasted = not renewed or anyio.current_time() - began > RENEW_S
+            self._renewing = self.problem == LOST and lasted
             self._tell_waiting()
             if self._renewing:
                 self._say(f"server {self.server.name} {LOST}; a new one is begun")
@@ -126,11 +127,6 @@ class Upstream:
     def capabilities(self) -> Mapping[str, Any] | None:
         """What it has, or None while that is not known."""
         return None if self._link is None else self._link.capabilities
-
-    @property
-    def instructions(self) -> str:
-        """What it says of itself for models, if it is there."""
-        return "" if self._link is None else self._link.instructions
 
     @property
     def modern(self) -> bool:
