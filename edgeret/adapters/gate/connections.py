@@ -24,6 +24,8 @@ from edgeret.adapters.gate.framing import Framing
 from edgeret.adapters.gate.limits import Limits
 from edgeret.adapters.gate.refusals import RefusedError, whole
 
+KEPT_S = 1e6
+"""That a connection without a request counts as older than one whose first request is still to come."""
 _SPARED_FILES = 64
 """Descriptors for everything but connections: a bundle's files, standard streams, what is learned."""
 
@@ -126,9 +128,12 @@ class Connection(H11Protocol):
 
     @property
     def claim(self) -> float:
-        """The less, the sooner it gives way: how long it waits, less the time that its body earned by coming."""
+        """The less, the sooner it gives way: how long it waits, less the time that its body earned by coming. One that
+        was answered and is kept for another request goes first; clients know that such a one may be closed."""
         if self.transport.is_closing() or self._refused:
-            return 0.0
+            return -inf
+        if self.conn.their_state is h11.IDLE and self._is_answered():
+            return self._since - KEPT_S
         waits = self.conn.their_state is h11.IDLE or self._is_answered()
         sends = self.conn.their_state is h11.SEND_BODY and not self.cycle.response_started
         return self._since if waits or sends else self.unread_since
