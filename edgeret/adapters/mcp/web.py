@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -26,6 +26,7 @@ PROBE_S = 5.0
 _EVENTS, _JSON = "text/event-stream", "application/json"
 _PIECE = 1 << 13
 """Bytes that are looked at before others get their turn."""
+_HEAD = b"HTTP/1."
 _MOST_COOKIES = 20
 """Of one answer; the standard library's time for them grows with their square."""
 _STREAM_UNITS = 20.0
@@ -85,7 +86,8 @@ class _Hooks:
         self._has_key = "authorization" in {name.lower() for name in server.headers}
 
     async def asked(self, request: httpx2.Request) -> None:
-        """Bounds the time of what is no stream that stays open, and the number of those."""
+        """Bounds the time of what is no stream that stays open, the number of those, and what stands before answers."""
+        request.extensions = {**request.extensions, "trace": self._traced}
         if request.method == "GET":
             await self._meter.message(_STREAM_UNITS)  # a server may end one at once, and ask for it again at once
         else:
@@ -93,6 +95,22 @@ class _Hooks:
                 **request.extensions,
                 "timeout": {**request.extensions.get("timeout", {}), "read": self._call_s},
             }
+
+    async def _traced(self, event: str, info: Mapping[str, Any]) -> None:
+        """Has heads without an answer (100 Continue) wait their turn: nobody else sees them, and there may be endless
+        many."""
+        if event not in ("connection.connect_tcp.complete", "connection.start_tls.complete"):
+            return
+        stream = info["return_value"]
+        read = stream.read
+
+        async def paced(most: int, timeout: float | None = None) -> bytes:
+            piece: bytes = await read(min(most, _PIECE), timeout)
+            if (heads := piece.count(_HEAD)) > 1:
+                await self._meter.message(heads)
+            return piece
+
+        stream.read = paced
 
     async def answered(self, response: httpx2.Response) -> None:
         """Bounds the body, and puts words of ours in the place of an answer that is none. Raises OlderError."""
