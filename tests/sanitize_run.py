@@ -28,8 +28,9 @@ FLAGS = (
     *("-fno-math-errno", "-fno-trapping-math", "-Wno-psabi", "-pthread"),
 )
 OPTIONS = {
-    # Python keeps what it allocates until it ends, and so do the libraries beside ours.
-    "ASAN_OPTIONS": "detect_leaks=0:abort_on_error=1",
+    # Python keeps what it allocates until it ends, and so do the libraries beside ours; hnswlib frees by `delete` what
+    # it had from `malloc`.
+    "ASAN_OPTIONS": "detect_leaks=0:abort_on_error=1:alloc_dealloc_mismatch=0",
     "UBSAN_OPTIONS": "print_stacktrace=1:halt_on_error=1",
 }
 BESIDES = {"avx512_vnni": ("avx512", "avx2"), "avx512": ("avx2",), "avx_vnni": ("avx2",)}
