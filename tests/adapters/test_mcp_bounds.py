@@ -174,10 +174,12 @@ def test_a_message_that_is_too_much_is_seen_while_it_comes(ends: str, chunk: byt
 
 @pytest.mark.parametrize(("ends", "chunk"), [("line", b"[1,2,3],\n"), ("blank", b"data: [1,2,3],\r\n\r\n")])
 def test_messages_that_are_not_are_counted_each_alone(ends: str, chunk: bytes) -> None:
-    counted = Counted(ends, Meter())  # type: ignore[arg-type]
+    meter = Meter()
+    counted = Counted(ends, meter)  # type: ignore[arg-type]
     for _ in range(100_000):
         counted.feed(chunk)
     counted.feed(b'"' + b",[{" * 1_000_000)  # a text
+    assert not meter.over.is_set() and counted.values == 0
 
 
 def test_an_allowance_is_spent_and_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
