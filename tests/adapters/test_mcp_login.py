@@ -5,13 +5,11 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import threading
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -42,20 +40,18 @@ def there() -> Iterator[int]:
             server.kill()
 
 
-class Browser(threading.Thread):
-    """Somebody who opens the address that is told on standard error, as soon as it is."""
+def logs_in(config: str, name: str) -> bytes:
+    """The page that somebody sees who opens the address that is told on standard error, as soon as it is.
 
-    def __init__(self, capfd: Any) -> None:
-        super().__init__(daemon=True)
-        self._capfd, self.told, self.pages = capfd, "", list[bytes]()
-
-    def run(self) -> None:
-        for _ in range(1200):
-            self.told += self._capfd.readouterr().err
-            if "open this address" in self.told and (rest := self.told.split("machine: ")[1]).endswith("\n"):
-                self.pages.append(urllib.request.urlopen(rest.split()[0]).read())
-                return
-            time.sleep(0.02)
+    The command is a process of its own: what is read of `capfd` while something writes to it can lose a line.
+    """
+    command = [sys.executable, "-m", "edgeret", "mcp", "--config", config, "--login", name]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as login:
+        assert login.stderr is not None
+        told = next(line for line in login.stderr if "open this address" in line)
+        page: bytes = urllib.request.urlopen(told.split("machine: ")[1].split()[0]).read()
+        assert login.wait() == 0, login.stderr.read()
+    return page
 
 
 def test_a_person_logs_in_once(
@@ -67,11 +63,7 @@ def test_a_person_logs_in_once(
     config = str(write_config(tmp_path, far={"url": f"http://127.0.0.1:{there}/mcp"}))
     assert main(["mcp", "--config", config, "--check"]) == 1
     assert "asks for a login (401); run edgeret mcp --login NAME" in capfd.readouterr().out
-    browser = Browser(capfd)
-    browser.start()
-    assert main(["mcp", "--config", config, "--login", "far"]) == 0
-    browser.join()
-    assert b"You can close this page" in browser.pages[0]
+    assert b"You can close this page" in logs_in(config, "far")
     kept = tmp_path / ".edgeret" / "logins.json"
     if sys.platform != "win32":
         assert kept.stat().st_mode & 0o777 == 0o600 and kept.parent.stat().st_mode & 0o777 == 0o700
