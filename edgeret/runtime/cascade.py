@@ -33,10 +33,10 @@ class FirstStage:
 
     def decide(self, request: Request, history: History, options: DecideOptions, watch: Stopwatch) -> Decision | None:
         """The decision, or None where the full encoder is to be asked: the small one is not sure enough, the tools' own
-        words speak for another tool and the head is not sure by itself, something or nothing may fit, the request is
-        unlike the demonstrations, the tool was never called in them, a tool failed, or a planner is to decide. What was
-        fitted says nothing of these."""
-        if options.policy == "planner" or history.blocked or not request.in_distribution:
+        words speak for another tool and the head is not sure by itself, something or nothing may fit, the tool was
+        never called in demonstrations, a tool failed, or a planner is to decide. What was fitted says nothing of
+        these."""
+        if options.policy == "planner" or history.blocked:
             return None
         probabilities, end = request.probabilities(history, watch), self._scorer.end
         best = probabilities.argmax().item()

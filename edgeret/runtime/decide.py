@@ -28,13 +28,6 @@ MAX_ASKED = 16
 BY_HEADS = "most probable candidate of graph, head and description similarity"
 BY_TOOLS = "most probable by the tools' names, descriptions and flow; nothing was demonstrated"
 NONE_FITS = "no tool fits"
-SEARCH_FLOOR = 0.5
-"""Where a request is unlike all demonstrations, a tool must be more likely right than wrong, or graph and head, which
-read other evidence, must choose it too."""
-LIKELY_NOTHING, SURELY_NOTHING = 0.15, 0.8
-"""That nothing fits takes evidence from the tools too: where their own words make it less likely than the first (the
-prior takes it to be 0.05 of all requests), demonstrations must make it likelier than the second. What users say is not
-what was demonstrated, and whatever is unlike it looks most like requests that no tool fits."""
 
 
 @dataclass(slots=True)
@@ -63,8 +56,6 @@ class Decider:
             verdict = _Verdict("heads", ranked, BY_HEADS, refusal="every tool failed, so none is left to choose")
         elif options.policy == "planner":
             verdict = self._by_planner(request, history, options, watch)
-        elif options.policy == "auto" and not history.calls and request.demonstrated and not request.in_distribution:
-            verdict = self._by_search(request, history, options, watch)
         else:
             verdict = self._by_heads(request, history, options, watch)
         best, reason = verdict.candidates[0], verdict.refusal or verdict.reason
@@ -117,33 +108,15 @@ class Decider:
 
     def _by_heads(self, request: Request, history: History, options: DecideOptions, watch: Stopwatch) -> _Verdict:
         """Graph and head; under "auto" with the planner's advice where they are unsure, and with a floor."""
-        probabilities, doubt = request.probabilities(history, watch), None
-        if options.policy == "auto" and not history.calls and request.demonstrated:
-            doubt = self._doubt_nothing(request, history, probabilities)
+        probabilities = request.probabilities(history, watch)
         ranked = request.ranking(probabilities, options.k, history.blocked)
         verdict = _Verdict("heads", ranked, BY_HEADS) if request.demonstrated else _Verdict("search", ranked, BY_TOOLS)
         if options.policy == "heads":
             return verdict
-        if doubt:
-            verdict.reason += doubt
         if self._has_planner:
             self._ask_where_unsure(verdict, request, history, options, probabilities, watch)
         verdict.refusal = self._refusal(verdict.candidates[0], not history.calls, options.min_probability)
         return verdict
-
-    def _doubt_nothing(self, request: Request, history: History, probabilities: NDArray[np.float32]) -> str | None:
-        """Gives `<end>` what the tools' own words give it, in place, where demonstrations say that nothing fits and
-        these speak against it; what to say of it, None where nothing was changed."""
-        end = int(probabilities.argmax())
-        nothing = probabilities.item(end)
-        if request.names[end] != END or nothing > SURELY_NOTHING:
-            return None
-        likely = request.by_prior(history).item(end)
-        if likely >= LIKELY_NOTHING:
-            return None
-        probabilities *= (1 - likely) / (1 - nothing)
-        probabilities[end] = likely
-        return f"; that nothing fits is {likely:.3f} by the tools' own words, {nothing:.3f} by demonstrations"
 
     def _floor(self, min_probability: float | None) -> float:
         return self._components.calibration.parameters.min_probability if min_probability is None else min_probability
@@ -170,33 +143,6 @@ class Decider:
                 return
             unasked = "only one candidate is left"
         verdict.reason += f"; the planner was not asked: {unasked}"
-
-    def _by_search(self, request: Request, history: History, options: DecideOptions, watch: Stopwatch) -> _Verdict:
-        """The tools alone, for a query that is unlike the demonstrations."""
-        parameters, reranking = self._components.calibration.parameters, self._components.reranking
-        reason = (
-            f"unlike the demonstrations (cosine {request.similarity:.2f}, "
-            f"like them from {parameters.in_distribution_cosine:.2f})"
-        )
-        probabilities = request.by_prior(history)
-        verdict = _Verdict("search", request.ranked(probabilities, options.k, history.blocked), reason)
-        if self.unasked() is None and verdict.candidates[0].probability < reranking.ask_below:
-            mask = request.ranked(probabilities, MAX_ASKED, history.blocked)
-            among = f"the {len(mask)} most probable by the tools alone"
-            self._rerank(verdict, mask, among, partial(self.prompt, request, history, mask, options.prompt), watch)
-        best = verdict.candidates[0]
-        floor = self._floor(options.min_probability)
-        if best.tool == END:
-            verdict.refusal = f"{verdict.reason} and {NONE_FITS}"
-        elif best.probability < SEARCH_FLOOR and request.choice(history, watch) == best.tool:
-            verdict.reason += ", chosen by graph and head too,"
-            verdict.refusal = self._refusal(best, True, floor)
-        elif not best.probability >= max(floor, SEARCH_FLOOR):
-            verdict.refusal = (
-                f"{verdict.reason} and no tool fits well: {best.tool} has probability {best.probability:.3f}"
-            )
-        verdict.reason += f" and found among the tools: {best.tool}"
-        return verdict
 
     def _by_planner(self, request: Request, history: History, options: DecideOptions, watch: Stopwatch) -> _Verdict:
         """The planner's word alone, among the mask (hard) or all candidates."""
