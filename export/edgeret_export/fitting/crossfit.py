@@ -93,8 +93,8 @@ def crossfit(
     """Fits everything on four fifths of the plans and predicts the rest, five times; chooses and calibrates.
 
     `sayings` are unit vectors of what few tools serve (sayings, dimension). The `place` is where folds are fitted;
-    `prior_map` calibrates the prior alone, and is what the map starts from that is fitted here. `graph_later` says that many demonstrations' graph has a say behind the first call too. Heads of
-    folds begin at their `starts`, by the fold's number, which no decision of the fold may have a part in.
+    `prior_map` calibrates the prior alone, and is what the map starts from that is fitted here. `graph_later` says
+    that many demonstrations' graph has a say behind the first call too. Heads of folds begin at their `starts`, by the fold's number, which no decision of the fold may have a part in.
     """
     n_plans = len(training.demonstrations)
     few = training.prior.steps is not None
@@ -116,9 +116,9 @@ def crossfit(
         fused = outcomes.fused(weights)
     else:
         weights, later, fused = _fused(outcomes, held.decisions.first(), graph_later)
+    end = len(held.decisions.labels) - 1
     edge = fit_edge(training, sayings, None if few else _nearest_clusters(folds))
     nothing = _nothing(training, held, edge, fused)
-    end = len(held.decisions.labels) - 1
     given = _if_something_fits(fused, nothing, end)
     called = np.isnan(nothing) | ~outcomes.acceptable[:, end]
     points = calibrate.fit_confidence_map(*_confidence(given[called], outcomes.acceptable[called]), prior_map)
@@ -272,13 +272,14 @@ def _nothing(training: TrainingSet, held: TrainingSet, edge: Edge, fused: NDArra
     """The probability that no tool fits (rows,), as the runtime has it before any call; NaN behind one."""
     means, end = means_of(training), len(held.decisions.labels) - 1
     first = held.decisions.first()
-    strange = Familiarity(means, edge.edge).strange
+    familiarity = Familiarity(means, edge.edge)
+    strange = familiarity.strange
     fits = edge.fits(edge.plans[held.decisions.plan[first]], strange)
     if held.prior.steps is not None:
         ends = held.prior.steps[first, end].astype(np.float64)
         fits += strange * np.exp(np.minimum(-ends, 60)) * -np.expm1(ends)
     shown = fused[first, end] if means.no_tool else np.zeros(len(fits))
-    odds = 1 / np.maximum(fits, 1e-30) + shown / np.maximum(1 - shown, 1e-30)
+    odds = familiarity.unknown / np.maximum(fits, 1e-30) + shown / np.maximum(1 - shown, 1e-30)
     found = np.full(len(fused), np.nan)
     found[first] = odds / (1 + odds)
     return found
@@ -286,8 +287,9 @@ def _nothing(training: TrainingSet, held: TrainingSet, edge: Edge, fused: NDArra
 
 def _of_sayings(training: TrainingSet, edge: Edge) -> NDArray[np.float64]:
     """The probability that no tool fits each of the sayings (sayings,), in the mean of the folds."""
-    strange = Familiarity(means_of(training), edge.edge).strange
-    found: NDArray[np.float64] = (1 / (1 + edge.fits(edge.sayings, strange))).mean(axis=0)
+    familiarity = Familiarity(means_of(training), edge.edge)
+    fits = edge.fits(edge.sayings, familiarity.strange)
+    found: NDArray[np.float64] = (familiarity.unknown / (familiarity.unknown + fits)).mean(axis=0)
     return found
 
 
