@@ -3,7 +3,8 @@ weighed, and of who holds a conversation."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,6 +82,11 @@ class FollowUp(Request):
         # Few turns are like a demonstration, and earlier ones say what the words leave out: so neither descriptions nor
         # the tools' own word for `<end>` overrule the mixture, which weighs both.
         self.in_distribution = True
+
+    @cached_property
+    def again(self) -> Callable[..., Request]:
+        """Reads the same turn anew, beside the same earlier ones."""
+        return partial(FollowUp, self._scorer, self._query, allowed=self._given, earlier=self._earlier)
 
     @property
     def query(self) -> str:

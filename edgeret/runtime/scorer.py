@@ -5,8 +5,8 @@ Knows nothing of planners, of thresholds and of reasons.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from functools import cached_property
+from collections.abc import Callable, Collection, Sequence
+from functools import cached_property, partial
 from math import log
 
 import numpy as np
@@ -22,7 +22,7 @@ from edgeret.runtime.history import History
 from edgeret.runtime.hybrid import HybridSearch
 from edgeret.runtime.learned_plan import Origin
 from edgeret.runtime.learning import Known, Learned
-from edgeret.runtime.ranking import Ranking
+from edgeret.runtime.ranking import Ranking, ranked
 from edgeret.scoring.calibration import Map
 from edgeret.scoring.graph import UNKNOWN
 from edgeret.scoring.head import log_softmax
@@ -38,8 +38,6 @@ MATTERS = log(0.01)
 HOPELESS = log(0.003)
 """Where the best of them has no more before any call, they are not read anew at every step. On ultratool-plans 96 of
 100 steps are spared that, and at one of a thousand of these it would have given one of them more than 0.03."""
-CROWD = 16
-"""Candidates for each one listed from which on selecting those listed is faster than sorting all."""
 _NOWHERE = -1
 
 
@@ -166,6 +164,7 @@ class Request:
         self.vector, self.readings = encoded.vector, encoded.readings
         self._near = scorer.near(query, self.vector, allowed, self._also)
         seen = evidence(query, encoded, scorer.arranged.lexicon, self._near)
+        self._given = allowed
         self._allowed = allowed if self._near is None or allowed is None else allowed[self._near]
         self._reading = Reading(scorer.arranged.prior(self._near), seen)
         self.named = tuple(map(self._name, seen.shared.said))
@@ -210,6 +209,17 @@ class Request:
     def demonstrated(self) -> bool:
         """Whether there are demonstrations to lean on."""
         return self._components.head is not None
+
+    @cached_property
+    def again(self) -> Callable[..., Request]:
+        """Reads the same query anew, with a `watch`, among the same tools: what explains a decision when this is
+        gone."""
+        return partial(Request, self._scorer, self._query, allowed=self._given)
+
+    @property
+    def components(self) -> Components:
+        """Those that decide."""
+        return self._components
 
     @property
     def reading(self) -> Reading:
@@ -359,31 +369,18 @@ class Request:
         return logs
 
     def ranking(self, values: NDArray[np.float32], k: int | None, blocked: frozenset[str]) -> Ranking:
-        """The same for values that are probabilities, and stay as they are; sorted when somebody looks."""
+        """The same for values that are probabilities, and stay as they are; sorted when somebody looks, who by then
+        keeps the values alive and not the request."""
         best = int(values.argmax())
         first = Candidate(self._name(best), values.item(best))
-        return Ranking(first, lambda: self.ranked(values, k, blocked))
+        return Ranking(first, partial(ranked, self._scorer.names, self._near, self._allowed, values, k, blocked))
 
     def ranked(
         self, values: NDArray[np.float32], k: int | None, blocked: frozenset[str] = frozenset()
     ) -> tuple[Candidate, ...]:
         """The first `k` of `names` that may be chosen and are not `blocked` by `values`, which measure how well they
         fit; equal ones keep their order."""
-        n, most = len(values), None if k is None else k + len(blocked)
-        if self._allowed is not None:
-            allowed = np.flatnonzero(self._allowed)
-            order = allowed[(-values[allowed]).argsort(kind="stable")[:most]]
-        elif most is not None and most * CROWD < n:
-            least = values.copy()
-            least.partition(n - most)
-            listed = (values >= least[n - most]).nonzero()[0]
-            order = listed[(-values[listed]).argsort(kind="stable")[:most]]
-        else:
-            order = (-values).argsort(kind="stable")[:most]
-        if blocked:
-            order = order[[self.names[position] not in blocked for position in order.tolist()]][:k]
-        names = map(self.names.__getitem__, order.tolist())
-        return tuple(map(Candidate._make, zip(names, values[order].tolist(), strict=True)))
+        return ranked(self._scorer.names, self._near, self._allowed, values, k, blocked)
 
 
 def _before(scores: NDArray[np.float32], others: NDArray[np.float32]) -> NDArray[np.float32]:

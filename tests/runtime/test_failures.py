@@ -132,7 +132,7 @@ def test_a_failed_tool_is_left_out_whatever_the_fusion_weighs(
 def test_as_many_candidates_are_listed_as_were_asked_for(
     runtime: Runtime, monkeypatch: pytest.MonkeyPatch, k: int | None, crowd: int
 ) -> None:
-    monkeypatch.setattr("edgeret.runtime.scorer.CROWD", crowd)
+    monkeypatch.setattr("edgeret.runtime.ranking.CROWD", crowd)
     task = runtime.task(QUERY)
     whole = task.candidates()
     task.failed(whole[0].tool, "no")

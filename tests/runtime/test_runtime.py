@@ -222,7 +222,7 @@ def test_a_call_without_label_is_no_empty_history(runtime: Runtime) -> None:
 def test_the_few_best_are_those_of_the_whole_ranking(
     runtime: Runtime, monkeypatch: pytest.MonkeyPatch, crowd: int
 ) -> None:
-    monkeypatch.setattr("edgeret.runtime.scorer.CROWD", crowd)
+    monkeypatch.setattr("edgeret.runtime.ranking.CROWD", crowd)
     task = runtime.task("write a note and call a phone")
     whole = task.candidates()
     assert [c.probability for c in whole] == sorted((c.probability for c in whole), reverse=True)
