@@ -1,4 +1,4 @@
-"""From a request and its history to a decision: heads, description search or planner, abstention, and the reason.
+"""From a request and its history to a decision: heads, prior or planner, abstention, and the reason.
 
 Knows nothing of how anything is scored, encoded or worded.
 """
@@ -6,7 +6,7 @@ Knows nothing of how anything is scored, encoded or worded.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -14,19 +14,20 @@ from numpy.typing import NDArray
 
 from edgeret.errors import BundleError, MissingExtraError, PlannerError
 from edgeret.planner.chat import Prompt
+from edgeret.planner.lazy import LazyPlanner
 from edgeret.planner.prompts import selection_prompt, wants_weights
 from edgeret.planner.reranker import rerank
 from edgeret.runtime.components import Components
 from edgeret.runtime.history import History
 from edgeret.runtime.options import DecideOptions, PromptOptions
+from edgeret.runtime.reasons import Reasons
 from edgeret.runtime.scorer import Request
+from edgeret.runtime.why import Remembered
 from edgeret.stopwatch import Stopwatch
 from edgeret.types import END, Candidate, Decision, Source, Usage
 
 MAX_ASKED = 16
 """Candidates that the planner is asked about at most; more cost a second and help no planner."""
-BY_HEADS = "most probable candidate of graph, head and description similarity"
-BY_TOOLS = "most probable by the tools' names, descriptions and flow; nothing was demonstrated"
 NONE_FITS = "no tool fits"
 SEARCH_FLOOR = 0.5
 """Where a request is unlike all demonstrations, a tool must be more likely right than wrong, or graph and head, which
@@ -39,11 +40,13 @@ what was demonstrated, and whatever is unlike it looks most like requests that n
 
 @dataclass(slots=True)
 class _Verdict:
-    """A decision before its times are known; `refusal` says why edgeret abstains."""
+    """A decision before its times are known; `refusal` says why edgeret abstains, and `values` are the probabilities of
+    all that was decided between (n,)."""
 
     source: Source
     candidates: Sequence[Candidate]
     reason: str
+    values: NDArray[np.float32]
     usage: Usage | None = None
     refusal: str | None = None
 
@@ -54,17 +57,22 @@ class Decider:
     def __init__(self, components: Components) -> None:
         self._components = components
         self._has_planner = components.planner.exists
+        self.reasons = Reasons(components)
+
+    def over(self, components: Components) -> Decider:
+        """Another one, by other components, which asks no planner."""
+        return Decider(replace(components, planner=LazyPlanner()))
 
     def decide(self, request: Request, history: History, options: DecideOptions, watch: Stopwatch) -> Decision:
         """The decision that `Task.next` describes. Raises as it does."""
         blocked = history.blocked
         if blocked and set(request.names) - blocked == {END}:
-            ranked = request.ranked(request.probabilities(history, watch), options.k, blocked)
-            verdict = _Verdict("heads", ranked, BY_HEADS, refusal="every tool failed, so none is left to choose")
+            verdict = self._most_probable(request, history, options, request.probabilities(history, watch))
+            verdict.refusal = "every tool failed, so none is left to choose"
         elif options.policy == "planner":
             verdict = self._by_planner(request, history, options, watch)
         elif options.policy == "auto" and not history.calls and request.demonstrated and not request.in_distribution:
-            verdict = self._by_search(request, history, options, watch)
+            verdict = self._by_prior(request, history, options, watch)
         else:
             verdict = self._by_heads(request, history, options, watch)
         best, reason = verdict.candidates[0], verdict.refusal or verdict.reason
@@ -85,6 +93,7 @@ class Decider:
             timings_ms=watch.ms(),
             usage=verdict.usage,
             stage="planner" if verdict.source == "planner" else self._components.stage,
+            why=Remembered(request, history, options, verdict.values, self),
         )
 
     def unasked(self) -> str | None:
@@ -120,8 +129,7 @@ class Decider:
         probabilities, doubt = request.probabilities(history, watch), None
         if options.policy == "auto" and not history.calls and request.demonstrated:
             doubt = self._doubt_nothing(request, history, probabilities)
-        ranked = request.ranking(probabilities, options.k, history.blocked)
-        verdict = _Verdict("heads", ranked, BY_HEADS) if request.demonstrated else _Verdict("search", ranked, BY_TOOLS)
+        verdict = self._most_probable(request, history, options, probabilities)
         if options.policy == "heads":
             return verdict
         if doubt:
@@ -130,6 +138,17 @@ class Decider:
             self._ask_where_unsure(verdict, request, history, options, probabilities, watch)
         verdict.refusal = self._refusal(verdict.candidates[0], not history.calls, options.min_probability)
         return verdict
+
+    def _most_probable(
+        self, request: Request, history: History, options: DecideOptions, probabilities: NDArray[np.float32]
+    ) -> _Verdict:
+        """The most probable candidate, by all that says something of it."""
+        known = request.known
+        learned = known is not None and known.counts
+        reason = self.reasons.by_heads(bool(history.calls), learned) + request.aside
+        source: Source = "heads" if learned or request.demonstrated else "prior"
+        ranked = request.ranking(probabilities, options.k, history.blocked)
+        return _Verdict(source, ranked, reason, probabilities)
 
     def _doubt_nothing(self, request: Request, history: History, probabilities: NDArray[np.float32]) -> str | None:
         """Gives `<end>` what the tools' own words give it, in place, where demonstrations say that nothing fits and
@@ -171,7 +190,7 @@ class Decider:
             unasked = "only one candidate is left"
         verdict.reason += f"; the planner was not asked: {unasked}"
 
-    def _by_search(self, request: Request, history: History, options: DecideOptions, watch: Stopwatch) -> _Verdict:
+    def _by_prior(self, request: Request, history: History, options: DecideOptions, watch: Stopwatch) -> _Verdict:
         """The tools alone, for a query that is unlike the demonstrations."""
         parameters, reranking = self._components.calibration.parameters, self._components.reranking
         reason = (
@@ -179,7 +198,8 @@ class Decider:
             f"like them from {parameters.in_distribution_cosine:.2f})"
         )
         probabilities = request.by_prior(history)
-        verdict = _Verdict("search", request.ranked(probabilities, options.k, history.blocked), reason)
+        ranked = request.ranked(probabilities, options.k, history.blocked)
+        verdict = _Verdict("prior", ranked, reason, probabilities)
         if self.unasked() is None and verdict.candidates[0].probability < reranking.ask_below:
             mask = request.ranked(probabilities, MAX_ASKED, history.blocked)
             among = f"the {len(mask)} most probable by the tools alone"
@@ -203,12 +223,13 @@ class Decider:
         planner = self._components.planner.get()
         watch.lap("planner")
         masking, coverage = options.prompt.masking, options.prompt.coverage
-        ranked = request.ranked(request.probabilities(history, watch), None, history.blocked)
+        probabilities = request.probabilities(history, watch)
+        ranked = request.ranked(probabilities, None, history.blocked)
         mask = self.mask(ranked, coverage)
         asked = mask if masking == "hard" else ranked
         if len(asked) == 1:
             reason = f"the only candidate needed for a coverage of {coverage:.0%}, so the planner was not asked"
-            return _Verdict("heads", ranked[: options.k], reason)
+            return _Verdict("heads", ranked[: options.k], reason, probabilities)
         prompt = self.prompt(request, history, mask, options.prompt)
         watch.lap("decide")
         try:
@@ -216,7 +237,7 @@ class Decider:
         finally:
             watch.lap("planner")
         reason = f"the planner's choice among {len(asked)} candidates (masking {masking})"
-        return _Verdict("planner", _put_first(reranked, ranked)[: options.k], reason, usage)
+        return _Verdict("planner", _put_first(reranked, ranked)[: options.k], reason, probabilities, usage)
 
     def _rerank(
         self, verdict: _Verdict, mask: Sequence[Candidate], among: str, prompt: Callable[[], Prompt], watch: Stopwatch

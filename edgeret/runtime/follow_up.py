@@ -3,8 +3,8 @@ weighed, and of who holds a conversation."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
-from functools import cached_property, partial
+from collections.abc import Collection, Sequence
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from edgeret.errors import InputError
 from edgeret.inputs.demonstrations import MAX_CALLS
 from edgeret.inputs.query import MAX_QUERY_CHARS
 from edgeret.records import dataclass
+from edgeret.runtime.again import Again
 from edgeret.runtime.history import History
 from edgeret.runtime.learned_plan import Origin
 from edgeret.runtime.scorer import Request, Scorer
@@ -65,6 +66,8 @@ class FollowUp(Request):
     which tools were called earlier (see `edgeret.scoring.turns`).
     """
 
+    aside = ", beside earlier turns"
+
     def __init__(
         self, scorer: Scorer, query: str, watch: Stopwatch, allowed: NDArray[np.bool_] | None, earlier: Earlier
     ) -> None:
@@ -84,9 +87,9 @@ class FollowUp(Request):
         self.in_distribution = True
 
     @cached_property
-    def again(self) -> Callable[..., Request]:
-        """Reads the same turn anew, beside the same earlier ones."""
-        return partial(FollowUp, self._scorer, self._query, allowed=self._given, earlier=self._earlier)
+    def again(self) -> Again[Request]:
+        """How the same turn is read anew, beside the same earlier ones."""
+        return Again(FollowUp, self._scorer, self._query, self._given, {"earlier": self._earlier})
 
     @property
     def query(self) -> str:

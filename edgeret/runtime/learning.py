@@ -58,11 +58,19 @@ class LearnReport:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What a learner makes of a query, as long as it has learned no more."""
+    """What a learner makes of a query, as long as it has learned no more: with the mixture's `weights` and whether what
+    was learned is `muted`."""
 
     learner: Learner
     learned: int
     query: Query
+    weights: NDArray[np.float32]
+    muted: bool
+
+    @property
+    def counts(self) -> bool:
+        """Whether what was learned moves decisions of the query."""
+        return not self.muted and self.query.trust > 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,7 +171,8 @@ class Learned:
         with self._lock:
             learner = self._learner
             if known is None or known.learner is not learner or known.learned != learner.learned:
-                known = Known(learner, learner.learned, learner.query(vector, self._places(position).found, len(base)))
+                query = learner.query(vector, self._places(position).found, len(base))
+                known = Known(learner, learner.learned, query, learner.mixture.weights, learner.guard.muted)
             numbers = [learner.known(name) for name in history]
             return learner.predict(base, known.query, numbers), known
 

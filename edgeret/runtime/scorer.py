@@ -5,7 +5,7 @@ Knows nothing of planners, of thresholds and of reasons.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from functools import cached_property, partial
 from math import log
 
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from edgeret.errors import InputError
 from edgeret.inputs.spelling import spelling
 from edgeret.quoting import quoted, suggestion
+from edgeret.runtime.again import Again
 from edgeret.runtime.arrangement import Arrangement
 from edgeret.runtime.components import Components
 from edgeret.runtime.evidence import evidence
@@ -154,6 +155,7 @@ class Request:
     the query took, and `encoded` all that it gave.
     """
 
+    aside = ""  # what else a decision rests on, in words
     _also: NDArray[np.intp] = np.empty(0, np.intp)  # positions that are decided between whatever a search finds
 
     def __init__(self, scorer: Scorer, query: str, watch: Stopwatch, allowed: NDArray[np.bool_] | None) -> None:
@@ -211,15 +213,19 @@ class Request:
         return self._components.head is not None
 
     @cached_property
-    def again(self) -> Callable[..., Request]:
-        """Reads the same query anew, with a `watch`, among the same tools: what explains a decision when this is
-        gone."""
-        return partial(Request, self._scorer, self._query, allowed=self._given)
+    def again(self) -> Again[Request]:
+        """How the same query is read anew: what explains a decision when this is gone."""
+        return Again(Request, self._scorer, self._query, self._given, {})
 
     @property
-    def components(self) -> Components:
-        """Those that decide."""
-        return self._components
+    def among(self) -> tuple[tuple[str, ...], NDArray[np.intp] | None, NDArray[np.bool_] | None]:
+        """What is decided between, as `ranked` takes it."""
+        return self._scorer.names, self._near, self._allowed
+
+    @property
+    def known(self) -> Known | None:
+        """What was learned here as far as the last `probabilities` asked it; None where nothing was."""
+        return self._known
 
     @property
     def reading(self) -> Reading:
@@ -236,7 +242,9 @@ class Request:
         chosen."""
         logs, points = self.scores(history, watch), self._components.calibration.map
         learned = self._scorer.learned
-        if learned.count:
+        if not learned.count:
+            self._known = None
+        else:
             watch.lap("fuse")
             calls = tuple([call.tool for call in history.calls])
             self._steps[calls] = logs
