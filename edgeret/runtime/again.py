@@ -26,6 +26,6 @@ class Again(Generic[Read]):
     beside: Mapping[str, Any]
 
     def read(self, scorer: Any = None) -> Read:
-        """The request by the same scorer, or by another one among all of its tools."""
-        held, allowed = (self.scorer, self.allowed) if scorer is None else (scorer, scorer.allowed)
-        return self.kind(held, self.query, Stopwatch(), allowed, **self.beside)
+        """The request by the same scorer, or by another one that decides between the same names."""
+        reader = self.scorer if scorer is None else scorer
+        return self.kind(reader, self.query, Stopwatch(), self.allowed, **self.beside)

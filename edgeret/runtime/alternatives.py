@@ -52,24 +52,37 @@ def sharing(candidates: Sequence[Candidate]) -> list[Candidate]:
 
 
 def told_apart(tools: Sequence[Tool]) -> list[list[str]]:
-    """For every tool the words that are its own, those of its name first, then in the order of its definition."""
-    said = [_said(tool) for tool in tools]
-    own = []
-    for i, mine in enumerate(said):
-        others = {stem for j, other in enumerate(said) if j != i for stem in other}
-        own.append([word for stem, word in mine.items() if stem not in others][:MOST_WORDS])
-    return own
+    """For every tool the words that are its own, those of its name first, then in the order of its definition. Where
+    one has none, words that say nothing of a request serve: "on" and "off"."""
+    texts = [_texts(tool) for tool in tools]
+    own = _own([_stems(text) for text in texts])
+    plain = _own([{word: word for word in " ".join(text).lower().split()} for text in texts])
+    return [words or bare for words, bare in zip(own, plain, strict=True)]
 
 
-def _said(tool: Tool) -> dict[str, str]:
-    """A tool's words by their stems."""
+def _own(said: Sequence[Mapping[str, str]]) -> list[list[str]]:
+    """For every tool the words, by their stems, that no other one has."""
+    others = [{stem for j, other in enumerate(said) if j != i for stem in other} for i in range(len(said))]
+    return [
+        [word for stem, word in mine.items() if stem not in known][:MOST_WORDS]
+        for mine, known in zip(said, others, strict=True)
+    ]
+
+
+def _texts(tool: Tool) -> list[str]:
+    """What a tool says: its name, its description, and its parameters."""
     properties = tool.parameters.get("properties")
     told = [name_in_words(tool.name), tool.description]
     for key, value in properties.items() if isinstance(properties, Mapping) else ():
         about = value.get("description") if isinstance(value, Mapping) else None
         told += [name_in_words(str(key)), about if isinstance(about, str) else ""]
+    return told
+
+
+def _stems(texts: Sequence[str]) -> dict[str, str]:
+    """The words by their stems, as they are first written."""
     found: dict[str, str] = {}
-    for text in told:
+    for text in texts:
         for stem, word in forms(text).items():
             found.setdefault(stem, word)
     return found

@@ -157,6 +157,21 @@ class Learned:
             if plan.query is not None
         ]
 
+    def copy(self) -> Learned:
+        """Another one that has learned the same and keeps nothing: to try out what one more plan would change."""
+        with self._lock:
+            other = Learned(self._make)
+            other._learner, other._plans = self._learner.copy(), self._plans.copy()
+        return other
+
+    def nearest(self, vector: NDArray[np.float32]) -> list[tuple[LearnedPlan, float]]:
+        """The plans whose queries are nearest to a unit vector (dimension,), with the cosines, the nearest first."""
+        with self._lock:
+            memory = self._learner.memory
+            near = memory.near(vector.astype(np.float16).astype(np.float32))
+            ids = memory.ids[near.rows].tolist()
+            return [(self._plans[id], cosine) for id, cosine in zip(ids, near.cosines.tolist(), strict=True)]
+
     def predict(
         self,
         base: NDArray[np.float32],

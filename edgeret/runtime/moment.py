@@ -90,8 +90,13 @@ class Moment:
         scorer: Scorer = self._again.scorer
         return scorer
 
+    @property
+    def query(self) -> str:
+        """The user's words."""
+        return self._again.query
+
     def reread(self, scorer: Scorer) -> Request:
-        """The same query as another scorer reads it, among all of its tools."""
+        """The same query as another scorer reads it, which decides between the same names."""
         return self._again.read(scorer)
 
     @property
