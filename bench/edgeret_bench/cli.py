@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from edgeret import __version__
 from edgeret.cli.console import Parser, run
-from edgeret_bench.commands import accuracy, datasets, learning, peers, proxied, reports, speed, targets
+from edgeret_bench.commands import abstain, accuracy, datasets, learning, peers, proxied, reports, speed, targets
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -15,7 +15,7 @@ def make_parser() -> argparse.ArgumentParser:
     parser = Parser(prog="edgeret-bench", description="Measures edgeret bundles.")
     parser.add_argument("--version", action="version", version=f"edgeret {__version__}")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
-    for family in (accuracy, targets, learning, speed, peers, proxied, reports, datasets):
+    for family in (accuracy, abstain, targets, learning, speed, peers, proxied, reports, datasets):
         family.add_commands(commands)
     return parser
 

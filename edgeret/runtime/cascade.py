@@ -25,7 +25,7 @@ class FirstStage:
     def __init__(self, cascade: Cascade, scorer: Scorer, decider: Decider) -> None:
         """`scorer` and `decider` are those with the full encoder, which decide once something was learned."""
         components = cascade.components
-        self._full, self._decider = (scorer, decider), Decider(components)
+        self._decider = Decider(components, (scorer, decider))
         self._scorer = Scorer(components, Learned(learner_for(components)))
         self._cascade = cascade
         self._floor = components.calibration.parameters.min_probability
@@ -36,10 +36,10 @@ class FirstStage:
 
     def decide(self, request: Request, history: History, options: DecideOptions, watch: Stopwatch) -> Decision | None:
         """The decision, or None where the full encoder is to be asked: the small one is not sure enough, the tools' own
-        words speak for another tool and the head is not sure by itself, something or nothing may fit, the request is
-        unlike the demonstrations, the tool was never called in them, a tool failed, or a planner is to decide. What was
-        fitted says nothing of these."""
-        if options.policy == "planner" or history.blocked or not request.in_distribution:
+        words speak for another tool and the head is not sure by itself, something or nothing may fit, the tool was
+        never called in demonstrations, a tool failed, or a planner is to decide. What was fitted says nothing of
+        these."""
+        if options.policy == "planner" or history.blocked:
             return None
         probabilities, end = request.probabilities(history, watch), self._scorer.end
         best = probabilities.argmax().item()
@@ -68,5 +68,5 @@ class FirstStage:
         candidates = request.ranking(probabilities, options.k, history.blocked)
         watch.lap("decide")
         chosen = None if declines else tool
-        why = Remembered(request, history, options, probabilities, self._decider, self._full)
+        why = Remembered(request, history, options, probabilities, self._decider)
         return Decision(chosen, probability, "heads", declines, reason, candidates, watch.ms(), None, "static", why)

@@ -19,9 +19,10 @@ from edgeret.planner.prompts import selection_prompt, wants_weights
 from edgeret.planner.reranker import rerank
 from edgeret.runtime.components import Components
 from edgeret.runtime.history import History
+from edgeret.runtime.moment import Decides
 from edgeret.runtime.options import DecideOptions, PromptOptions
 from edgeret.runtime.reasons import Reasons
-from edgeret.runtime.scorer import Request
+from edgeret.runtime.scorer import Request, Scorer
 from edgeret.runtime.why import Remembered
 from edgeret.stopwatch import Stopwatch
 from edgeret.types import END, Candidate, Decision, Source, Usage
@@ -29,13 +30,6 @@ from edgeret.types import END, Candidate, Decision, Source, Usage
 MAX_ASKED = 16
 """Candidates that the planner is asked about at most; more cost a second and help no planner."""
 NONE_FITS = "no tool fits"
-SEARCH_FLOOR = 0.5
-"""Where a request is unlike all demonstrations, a tool must be more likely right than wrong, or graph and head, which
-read other evidence, must choose it too."""
-LIKELY_NOTHING, SURELY_NOTHING = 0.15, 0.8
-"""That nothing fits takes evidence from the tools too: where their own words make it less likely than the first (the
-prior takes it to be 0.05 of all requests), demonstrations must make it likelier than the second. What users say is not
-what was demonstrated, and whatever is unlike it looks most like requests that no tool fits."""
 
 
 @dataclass(slots=True)
@@ -54,8 +48,9 @@ class _Verdict:
 class Decider:
     """Makes decisions with a bundle's components. Immutable and thread-safe."""
 
-    def __init__(self, components: Components) -> None:
-        self._components = components
+    def __init__(self, components: Components, trial: tuple[Scorer, Decides] | None = None) -> None:
+        """`trial` is what decides, and reads for it, once something is learned; None for the same."""
+        self._components, self.trial = components, trial
         self._has_planner = components.planner.exists
         self.reasons = Reasons(components)
 
@@ -71,8 +66,6 @@ class Decider:
             verdict.refusal = "every tool failed, so none is left to choose"
         elif options.policy == "planner":
             verdict = self._by_planner(request, history, options, watch)
-        elif options.policy == "auto" and not history.calls and request.demonstrated and not request.in_distribution:
-            verdict = self._by_prior(request, history, options, watch)
         else:
             verdict = self._by_heads(request, history, options, watch)
         best, reason = verdict.candidates[0], verdict.refusal or verdict.reason
@@ -126,14 +119,10 @@ class Decider:
 
     def _by_heads(self, request: Request, history: History, options: DecideOptions, watch: Stopwatch) -> _Verdict:
         """Graph and head; under "auto" with the planner's advice where they are unsure, and with a floor."""
-        probabilities, doubt = request.probabilities(history, watch), None
-        if options.policy == "auto" and not history.calls and request.demonstrated:
-            doubt = self._doubt_nothing(request, history, probabilities)
+        probabilities = request.probabilities(history, watch)
         verdict = self._most_probable(request, history, options, probabilities)
         if options.policy == "heads":
             return verdict
-        if doubt:
-            verdict.reason += doubt
         if self._has_planner:
             self._ask_where_unsure(verdict, request, history, options, probabilities, watch)
         verdict.refusal = self._refusal(verdict.candidates[0], not history.calls, options.min_probability)
@@ -143,26 +132,11 @@ class Decider:
         self, request: Request, history: History, options: DecideOptions, probabilities: NDArray[np.float32]
     ) -> _Verdict:
         """The most probable candidate, by all that says something of it."""
-        known = request.known
-        learned = known is not None and known.counts
+        learned = request.learned_then is not None
         reason = self.reasons.by_heads(bool(history.calls), learned) + request.aside
         source: Source = "heads" if learned or request.demonstrated else "prior"
         ranked = request.ranking(probabilities, options.k, history.blocked)
         return _Verdict(source, ranked, reason, probabilities)
-
-    def _doubt_nothing(self, request: Request, history: History, probabilities: NDArray[np.float32]) -> str | None:
-        """Gives `<end>` what the tools' own words give it, in place, where demonstrations say that nothing fits and
-        these speak against it; what to say of it, None where nothing was changed."""
-        end = int(probabilities.argmax())
-        nothing = probabilities.item(end)
-        if request.names[end] != END or nothing > SURELY_NOTHING:
-            return None
-        likely = request.by_prior(history).item(end)
-        if likely >= LIKELY_NOTHING:
-            return None
-        probabilities *= (1 - likely) / (1 - nothing)
-        probabilities[end] = likely
-        return f"; that nothing fits is {likely:.3f} by the tools' own words, {nothing:.3f} by demonstrations"
 
     def _floor(self, min_probability: float | None) -> float:
         return self._components.calibration.parameters.min_probability if min_probability is None else min_probability
@@ -189,34 +163,6 @@ class Decider:
                 return
             unasked = "only one candidate is left"
         verdict.reason += f"; the planner was not asked: {unasked}"
-
-    def _by_prior(self, request: Request, history: History, options: DecideOptions, watch: Stopwatch) -> _Verdict:
-        """The tools alone, for a query that is unlike the demonstrations."""
-        parameters, reranking = self._components.calibration.parameters, self._components.reranking
-        reason = (
-            f"unlike the demonstrations (cosine {request.similarity:.2f}, "
-            f"like them from {parameters.in_distribution_cosine:.2f})"
-        )
-        probabilities = request.by_prior(history)
-        ranked = request.ranked(probabilities, options.k, history.blocked)
-        verdict = _Verdict("prior", ranked, reason, probabilities)
-        if self.unasked() is None and verdict.candidates[0].probability < reranking.ask_below:
-            mask = request.ranked(probabilities, MAX_ASKED, history.blocked)
-            among = f"the {len(mask)} most probable by the tools alone"
-            self._rerank(verdict, mask, among, partial(self.prompt, request, history, mask, options.prompt), watch)
-        best = verdict.candidates[0]
-        floor = self._floor(options.min_probability)
-        if best.tool == END:
-            verdict.refusal = f"{verdict.reason} and {NONE_FITS}"
-        elif best.probability < SEARCH_FLOOR and request.choice(history, watch) == best.tool:
-            verdict.reason += ", chosen by graph and head too,"
-            verdict.refusal = self._refusal(best, True, floor)
-        elif not best.probability >= max(floor, SEARCH_FLOOR):
-            verdict.refusal = (
-                f"{verdict.reason} and no tool fits well: {best.tool} has probability {best.probability:.3f}"
-            )
-        verdict.reason += f" and found among the tools: {best.tool}"
-        return verdict
 
     def _by_planner(self, request: Request, history: History, options: DecideOptions, watch: Stopwatch) -> _Verdict:
         """The planner's word alone, among the mask (hard) or all candidates."""

@@ -32,14 +32,14 @@ def explain(moment: Moment, decision: Decision, instead: str | None) -> Explanat
     # What a planner advised stands in the candidates alone.
     shares = dict(moment.candidates(None)) | dict(decision.candidates)
     compared = _compared(decision, shares, instead, scorer)
-    alone = decision.source == "prior" and scorer.components.head is not None
+    asked = Asked(request, history, scorer, moment.learned, shares.get(END, 0.0))
     similarity, mostly = cluster(request, scorer, history)
     found = Explanation(
         query=moment.query,
         tool=decision.tool,
         reason=decision.reason,
         probabilities={name: shares.get(name, 0.0) for name in compared},
-        votes=votes(Asked(request, history, scorer, moment.learned, alone), compared),
+        votes=votes(asked, compared),
         words=_words(moment.query, compared, scorer),
         demonstrations=nearest(request, scorer, moment.learned),
         similarity=similarity,

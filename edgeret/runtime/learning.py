@@ -20,11 +20,14 @@ from edgeret.errors import BundleError, InputError, OverlayError
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret.records import dataclass
 from edgeret.runtime.learned_plan import LearnedPlan, Origin, check_table, pack_plan, read_lesson, read_plan
+from edgeret.runtime.learned_then import LearnedThen, then_of
 from edgeret.scoring.calibration import Map
 from edgeret.scoring.experts import Query
+from edgeret.scoring.familiarity import Familiarity, Means
 from edgeret.scoring.increments import Lesson
 from edgeret.scoring.learned_state import pack_learner, packed_bytes, restore_learner, without_idle_names
 from edgeret.scoring.learner import Learner
+from edgeret.scoring.memory import NONE
 from edgeret.types import Call
 
 PLAN, STATE, WORDS = "plan", "learned-state", "learned-plan"
@@ -58,19 +61,14 @@ class LearnReport:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What a learner makes of a query, as long as it has learned no more: with the mixture's `weights` and whether what
-    was learned is `muted`."""
+    """What a learner makes of a query, as long as it has learned no more: `nearest` is the cosine of the nearest stored
+    plan that calls a tool, None for none; `then` what is worth remembering of it, None where nothing counts."""
 
     learner: Learner
     learned: int
     query: Query
-    weights: NDArray[np.float32]
-    muted: bool
-
-    @property
-    def counts(self) -> bool:
-        """Whether what was learned moves decisions of the query."""
-        return not self.muted and self.query.trust > 0
+    nearest: float | None
+    then: LearnedThen | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +102,7 @@ class Learned:
         self._others: list[Any] = []
         self._map: tuple[int, Map, Map] = (0, (), ())
         self._mapped: Places | None = None
+        self._familiar: tuple[tuple[object, ...], Familiarity] | None = None
         # Who writes has the turn, and waits for other processes with it; only then what is learned is locked, on which
         # decisions wait.
         self._turn = threading.RLock()
@@ -187,9 +186,28 @@ class Learned:
             learner = self._learner
             if known is None or known.learner is not learner or known.learned != learner.learned:
                 query = learner.query(vector, self._places(position).found, len(base))
-                known = Known(learner, learner.learned, query, learner.mixture.weights, learner.guard.muted)
+                nearest = learner.memory.nearest(query.neighbours)
+                known = Known(learner, learner.learned, query, nearest, then_of(learner, query))
             numbers = [learner.known(name) for name in history]
             return learner.predict(base, known.query, numbers), known
+
+    def familiarity(self, shipped: Familiarity, position: Mapping[str, int]) -> Familiarity:
+        """What requests are compared with, the bundle's own `shipped` and what was learned; `position` says where names
+        stand. The latest answer is kept, which serves until something else is learned."""
+        with self._lock:
+            learner, key = self._learner, (self._learner, self._learner.learned, shipped, position)
+            if not learner.memory.plans or learner.guard.muted:
+                return shipped
+            latest = self._familiar
+            if latest is None or any(one is not other for one, other in zip(latest[0], key, strict=True)):
+                memory, found = learner.memory, np.append(self._places(position).found, NONE)
+                first = memory.first_calls()
+                tools = found[first]  # the last one stands for no call
+                here = (tools >= 0) | (first == NONE)
+                vectors, weights = memory.vectors[: memory.plans], memory.weights[: memory.plans]
+                learned = Means.of(vectors[here], tools[here], weights[here])
+                latest = self._familiar = (key, shipped.beside(learned))
+            return latest[1]
 
     def learn(
         self,

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from edgeret.runtime.history import History
-from edgeret.runtime.moment import LearnedThen
+from edgeret.runtime.learned_then import LearnedThen
 from edgeret.runtime.scorer import Request, Scorer
 from edgeret.scoring.memory import END, Neighbours
 from edgeret.types import Demonstrated

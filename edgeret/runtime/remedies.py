@@ -22,7 +22,7 @@ MOST_QUOTED = 300
 
 def remedies(moment: Moment, tool: str) -> tuple[Remedy, ...]:
     """What either would give a tool as the next call; `<end>` has no description."""
-    scorer, decides = (moment.scorer, moment.decider) if moment.trial is None else moment.trial
+    scorer, decides = moment.decider.trial or (moment.scorer, moment.decider)
     found = [_learnt(moment, scorer, decides, tool)]
     if tool != END and len(scorer.names) <= MOST_TOOLS:
         found.append(_described(moment, scorer, decides, tool))

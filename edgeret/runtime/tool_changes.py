@@ -72,6 +72,7 @@ def instead(components: Components, tools: Sequence[Tool]) -> Components:
         graph=None,
         head=None,
         memory=None,
+        familiarity=components.familiarity.without_demonstrations(),
         calibration=Calibration(
             replace(components.calibration.parameters, calibration_map=components.calibration.parameters.prior_map)
         ),

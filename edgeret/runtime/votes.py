@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from math import inf, log, nan
 
 import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.runtime.components import Components
 from edgeret.runtime.history import History
-from edgeret.runtime.moment import LearnedThen
+from edgeret.runtime.learned_then import LearnedThen
 from edgeret.runtime.scorer import Request, Scorer
 from edgeret.scoring.head import log_softmax
 from edgeret.scoring.memory import Memory
@@ -30,13 +31,13 @@ _UNKNOWN = np.float32(np.nan)
 
 @dataclass(frozen=True)
 class Asked:
-    """A decision, for whom its parts speak. `alone` where the prior decided alone, whatever was demonstrated."""
+    """A decision, for whom its parts speak, and the probability that it gave to `<end>`."""
 
     request: Request
     history: History
     scorer: Scorer
     learned: LearnedThen | None
-    alone: bool
+    end: float
 
     @property
     def components(self) -> Components:
@@ -56,9 +57,7 @@ class Asked:
 
     @cached_property
     def base_weight(self) -> float:
-        """What the bundle's own word counts for beside what was learned; 0 where the prior decided without it."""
-        if self.alone:
-            return 0.0
+        """What the bundle's own word counts for beside what was learned."""
         increments, _, base = self.mixed
         return increments + base
 
@@ -76,8 +75,6 @@ class Asked:
     def prior_weight(self) -> float:
         """What the prior counts for."""
         head = self.components.head
-        if self.alone:
-            return 1.0
         return self.base_weight * (1.0 if head is None else self.head_weight * head.arrays.prior_weight)
 
     @property
@@ -97,8 +94,23 @@ class Asked:
     @cached_property
     def popularity(self) -> NDArray[np.float32]:
         """The tools' popularity, as the head has it (n,)."""
-        near = self.request.among[1]
+        near = self.request.again.among[1]
         return self.scorer.popularity if near is None else self.scorer.popularity[near]
+
+    @property
+    def first(self) -> bool:
+        """Whether `<end>` was judged apart from the tools: before any call, but not in later turns."""
+        return not self.later and not self.request.aside
+
+    def nothing(self) -> float | None:
+        """The probability that nothing fits, by how far the request is from demonstrations alone; None where nothing
+        was demonstrated, and where something was learned since."""
+        then, learned = self.learned, self.scorer.learned
+        if learned.count and (then is None or then.learner.learned != then.learned):
+            return None
+        self.request.probabilities(self.history, Stopwatch())  # looks up what was learned
+        distance = self.request.distance
+        return None if distance == inf else 1 / (1 + self.request.familiarity.fits(distance))
 
 
 @dataclass(frozen=True)
@@ -120,9 +132,18 @@ def votes(asked: Asked, compared: Sequence[str]) -> tuple[Vote, ...]:
         said = [float(part.log_p[place]) for place in places]
         shares = {name: None if np.isnan(one) else float(np.exp(one)) for name, one in zip(compared, said, strict=True)}
         apart = said[0] - said[1] if len(said) > 1 else 0.0
+        if asked.first and END in compared[:2]:
+            apart = _from_nothing(asked, part) * (-1 if compared[0] == END else 1)
         pull = part.weight * apart if np.isfinite(apart) else None
         found.append(Vote(part.name, float(part.weight), shares, pull, part.within))
     return tuple(found)
+
+
+def _from_nothing(asked: Asked, part: Part) -> float:
+    """What a part adds to the log-odds that something fits: all of it comes from one part, since before any call the
+    others share what is left."""
+    apart = "familiarity" if asked.nothing() is not None else "prior"
+    return log((1 - asked.end) / max(asked.end, 1e-12)) if part.name == apart else nan
 
 
 def _labelled(asked: Asked, log_p: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -134,7 +155,7 @@ def _labelled(asked: Asked, log_p: NDArray[np.float32]) -> NDArray[np.float32]:
 
 def _prior(asked: Asked) -> Part:
     head = asked.components.head
-    within = "head" if head is not None and not head.prior_steps and not asked.alone else None
+    within = "head" if head is not None and not head.prior_steps else None
     return Part("prior", asked.prior_weight, asked.request.prior_scores(asked.history.calls), within)
 
 
@@ -146,7 +167,7 @@ def _of_prior(name: str, chosen: Callable[[str], bool]) -> Callable[[Asked], Par
         evidence = reading.features(asked.calls)
         terms = [np.float32(getattr(weights, key)) * evidence[key] for key in evidence if chosen(key)]
         scores = np.asarray(sum(terms[1:], terms[0]), np.float32)
-        allowed, end = asked.request.among[2], asked.request.names.index(END)
+        allowed, end = asked.request.again.among[2], asked.request.names.index(END)
         scores[end] = -np.inf
         if allowed is not None:
             scores[~allowed] = -np.inf
@@ -187,7 +208,7 @@ def _memory(asked: Asked) -> Part | None:
 def _learned(asked: Asked) -> Part | None:
     """What was learned here: the plans nearest then and, as long as nothing more was learned, the increments."""
     then = asked.learned
-    if then is None or asked.alone:
+    if then is None:
         return None
     increments, memory, _ = asked.mixed
     position = {name: i for i, name in enumerate(asked.request.names)}
@@ -208,6 +229,16 @@ def _learned(asked: Asked) -> Part | None:
     return Part("learned", weight, log_softmax(log_p / max(weight, 1e-6)))
 
 
+def _familiarity(asked: Asked) -> Part | None:
+    """How far the request is from what was demonstrated: of `<end>` alone."""
+    nothing = asked.nothing() if asked.first else None
+    if nothing is None:
+        return None
+    log_p = np.full(len(asked.request.names), _UNKNOWN)
+    log_p[asked.request.names.index(END)] = log(max(nothing, 1e-12))
+    return Part("familiarity", 1.0, log_p)
+
+
 PARTS: Sequence[Callable[[Asked], Part | None]] = (
     _head,
     _prior,
@@ -217,5 +248,6 @@ PARTS: Sequence[Callable[[Asked], Part | None]] = (
     _graph,
     _memory,
     _learned,
+    _familiarity,
 )
 """All that can have a say, in the order in which it is told. What else decides is added here."""

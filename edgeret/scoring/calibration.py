@@ -27,7 +27,7 @@ from edgeret.types import Candidate
 Map = Sequence[tuple[float, float]]
 """Points of a rising, piecewise linear map from a confidence to the calibrated one."""
 _MOST_LOG = 80.0
-OWNERS = (roles.GRAPH, roles.HEAD, roles.MEMORY)
+OWNERS = (roles.GRAPH, roles.HEAD, roles.MEMORY, roles.FAMILIARITY)
 """Roles whose files a calibration was fitted with, and is worth nothing without. Those that a bundle lacks are not
 named."""
 
@@ -40,11 +40,9 @@ class CalibrationParameters:
     Where the head does not rest on the prior at every step, `later_head_weight` and `later_graph_weight` take their
     place behind the first call; and a tool without demonstrations gets log p_prior + `unseen_bias` beside all labels
     together, or + `added_bias` if it came after the demonstrations.
-    `calibration_map` (n, 2) maps the fused confidence to the calibrated one, `prior_map` that of the prior alone. A
-    query whose cosine to the nearest cluster is below `in_distribution_cosine` is unlike anything demonstrated; the
-    prior alone then decides. Below `min_probability` edgeret abstains. `right_probabilities` are
-    evenly spaced quantiles, the least first, of the calibrated probability that held-out decisions gave to what was
-    right: the threshold of a conformal set.
+    `calibration_map` (n, 2) maps the fused confidence to the calibrated one, `prior_map` that of the prior alone. Below
+    `min_probability` edgeret abstains. `right_probabilities` are evenly spaced quantiles, the least first, of the
+    calibrated probability that held-out decisions gave to what was right: the threshold of a conformal set.
     """
 
     head_weight: float = 0.8
@@ -54,7 +52,6 @@ class CalibrationParameters:
     later_graph_weight: float = 0.0
     unseen_bias: float = 0.0
     added_bias: float = 0.0
-    in_distribution_cosine: float = -1.0
     min_probability: float = 0.1
     calibration_map: Map = ((0.0, 0.0), (1.0, 1.0))
     prior_map: Map = ((0.0, 0.0), (1.0, 1.0))
@@ -101,7 +98,6 @@ _RANGES: Mapping[str, tuple[float, float]] = {
     "later_graph_weight": (0.0, 100.0),
     "unseen_bias": (-1e4, 1e4),
     "added_bias": (-1e4, 1e4),
-    "in_distribution_cosine": (-1.0, 1.01),
     "min_probability": (0.0, 1.0),
 }
 """Where fitted numbers can lie; a calibration beyond them was not fitted but made up."""
@@ -244,10 +240,6 @@ class Calibration:
         threshold = self.threshold(coverage)
         size = next((i for i, c in enumerate(candidates) if c.probability < threshold), len(candidates))
         return candidates[: max(1, size)]
-
-    def in_distribution(self, similarity: float) -> bool:
-        """Whether a query with this cosine to its nearest cluster resembles the demonstrations."""
-        return similarity >= self.parameters.in_distribution_cosine
 
 
 def _interpolated(points: Map, confidence: float) -> float:

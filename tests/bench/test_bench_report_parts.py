@@ -14,7 +14,8 @@ from edgeret_bench.peers import PEERS
 from edgeret_bench.results.figures import FIRST_STAGES, figures
 from edgeret_bench.results.intervals import interval
 from edgeret_bench.results.methods import METHODS
-from edgeret_bench.results.tables import Table, measured
+from edgeret_bench.results.table import Table
+from edgeret_bench.results.tables import measured
 from edgeret_bench.results.writing import as_text, cell_text, to_csv, to_markdown
 
 

@@ -19,7 +19,7 @@ from edgeret_bench.results.figures import search_figure
 from edgeret_bench.results.published import SETS
 from edgeret_bench.results.report import write_report
 from edgeret_bench.results.search import UNLIKE, Group, frontier, search_groups, search_rows, search_table
-from edgeret_bench.results.tables import Table
+from edgeret_bench.results.table import Table
 
 
 def groups(**results: dict[str, Any]) -> list[Group]:

@@ -5,7 +5,8 @@ Knows nothing of how a bundle is built or decides: it builds as `edgeret-export 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -123,11 +124,18 @@ def part(encoded: Encoded, queries: Sequence[EncodedQuery], chosen: NDArray[np.i
 
 
 def _build_and_measure(card: Card, recipe: Recipe, encoded: Encoded, test: Sequence[Demonstration]) -> Measured:
+    with built(card, recipe, encoded) as runtime:
+        return measure(runtime, test)
+
+
+@contextmanager
+def built(card: Card, recipe: Recipe, encoded: Encoded) -> Iterator[Runtime]:
+    """A runtime of what is built in a folder that goes with it."""
     with TemporaryDirectory(prefix="edgeret-few-") as folder:
         target = Path(folder) / "bundle"
         with writing(target) as writer:
             assemble(writer, card, encoded, recipe)
-        return measure(edgeret.load(target), test)
+        yield edgeret.load(target)
 
 
 def measure(runtime: Runtime, test: Sequence[Demonstration]) -> Measured:

@@ -5,13 +5,24 @@ Captions say what is drawn and how to read it, never what was found: the next re
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from edgeret.errors import MissingExtraError
+from edgeret_bench.results import abstaining_drawn
+from edgeret_bench.results.drawing import (
+    COLOURS,
+    Figure,
+    bar_chart,
+    curve_chart,
+    error_bars,
+    line_chart,
+    point_chart,
+    with_axes,
+    with_diagonal,
+)
 from edgeret_bench.results.intervals import interval, span_text
 from edgeret_bench.results.search import TITLE, UNLIKE, Group, frontier
 
@@ -24,32 +35,6 @@ Result = Mapping[str, Any]
 POINTS = 200
 """Points of an ECDF; more cannot be told apart."""
 FIRST_STAGES = ("tokenize", "encode", "search", "graph", "head", "decide")
-COLOURS = (
-    "#4878d0",
-    "#ee854a",
-    "#3f9e4d",
-    "#d65f5f",
-    "#956cb4",
-    "#8c613c",
-    "#dc7ec0",
-    "#a0a000",
-    "#2ea3b8",
-    "#8a8f98",
-    "#c8102e",
-    "#00806a",
-)
-"""All can be told from black and from white paper."""
-SYMBOLS = ("circle", "square", "diamond", "triangle-up", "x", "star", "cross")
-DASHES = ("solid", "dash", "dot", "dashdot")
-
-
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """A drawing with a heading and a sentence on how to read it."""
-
-    title: str
-    caption: str
-    drawing: Any
 
 
 def figures(name: str, result: Result) -> list[Figure]:
@@ -61,94 +46,38 @@ def figures(name: str, result: Result) -> list[Figure]:
     return [Figure(f"{name}: {f.title}", f.caption, f.drawing) for f in found]
 
 
-def _marker(i: int) -> dict[str, str | int]:
-    """The i-th trace's colour and symbol, no two alike in one drawing."""
-    return {"color": COLOURS[i % len(COLOURS)], "symbol": SYMBOLS[i % len(SYMBOLS)], "size": 9}
-
-
-def _dash(i: int) -> str:
-    return DASHES[i // len(COLOURS) % len(DASHES)]
-
-
-def _axes(drawing: Any, x: str, y: str, log_x: bool = False, log_y: bool = False) -> Any:
-    drawing.update_layout(xaxis_title=x, yaxis_title=y)
-    drawing.update_xaxes(type="log" if log_x else None)
-    drawing.update_yaxes(type="log" if log_y else None)
-    return drawing
-
-
-def _lines(series: Mapping[str, tuple[Sequence[Any], Sequence[Any]]], mode: str = "lines+markers") -> Any:
-    return go.Figure(
-        [
-            go.Scatter(x=list(x), y=list(y), name=n, mode=mode, marker=_marker(i), line_dash=_dash(i))
-            for i, (n, (x, y)) in enumerate(series.items())
-        ]
-    )
-
-
-def _points(points: Iterable[tuple[str, float, float, tuple[float, float] | None]]) -> Any:
-    """A point each of (name, x, y, interval of y). Names are in the legend: beside the points they would overlap."""
-    return go.Figure(
-        [
-            go.Scatter(
-                x=[x],
-                y=[y],
-                name=name,
-                mode="markers",
-                marker={**_marker(i), "size": 12},
-                error_y=None if sure is None else {"array": [sure[1] - y], "arrayminus": [y - sure[0]]},
-            )
-            for i, (name, x, y, sure) in enumerate(points)
-        ]
-    )
-
-
-def _bars(names: Sequence[str], series: Mapping[str, Sequence[Any]]) -> Any:
-    """A group of bars for every name, one bar a series."""
-    drawn = [
-        go.Bar(x=list(names), y=list(values), name=key, marker_color=_marker(i)["color"])
-        for i, (key, values) in enumerate(series.items())
-    ]
-    return go.Figure(drawn).update_xaxes(type="category")
-
-
-def _beside_the_diagonal(drawing: Any, start: float, name: str) -> Any:
-    drawing.add_scatter(x=[start, 1], y=[start, 1], name=name, mode="lines", line={"dash": "dot", "color": COLOURS[9]})
-    return drawing
-
-
 def _next_tool(result: Result) -> list[Figure]:
     methods, cost, groups = result["methods"], result["ms_per_step"], result["by_plan_length"]
-    scatter = _points((m, cost[m]["p50"], v["top1"], interval(result, f"{m} top1")) for m, v in methods.items())
-    lengths = _lines({m: (list(g), [row["top1"] for row in g.values()]) for m, g in groups.items()})
+    scatter = point_chart((m, cost[m]["p50"], v["top1"], interval(result, f"{m} top1")) for m, v in methods.items())
+    lengths = line_chart({m: (list(g), [row["top1"] for row in g.values()]) for m, g in groups.items()})
     lengths.update_xaxes(type="category")
     calibration = result["calibration"]
     points, refusal = calibration["reliability"], calibration["refusal_curve"]
-    reliable = _lines({"decisions": ([p["confidence"] for p in points], [p["right"] for p in points])})
+    reliable = line_chart({"decisions": ([p["confidence"] for p in points], [p["right"] for p in points])})
     taken = [p["share"] for p in refusal]
-    declined = _lines({k: (taken, [p[k] for p in refusal]) for k in refusal[0] if k != "share"})
+    declined = line_chart({k: (taken, [p[k] for p in refusal]) for k in refusal[0] if k != "share"})
     return [
         Figure(
             "accuracy against time",
             "Top-1 of every method against its median time a step, without the encoding of the request. Up and left "
             "is better. Bars: 95 % intervals.",
-            _axes(scatter, "ms a step", "top-1", log_x=True),
+            with_axes(scatter, "ms a step", "top-1", log_x=True),
         ),
         Figure(
             "accuracy by plan length",
             "Top-1 over the steps of plans with so many calls.",
-            _axes(lengths, "calls of the plan", "top-1"),
+            with_axes(lengths, "calls of the plan", "top-1"),
         ),
         Figure(
             "calibration",
             "How often decisions were right, by how sure they were, a tenth of the decisions a point. "
             f"Calibration error {calibration['ece']:.4f}, by chance {span_text(calibration.get('ece_by_chance'))}.",
-            _axes(_beside_the_diagonal(reliable, 0, "as sure as right"), "probability", "share right"),
+            with_axes(with_diagonal(reliable, 0, "as sure as right"), "probability", "share right"),
         ),
         Figure(
             "refusal",
             "Accuracy if only the most confident share of the decisions is taken and the rest is declined.",
-            _axes(declined, "share of decisions taken", "share right"),
+            with_axes(declined, "share of decisions taken", "share right"),
         ),
     ]
 
@@ -160,14 +89,14 @@ def _latency(result: Result) -> list[Figure]:
     for key, what in (("threads_sweep", "CPU threads"), ("batches", "batch size"), ("providers_sweep", "provider")):
         rows = {k: v for k, v in result.get(key, {}).items() if "p50" in v}
         if rows:
-            bars = _bars(list(rows), {q: [v[q] for v in rows.values()] for q in ("p50", "p90", "p99")})
+            bars = bar_chart(list(rows), {q: [v[q] for v in rows.values()] for q in ("p50", "p90", "p99")})
             caption = "Time to encode a batch." if key == "batches" else "Time of a first selection."
-            found.append(Figure(f"by {what}", caption, _axes(bars, what, "ms")))
+            found.append(Figure(f"by {what}", caption, with_axes(bars, what, "ms")))
     if "sustained" in result:
         slices = result["sustained"]["slices"]
-        over = _lines({q: ([s["second"] for s in slices], [s[q] for s in slices]) for q in ("p50", "p99")})
+        over = line_chart({q: ([s["second"] for s in slices], [s[q] for s in slices]) for q in ("p50", "p99")})
         caption = "First selections without a pause, slice by slice."
-        found.append(Figure("over time", caption, _axes(over, "seconds", "ms")))
+        found.append(Figure("over time", caption, with_axes(over, "seconds", "ms")))
     return found
 
 
@@ -197,12 +126,12 @@ def _waterfall(stages: Mapping[str, Mapping[str, float]]) -> Figure:
     )
     if abs(rest) > whole / 2:
         caption += " It is more than half: the machine was busy, so look at no stage before it was measured again."
-    return Figure("where the time of a first selection goes", caption, _axes(fall, "ms", ""))
+    return Figure("where the time of a first selection goes", caption, with_axes(fall, "ms", ""))
 
 
 def _distributions(series: Mapping[str, Sequence[float]]) -> list[Figure]:
     shares = np.linspace(0, 1, POINTS)
-    ecdf = _lines({k: (np.quantile(v, shares).tolist(), shares.tolist()) for k, v in series.items()}, "lines")
+    ecdf = line_chart({k: (np.quantile(v, shares).tolist(), shares.tolist()) for k, v in series.items()}, "lines")
     boxes = go.Figure()
     for i, name in enumerate(("encode", "first_select", "next_select")):
         low, q1, median, q3, high = np.quantile(series[name], (0.01, 0.25, 0.5, 0.75, 0.99)).tolist()
@@ -213,34 +142,34 @@ def _distributions(series: Mapping[str, Sequence[float]]) -> list[Figure]:
         Figure(
             "distribution of times",
             "Share of the queries in which a stage took at most so many milliseconds.",
-            _axes(ecdf, "ms", "share of queries", log_x=True),
+            with_axes(ecdf, "ms", "share of queries", log_x=True),
         ),
         Figure(
             "spread",
             "Box: the middle half of the times; line in it: the median; whiskers: from p1 to p99.",
-            _axes(boxes, "ms", "", True),
+            with_axes(boxes, "ms", "", True),
         ),
     ]
 
 
 def _plan(result: Result) -> list[Figure]:
     methods, conformal = result["methods"], result["conformal"]
-    bars = _bars(list(methods), {"fsa": [m["fsa"] for m in methods.values()]})
-    cover = _lines({"measured": ([c["nominal"] for c in conformal], [c["covered"] for c in conformal])})
+    bars = bar_chart(list(methods), {"fsa": [m["fsa"] for m in methods.values()]})
+    cover = line_chart({"measured": ([c["nominal"] for c in conformal], [c["covered"] for c in conformal])})
     found = [
-        Figure("function selection accuracy", "Share of right functions, by policy.", _axes(bars, "", "FSA")),
+        Figure("function selection accuracy", "Share of right functions, by policy.", with_axes(bars, "", "FSA")),
         Figure(
             "coverage of conformal sets",
             "How often the set of candidates held a right function, by how often it was meant to.",
-            _axes(_beside_the_diagonal(cover, 0.75, "as promised"), "nominal", "measured"),
+            with_axes(with_diagonal(cover, 0.75, "as promised"), "nominal", "measured"),
         ),
     ]
     prompts = result["prompts"].get("maskings")
     if prompts:
-        tokens = _bars(list(prompts), {k: [p[k] for p in prompts.values()] for k in ("constant", "variable")})
+        tokens = bar_chart(list(prompts), {k: [p[k] for p in prompts.values()] for k in ("constant", "variable")})
         tokens.update_layout(barmode="stack")
         caption = "Mean tokens by masking; the constant part is read once and kept."
-        found.append(Figure("length of prompts", caption, _axes(tokens, "masking", "tokens")))
+        found.append(Figure("length of prompts", caption, with_axes(tokens, "masking", "tokens")))
     return found
 
 
@@ -255,7 +184,7 @@ def _curves(rows: Sequence[Mapping[str, Any]], x: str, what: str, y: str, log: b
                 at, values = series.setdefault(key, ([], []))
                 at.append(row[x])
                 values.append(number)
-    return _axes(_lines(series), what, y, log_x=log, log_y=log and y.startswith("ms"))
+    return with_axes(line_chart(series), what, y, log_x=log, log_y=log and y.startswith("ms"))
 
 
 def _scaling(result: Result) -> list[Figure]:
@@ -272,27 +201,6 @@ def _scaling(result: Result) -> list[Figure]:
     ]
 
 
-def _sure(values: Sequence[float], spans: Sequence[Sequence[float] | None]) -> dict[str, Any]:
-    """Error bars from intervals; none where there were too few plans for one."""
-    known = [(value, value) if span is None else span for value, span in zip(values, spans, strict=True)]
-    return {
-        "array": [high - value for value, (_, high) in zip(values, known, strict=True)],
-        "arrayminus": [value - low for value, (low, _) in zip(values, known, strict=True)],
-    }
-
-
-def _curve(rows: Mapping[float, Mapping[str, Any]], keys: Mapping[str, str]) -> Any:
-    """A line with error bars for each of `keys` (in the rows, which are by x, to its name), where it was measured."""
-    drawing = go.Figure()
-    for i, (key, name) in enumerate(keys.items()):
-        found = {x: row for x, row in rows.items() if row[key] is not None}
-        values = [row[key] for row in found.values()]
-        bars = _sure(values, [row["intervals"][key] for row in found.values()])
-        look = {"mode": "lines+markers", "marker": _marker(i), "line_dash": _dash(i)}
-        drawing.add_scatter(x=list(found), y=values, name=name, error_y=bars, **look)
-    return drawing
-
-
 def _few(result: Result) -> list[Figure]:
     names = {
         "top1": "all decisions",
@@ -302,7 +210,9 @@ def _few(result: Result) -> list[Figure]:
     sizes = {int(size): row for size, row in result["sizes"].items()}
     # A logarithmic axis has no 0: that stands half a decade left of the smallest sample.
     zero = min((size for size in sizes if size), default=1) / 3
-    drawing = _axes(_curve({n or zero: row for n, row in sizes.items()}, names), "demonstrations", "top-1", log_x=True)
+    drawing = with_axes(
+        curve_chart({n or zero: row for n, row in sizes.items()}, names), "demonstrations", "top-1", log_x=True
+    )
     drawing.update_xaxes(tickvals=[n or zero for n in sizes], ticktext=[str(n) for n in sizes])
     caption = (
         "Top-1 on the same held-out plans, after builds on so many demonstrations; 0 is the tools alone. First tool: "
@@ -314,7 +224,7 @@ def _few(result: Result) -> list[Figure]:
 def _stream(result: Result) -> list[Figure]:
     cumulative = result["cumulative"]
     rows = {int(n): row for n, row in cumulative.items() if n != "all"} | {result["n_plans"]: cumulative["all"]}
-    so_far = _axes(_curve(rows, {"top1": "top-1", "mrr": "MRR"}), "plans learned", "mean so far", log_x=True)
+    so_far = with_axes(curve_chart(rows, {"top1": "top-1", "mrr": "MRR"}), "plans learned", "mean so far", log_x=True)
     so_far.update_xaxes(tickvals=list(rows), ticktext=[str(n) for n in rows])
     caption = "Mean over all decisions so far, each made before its plan was learned. Bars: 95 % intervals."
     found = [Figure("accuracy while learning", caption, so_far)]
@@ -325,41 +235,42 @@ def _stream(result: Result) -> list[Figure]:
         for i, (when, prefix) in enumerate((("before", "before_"), ("after", ""))):
             picked = [(result[prefix + name], key) for name in tests for key in ("top1", "mrr")]
             values = [row[key] for row, key in picked]
-            sure = _sure(values, [row["intervals"][key] for row, key in picked])
+            sure = error_bars(values, [row["intervals"][key] for row, key in picked])
             bars.add_bar(x=places, y=values, name=when, marker_color=COLOURS[i], error_y=sure)
         bars.update_xaxes(type="category")
         text = "Accuracy on plans that were never learned, before and after learning the others. Bars: 95 % intervals."
-        found.append(Figure("before and after learning", text, _axes(bars, "", "score")))
+        found.append(Figure("before and after learning", text, with_axes(bars, "", "score")))
     if new := result.get("new_tool"):
         after = new["after"]
         keys = {"top1": "top-1", "recall@5": "recall@5", "others_top1": "top-1 of other decisions"}
-        lines = _lines({text: ([int(n) for n in after], [r[k] for r in after.values()]) for k, text in keys.items()})
+        numbers = [int(n) for n in after]
+        lines = line_chart({text: (numbers, [row[key] for row in after.values()]) for key, text in keys.items()})
         text = "How well the tool is found where it is right, and all other decisions, by demonstrations learned of it."
-        lines.update_xaxes(tickvals=[int(n) for n in after])
-        drawing = _axes(lines, "demonstrations of the tool", "share of decisions")
+        lines.update_xaxes(tickvals=numbers)
+        drawing = with_axes(lines, "demonstrations of the tool", "share of decisions")
         found.append(Figure(f"new tool {new['tool']}", text, drawing))
     return found
 
 
 def _retrieval(result: Result) -> list[Figure]:
     methods = result["methods"]
-    bars = _bars(
+    bars = bar_chart(
         list(methods), {k: [m[k] for m in methods.values()] for k in ("ndcg@5", "recall@5", "completeness@10")}
     )
-    return [Figure("tool search", f"{result['n_queries']} queries.", _axes(bars, "", "score"))]
+    return [Figure("tool search", f"{result['n_queries']} queries.", with_axes(bars, "", "score"))]
 
 
 def _peers(result: Result) -> list[Figure]:
     metric = "ndcg@5"
-    scatter = _points((name, s["ms"]["p50"], s["accuracy"][metric], None) for name, s in result["systems"].items())
+    scatter = point_chart((name, s["ms"]["p50"], s["accuracy"][metric], None) for name, s in result["systems"].items())
     caption = "Every system on the same queries and tools, in one run. Up and left is better."
-    return [Figure("accuracy against time", caption, _axes(scatter, "ms a query (median)", metric, log_x=True))]
+    return [Figure("accuracy against time", caption, with_axes(scatter, "ms a query (median)", metric, log_x=True))]
 
 
 def search_figure(group: Group) -> Figure:
     """nDCG@5 against time of all that was measured on one data set."""
     points, known = group.points, group.known
-    drawing = _points((name, ms, score, None) for name, ms, score in points)
+    drawing = point_chart((name, ms, score, None) for name, ms, score in points)
     span = [min(ms for _, ms, _ in points), max(ms for _, ms, _ in points)]
     best = frontier(points)
     x, y = [ms for ms, _ in best] + span[1:], [score for _, score in best] + [best[-1][1]]
@@ -378,17 +289,18 @@ def search_figure(group: Group) -> Figure:
     if not group.alike:
         caption += f" {UNLIKE}"
     drawing.update_layout(template="none")
-    return Figure(f"{TITLE}: {group.title}", caption, _axes(drawing, "ms a query (median)", "nDCG@5", log_x=True))
+    return Figure(f"{TITLE}: {group.title}", caption, with_axes(drawing, "ms a query (median)", "nDCG@5", log_x=True))
 
 
 def _cascade(result: Result) -> list[Figure]:
-    scatter = _points((name, p["first_ms"]["mean"], p["top1"], None) for name, p in result["profiles"].items())
+    scatter = point_chart((name, p["first_ms"]["mean"], p["top1"], None) for name, p in result["profiles"].items())
     caption = "Every profile on the same requests, in turns. Up and left is better."
-    return [Figure("accuracy against time", caption, _axes(scatter, "ms of a first decision (mean)", "top-1"))]
+    return [Figure("accuracy against time", caption, with_axes(scatter, "ms of a first decision (mean)", "top-1"))]
 
 
 _BY_KIND: Mapping[str, Callable[[Result], list[Figure]]] = {
     "next-tool": _next_tool,
+    "abstain": abstaining_drawn.figures,
     "latency": _latency,
     "plan": _plan,
     "cascade": _cascade,

@@ -22,6 +22,7 @@ from edgeret.host import available_cpus, instruction_set
 SCHEMA, VERSION = "edgeret-result", 1
 KINDS = (
     "next-tool",
+    "abstain",
     "cascade",
     "targets",
     "conversation",
@@ -35,7 +36,7 @@ KINDS = (
     "peers",
     "stats",
 )
-_INPUTS = ("queries", "demos", "conversations", "train", "tools", "stream", "test", "others")
+_INPUTS = ("queries", "demos", "nothing", "conversations", "train", "tools", "stream", "test", "others")
 """Arguments that name files which a result rests on."""
 _NOT_OPTIONS = frozenset({"handler", "printer", "json", "output", "bundle", "argv", *_INPUTS})
 

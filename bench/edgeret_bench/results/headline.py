@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from edgeret_bench.results import abstaining
 from edgeret_bench.results.compare import BUSY
 from edgeret_bench.results.files import others_share
 from edgeret_bench.results.intervals import interval_text, span_text
-from edgeret_bench.results.tables import SURE, Table
+from edgeret_bench.results.table import SURE, Table
 
 Results = Sequence[tuple[str, Mapping[str, Any]]]
 Figure = tuple[str, float, str | None]
@@ -45,6 +46,8 @@ def _figures(result: Mapping[str, Any]) -> Iterator[Figure]:
         yield from _times(result)
     if kind in ("next-tool", "methods") and "fused" in result["methods"]:
         yield "top-1, fused", result["methods"]["fused"]["top1"], interval_text(result, "fused top1")
+    if kind == "abstain":
+        yield from abstaining.headline(result)
     if kind == "few":
         for size in dict.fromkeys((next(iter(result["sizes"])), next(reversed(result["sizes"])))):
             row = result["sizes"][size]

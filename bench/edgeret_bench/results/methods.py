@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from edgeret_bench.results.tables import Table
+from edgeret_bench.results.table import Table
 
 METHODS: Mapping[str, str] = {
     "random": "Any function, by chance: what every method must beat.",

@@ -8,7 +8,7 @@ from typing import Any
 
 from edgeret.cli.console import finite
 from edgeret.cli.pages import render
-from edgeret_bench.results.tables import Table
+from edgeret_bench.results.table import Table
 from edgeret_bench.results.writing import cell_text
 
 

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from edgeret_bench.results.published import SETS, PublicSet
-from edgeret_bench.results.tables import SEARCH_COLUMNS, Table, search_cells, without_empty
+from edgeret_bench.results.table import Table
+from edgeret_bench.results.tables import SEARCH_COLUMNS, search_cells, without_empty
 
 TITLE = "tool search"
 UNLIKE = "Not all of it was measured on the same queries: mind how many they were, and do not trust small differences."

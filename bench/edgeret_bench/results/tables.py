@@ -6,16 +6,15 @@ Knows no way of writing them; see `writing` and `page`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
-from edgeret_bench.results import graphs
+from edgeret_bench.results import abstaining, graphs
 from edgeret_bench.results.files import others_share
 from edgeret_bench.results.intervals import interval_text, span_text
+from edgeret_bench.results.table import SURE, Result, Table, lines
 
 QUANTILES = ("p50", "p90", "p99", "max")
-SURE = "95 %"
-"""Head of the columns that hold confidence intervals."""
 BY_CHANCE = "by chance: the ece of exact probabilities on so few, nine of ten times"
 TESTS = ("before_test", "test", "before_others", "others")
 """Keys of a stream's tests, which may be null."""
@@ -25,20 +24,6 @@ SEARCH_COLUMNS: Mapping[str, str] = {
     **{"tokens": "tokens", "ms p50": "ms", "ms mean": "ms_mean", "kept": "kept", "finished": "complete"},
 }
 """Heads of the columns that tell of a method of tool search, to the keys of its row."""
-Result = Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """Rows under a header; the first column names the row. Every line of `note` is a remark. `best` are the row and the
-    column of cells to be written bold; the last `quoted` rows were not measured but are reported elsewhere."""
-
-    title: str
-    header: Sequence[str]
-    rows: Sequence[Sequence[Any]]
-    note: str = ""
-    best: frozenset[tuple[int, int]] = frozenset()
-    quoted: int = 0
 
 
 def measured(result: Result) -> list[Table]:
@@ -49,10 +34,6 @@ def measured(result: Result) -> list[Table]:
 def tables(name: str, result: Result) -> list[Table]:
     """The same for a report, `name` being what the result's file is called; its environment comes last."""
     return [replace(t, title=f"{name}: {t.title}") for t in (*measured(result), _provenance(result))]
-
-
-def _lines(*lines: str) -> str:
-    return "\n".join(line for line in lines if line)
 
 
 def _missing(reasons: Mapping[str, str]) -> list[str]:
@@ -79,7 +60,7 @@ def _methods(result: Result) -> list[Table]:
     if errors := result.get("calibration"):
         notes.append(f"calibration error {errors['ece']:.4f}, by chance {span_text(errors.get('ece_by_chance'))}")
         notes += _fitness(result["fitness"])
-    found = [Table("accuracy by method", header, body, _lines(*notes))]
+    found = [Table("accuracy by method", header, body, lines(*notes))]
     if "by_plan_length" in result:
         found.append(_groups("top-1 by calls of the plan", "method", result["by_plan_length"], "top1"))
     return found
@@ -97,7 +78,7 @@ def _conversation(result: Result) -> list[Table]:
         rows.append([name, *told, *(each[key] and each[key]["p50"] for key in ("first_ms", "next_ms"))])
     steps = f"{result['n_steps']} decisions of {result['n_conversations']} conversations, from the second turn on"
     note = f"declined: of turns that none fits, at their first step; wrongly: of the others; {BY_CHANCE}"
-    return [Table("later turns", *without_empty(header, rows), _lines(steps, note))]
+    return [Table("later turns", *without_empty(header, rows), lines(steps, note))]
 
 
 def _cascade(result: Result) -> list[Table]:
@@ -123,7 +104,7 @@ def _cascade(result: Result) -> list[Table]:
         f"lost: top-1 of full less the profile's own; {BY_CHANCE}",
         f"of {result['n_without_tool']} requests that none fits, declined: {told}" if told else "",
     )
-    return [Table("who decides", *without_empty(header, rows), _lines(*notes))]
+    return [Table("who decides", *without_empty(header, rows), lines(*notes))]
 
 
 def _targets(result: Result) -> list[Table]:
@@ -152,7 +133,7 @@ def _search(result: Result) -> list[Table]:
 
 def _searched(result: Result) -> str:
     stepped, budget = ", ".join(result.get("with_steps", ())), result.get("budget_ms")
-    return _lines(
+    return lines(
         f"{result['n_queries']} queries",
         f"sub-tasks were given to {stepped}" if stepped else "",
         "" if budget is None else f"kept: share of searches that took at most {budget:g} ms",
@@ -188,7 +169,7 @@ def _plan(result: Result) -> list[Table]:
     rows = [[m, *(v[k] for k in keys), v["ms_per_step"]["p50"], v["ms_per_step"]["p90"]] for m, v in methods.items()]
     notes = [f"{result['n_steps']} decisions of {result['n_plans']} plans, seed {result['seed']}"]
     header = ("policy", "fsa", "abstained", "declined rightly", "planner calls a step", "outside mask")
-    found = [Table("decisions by policy", (*header, "ms p50", "ms p90"), rows, _lines(*notes, *_planner_notes(result)))]
+    found = [Table("decisions by policy", (*header, "ms p50", "ms p90"), rows, lines(*notes, *_planner_notes(result)))]
     asked = {m: v for m, v in methods.items() if v["ms_per_planner_call"]}
     if asked:
         token_keys = ("constant_tokens", "variable_tokens", "tokens_evaluated", "tokens_reused")
@@ -238,13 +219,13 @@ def _latency(result: Result) -> list[Table]:
         else f"other programs took {others:.0%} of the CPU, the host {result['other_load']['stolen']:.0%}",
     )
     header = ["stage", *QUANTILES, f"p50 {SURE}"]
-    found = [Table("milliseconds", *without_empty(header, rows), _lines(*notes))]
+    found = [Table("milliseconds", *without_empty(header, rows), lines(*notes))]
     for key, what in (("threads_sweep", "CPU threads"), ("batches", "batch"), ("providers_sweep", "provider")):
         if key in result:
             done = {k: v for k, v in result[key].items() if "p50" in v}
             missing = {k: v["unavailable"] for k, v in result[key].items() if "p50" not in v}
             body = [[k, *(v[q] for q in QUANTILES)] for k, v in done.items()]
-            found.append(Table(f"milliseconds by {what}", (what, *QUANTILES), body, _lines(*_missing(missing))))
+            found.append(Table(f"milliseconds by {what}", (what, *QUANTILES), body, lines(*_missing(missing))))
     if "sustained" in result:
         found.append(_sustained(result["sustained"]))
     return found
@@ -255,7 +236,7 @@ def _sustained(result: Result) -> Table:
     joules = [[f"{name}, J a query", used] for name, used in energy["joules_per_query"].items()]
     rows = [["last tenth's p50 / first tenth's", result["last_over_first"]], *joules]
     missing = {f"energy from {name}": why for name, why in energy["unavailable"].items()}
-    note = _lines(f"{result['n_queries']} first selections in {len(slices)} slices", *_missing(missing))
+    note = lines(f"{result['n_queries']} first selections in {len(slices)} slices", *_missing(missing))
     return Table("without a pause", ("what", "value"), rows, note)
 
 
@@ -287,7 +268,7 @@ def _few(result: Result) -> list[Table]:
         f"means of {repeats} samples of every size" if repeats > 1 else "",
         f"{result['repeated_queries']} test queries are among those to build on" if result["repeated_queries"] else "",
     )
-    return [Table("accuracy by demonstrations", header, rows, _lines(*notes))]
+    return [Table("accuracy by demonstrations", header, rows, lines(*notes))]
 
 
 def _stream(result: Result) -> list[Table]:
@@ -302,7 +283,7 @@ def _stream(result: Result) -> list[Table]:
         f"µs to predict it and learn it: p50 {whole['p50']:.0f}, p99 {whole['p99']:.0f}",
         f"learned {result['learned_mb']:.3f} MB",
     )
-    found = [Table("accuracy while learning", header, [_sure(*item) for item in learned.items()], _lines(*notes))]
+    found = [Table("accuracy while learning", header, [_sure(*item) for item in learned.items()], lines(*notes))]
     if tested:
         rows = [_sure(*item) for item in tested.items()]
         found.append(Table("before and after learning", header, rows, "nothing was learned from these plans"))
@@ -360,7 +341,7 @@ def _peers(result: Result) -> list[Table]:
         f"peers that embed run {result['peers_model']} in fp32",
         *_missing(result["unavailable"]),
     )
-    return [Table("side by side", header, rows, _lines(*notes))]
+    return [Table("side by side", header, rows, lines(*notes))]
 
 
 def _stats(result: Result) -> list[Table]:
@@ -385,6 +366,7 @@ def _provenance(result: Result) -> Table:
 
 _BY_KIND: Mapping[str, Callable[[Result], list[Table]]] = {
     "next-tool": _methods,
+    "abstain": abstaining.tables,
     "methods": _methods,
     "retrieval": _search,
     "plan": _plan,

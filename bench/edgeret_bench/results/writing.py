@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from edgeret.cli.console import table as aligned
-from edgeret_bench.results.tables import Table, measured
+from edgeret_bench.results.table import Table
+from edgeret_bench.results.tables import measured
 
 
 def printed(result: Mapping[str, Any]) -> str:
