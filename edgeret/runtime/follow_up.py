@@ -3,7 +3,8 @@ weighed, and of who holds a conversation."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,6 +65,8 @@ class FollowUp(Request):
     which tools were called earlier (see `edgeret.scoring.turns`).
     """
 
+    aside = ", beside earlier turns"
+
     def __init__(
         self, scorer: Scorer, query: str, watch: Stopwatch, allowed: NDArray[np.bool_] | None, earlier: Earlier
     ) -> None:
@@ -78,6 +81,10 @@ class FollowUp(Request):
         self._last = self._made(earlier.last)
         self._end = self.names.index(scorer.names[scorer.end])
         self._numbers = [scorer.number(call.tool) for call in earlier.calls]
+
+    @property
+    def _beside(self) -> Mapping[str, Any]:
+        return {"earlier": self._earlier}
 
     @property
     def query(self) -> str:

@@ -20,6 +20,7 @@ from edgeret.errors import BundleError, InputError, OverlayError
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret.records import dataclass
 from edgeret.runtime.learned_plan import LearnedPlan, Origin, check_table, pack_plan, read_lesson, read_plan
+from edgeret.runtime.learned_then import LearnedThen, then_of
 from edgeret.scoring.calibration import Map
 from edgeret.scoring.experts import Query
 from edgeret.scoring.familiarity import Familiarity, Means
@@ -60,13 +61,14 @@ class LearnReport:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What a learner makes of a query, as long as it has learned no more; `nearest` is the cosine of the nearest stored
-    plan that calls a tool, None for none."""
+    """What a learner makes of a query, as long as it has learned no more: `nearest` is the cosine of the nearest stored
+    plan that calls a tool, None for none; `then` what is worth remembering of it, None where nothing counts."""
 
     learner: Learner
     learned: int
     query: Query
     nearest: float | None
+    then: LearnedThen | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +156,21 @@ class Learned:
             if plan.query is not None
         ]
 
+    def copy(self) -> Learned:
+        """Another one that has learned the same and keeps nothing: to try out what one more plan would change."""
+        with self._lock:
+            other = Learned(self._make)
+            other._learner, other._plans = self._learner.copy(), self._plans.copy()
+        return other
+
+    def nearest(self, vector: NDArray[np.float32]) -> list[tuple[LearnedPlan, float]]:
+        """The plans whose queries are nearest to a unit vector (dimension,), with the cosines, the nearest first."""
+        with self._lock:
+            memory = self._learner.memory
+            near = memory.near(vector.astype(np.float16).astype(np.float32))
+            ids = memory.ids[near.rows].tolist()
+            return [(self._plans[id], cosine) for id, cosine in zip(ids, near.cosines.tolist(), strict=True)]
+
     def predict(
         self,
         base: NDArray[np.float32],
@@ -169,7 +186,8 @@ class Learned:
             learner = self._learner
             if known is None or known.learner is not learner or known.learned != learner.learned:
                 query = learner.query(vector, self._places(position).found, len(base))
-                known = Known(learner, learner.learned, query, learner.memory.nearest(query.neighbours))
+                nearest = learner.memory.nearest(query.neighbours)
+                known = Known(learner, learner.learned, query, nearest, then_of(learner, query))
             numbers = [learner.known(name) for name in history]
             return learner.predict(base, known.query, numbers), known
 

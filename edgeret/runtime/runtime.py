@@ -139,7 +139,8 @@ class Runtime:
         self._learned = Learned(learner_for(components)) if learned is None else learned
         self._scorer = Scorer(components, self._learned)
         self._decider = Decider(components)
-        self._first = None if components.cascade is None else FirstStage(components.cascade)
+        cascade = components.cascade
+        self._first = None if cascade is None else FirstStage(cascade, self._scorer, self._decider)
         self._tools = ToolView(components.tools)
 
     @property

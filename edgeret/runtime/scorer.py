@@ -5,9 +5,11 @@ Knows nothing of planners, of thresholds and of reasons.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from functools import cached_property
+from collections.abc import Collection, Mapping, Sequence
+from functools import cached_property, partial
 from math import exp, inf, log
+from typing import Any
+from weakref import ref
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,14 +17,16 @@ from numpy.typing import NDArray
 from edgeret.errors import InputError
 from edgeret.inputs.spelling import spelling
 from edgeret.quoting import quoted, suggestion
+from edgeret.runtime.again import Again
 from edgeret.runtime.arrangement import Arrangement
 from edgeret.runtime.components import Components
 from edgeret.runtime.evidence import evidence
 from edgeret.runtime.history import History
 from edgeret.runtime.hybrid import HybridSearch
 from edgeret.runtime.learned_plan import Origin
+from edgeret.runtime.learned_then import LearnedThen
 from edgeret.runtime.learning import Known, Learned
-from edgeret.runtime.ranking import Ranking
+from edgeret.runtime.ranking import Ranking, ranked
 from edgeret.scoring.calibration import Map
 from edgeret.scoring.familiarity import Familiarity
 from edgeret.scoring.graph import UNKNOWN
@@ -47,8 +51,6 @@ UNLIKELY_BY_WORDS, SURELY_SHOWN = log(0.15 / 0.85), 0.8
 """That nothing fits takes evidence from the tools too: where their own words give it log-odds below the first,
 demonstrations of such requests must give it more than the second. What users say is not what was demonstrated, and
 whatever is unlike it looks most like requests that no tool fits."""
-CROWD = 16
-"""Candidates for each one listed from which on selecting those listed is faster than sorting all."""
 _NOWHERE = -1
 
 
@@ -164,6 +166,7 @@ class Request:
     `encoded` all that it gave.
     """
 
+    aside = ""  # what else a decision rests on, in words
     _also: NDArray[np.intp] = np.empty(0, np.intp)  # positions that are decided between whatever a search finds
 
     def __init__(self, scorer: Scorer, query: str, watch: Stopwatch, allowed: NDArray[np.bool_] | None) -> None:
@@ -217,6 +220,22 @@ class Request:
         """Whether there are demonstrations to lean on."""
         return self._components.head is not None
 
+    @cached_property
+    def again(self) -> Again[Request]:
+        """How the same query is read anew: what explains a decision when this is gone."""
+        among = self._scorer.names, self._near, self._allowed
+        return Again(type(self), self._scorer, self._query, self._choosable, self._beside, ref(self), among)
+
+    @property
+    def _beside(self) -> Mapping[str, Any]:
+        """What this kind of request is read with, beside a query."""
+        return {}
+
+    @property
+    def learned_then(self) -> LearnedThen | None:
+        """What the last `probabilities` rest on of all that was learned here; None where nothing of it counts."""
+        return None if self._known is None else self._known.then
+
     @property
     def reading(self) -> Reading:
         """What the prior makes of the query, for whoever measures it."""
@@ -239,7 +258,9 @@ class Request:
         """Log-scores of `names` by the bundle and by what was learned, and the map that calibrates them."""
         logs, points = self.scores(history, watch), self._components.calibration.map
         learned = self._scorer.learned
-        if learned.count:
+        if not learned.count:
+            self._known = None
+        else:
             watch.lap("fuse")
             calls = tuple([call.tool for call in history.calls])
             self._steps[calls] = logs
@@ -252,7 +273,7 @@ class Request:
         """Probabilities before any call, from log-scores, which are used up: those of the tools if something fits,
         calibrated, and that of `<end>`, that nothing does."""
         end, shown = self._scorer.end, 0.0
-        if self._familiarity.means.no_tool:
+        if self.familiarity.means.no_tool:
             log_shares(logs)
             shown = exp(logs.item(end))
         logs[end] = -inf
@@ -266,7 +287,7 @@ class Request:
 
     def nothing(self, shown: float = 0.0) -> float:
         """The probability that no tool fits, where the heads, which know requests of that kind, give it `shown`."""
-        familiarity = self._familiarity
+        familiarity = self.familiarity
         fits = familiarity.fits(self.distance)
         if fits < CLEARLY or shown > 0.5:
             fits += familiarity.strange * exp(-self.nothing_by_words)
@@ -282,7 +303,7 @@ class Request:
         return min(30.0, self._reading.end_logit((), scores.item(scores.argmax())))
 
     @property
-    def _familiarity(self) -> Familiarity:
+    def familiarity(self) -> Familiarity:
         """What the request is compared with; it changes with what is learned."""
         scorer, shipped = self._scorer, self._components.familiarity
         return scorer.learned.familiarity(shipped, scorer.position) if scorer.learned.count else shipped
@@ -290,7 +311,7 @@ class Request:
     @property
     def distance(self) -> float:
         """How far the request is from all that was demonstrated and learned of the tools that may be chosen."""
-        return self._familiarity.distance(self.vector, self._nearest, self._choosable)
+        return self.familiarity.distance(self.vector, self._nearest, self._choosable)
 
     @property
     def _nearest(self) -> float | None:
@@ -423,31 +444,18 @@ class Request:
         return logs
 
     def ranking(self, values: NDArray[np.float32], k: int | None, blocked: frozenset[str]) -> Ranking:
-        """The same for values that are probabilities, and stay as they are; sorted when somebody looks."""
+        """The same for values that are probabilities, and stay as they are; sorted when somebody looks, who by then
+        keeps the values alive and not the request."""
         best = int(values.argmax())
         first = Candidate(self._name(best), values.item(best))
-        return Ranking(first, lambda: self.ranked(values, k, blocked))
+        return Ranking(first, partial(ranked, self._scorer.names, self._near, self._allowed, values, k, blocked))
 
     def ranked(
         self, values: NDArray[np.float32], k: int | None, blocked: frozenset[str] = frozenset()
     ) -> tuple[Candidate, ...]:
         """The first `k` of `names` that may be chosen and are not `blocked` by `values`, which measure how well they
         fit; equal ones keep their order."""
-        n, most = len(values), None if k is None else k + len(blocked)
-        if self._allowed is not None:
-            allowed = np.flatnonzero(self._allowed)
-            order = allowed[(-values[allowed]).argsort(kind="stable")[:most]]
-        elif most is not None and most * CROWD < n:
-            least = values.copy()
-            least.partition(n - most)
-            listed = (values >= least[n - most]).nonzero()[0]
-            order = listed[(-values[listed]).argsort(kind="stable")[:most]]
-        else:
-            order = (-values).argsort(kind="stable")[:most]
-        if blocked:
-            order = order[[self.names[position] not in blocked for position in order.tolist()]][:k]
-        names = map(self.names.__getitem__, order.tolist())
-        return tuple(map(Candidate._make, zip(names, values[order].tolist(), strict=True)))
+        return ranked(self._scorer.names, self._near, self._allowed, values, k, blocked)
 
 
 def _before(scores: NDArray[np.float32], others: NDArray[np.float32]) -> NDArray[np.float32]:
