@@ -59,8 +59,9 @@ class Means:
         if not len(order):
             return Means(numbers.astype(np.intp), np.zeros((0, vectors.shape[1]), np.float32), weights[:0], no_tool)
         counts: NDArray[np.float32] = np.add.reduceat(weights[order], starts)
-        sums = np.add.reduceat(vectors[order] * weights[order][:, None], starts)
-        return Means(numbers.astype(np.intp), sums / counts[:, None], counts, no_tool)
+        sums: NDArray[np.float32] = np.add.reduceat(vectors[order] * weights[order][:, None], starts)
+        sums /= counts[:, None]
+        return Means(numbers.astype(np.intp), sums, counts, no_tool)
 
     def beside(self, other: Means) -> Means:
         """Both together."""
