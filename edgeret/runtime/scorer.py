@@ -6,7 +6,7 @@ Knows nothing of planners, of thresholds and of reasons.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from math import exp, inf, log
 from typing import Any
 from weakref import ref
@@ -446,9 +446,9 @@ class Request:
     def ranking(self, values: NDArray[np.float32], k: int | None, blocked: frozenset[str]) -> Ranking:
         """The same for values that are probabilities, and stay as they are; sorted when somebody looks, who by then
         keeps the values alive and not the request."""
-        best = int(values.argmax())
-        first = Candidate(self._name(best), values.item(best))
-        return Ranking(first, partial(ranked, self._scorer.names, self._near, self._allowed, values, k, blocked))
+        best, (names, near, allowed) = int(values.argmax()), self.again.among
+        first = Candidate(names[best if near is None else near.item(best)], values.item(best))
+        return Ranking(first, lambda: ranked(names, near, allowed, values, k, blocked))
 
     def ranked(
         self, values: NDArray[np.float32], k: int | None, blocked: frozenset[str] = frozenset()
