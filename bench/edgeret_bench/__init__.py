@@ -22,5 +22,5 @@ STEPPED_METHODS = ("steps", "toolreagt")
 """Those of them that read the sub-tasks that are given with a query."""
 SWEEPS = "sweeps"
 """The part of latency that takes longest: CPU threads, batches, and first selections without a pause."""
-SUITE_PARTS = ("next-tool", "plan", "peers", "latency", SWEEPS, "scaling", "methods", "few")
+SUITE_PARTS = ("next-tool", "abstain", "plan", "peers", "latency", SWEEPS, "scaling", "methods", "few")
 """What `edgeret-bench suite` measures and can leave out; each but SWEEPS is a command."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from time import perf_counter
@@ -19,8 +19,9 @@ from edgeret_bench.results.files import read_result
 from edgeret_bench.results.report import write_report
 
 METHODS = ",".join((*NEXT_TOOL_METHODS, "similarity", "bm25", "tool-graph"))
-FITTING = ("methods", "few")
-"""Parts that learn anew from the demonstrations of the build."""
+NEEDS = {"methods": "--train, the demonstrations of the build", "few": "--train, the demonstrations of the build"}
+NEEDS |= {"abstain": "--nothing, requests that no tool fits"}
+"""What parts need beside the held-out demonstrations."""
 SUSTAINED_SECONDS = 15
 REPORT = "report.html"
 
@@ -28,7 +29,7 @@ REPORT = "report.html"
 @dataclass(frozen=True, slots=True)
 class Subject:
     """What is measured: a bundle's folder, its tools and the card of its encoder; held-out demonstrations with the file
-    that they were read from; and the file of those of the build, if it is known."""
+    that they were read from; and the files of those of the build and of requests that no tool fits, where known."""
 
     bundle: str
     tools: Sequence[Tool]
@@ -36,20 +37,22 @@ class Subject:
     demonstrations: Sequence[Demonstration]
     demos: str
     train: str | None
+    nothing: str | None = None
 
 
-def choose(only: Sequence[str], skip: Sequence[str], trained: bool) -> list[str]:
+def choose(only: Sequence[str], skip: Sequence[str], given: Collection[str]) -> list[str]:
     """The parts to run, in the order of SUITE_PARTS: those named in `only` (empty: all) but for those in `skip`.
 
-    Parts that learn anew need `trained`, the demonstrations of the build. Raises InputError for an unknown part, or
-    for none.
+    Parts that need more are left out unless it is among the options `given`. Raises InputError for an unknown part,
+    for one in `only` that lacks what it needs, or for none.
     """
     for name in (*only, *skip):
         if name not in SUITE_PARTS:
             raise InputError(f"unknown part '{name}' of the suite; choose among: {', '.join(SUITE_PARTS)}")
-    if not trained and (unfit := [name for name in FITTING if name in only]):
-        raise InputError(f"part '{unfit[0]}' needs --train, the demonstrations of the build")
-    left = [p for p in SUITE_PARTS if p in (only or SUITE_PARTS) and p not in skip and (trained or p not in FITTING)]
+    unfit = [name for name, needed in NEEDS.items() if needed.partition(",")[0] not in given]
+    if refused := [name for name in unfit if name in only]:
+        raise InputError(f"part '{refused[0]}' needs {NEEDS[refused[0]]}")
+    left = [p for p in SUITE_PARTS if p in (only or SUITE_PARTS) and p not in (*skip, *unfit)]
     if "latency" in skip and SWEEPS in left:
         left.remove(SWEEPS)  # they are measured with latency
     if not left:
@@ -98,6 +101,7 @@ def _commands(subject: Subject, queries: Path, tools: Path, parts: Sequence[str]
     learned = ["--train", str(subject.train), "--demos", demos]
     everything: dict[str, list[str]] = {
         "next-tool": [bundle, "--demos", demos, "--methods", METHODS],
+        "abstain": [bundle, "--demos", demos, "--nothing", str(subject.nothing)],
         "plan": [bundle, "--demos", demos],
         "peers": timed,
         "latency": [*timed, *(sweeps if SWEEPS in parts else ())],

@@ -28,7 +28,7 @@ class FirstStage:
         self._decider = Decider(components, (scorer, decider))
         self._scorer = Scorer(components, Learned(learner_for(components)))
         self._cascade = cascade
-        self._floor = components.calibration.parameters.min_probability
+        self._floor = components.calibration.floor
 
     def read(self, query: str, watch: Stopwatch) -> Request:
         """The query as the small encoder has it."""
@@ -49,7 +49,7 @@ class FirstStage:
             # Only "auto" abstains.
             stands = options.policy == "auto" and probability > self._cascade.declines
         else:
-            floor = self._floor if options.min_probability is None else options.min_probability
+            floor = self._floor(not first, options.min_probability, options.risk)
             least = max(self._cascade.least, floor, 0.0 if first else LATER)
             stands = best <= end and probability >= least
             if first and stands:

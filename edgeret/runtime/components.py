@@ -216,7 +216,7 @@ def _load(
         head=head,
         memory=None if head is None else load_memory(bundle, len(head.labels)),
         familiarity=load_familiarity(bundle, 1 if head is None else len(head.labels)),
-        calibration=load_calibration(bundle),
+        calibration=load_calibration(bundle, options.risk),
         tools=load_tools(bundle, index.names) if whole is None else whole.tools,
         planner=planner[0],
         reranking=planner[1],

@@ -126,7 +126,7 @@ class Decider:
             return verdict
         if self._has_planner:
             self._ask_where_unsure(verdict, request, history, options, probabilities, watch)
-        verdict.refusal = self._refusal(verdict.candidates[0], not history.calls, options.min_probability)
+        verdict.refusal = self._refusal(verdict.candidates[0], not history.calls, options)
         return verdict
 
     def _most_probable(
@@ -140,9 +140,6 @@ class Decider:
             reason += request.aside
         ranking = request.ranking(probabilities, options.k, history.blocked)
         return _Verdict("heads" if learned or self._demonstrated else "prior", ranking, reason, probabilities)
-
-    def _floor(self, min_probability: float | None) -> float:
-        return self._components.calibration.parameters.min_probability if min_probability is None else min_probability
 
     def _ask_where_unsure(
         self,
@@ -206,11 +203,11 @@ class Decider:
         finally:
             watch.lap("planner")
 
-    def _refusal(self, best: Candidate, first: bool, min_probability: float | None) -> str | None:
+    def _refusal(self, best: Candidate, first: bool, options: DecideOptions) -> str | None:
         """Why edgeret abstains from the heads' best candidate, or None if it does not."""
         if first and best.tool == END:
             return f"{NONE_FITS}: calling nothing is most probable"
-        floor = self._floor(min_probability)
+        floor = self._components.calibration.floor(not first, options.min_probability, options.risk)
         if not best.probability >= floor:
             return f"unsure: the best candidate, {best.tool}, has probability {best.probability:.3f}, below {floor:.3f}"
         return None

@@ -76,8 +76,8 @@ def _floor(moment: Moment) -> float | None:
     options = moment.options
     if options.policy != "auto":
         return None
-    least = moment.scorer.components.calibration.parameters.min_probability
-    return least if options.min_probability is None else options.min_probability
+    later = bool(moment.history().calls)
+    return moment.scorer.components.calibration.floor(later, options.min_probability, options.risk)
 
 
 def _words(query: str, compared: Sequence[str], scorer: Scorer) -> dict[str, tuple[str, ...]]:

@@ -293,7 +293,7 @@ class Request:
             fits += familiarity.strange * exp(-self.nothing_by_words)
             if 0.5 < shown <= SURELY_SHOWN and self.nothing_by_words < UNLIKELY_BY_WORDS:
                 shown = 1 / (1 + exp(-self.nothing_by_words))
-        odds = 1 / max(fits, 1e-30) + shown / max(1 - shown, 1e-30)
+        odds = familiarity.unknown / max(fits, 1e-30) + shown / max(1 - shown, 1e-30)
         return odds / (1 + odds)
 
     @cached_property

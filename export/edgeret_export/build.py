@@ -239,7 +239,8 @@ def _fitted(
     if encoded.training is None:
         return Fitted.of_nothing(usual_edge(encoded.sayings), recipe.order, options, prior_map)
     of_table = encoded.exported.role == roles.TABLE
-    return crossfit(encoded.training, encoded.sayings, recipe.order, options, prior_map, place, of_table, starts)
+    risk = recipe.risk or None
+    return crossfit(encoded.training, encoded.sayings, recipe.order, options, prior_map, risk, place, of_table, starts)
 
 
 def _write_stage(writer: BundleWriter, part: str | None, card: Card, stage: Stage, tokenizer: str) -> dict[str, Any]:

@@ -43,11 +43,13 @@ def demos(tmp_path: Path) -> Path:
 def test_what_runs_on_a_device_needs_nothing_of_the_build_host(tiny: Path, demos: Path, tmp_path: Path) -> None:
     (tmp_path / "queries.txt").write_text("find my file\nplay my song\n")
     sweeps = ("--sweep-threads", "--batches", "1,2", "--sweep-providers", "cpu", "--sustained", "0.1")
-    results = [tmp_path / name for name in ("before.json", "after.json", "steps.json", "plan.json")]
+    results = [tmp_path / name for name in ("before.json", "after.json", "steps.json", "plan.json", "abstain.json")]
     bench(tmp_path, "latency", tiny, "--queries", "queries.txt", *LATENCY, *sweeps, "-o", results[0])
     bench(tmp_path, "latency", tiny, "--queries", demos, *LATENCY, "-o", results[1])
     methods = "random,dr,dtdr-c,dtdr-l-factored,fused,similarity,bm25,tool-graph"
     bench(tmp_path, "next-tool", tiny, "--demos", demos, "--methods", methods, "-o", results[2])
+    foreign = ("--nothing", "queries.txt", "--among", "2", "--learn", "3", "--train", demos)
+    bench(tmp_path, "abstain", tiny, "--demos", demos, *foreign, "-o", results[4])
     bench(tmp_path, "plan", tiny, "--demos", demos, "--steps", "4", "--plans", "2", "-o", results[3])
     assert "too few" in bench(tmp_path, "compare", results[0], results[1], "--series", "encode")
     assert "same" in bench(tmp_path, "compare", results[2], results[2])

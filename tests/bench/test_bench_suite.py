@@ -23,7 +23,7 @@ from edgeret_bench.peers import measure
 from edgeret_bench.results.files import read_result
 from edgeret_bench.speed import latency, scaling, sweeps
 
-ALL = ["next-tool", "plan", "peers", "latency", "scaling", "methods", "few"]
+ALL = ["next-tool", "abstain", "plan", "peers", "latency", "scaling", "methods", "few"]
 COLD = ("load_ms", "rss_mb", "rss_after_answer_mb", "peak_rss_mb")
 
 
@@ -69,8 +69,11 @@ def demos(tmp_path: Path) -> Path:
 
 
 def run(target: Path, demos: Path, benchmark: Callable[[Sequence[str]], Mapping[str, Any]], **more: Any) -> Any:
-    parts = suite.choose(more.get("only", ()), more.get("skip", ()), "train" in more)
-    subject = suite.Subject("bundle", TOOLS, "tiny", make_demonstrations(1), str(demos), more.get("train"))
+    given = [f"--{name}" for name in ("train", "nothing") if name in more]
+    parts = suite.choose(more.get("only", ()), more.get("skip", ()), given)
+    subject = suite.Subject(
+        "bundle", TOOLS, "tiny", make_demonstrations(1), str(demos), more.get("train"), more.get("nothing")
+    )
     return suite.run(subject, target, benchmark, parts)
 
 
@@ -87,7 +90,9 @@ def test_everything_is_measured_and_reported(
 ) -> None:
     pytest.importorskip("onnx")
     target = tmp_path / "new" / "results"
-    found = printed(capsys, "suite", tiny_original, "--demos", demos, "--train", demos, "-o", target)
+    (tmp_path / "nothing.txt").write_text("why is the sky blue\nhow are you\n")
+    given = ("--demos", demos, "--train", demos, "--nothing", tmp_path / "nothing.txt")
+    found = printed(capsys, "suite", tiny_original, *given, "-o", target)
     assert (found["ok"], found["unavailable"]) == (True, {})
     assert list(found["seconds"]) == ALL
     assert found["results"] == [str(target / f"{name}.json") for name in ALL]
@@ -172,7 +177,9 @@ def test_without_any_result_there_is_no_report_and_the_suite_fails(demos: Path, 
 
     found = run(tmp_path / "out", demos, never)
     assert (found["ok"], found["results"], "report" in found) == (False, [], False)
-    assert list(found["unavailable"]) == ALL[:-2]  # methods and few need what it was trained on
+    assert list(found["unavailable"]) == [
+        name for name in ALL[:-2] if name != "abstain"
+    ]  # methods and few need what it was trained on
     assert not (tmp_path / "out" / "report.html").exists()
 
 
@@ -235,9 +242,13 @@ def test_parts_are_skipped_or_chosen(demos: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--skip", "peer"], "unknown part 'peer' of the suite; choose among: next-tool, plan, peers, latency, sweeps"),
+        (
+            ["--skip", "peer"],
+            "unknown part 'peer' of the suite; choose among: next-tool, abstain, plan, peers, latency",
+        ),
         (["--only", "speed"], "unknown part 'speed'"),
         (["--only", "few"], "needs --train"),
+        (["--only", "abstain"], "needs --nothing, requests that no tool fits"),
         (["--only", "plan", "--skip", "plan"], "leave no part"),
     ],
 )

@@ -18,14 +18,9 @@ from edgeret.errors import InputError
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret.runtime.runtime import Runtime
 from edgeret.types import END
-from edgeret_bench.accuracy import few
 from edgeret_bench.results.compare import CONFIDENCE
 from edgeret_bench.results.files import order_of, rounded
 from edgeret_bench.results.intervals import score_interval
-from edgeret_export.encoded import Encoded
-from edgeret_export.encoders.encodings import start
-from edgeret_export.recipe import Recipe
-from edgeret_export.sources.cards import Card
 
 LOSSES = (0.01, 0.05, 0.10)
 """Shares of requests in scope that a threshold may lose."""
@@ -119,23 +114,6 @@ def among(runtime: Runtime, requests: Sequence[Request], count: int, seed: int) 
 
     found = row(requests, decide(runtime, requests, drawn))
     say(f"{count} tools: {told(found)}")
-    return found
-
-
-def by_size(
-    card: Card, recipe: Recipe, encoded: Encoded, requests: Sequence[Request], sizes: Sequence[int], seed: int
-) -> dict[str, Any]:
-    """The figures of bundles built on so many of the demonstrations that are `encoded`, drawn as `few` does."""
-    few.check(sizes, 1)
-    train = () if encoded.training is None else encoded.training.demonstrations
-    encoder = start(encoded.exported)
-    queries = [encoder.encode_query(demonstration.query) for demonstration in train]
-    order, found = np.random.default_rng((seed, 0)).permutation(len(train)), {}
-    for size in sorted({min(size, len(train)) for size in sizes}):
-        part = few.part(encoded, queries, np.sort(order[:size]), recipe.seed)
-        with few.built(card, recipe, part) as runtime:
-            found[str(size)] = row(requests, decide(runtime, requests))
-        say(f"{size} demonstrations: {told(found[str(size)])}")
     return found
 
 

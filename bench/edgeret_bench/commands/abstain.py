@@ -13,7 +13,7 @@ from edgeret.fields import get
 from edgeret.inputs.demonstrations import Demonstration, read_demonstrations
 from edgeret.inputs.query import read_texts
 from edgeret.runtime.runtime import Runtime
-from edgeret_bench.commands.common import add_benchmark, numbers, seed
+from edgeret_bench.commands.common import FITTING, add_benchmark, numbers, seed
 from edgeret_export.sources.cards import find_card
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ def add_commands(commands: Any) -> None:
         "Whether the first decision knows that nothing fits: foreign requests declined, requests in scope lost.",
         _abstain,
         bundle=True,
+        extra=FITTING,
     )
     abstain.add_argument("--demos", required=True, metavar="D", help="requests in scope, with their calls: JSONL")
     abstain.add_argument(
@@ -73,7 +74,7 @@ def _built(
     sizes: list[int],
 ) -> dict[str, Any]:
     """The figures of bundles with the same tools and encoder that are built on so many of the demonstrations."""
-    from edgeret_bench.accuracy import abstain
+    from edgeret_bench.accuracy import abstain_sizes
     from edgeret_export.build import encode
     from edgeret_export.recipe import read_recipe
 
@@ -81,7 +82,7 @@ def _built(
     card = find_card(get(get(runtime.manifest.info, roles.INFO_ENCODER, dict, path), "card", str, path))
     recipe = read_recipe(None, seed=arguments.seed, profile="full")
     encoded = encode(card, recipe, train, list(runtime.tools.values()), arguments.offline)
-    return abstain.by_size(card, recipe, encoded, requests, sizes, arguments.seed)
+    return abstain_sizes.run(card, recipe, encoded, requests, sizes, arguments.seed)
 
 
 def _counts(text: str | None, option: str, least: int) -> list[int]:

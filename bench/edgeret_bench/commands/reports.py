@@ -36,6 +36,7 @@ def add_commands(commands: Any) -> None:
     )
     suite.add_argument("--demos", required=True, metavar="D", help="demonstrations: JSONL; not those of the build")
     suite.add_argument("--train", metavar="D", help="those of the build, for methods and few")
+    suite.add_argument("--nothing", metavar="N", help="requests that no tool fits, for abstain: JSONL or plain lines")
     suite.add_argument(
         "-o",
         "--output",
@@ -92,6 +93,7 @@ def _suite(parsers: Mapping[str, argparse.ArgumentParser], arguments: argparse.N
     from edgeret.bundle.reader import open_bundle
     from edgeret.fields import get
     from edgeret.inputs.demonstrations import read_demonstrations
+    from edgeret.inputs.query import read_texts
     from edgeret.runtime.tool_set import load_tools
     from edgeret_bench import suite
 
@@ -101,12 +103,15 @@ def _suite(parsers: Mapping[str, argparse.ArgumentParser], arguments: argparse.N
         result: Mapping[str, Any] = parsed.handler(parsed)
         return result
 
-    parts = suite.choose(names(arguments.only), names(arguments.skip), arguments.train is not None)
+    given = [option for option in ("--train", "--nothing") if getattr(arguments, option[2:]) is not None]
+    parts = suite.choose(names(arguments.only), names(arguments.skip), given)
     bundle = open_bundle(arguments.bundle)
     tools, encoder = load_tools(bundle), get(bundle.manifest.info, roles.INFO_ENCODER, dict, str(bundle.path))
     demonstrations = read_demonstrations(arguments.demos, tools)
     if arguments.train is not None:
         read_demonstrations(arguments.train, tools)  # better refused now than after the other benchmarks
+    if arguments.nothing is not None:
+        read_texts(arguments.nothing)
     subject = suite.Subject(
         arguments.bundle,
         list(tools.values()),
@@ -114,6 +119,7 @@ def _suite(parsers: Mapping[str, argparse.ArgumentParser], arguments: argparse.N
         demonstrations,
         arguments.demos,
         arguments.train,
+        arguments.nothing,
     )
     return suite.run(subject, Path(arguments.output), benchmark, parts)
 

@@ -25,6 +25,7 @@ from edgeret_export.fitting.held_out import HeldOut
 from edgeret_export.fitting.options import HeadOptions
 from edgeret_export.fitting.parameters import Parameters
 from edgeret_export.fitting.reliability import expected_calibration_error, refusal_curve
+from edgeret_export.fitting.risk import floors, shipped_floor
 from edgeret_export.fitting.training_set import TrainingSet
 from edgeret_export.places import HERE, Place
 
@@ -86,6 +87,7 @@ def crossfit(
     order: int,
     head_options: HeadOptions,
     prior_map: Map,
+    risk: float | None = None,
     place: Place = HERE,
     graph_later: bool = False,
     starts: Mapping[int, Parameters] | None = None,
@@ -93,8 +95,10 @@ def crossfit(
     """Fits everything on four fifths of the plans and predicts the rest, five times; chooses and calibrates.
 
     `sayings` are unit vectors of what few tools serve (sayings, dimension). The `place` is where folds are fitted;
-    `prior_map` calibrates the prior alone, and is what the map starts from that is fitted here. `graph_later` says that many demonstrations' graph has a say behind the first call too. Heads of
-    folds begin at their `starts`, by the fold's number, which no decision of the fold may have a part in.
+    `prior_map` calibrates the prior alone, and is what the map starts from that is fitted here. `graph_later`
+    says that many demonstrations' graph has a say behind the first call too. Heads of folds begin at their `starts`, by
+    the fold's number, which no decision of the fold may have a part in. `risk` is what the floor that ships keeps; None
+    for the default.
     """
     n_plans = len(training.demonstrations)
     few = training.prior.steps is not None
@@ -116,9 +120,9 @@ def crossfit(
         fused = outcomes.fused(weights)
     else:
         weights, later, fused = _fused(outcomes, held.decisions.first(), graph_later)
+    end = len(held.decisions.labels) - 1
     edge = fit_edge(training, sayings, None if few else _nearest_clusters(folds))
     nothing = _nothing(training, held, edge, fused)
-    end = len(held.decisions.labels) - 1
     given = _if_something_fits(fused, nothing, end)
     called = np.isnan(nothing) | ~outcomes.acceptable[:, end]
     points = calibrate.fit_confidence_map(*_confidence(given[called], outcomes.acceptable[called]), prior_map)
@@ -129,11 +133,12 @@ def crossfit(
     calibrated, fused = _with_nothing(calibrated, nothing, end), _with_nothing(given, nothing, end)
     quantiles = calibrate.right_quantiles(calibrated, outcomes.acceptable)
     calibration = replace(calibration, right_probabilities=quantiles)
+    calibration, kept = _with_floors(calibration, calibrated, outcomes.acceptable, nothing, end, risk)
     report = {"plans": n_plans, "decisions": len(held.decisions), "folds": len(folds)}
     report["inverse_regularisation"] = head_options.inverse_regularisation
     if training.sample is not None:
         report["head_plans"] = len(training.head_plans)
-    report |= _report(held, outcomes, fused, prior_map)
+    report |= {**_report(held, outcomes, fused, prior_map), "floor": kept}
     rows = np.flatnonzero(training.judging_rows)
     return Fitted(
         head_options,
@@ -272,22 +277,51 @@ def _nothing(training: TrainingSet, held: TrainingSet, edge: Edge, fused: NDArra
     """The probability that no tool fits (rows,), as the runtime has it before any call; NaN behind one."""
     means, end = means_of(training), len(held.decisions.labels) - 1
     first = held.decisions.first()
-    strange = Familiarity(means, edge.edge).strange
+    familiarity = Familiarity(means, edge.edge)
+    strange = familiarity.strange
     fits = edge.fits(edge.plans[held.decisions.plan[first]], strange)
     if held.prior.steps is not None:
         ends = held.prior.steps[first, end].astype(np.float64)
         fits += strange * np.exp(np.minimum(-ends, 60)) * -np.expm1(ends)
     shown = fused[first, end] if means.no_tool else np.zeros(len(fits))
-    odds = 1 / np.maximum(fits, 1e-30) + shown / np.maximum(1 - shown, 1e-30)
+    odds = familiarity.unknown / np.maximum(fits, 1e-30) + shown / np.maximum(1 - shown, 1e-30)
     found = np.full(len(fused), np.nan)
     found[first] = odds / (1 + odds)
     return found
 
 
+def _with_floors(
+    calibration: CalibrationParameters,
+    calibrated: NDArray[np.float32],
+    acceptable: NDArray[np.bool_],
+    nothing: NDArray[np.float64],
+    end: int,
+    risk: float | None,
+) -> tuple[CalibrationParameters, dict[str, float]]:
+    """The floors by risk, before any call and behind one, and the one that ships; with what that does to first
+    decisions that a tool fits: the shares `answered`, `wrong` of these, and `given_up` of right ones."""
+    probability, right = _confidence(calibrated, acceptable)
+    first = ~np.isnan(nothing)
+    asked = first & ~acceptable[:, end]
+    answered = first & (calibrated.argmax(axis=1) != end)
+    before, behind = floors(probability[answered], right[answered]), floors(probability[~first], right[~first])
+    floor = shipped_floor(before, probability[answered], right[answered], risk)
+    taken = asked & answered & (probability >= floor)
+    told = {
+        "min_probability": floor,
+        "answered": round(float(taken.sum() / max(1, asked.sum())), 5),
+        "wrong": round(float((taken & ~right).sum() / max(1, taken.sum())), 5),
+        "given_up": round(float((asked & right & ~taken).sum() / max(1, (asked & right).sum())), 5),
+    }
+    kept = replace(calibration, first_floors=tuple(before.tolist()), later_floors=tuple(behind.tolist()))
+    return replace(kept, min_probability=floor), told
+
+
 def _of_sayings(training: TrainingSet, edge: Edge) -> NDArray[np.float64]:
     """The probability that no tool fits each of the sayings (sayings,), in the mean of the folds."""
-    strange = Familiarity(means_of(training), edge.edge).strange
-    found: NDArray[np.float64] = (1 / (1 + edge.fits(edge.sayings, strange))).mean(axis=0)
+    familiarity = Familiarity(means_of(training), edge.edge)
+    fits = edge.fits(edge.sayings, familiarity.strange)
+    found: NDArray[np.float64] = (familiarity.unknown / (familiarity.unknown + fits)).mean(axis=0)
     return found
 
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from edgeret.scoring.familiarity import NEAREST, STEEP, Means
 from edgeret_export.fitting.training_set import TrainingSet
 
-KEPT = 0.965
+KEPT = 0.96
 """Share of held-back demonstrations that must lie inside."""
 ALLOWANCE = 1.07
 """How much further out other people's words for the same wishes lie; where sayings begin sooner, so does the edge."""
@@ -101,7 +101,8 @@ def fit_edge(training: TrainingSet, sayings: NDArray[np.float32], nearest: Neare
         return usual
     own = (float(np.quantile(held, KEPT)) * len(held) + usual.edge * TRUSTED) / (len(held) + TRUSTED)
     begin = float(np.quantile(found, BEGIN))
-    return Edge(round(min(max(own, begin), own * ALLOWANCE), 6), plans, np.array(found))
+    edge = round(min(max(own, begin), own * ALLOWANCE), 6)
+    return Edge(edge, plans, np.array(found))
 
 
 def _distances(means: Means, rows: NDArray[np.float32], nearest: NDArray[np.float32]) -> NDArray[np.float64]:
