@@ -15,13 +15,15 @@ from edgeret.scoring.memory import Neighbours
 
 class LearnedThen(NamedTuple):
     """A query by a `learner` that had `learned` so many plans over labels called `names`: the mixture's `weights` (3,),
-    the query's `neighbours`, what the increments add to it (rows,), and how far all that was trusted, 0 to 1."""
+    the query's `neighbours` and the cosine of the `nearest` that calls a tool, None for none; what the increments add
+    to it (rows,), and how far all that was trusted, 0 to 1."""
 
     learner: Learner
     learned: int
     names: Sequence[str]
     weights: NDArray[np.float32]
     neighbours: Neighbours
+    nearest: float | None
     scores: NDArray[np.float32]
     trust: float
 
@@ -31,5 +33,5 @@ def then_of(learner: Learner, query: Query) -> LearnedThen | None:
     its decisions."""
     if learner.guard.muted or query.trust <= 0:
         return None
-    weights = learner.mixture.weights
-    return LearnedThen(learner, learner.learned, learner.names, weights, query.neighbours, query.scores, query.trust)
+    so_far, nearest = (learner, learner.learned, learner.names), learner.memory.nearest(query.neighbours)
+    return LearnedThen(*so_far, learner.mixture.weights, query.neighbours, nearest, query.scores, query.trust)

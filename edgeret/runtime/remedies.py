@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Literal
 
 from edgeret.errors import InputError
+from edgeret.inputs.hygiene import without_hidden
 from edgeret.runtime.moment import Decides, Moment
 from edgeret.runtime.scorer import Scorer
 from edgeret.runtime.tool_changes import changed
@@ -41,11 +42,14 @@ def _learnt(moment: Moment, scorer: Scorer, decides: Decides, tool: str) -> Reme
     return _outcome("learn", moment, taught, decides, tool)
 
 
-def _described(moment: Moment, scorer: Scorer, decides: Decides, tool: str) -> Remedy:
-    """After a sentence that quotes the request, behind the tool's description."""
-    old = scorer.components.tools[tool]
-    other = replace(old, description=f'{old.description} For example: "{moment.query[:MOST_QUOTED]}".')
-    components = changed(scorer.components, (), (), [other])
+def _described(moment: Moment, scorer: Scorer, decides: Decides, tool: str) -> Remedy | None:
+    """After a sentence that quotes the request, behind the tool's description. None where that takes no more."""
+    old, request = scorer.components.tools[tool], without_hidden(moment.query)[:MOST_QUOTED]
+    try:
+        other = replace(old, description=f'{old.description} For example: "{request}".')
+        components = changed(scorer.components, (), (), [other])
+    except InputError:
+        return None
     return _outcome("describe", moment, Scorer(components, scorer.learned), decides, tool)
 
 

@@ -311,16 +311,20 @@ class Request:
     @property
     def distance(self) -> float:
         """How far the request is from all that was demonstrated and learned of the tools that may be chosen."""
-        return self.familiarity.distance(self.vector, self._nearest, self._choosable)
+        return self.distance_to(self.familiarity, None if self._known is None else self._known.nearest)
 
-    @property
-    def _nearest(self) -> float | None:
+    def distance_to(self, familiarity: Familiarity, learned: float | None) -> float:
+        """The same to what was demonstrated and learned at some time, `learned` being the cosine of the nearest learned
+        plan that calls a tool."""
+        return familiarity.distance(self.vector, self._nearest(learned), self._choosable)
+
+    def _nearest(self, learned: float | None) -> float | None:
         """The cosine of the nearest demonstration that calls a tool, or of the nearest cluster of very many; None where
         nobody knows, or where it may call tools that may not be chosen."""
-        components, known = self._components, self._known
+        components = self._components
         if self._choosable is not None:
             return None
-        cosines = [] if known is None else [known.nearest]
+        cosines = [learned]
         if components.memory is not None:
             cosines.append(components.memory.nearest(self._neighbours))
         elif components.graph is not None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import pickle
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import edgeret
 from edgeret import END, Call, Candidate, Demonstration, Tool
 from edgeret.runtime.alternatives import sharing, told_apart
-from edgeret.runtime.ranking import Ranking
+from edgeret.runtime.ranking import ranked
 from edgeret.runtime.runtime import Runtime
 
 LIGHTS = [
@@ -29,7 +30,7 @@ def listed(*probabilities: float, nothing: float = 0.0) -> list[Candidate]:
 @pytest.mark.parametrize(
     ("candidates", "shared"),
     [
-        (listed(0.5, 0.4, 0.1), 2),
+        (listed(0.5, 0.45, 0.05), 2),
         (listed(0.4, 0.3, 0.2, 0.1), 3),
         (listed(0.9, 0.1), 0),  # one stands clear
         (listed(1.0), 0),
@@ -81,22 +82,28 @@ def test_a_demonstrated_wording_stands_beside_them(tiny_tools: Path) -> None:
     shown = [("close", "close_letter"), ("please close the letter of the meeting", "close_letter")]
     shown += [("close the letter", "close_letter"), ("open the letter", "open_letter")]
     runtime.learn([Demonstration(str(i), query, (Call(tool),)) for i, (query, tool) in enumerate(shown)])
-    found = {one.tool: one.example for one in runtime.task("my letter then").next(min_probability=0.0).alternatives}
+    found = {one.tool: one.example for one in runtime.task("open close").next(min_probability=0.0).alternatives}
     assert found == {"open_letter": "open the letter", "close_letter": "close the letter"}
 
 
 def test_nobody_pays_for_alternatives_that_nobody_reads(tiny_tools: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    sorted_for: list[object] = []
-    whole = Ranking._all
-    monkeypatch.setattr(Ranking, "_all", lambda self: sorted_for.append(self) or whole(self))
+    calls: list[int | None] = []
+
+    def counting(*given: Any) -> tuple[Candidate, ...]:
+        calls.append(given[4])
+        return ranked(*given)
+
+    monkeypatch.setattr("edgeret.runtime.scorer.ranked", counting)
+    monkeypatch.setattr("edgeret.runtime.moment.ranked", counting)
     decision = either(tiny_tools).task("the letter").next(min_probability=0.0)
-    assert sorted_for == []
+    assert calls == []
     assert decision.alternatives is decision.alternatives
+    assert len(calls) == 1
 
 
 def test_they_go_with_a_decision_that_is_sent(tiny_tools: Path) -> None:
     decision = either(tiny_tools).task("the letter").next(min_probability=0.0)
-    sent = pickle.loads(pickle.dumps(decision))
+    sent = pickle.loads(pickle.dumps(decision))  # noqa: S301
     assert sent == decision and sent.alternatives == decision.alternatives != ()
     with pytest.raises(edgeret.InputError, match="was copied or sent; explain the one that"):
         sent.explain()
