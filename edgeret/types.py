@@ -25,11 +25,15 @@ Stage = Literal["static", "full", "planner"]
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A function the assistant can call. `parameters` is a JSON Schema; `{}` means that none was given."""
+    """A function the assistant can call. `parameters` is a JSON Schema; `{}` means that none was given. `risk` is the
+    share of its calls that may be wrong, None for what holds for all tools; `confirm` asks for a person's word before
+    it is called."""
 
     name: str
     description: str
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    risk: float | None = None
+    confirm: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +214,8 @@ class Decision:
     with all that was demonstrated and learned; the "prior", the tools alone; or the "planner". `candidates` are sorted,
     most probable first. `timings_ms` holds milliseconds per stage; a stage that was not needed (the encoding, from a
     task's second step on) is absent. `usage` is what asking a planner cost. `stage` is the last one that was asked: the
-    table of token vectors, the full encoder, or a planner. `why` is what `alternatives` and `explain` look up.
+    table of token vectors, the full encoder, or a planner. `confirm` says that the tool's definition asks for a
+    person's word before it is called. `why` is what `alternatives` and `explain` look up.
     """
 
     tool: str | None
@@ -222,6 +227,7 @@ class Decision:
     timings_ms: Mapping[str, float]
     usage: Usage | None = None
     stage: Stage = "full"
+    confirm: bool = False
     why: Why | None = field(default=None, repr=False, compare=False)
 
     @property

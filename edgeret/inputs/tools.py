@@ -14,6 +14,7 @@ from typing import Any
 from edgeret.errors import InputError
 from edgeret.inputs.hygiene import check_name, hidden_character, shows_all, without_hidden
 from edgeret.inputs.jsonl import decode, json_type, parse_objects, plain, plain_text, read_text, text_field
+from edgeret.inputs.tool_care import care_of, check_confirm, check_risk
 from edgeret.inputs.tool_forms import function_of, is_built_in, listed, parameters_of, title_of, unpacked
 from edgeret.inputs.tool_schema import object_schema
 from edgeret.inputs.tool_text import name_in_words
@@ -142,7 +143,8 @@ def read_tool(entry: Any, where: str = "tool", tell: Tell | None = None) -> Tool
     if len(description) > MAX_DESCRIPTION_CHARS:
         told(LONG)
         description = description[:MAX_DESCRIPTION_CHARS]
-    return Tool(name, description, parameters)
+    risk, confirm = care_of(entry, function, where)
+    return Tool(name, description, parameters, risk, confirm)
 
 
 def _silent(_: str) -> None:
@@ -187,7 +189,8 @@ def stored_tool(entry: Any, where: str) -> Tool:
         parameters = without_hidden(plain(parameters, MAX_PARAMETERS_BYTES))
     except ValueError as error:
         raise InputError(f'{where}: "parameters" of {quoted(name)} cannot be taken ({error})') from None
-    return Tool(name, description, parameters)
+    risk = None if entry.get("risk") is None else check_risk(entry["risk"], where)
+    return Tool(name, description, parameters, risk, check_confirm(entry.get("confirm", False), where))
 
 
 def check_tools(tools: Sequence[tuple[str, Tool]], where: str) -> list[Tool]:

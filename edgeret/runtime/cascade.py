@@ -28,7 +28,6 @@ class FirstStage:
         self._decider = Decider(components, (scorer, decider))
         self._scorer = Scorer(components, Learned(learner_for(components)))
         self._cascade = cascade
-        self._floor = components.calibration.floor
 
     def read(self, query: str, watch: Stopwatch) -> Request:
         """The query as the small encoder has it."""
@@ -49,7 +48,7 @@ class FirstStage:
             # Only "auto" abstains.
             stands = options.policy == "auto" and probability > self._cascade.declines
         else:
-            floor = self._floor(not first, options.min_probability, options.risk)
+            floor = self._decider.floor(request.names[best], not first, options)
             least = max(self._cascade.least, floor, 0.0 if first else LATER)
             stands = best <= end and probability >= least
             if first and stands:
@@ -68,5 +67,8 @@ class FirstStage:
         candidates = request.ranking(probabilities, options.k, history.blocked)
         watch.lap("decide")
         chosen = None if declines else tool
+        confirm = self._decider.confirms(chosen)
         why = Remembered(request, history, options, probabilities, self._decider)
-        return Decision(chosen, probability, "heads", declines, reason, candidates, watch.ms(), None, "static", why)
+        return Decision(
+            chosen, probability, "heads", declines, reason, candidates, watch.ms(), None, "static", confirm, why
+        )

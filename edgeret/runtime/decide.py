@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ from edgeret.runtime.moment import Decides
 from edgeret.runtime.options import DecideOptions, PromptOptions
 from edgeret.runtime.reasons import Reasons
 from edgeret.runtime.scorer import Request, Scorer
+from edgeret.runtime.tool_set import careful
 from edgeret.runtime.why import Remembered
 from edgeret.stopwatch import Stopwatch
 from edgeret.types import END, Candidate, Decision, Source, Usage
@@ -54,6 +55,23 @@ class Decider:
         self._demonstrated = components.head is not None
         self._has_planner = components.planner.exists
         self.reasons = Reasons(components)
+        self._floor = components.calibration.floor
+
+    @cached_property
+    def careful(self) -> frozenset[str]:
+        """The tools that ask for more care than all others."""
+        return careful(self._components.tools)
+
+    def floor(self, tool: str, later: bool, options: DecideOptions) -> float:
+        """How probable this answer must be, before any call or behind one (`later`)."""
+        floor = self._floor(later, options.min_probability, options.risk)
+        if tool in self.careful and (risk := self._components.tools[tool].risk) is not None:
+            return max(floor, self._floor(later, None, risk))
+        return floor
+
+    def confirms(self, tool: str | None) -> bool:
+        """Whether a person is to confirm a call of this tool."""
+        return tool in self.careful and self._components.tools[str(tool)].confirm
 
     def over(self, components: Components) -> Decider:
         """Another one, by other components, which asks no planner."""
@@ -76,9 +94,10 @@ class Decider:
             reason += f"; {history.left_out}"
         if not history.calls and best.tool in request.named:
             reason += "; the request names it"
+        chosen = None if verdict.refusal else best.tool
         watch.lap("decide")
         return Decision(
-            tool=None if verdict.refusal else best.tool,
+            tool=chosen,
             probability=best.probability,
             source=verdict.source,
             abstained=verdict.refusal is not None,
@@ -87,6 +106,7 @@ class Decider:
             timings_ms=watch.ms(),
             usage=verdict.usage,
             stage="planner" if verdict.source == "planner" else self._components.stage,
+            confirm=self.confirms(chosen),
             why=Remembered(request, history, options, verdict.values, self),
         )
 
@@ -207,7 +227,7 @@ class Decider:
         """Why edgeret abstains from the heads' best candidate, or None if it does not."""
         if first and best.tool == END:
             return f"{NONE_FITS}: calling nothing is most probable"
-        floor = self._components.calibration.floor(not first, options.min_probability, options.risk)
+        floor = self.floor(best.tool, not first, options)
         if not best.probability >= floor:
             return f"unsure: the best candidate, {best.tool}, has probability {best.probability:.3f}, below {floor:.3f}"
         return None

@@ -76,8 +76,7 @@ def _floor(moment: Moment) -> float | None:
     options = moment.options
     if options.policy != "auto":
         return None
-    later = bool(moment.history().calls)
-    return moment.scorer.components.calibration.floor(later, options.min_probability, options.risk)
+    return moment.decider.floor(moment.candidates(1)[0].tool, bool(moment.calls), options)
 
 
 def _words(query: str, compared: Sequence[str], scorer: Scorer) -> dict[str, tuple[str, ...]]:

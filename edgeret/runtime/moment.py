@@ -27,6 +27,9 @@ class Decides(Protocol):
     def trial(self) -> tuple[Scorer, Decides] | None:
         """What decides once something is learned, and reads for it; None for the same."""
 
+    def floor(self, tool: str, later: bool, options: DecideOptions) -> float:
+        """How probable this answer must be."""
+
     def over(self, components: Components) -> Decides:
         """Another one, by other components, which asks no planner."""
 

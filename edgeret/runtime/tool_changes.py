@@ -4,7 +4,7 @@ decisions and of what was learned."""
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -22,6 +22,7 @@ from edgeret.quoting import quoted, suggestion
 from edgeret.records import dataclass
 from edgeret.runtime.components import Components
 from edgeret.runtime.learning import senseless
+from edgeret.runtime.tool_set import plain_tool
 from edgeret.scoring.calibration import Calibration, CalibrationParameters
 from edgeret.scoring.index import Index
 from edgeret.types import Tool
@@ -96,9 +97,9 @@ def recorded(
     at = {name: i for i, name in enumerate(components.index.names)}
     fresh = [*add, *substitute]
     return CHANGE, {
-        "added": [asdict(tool) for tool in add],
+        "added": [plain_tool(tool) for tool in add],
         "removed": list(remove),
-        "replaced": [asdict(tool) for tool in substitute],
+        "replaced": [plain_tool(tool) for tool in substitute],
         "vectors": components.index.vectors[np.array([at[tool.name] for tool in fresh], np.intp)],
     }
 

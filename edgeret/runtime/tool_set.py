@@ -6,6 +6,7 @@ import copy
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,8 +30,25 @@ _REBUILD = "build the bundle again"
 def pack_tools(tools: Sequence[Tool]) -> bytes:
     """The file with the role `tools`, in the order given: a JSON array with a line for every tool, so that one can be
     read without the others."""
-    lines = (json.dumps(asdict(tool), ensure_ascii=False, separators=(",", ":")).encode() for tool in tools)
+    lines = (json.dumps(plain_tool(tool), ensure_ascii=False, separators=(",", ":")).encode() for tool in tools)
     return _BEGIN + _BETWEEN.join(lines) + _END
+
+
+def plain_tool(tool: Tool) -> dict[str, Any]:
+    """A tool as it is written; what asks for no care says nothing of it."""
+    told = asdict(tool)
+    if tool.risk is None:
+        del told["risk"]
+    if not tool.confirm:
+        del told["confirm"]
+    return told
+
+
+def careful(tools: Mapping[str, Tool]) -> frozenset[str]:
+    """The names of those tools that ask for more care than all others."""
+    if isinstance(tools, StoredTools) and not tools.may_ask_for_care:
+        return frozenset()
+    return frozenset(name for name, tool in tools.items() if tool.confirm or tool.risk is not None)
 
 
 def load_tools(bundle: Bundle, names: Sequence[str] | None = None) -> StoredTools:
@@ -69,6 +87,11 @@ class StoredTools(Mapping[str, Tool]):
         self._data, self._begins, self._where = data, begins, where
         self._row = {name: row for row, name in enumerate(names)}
         self._read: dict[str, Tool] = {}
+
+    @property
+    def may_ask_for_care(self) -> bool:
+        """Whether some tool may have a risk of its own or ask for a person's word."""
+        return b'"risk":' in self._data or b'"confirm":' in self._data
 
     def __getitem__(self, name: str) -> Tool:
         found = self._read.get(name)
