@@ -28,10 +28,10 @@ class LearnedThen(NamedTuple):
     trust: float
 
 
-def then_of(learner: Learner, query: Query) -> LearnedThen | None:
+def then_of(learner: Learner, query: Query, nearest: float | None) -> LearnedThen | None:
     """What to remember of a query, without the arrays that serve its steps; None where nothing that was learned moves
     its decisions."""
     if learner.guard.muted or query.trust <= 0:
         return None
-    so_far, nearest = (learner, learner.learned, learner.names), learner.memory.nearest(query.neighbours)
+    so_far = learner, learner.learned, learner.names
     return LearnedThen(*so_far, learner.mixture.weights, query.neighbours, nearest, query.scores, query.trust)
