@@ -10,6 +10,7 @@ from typing import Literal
 from edgeret.errors import InputError
 from edgeret.inputs.hygiene import without_hidden
 from edgeret.runtime.moment import Decides, Moment
+from edgeret.runtime.options import Policy
 from edgeret.runtime.scorer import Scorer
 from edgeret.runtime.tool_changes import changed
 from edgeret.stopwatch import Stopwatch
@@ -54,7 +55,8 @@ def _described(moment: Moment, scorer: Scorer, decides: Decides, tool: str) -> R
 
 
 def _outcome(kind: Literal["learn", "describe"], moment: Moment, scorer: Scorer, decides: Decides, tool: str) -> Remedy:
-    options, request = replace(moment.options, k=None), moment.reread(scorer)
+    policy: Policy = "heads" if moment.options.policy == "heads" else "auto"  # nobody waits for a planner again
+    options, request = replace(moment.options, k=None, policy=policy), moment.reread(scorer)
     decision = decides.over(scorer.components).decide(request, moment.history(), options, Stopwatch())
     chosen = decision.tool if decision.is_call or moment.calls else (END if decision.abstained else decision.tool)
     return Remedy(kind, tool, dict(decision.candidates).get(tool, 0.0), chosen == tool)

@@ -10,11 +10,13 @@ from math import log
 from pathlib import Path
 
 import pytest
+from conftest import TOOLS, build_tiny
 
 import edgeret
-from edgeret import END, Call, Decision, Demonstration, InputError
+from edgeret import END, Call, Decision, Demonstration, InputError, Tool
 from edgeret.runtime.runtime import Runtime
 from edgeret.runtime.votes import Asked, votes
+from edgeret_export.recipe import Recipe
 
 BUNDLES = ("tiny_original", "tiny_many", "tiny_tools", "tiny_cascade")
 QUERY = "find my file and send a mail"
@@ -136,6 +138,24 @@ def test_only_what_could_be_chosen_is_compared(tiny_original: Path) -> None:
     with pytest.raises(InputError, match=r'unknown tool "send_mial".*did you mean "send_mail"'):
         decision.explain("send_mial")
     assert set(decision.explain().probabilities) == {"find_file", END}
+
+
+def test_where_every_tool_failed_that_is_explained(tiny_original: Path) -> None:
+    task = edgeret.load(tiny_original, threads=1).task(QUERY, ["send_mail"], tools=["find_file"])
+    task.failed("find_file", "no disk")
+    explained = task.next().explain()
+    assert list(explained.probabilities) == [END] and "every tool failed" in explained.lines[0]
+
+
+def test_very_many_tools_that_a_search_narrowed_down_are_explained(tmp_path: Path) -> None:
+    pytest.importorskip("hnswlib")
+    extra = [Tool(f"zip_{i}", f"zip it {i}") for i in range(60)]
+    folder = build_tiny(tmp_path / "b", recipe=Recipe(precision="fp32", hnsw_from=10), tools=[*TOOLS, *extra])
+    runtime = edgeret.load(folder, threads=1, index="hnsw")
+    decision = runtime.task("call a phone").next(min_probability=0.0)
+    explained = decision.explain()
+    assert explained.remedies and explained.words and {vote.part for vote in explained.votes} >= {"prior", "head"}
+    assert json.dumps(explained.to_dict())
 
 
 def test_decisions_that_are_kept_keep_no_request(runtime: Runtime) -> None:
