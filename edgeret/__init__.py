@@ -32,7 +32,23 @@ from edgeret.runtime.conversation import Conversation
 from edgeret.runtime.learning import LearnReport
 from edgeret.runtime.runtime import Runtime, from_tools, load
 from edgeret.runtime.task import Task
-from edgeret.types import END, Call, Candidate, Decision, Failure, Hit, Plan, PlanStep, Tool, Turn
+from edgeret.types import (
+    END,
+    Alternative,
+    Call,
+    Candidate,
+    Decision,
+    Demonstrated,
+    Explanation,
+    Failure,
+    Hit,
+    Plan,
+    PlanStep,
+    Remedy,
+    Tool,
+    Turn,
+    Vote,
+)
 
 if TYPE_CHECKING:
     from edgeret.planner.endpoint import Endpoint
@@ -44,15 +60,18 @@ __version__ = "0.1.0"
 
 __all__ = [
     "END",
+    "Alternative",
     "BundleError",
     "Call",
     "Candidate",
     "CheckFailedError",
     "Conversation",
     "Decision",
+    "Demonstrated",
     "Demonstration",
     "EdgeretError",
     "Endpoint",
+    "Explanation",
     "Failure",
     "Hit",
     "InputError",
@@ -65,11 +84,13 @@ __all__ = [
     "PlannerError",
     "Prompt",
     "ProviderError",
+    "Remedy",
     "Route",
     "Runtime",
     "Task",
     "Tool",
     "Turn",
+    "Vote",
     "__version__",
     "from_tools",
     "load",

@@ -57,7 +57,7 @@ class FirstStage:
                     stands = math.exp(request.head_scores(history).item(best)) >= ALONE
         if not stands:
             return None
-        tool, reason = request.names[best], self._decider.reasons.by_heads(not first, False) + SURE
+        tool, reason = request.names[best], self._decider.reasons.own[not first] + SURE
         if declines:
             reason = f"{NONE_FITS}: {reason}"
         elif tool == END:

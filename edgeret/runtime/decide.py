@@ -52,6 +52,7 @@ class Decider:
     def __init__(self, components: Components, trial: tuple[Scorer, Decides] | None = None) -> None:
         """`trial` is what decides, and reads for it, once something is learned; None for the same."""
         self._components, self.trial = components, trial
+        self._demonstrated = components.head is not None
         self._has_planner = components.planner.exists
         self.reasons = Reasons(components)
         self._floor = components.calibration.floor
@@ -91,7 +92,7 @@ class Decider:
             reason = f"nothing is left to do: {reason}"
         if blocked:
             reason += f"; {history.left_out}"
-        if best.tool in request.named and not history.calls:
+        if not history.calls and best.tool in request.named:
             reason += "; the request names it"
         chosen = None if verdict.refusal else best.tool
         watch.lap("decide")
@@ -153,10 +154,12 @@ class Decider:
     ) -> _Verdict:
         """The most probable candidate, by all that says something of it."""
         learned = request.learned_then is not None
-        reason = self.reasons.by_heads(bool(history.calls), learned) + request.aside
-        source: Source = "heads" if learned or request.demonstrated else "prior"
-        ranked = request.ranking(probabilities, options.k, history.blocked)
-        return _Verdict(source, ranked, reason, probabilities)
+        reasons = self.reasons.learned if learned else self.reasons.own
+        reason = reasons[1 if history.calls else 0]
+        if request.aside:
+            reason += request.aside
+        ranking = request.ranking(probabilities, options.k, history.blocked)
+        return _Verdict("heads" if learned or self._demonstrated else "prior", ranking, reason, probabilities)
 
     def _ask_where_unsure(
         self,

@@ -29,8 +29,9 @@ PULLS = 0.1
 def explain(moment: Moment, decision: Decision, instead: str | None) -> Explanation:
     """As `Decision.explain`."""
     request, scorer, history = moment.request, moment.scorer, moment.history()
+    before = dict(moment.candidates(None))
     # What a planner advised stands in the candidates alone.
-    shares = dict(moment.candidates(None)) | dict(decision.candidates)
+    shares = before | dict(decision.candidates)
     compared = _compared(decision, shares, instead, scorer)
     asked = Asked(request, history, scorer, moment.learned, shares.get(END, 0.0))
     similarity, mostly = cluster(request, scorer, history)
@@ -39,7 +40,7 @@ def explain(moment: Moment, decision: Decision, instead: str | None) -> Explanat
         tool=decision.tool,
         reason=decision.reason,
         probabilities={name: shares.get(name, 0.0) for name in compared},
-        votes=votes(asked, compared),
+        votes=(*votes(asked, compared), *_advice(decision, scorer, before, shares, compared)),
         words=_words(moment.query, compared, scorer),
         demonstrations=nearest(request, scorer, moment.learned),
         similarity=similarity,
@@ -57,10 +58,28 @@ def _compared(decision: Decision, shares: Mapping[str, float], instead: str | No
     if instead is not None and instead != END:
         find_tool(scorer.components.tools, instead)
     if instead is not None and instead not in shares:
-        raise InputError(f"{quoted(instead)} could not be chosen then: it had failed, or was not among the tools given")
+        raise InputError(
+            f"{quoted(instead)} could not be chosen then: it had failed, or was not among the tools given or found"
+        )
     others = (name for name in shares if name != best)
     rival = next(others, None) if instead in (None, best) else instead
     return list(dict.fromkeys(name for name in (best, rival, END) if name is not None and name in shares))
+
+
+def _advice(
+    decision: Decision,
+    scorer: Scorer,
+    before: Mapping[str, float],
+    after: Mapping[str, float],
+    compared: Sequence[str],
+) -> Iterator[Vote]:
+    """What a planner's advice did, whose own probabilities nobody keeps."""
+    if decision.source == "planner":
+        numbers = [shares.get(name, 0.0) for name in compared[:2] for shares in (after, before)]
+        pull = None
+        if len(numbers) == 4 and min(numbers) > 0:
+            pull = log(numbers[0] / numbers[1]) - log(numbers[2] / numbers[3])
+        yield Vote("planner", scorer.components.reranking.weight, dict.fromkeys(compared), pull)
 
 
 def _to_turn(decision: Decision, compared: Sequence[str], instead: str | None) -> str:

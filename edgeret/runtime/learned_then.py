@@ -15,21 +15,23 @@ from edgeret.scoring.memory import Neighbours
 
 class LearnedThen(NamedTuple):
     """A query by a `learner` that had `learned` so many plans over labels called `names`: the mixture's `weights` (3,),
-    the query's `neighbours`, what the increments add to it (rows,), and how far all that was trusted, 0 to 1."""
+    the query's `neighbours` and the cosine of the `nearest` that calls a tool, None for none; what the increments add
+    to it (rows,), and how far all that was trusted, 0 to 1."""
 
     learner: Learner
     learned: int
     names: Sequence[str]
     weights: NDArray[np.float32]
     neighbours: Neighbours
+    nearest: float | None
     scores: NDArray[np.float32]
     trust: float
 
 
-def then_of(learner: Learner, query: Query) -> LearnedThen | None:
+def then_of(learner: Learner, query: Query, nearest: float | None) -> LearnedThen | None:
     """What to remember of a query, without the arrays that serve its steps; None where nothing that was learned moves
     its decisions."""
     if learner.guard.muted or query.trust <= 0:
         return None
-    weights = learner.mixture.weights
-    return LearnedThen(learner, learner.learned, learner.names, weights, query.neighbours, query.scores, query.trust)
+    so_far = learner, learner.learned, learner.names
+    return LearnedThen(*so_far, learner.mixture.weights, query.neighbours, nearest, query.scores, query.trust)

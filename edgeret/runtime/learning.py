@@ -187,7 +187,7 @@ class Learned:
             if known is None or known.learner is not learner or known.learned != learner.learned:
                 query = learner.query(vector, self._places(position).found, len(base))
                 nearest = learner.memory.nearest(query.neighbours)
-                known = Known(learner, learner.learned, query, nearest, then_of(learner, query))
+                known = Known(learner, learner.learned, query, nearest, then_of(learner, query, nearest))
             numbers = [learner.known(name) for name in history]
             return learner.predict(base, known.query, numbers), known
 

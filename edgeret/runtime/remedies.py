@@ -8,7 +8,9 @@ from dataclasses import replace
 from typing import Literal
 
 from edgeret.errors import InputError
+from edgeret.inputs.hygiene import without_hidden
 from edgeret.runtime.moment import Decides, Moment
+from edgeret.runtime.options import Policy
 from edgeret.runtime.scorer import Scorer
 from edgeret.runtime.tool_changes import changed
 from edgeret.stopwatch import Stopwatch
@@ -41,16 +43,20 @@ def _learnt(moment: Moment, scorer: Scorer, decides: Decides, tool: str) -> Reme
     return _outcome("learn", moment, taught, decides, tool)
 
 
-def _described(moment: Moment, scorer: Scorer, decides: Decides, tool: str) -> Remedy:
-    """After a sentence that quotes the request, behind the tool's description."""
-    old = scorer.components.tools[tool]
-    other = replace(old, description=f'{old.description} For example: "{moment.query[:MOST_QUOTED]}".')
-    components = changed(scorer.components, (), (), [other])
+def _described(moment: Moment, scorer: Scorer, decides: Decides, tool: str) -> Remedy | None:
+    """After a sentence that quotes the request, behind the tool's description. None where that takes no more."""
+    old, request = scorer.components.tools[tool], without_hidden(moment.query)[:MOST_QUOTED]
+    try:
+        other = replace(old, description=f'{old.description} For example: "{request}".')
+        components = changed(scorer.components, (), (), [other])
+    except InputError:
+        return None
     return _outcome("describe", moment, Scorer(components, scorer.learned), decides, tool)
 
 
 def _outcome(kind: Literal["learn", "describe"], moment: Moment, scorer: Scorer, decides: Decides, tool: str) -> Remedy:
-    options, request = replace(moment.options, k=None), moment.reread(scorer)
+    policy: Policy = "heads" if moment.options.policy == "heads" else "auto"  # nobody waits for a planner again
+    options, request = replace(moment.options, k=None, policy=policy), moment.reread(scorer)
     decision = decides.over(scorer.components).decide(request, moment.history(), options, Stopwatch())
     chosen = decision.tool if decision.is_call or moment.calls else (END if decision.abstained else decision.tool)
     return Remedy(kind, tool, dict(decision.candidates).get(tool, 0.0), chosen == tool)

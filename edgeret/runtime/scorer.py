@@ -6,7 +6,7 @@ Knows nothing of planners, of thresholds and of reasons.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from math import exp, inf, log
 from typing import Any
 from weakref import ref
@@ -311,16 +311,20 @@ class Request:
     @property
     def distance(self) -> float:
         """How far the request is from all that was demonstrated and learned of the tools that may be chosen."""
-        return self.familiarity.distance(self.vector, self._nearest, self._choosable)
+        return self.distance_to(self.familiarity, None if self._known is None else self._known.nearest)
 
-    @property
-    def _nearest(self) -> float | None:
+    def distance_to(self, familiarity: Familiarity, learned: float | None) -> float:
+        """The same to what was demonstrated and learned at some time, `learned` being the cosine of the nearest learned
+        plan that calls a tool."""
+        return familiarity.distance(self.vector, self._nearest(learned), self._choosable)
+
+    def _nearest(self, learned: float | None) -> float | None:
         """The cosine of the nearest demonstration that calls a tool, or of the nearest cluster of very many; None where
         nobody knows, or where it may call tools that may not be chosen."""
-        components, known = self._components, self._known
+        components = self._components
         if self._choosable is not None:
             return None
-        cosines = [] if known is None else [known.nearest]
+        cosines = [learned]
         if components.memory is not None:
             cosines.append(components.memory.nearest(self._neighbours))
         elif components.graph is not None:
@@ -446,9 +450,9 @@ class Request:
     def ranking(self, values: NDArray[np.float32], k: int | None, blocked: frozenset[str]) -> Ranking:
         """The same for values that are probabilities, and stay as they are; sorted when somebody looks, who by then
         keeps the values alive and not the request."""
-        best = int(values.argmax())
-        first = Candidate(self._name(best), values.item(best))
-        return Ranking(first, partial(ranked, self._scorer.names, self._near, self._allowed, values, k, blocked))
+        best, (names, near, allowed) = int(values.argmax()), self.again.among
+        first = Candidate(names[best if near is None else near.item(best)], values.item(best))
+        return Ranking(first, lambda: ranked(names, near, allowed, values, k, blocked))
 
     def ranked(
         self, values: NDArray[np.float32], k: int | None, blocked: frozenset[str] = frozenset()

@@ -105,12 +105,15 @@ class Asked:
     def nothing(self) -> float | None:
         """The probability that nothing fits, by how far the request is from demonstrations alone; None where nothing
         was demonstrated, and where something was learned since."""
-        then, learned = self.learned, self.scorer.learned
-        if learned.count and (then is None or then.learner.learned != then.learned):
+        then = self.learned
+        if then is None:
+            compared, nearest = self.components.familiarity, None
+        elif then.learner.learned == then.learned:
+            compared, nearest = self.request.familiarity, then.nearest
+        else:
             return None
-        self.request.probabilities(self.history, Stopwatch())  # looks up what was learned
-        distance = self.request.distance
-        return None if distance == inf else 1 / (1 + self.request.familiarity.fits(distance))
+        distance = self.request.distance_to(compared, nearest)
+        return None if distance == inf else compared.unknown / (compared.unknown + compared.fits(distance))
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import pytest
 from edgeret.cli.commands import main
 from edgeret.cli.trace_page import draw_trace
 from edgeret.strategies.base import Event, Found, Trace
-from edgeret.types import Hit
+from edgeret.types import Explanation, Hit, Vote
 
 QUERY = "find my file and then send it"
 
@@ -74,14 +74,20 @@ def test_a_search_is_drawn_with_what_it_did_and_found(
     assert code == 0 and "<script" not in text and "http" not in text
     for hit in json.loads(out)["hits"]:
         assert f">{hit['tool']}<" in text
-    assert "Strategy clauses" in text and text.count("<rect") == 2  # the request and its one long clause
+    how = text.split("<h2>How</h2>")[1]
+    assert "Strategy clauses" in how + text and how.count("<rect") == 2  # the request and its one long clause
     assert code == search(capsys, tiny, "--html", str(page))[0]  # it may be drawn again
 
 
 def test_what_others_wrote_stays_text_on_the_page(tmp_path: Path) -> None:
     event = Event("query", "<script>alert(1)</script>", ("<b>",), 3.0)
     trace = Trace("toolqp", (event,), 1, 20, 3.0, False)
-    draw_trace("</title><img src=x>", Found((Hit("a<b", 0.5),), trace), tmp_path / "page.html")
+    votes = (Vote("head", 0.5, {"<i>": 0.25, "<end>": None}, None),)
+    explained = Explanation(
+        "</title><img src=x>", "<i>", "", {"<i>": 0.5, "<end>": 0.5}, votes, {}, (), None, {}, None, (), ("<u>why</u>",)
+    )
+    draw_trace(explained, Found((Hit("a<b", 0.5),), trace), tmp_path / "page.html")
     text = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert "<script" not in text and "<img" not in text and "a&lt;b" in text
+    assert "<i>" not in text and "<u>" not in text and text.count('width="25.00"') == 1
     assert "the planner was asked 1 times, 20 tokens" in text

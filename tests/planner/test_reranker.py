@@ -107,6 +107,9 @@ def test_advice_is_fused_and_named(tiny_original: Path) -> None:
     assert decision.timings_ms["planner"] > 0
     assert sum(c.probability for c in decision.candidates) <= 1 + 1e-6
     assert decision.to_dict()["usage"]["tokens_reused"] == 10
+    explained, asked_before = decision.explain(), len(planner.asked)
+    advice = next(vote for vote in explained.votes if vote.part == "planner")
+    assert advice.pull > 0 and len(planner.asked) == asked_before  # nobody asks it again to explain
     before = {c.tool: c.probability for c in runtime.task(QUERY).candidates()}
     asked = planner.asked[0][1]
     after = {c.tool: c.probability for c in decision.candidates}
