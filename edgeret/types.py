@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, astuple, field
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Protocol
 
+from edgeret.errors import InputError
 from edgeret.records import dataclass
 
 START = "<start>"
@@ -18,7 +19,7 @@ SEGMENTS = 3
 SPELLING_BUCKETS = 1024
 """Numbers that say how a query is spelt."""
 
-Source = Literal["heads", "search", "planner"]
+Source = Literal["heads", "prior", "planner"]
 Stage = Literal["static", "full", "planner"]
 
 
@@ -94,14 +95,122 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True)
+class Alternative:
+    """One of two or three tools that share what is left. `distinction` are words of its own definition that the others
+    lack, the most telling first and separated by commas; `example` is a short request that called it, None where none
+    is kept. Both are for asking the user back: "pause or volume?"."""
+
+    tool: str
+    probability: float
+    distinction: str
+    example: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Vote:
+    """What one part of a decision says. `probabilities` are its own ones of the candidates that are compared; None
+    where it says nothing of one. `weight` is what its logarithms count for, 0 where it was not asked. `pull` is what it
+    adds to the log-odds of the first candidate against the second, in nats; None where it says nothing of either. A
+    part may be `within` another one, whose word then holds its own."""
+
+    part: str
+    weight: float
+    probabilities: Mapping[str, float | None]
+    pull: float | None = None
+    within: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Demonstrated:
+    """A demonstration near the request, by the `cosine` of both queries: the tools that it calls in order, and its
+    words, None where they were not kept. `learned` if it was learned on this device."""
+
+    calls: tuple[str, ...]
+    cosine: float
+    query: str | None
+    learned: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Remedy:
+    """What would be decided after a change: `kind` "learn" is one plan learned whose next call is `tool`, "describe"
+    the request quoted in that tool's description. `probability` is what `tool` would have, and `turns` says whether
+    it would be chosen."""
+
+    kind: Literal["learn", "describe"]
+    tool: str
+    probability: float
+    turns: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Why a decision came out as it did. `str` gives it as a few lines.
+
+    `probabilities` are those of the candidates that are compared: the best, its rival (the runner-up, or the tool that
+    was asked about), and `<end>`. `votes` are the parts' own words. `words` are the words of the request that each of
+    these tools has, and under "" those that no tool has. `demonstrations` are the nearest first; `similarity` is the
+    cosine to the nearest cluster of them, and `cluster` what these requests mostly called, in shares. `floor` is the
+    probability below which edgeret would have declined, None where nothing was. `remedies` are tried out, not guessed.
+    """
+
+    query: str
+    tool: str | None
+    reason: str
+    probabilities: Mapping[str, float]
+    votes: tuple[Vote, ...]
+    words: Mapping[str, tuple[str, ...]]
+    demonstrations: tuple[Demonstrated, ...]
+    similarity: float | None
+    cluster: Mapping[str, float]
+    floor: float | None
+    remedies: tuple[Remedy, ...]
+    lines: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The explanation as JSON-ready data, the key "explanation" of `select --explain --json`."""
+        return {name: _plain(getattr(self, name)) for name in self.__slots__}
+
+    def __str__(self) -> str:
+        """The lines."""
+        return "\n".join(self.lines)
+
+
+class Why(Protocol):
+    """What a decision remembers of how it was made."""
+
+    def alternatives(self, decision: Decision) -> tuple[Alternative, ...]:
+        """As `Decision.alternatives`."""
+
+    def explain(self, decision: Decision, instead: str | None) -> Explanation:
+        """As `Decision.explain`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """What a decision that was copied or sent remembers: what it was asked before."""
+
+    found: tuple[Alternative, ...]
+
+    def alternatives(self, decision: Decision) -> tuple[Alternative, ...]:
+        """Those of the one that it was made from."""
+        return self.found
+
+    def explain(self, decision: Decision, instead: str | None) -> Explanation:
+        """Raises InputError."""
+        raise InputError("this decision was copied or sent; explain the one that task.next() gave, where it gave it")
+
+
+@dataclass(frozen=True, slots=True)
 class Decision:
     """What comes next, and why.
 
     `tool` is a tool's name, `<end>` when the plan is complete, or None when edgeret abstained. `probability` is the
-    calibrated probability of the best candidate, whether or not it was taken. `source` names what decided.
-    `candidates` are sorted, most probable first. `timings_ms` holds milliseconds per stage; a stage that was not
-    needed (the encoding, from a task's second step on) is absent. `usage` is what asking a planner cost. `stage` is the
-    last one that was asked: the table of token vectors, the full encoder, or a planner.
+    calibrated probability of the best candidate, whether or not it was taken. `source` names what decided: the "heads",
+    with all that was demonstrated and learned; the "prior", the tools alone; or the "planner". `candidates` are sorted,
+    most probable first. `timings_ms` holds milliseconds per stage; a stage that was not needed (the encoding, from a
+    task's second step on) is absent. `usage` is what asking a planner cost. `stage` is the last one that was asked: the
+    table of token vectors, the full encoder, or a planner. `why` is what `alternatives` and `explain` look up.
     """
 
     tool: str | None
@@ -113,19 +222,40 @@ class Decision:
     timings_ms: Mapping[str, float]
     usage: Usage | None = None
     stage: Stage = "full"
+    why: Why | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def alternatives(self) -> tuple[Alternative, ...]:
+        """Two or three tools that share what is left, the most probable first: ask the user which one is meant. Empty
+        where one candidate stands clear. Worked out when somebody looks."""
+        return () if self.why is None else self.why.alternatives(self)
+
+    def explain(self, instead: str | None = None) -> Explanation:
+        """Why it came out so, with what was known then, however the task goes on: which part said what, against the
+        runner-up or the tool that should have come `instead`, and what would turn it. Costs what a few decisions do.
+
+        Raises InputError for a tool that could not be chosen, and for a decision that another process made.
+        """
+        if self.why is None:
+            raise InputError("this decision was not made by task.next(), which alone knows why")
+        return self.why.explain(self, instead)
 
     @property
     def is_call(self) -> bool:
         """Whether there is a function to call: neither the plan's end nor an abstention."""
         return self.tool is not None and self.tool != END
 
+    def __getstate__(self) -> list[Any]:
+        """What is copied or sent: not what the process alone has."""
+        state = [getattr(self, name) for name in self.__slots__]
+        return [*state[:-1], None if self.why is None else Sent(self.alternatives)]
+
     def to_dict(self) -> dict[str, Any]:
         """The decision as JSON-ready data, the command line's `select --json`; `usage` only if a planner was asked."""
-        fields = {name: getattr(self, name) for name in self.__slots__}
-        usage = fields.pop("usage")
-        if usage is not None:
-            fields["usage"] = asdict(usage)
-        return {**fields, "candidates": [c._asdict() for c in self.candidates], "timings_ms": dict(self.timings_ms)}
+        fields = {name: _plain(getattr(self, name)) for name in self.__slots__ if name != "why"}
+        if self.usage is None:
+            del fields["usage"]
+        return {**fields, "alternatives": _plain(self.alternatives)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +311,17 @@ class Plan:
             "links": [list(link) for link in self.links],
             "steps": steps,
         }
+
+
+def _plain(value: Any) -> Any:
+    """The value as JSON has it."""
+    if isinstance(value, Candidate):
+        return value._asdict()
+    if hasattr(value, "__slots__") and not isinstance(value, str | Mapping | Sequence):
+        return {name: _plain(getattr(value, name)) for name in value.__slots__}
+    if isinstance(value, Mapping):
+        return {key: _plain(one) for key, one in value.items()}
+    return [_plain(one) for one in value] if isinstance(value, Sequence) and not isinstance(value, str) else value
 
 
 REFERENCE = re.compile(r"\$out_([1-9][0-9]{0,8})")

@@ -36,6 +36,7 @@ _MAX_BYTES = {
     roles.GRAPH: 256 << 20,
     roles.HEAD: 256 << 20,
     roles.MEMORY: 64 << 20,
+    roles.FAMILIARITY: 64 << 20,
     roles.EXEMPLARS: 4 << 20,
     roles.PLANNER: MAX_FILE_BYTES,
     roles.TABLE: 512 << 20,

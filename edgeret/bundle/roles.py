@@ -5,7 +5,7 @@ from __future__ import annotations
 
 ENCODER, TABLE, TOKENIZER, WORD_VECTORS = "encoder", "table", "tokenizer", "word-vectors"
 TOOLS, WORDS, INDEX, HNSW = "tools", "words", "index", "hnsw"
-GRAPH, HEAD, MEMORY = "graph", "head", "memory"
+GRAPH, HEAD, MEMORY, FAMILIARITY = "graph", "head", "memory", "familiarity"
 EXEMPLARS, PLANNER, PLANNER_LICENCE = "exemplars", "planner", "planner-licence"
 
 NPU_TOKENS = (16, 32, 64, 128, 256, 512)
@@ -20,7 +20,7 @@ MOBILE, MOBILE_OPERATORS = "encoder-mobile", "encoder-mobile-operators"
 
 STATIC = "static"
 """The part of a bundle that decides first: roles of its files, and its own `info`, begin with this."""
-PART_ROLES = (TABLE, INDEX, HNSW, GRAPH, HEAD, MEMORY)
+PART_ROLES = (TABLE, INDEX, HNSW, GRAPH, HEAD, MEMORY, FAMILIARITY)
 SHARED_ROLES = (TOKENIZER, WORD_VECTORS, TOOLS, WORDS, EXEMPLARS, PLANNER)
 
 

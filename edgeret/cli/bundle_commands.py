@@ -29,7 +29,12 @@ from edgeret.errors import BundleError, EdgeretError, InputError
 from edgeret.fields import get, get_strings
 from edgeret.quoting import visible
 from edgeret.runtime.options import LOSS
+from edgeret.runtime.runtime import load
 from edgeret.scoring.cascade import Thresholds
+from edgeret.types import Explanation
+
+EXPLAINED = 3
+"""Requests whose decisions a picture explains."""
 
 
 def add_bundle_commands(commands: Any) -> None:
@@ -55,7 +60,7 @@ def _inspect(arguments: argparse.Namespace) -> Mapping[str, Any]:
     read_languages(encoder, where)
     names = get_strings(bundle.map(roles.INDEX), "names", where)
     if arguments.html is not None:
-        draw(bundle, Path(arguments.html))
+        draw(bundle, Path(arguments.html), _explained(arguments.bundle, bundle.manifest.content_hash))
     return {
         **({} if arguments.html is None else {"html": arguments.html}),
         "bundle": str(bundle.path),
@@ -76,6 +81,18 @@ def _inspect(arguments: argparse.Namespace) -> Mapping[str, Any]:
         "toolchain": info.get(roles.INFO_TOOLCHAIN),
         "files": [asdict(entry) for entry in bundle.manifest.files],
     }
+
+
+def _explained(folder: str, content_hash: str) -> list[Explanation]:
+    """How some requests are decided, that the bundle was shown, or else what its first tool is described as; none where
+    it cannot run here."""
+    try:
+        runtime = load(folder, content_hash=content_hash)
+        shown = [exemplar.query for exemplar in runtime.components.exemplars.all[:EXPLAINED]]
+        described = [tool.description for tool in runtime.tools.values() if tool.description.strip()]
+        return [runtime.task(query).next().explain() for query in shown or described[:1]]
+    except EdgeretError:
+        return []  # `doctor` says why
 
 
 def _variants_info(bundle: Bundle) -> list[Mapping[str, Any]]:

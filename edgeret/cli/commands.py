@@ -59,6 +59,8 @@ def make_parser() -> argparse.ArgumentParser:
     select.add_argument("-k", type=positive, default=10, metavar="N", help="candidates to list (default: %(default)s)")
     _add_policy(select)
     _add_masking(select)
+    select.add_argument("--explain", action="store_true", help="tell which part said what, and what would turn it")
+    select.add_argument("--why-not", metavar="TOOL", help="the same against this tool, and not against the runner-up")
 
     prompt = add_command(
         commands,
@@ -155,7 +157,7 @@ def _search(arguments: argparse.Namespace) -> Mapping[str, Any]:
         route=route,
     )
     if arguments.html:
-        draw_trace(arguments.query, found, Path(arguments.html))
+        draw_trace(runtime.task(arguments.query).next().explain(), found, Path(arguments.html))
     result = {
         "query": arguments.query,
         "strategy": arguments.strategy,
@@ -187,14 +189,18 @@ def _select(arguments: argparse.Namespace) -> Mapping[str, Any]:
     check_query(arguments.query)
     tools = None if arguments.tools is None else parse_names(arguments.tools, "--tools")
     _, task = _task(arguments, tools)
-    return task.next(
+    decision = task.next(
         policy=arguments.policy,
         k=arguments.k,
         min_probability=arguments.min_probability,
         coverage=arguments.coverage,
         masking=arguments.masking,
         weighted=arguments.weighted,
-    ).to_dict()
+    )
+    result = decision.to_dict()
+    if arguments.explain or arguments.why_not is not None:
+        result["explanation"] = decision.explain(arguments.why_not).to_dict()
+    return result
 
 
 def _print_select(result: Mapping[str, Any]) -> str:
@@ -202,11 +208,25 @@ def _print_select(result: Mapping[str, Any]) -> str:
     lines = [
         f"{what}  (probability {result['probability']:.3f}, by {result['source']})",
         f"because {result['reason']}",
-        "",
     ]
-    lines.append(table([[c["probability"], c["tool"]] for c in result["candidates"]], ("probability", "candidate")))
+    if shared := result["alternatives"]:
+        told = [f"{one['tool']} ({one['distinction'] or format(one['probability'], '.3f')})" for one in shared]
+        lines.append(f"either: {' or '.join(told)}")
+    if explained := result.get("explanation"):
+        lines += ["", *explained["lines"][1:], "", _vote_table(explained)]
+    lines += ["", table([[c["probability"], c["tool"]] for c in result["candidates"]], ("probability", "candidate"))]
     lines += ["", "ms: " + ", ".join(f"{stage} {ms:.3f}" for stage, ms in result["timings_ms"].items())]
     return "\n".join(lines)
+
+
+def _vote_table(explained: Mapping[str, Any]) -> str:
+    """What each part says of the candidates that are compared."""
+    compared = explained["probabilities"]
+    rows = [
+        [vote["part"], vote["weight"], *("" if one is None else one for one in vote["probabilities"].values())]
+        for vote in explained["votes"]
+    ]
+    return table([*rows, ["together", "", *compared.values()]], ("part", "weight", *compared))
 
 
 def _task(arguments: argparse.Namespace, tools: Sequence[str] | None = None) -> tuple[Runtime, Task]:

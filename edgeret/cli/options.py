@@ -80,6 +80,13 @@ def add_runtime_options(parser: argparse.ArgumentParser) -> None:
         metavar="L",
         help="accuracy that deciding without the full encoder may cost (default: %(default)s)",
     )
+    parser.add_argument(
+        "--risk",
+        type=probability,
+        metavar="R",
+        help="share of answers that may be wrong; as many requests are answered as that allows (default: the bundle's "
+        "floor)",
+    )
     parser.add_argument("--allow-fallback", action="store_true", help="run on the CPU where the provider cannot be had")
     parser.add_argument(
         "--threads",
@@ -166,6 +173,7 @@ def load_runtime(arguments: argparse.Namespace) -> Runtime:
         overlay=False if overlay is None else overlay,
         profile=arguments.profile,
         loss=arguments.loss,
+        risk=arguments.risk,
         target=arguments.target,
     )
     asked, running = runtime.components.encoder.requested[0], runtime.components.encoder.providers[0]

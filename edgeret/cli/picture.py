@@ -1,4 +1,5 @@
-"""A bundle as a picture: its tools on a map, what follows what in its clusters, its files and licences.
+"""A bundle as a picture: its tools on a map, what follows what in its clusters, how requests are decided, its files and
+licences.
 
 One HTML file without scripts, which loads nothing. Names and licences come from whoever built the bundle; `pages`
 escapes all of it.
@@ -6,6 +7,7 @@ escapes all of it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -20,15 +22,15 @@ from edgeret.cli.tool_map import tool_map
 from edgeret.errors import BundleError
 from edgeret.scoring.graph import GLOBAL, PADDING, Graph, load_graph
 from edgeret.scoring.index import Index, load_index
-from edgeret.types import END, START
+from edgeret.types import END, START, Explanation
 
 CLUSTERS, CHAINS, NEAREST = 40, 5, 3
 """Clusters listed, and of each its transitions and nearest tools."""
 
 
-def draw(bundle: Bundle, target: Path) -> None:
-    """Writes the picture. Raises BundleError for a bundle that does not hang together, InputError if `target` cannot
-    be written, MissingExtraError without jinja2."""
+def draw(bundle: Bundle, target: Path, explained: Sequence[Explanation] = ()) -> None:
+    """Writes the picture, with some decisions `explained`. Raises BundleError for a bundle that does not hang together,
+    InputError if `target` cannot be written, MissingExtraError without jinja2."""
     index = load_index(bundle, "exact")
     graph = None if bundle.manifest.file(roles.GRAPH) is None else load_graph(bundle)
     called: tuple[str, ...] = () if graph is None else graph.labels
@@ -49,6 +51,7 @@ def draw(bundle: Bundle, target: Path) -> None:
         content_hash=bundle.manifest.content_hash,
         map=tool_map(called, index, transitions),
         clusters=() if graph is None else cluster_rows(graph, index, transitions),
+        explained=explained,
         files=[(f.name, f.role, f"{f.size / 1e6:.3f}", f.licence, f.source) for f in bundle.manifest.files],
     )
     write_whole(target, text, "--html")

@@ -1,4 +1,5 @@
-"""A search drawn: what happened when, what a planner wrote, and what each step found. One HTML file without scripts.
+"""A search drawn: what happened when, what a planner wrote, and what each step found; and beside it what would be
+decided of the same words. One HTML file without scripts.
 
 Queries, tools' names and a planner's words come from others; `pages` escapes all of it.
 """
@@ -11,9 +12,10 @@ from pathlib import Path
 from edgeret.cli.console import write_whole
 from edgeret.cli.pages import render
 from edgeret.strategies.base import Event, Found
+from edgeret.types import Explanation
 
 
-def draw_trace(query: str, found: Found, target: Path) -> None:
+def draw_trace(explained: Explanation, found: Found, target: Path) -> None:
     """Writes the page. Raises InputError if `target` cannot be written, MissingExtraError without jinja2."""
     trace = found.trace
     asked = f"; the planner was asked {trace.answers} times, {trace.tokens} tokens" if trace.answers else ""
@@ -21,7 +23,8 @@ def draw_trace(query: str, found: Found, target: Path) -> None:
         "trace.html",
         extra="html",
         needed_for="search --html",
-        query=query,
+        query=explained.query,
+        explained=explained,
         facts=f"Strategy {trace.strategy}, {trace.ms:.1f} ms{asked}.",
         problem=None if trace.complete else trace.problem,
         hits=[(rank, hit.tool, f"{hit.similarity:.3f}") for rank, hit in enumerate(found.hits, 1)],

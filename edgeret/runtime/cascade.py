@@ -6,26 +6,29 @@ from __future__ import annotations
 import math
 
 from edgeret.runtime.components import Cascade, learner_for
-from edgeret.runtime.decide import BY_HEADS, NONE_FITS
+from edgeret.runtime.decide import NONE_FITS, Decider
 from edgeret.runtime.history import History
 from edgeret.runtime.learning import Learned
 from edgeret.runtime.options import DecideOptions
 from edgeret.runtime.scorer import Request, Scorer
+from edgeret.runtime.why import Remembered
 from edgeret.scoring.cascade import ALONE, LATER, contradicted
 from edgeret.stopwatch import Stopwatch
 from edgeret.types import END, Decision
 
-SURE = f"{BY_HEADS}, sure enough without the full encoder"
+SURE = ", sure enough without the full encoder"
 
 
 class FirstStage:
     """A small encoder's heads, whose word stands where it is sure enough. Immutable and thread-safe."""
 
-    def __init__(self, cascade: Cascade) -> None:
+    def __init__(self, cascade: Cascade, scorer: Scorer, decider: Decider) -> None:
+        """`scorer` and `decider` are those with the full encoder, which decide once something was learned."""
         components = cascade.components
+        self._decider = Decider(components, (scorer, decider))
         self._scorer = Scorer(components, Learned(learner_for(components)))
         self._cascade = cascade
-        self._floor = components.calibration.parameters.min_probability
+        self._floor = components.calibration.floor
 
     def read(self, query: str, watch: Stopwatch) -> Request:
         """The query as the small encoder has it."""
@@ -33,10 +36,10 @@ class FirstStage:
 
     def decide(self, request: Request, history: History, options: DecideOptions, watch: Stopwatch) -> Decision | None:
         """The decision, or None where the full encoder is to be asked: the small one is not sure enough, the tools' own
-        words speak for another tool and the head is not sure by itself, something or nothing may fit, the request is
-        unlike the demonstrations, the tool was never called in them, a tool failed, or a planner is to decide. What was
-        fitted says nothing of these."""
-        if options.policy == "planner" or history.blocked or not request.in_distribution:
+        words speak for another tool and the head is not sure by itself, something or nothing may fit, the tool was
+        never called in demonstrations, a tool failed, or a planner is to decide. What was fitted says nothing of
+        these."""
+        if options.policy == "planner" or history.blocked:
             return None
         probabilities, end = request.probabilities(history, watch), self._scorer.end
         best = probabilities.argmax().item()
@@ -46,7 +49,7 @@ class FirstStage:
             # Only "auto" abstains.
             stands = options.policy == "auto" and probability > self._cascade.declines
         else:
-            floor = self._floor if options.min_probability is None else options.min_probability
+            floor = self._floor(not first, options.min_probability, options.risk)
             least = max(self._cascade.least, floor, 0.0 if first else LATER)
             stands = best <= end and probability >= least
             if first and stands:
@@ -55,7 +58,7 @@ class FirstStage:
                     stands = math.exp(request.head_scores(history).item(best)) >= ALONE
         if not stands:
             return None
-        tool, reason = request.names[best], SURE
+        tool, reason = request.names[best], self._decider.reasons.by_heads(not first, False) + SURE
         if declines:
             reason = f"{NONE_FITS}: {reason}"
         elif tool == END:
@@ -65,4 +68,5 @@ class FirstStage:
         candidates = request.ranking(probabilities, options.k, history.blocked)
         watch.lap("decide")
         chosen = None if declines else tool
-        return Decision(chosen, probability, "heads", declines, reason, candidates, watch.ms(), stage="static")
+        why = Remembered(request, history, options, probabilities, self._decider)
+        return Decision(chosen, probability, "heads", declines, reason, candidates, watch.ms(), None, "static", why)

@@ -36,6 +36,7 @@ from edgeret.runtime.word_table import WordTable, load_words
 from edgeret.scoring.calibration import Calibration, load_calibration
 from edgeret.scoring.cascade import Thresholds
 from edgeret.scoring.episodes import Episodes, load_memory
+from edgeret.scoring.familiarity import Familiarity, load_familiarity
 from edgeret.scoring.graph import GLOBAL, Graph, load_graph
 from edgeret.scoring.head import FactoredHead, load_head
 from edgeret.scoring.index import Index, load_index
@@ -66,6 +67,7 @@ class Components:
     graph: Graph | None
     head: FactoredHead | None
     memory: Episodes | None
+    familiarity: Familiarity
     calibration: Calibration
     tools: Mapping[str, Tool]
     planner: LazyPlanner
@@ -95,6 +97,8 @@ class Components:
             found |= {self.graph.centroids.shape[1], self.head.arrays.weights.shape[1]}
         if self.memory is not None:
             found.add(self.memory.dimension)
+        if len(self.familiarity.means.tools):
+            found.add(self.familiarity.means.vectors.shape[1])
         if found != {dimension}:
             raise BundleError(f"{self.path}: vectors of {sorted(found)} numbers, the encoder gives {dimension}")
 
@@ -211,7 +215,8 @@ def _load(
         graph=load_graph(bundle) if bundle.manifest.file(roles.GRAPH) else None,
         head=head,
         memory=None if head is None else load_memory(bundle, len(head.labels)),
-        calibration=load_calibration(bundle),
+        familiarity=load_familiarity(bundle, 1 if head is None else len(head.labels)),
+        calibration=load_calibration(bundle, options.risk),
         tools=load_tools(bundle, index.names) if whole is None else whole.tools,
         planner=planner[0],
         reranking=planner[1],

@@ -1,4 +1,4 @@
-"""From a request and its history to a decision: heads, description search or planner, abstention, and the reason.
+"""From a request and its history to a decision: heads, prior or planner, abstention, and the reason.
 
 Knows nothing of how anything is scored, encoded or worded.
 """
@@ -6,7 +6,7 @@ Knows nothing of how anything is scored, encoded or worded.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -14,36 +14,33 @@ from numpy.typing import NDArray
 
 from edgeret.errors import BundleError, MissingExtraError, PlannerError
 from edgeret.planner.chat import Prompt
+from edgeret.planner.lazy import LazyPlanner
 from edgeret.planner.prompts import selection_prompt, wants_weights
 from edgeret.planner.reranker import rerank
 from edgeret.runtime.components import Components
 from edgeret.runtime.history import History
+from edgeret.runtime.moment import Decides
 from edgeret.runtime.options import DecideOptions, PromptOptions
-from edgeret.runtime.scorer import Request
+from edgeret.runtime.reasons import Reasons
+from edgeret.runtime.scorer import Request, Scorer
+from edgeret.runtime.why import Remembered
 from edgeret.stopwatch import Stopwatch
 from edgeret.types import END, Candidate, Decision, Source, Usage
 
 MAX_ASKED = 16
 """Candidates that the planner is asked about at most; more cost a second and help no planner."""
-BY_HEADS = "most probable candidate of graph, head and description similarity"
-BY_TOOLS = "most probable by the tools' names, descriptions and flow; nothing was demonstrated"
 NONE_FITS = "no tool fits"
-SEARCH_FLOOR = 0.5
-"""Where a request is unlike all demonstrations, a tool must be more likely right than wrong, or graph and head, which
-read other evidence, must choose it too."""
-LIKELY_NOTHING, SURELY_NOTHING = 0.15, 0.8
-"""That nothing fits takes evidence from the tools too: where their own words make it less likely than the first (the
-prior takes it to be 0.05 of all requests), demonstrations must make it likelier than the second. What users say is not
-what was demonstrated, and whatever is unlike it looks most like requests that no tool fits."""
 
 
 @dataclass(slots=True)
 class _Verdict:
-    """A decision before its times are known; `refusal` says why edgeret abstains."""
+    """A decision before its times are known; `refusal` says why edgeret abstains, and `values` are the probabilities of
+    all that was decided between (n,)."""
 
     source: Source
     candidates: Sequence[Candidate]
     reason: str
+    values: NDArray[np.float32]
     usage: Usage | None = None
     refusal: str | None = None
 
@@ -51,20 +48,24 @@ class _Verdict:
 class Decider:
     """Makes decisions with a bundle's components. Immutable and thread-safe."""
 
-    def __init__(self, components: Components) -> None:
-        self._components = components
+    def __init__(self, components: Components, trial: tuple[Scorer, Decides] | None = None) -> None:
+        """`trial` is what decides, and reads for it, once something is learned; None for the same."""
+        self._components, self.trial = components, trial
         self._has_planner = components.planner.exists
+        self.reasons = Reasons(components)
+
+    def over(self, components: Components) -> Decider:
+        """Another one, by other components, which asks no planner."""
+        return Decider(replace(components, planner=LazyPlanner()))
 
     def decide(self, request: Request, history: History, options: DecideOptions, watch: Stopwatch) -> Decision:
         """The decision that `Task.next` describes. Raises as it does."""
         blocked = history.blocked
         if blocked and set(request.names) - blocked == {END}:
-            ranked = request.ranked(request.probabilities(history, watch), options.k, blocked)
-            verdict = _Verdict("heads", ranked, BY_HEADS, refusal="every tool failed, so none is left to choose")
+            verdict = self._most_probable(request, history, options, request.probabilities(history, watch))
+            verdict.refusal = "every tool failed, so none is left to choose"
         elif options.policy == "planner":
             verdict = self._by_planner(request, history, options, watch)
-        elif options.policy == "auto" and not history.calls and request.demonstrated and not request.in_distribution:
-            verdict = self._by_search(request, history, options, watch)
         else:
             verdict = self._by_heads(request, history, options, watch)
         best, reason = verdict.candidates[0], verdict.refusal or verdict.reason
@@ -85,6 +86,7 @@ class Decider:
             timings_ms=watch.ms(),
             usage=verdict.usage,
             stage="planner" if verdict.source == "planner" else self._components.stage,
+            why=Remembered(request, history, options, verdict.values, self),
         )
 
     def unasked(self) -> str | None:
@@ -117,36 +119,24 @@ class Decider:
 
     def _by_heads(self, request: Request, history: History, options: DecideOptions, watch: Stopwatch) -> _Verdict:
         """Graph and head; under "auto" with the planner's advice where they are unsure, and with a floor."""
-        probabilities, doubt = request.probabilities(history, watch), None
-        if options.policy == "auto" and not history.calls and request.demonstrated:
-            doubt = self._doubt_nothing(request, history, probabilities)
-        ranked = request.ranking(probabilities, options.k, history.blocked)
-        verdict = _Verdict("heads", ranked, BY_HEADS) if request.demonstrated else _Verdict("search", ranked, BY_TOOLS)
+        probabilities = request.probabilities(history, watch)
+        verdict = self._most_probable(request, history, options, probabilities)
         if options.policy == "heads":
             return verdict
-        if doubt:
-            verdict.reason += doubt
         if self._has_planner:
             self._ask_where_unsure(verdict, request, history, options, probabilities, watch)
-        verdict.refusal = self._refusal(verdict.candidates[0], not history.calls, options.min_probability)
+        verdict.refusal = self._refusal(verdict.candidates[0], not history.calls, options)
         return verdict
 
-    def _doubt_nothing(self, request: Request, history: History, probabilities: NDArray[np.float32]) -> str | None:
-        """Gives `<end>` what the tools' own words give it, in place, where demonstrations say that nothing fits and
-        these speak against it; what to say of it, None where nothing was changed."""
-        end = int(probabilities.argmax())
-        nothing = probabilities.item(end)
-        if request.names[end] != END or nothing > SURELY_NOTHING:
-            return None
-        likely = request.by_prior(history).item(end)
-        if likely >= LIKELY_NOTHING:
-            return None
-        probabilities *= (1 - likely) / (1 - nothing)
-        probabilities[end] = likely
-        return f"; that nothing fits is {likely:.3f} by the tools' own words, {nothing:.3f} by demonstrations"
-
-    def _floor(self, min_probability: float | None) -> float:
-        return self._components.calibration.parameters.min_probability if min_probability is None else min_probability
+    def _most_probable(
+        self, request: Request, history: History, options: DecideOptions, probabilities: NDArray[np.float32]
+    ) -> _Verdict:
+        """The most probable candidate, by all that says something of it."""
+        learned = request.learned_then is not None
+        reason = self.reasons.by_heads(bool(history.calls), learned) + request.aside
+        source: Source = "heads" if learned or request.demonstrated else "prior"
+        ranked = request.ranking(probabilities, options.k, history.blocked)
+        return _Verdict(source, ranked, reason, probabilities)
 
     def _ask_where_unsure(
         self,
@@ -171,44 +161,18 @@ class Decider:
             unasked = "only one candidate is left"
         verdict.reason += f"; the planner was not asked: {unasked}"
 
-    def _by_search(self, request: Request, history: History, options: DecideOptions, watch: Stopwatch) -> _Verdict:
-        """The tools alone, for a query that is unlike the demonstrations."""
-        parameters, reranking = self._components.calibration.parameters, self._components.reranking
-        reason = (
-            f"unlike the demonstrations (cosine {request.similarity:.2f}, "
-            f"like them from {parameters.in_distribution_cosine:.2f})"
-        )
-        probabilities = request.by_prior(history)
-        verdict = _Verdict("search", request.ranked(probabilities, options.k, history.blocked), reason)
-        if self.unasked() is None and verdict.candidates[0].probability < reranking.ask_below:
-            mask = request.ranked(probabilities, MAX_ASKED, history.blocked)
-            among = f"the {len(mask)} most probable by the tools alone"
-            self._rerank(verdict, mask, among, partial(self.prompt, request, history, mask, options.prompt), watch)
-        best = verdict.candidates[0]
-        floor = self._floor(options.min_probability)
-        if best.tool == END:
-            verdict.refusal = f"{verdict.reason} and {NONE_FITS}"
-        elif best.probability < SEARCH_FLOOR and request.choice(history, watch) == best.tool:
-            verdict.reason += ", chosen by graph and head too,"
-            verdict.refusal = self._refusal(best, True, floor)
-        elif not best.probability >= max(floor, SEARCH_FLOOR):
-            verdict.refusal = (
-                f"{verdict.reason} and no tool fits well: {best.tool} has probability {best.probability:.3f}"
-            )
-        verdict.reason += f" and found among the tools: {best.tool}"
-        return verdict
-
     def _by_planner(self, request: Request, history: History, options: DecideOptions, watch: Stopwatch) -> _Verdict:
         """The planner's word alone, among the mask (hard) or all candidates."""
         planner = self._components.planner.get()
         watch.lap("planner")
         masking, coverage = options.prompt.masking, options.prompt.coverage
-        ranked = request.ranked(request.probabilities(history, watch), None, history.blocked)
+        probabilities = request.probabilities(history, watch)
+        ranked = request.ranked(probabilities, None, history.blocked)
         mask = self.mask(ranked, coverage)
         asked = mask if masking == "hard" else ranked
         if len(asked) == 1:
             reason = f"the only candidate needed for a coverage of {coverage:.0%}, so the planner was not asked"
-            return _Verdict("heads", ranked[: options.k], reason)
+            return _Verdict("heads", ranked[: options.k], reason, probabilities)
         prompt = self.prompt(request, history, mask, options.prompt)
         watch.lap("decide")
         try:
@@ -216,7 +180,7 @@ class Decider:
         finally:
             watch.lap("planner")
         reason = f"the planner's choice among {len(asked)} candidates (masking {masking})"
-        return _Verdict("planner", _put_first(reranked, ranked)[: options.k], reason, usage)
+        return _Verdict("planner", _put_first(reranked, ranked)[: options.k], reason, probabilities, usage)
 
     def _rerank(
         self, verdict: _Verdict, mask: Sequence[Candidate], among: str, prompt: Callable[[], Prompt], watch: Stopwatch
@@ -236,11 +200,11 @@ class Decider:
         finally:
             watch.lap("planner")
 
-    def _refusal(self, best: Candidate, first: bool, min_probability: float | None) -> str | None:
+    def _refusal(self, best: Candidate, first: bool, options: DecideOptions) -> str | None:
         """Why edgeret abstains from the heads' best candidate, or None if it does not."""
         if first and best.tool == END:
             return f"{NONE_FITS}: calling nothing is most probable"
-        floor = self._floor(min_probability)
+        floor = self._components.calibration.floor(not first, options.min_probability, options.risk)
         if not best.probability >= floor:
             return f"unsure: the best candidate, {best.tool}, has probability {best.probability:.3f}, below {floor:.3f}"
         return None

@@ -3,7 +3,8 @@ weighed, and of who holds a conversation."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,6 +65,8 @@ class FollowUp(Request):
     which tools were called earlier (see `edgeret.scoring.turns`).
     """
 
+    aside = ", beside earlier turns"
+
     def __init__(
         self, scorer: Scorer, query: str, watch: Stopwatch, allowed: NDArray[np.bool_] | None, earlier: Earlier
     ) -> None:
@@ -78,9 +81,10 @@ class FollowUp(Request):
         self._last = self._made(earlier.last)
         self._end = self.names.index(scorer.names[scorer.end])
         self._numbers = [scorer.number(call.tool) for call in earlier.calls]
-        # Few turns are like a demonstration, and earlier ones say what the words leave out: so neither descriptions nor
-        # the tools' own word for `<end>` overrule the mixture, which weighs both.
-        self.in_distribution = True
+
+    @property
+    def _beside(self) -> Mapping[str, Any]:
+        return {"earlier": self._earlier}
 
     @property
     def query(self) -> str:
@@ -102,18 +106,20 @@ class FollowUp(Request):
         return self._step(history, Stopwatch())
 
     def _step(self, history: History, watch: Stopwatch) -> TurnStep:
-        alone = super().probabilities(history, watch)
+        alone = self._of_fused(history, watch)
         room = MAX_CALLS - len(history.calls)
         calls, numbers = list(self._earlier.calls[:room]), self._numbers[:room]
-        onward = super().probabilities(History(calls + history.calls, numbers + history.numbers), watch)
+        onward = self._of_fused(History(calls + history.calls, numbers + history.numbers), watch)
         allowed = np.ones(len(alone), bool) if self._allowed is None else self._allowed.copy()
         allowed[[self._position[name] for name in history.blocked if name in self._position]] = False
         made = self._made(history.calls)
         return TurnStep(alone, onward, allowed, self._end, len(self._query.split()), self._last, self._before, made)
 
-    def by_prior(self, history: History) -> NDArray[np.float32]:
-        """The same as `probabilities`, in which the tools' own words have their part."""
-        return self.probabilities(history, Stopwatch())
+    def _of_fused(self, history: History, watch: Stopwatch) -> NDArray[np.float32]:
+        """Probabilities as behind any call: few turns are like a demonstration, and earlier ones say what the words
+        leave out, so how familiar these are says nothing."""
+        logs, points = self._fused(history, watch)
+        return self._calibrated(logs, history, points)
 
     def learn(self, calls: Sequence[str], origin: Origin, keep_words: bool) -> None:
         """Raises InputError: the words of a later turn, alone, do not ask for its calls."""

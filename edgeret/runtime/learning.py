@@ -20,11 +20,14 @@ from edgeret.errors import BundleError, InputError, OverlayError
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret.records import dataclass
 from edgeret.runtime.learned_plan import LearnedPlan, Origin, check_table, pack_plan, read_lesson, read_plan
+from edgeret.runtime.learned_then import LearnedThen, then_of
 from edgeret.scoring.calibration import Map
 from edgeret.scoring.experts import Query
+from edgeret.scoring.familiarity import Familiarity, Means
 from edgeret.scoring.increments import Lesson
 from edgeret.scoring.learned_state import pack_learner, packed_bytes, restore_learner, without_idle_names
 from edgeret.scoring.learner import Learner
+from edgeret.scoring.memory import NONE
 from edgeret.types import Call
 
 PLAN, STATE, WORDS = "plan", "learned-state", "learned-plan"
@@ -58,11 +61,14 @@ class LearnReport:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What a learner makes of a query, as long as it has learned no more."""
+    """What a learner makes of a query, as long as it has learned no more: `nearest` is the cosine of the nearest stored
+    plan that calls a tool, None for none; `then` what is worth remembering of it, None where nothing counts."""
 
     learner: Learner
     learned: int
     query: Query
+    nearest: float | None
+    then: LearnedThen | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +102,7 @@ class Learned:
         self._others: list[Any] = []
         self._map: tuple[int, Map, Map] = (0, (), ())
         self._mapped: Places | None = None
+        self._familiar: tuple[tuple[object, ...], Familiarity] | None = None
         # Who writes has the turn, and waits for other processes with it; only then what is learned is locked, on which
         # decisions wait.
         self._turn = threading.RLock()
@@ -149,6 +156,21 @@ class Learned:
             if plan.query is not None
         ]
 
+    def copy(self) -> Learned:
+        """Another one that has learned the same and keeps nothing: to try out what one more plan would change."""
+        with self._lock:
+            other = Learned(self._make)
+            other._learner, other._plans = self._learner.copy(), self._plans.copy()
+        return other
+
+    def nearest(self, vector: NDArray[np.float32]) -> list[tuple[LearnedPlan, float]]:
+        """The plans whose queries are nearest to a unit vector (dimension,), with the cosines, the nearest first."""
+        with self._lock:
+            memory = self._learner.memory
+            near = memory.near(vector.astype(np.float16).astype(np.float32))
+            ids = memory.ids[near.rows].tolist()
+            return [(self._plans[id], cosine) for id, cosine in zip(ids, near.cosines.tolist(), strict=True)]
+
     def predict(
         self,
         base: NDArray[np.float32],
@@ -163,9 +185,29 @@ class Learned:
         with self._lock:
             learner = self._learner
             if known is None or known.learner is not learner or known.learned != learner.learned:
-                known = Known(learner, learner.learned, learner.query(vector, self._places(position).found, len(base)))
+                query = learner.query(vector, self._places(position).found, len(base))
+                nearest = learner.memory.nearest(query.neighbours)
+                known = Known(learner, learner.learned, query, nearest, then_of(learner, query))
             numbers = [learner.known(name) for name in history]
             return learner.predict(base, known.query, numbers), known
+
+    def familiarity(self, shipped: Familiarity, position: Mapping[str, int]) -> Familiarity:
+        """What requests are compared with, the bundle's own `shipped` and what was learned; `position` says where names
+        stand. The latest answer is kept, which serves until something else is learned."""
+        with self._lock:
+            learner, key = self._learner, (self._learner, self._learner.learned, shipped, position)
+            if not learner.memory.plans or learner.guard.muted:
+                return shipped
+            latest = self._familiar
+            if latest is None or any(one is not other for one, other in zip(latest[0], key, strict=True)):
+                memory, found = learner.memory, np.append(self._places(position).found, NONE)
+                first = memory.first_calls()
+                tools = found[first]  # the last one stands for no call
+                here = (tools >= 0) | (first == NONE)
+                vectors, weights = memory.vectors[: memory.plans], memory.weights[: memory.plans]
+                learned = Means.of(vectors[here], tools[here], weights[here])
+                latest = self._familiar = (key, shipped.beside(learned))
+            return latest[1]
 
     def learn(
         self,

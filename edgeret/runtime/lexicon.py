@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from edgeret.inputs.tool_text import name_in_words
 from edgeret.inputs.word_numbers import WordNumbers
-from edgeret.inputs.words import words
+from edgeret.inputs.words import forms, words
 from edgeret.kernel import LIBRARY
 from edgeret.runtime.word_table import FIELDS, ToolWords, WordTable, arrange, spans
 from edgeret.scoring.compiled_many import MOST_FOUND, CompiledPostings
@@ -106,6 +106,11 @@ class Lexicon:
     def _said(self) -> WordNumbers:
         """Which words a request says; made with the first one."""
         return WordNumbers(self._words)
+
+    def lacking(self, query: str) -> list[str]:
+        """The words of a request that no tool has, as they are written."""
+        known = set(self._words)
+        return [word for stem, word in forms(query).items() if stem not in known]
 
     def covering(self, query: str, k: int) -> NDArray[np.intp]:
         """Positions of the `k` tools with the largest `Overlaps.coverage`, of equal ones the first; of fewer, where

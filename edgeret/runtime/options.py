@@ -13,6 +13,7 @@ from edgeret.errors import InputError
 from edgeret.planner.prompts import MASKINGS, Masking
 from edgeret.quoting import quoted
 from edgeret.records import dataclass
+from edgeret.scoring.calibration import RISKS
 from edgeret.scoring.index import INDEX_KINDS, IndexKind
 
 Policy = Literal["auto", "heads", "planner"]
@@ -51,6 +52,7 @@ class DecideOptions:
     policy: Policy = "auto"
     k: int | None = 10
     min_probability: float | None = None
+    risk: float | None = None
     prompt: PromptOptions = field(default_factory=PromptOptions)
 
     def __post_init__(self) -> None:
@@ -59,16 +61,25 @@ class DecideOptions:
         check_count("k", self.k, optional=True)
         if self.min_probability is not None and not 0 <= _number("min_probability", self.min_probability) <= 1:
             raise InputError(f"min_probability must lie between 0 and 1, found {self.min_probability}")
+        check_risk(self.risk)
+        if self.risk is not None and self.min_probability is not None:
+            raise InputError("min_probability and risk both say how probable an answer must be; name one of them")
 
 
 # Typed, or True would be taken for the 1 that was checked before.
 @lru_cache(maxsize=64, typed=True)
 def checked_before(
-    policy: Policy, k: int | None, min_probability: float | None, masking: Masking, weighted: Weighted, coverage: float
+    policy: Policy,
+    k: int | None,
+    min_probability: float | None,
+    risk: float | None,
+    masking: Masking,
+    weighted: Weighted,
+    coverage: float,
 ) -> DecideOptions:
     """The options of a decision, which are the same at most steps, and then not checked again. Raises InputError, and
     TypeError for what cannot be hashed."""
-    return DecideOptions(policy, k, min_probability, PromptOptions(masking, weighted, coverage))
+    return DecideOptions(policy, k, min_probability, risk, PromptOptions(masking, weighted, coverage))
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +98,7 @@ class LoadOptions:
     overlay: str | Path | bool = False
     profile: Profile = "default"
     loss: float = LOSS
+    risk: float | None = None
     target: str | None = None
 
     def __post_init__(self) -> None:
@@ -114,8 +126,15 @@ class LoadOptions:
             raise InputError(f"target must be a name such as 'cpu', found {_shown(self.target)}")
         if not 0 <= _number("loss", self.loss) <= 1:
             raise InputError(f"loss must lie between 0 and 1, found {self.loss}")
+        check_risk(self.risk)
         if not isinstance(self.overlay, bool):
             check_path("overlay", self.overlay)
+
+
+def check_risk(risk: object) -> None:
+    """Raises InputError unless this is None or a share of answers that may be wrong."""
+    if risk is not None and not RISKS[0] <= _number("risk", risk) <= RISKS[-1]:
+        raise InputError(f"risk must lie between {RISKS[0]:g} and {RISKS[-1]:g}, found {risk}")
 
 
 def check_count(name: str, value: object, most: int | None = None, *, optional: bool = False) -> None:

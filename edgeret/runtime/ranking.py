@@ -6,7 +6,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import overload
 
+import numpy as np
+from numpy.typing import NDArray
+
 from edgeret.types import Candidate
+
+CROWD = 16
+"""Candidates for each one listed from which on selecting those listed is faster than sorting all."""
 
 
 class Ranking(Sequence[Candidate]):
@@ -57,3 +63,30 @@ class Ranking(Sequence[Candidate]):
     def __reduce__(self) -> tuple[type[tuple[Candidate, ...]], tuple[tuple[Candidate, ...]]]:
         """Copied, pickled and sent as the tuple."""
         return tuple, (self._all(),)
+
+
+def ranked(
+    names: Sequence[str],
+    near: NDArray[np.intp] | None,
+    allowed: NDArray[np.bool_] | None,
+    values: NDArray[np.float32],
+    k: int | None,
+    blocked: frozenset[str] = frozenset(),
+) -> tuple[Candidate, ...]:
+    """The first `k` candidates (None: all) by `values` (n,), which measure how well they fit; equal ones keep their
+    order. They stand at the positions `near` (n,) of `names`, or are all of these (None). What is not `allowed` (n,),
+    or `blocked`, is left out."""
+    n, most = len(values), None if k is None else k + len(blocked)
+    if allowed is not None:
+        chosen = np.flatnonzero(allowed)
+        order = chosen[(-values[chosen]).argsort(kind="stable")[:most]]
+    elif most is not None and most * CROWD < n:
+        least = values.copy()
+        least.partition(n - most)
+        listed = (values >= least[n - most]).nonzero()[0]
+        order = listed[(-values[listed]).argsort(kind="stable")[:most]]
+    else:
+        order = (-values).argsort(kind="stable")[:most]
+    found = [names[place] for place in (order if near is None else near[order]).tolist()]
+    candidates = tuple(map(Candidate._make, zip(found, values[order].tolist(), strict=True)))
+    return tuple(c for c in candidates if c.tool not in blocked)[:k] if blocked else candidates

@@ -57,6 +57,7 @@ def load(
     overlay: str | Path | bool = False,
     profile: Profile = "default",
     loss: float = LOSS,
+    risk: float | None = None,
     target: str | None = None,
 ) -> Runtime:
     """Loads a bundle; every file is verified before anything parses it.
@@ -81,6 +82,9 @@ def load(
     full encoder, as long as this costs at most `loss` of accuracy on held-out demonstrations; "full" to ask the full
     encoder always; "tiny" to load the table alone. What was learned rests on the full encoder, which then always reads.
 
+    `risk` is the share of answers that may be wrong, 0.005 to 0.5: as many requests are answered as held-out decisions
+    allow. None for the floor that the bundle ships; a decision may name another risk, or a probability.
+
     `target` names the encoder's graph to run, of those that the bundle was built with: "cpu", "gpu" or "npu", or one by
     the name that `edgeret inspect` shows. Without it the first provider chooses, and on CPUs their instructions; graphs
     that do not run are not read.
@@ -90,7 +94,7 @@ def load(
     """
     options = LoadOptions(
         *(providers, allow_fallback, provider_options, threads, static_tokens, gpu_layers, state_folder, content_hash),
-        *(index, overlay, profile, loss, target),
+        *(index, overlay, profile, loss, risk, target),
     )
     check_path("a bundle's folder", path)
     components = load_components(path, options)
@@ -139,7 +143,8 @@ class Runtime:
         self._learned = Learned(learner_for(components)) if learned is None else learned
         self._scorer = Scorer(components, self._learned)
         self._decider = Decider(components)
-        self._first = None if components.cascade is None else FirstStage(components.cascade)
+        cascade = components.cascade
+        self._first = None if cascade is None else FirstStage(cascade, self._scorer, self._decider)
         self._tools = ToolView(components.tools)
 
     @property

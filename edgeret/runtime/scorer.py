@@ -5,9 +5,11 @@ Knows nothing of planners, of thresholds and of reasons.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from functools import cached_property
-from math import log
+from collections.abc import Collection, Mapping, Sequence
+from functools import cached_property, partial
+from math import exp, inf, log
+from typing import Any
+from weakref import ref
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,19 +17,23 @@ from numpy.typing import NDArray
 from edgeret.errors import InputError
 from edgeret.inputs.spelling import spelling
 from edgeret.quoting import quoted, suggestion
+from edgeret.runtime.again import Again
 from edgeret.runtime.arrangement import Arrangement
 from edgeret.runtime.components import Components
 from edgeret.runtime.evidence import evidence
 from edgeret.runtime.history import History
 from edgeret.runtime.hybrid import HybridSearch
 from edgeret.runtime.learned_plan import Origin
+from edgeret.runtime.learned_then import LearnedThen
 from edgeret.runtime.learning import Known, Learned
-from edgeret.runtime.ranking import Ranking
+from edgeret.runtime.ranking import Ranking, ranked
 from edgeret.scoring.calibration import Map
+from edgeret.scoring.familiarity import Familiarity
 from edgeret.scoring.graph import UNKNOWN
 from edgeret.scoring.head import log_softmax
 from edgeret.scoring.index import EF
 from edgeret.scoring.log_shares import log_shares
+from edgeret.scoring.memory import LEAST_COSINE
 from edgeret.scoring.products import with_others
 from edgeret.scoring.reading import Reading, log_going_on
 from edgeret.stopwatch import Stopwatch
@@ -38,8 +44,13 @@ MATTERS = log(0.01)
 HOPELESS = log(0.003)
 """Where the best of them has no more before any call, they are not read anew at every step. On ultratool-plans 96 of
 100 steps are spared that, and at one of a thousand of these it would have given one of them more than 0.03."""
-CROWD = 16
-"""Candidates for each one listed from which on selecting those listed is faster than sorting all."""
+CLEARLY = 50.0
+"""Odds by demonstrations that something fits from which on the tools' own words are not asked: they could only raise
+them."""
+UNLIKELY_BY_WORDS, SURELY_SHOWN = log(0.15 / 0.85), 0.8
+"""That nothing fits takes evidence from the tools too: where their own words give it log-odds below the first,
+demonstrations of such requests must give it more than the second. What users say is not what was demonstrated, and
+whatever is unlike it looks most like requests that no tool fits."""
 _NOWHERE = -1
 
 
@@ -104,7 +115,7 @@ class Scorer:
 
     def decided(self, text: str) -> dict[str, float] | None:
         """Each tool's probability as a text's first call, without `<end>`; None where nothing like it was shown."""
-        if self.components.head is None or not (request := self.read_again(text)).in_distribution:
+        if self.components.head is None or (request := self.read_again(text)).nothing() > 0.5:
             return None
         shares = request.probabilities(History(), Stopwatch()).tolist()
         return {name: share for name, share in zip(request.names, shares, strict=True) if name in self.components.tools}
@@ -151,11 +162,11 @@ class Request:
     """A query, encoded once. Immutable.
 
     `names` are what it decides between: labels (tools, then `<end>`), then tools without demonstrations. `vector` is
-    the query's unit vector, float32 (dimension,). `similarity` is the cosine to the nearest cluster of demonstrations
-    (-1 without any), and `in_distribution` whether that is near enough. `readings` is how many windows of the encoder
-    the query took, and `encoded` all that it gave.
+    the query's unit vector, float32 (dimension,). `readings` is how many windows of the encoder the query took, and
+    `encoded` all that it gave.
     """
 
+    aside = ""  # what else a decision rests on, in words
     _also: NDArray[np.intp] = np.empty(0, np.intp)  # positions that are decided between whatever a search finds
 
     def __init__(self, scorer: Scorer, query: str, watch: Stopwatch, allowed: NDArray[np.bool_] | None) -> None:
@@ -170,11 +181,8 @@ class Request:
         self._reading = Reading(scorer.arranged.prior(self._near), seen)
         self.named = tuple(map(self._name, seen.shared.said))
         watch.lap("search")
-        self.similarity, self.in_distribution = -1.0, False
         if components.graph is not None:
             self._place = components.graph.locate(self.vector)
-            self.similarity = self._place.similarity
-            self.in_distribution = components.calibration.in_distribution(self.similarity)
         watch.lap("graph")
         if components.head is not None:
             cosines, static = self._reading.cosines, self._reading.static
@@ -182,6 +190,7 @@ class Request:
             self._query_logits = components.head.query_logits(self.vector, cosines, static, spelt, said)
         if components.memory is not None:
             self._neighbours = components.memory.near(self.vector)
+        self._choosable = allowed  # of all names, where `_allowed` is of those that a search found
         self._known: Known | None = None
         self._steps: dict[tuple[str, ...], NDArray[np.float32]] = {}  # the bundle's own word, which learning asks for
         watch.lap("head")
@@ -211,6 +220,22 @@ class Request:
         """Whether there are demonstrations to lean on."""
         return self._components.head is not None
 
+    @cached_property
+    def again(self) -> Again[Request]:
+        """How the same query is read anew: what explains a decision when this is gone."""
+        among = self._scorer.names, self._near, self._allowed
+        return Again(type(self), self._scorer, self._query, self._choosable, self._beside, ref(self), among)
+
+    @property
+    def _beside(self) -> Mapping[str, Any]:
+        """What this kind of request is read with, beside a query."""
+        return {}
+
+    @property
+    def learned_then(self) -> LearnedThen | None:
+        """What the last `probabilities` rest on of all that was learned here; None where nothing of it counts."""
+        return None if self._known is None else self._known.then
+
     @property
     def reading(self) -> Reading:
         """What the prior makes of the query, for whoever measures it."""
@@ -223,19 +248,84 @@ class Request:
 
     def probabilities(self, history: History, watch: Stopwatch) -> NDArray[np.float32]:
         """Calibrated probabilities of `names` after a history, float32, summing to 1; 0 for those that may not be
-        chosen."""
+        chosen. Before any call `<end>` has the probability that nothing fits."""
+        logs, points = self._fused(history, watch)
+        found = self._calibrated(logs, history, points) if history.calls else self._first(logs, history, points)
+        watch.lap("fuse")
+        return found
+
+    def _fused(self, history: History, watch: Stopwatch) -> tuple[NDArray[np.float32], Map]:
+        """Log-scores of `names` by the bundle and by what was learned, and the map that calibrates them."""
         logs, points = self.scores(history, watch), self._components.calibration.map
         learned = self._scorer.learned
-        if learned.count:
+        if not learned.count:
+            self._known = None
+        else:
             watch.lap("fuse")
             calls = tuple([call.tool for call in history.calls])
             self._steps[calls] = logs
             logs, self._known = learned.predict(logs, self.vector, self._position, calls, self._known)
             points = learned.calibrated(points)
             watch.lap("learned")
-        calibrated = self._calibrated(logs, history, points)
-        watch.lap("fuse")
-        return calibrated
+        return logs, points
+
+    def _first(self, logs: NDArray[np.float32], history: History, points: Map) -> NDArray[np.float32]:
+        """Probabilities before any call, from log-scores, which are used up: those of the tools if something fits,
+        calibrated, and that of `<end>`, that nothing does."""
+        end, shown = self._scorer.end, 0.0
+        if self.familiarity.means.no_tool:
+            log_shares(logs)
+            shown = exp(logs.item(end))
+        logs[end] = -inf
+        if logs.item(logs.argmax()) == -inf:
+            logs[end] = 0.0
+            return np.exp(logs, out=logs)
+        found, nothing = self._calibrated(logs, history, points), self.nothing(shown)
+        found *= np.float32(1 - nothing)
+        found[end] = nothing
+        return found
+
+    def nothing(self, shown: float = 0.0) -> float:
+        """The probability that no tool fits, where the heads, which know requests of that kind, give it `shown`."""
+        familiarity = self.familiarity
+        fits = familiarity.fits(self.distance)
+        if fits < CLEARLY or shown > 0.5:
+            fits += familiarity.strange * exp(-self.nothing_by_words)
+            if 0.5 < shown <= SURELY_SHOWN and self.nothing_by_words < UNLIKELY_BY_WORDS:
+                shown = 1 / (1 + exp(-self.nothing_by_words))
+        odds = familiarity.unknown / max(fits, 1e-30) + shown / max(1 - shown, 1e-30)
+        return odds / (1 + odds)
+
+    @cached_property
+    def nothing_by_words(self) -> float:
+        """The log-odds that the tools' own words give that none of them fits, in [-30, 30]."""
+        scores = self._reading.allowed_scores((), self._allowed)
+        return min(30.0, self._reading.end_logit((), scores.item(scores.argmax())))
+
+    @property
+    def familiarity(self) -> Familiarity:
+        """What the request is compared with; it changes with what is learned."""
+        scorer, shipped = self._scorer, self._components.familiarity
+        return scorer.learned.familiarity(shipped, scorer.position) if scorer.learned.count else shipped
+
+    @property
+    def distance(self) -> float:
+        """How far the request is from all that was demonstrated and learned of the tools that may be chosen."""
+        return self.familiarity.distance(self.vector, self._nearest, self._choosable)
+
+    @property
+    def _nearest(self) -> float | None:
+        """The cosine of the nearest demonstration that calls a tool, or of the nearest cluster of very many; None where
+        nobody knows, or where it may call tools that may not be chosen."""
+        components, known = self._components, self._known
+        if self._choosable is not None:
+            return None
+        cosines = [] if known is None else [known.nearest]
+        if components.memory is not None:
+            cosines.append(components.memory.nearest(self._neighbours))
+        elif components.graph is not None:
+            cosines.append(self._place.similarity)
+        return max((cosine for cosine in cosines if cosine is not None), default=LEAST_COSINE)
 
     def choice(self, history: History, watch: Stopwatch) -> str:
         """The most probable of `names`, whether or not the query is like the demonstrations."""
@@ -262,11 +352,6 @@ class Request:
             if i < len(calls):
                 history.add(Call(calls[i]), self._scorer.number(calls[i]))
         return rows
-
-    def by_prior(self, history: History) -> NDArray[np.float32]:
-        """Calibrated probabilities of `names` from the tools alone, whatever was demonstrated; as `probabilities`."""
-        logs = self.prior_scores(history.calls)
-        return self._calibrated(logs, history, self._components.calibration.prior_map)
 
     def prior_scores(self, calls: Sequence[Call]) -> NDArray[np.float32]:
         """The prior's log-probabilities of `names` after these calls, float32."""
@@ -359,31 +444,18 @@ class Request:
         return logs
 
     def ranking(self, values: NDArray[np.float32], k: int | None, blocked: frozenset[str]) -> Ranking:
-        """The same for values that are probabilities, and stay as they are; sorted when somebody looks."""
+        """The same for values that are probabilities, and stay as they are; sorted when somebody looks, who by then
+        keeps the values alive and not the request."""
         best = int(values.argmax())
         first = Candidate(self._name(best), values.item(best))
-        return Ranking(first, lambda: self.ranked(values, k, blocked))
+        return Ranking(first, partial(ranked, self._scorer.names, self._near, self._allowed, values, k, blocked))
 
     def ranked(
         self, values: NDArray[np.float32], k: int | None, blocked: frozenset[str] = frozenset()
     ) -> tuple[Candidate, ...]:
         """The first `k` of `names` that may be chosen and are not `blocked` by `values`, which measure how well they
         fit; equal ones keep their order."""
-        n, most = len(values), None if k is None else k + len(blocked)
-        if self._allowed is not None:
-            allowed = np.flatnonzero(self._allowed)
-            order = allowed[(-values[allowed]).argsort(kind="stable")[:most]]
-        elif most is not None and most * CROWD < n:
-            least = values.copy()
-            least.partition(n - most)
-            listed = (values >= least[n - most]).nonzero()[0]
-            order = listed[(-values[listed]).argsort(kind="stable")[:most]]
-        else:
-            order = (-values).argsort(kind="stable")[:most]
-        if blocked:
-            order = order[[self.names[position] not in blocked for position in order.tolist()]][:k]
-        names = map(self.names.__getitem__, order.tolist())
-        return tuple(map(Candidate._make, zip(names, values[order].tolist(), strict=True)))
+        return ranked(self._scorer.names, self._near, self._allowed, values, k, blocked)
 
 
 def _before(scores: NDArray[np.float32], others: NDArray[np.float32]) -> NDArray[np.float32]:

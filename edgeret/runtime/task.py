@@ -180,26 +180,27 @@ class Task:
         policy: Policy = "auto",
         k: int | None = 10,
         min_probability: float | None = None,
+        risk: float | None = None,
         coverage: float = COVERAGE,
         masking: Masking = "hard",
         weighted: Weighted = "auto",
     ) -> Decision:
         """Decides what comes next.
 
-        Policy "heads" always takes the heads' best candidate. "auto" abstains where nothing fits, lets description
-        search decide a query that is unlike the demonstrations, and asks a planner whose advice was found to help,
-        where the heads are unsure, about the candidates of the conformal set with this `coverage`. "planner" goes by
-        the planner's word alone wherever that set leaves a choice; `masking` and `weighted` shape its prompt, and
-        with a masking other than "hard" it chooses among all tools. `k` bounds the candidates listed,
-        `min_probability` overrides the bundle's floor.
+        Policy "heads" always takes the heads' best candidate. "auto" abstains where nothing fits, and asks a planner
+        whose advice was found to help, where the heads are unsure, about the candidates of the conformal set with this
+        `coverage`. "planner" goes by the planner's word alone wherever that set leaves a choice; `masking` and
+        `weighted` shape its prompt, and with a masking other than "hard" it chooses among all tools. `k` bounds the
+        candidates listed. `min_probability` overrides the bundle's floor; `risk` has it chosen so that at most this
+        share of answers is wrong, 0.005 to 0.5, by held-out decisions.
 
         Raises InputError for options out of range, whatever the policy, and for "planner" if the bundle has none;
         PlannerError or MissingExtraError for "planner" if it cannot be asked (under "auto" the heads then decide).
         """
         try:
-            options = checked_before(policy, k, min_probability, masking, weighted, coverage)
+            options = checked_before(policy, k, min_probability, risk, masking, weighted, coverage)
         except TypeError:  # what cannot be hashed is no option either, and the check says which
-            options = DecideOptions(policy, k, min_probability, PromptOptions(masking, weighted, coverage))
+            options = DecideOptions(policy, k, min_probability, risk, PromptOptions(masking, weighted, coverage))
         self._components.check_process()
         watch, decision = Stopwatch(self._encoding), None
         if self._small is not None and self._first is not None:

@@ -22,7 +22,7 @@ from edgeret.quoting import quoted, suggestion
 from edgeret.records import dataclass
 from edgeret.runtime.components import Components
 from edgeret.runtime.learning import senseless
-from edgeret.scoring.calibration import Calibration
+from edgeret.scoring.calibration import Calibration, CalibrationParameters
 from edgeret.scoring.index import Index
 from edgeret.types import Tool
 
@@ -72,8 +72,14 @@ def instead(components: Components, tools: Sequence[Tool]) -> Components:
         graph=None,
         head=None,
         memory=None,
+        familiarity=components.familiarity.without_demonstrations(),
         calibration=Calibration(
-            replace(components.calibration.parameters, calibration_map=components.calibration.parameters.prior_map)
+            replace(
+                CalibrationParameters(),
+                calibration_map=components.calibration.prior_map,
+                prior_map=components.calibration.prior_map,
+            ),
+            components.calibration.risk,
         ),
         tools=MappingProxyType({}),
         index=Index((), np.zeros((0, components.encoder.spec.dimension), np.float32)),

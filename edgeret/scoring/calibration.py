@@ -26,8 +26,10 @@ from edgeret.types import Candidate
 
 Map = Sequence[tuple[float, float]]
 """Points of a rising, piecewise linear map from a confidence to the calibrated one."""
+RISKS = np.arange(1, 101, dtype=np.float64) / 200
+"""Shares of wrong answers that a caller may allow, for which floors are kept: 0.005 to 0.5."""
 _MOST_LOG = 80.0
-OWNERS = (roles.GRAPH, roles.HEAD, roles.MEMORY)
+OWNERS = (roles.GRAPH, roles.HEAD, roles.MEMORY, roles.FAMILIARITY)
 """Roles whose files a calibration was fitted with, and is worth nothing without. Those that a bundle lacks are not
 named."""
 
@@ -40,11 +42,11 @@ class CalibrationParameters:
     Where the head does not rest on the prior at every step, `later_head_weight` and `later_graph_weight` take their
     place behind the first call; and a tool without demonstrations gets log p_prior + `unseen_bias` beside all labels
     together, or + `added_bias` if it came after the demonstrations.
-    `calibration_map` (n, 2) maps the fused confidence to the calibrated one, `prior_map` that of the prior alone. A
-    query whose cosine to the nearest cluster is below `in_distribution_cosine` is unlike anything demonstrated; the
-    prior alone then decides. Below `min_probability` edgeret abstains. `right_probabilities` are
-    evenly spaced quantiles, the least first, of the calibrated probability that held-out decisions gave to what was
-    right: the threshold of a conformal set.
+    `calibration_map` (n, 2) maps the fused confidence to the calibrated one, `prior_map` that of the prior alone. Below
+    `min_probability` edgeret abstains. `right_probabilities` are evenly spaced quantiles, the least first, of the
+    calibrated probability that held-out decisions gave to what was right: the threshold of a conformal set.
+    `first_floors` and `later_floors` (risks,) are how probable an answer must be before any call, and behind one, so
+    that at most each of RISKS is wrong.
     """
 
     head_weight: float = 0.8
@@ -54,11 +56,12 @@ class CalibrationParameters:
     later_graph_weight: float = 0.0
     unseen_bias: float = 0.0
     added_bias: float = 0.0
-    in_distribution_cosine: float = -1.0
     min_probability: float = 0.1
     calibration_map: Map = ((0.0, 0.0), (1.0, 1.0))
     prior_map: Map = ((0.0, 0.0), (1.0, 1.0))
     right_probabilities: tuple[float, ...] = (0.0, 1.0)
+    first_floors: tuple[float, ...] = tuple((1 - RISKS).tolist())
+    later_floors: tuple[float, ...] = tuple((1 - RISKS).tolist())
 
     def to_dict(self) -> dict[str, Any]:
         """The parameters as plain data for the manifest; `calibration_map` and `right_probabilities` as arrays."""
@@ -75,8 +78,13 @@ class CalibrationParameters:
             raise BundleError(
                 f"{where}: the quantiles of right answers do not rise from 0 to 1; build the bundle again"
             )
+        floors = {name: get_array(value, name, "<f4", RISKS.shape, where) for name in ("first_floors", "later_floors")}
+        if any(each.min() < 0 or each.max() > 1 or (np.diff(each) > 0).any() for each in floors.values()):
+            raise BundleError(f"{where}: floors by risk do not fall from 1 to 0; build the bundle again")
         return CalibrationParameters(
             **numbers,
+            first_floors=tuple(floors["first_floors"].tolist()),
+            later_floors=tuple(floors["later_floors"].tolist()),
             calibration_map=maps["calibration_map"],
             prior_map=maps["prior_map"],
             right_probabilities=tuple(quantiles.tolist()),
@@ -92,7 +100,7 @@ def _map(value: Mapping[str, Any], name: str, where: str) -> Map:
     return tuple((float(x), float(y)) for x, y in points)
 
 
-_ARRAYS = frozenset({"calibration_map", "prior_map", "right_probabilities"})
+_ARRAYS = frozenset({"calibration_map", "prior_map", "right_probabilities", "first_floors", "later_floors"})
 _RANGES: Mapping[str, tuple[float, float]] = {
     "head_weight": (0.0, 100.0),
     "graph_weight": (0.0, 100.0),
@@ -101,7 +109,6 @@ _RANGES: Mapping[str, tuple[float, float]] = {
     "later_graph_weight": (0.0, 100.0),
     "unseen_bias": (-1e4, 1e4),
     "added_bias": (-1e4, 1e4),
-    "in_distribution_cosine": (-1.0, 1.01),
     "min_probability": (0.0, 1.0),
 }
 """Where fitted numbers can lie; a calibration beyond them was not fitted but made up."""
@@ -110,8 +117,10 @@ _RANGES: Mapping[str, tuple[float, float]] = {
 class Calibration:
     """Fuses and calibrates. Immutable and thread-safe."""
 
-    def __init__(self, parameters: CalibrationParameters) -> None:
-        self.parameters = parameters
+    def __init__(self, parameters: CalibrationParameters, risk: float | None = None) -> None:
+        """`risk` is the share of answers that may be wrong where a decision names nothing; None for the floor that
+        ships."""
+        self.parameters, self.risk = parameters, risk
         self._head_weight = np.float32(parameters.head_weight)
         self._graph_weight = np.float32(parameters.graph_weight)
         self._memory_weight = np.float32(parameters.memory_weight)
@@ -238,16 +247,24 @@ class Calibration:
         quantiles = self.parameters.right_probabilities
         return quantiles[int((1 - coverage) * (len(quantiles) - 1))]
 
+    def floor(self, later: bool, min_probability: float | None, risk: float | None) -> float:
+        """How probable an answer must be, before any call or behind one (`later`): what a caller named, or what
+        ships."""
+        p, risk = self.parameters, self.risk if risk is None else risk
+        if min_probability is not None:
+            return min_probability
+        if risk is None:
+            return p.min_probability
+        floors = p.later_floors if later else p.first_floors
+        at = bisect_right(RISKS.tolist(), risk + 1e-9) - 1
+        return floors[at] if at >= 0 else 1.0
+
     def candidate_set(self, candidates: Sequence[Candidate], coverage: float) -> Sequence[Candidate]:
         """The candidates (most probable first) that are needed to hold what is right as often as `coverage`; never
         none."""
         threshold = self.threshold(coverage)
         size = next((i for i, c in enumerate(candidates) if c.probability < threshold), len(candidates))
         return candidates[: max(1, size)]
-
-    def in_distribution(self, similarity: float) -> bool:
-        """Whether a query with this cosine to its nearest cluster resembles the demonstrations."""
-        return similarity >= self.parameters.in_distribution_cosine
 
 
 def _interpolated(points: Map, confidence: float) -> float:
@@ -266,9 +283,9 @@ def pack_calibration(parameters: CalibrationParameters, fingerprint: str, hashes
     return {"encoder": fingerprint, **owners, "parameters": parameters.to_dict()}
 
 
-def load_calibration(bundle: Bundle) -> Calibration:
-    """What was fitted on held-out demonstrations, refused if it was fitted with other heads than the bundle's. Raises
-    BundleError."""
+def load_calibration(bundle: Bundle, risk: float | None = None) -> Calibration:
+    """What was fitted on held-out demonstrations, refused if it was fitted with other heads than the bundle's. `risk`
+    as in `Calibration`. Raises BundleError."""
     where = f"{bundle.path} ({roles.INFO_CALIBRATION})"
     value = get(bundle.manifest.info, roles.INFO_CALIBRATION, dict, where)
     check_owner(value, bundle.fingerprint(), where)
@@ -276,4 +293,4 @@ def load_calibration(bundle: Bundle) -> Calibration:
         entry = bundle.manifest.file(role)
         if value.get(role) != (None if entry is None else entry.sha256):
             raise BundleError(f"{where}: calibrated for another {role}; build the bundle again")
-    return Calibration(CalibrationParameters.from_dict(get(value, "parameters", dict, where), where))
+    return Calibration(CalibrationParameters.from_dict(get(value, "parameters", dict, where), where), risk)

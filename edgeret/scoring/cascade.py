@@ -13,8 +13,6 @@ from edgeret.errors import BundleError
 from edgeret.fields import get_number
 from edgeret.records import dataclass
 
-NOTHING = 0.02
-"""`Thresholds.nothing` where too few requests that no tool fits were demonstrated to fit it."""
 AGAINST, ALONE = 0.5, 0.75
 """Where the tools' own words put another tool ahead by more than AGAINST, in log-odds, a small encoder's first decision
 needs a second witness: its head must give it ALONE by itself, before graph and calibration. Held-out demonstrations, of
@@ -38,7 +36,7 @@ class Thresholds:
 
     losses: tuple[float, ...]
     least: tuple[float, ...]
-    nothing: float = NOTHING
+    nothing: float = 1.0
     declines: float = NEVER
 
     def at(self, loss: float) -> float:

@@ -43,6 +43,10 @@ class Episodes:
         """The steps of the plans nearest to a unit query vector (dimension,)."""
         return self._memory.near(vector)
 
+    def nearest(self, near: Neighbours) -> float | None:
+        """The cosine of the nearest of them that calls a tool; None where none does."""
+        return self._memory.nearest(near)
+
     def log_probabilities(
         self, near: Neighbours, history: Sequence[int], prior: NDArray[np.float32]
     ) -> NDArray[np.float32]:

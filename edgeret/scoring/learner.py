@@ -96,6 +96,11 @@ class Learner:
         how = "better" if self.guard.gain >= 0 else "worse"
         return f"active, {learned}: {how} than the base by {abs(self.guard.gain):.2f} nats a plan"
 
+    @property
+    def memory_prior(self) -> float:
+        """What the base weighs among the memory's votes."""
+        return self._prior
+
     def empty_copy(self) -> Learner:
         """A learner made like this one that has learned nothing."""
         return Learner(self.dimension, self.demonstrations, self._capacity_steps, self.replayed)
@@ -302,10 +307,15 @@ class Learner:
 
     def without(self, plan_ids: Collection[int]) -> Learner:
         """Another learner that has learned all but these plans; see `forget`."""
+        other = self.copy()
+        other.forget(plan_ids)
+        return other
+
+    def copy(self) -> Learner:
+        """Another learner that has learned the same."""
         other = self.empty_copy()
         self._latest = None  # it holds addresses, which mean nothing in a copy
         other.take_over(copy.deepcopy(self))
-        other.forget(plan_ids)
         return other
 
     def forget(self, plan_ids: Collection[int]) -> int:

@@ -184,6 +184,15 @@ class Memory:
         rows = rows[np.argsort(-cosines[rows], kind="stable")]
         return self._gather(rows, cosines[rows])
 
+    def nearest(self, near: Neighbours) -> float | None:
+        """The cosine of the nearest of these plans that calls a tool; None where none does."""
+        calls = self.lengths[near.rows] > 0
+        return near.cosines.item(calls.argmax()) if calls.any() else None
+
+    def first_calls(self) -> NDArray[np.int32]:
+        """What each plan calls first (plans,), NONE where it calls nothing."""
+        return np.where(self.lengths[: self.plans] > 0, self.calls[: self.plans, 0], NONE)
+
     def _gather(self, rows: NDArray[np.int64], cosines: NDArray[np.float32]) -> Neighbours:
         lengths = self.lengths[rows]
         width = int(lengths.max(initial=0)) + 1

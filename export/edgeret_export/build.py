@@ -29,6 +29,7 @@ from edgeret.scoring import index as indexing
 from edgeret.scoring.calibration import pack_calibration
 from edgeret.scoring.cascade import Thresholds
 from edgeret.scoring.episodes import pack_memory
+from edgeret.scoring.familiarity import Familiarity, pack_familiarity
 from edgeret.scoring.graph import GraphTables, pack_graph
 from edgeret.scoring.head import HeadArrays, pack_head
 from edgeret.types import Tool
@@ -46,6 +47,7 @@ from edgeret_export.finetune import finetuned
 from edgeret_export.fitting import declines
 from edgeret_export.fitting.cascade import fit_thresholds
 from edgeret_export.fitting.crossfit import Fitted, crossfit
+from edgeret_export.fitting.familiarity import means_of, no_means, read_sayings, usual_edge
 from edgeret_export.fitting.folds import plan_calls
 from edgeret_export.fitting.options import HeadOptions
 from edgeret_export.fitting.parameters import Parameters
@@ -245,9 +247,10 @@ def _fitted(
 ) -> Fitted:
     options, prior_map = options or recipe.head_options, encoded.prior.calibration_map
     if encoded.training is None:
-        return Fitted.of_nothing(recipe.order, options, prior_map)
+        return Fitted.of_nothing(usual_edge(encoded.sayings), recipe.order, options, prior_map)
     of_table = encoded.exported.role == roles.TABLE
-    return crossfit(encoded.training, recipe.order, options, prior_map, place, of_table, starts)
+    risk = recipe.risk or None
+    return crossfit(encoded.training, encoded.sayings, recipe.order, options, prior_map, risk, place, of_table, starts)
 
 
 def _write_stage(writer: BundleWriter, part: str | None, card: Card, stage: Stage, tokenizer: str) -> dict[str, Any]:
@@ -284,6 +287,9 @@ def _write_stage(writer: BundleWriter, part: str | None, card: Card, stage: Stag
         if training.prior.steps is not None:
             memory = pack_memory(training.queries.vectors[training.plans], plan_calls(training), fingerprint)
             add(roles.MEMORY, "memory.msgpack", memory)
+    means = no_means(vectors.shape[1]) if training is None else means_of(training)
+    familiarity = pack_familiarity(Familiarity(means, fitted.edge.edge), fingerprint)
+    add(roles.FAMILIARITY, "familiarity.msgpack", familiarity)
     return {
         roles.INFO_ENCODER: {
             "card": card.name,
@@ -376,7 +382,8 @@ def encode_with(
         training = training_set(demonstrations, tools, queries, tool_vectors, prior.weights, recipe.seed)
     golden = golden_of(encoder, demonstrations, tools)
     words = word_vectors(exported)
-    return Encoded(exported, tools, tool_vectors, words, training, golden, prior, passed.parity, report)
+    sayings = passed.encodings.queries(read_sayings())
+    return Encoded(exported, tools, tool_vectors, sayings, words, training, golden, prior, passed.parity, report)
 
 
 def _counts(tools: Sequence[Tool], training: TrainingSet | None, fitted: Fitted) -> dict[str, Any]:

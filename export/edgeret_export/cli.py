@@ -10,6 +10,7 @@ from typing import Any
 
 from edgeret import __version__
 from edgeret.cli.console import Parser, add_command, run, table, warn
+from edgeret.cli.options import probability
 from edgeret.encoders.languages import foreign_script
 from edgeret.encoders.variants import TARGETS
 from edgeret.errors import InputError
@@ -94,6 +95,13 @@ def _add_build(commands: Any) -> None:
     )
     _add_models(build)
     build.add_argument("--recipe", metavar="FILE.toml", help="settings of the build; see docs/recipe.md")
+    build.add_argument(
+        "--risk",
+        type=probability,
+        metavar="R",
+        help="share of answers that may be wrong where a caller names none (default: 0.1, as far as that costs at most "
+        "one in a hundred right ones)",
+    )
     build.add_argument("--seed", type=int, metavar="N", help="seed of everything drawn (default: 0)")
     build.add_argument("--force", action="store_true", help="replace a bundle that stands there already")
     build.add_argument(
@@ -195,6 +203,7 @@ def _build(arguments: argparse.Namespace) -> Mapping[str, Any]:
         profile=arguments.profile,
         targets=None if arguments.target is None else ",".join(arguments.target),
         index_vectors=arguments.index_vectors,
+        risk=arguments.risk,
     )
     tools = read_tools(*arguments.tools, tell=warn)
     demonstrations, misfits = read_and_check(arguments.demos, tools)
@@ -278,6 +287,7 @@ def _print_build(result: Mapping[str, Any]) -> str:
     else:
         top1 = ", ".join(f"{name} {value:.3f}" for name, value in held_out["top1"].items())
         lines.append(f"held out    top-1 over {held_out['decisions']} decisions: {top1}")
+        lines.append(f"floor       {_told_of_floor(held_out['floor'])}")
         lines.append(f"calibration ECE {held_out['ece_calibrated']:.4f} ({held_out['ece_fused']:.4f} before)")
     if nothing := _told_of_declining(result["nothing"]):
         lines.append(f"nothing     {nothing}")
@@ -302,6 +312,13 @@ def _told_of_declining(found: Mapping[str, Any]) -> str:
     shares = (("declined", "requests that no tool fits"), ("lost", "that one does"))
     parts = [f"{100 * found[key]:.0f} of 100 {what}" for key, what in shares if key in found]
     return "declines " + ", and ".join(parts) if "declined" in found else ""
+
+
+def _told_of_floor(floor: Mapping[str, float]) -> str:
+    return (
+        f"{floor['min_probability']:.2f}: {floor['answered']:.0%} of held-out requests are answered, "
+        f"{floor['wrong']:.1%} of these wrongly; {floor['given_up']:.1%} of right answers are given up"
+    )
 
 
 def _told_of_variant(found: Mapping[str, Any]) -> str:

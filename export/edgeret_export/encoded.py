@@ -40,11 +40,13 @@ class Encoded:
     pieces of words (pieces, DIMENSION of `word_vectors`), the training set of the
     demonstrations (None if there are none), queries whose vectors travel along, and the prior for all of it. `report`
     tells of the expansion, if there was one; `variants` are graphs that stand in for the encoder, and a table of token
-    vectors starts at those of `token_vectors`, where there are any."""
+    vectors starts at those of `token_vectors`, where there are any. `sayings` are unit vectors of what people say to
+    assistants that few tools serve (sayings, dimension)."""
 
     exported: ExportedEncoder
     tools: Sequence[Tool]
     tool_vectors: NDArray[np.float32]
+    sayings: NDArray[np.float32]
     word_vectors: NDArray[np.float32]
     training: TrainingSet | None
     golden: Mapping[str, Any]

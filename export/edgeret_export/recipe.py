@@ -15,6 +15,7 @@ from edgeret.errors import BundleError, InputError
 from edgeret.fields import get
 from edgeret.inputs.tool_text import FORMS
 from edgeret.runtime.options import PROFILES
+from edgeret.scoring.calibration import RISKS
 from edgeret.scoring.graph import GraphOptions
 from edgeret.scoring.index import CROSSOVER, STORED_AS, StoredAs
 from edgeret_export.fitting.options import HeadOptions
@@ -35,7 +36,8 @@ class Recipe:
     asked about, to find what its advice is worth. `profile`: "tiny" puts a table of token vectors in the full encoder's
     place, "full" has none, "default" decides by it where it is sure enough.
     `targets`: hardware that the encoder gets graphs for, of cpu, gpu, npu and mobile with commas between; none is what
-    this machine's CPU runs best. `npu_tokens`: lengths of text that those for NPUs are made for.
+    this machine's CPU runs best. `npu_tokens`: lengths of text that those for NPUs are made for. `risk`: the share of
+    answers that may be wrong where a caller names none; 0 for a tenth, as far as that costs few right ones.
     """
 
     precision: str = AUTO
@@ -50,6 +52,7 @@ class Recipe:
     profile: str = "default"
     targets: str = ""
     npu_tokens: str = "32,128"
+    risk: float = 0.0
 
     @property
     def target_names(self) -> tuple[str, ...]:
@@ -119,6 +122,7 @@ def _override(recipe: Recipe, value: dict[str, Any], where: str) -> Recipe:
             _lengths(recipe.npu_tokens),
             f"some of {', '.join(map(str, roles.NPU_TOKENS))}, with commas between",
         ),
+        "risk": (recipe.risk == 0 or RISKS[0] <= recipe.risk <= RISKS[-1], f"0, or {RISKS[0]:g} to {RISKS[-1]:g}"),
         "planner_questions": (0 <= recipe.planner_questions <= 100_000, "between 0 and 100000"),
     }
     if recipe.profile == "tiny" and recipe.targets:

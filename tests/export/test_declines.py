@@ -24,14 +24,14 @@ from edgeret_export.recipe import Recipe
 def test_there_are_sayings_of_all_kinds_and_none_twice() -> None:
     every = declines.sayings([Tool("x", "zzz")])
     assert len(every) == len(set(every)) > 190
-    assert {"hmm", "why do cats purr", "move two hundred euros to my savings"} <= set(every)
+    assert {"hmm", "when were umbrellas first used", "move two hundred euros to my savings"} <= set(every)
 
 
 def test_what_a_tool_might_serve_after_all_is_not_counted() -> None:
     left = set(declines.sayings([Tool("play_music", "Plays songs"), Tool("currency", "Converts euros")]))
     assert not left & {"put on something by mozart", "how many ounces are in two kilos"}
-    assert {"why do cats purr", "hmm"} <= left
-    assert "why do cats purr" not in declines.sayings([Tool("webSearch", "Looks on the internet")])
+    assert {"when were umbrellas first used", "hmm"} <= left
+    assert "when were umbrellas first used" not in declines.sayings([Tool("webSearch", "Looks on the internet")])
 
 
 def test_what_was_demonstrated_is_not_counted(tiny: Path) -> None:

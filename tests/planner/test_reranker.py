@@ -142,7 +142,7 @@ def test_a_planner_advises_where_only_descriptions_are_left(tiny_original: Path)
     assert "planner's advice (weight 1)" in decision.reason
     assert 0 <= decision.probability <= 1
     runtime = varied(runtime, reranking=replace(ALWAYS, weight=0.0))
-    assert runtime.task(QUERY).next(min_probability=0).source == "search"
+    assert runtime.task(QUERY).next(min_probability=0).source == "prior"
 
 
 def test_heads_go_on_when_the_planner_cannot_answer(tiny_original: Path) -> None:

@@ -132,7 +132,7 @@ def test_a_failed_tool_is_left_out_whatever_the_fusion_weighs(
 def test_as_many_candidates_are_listed_as_were_asked_for(
     runtime: Runtime, monkeypatch: pytest.MonkeyPatch, k: int | None, crowd: int
 ) -> None:
-    monkeypatch.setattr("edgeret.runtime.scorer.CROWD", crowd)
+    monkeypatch.setattr("edgeret.runtime.ranking.CROWD", crowd)
     task = runtime.task(QUERY)
     whole = task.candidates()
     task.failed(whole[0].tool, "no")
@@ -160,10 +160,10 @@ def test_edgeret_abstains_where_every_tool_failed(runtime: Runtime, policy: Any)
 
 def test_the_tools_alone_leave_failed_ones_out_too(tiny_many: Path) -> None:
     task = edgeret.load(tiny_many, threads=1).task("call a phone")
-    assert task.next().source == "search"
+    assert task.next().source == "prior"
     task.failed("phone_call", "")
     decision = task.next()
-    assert decision.source == "search"
+    assert decision.source == "prior"
     assert "phone_call" not in [c.tool for c in decision.candidates]
     assert sum(c.probability for c in decision.candidates) == pytest.approx(1, abs=1e-5)
     assert decision.reason.endswith("; phone_call was left out: it failed")

@@ -73,7 +73,7 @@ def test_a_tool_without_demonstration_is_found_among_few_by_its_words(runtime: R
 
 def test_a_request_unlike_many_demonstrations_is_left_to_the_tools(tiny_many: Path) -> None:
     decision = edgeret.load(tiny_many, threads=1).task("call a phone").next()
-    assert (decision.tool, decision.source) == ("phone_call", "search")
+    assert (decision.tool, decision.source) == ("phone_call", "prior")
     assert "unlike the demonstrations" in decision.reason
     assert "found among the tools: phone_call" in decision.reason
 
@@ -222,7 +222,7 @@ def test_a_call_without_label_is_no_empty_history(runtime: Runtime) -> None:
 def test_the_few_best_are_those_of_the_whole_ranking(
     runtime: Runtime, monkeypatch: pytest.MonkeyPatch, crowd: int
 ) -> None:
-    monkeypatch.setattr("edgeret.runtime.scorer.CROWD", crowd)
+    monkeypatch.setattr("edgeret.runtime.ranking.CROWD", crowd)
     task = runtime.task("write a note and call a phone")
     whole = task.candidates()
     assert [c.probability for c in whole] == sorted((c.probability for c in whole), reverse=True)

@@ -21,7 +21,6 @@ from edgeret.errors import InputError, MissingExtraError, PlannerError
 from edgeret.inputs.demonstrations import Demonstration, Step
 from edgeret.planner.prompts import MASKINGS, Masking
 from edgeret.runtime.decide import MAX_ASKED
-from edgeret.runtime.history import History
 from edgeret.runtime.options import COVERAGE, POLICIES, Policy, Weighted
 from edgeret.runtime.runtime import Runtime
 from edgeret.runtime.task import Task
@@ -173,9 +172,7 @@ def walk(
             outside = None
             if policy == "planner" or decision.usage is not None:
                 shown: Sequence[Candidate] = task.candidates()
-                if policy == "auto" and not step.history and not task.request.in_distribution:
-                    shown = task.request.ranked(task.request.by_prior(History()), MAX_ASKED)
-                elif policy == "auto" or masking == "hard":
+                if policy == "auto" or masking == "hard":
                     shown = asked_about(runtime, task, options.coverage)
                 outside = decision.tool is not None and decision.tool not in {candidate.tool for candidate in shown}
             fits = bool(demonstration.calls)

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeret.runtime.decide import SURELY_NOTHING
-from edgeret.scoring.cascade import ALONE, LATER, NOTHING, Thresholds, contradicted
+from edgeret.runtime.scorer import SURELY_SHOWN
+from edgeret.scoring.cascade import ALONE, LATER, Thresholds, contradicted
 from edgeret.types import END
 from edgeret_export.fitting.decisions import Decisions
 from edgeret_export.fitting.held_out import HeldOut
@@ -24,8 +24,6 @@ LOST_REFUSALS = 0.02
 """Of the requests that no tool fits and that the large encoder declines: those that the small one may give a tool."""
 LOST_OFFERS = 0.002
 """Of the requests that a tool fits: those that the small encoder may decline where the large one chose rightly."""
-FEWEST_REFUSALS = 100
-"""Requests that the large encoder declined rightly, from which on both can be fitted."""
 
 
 def fit_thresholds(
@@ -70,19 +68,19 @@ def fit_thresholds(
 
 
 def _bounds(decisions: Decisions, small: HeldOut, large: HeldOut) -> tuple[float, float]:
-    """`Thresholds.nothing` and `declines`, from first decisions whose kinds of "nothing fits" both had not seen."""
+    """`Thresholds.nothing` and `declines`, from sayings that no demonstration is like and from first decisions whose
+    kinds of "nothing fits" both had not seen."""
     end, acceptable = small.names.index(END), decisions.acceptable()
     none, right = decisions.first() & acceptable[:, end], _right(large, acceptable)
-    if (refused := int((none & right).sum())) < FEWEST_REFUSALS:
-        return NOTHING, Thresholds.NEVER
     ends, ended = small.probabilities.argmax(axis=1) == end, small.probabilities[:, end].astype(np.float64)
     fits = decisions.first() & ~none
-    called = np.sort(ended[none & right & ~ends])
-    nothing = float(np.append(called, 1.0)[_allowed(LOST_REFUSALS * refused, len(called))])
+    refused = np.concatenate((small.sayings[large.sayings > 0.5], ended[none & right]))
+    called = np.sort(refused[np.concatenate((small.sayings[large.sayings > 0.5] <= 0.5, ~ends[none & right]))])
+    nothing = float(np.append(called, 1.0)[_allowed(LOST_REFUSALS * len(refused), len(called))])
     lost = np.sort(ended[fits & right & ends])[::-1]
     declines = float(np.append(lost, 0.0)[_allowed(LOST_OFFERS * int(fits.sum()), len(lost))])
-    # Below that, the runtime asks the tools' own words too.
-    return nothing, max(declines, SURELY_NOTHING)
+    # Below that, the runtime may ask the tools' own words too.
+    return nothing, max(declines, SURELY_SHOWN)
 
 
 def _allowed(most: float, found: int) -> int:

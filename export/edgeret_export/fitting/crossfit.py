@@ -5,7 +5,7 @@ The heads that ship are then fitted on all demonstrations with what was chosen h
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any
@@ -15,14 +15,17 @@ from numpy.typing import NDArray
 
 from edgeret.cli.progress import track
 from edgeret.scoring.calibration import Calibration, CalibrationParameters, Map
+from edgeret.scoring.familiarity import Familiarity
 from edgeret.scoring.graph import Graph, GraphOptions
 from edgeret_export.fitting import calibration as calibrate
 from edgeret_export.fitting.calibration import Outcomes
+from edgeret_export.fitting.familiarity import Edge, fit_edge, means_of, usual_edge
 from edgeret_export.fitting.folds import Fold, clusters_for, fit_folds
 from edgeret_export.fitting.held_out import HeldOut
 from edgeret_export.fitting.options import HeadOptions
 from edgeret_export.fitting.parameters import Parameters
 from edgeret_export.fitting.reliability import expected_calibration_error, refusal_curve
+from edgeret_export.fitting.risk import floors, shipped_floor
 from edgeret_export.fitting.training_set import TrainingSet
 from edgeret_export.places import HERE, Place
 
@@ -61,6 +64,7 @@ class Fitted:
     graph_options: GraphOptions
     n_clusters: int
     calibration: CalibrationParameters
+    edge: Edge
     report: dict[str, Any]
     held_out: HeldOut | None = None
     ends: Mapping[int, Parameters] = field(default_factory=dict)
@@ -71,26 +75,30 @@ class Fitted:
         return Parameters.mean([*self.ends.values()]) if self.ends else None
 
     @staticmethod
-    def of_nothing(order: int, head_options: HeadOptions, prior_map: Map) -> Fitted:
+    def of_nothing(edge: Edge, order: int, head_options: HeadOptions, prior_map: Map) -> Fitted:
         """What holds where nothing was demonstrated."""
         calibration = CalibrationParameters(calibration_map=prior_map, prior_map=prior_map)
-        return Fitted(head_options, GraphOptions(order=order), 0, calibration, {"plans": 0, "note": NOTHING})
+        return Fitted(head_options, GraphOptions(order=order), 0, calibration, edge, {"plans": 0, "note": NOTHING})
 
 
 def crossfit(
     training: TrainingSet,
+    sayings: NDArray[np.float32],
     order: int,
     head_options: HeadOptions,
     prior_map: Map,
+    risk: float | None = None,
     place: Place = HERE,
     graph_later: bool = False,
     starts: Mapping[int, Parameters] | None = None,
 ) -> Fitted:
     """Fits everything on four fifths of the plans and predicts the rest, five times; chooses and calibrates.
 
-    The `place` is where folds are fitted; `prior_map` calibrates the prior alone, and is what the map starts from that
-    is fitted here. `graph_later` says that many demonstrations' graph has a say behind the first call too. Heads of
-    folds begin at their `starts`, by the fold's number, which no decision of the fold may have a part in.
+    `sayings` are unit vectors of what few tools serve (sayings, dimension). The `place` is where folds are fitted;
+    `prior_map` calibrates the prior alone, and is what the map starts from that is fitted here. `graph_later`
+    says that many demonstrations' graph has a say behind the first call too. Heads of folds begin at their `starts`, by
+    the fold's number, which no decision of the fold may have a part in. `risk` is what the floor that ships keeps; None
+    for the default.
     """
     n_plans = len(training.demonstrations)
     few = training.prior.steps is not None
@@ -99,11 +107,12 @@ def crossfit(
     if training.different() < MIN_PLANS:
         calibration = _parameters(start, biases, prior_map, prior_map)
         report = {"plans": n_plans, "note": FEW}
-        return Fitted(head_options, GraphOptions(order=order), clusters_for(n_plans), calibration, report)
+        edge = usual_edge(sayings)
+        return Fitted(head_options, GraphOptions(order=order), clusters_for(n_plans), calibration, edge, report)
     training = judged(training)
     held = training.select(training.judging_rows)
     folds, head_options = fit_folds(training, order, head_options, place, starts)
-    options, graph, nearest = _choose_graph(held, folds, order)
+    options, graph = _choose_graph(held, folds, order)
     outcomes = _outcomes(held, folds, graph)
     later: tuple[float, ...]
     if few:
@@ -111,29 +120,40 @@ def crossfit(
         fused = outcomes.fused(weights)
     else:
         weights, later, fused = _fused(outcomes, held.decisions.first(), graph_later)
-    points = calibrate.fit_confidence_map(*_confidence(fused, outcomes.acceptable), prior_map)
+    end = len(held.decisions.labels) - 1
+    edge = fit_edge(training, sayings, None if few else _nearest_clusters(folds))
+    nothing = _nothing(training, held, edge, fused)
+    given = _if_something_fits(fused, nothing, end)
+    called = np.isnan(nothing) | ~outcomes.acceptable[:, end]
+    points = calibrate.fit_confidence_map(*_confidence(given[called], outcomes.acceptable[called]), prior_map)
     calibration = _parameters(weights, biases, points, prior_map)
     calibration = replace(calibration, later_head_weight=round(later[0], 6), later_graph_weight=round(later[1], 6))
-    if training.prior.steps is None:
-        quantile = np.quantile(nearest[held.decisions.first()], calibrate.IN_DISTRIBUTION_QUANTILE)
-        calibration = replace(calibration, in_distribution_cosine=round(float(quantile), 6))
     judge = Calibration(calibration)
-    calibrated = np.stack([judge.calibrate(row, judge.map) for row in fused.astype(np.float32)])
+    calibrated = np.stack([judge.calibrate(row, judge.map) for row in given.astype(np.float32)])
+    calibrated, fused = _with_nothing(calibrated, nothing, end), _with_nothing(given, nothing, end)
     quantiles = calibrate.right_quantiles(calibrated, outcomes.acceptable)
     calibration = replace(calibration, right_probabilities=quantiles)
+    calibration, kept = _with_floors(calibration, calibrated, outcomes.acceptable, nothing, end, risk)
     report = {"plans": n_plans, "decisions": len(held.decisions), "folds": len(folds)}
     report["inverse_regularisation"] = head_options.inverse_regularisation
     if training.sample is not None:
         report["head_plans"] = len(training.head_plans)
-    report |= _report(held, outcomes, fused, prior_map)
+    report |= {**_report(held, outcomes, fused, prior_map), "floor": kept}
     rows = np.flatnonzero(training.judging_rows)
     return Fitted(
         head_options,
         options,
         clusters_for(n_plans),
         calibration,
+        edge,
         report,
-        HeldOut(training.prior.names[: calibrated.shape[1]], rows, calibrated, _alone(outcomes.experts[0], calibrated)),
+        HeldOut(
+            training.prior.names[: calibrated.shape[1]],
+            rows,
+            calibrated,
+            _alone(outcomes.experts[0], calibrated),
+            _of_sayings(training, edge),
+        ),
         {fold.number: fold.parameters for fold in folds},
     )
 
@@ -247,20 +267,91 @@ def _halves(held: TrainingSet) -> NDArray[np.bool_]:
     return half
 
 
-def predict_graph(graph: Graph, held: TrainingSet) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """Probabilities (rows, labels) by the runtime's own code, and every row's cosine to its nearest centroid."""
+def _nearest_clusters(folds: Sequence[Fold]) -> Callable[[int, NDArray[np.float32]], NDArray[np.float32]]:
+    """Cosines of unit rows to the nearest cluster that a fold's graph has."""
+    centroids = {fold.number: fold.tables.centroids for fold in folds}
+    return lambda number, rows: (rows @ centroids[number].T).max(axis=1)
+
+
+def _nothing(training: TrainingSet, held: TrainingSet, edge: Edge, fused: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The probability that no tool fits (rows,), as the runtime has it before any call; NaN behind one."""
+    means, end = means_of(training), len(held.decisions.labels) - 1
+    first = held.decisions.first()
+    familiarity = Familiarity(means, edge.edge)
+    strange = familiarity.strange
+    fits = edge.fits(edge.plans[held.decisions.plan[first]], strange)
+    if held.prior.steps is not None:
+        ends = held.prior.steps[first, end].astype(np.float64)
+        fits += strange * np.exp(np.minimum(-ends, 60)) * -np.expm1(ends)
+    shown = fused[first, end] if means.no_tool else np.zeros(len(fits))
+    odds = familiarity.unknown / np.maximum(fits, 1e-30) + shown / np.maximum(1 - shown, 1e-30)
+    found = np.full(len(fused), np.nan)
+    found[first] = odds / (1 + odds)
+    return found
+
+
+def _with_floors(
+    calibration: CalibrationParameters,
+    calibrated: NDArray[np.float32],
+    acceptable: NDArray[np.bool_],
+    nothing: NDArray[np.float64],
+    end: int,
+    risk: float | None,
+) -> tuple[CalibrationParameters, dict[str, float]]:
+    """The floors by risk, before any call and behind one, and the one that ships; with what that does to first
+    decisions that a tool fits: the shares `answered`, `wrong` of these, and `given_up` of right ones."""
+    probability, right = _confidence(calibrated, acceptable)
+    first = ~np.isnan(nothing)
+    asked = first & ~acceptable[:, end]
+    answered = first & (calibrated.argmax(axis=1) != end)
+    before, behind = floors(probability[answered], right[answered]), floors(probability[~first], right[~first])
+    floor = shipped_floor(before, probability[answered], right[answered], risk)
+    taken = asked & answered & (probability >= floor)
+    told = {
+        "min_probability": floor,
+        "answered": round(float(taken.sum() / max(1, asked.sum())), 5),
+        "wrong": round(float((taken & ~right).sum() / max(1, taken.sum())), 5),
+        "given_up": round(float((asked & right & ~taken).sum() / max(1, (asked & right).sum())), 5),
+    }
+    kept = replace(calibration, first_floors=tuple(before.tolist()), later_floors=tuple(behind.tolist()))
+    return replace(kept, min_probability=floor), told
+
+
+def _of_sayings(training: TrainingSet, edge: Edge) -> NDArray[np.float64]:
+    """The probability that no tool fits each of the sayings (sayings,), in the mean of the folds."""
+    familiarity = Familiarity(means_of(training), edge.edge)
+    fits = edge.fits(edge.sayings, familiarity.strange)
+    found: NDArray[np.float64] = (familiarity.unknown / (familiarity.unknown + fits)).mean(axis=0)
+    return found
+
+
+def _if_something_fits(fused: NDArray[np.float64], nothing: NDArray[np.float64], end: int) -> NDArray[np.float64]:
+    """The same without `<end>` before any call, where `nothing` is no NaN; the tools then share what it had."""
+    found, first = fused.copy(), ~np.isnan(nothing)
+    found[first, end] = 0.0
+    found[first] /= np.maximum(found[first].sum(axis=1, keepdims=True), 1e-30)
+    return found
+
+
+def _with_nothing(given: NDArray[Any], nothing: NDArray[np.float64], end: int) -> NDArray[Any]:
+    """The opposite, with the probability that nothing fits in its place."""
+    found, first = given.copy(), ~np.isnan(nothing)
+    found[first] *= (1 - nothing[first, None]).astype(given.dtype)
+    found[first, end] = nothing[first]
+    return found
+
+
+def predict_graph(graph: Graph, held: TrainingSet) -> NDArray[np.float32]:
+    """Probabilities (rows, labels) by the runtime's own code."""
     plans = held.decisions.plan.tolist()
     positions = {plan: graph.locate(held.queries.vectors[plan]) for plan in set(plans)}
     steps = zip(plans, held.decisions.histories, strict=True)
-    scores = [graph.distribution(positions[plan], history) for plan, history in steps]
-    return np.stack(scores), np.array([positions[plan].similarity for plan in plans], np.float32)
+    return np.stack([graph.distribution(positions[plan], history) for plan, history in steps])
 
 
-def _choose_graph(
-    held: TrainingSet, folds: Sequence[Fold], order: int
-) -> tuple[GraphOptions, NDArray[np.float32], NDArray[np.float32]]:
-    """The smoothing with the lowest held-out cross-entropy, with its predictions and the cosines of every row's query
-    to its nearest centroid. As many folds choose as have ENOUGH decisions."""
+def _choose_graph(held: TrainingSet, folds: Sequence[Fold], order: int) -> tuple[GraphOptions, NDArray[np.float32]]:
+    """The smoothing with the lowest held-out cross-entropy, with its predictions. As many folds choose as have ENOUGH
+    decisions."""
     acceptable = held.decisions.acceptable()
     target = acceptable / acceptable.sum(axis=1, keepdims=True)
     parts = [held.row_folds == fold.number for fold in folds]
@@ -272,13 +363,13 @@ def _choose_graph(
     ]
     wanted, losses = np.concatenate([target[parts[i]] for i in choosing]), []
     for options in track(grid, "choosing the graph's smoothing", len(grid)):
-        found = [predict_graph(Graph(folds[i].tables, options), inside[i])[0] for i in choosing]
+        found = [predict_graph(Graph(folds[i].tables, options), inside[i]) for i in choosing]
         losses.append(calibrate.nll(np.log(np.concatenate(found) + 1e-12), wanted))
     options = grid[int(np.argmin(losses))]
-    scores, nearest = np.zeros(acceptable.shape, np.float32), np.zeros(len(acceptable), np.float32)
+    scores = np.zeros(acceptable.shape, np.float32)
     for part, rows, fold in zip(parts, inside, folds, strict=True):
-        scores[part], nearest[part] = predict_graph(Graph(fold.tables, options), rows)
-    return options, scores, nearest
+        scores[part] = predict_graph(Graph(fold.tables, options), rows)
+    return options, scores
 
 
 def _confidence(

@@ -22,7 +22,8 @@ from edgeret.types import END, Tool
 from edgeret_export.fitting.crossfit import Fitted
 from edgeret_export.fitting.training_set import TrainingSet
 
-SAYINGS = Path(__file__).with_name("sayings.txt")
+SAYINGS = Path(__file__).with_name("foreign.txt")
+"""Others than those that anything is fitted on."""
 DEMONSTRATED = 0.75
 """Cosine to a demonstrated request from which on a saying counts as demonstrated. Of requests in scope half lie above
 it with 100 demonstrations a tool, and of foreign ones next to none."""

@@ -1,0 +1,151 @@
+"""Why a decision came out as it did: the numbers, and a few lines that say them. Knows nothing of how anything is
+scored, and decides nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import islice
+from math import log
+
+from edgeret.errors import InputError
+from edgeret.inputs.words import forms
+from edgeret.quoting import quoted
+from edgeret.runtime.lexicon import tool_words
+from edgeret.runtime.moment import Moment
+from edgeret.runtime.nearby import cluster, nearest
+from edgeret.runtime.remedies import remedies
+from edgeret.runtime.saved import find_tool
+from edgeret.runtime.scorer import Scorer
+from edgeret.runtime.votes import Asked, votes
+from edgeret.types import END, Decision, Explanation, Vote
+
+MOST_WORDS = 12
+"""Of a request, told for each candidate."""
+PULLS = 0.1
+"""Nats from which on a part is said to have pulled."""
+
+
+def explain(moment: Moment, decision: Decision, instead: str | None) -> Explanation:
+    """As `Decision.explain`."""
+    request, scorer, history = moment.request, moment.scorer, moment.history()
+    # What a planner advised stands in the candidates alone.
+    shares = dict(moment.candidates(None)) | dict(decision.candidates)
+    compared = _compared(decision, shares, instead, scorer)
+    asked = Asked(request, history, scorer, moment.learned, shares.get(END, 0.0))
+    similarity, mostly = cluster(request, scorer, history)
+    found = Explanation(
+        query=moment.query,
+        tool=decision.tool,
+        reason=decision.reason,
+        probabilities={name: shares.get(name, 0.0) for name in compared},
+        votes=votes(asked, compared),
+        words=_words(moment.query, compared, scorer),
+        demonstrations=nearest(request, scorer, moment.learned),
+        similarity=similarity,
+        cluster=mostly,
+        floor=_floor(moment),
+        remedies=remedies(moment, _to_turn(decision, compared, instead)),
+        lines=(),
+    )
+    return replace(found, lines=tuple(_lines(found)))
+
+
+def _compared(decision: Decision, shares: Mapping[str, float], instead: str | None, scorer: Scorer) -> list[str]:
+    """The best candidate, its rival, and `<end>`. Raises InputError for a rival that could not be chosen."""
+    best = decision.candidates[0].tool
+    if instead is not None and instead != END:
+        find_tool(scorer.components.tools, instead)
+    if instead is not None and instead not in shares:
+        raise InputError(f"{quoted(instead)} could not be chosen then: it had failed, or was not among the tools given")
+    others = (name for name in shares if name != best)
+    rival = next(others, None) if instead in (None, best) else instead
+    return list(dict.fromkeys(name for name in (best, rival, END) if name is not None and name in shares))
+
+
+def _to_turn(decision: Decision, compared: Sequence[str], instead: str | None) -> str:
+    """Whom remedies are tried for: who was asked about, or who came next to being chosen."""
+    best, rival = compared[0], compared[min(1, len(compared) - 1)]
+    if instead is not None:
+        return instead
+    return best if decision.abstained and best != END else rival
+
+
+def _floor(moment: Moment) -> float | None:
+    """The probability below which the best candidate would have been declined."""
+    options = moment.options
+    if options.policy != "auto":
+        return None
+    later = bool(moment.history().calls)
+    return moment.scorer.components.calibration.floor(later, options.min_probability, options.risk)
+
+
+def _words(query: str, compared: Sequence[str], scorer: Scorer) -> dict[str, tuple[str, ...]]:
+    """The request's words that each candidate has, and under "" those that no tool has."""
+    said = dict(islice(forms(query).items(), MOST_WORDS))
+    found = {}
+    for name in compared:
+        if name != END:
+            told = tool_words(scorer.components.tools[name])
+            found[name] = tuple(word for stem, word in said.items() if stem in told.text or stem in told.parameters)
+    strange = set(scorer.arranged.lexicon.lacking(query))
+    return {**found, "": tuple(word for word in said.values() if word in strange)}
+
+
+def _lines(found: Explanation) -> Iterator[str]:
+    """The explanation in words, a line each."""
+    (best, most), *others = found.probabilities.items()
+    told = f"{found.tool} with {most:.3f}" if found.tool else f"no tool; the best candidate, {best}, has {most:.3f}"
+    yield f"Decided: {told}: {found.reason}."
+    if others:
+        rival, less = others[0]
+        times = f"{most / less:.3g} times less likely" if less > 0 else "out of the question"
+        yield f"Against it: {rival} with {less:.3f}, {times}{_needed(most, less)}."
+        yield f"What told {best} from {rival}, in nats: {_pulled(found.votes, None) or 'hardly anything'}."
+    yield from _lines_of_words(found.words)
+    yield from _lines_of_demonstrations(found)
+    if found.floor is not None:
+        below = "below" if most < found.floor else "above"
+        yield f"The floor: edgeret declines below {found.floor:.3f}, and {most:.3f} is {below} it."
+    for remedy in found.remedies:
+        how = f"The request quoted in the description of {remedy.tool}"
+        if remedy.kind == "learn":
+            how = f"One plan learned that {'calls no more' if remedy.tool == END else f'next calls {remedy.tool}'}"
+        turns = "it would be chosen" if remedy.turns else "that would not be enough"
+        yield f"{how} would give it {remedy.probability:.3f}: {turns}."
+
+
+def _needed(most: float, less: float) -> str:
+    return f": with {log(most / less):.1f} nats more it would come first" if most > less > 0 else ""
+
+
+def _pulled(said: Sequence[Vote], within: str | None) -> str:
+    """The parts that pulled, and in brackets what each is made of."""
+    parts, told = {vote.part for vote in said}, []
+    for vote in said:
+        if vote.within == within or (within is None and vote.within not in parts):
+            made_of = _pulled(said, vote.part)
+            if vote.pull is not None and (made_of or abs(vote.pull) >= PULLS):
+                told.append(f"{vote.part} {vote.pull:+.1f}" + (f" (of it {made_of})" if made_of else ""))
+    return ", ".join(told)
+
+
+def _lines_of_words(words: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    told = [f"{name} has {_listed(said)}" for name, said in words.items() if name]
+    strange = words.get("", ())
+    if told:
+        yield f"Words: {'; '.join(told)}" + (f"; no tool has {_listed(strange)}." if strange else ".")
+
+
+def _lines_of_demonstrations(found: Explanation) -> Iterator[str]:
+    for one in found.demonstrations:
+        what = quoted(one.query) if one.query else "a request"
+        calls, where = " then ".join(one.calls) or "nothing", "learned here" if one.learned else "demonstrated"
+        yield f"Near: {what}, {where}, cosine {one.cosine:.2f}, calls {calls}."
+    if found.similarity is not None and not found.demonstrations:
+        mostly = ", ".join(f"{name} {share:.2f}" for name, share in found.cluster.items())
+        yield f"Near: demonstrations like it (cosine {found.similarity:.2f} to their mean) next call {mostly}."
+
+
+def _listed(words: Sequence[str]) -> str:
+    return ", ".join(quoted(word) for word in words) or "none of them"

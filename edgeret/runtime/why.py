@@ -1,0 +1,28 @@
+"""Between a decision and what tells of it, which is loaded when somebody asks. Tells nothing itself."""
+
+from __future__ import annotations
+
+from edgeret.runtime.moment import Moment
+from edgeret.types import Alternative, Decision, Explanation
+
+
+class Remembered(Moment):
+    """A decision's `why`."""
+
+    __slots__ = ("_alternatives",)
+
+    def alternatives(self, decision: Decision) -> tuple[Alternative, ...]:
+        """As `Decision.alternatives`."""
+        try:
+            return self._alternatives
+        except AttributeError:
+            from edgeret.runtime.alternatives import alternatives
+
+            self._alternatives: tuple[Alternative, ...] = alternatives(self, decision)
+            return self._alternatives
+
+    def explain(self, decision: Decision, instead: str | None) -> Explanation:
+        """As `Decision.explain`."""
+        from edgeret.runtime.explanation import explain
+
+        return explain(self, decision, instead)
