@@ -66,7 +66,7 @@ def usual_edge(sayings: NDArray[np.float32]) -> Edge:
     cosines = sayings @ sayings.T
     np.fill_diagonal(cosines, -1)
     nearest = np.sqrt(np.maximum(0, 2 - 2 * cosines.max(axis=1)))
-    return Edge(round(float(OF_SAYINGS * (1 + NEAREST) * np.median(nearest)), 6))
+    return Edge(round(max(LEAST_EDGE, float(OF_SAYINGS * (1 + NEAREST) * np.median(nearest))), 6))
 
 
 Nearest = Callable[[int, NDArray[np.float32]], NDArray[np.float32]]
