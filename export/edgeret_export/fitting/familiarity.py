@@ -11,7 +11,7 @@ from importlib.resources import files
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeret.scoring.familiarity import NEAREST, STEEP, Means
+from edgeret.scoring.familiarity import LEAST_EDGE, NEAREST, STEEP, Means
 from edgeret_export.fitting.training_set import TrainingSet
 
 KEPT = 0.96
@@ -22,8 +22,6 @@ BEGIN = 0.1
 """The share of sayings that may lie inside: some assistant serves each of them."""
 TRUSTED = 30.0
 """Held-back demonstrations that say as much as the encoder's own scale."""
-LEAST = 1e-3
-"""The edge that an encoder has at least, to which everything is alike."""
 OF_SAYINGS = 0.86
 """Where the edge lies when nobody demonstrated anything, in what one saying's distance is to the nearest other one."""
 
@@ -68,7 +66,7 @@ def usual_edge(sayings: NDArray[np.float32]) -> Edge:
     cosines = sayings @ sayings.T
     np.fill_diagonal(cosines, -1)
     nearest = np.sqrt(np.maximum(0, 2 - 2 * cosines.max(axis=1)))
-    return Edge(round(max(LEAST, float(OF_SAYINGS * (1 + NEAREST) * np.median(nearest))), 6))
+    return Edge(round(max(LEAST_EDGE, float(OF_SAYINGS * (1 + NEAREST) * np.median(nearest))), 6))
 
 
 Nearest = Callable[[int, NDArray[np.float32]], NDArray[np.float32]]
@@ -103,7 +101,7 @@ def fit_edge(training: TrainingSet, sayings: NDArray[np.float32], nearest: Neare
         return usual
     own = (float(np.quantile(held, KEPT)) * len(held) + usual.edge * TRUSTED) / (len(held) + TRUSTED)
     begin = float(np.quantile(found, BEGIN))
-    edge = round(max(LEAST, min(max(own, begin), own * ALLOWANCE)), 6)
+    edge = round(max(LEAST_EDGE, min(max(own, begin), own * ALLOWANCE)), 6)
     return Edge(edge, plans, np.array(found))
 
 
