@@ -44,7 +44,7 @@ MATTERS = log(0.01)
 HOPELESS = log(0.003)
 """Where the best of them has no more before any call, they are not read anew at every step. On ultratool-plans 96 of
 100 steps are spared that, and at one of a thousand of these it would have given one of them more than 0.03."""
-CLEARLY = 50.0
+CLEARLY = 4.0
 """Odds by demonstrations that something fits from which on the tools' own words are not asked: they could only raise
 them."""
 UNLIKELY_BY_WORDS, SURELY_SHOWN = log(0.15 / 0.85), 0.8
@@ -272,28 +272,31 @@ class Request:
     def _first(self, logs: NDArray[np.float32], history: History, points: Map) -> NDArray[np.float32]:
         """Probabilities before any call, from log-scores, which are used up: those of the tools if something fits,
         calibrated, and that of `<end>`, that nothing does."""
-        end, shown = self._scorer.end, 0.0
-        if self.familiarity.means.no_tool:
+        end, shown, known = self._scorer.end, 0.0, self.familiarity
+        if known.means.no_tool:
             log_shares(logs)
             shown = exp(logs.item(end))
         logs[end] = -inf
-        if logs.item(logs.argmax()) == -inf:
+        if (self._allowed is not None or len(logs) == 1) and logs.item(logs.argmax()) == -inf:
             logs[end] = 0.0
             return np.exp(logs, out=logs)
-        found, nothing = self._calibrated(logs, history, points), self.nothing(shown)
-        found *= np.float32(1 - nothing)
+        found, nothing = self._calibrated(logs, history, points), self._nothing(known, shown)
+        found *= 1 - nothing
         found[end] = nothing
         return found
 
     def nothing(self, shown: float = 0.0) -> float:
         """The probability that no tool fits, where the heads, which know requests of that kind, give it `shown`."""
-        familiarity = self.familiarity
-        fits = familiarity.fits(self.distance)
+        return self._nothing(self.familiarity, shown)
+
+    def _nothing(self, known: Familiarity, shown: float) -> float:
+        learned = None if self._known is None else self._known.nearest
+        fits = known.fits(self.distance_to(known, learned))
         if fits < CLEARLY or shown > 0.5:
-            fits += familiarity.strange * exp(-self.nothing_by_words)
+            fits += known.strange * exp(-self.nothing_by_words)
             if 0.5 < shown <= SURELY_SHOWN and self.nothing_by_words < UNLIKELY_BY_WORDS:
                 shown = 1 / (1 + exp(-self.nothing_by_words))
-        odds = familiarity.unknown / max(fits, 1e-30) + shown / max(1 - shown, 1e-30)
+        odds = known.unknown / max(fits, 1e-30) + shown / max(1 - shown, 1e-30)
         return odds / (1 + odds)
 
     @cached_property
@@ -324,12 +327,14 @@ class Request:
         components = self._components
         if self._choosable is not None:
             return None
-        cosines = [learned]
+        shipped = None
         if components.memory is not None:
-            cosines.append(components.memory.nearest(self._neighbours))
+            shipped = components.memory.nearest(self._neighbours)
         elif components.graph is not None:
-            cosines.append(self._place.similarity)
-        return max((cosine for cosine in cosines if cosine is not None), default=LEAST_COSINE)
+            shipped = self._place.similarity
+        if shipped is None or learned is None:
+            return learned or shipped or LEAST_COSINE
+        return max(shipped, learned)
 
     def choice(self, history: History, watch: Stopwatch) -> str:
         """The most probable of `names`, whether or not the query is like the demonstrations."""

@@ -284,7 +284,7 @@ class Reader(PriorReader):
         p = np.exp(self.prior(())[self.end])
         b = np.clip(np.log(p / (1 - p)), -30, 30)
         h = shown if known["no_tool"] else 0.0
-        if fits < 50 or h > 0.5:
+        if fits < 4 or h > 0.5:
             fits += strange * np.exp(-b)
         if 0.5 < h <= 0.8 and b < np.log(0.15 / 0.85):
             h = p
