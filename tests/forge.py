@@ -21,7 +21,7 @@ import msgpack
 
 from edgeret.bundle.layout import FORMAT_VERSION
 
-MAPS = ("word-vectors", "words", "index", "hnsw", "graph", "head", "memory")
+MAPS = ("word-vectors", "words", "index", "hnsw", "graph", "head", "memory", "familiarity")
 """Roles whose files are msgpack maps; all but the words name the encoder as their owner, or the tokenizer."""
 OF_TOKENIZER = ("word-vectors",)
 TREES = ("tools", "exemplars", "tokenizer")
@@ -191,7 +191,7 @@ class Forgery:
             self._own(self.info.get("encoder"), "fingerprint", old["encoder"], owner)
             policy = self.info.get("calibration")
             self._own(policy, "encoder", old["encoder"], owner)
-            for role in ("graph", "head", "memory"):
+            for role in ("graph", "head", "memory", "familiarity"):
                 self._own(policy, role, old.get(role, ""), hashes.get(role, ""))
         return {"files": self.entries, "info": self.info}
 

@@ -168,7 +168,10 @@ def arrays_of_info(*inside: str) -> Family:
 
 
 ARRAYS: dict[str, Family] = {
-    **{f"{role}-arrays": arrays_of(role) for role in ("word-vectors", "index", "graph", "head", "memory")},
+    **{
+        f"{role}-arrays": arrays_of(role)
+        for role in ("word-vectors", "index", "graph", "head", "memory", "familiarity")
+    },
     "calibration-arrays": arrays_of_info("calibration"),
     "golden-arrays": arrays_of_info("golden"),
 }

@@ -61,13 +61,13 @@ NUMBERS_BELOW = (*(-number for number in NUMBERS), math.nan, math.inf, 10**18, -
 PARAMETERS = (
     "head_weight", "graph_weight", "memory_weight", "later_head_weight", "later_graph_weight",
     "unseen_bias", "added_bias",
-    "in_distribution_cosine", "min_probability",
+    "min_probability",
 )  # fmt: skip
 RANGES: dict[str, tuple[float, float]] = {
     "head_weight": (0, 100), "graph_weight": (0, 100), "memory_weight": (0, 100),
     "later_head_weight": (0, 100), "later_graph_weight": (0, 100),
     "unseen_bias": (-1e4, 1e4),
-    "added_bias": (-1e4, 1e4), "in_distribution_cosine": (-1, 1.01),
+    "added_bias": (-1e4, 1e4),
     "min_probability": (0, 1), "temperature": (1e-4, 1e3), "cluster_prior": (1e-6, 1e6), "global_prior": (1e-6, 1e6),
     "cluster_share": (0, 1), "repeat_factor": (1e-6, 1), "order": (3, 3), "nearest": (1, 2**40),
 }  # fmt: skip

@@ -251,7 +251,10 @@ def spoil_body(forgery: Forgery, number: int) -> str:
 
 
 FIELDS: dict[str, Family] = {
-    **{f"{role}-fields": spoil_map(role) for role in ("word-vectors", "index", "graph", "head", "memory")},
+    **{
+        f"{role}-fields": spoil_map(role)
+        for role in ("word-vectors", "index", "graph", "head", "memory", "familiarity")
+    },
     **{f"{role}-fields": spoil_json(role) for role in ("tools", "exemplars", "tokenizer")},
     "graph-options": spoil_options,
     "info-fields": spoil_info(),

@@ -32,6 +32,6 @@ def changed(folder: Path, name: str, **values: object) -> None:
     data = pack(content)
     info = dict(read_manifest(folder).info)
     role = name.split(".")[0]
-    if role in ("graph", "head", "memory"):
+    if role in ("graph", "head", "memory", "familiarity"):
         info["calibration"] = {**info["calibration"], role: hashlib.sha256(data).hexdigest()}
     rewrite(folder, {name: data}, info)

@@ -15,7 +15,7 @@ from edgeret.records import dataclass
 
 MAGIC = "edgeret-bundle"
 
-FORMAT_VERSION = 8
+FORMAT_VERSION = 9
 
 MANIFEST = "manifest"
 

@@ -34,7 +34,9 @@ half of the others."""
 _LARGEST = np.float32(127.0)
 _LONGEST = 1.05
 """Square of the length of a mean of unit vectors, rounded."""
-_RANGES = (("no_tool", 0.0, 1e12), ("edge", 1e-3, 10.0))
+LEAST_EDGE = 1e-3
+"""Demonstrations that are all one request are at no distance from each other."""
+_RANGES = (("no_tool", 0.0, 1e12), ("edge", LEAST_EDGE, 10.0))
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,6 +44,7 @@ from edgeret_export.encoders.questions import from_tools
 from edgeret_export.encoders.targets import Wanted, make_variants
 from edgeret_export.encoders.word_vectors import word_vectors
 from edgeret_export.finetune import finetuned
+from edgeret_export.fitting import declines
 from edgeret_export.fitting.cascade import fit_thresholds
 from edgeret_export.fitting.crossfit import Fitted, crossfit
 from edgeret_export.fitting.familiarity import means_of, no_means, read_sayings, usual_edge
@@ -117,7 +118,15 @@ def build_bundle(
         if held_back is not None and encoded.training is not None:
             encoded = replace(encoded, training=encoded.training.judged_by(held_back))
         content_hash, report = assemble(writer, card, encoded, recipe, model, place)
-    return Built(target, content_hash, report)
+    nothing = declines.foreign(edgeret.load(target), tools, start(encoded.exported), _called(encoded.training))
+    return Built(target, content_hash, {**report, "nothing": {**report["nothing"], **nothing}})
+
+
+def _called(training: TrainingSet | None) -> NDArray[np.float32]:
+    """The vectors of the demonstrated requests that have a call (n, dimension)."""
+    if training is None:
+        return np.empty((0, 0), np.float32)
+    return training.queries.vectors[[bool(demonstration.calls) for demonstration in training.demonstrations]]
 
 
 def assemble(
@@ -147,6 +156,7 @@ def assemble(
     info = _write_stage(writer, None, card, stage, tokenizer.sha256)
     info |= write_variants(writer, encoded.variants, licence, source)
     report = {"parity": encoded.parity.to_dict(), "held_out": fitted.report, **encoded.report}
+    report["nothing"] = declines.in_scope(training, fitted)
     if encoded.token_vectors is not None and recipe.profile != "full":
         report["token_vectors"] = {"sha256": encoded.token_vectors.sha256, **encoded.token_vectors.told}
     if encoded.variants:

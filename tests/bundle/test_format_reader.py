@@ -74,14 +74,15 @@ class Reader(PriorReader):
         """Section 11: proves every byte, then parses."""
         self.manifest = (folder / "manifest").read_bytes()
         magic, version, _, body = msgpack.unpackb(self.manifest)
-        assert (magic, version, self.manifest) == ("edgeret-bundle", 8, wrap(8, body))
+        assert (magic, version, self.manifest) == ("edgeret-bundle", 9, wrap(9, body))
         self.body = msgpack.unpackb(body)
         self.info, self.entries = self.body["info"], {entry["role"]: entry for entry in self.body["files"]}
         self.files = {role: (folder / entry["name"]).read_bytes() for role, entry in self.entries.items()}
         for role, data in self.files.items():
             expected = self.entries[role]["size"], self.entries[role]["sha256"]
             assert (len(data), hashlib.sha256(data).hexdigest()) == expected
-        self.maps = {r: msgpack.unpackb(self.files[r]) for r in ("index", "graph", "head", "memory") if r in self.files}
+        roles = ("index", "graph", "head", "memory", "familiarity")
+        self.maps = {r: msgpack.unpackb(self.files[r]) for r in roles if r in self.files}
         self.index, self.head, self.graph = (self.maps.get(role) for role in ("index", "head", "graph"))
         self.tools = {tool["name"]: tool for tool in json.loads(self.files["tools"])}
         self.labels: list[str] = ["<end>"] if self.head is None else self.head["labels"]
@@ -262,17 +263,45 @@ class Reader(PriorReader):
             unseen += np.log1p(-np.exp(self.prior(seen)[n - 1]))
         return softmax(np.concatenate((known - log_sum(known), unseen)))
 
-    def decide(self, history: tuple[str, ...]) -> tuple[Array, Array, Array]:
-        """Section 9: fused, and calibrated, probabilities of names; and those that the prior alone gives."""
+    def decide(self, history: tuple[str, ...]) -> tuple[Array, Array]:
+        """Section 9: fused, and calibrated, probabilities of names."""
         fused = self.fused(history)
-        return (
-            fused,
-            self.calibrated(fused, "calibration_map"),
-            self.calibrated(softmax(self.prior(history)), "prior_map"),
-        )
+        if history:
+            return fused, self.calibrated(fused)
+        tools = np.delete(fused, self.end)
+        nothing = self.nothing(fused[self.end])
+        return fused, np.insert((1 - nothing) * self.calibrated(tools / tools.sum()), self.end, nothing)
 
-    def calibrated(self, fused: Array, name: str) -> Array:
-        points = array(self.info["calibration"]["parameters"][name]).astype(np.float64)
+    def nothing(self, shown: float) -> float:
+        """Section 9: that no tool fits, where what was fused gives that so much."""
+        known = self.maps["familiarity"]
+        means = array(known["means"]) * array(known["scales"]).astype(np.float64)[:, None]
+        strange, fits = 1.0, 0.0
+        if len(means):
+            strange = 1 / (1 + array(known["counts"]).sum() / len(means))
+            x = np.linalg.norm(self.q - means, axis=1).min() + 0.2 * np.sqrt(max(0, 2 - 2 * self.nearest()))
+            fits = (1 - strange) * np.exp(22 * (1 - x / known["edge"]))
+        p = np.exp(self.prior(())[self.end])
+        b = np.clip(np.log(p / (1 - p)), -30, 30)
+        h = shown if known["no_tool"] else 0.0
+        if fits < 50 or h > 0.5:
+            fits += strange * np.exp(-b)
+        if 0.5 < h <= 0.8 and b < np.log(0.15 / 0.85):
+            h = p
+        odds = 1 / (1 + known["no_tool"] / 250) / max(fits, 1e-30) + h / max(1 - h, 1e-30)
+        return float(odds / (1 + odds))
+
+    def nearest(self) -> float:
+        """Section 9: the cosine of the nearest demonstration, or of the nearest cluster."""
+        if "memory" not in self.maps:
+            return float((array(self.graph["centroids"]) @ self.q).max())
+        vectors, starts = (array(self.maps["memory"][key]).astype(np.float64) for key in ("vectors", "starts"))
+        cosines = vectors @ self.q
+        near = np.argsort(-cosines, kind="stable")[:64]
+        return float(max(cosines[near][(np.diff(starts) > 0)[near]], default=0.4, key=float))
+
+    def calibrated(self, fused: Array) -> Array:
+        points = array(self.info["calibration"]["parameters"]["calibration_map"]).astype(np.float64)
         top = int(fused.argmax())
         target = np.interp(fused[top], points[:, 0], points[:, 1])
         rest = np.delete(fused, top)
@@ -302,13 +331,15 @@ def test_packing_the_manifest_again_gives_its_bytes(kind: Path) -> None:
     reader = Reader(kind)
     keys = ("name", "role", "size", "sha256", "licence", "source")
     entries = [{key: entry[key] for key in keys} for entry in sorted(reader.body["files"], key=lambda e: e["name"])]
-    assert wrap(8, msgpack.packb({"files": entries, "info": reader.info})) == reader.manifest
+    assert wrap(9, msgpack.packb({"files": entries, "info": reader.info})) == reader.manifest
     hashes, spec = {r: e["sha256"] for r, e in reader.entries.items()}, reader.info["encoder"]["spec"]
     pairs = {"weights": hashes["encoder"], "tokenizer": hashes["tokenizer"], **{key: spec[key] for key in sorted(spec)}}
     fingerprint = hashlib.sha256(msgpack.packb(pairs)).hexdigest()
     parts = (*reader.maps.values(), reader.info["calibration"])
     assert {part["encoder"] for part in parts} == {reader.info["encoder"]["fingerprint"]} == {fingerprint}
-    assert all(reader.info["calibration"].get(role) == hashes.get(role) for role in ("graph", "head", "memory"))
+    assert all(
+        reader.info["calibration"].get(role) == hashes.get(role) for role in ("graph", "head", "memory", "familiarity")
+    )
     assert [*reader.tools] == reader.index["names"]
     golden, found = reader.info["golden"], []
     for query in golden["queries"]:
@@ -325,7 +356,7 @@ def test_second_reader_agrees(kind: Path, tmp_path: Path, points: list[tuple[flo
         body = Reader(folder).body
         packed = {"dtype": "<f4", "shape": [len(points), 2], "data": np.array(points, "<f4").tobytes()}
         body["info"]["calibration"]["parameters"] |= {"calibration_map": packed, "prior_map": packed}
-        (folder / "manifest").write_bytes(wrap(8, msgpack.packb(body)))
+        (folder / "manifest").write_bytes(wrap(9, msgpack.packb(body)))
     reader, runtime = Reader(folder), edgeret.load(folder, threads=1)
     for query, history in product(QUERIES, HISTORIES):
         task = runtime.task(query)
@@ -337,11 +368,10 @@ def test_second_reader_agrees(kind: Path, tmp_path: Path, points: list[tuple[flo
         np.testing.assert_allclose(
             np.exp(reader.prior(history)), np.exp(request.prior_scores(task.calls)), rtol=0, atol=1e-5
         )
-        fused, calibrated, alone = reader.decide(history)
+        fused, calibrated = reader.decide(history)
         begun = History()
         for call, number in zip(task.calls, numbers, strict=True):
             begun.add(call, number)
-        np.testing.assert_allclose(alone, request.by_prior(begun), rtol=0, atol=1e-5)
         if reader.head is not None:
             graph, head = runtime.components.graph, np.exp(request.head_scores(begun))
             walked = graph.distribution(graph.locate(request.vector), numbers)

@@ -11,7 +11,7 @@ import pytest
 import edgeret
 from edgeret.bundle import roles
 from edgeret.bundle.reader import open_bundle, read_manifest
-from edgeret.runtime.decide import SURELY_NOTHING
+from edgeret.runtime.scorer import SURELY_SHOWN
 from edgeret.scoring.cascade import AGAINST, ALONE, LATER, NOTHING, Thresholds
 from edgeret.types import END
 from edgeret_export.encoders.encodings import start
@@ -213,7 +213,7 @@ def test_how_much_may_speak_for_nothing_is_fitted_on_requests_that_no_tool_fits(
     nothings = np.concatenate((np.linspace(0.001, 0.1, 100), np.full(300, 0.95)))
     thresholds, report = fit_thresholds(*first_decisions(nothings, 1000))
     assert thresholds.nothing == pytest.approx(np.linspace(0.001, 0.1, 100)[5], abs=1e-6)
-    assert thresholds.declines == SURELY_NOTHING
+    assert thresholds.declines == SURELY_SHOWN
     assert report["nothing"] == pytest.approx(thresholds.nothing, abs=1e-6)
     # Those that fit, the 300 that the table declines, and the five.
     assert report["by_loss"][-1]["small_first"] == pytest.approx(1305 / 1400, abs=1e-4)

@@ -26,7 +26,6 @@ from edgeret.planner.model import Scores
 from edgeret.planner.prompts import MASKINGS
 from edgeret.planner.reranker import RerankParameters
 from edgeret.runtime.components import Components
-from edgeret.runtime.history import History
 from edgeret.runtime.runtime import Runtime
 from edgeret.scoring.calibration import Calibration, CalibrationParameters
 from edgeret.types import END, Call, Candidate, Usage
@@ -131,21 +130,6 @@ def test_a_planner_is_not_asked_without_need(tiny_original: Path, parameters: Re
     assert why in decision.reason
     runtime.task(QUERY).next(policy="heads")
     assert not planner.asked
-
-
-def test_a_planner_advises_where_only_descriptions_are_left(tiny_original: Path) -> None:
-    planner = FakePlanner()
-    runtime = with_planner(tiny_original, planner)
-    runtime = varied(runtime, calibration=calibrated(runtime.components, in_distribution_cosine=1.1))
-    request = runtime.task(QUERY).request
-    planner.favourite = request.ranked(request.by_prior(History()), 2)[1].tool
-    decision = runtime.task(QUERY).next(min_probability=0)
-    assert (decision.source, decision.candidates[0].tool) == ("planner", planner.favourite)
-    assert "unlike the demonstrations" in decision.reason
-    assert "planner's advice (weight 1)" in decision.reason
-    assert 0 <= decision.probability <= 1
-    runtime = varied(runtime, reranking=replace(ALWAYS, weight=0.0))
-    assert runtime.task(QUERY).next(min_probability=0).source == "prior"
 
 
 def test_heads_go_on_when_the_planner_cannot_answer(tiny_original: Path) -> None:

@@ -55,7 +55,6 @@ def array(folder: Path, name: str, key: str) -> np.ndarray:
         ("head_weight", 1e39),
         ("head_weight", -1.0),
         ("graph_weight", 1e300),
-        ("in_distribution_cosine", 3),
         ("unseen_bias", float("inf")),
         ("added_bias", -1e5),
         ("memory_weight", 101),

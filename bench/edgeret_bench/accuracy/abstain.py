@@ -24,7 +24,7 @@ from edgeret_bench.results.intervals import score_interval
 
 LOSSES = (0.01, 0.05, 0.10)
 """Shares of requests in scope that a threshold may lose."""
-RISKS: tuple[float, ...] = ()
+RISKS = (0.02, 0.05, 0.10)
 """Shares of wrong calls that are asked for."""
 CURVE_POINTS = 101
 NORMAL_QUANTILE = 1.959964
@@ -94,8 +94,7 @@ def decide(runtime: Runtime, requests: Sequence[Request], tools_for: ToolsFor | 
         nothing = next((c.probability for c in decision.candidates if c.tool == END), 0.0)
         asked = []
         for risk in RISKS:
-            options: dict[str, Any] = {"risk": risk}
-            made = task.next(k=1, **options)
+            made = task.next(k=1, risk=risk)
             asked.append((made.is_call, made.tool in request.acceptable))
         found.append(First(nothing, decision.is_call, decision.tool in request.acceptable, tuple(asked)))
     return found

@@ -11,7 +11,7 @@ from importlib.resources import files
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeret.scoring.familiarity import NEAREST, STEEP, Means
+from edgeret.scoring.familiarity import LEAST_EDGE, NEAREST, STEEP, Means
 from edgeret_export.fitting.training_set import TrainingSet
 
 KEPT = 0.96
@@ -66,7 +66,7 @@ def usual_edge(sayings: NDArray[np.float32]) -> Edge:
     cosines = sayings @ sayings.T
     np.fill_diagonal(cosines, -1)
     nearest = np.sqrt(np.maximum(0, 2 - 2 * cosines.max(axis=1)))
-    return Edge(round(float(OF_SAYINGS * (1 + NEAREST) * np.median(nearest)), 6))
+    return Edge(round(max(LEAST_EDGE, float(OF_SAYINGS * (1 + NEAREST) * np.median(nearest))), 6))
 
 
 Nearest = Callable[[int, NDArray[np.float32]], NDArray[np.float32]]
@@ -101,7 +101,7 @@ def fit_edge(training: TrainingSet, sayings: NDArray[np.float32], nearest: Neare
         return usual
     own = (float(np.quantile(held, KEPT)) * len(held) + usual.edge * TRUSTED) / (len(held) + TRUSTED)
     begin = float(np.quantile(found, BEGIN))
-    edge = round(min(max(own, begin), own * ALLOWANCE), 6)
+    edge = round(max(LEAST_EDGE, min(max(own, begin), own * ALLOWANCE)), 6)
     return Edge(edge, plans, np.array(found))
 
 
