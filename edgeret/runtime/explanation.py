@@ -22,6 +22,8 @@ from edgeret.types import END, Decision, Explanation, Vote
 
 MOST_WORDS = 12
 """Of a request, told for each candidate."""
+SHOWN = 0.5
+"""What the head must give `<end>` before any call to be told of."""
 PULLS = 0.1
 """Nats from which on a part is said to have pulled."""
 
@@ -53,7 +55,8 @@ def explain(moment: Moment, decision: Decision, instead: str | None) -> Explanat
 
 
 def _compared(decision: Decision, shares: Mapping[str, float], instead: str | None, scorer: Scorer) -> list[str]:
-    """The best candidate, its rival, and `<end>`. Raises InputError for a rival that could not be chosen."""
+    """The best candidate, its rival, and `<end>`; where that is one of both, the best tool beside. Raises InputError
+    for a rival that could not be chosen."""
     best = decision.candidates[0].tool
     if instead is not None and instead != END:
         find_tool(scorer.components.tools, instead)
@@ -61,9 +64,10 @@ def _compared(decision: Decision, shares: Mapping[str, float], instead: str | No
         raise InputError(
             f"{quoted(instead)} could not be chosen then: it had failed, or was not among the tools given or found"
         )
-    others = (name for name in shares if name != best)
-    rival = next(others, None) if instead in (None, best) else instead
-    return list(dict.fromkeys(name for name in (best, rival, END) if name is not None and name in shares))
+    others = [name for name in shares if name != best]
+    first = others[:1] if instead in (None, best) else [str(instead)]
+    tools = [name for name in others if name != END][:1]
+    return list(dict.fromkeys((best, *first, *([END] if END in shares else ()), *tools)))[:3]
 
 
 def _advice(
@@ -83,11 +87,13 @@ def _advice(
 
 
 def _to_turn(decision: Decision, compared: Sequence[str], instead: str | None) -> str:
-    """Whom remedies are tried for: who was asked about, or who came next to being chosen."""
-    best, rival = compared[0], compared[min(1, len(compared) - 1)]
+    """Whom remedies are tried for: who was asked about, or the tool that came next to being chosen."""
+    best, *others = compared
     if instead is not None:
         return instead
-    return best if decision.abstained and best != END else rival
+    if decision.abstained and best != END:
+        return best
+    return next((name for name in others if name != END), END)
 
 
 def _floor(moment: Moment) -> float | None:
@@ -118,8 +124,10 @@ def _lines(found: Explanation) -> Iterator[str]:
     if others:
         rival, less = others[0]
         times = f"{most / less:.3g} times less likely" if less > 0 else "out of the question"
-        yield f"Against it: {rival} with {less:.3f}, {times}{_needed(most, less)}."
+        further = "".join(f"; {name} with {share:.3f}" for name, share in others[1:])
+        yield f"Against it: {rival} with {less:.3f}, {times}{_needed(most, less)}{further}."
         yield f"What told {best} from {rival}, in nats: {_pulled(found.votes, None) or 'hardly anything'}."
+    yield from _lines_of_nothing(found.votes)
     yield from _lines_of_words(found.words)
     yield from _lines_of_demonstrations(found)
     if found.floor is not None:
@@ -133,6 +141,15 @@ def _lines(found: Explanation) -> Iterator[str]:
         yield f"{how} would give it {remedy.probability:.3f}: {turns}."
 
 
+def _lines_of_nothing(said: Sequence[Vote]) -> Iterator[str]:
+    """What speaks of whether nothing fits, before any call."""
+    shares = {vote.part: vote.probabilities.get(END) or 0.0 for vote in said}
+    if "familiarity" in shares:
+        far, words, shown = shares["familiarity"], shares["prior"], shares.get("head", 0.0)
+        told = f", {shown:.3f} by requests that were shown to need no tool" if shown > SHOWN else ""
+        yield f"That nothing fits: {far:.3f} by how far demonstrations are, {words:.3f} by the tools' own words{told}."
+
+
 def _needed(most: float, less: float) -> str:
     return f": with {log(most / less):.1f} nats more it would come first" if most > less > 0 else ""
 
@@ -144,7 +161,7 @@ def _pulled(said: Sequence[Vote], within: str | None) -> str:
         if vote.within == within or (within is None and vote.within not in parts):
             made_of = _pulled(said, vote.part)
             if vote.pull is not None and (made_of or abs(vote.pull) >= PULLS):
-                told.append(f"{vote.part} {vote.pull:+.1f}" + (f" (of it {made_of})" if made_of else ""))
+                told.append(f"{vote.part} {vote.pull + 0.0:+.1f}" + (f" (of it {made_of})" if made_of else ""))
     return ", ".join(told)
 
 

@@ -44,7 +44,7 @@ def test_select(capsys: pytest.CaptureFixture[str], tiny: Path) -> None:
     result = ok(capsys, "edgeret", "select", tiny, "find my file and send a mail")
     assert result["tool"] == "find_file"
     keys = {"tool", "probability", "source", "abstained", "reason", "candidates", "timings_ms", "stage", "alternatives"}
-    assert set(result) == keys and result["alternatives"] == []
+    assert set(result) == keys | {"confirm"} and result["alternatives"] == []
     assert result["candidates"][0] == {"tool": "find_file", "probability": result["probability"]}
     later = ok(capsys, "edgeret", "select", tiny, "find my file and send a mail", "--history", "find_file", "-k", 2)
     assert later["tool"] == "send_mail"

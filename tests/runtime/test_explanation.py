@@ -141,8 +141,10 @@ def test_only_what_could_be_chosen_is_compared(tiny_original: Path) -> None:
 
 
 def test_where_every_tool_failed_that_is_explained(tiny_original: Path) -> None:
-    task = edgeret.load(tiny_original, threads=1).task(QUERY, ["send_mail"], tools=["find_file"])
-    task.failed("find_file", "no disk")
+    runtime = edgeret.load(tiny_original, threads=1)
+    task = runtime.task(QUERY, ["send_mail"])
+    for name in runtime.tools:
+        task.failed(name, "no network")
     explained = task.next().explain()
     assert list(explained.probabilities) == [END] and "every tool failed" in explained.lines[0]
 
