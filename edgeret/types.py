@@ -25,11 +25,18 @@ Stage = Literal["static", "full", "planner"]
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A function the assistant can call. `parameters` is a JSON Schema; `{}` means that none was given."""
+    """A function the assistant can call. `parameters` is a JSON Schema; `{}` means that none was given. `examples` are
+    sentences by which a user may ask for it."""
 
     name: str
     description: str
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    examples: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The tool as JSON-ready data; `examples` only if there are some."""
+        shown = {"examples": list(self.examples)} if self.examples else {}
+        return {"name": self.name, "description": self.description, "parameters": self.parameters, **shown}
 
 
 @dataclass(frozen=True, slots=True)

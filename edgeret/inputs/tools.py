@@ -14,6 +14,7 @@ from typing import Any
 from edgeret.errors import InputError
 from edgeret.inputs.hygiene import check_name, hidden_character, shows_all, without_hidden
 from edgeret.inputs.jsonl import decode, json_type, parse_objects, plain, plain_text, read_text, text_field
+from edgeret.inputs.tool_examples import MAX_EXAMPLE_CHARS, MOST_EXAMPLES, examples_of, with_values
 from edgeret.inputs.tool_forms import function_of, is_built_in, listed, parameters_of, title_of, unpacked
 from edgeret.inputs.tool_schema import object_schema
 from edgeret.inputs.tool_text import name_in_words
@@ -31,6 +32,10 @@ LONG = f"has a description of more than {MAX_DESCRIPTION_CHARS:,} characters: it
 SPACED = "has spaces around its name: they are dropped"
 NO_SCHEMA = "has parameters that are no JSON Schema of an object: they are made one"
 MISPLACED = "has its parameters under another key: they are taken"
+LEFT_OUT = (
+    f"shows examples that are no sentence of at most {MAX_EXAMPLE_CHARS} characters and no arguments, or more than "
+    f"{MOST_EXAMPLES}: they are left out"
+)
 TWICE = "stands there twice: it counts once"
 
 
@@ -132,6 +137,10 @@ def read_tool(entry: Any, where: str = "tool", tell: Tell | None = None) -> Tool
     words = function.get("description")
     description = without_hidden(words) if isinstance(words, str) else ""
     parameters, hides = _parameters(function, name, where, told)
+    examples, calls, incomplete = examples_of(function)
+    parameters = with_values(parameters, calls)
+    if incomplete:
+        told(LEFT_OUT)
     if hides or seen != given or (description != words and isinstance(words, str)):
         told(HIDING)
     if seen != name:
@@ -142,7 +151,7 @@ def read_tool(entry: Any, where: str = "tool", tell: Tell | None = None) -> Tool
     if len(description) > MAX_DESCRIPTION_CHARS:
         told(LONG)
         description = description[:MAX_DESCRIPTION_CHARS]
-    return Tool(name, description, parameters)
+    return Tool(name, description, parameters, examples)
 
 
 def _silent(_: str) -> None:
@@ -187,7 +196,15 @@ def stored_tool(entry: Any, where: str) -> Tool:
         parameters = without_hidden(plain(parameters, MAX_PARAMETERS_BYTES))
     except ValueError as error:
         raise InputError(f'{where}: "parameters" of {quoted(name)} cannot be taken ({error})') from None
-    return Tool(name, description, parameters)
+    shown = entry.get("examples", [])
+    if not isinstance(shown, list) or len(shown) > MOST_EXAMPLES:
+        raise InputError(f'{where}: "examples" of {quoted(name)} must be a list of at most {MOST_EXAMPLES} texts')
+    for text in shown:
+        if not isinstance(text, str) or not 0 < len(text) <= MAX_EXAMPLE_CHARS or text != " ".join(text.split()):
+            raise InputError(f'{where}: "examples" of {quoted(name)} hold what is no sentence on one line')
+        if hidden := hidden_character(text):
+            raise InputError(f"{where}: an example of {quoted(name)} contains {hidden}; take it out")
+    return Tool(name, description, parameters, tuple(shown))
 
 
 def check_tools(tools: Sequence[tuple[str, Tool]], where: str) -> list[Tool]:

@@ -95,6 +95,12 @@ class Scorer:
         told = {} if head is None else head.popularity
         return np.array([told.get(name, 0.0) for name in self.names], np.float32)
 
+    @cached_property
+    def familiarity(self) -> Familiarity:
+        """What requests are compared with: the bundle's demonstrations, and the examples that tools show."""
+        shipped, shown = self.components.familiarity, self.arranged.examples
+        return shipped if shown is None else shipped.beside(shown.means())
+
     def read(self, query: str, watch: Stopwatch, tools: Collection[str] | None = None) -> Request:
         """Encodes a query and computes what all its steps share; `tools` are those that may be chosen, None for all.
         Raises BundleError and InputError as the encoder does, and InputError for unknown tools or none."""
@@ -305,7 +311,7 @@ class Request:
     @property
     def familiarity(self) -> Familiarity:
         """What the request is compared with; it changes with what is learned."""
-        scorer, shipped = self._scorer, self._components.familiarity
+        scorer, shipped = self._scorer, self._scorer.familiarity
         return scorer.learned.familiarity(shipped, scorer.position) if scorer.learned.count else shipped
 
     @property
@@ -320,7 +326,9 @@ class Request:
         components, known = self._components, self._known
         if self._choosable is not None:
             return None
-        cosines = [] if known is None else [known.nearest]
+        cosines = [self._reading.nearest_example]
+        if known is not None:
+            cosines.append(known.nearest)
         if components.memory is not None:
             cosines.append(components.memory.nearest(self._neighbours))
         elif components.graph is not None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,7 +28,7 @@ _REBUILD = "build the bundle again"
 def pack_tools(tools: Sequence[Tool]) -> bytes:
     """The file with the role `tools`, in the order given: a JSON array with a line for every tool, so that one can be
     read without the others."""
-    lines = (json.dumps(asdict(tool), ensure_ascii=False, separators=(",", ":")).encode() for tool in tools)
+    lines = (json.dumps(tool.to_dict(), ensure_ascii=False, separators=(",", ":")).encode() for tool in tools)
     return _BEGIN + _BETWEEN.join(lines) + _END
 
 
