@@ -95,6 +95,12 @@ class Scorer:
         told = {} if head is None else head.popularity
         return np.array([told.get(name, 0.0) for name in self.names], np.float32)
 
+    @cached_property
+    def familiarity(self) -> Familiarity:
+        """What requests are compared with: the bundle's demonstrations, and the examples that tools show."""
+        shipped, shown = self.components.familiarity, self.arranged.examples
+        return shipped if shown is None else shipped.beside(shown.means())
+
     def read(self, query: str, watch: Stopwatch, tools: Collection[str] | None = None) -> Request:
         """Encodes a query and computes what all its steps share; `tools` are those that may be chosen, None for all.
         Raises BundleError and InputError as the encoder does, and InputError for unknown tools or none."""
@@ -308,7 +314,7 @@ class Request:
     @property
     def familiarity(self) -> Familiarity:
         """What the request is compared with; it changes with what is learned."""
-        scorer, shipped = self._scorer, self._components.familiarity
+        scorer, shipped = self._scorer, self._scorer.familiarity
         return scorer.learned.familiarity(shipped, scorer.position) if scorer.learned.count else shipped
 
     @property
@@ -327,14 +333,14 @@ class Request:
         components = self._components
         if self._choosable is not None:
             return None
-        shipped = None
+        shipped, example = None, self._reading.nearest_example
         if components.memory is not None:
             shipped = components.memory.nearest(self._neighbours)
         elif components.graph is not None:
             shipped = self._place.similarity
-        if shipped is None or learned is None:
-            return learned or shipped or LEAST_COSINE
-        return max(shipped, learned)
+        if learned is None and example is None:
+            return LEAST_COSINE if shipped is None else shipped
+        return max(cosine for cosine in (shipped, learned, example) if cosine is not None)
 
     def choice(self, history: History, watch: Stopwatch) -> str:
         """The most probable of `names`, whether or not the query is like the demonstrations."""
