@@ -5,21 +5,25 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, bisect_right
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.encoders.base import EncodedQuery
-from edgeret.inputs.clauses import MIN_WORDS, clause_spans
+from edgeret.inputs.clauses import MIN_WORDS, clause_spans, wishes
 from edgeret.kernel import LIBRARY, address
 from edgeret.runtime.lexicon import Lexicon
 from edgeret.scoring.passages import Passages
 from edgeret.scoring.prior import Evidence
+from edgeret.scoring.wishes import Wishes
 
 WINDOW, STRIDE = 8, 4
 """Tokens of a window, and from one window's first to the next one's."""
 MOST_WINDOWS, MOST_CLAUSES = 24, 24
 """Of a long request; windows then lie further apart."""
+MOST_WISHES = 3
+"""Of a request that is read wish by wish; whoever asks for more tells a story, whose clauses stand for no call each."""
 _ROOM = MOST_WINDOWS + 2 + MOST_CLAUSES
 """Windows and clauses of one request at most, as in first.c."""
 
@@ -33,7 +37,24 @@ def evidence(
     """The evidence that a query and its one encoding hold for every tool of the lexicon, or for those at `positions`,
     rising."""
     found = encoded if isinstance(encoded, Passages) else passages(query, encoded)
-    return Evidence(found, lexicon.overlaps(query, positions), query)
+    several = len(found.clauses) > 1
+    asked = partial(_wishes, query, len(found.clauses), lexicon) if several else _one_wish
+    return Evidence(found, lexicon.overlaps(query, positions), query, asked)
+
+
+def _one_wish() -> None:
+    """A request of one clause."""
+
+
+def _wishes(query: str, clauses: int, lexicon: Lexicon) -> Wishes | None:
+    """What a query of so many clauses asks for one after the other; None if that is one thing."""
+    spans = clause_spans(query)[:MOST_CLAUSES]
+    asked = wishes(query, spans)
+    if not 2 <= asked.count(True) <= MOST_WISHES or len(spans) != clauses:  # one without tokens was left out, which no user writes
+        return None
+    rows = [row for row, asks in enumerate(asked) if asks]
+    said = tuple(query[slice(*spans[row])] for row in rows)
+    return Wishes(np.array(rows, np.intp), lexicon.said_in(query, said), said)
 
 
 def passages(query: str, encoded: EncodedQuery) -> Passages:

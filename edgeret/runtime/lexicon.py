@@ -20,7 +20,8 @@ from edgeret.kernel import LIBRARY
 from edgeret.runtime.word_table import FIELDS, ToolWords, WordTable, arrange, spans
 from edgeret.scoring.compiled_many import MOST_FOUND, CompiledPostings
 from edgeret.scoring.compiled_query import CompiledWords
-from edgeret.scoring.prior import Flow, Hits, Overlaps
+from edgeret.scoring.flow import Flow
+from edgeret.scoring.prior import Hits, Overlaps
 from edgeret.types import Tool
 
 MOST_PAIRS = 1 << 18
@@ -152,6 +153,11 @@ class Lexicon:
         name, text, parameters = np.bincount(place, weight, len(FIELDS) * n).astype(np.float32).reshape(len(FIELDS), n)
         shared = np.stack((name * per_name, parameters * per_parameters, text / total, text * per_text))
         return Overlaps(shared, tuple(named), lambda: Hits(word, place, weight, per_name, total))
+
+    def said_in(self, query: str, parts: Sequence[str]) -> NDArray[np.bool_]:
+        """Which of a query's words each of its parts says, in the order of `Hits`, bool (parts, words)."""
+        known = self._said(query).known
+        return np.array([np.isin(known, self._said(part).known) for part in parts])
 
     def _hits(self, known: NDArray[np.int64], total: np.float32) -> Hits:
         """Where these words are, whose rarities add up to `total`."""

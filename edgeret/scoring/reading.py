@@ -9,8 +9,10 @@ from math import exp, inf, log, log1p
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeret.scoring.flow import Pairs
 from edgeret.scoring.log_shares import log_shares
-from edgeret.scoring.prior import CALLED, COSINE, SAID, Evidence, Pairs, Prior
+from edgeret.scoring.prior import CALLED, COSINE, SAID, Evidence, Prior
+from edgeret.scoring.wishes import KEPT, WishScores
 from edgeret.types import SEGMENTS
 
 _COVERED = 1e-6
@@ -33,7 +35,7 @@ class Reading:
         self.cosines = products[:rows]
         self._windows = products[rows : rows + n_windows]
         self._clauses = products[rows + n_windows :]
-        self._request, self._shared = evidence.request, e
+        self._request, self._shared, self._asked = evidence.request, e, evidence.wishes
         self._spent_by: dict[frozenset[int], NDArray[np.float32]] = {}
         if prior.compiled is not None:
             found = prior.compiled.static(products, rows, n_windows, np.ascontiguousarray(e.shared))
@@ -92,6 +94,7 @@ class Reading:
             "key_gives": self._gives(prior.keyed),
             "spent_name": spent_name,
             "spent_coverage": spent_coverage,
+            "due": np.zeros(prior.n, np.float32) if (due := self._due_wish(made)) is None else due,
         }
 
     def scores(self, calls: Sequence[int]) -> NDArray[np.float32]:
@@ -112,10 +115,16 @@ class Reading:
                 for taker, satisfied in pairs.served(made).items():
                     scores[taker] += np.float32(was_called - (still_needed if satisfied else 0.0))
             scores += self._spent(made)[2]
-            for call in made:
-                scores[call] -= np.float32(CALLED)
         else:
-            scores = self._begun.copy()
+            made, scores = set(), self._begun.copy()
+        if weights.due and (due := self._due_wish(made)) is not None:
+            best = scores.max()
+            scores -= best
+            scores *= KEPT
+            scores += np.float32(weights.due) * due
+            scores += best
+        for call in made:
+            scores[call] -= np.float32(CALLED)
         scores[prior.end] = -np.inf
         return scores
 
@@ -198,7 +207,43 @@ class Reading:
             "fresh_clause": COSINE.item() * _furthest(clause, self._best_clauses),
             "unused": float(calls[-1] >= 0 and prior.named.unused(calls[-1], made)),
             "key_unused": float(calls[-1] >= 0 and prior.keyed.unused(calls[-1], made)),
+            **self._open(made, k),
         }
+
+    def _open(self, made: Collection[int], k: int) -> dict[str, float]:
+        """What is left of a request that asks for several things."""
+        found = dict.fromkeys(("open", "open_clear", "open_calls", "answered"), 0.0)
+        if self._wishes is not None and not (left := self._wishes.open(made)):
+            found["answered"] = 1.0
+        elif self._wishes is not None:
+            clear = max(self._wishes.clearness(wish, made) for wish in left)
+            found |= {"open": 1.0, "open_clear": clear, "open_calls": log(len(self._wishes.behind) / k)}
+        return found
+
+    def _due_wish(self, made: Collection[int]) -> NDArray[np.float32] | None:
+        """How far the tools are behind the best one of the first wish that no call is for (n,); None without one."""
+        if self._wishes is None or not (left := self._wishes.open(made)):
+            return None
+        return self._wishes.behind[left[0]]
+
+    @cached_property
+    def _wishes(self) -> WishScores | None:
+        """How much of each wish every tool is; None where the request asks for one thing."""
+        if len(self._clauses) < 2 or (found := self._asked()) is None:
+            return None
+        weights, n = self._prior.weights.tool, self._prior.n
+        scores = self._clauses[found.rows] * np.float32(COSINE * (weights.window + weights.clause + weights.next_clause))
+        said, (_, tables) = found.words, self._words
+        if len(tables):
+            shared = said[:, : len(tables)].astype(np.float32) @ tables[:, : 2 * n]
+            covered = shared[:, n:]
+            covered /= np.maximum(covered.max(axis=1, keepdims=True), np.float32(_COVERED))
+            scores += np.float32(weights.name) * shared[:, :n] + np.float32(weights.coverage) * covered
+        scores[:, self._prior.end] = -np.inf
+        # Whoever gives to what a wish wants is for that wish too.
+        for row, best in zip(scores, scores.argmax(axis=1).tolist(), strict=True):
+            row[[*self._prior.named.givers(best), *self._prior.keyed.givers(best)]] = row[best]
+        return WishScores(scores)
 
     @cached_property
     def _n_words(self) -> int:

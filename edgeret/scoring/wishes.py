@@ -1,0 +1,52 @@
+"""What a request asks for one thing after the other, and which of it no call has answered. Knows nothing of text."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeret.records import dataclass
+
+DEPTH = np.float32(5.0)
+"""Nats behind a wish's best tool from which on all are as far."""
+
+
+KEPT = np.float32(0.3)
+"""What all other evidence for a tool still counts while a wish is open: most of it is for the other wishes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """The clauses of a request that ask for something: `rows` (wishes,) are their places among the clauses of
+    `Passages`, `words` bool (wishes, words) says which of the words in `Hits` each one says, and `said` is each one's
+    text."""
+
+    rows: NDArray[np.intp]
+    words: NDArray[np.bool_]
+    said: tuple[str, ...]
+
+
+class WishScores:
+    """What each wish makes of every tool, as if it were all that the request says: `behind` (wishes, n) is how far a
+    tool is behind the wish's best one, from -DEPTH to 0, and `shares` (wishes, n) how much of the wish it is."""
+
+    def __init__(self, scores: NDArray[np.float32]) -> None:
+        """`scores` (wishes, n) are used up."""
+        scores -= scores.max(axis=1, keepdims=True)
+        self.behind = np.maximum(scores, -DEPTH, out=scores)
+        shares = np.exp(self.behind)
+        shares /= shares.sum(axis=1, keepdims=True)
+        self.shares = shares
+
+    def open(self, made: Collection[int]) -> list[int]:
+        """The wishes that none of the calls `made` is for, in order. A call is for the wish that it is most of."""
+        answered = set(self.shares[:, [*made]].argmax(axis=0).tolist())
+        return [wish for wish in range(len(self.shares)) if wish not in answered]
+
+    def clearness(self, wish: int, made: Collection[int]) -> float:
+        """How much of a wish its best tool is that was not called, from 0 to 1."""
+        shares = self.shares[wish].copy()
+        shares[[*made]] = 0
+        return shares.max().item()
