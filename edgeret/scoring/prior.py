@@ -114,6 +114,18 @@ class NothingWeights:
 
 
 @dataclass(frozen=True, slots=True)
+class WishWeights:
+    """What each piece of evidence weighs for the tool that one of several wishes is for: its clause's cosine, and how
+    much nearer that is than the other wishes' (`apart`), both ten times, and what its words share with the `name` and,
+    beside the tool that has most of them, with the text (`coverage`)."""
+
+    cosine: float
+    apart: float
+    name: float
+    coverage: float
+
+
+@dataclass(frozen=True, slots=True)
 class SearchWeights:
     """What each piece of evidence weighs where tools are searched for a whole request: the best cosine of its windows,
     how near a tool comes to leading in a clause, both ten times; and words, as in `ToolWeights`, but that words of like
@@ -135,6 +147,7 @@ class PriorWeights:
     end: EndWeights
     nothing: NothingWeights
     search: SearchWeights
+    wish: WishWeights
 
     def to_dict(self) -> dict[str, Any]:
         """The weights as plain data."""
@@ -143,15 +156,24 @@ class PriorWeights:
     @staticmethod
     def from_dict(value: Mapping[str, Any], where: str) -> PriorWeights:
         """Reads them back. Raises BundleError when one is missing, of another type or out of range."""
-        kinds = {"tool": ToolWeights, "end": EndWeights, "nothing": NothingWeights, "search": SearchWeights}
         found: dict[str, Any] = {}
-        for key, kind in kinds.items():
+        for key, kind in KINDS.items():
             part = value.get(key)
             part = part if isinstance(part, Mapping) else {}
             found[key] = kind(
                 **{f.name: get_number(part, f.name, -_LIMIT, _LIMIT, f"{where}: {key}") for f in fields(kind)}
             )
         return PriorWeights(**found)
+
+
+KINDS: Mapping[str, Any] = {
+    "tool": ToolWeights,
+    "end": EndWeights,
+    "nothing": NothingWeights,
+    "search": SearchWeights,
+    "wish": WishWeights,
+}
+"""The blocks of weights, by name."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from edgeret.scoring.flow import Pairs
 from edgeret.scoring.log_shares import log_shares
 from edgeret.scoring.prior import CALLED, COSINE, SAID, Evidence, Prior
-from edgeret.scoring.wishes import KEPT, WishScores
+from edgeret.scoring.wishes import KEPT, Wishes, WishScores
 from edgeret.types import SEGMENTS
 
 _COVERED = 1e-6
@@ -220,6 +220,17 @@ class Reading:
             found |= {"open": 1.0, "open_clear": clear, "open_calls": log(len(self._wishes.behind) / k)}
         return found
 
+    def wish_features(self, wishes: Wishes) -> dict[str, NDArray[np.float32]]:
+        """The evidence for every tool that each of these wishes is for it, by the names of `WishWeights`, float32
+        (wishes, n) each."""
+        n, (_, tables) = self._prior.n, self._words
+        cosines = COSINE * self._clauses[wishes.rows]
+        others = (cosines.sum(axis=0) - cosines) * np.float32(1 / (len(cosines) - 1))
+        shared = wishes.words[:, : len(tables)].astype(np.float32) @ tables[:, : 2 * n]
+        covered = shared[:, n:]
+        covered /= np.maximum(covered.max(axis=1, keepdims=True), np.float32(_COVERED))
+        return {"cosine": cosines, "apart": cosines - others, "name": shared[:, :n], "coverage": covered}
+
     def _due_wish(self, made: Collection[int]) -> NDArray[np.float32] | None:
         """How far the tools are behind the best one of the first wish that no call is for (n,); None without one."""
         if self._wishes is None or not (left := self._wishes.open(made)):
@@ -231,14 +242,10 @@ class Reading:
         """How much of each wish every tool is; None where the request asks for one thing."""
         if len(self._clauses) < 2 or (found := self._asked()) is None:
             return None
-        weights, n = self._prior.weights.tool, self._prior.n
-        scores = self._clauses[found.rows] * np.float32(COSINE * (weights.window + weights.clause + weights.next_clause))
-        said, (_, tables) = found.words, self._words
-        if len(tables):
-            shared = said[:, : len(tables)].astype(np.float32) @ tables[:, : 2 * n]
-            covered = shared[:, n:]
-            covered /= np.maximum(covered.max(axis=1, keepdims=True), np.float32(_COVERED))
-            scores += np.float32(weights.name) * shared[:, :n] + np.float32(weights.coverage) * covered
+        weights, features = self._prior.weights.wish, self.wish_features(found)
+        scores: NDArray[np.float32] = sum(
+            np.float32(getattr(weights, name)) * value for name, value in features.items()
+        )
         scores[:, self._prior.end] = -np.inf
         # Whoever gives to what a wish wants is for that wish too.
         for row, best in zip(scores, scores.argmax(axis=1).tolist(), strict=True):

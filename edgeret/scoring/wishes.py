@@ -13,7 +13,7 @@ DEPTH = np.float32(5.0)
 """Nats behind a wish's best tool from which on all are as far."""
 
 
-KEPT = np.float32(0.3)
+KEPT = np.float32(0.7)
 """What all other evidence for a tool still counts while a wish is open: most of it is for the other wishes."""
 
 

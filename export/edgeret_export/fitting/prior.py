@@ -22,13 +22,14 @@ from edgeret.scoring.prior import (
     PriorWeights,
     SearchWeights,
     ToolWeights,
+    WishWeights,
 )
 from edgeret.scoring.reading import Reading
 from edgeret.scoring.relevance import features as search_features
 from edgeret_export.fitting.reliability import expected_calibration_error
 
-TOOL, COMPLETE, NOTHING, SEARCH = (
-    tuple(f.name for f in fields(kind)) for kind in (ToolWeights, EndWeights, NothingWeights, SearchWeights)
+TOOL, COMPLETE, NOTHING, SEARCH, WISH = (
+    tuple(f.name for f in fields(kind)) for kind in (ToolWeights, EndWeights, NothingWeights, SearchWeights, WishWeights)
 )
 PENALTY, SMOOTH = 1e-3, 0.01
 """Of the ranking's weights, per decision; and scikit-learn's C of both logistic regressions."""
@@ -42,6 +43,7 @@ BLANK = PriorWeights(
     EndWeights(*[0.0] * len(COMPLETE)),
     NothingWeights(*[0.0] * len(NOTHING)),
     SearchWeights(*[0.0] * len(SEARCH)),
+    WishWeights(*[0.0] * len(WISH)),
 )
 """For tools that are arranged before any weights are known."""
 
