@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from array import array
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from edgeret.kernel import LIBRARY
 
@@ -23,10 +24,10 @@ _BOUNDARY = re.compile(
     """,
     re.IGNORECASE | re.VERBOSE,
 )
-MIN_WORDS = 2
-"""Of a clause: "feed her", "then hang up"."""
-_SEARCHED = 3
-"""Of a clause that tools are searched for by itself."""
+MIN_WORDS, SHORT = 3, 2
+"""Of a clause; and of one where a request asks for several things: "feed her", "then hang up"."""
+MOST_WISHES = 3
+"""Of a request that is read wish by wish; whoever asks for more tells a story, whose clauses stand for no call each."""
 _LEAST_CHARACTERS = 4
 """Of a clause and the boundary behind it."""
 _EDGE = " \t\n,;:.!?"
@@ -90,9 +91,25 @@ def clause_spans(query: str, least: int = MIN_WORDS) -> list[tuple[int, int]]:
 
 def split_clauses(query: str) -> list[str]:
     """The clauses of `query` that have at least three words, in order, without repeats; never the query itself."""
-    pieces = (query[begin:end].strip(_EDGE) for begin, end in clause_spans(query, _SEARCHED))
-    clauses = dict.fromkeys(piece for piece in pieces if len(piece.split()) >= _SEARCHED)
+    pieces = (query[begin:end].strip(_EDGE) for begin, end in clause_spans(query))
+    clauses = dict.fromkeys(piece for piece in pieces if len(piece.split()) >= MIN_WORDS)
     return [clause for clause in clauses if clause != query.strip(_EDGE)]
+
+
+class Parts(NamedTuple):
+    """How a request is cut: words that a clause needs; and the spans of its clauses with the numbers of those that ask
+    for something, none where that is one thing."""
+
+    least: int
+    spans: Sequence[tuple[int, int]]
+    wishes: Sequence[int]
+
+
+def parts(query: str) -> Parts:
+    """How `query` is cut."""
+    spans = clause_spans(query, SHORT)
+    asked = [number for number, asks in enumerate(wishes(query, spans)) if asks] if len(spans) > 1 else []
+    return Parts(SHORT, spans, asked) if 2 <= len(asked) <= MOST_WISHES else Parts(MIN_WORDS, (), ())
 
 
 def wishes(query: str, spans: Sequence[tuple[int, int]]) -> list[bool]:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.encoders.base import EncodedQuery
-from edgeret.inputs.clauses import MIN_WORDS, clause_spans, wishes
+from edgeret.inputs.clauses import Parts, clause_spans, parts
 from edgeret.kernel import LIBRARY, address
 from edgeret.runtime.lexicon import Lexicon
 from edgeret.scoring.passages import Passages
@@ -22,8 +22,6 @@ WINDOW, STRIDE = 8, 4
 """Tokens of a window, and from one window's first to the next one's."""
 MOST_WINDOWS, MOST_CLAUSES = 24, 24
 """Of a long request; windows then lie further apart."""
-MOST_WISHES = 3
-"""Of a request that is read wish by wish; whoever asks for more tells a story, whose clauses stand for no call each."""
 _ROOM = MOST_WINDOWS + 2 + MOST_CLAUSES
 """Windows and clauses of one request at most, as in first.c."""
 
@@ -36,37 +34,41 @@ def evidence(
 ) -> Evidence:
     """The evidence that a query and its one encoding hold for every tool of the lexicon, or for those at `positions`,
     rising."""
-    found = encoded if isinstance(encoded, Passages) else passages(query, encoded)
-    several = len(found.clauses) > 1
-    asked = partial(_wishes, query, len(found.clauses), lexicon) if several else _one_wish
-    return Evidence(found, lexicon.overlaps(query, positions), query, asked)
+    cut = parts(query)
+    found = encoded if isinstance(encoded, Passages) else _passages(query, encoded, cut.least)
+    opposed = lexicon.opposed(query) if positions is None else None
+    asked = partial(_wishes, query, cut, len(found.clauses), lexicon) if cut.wishes else _one_wish
+    return Evidence(found, lexicon.overlaps(query, positions), query, asked, opposed)
 
 
 def _one_wish() -> None:
-    """A request of one clause."""
+    """What a request that asks for one thing asks for one after the other."""
 
 
-def _wishes(query: str, clauses: int, lexicon: Lexicon) -> Wishes | None:
-    """What a query of so many clauses asks for one after the other; None if that is one thing."""
-    spans = clause_spans(query)[:MOST_CLAUSES]
-    asked = wishes(query, spans)
-    if not 2 <= asked.count(True) <= MOST_WISHES or len(spans) != clauses:  # one without tokens was left out, which no user writes
+def _wishes(query: str, cut: Parts, clauses: int, lexicon: Lexicon) -> Wishes | None:
+    """What a query of so many clauses asks for one after the other; None for clauses without tokens, or too many."""
+    if len(cut.spans) != clauses:
         return None
-    rows = [row for row, asks in enumerate(asked) if asks]
-    said = tuple(query[slice(*spans[row])] for row in rows)
-    return Wishes(np.array(rows, np.intp), lexicon.said_in(query, said), said)
+    said = tuple(query[slice(*cut.spans[number])] for number in cut.wishes)
+    opposed = [lexicon.opposed(part) for part in said]
+    return Wishes(np.array(cut.wishes, np.intp), lexicon.said_in(query, said), said, opposed)
 
 
 def passages(query: str, encoded: EncodedQuery) -> Passages:
     """The query's parts, windows and clauses, the latter by means of its tokens' vectors."""
-    if LIBRARY is not None and query.isascii() and (found := _compiled(query, encoded)) is not None:
+    return _passages(query, encoded, parts(query).least)
+
+
+def _passages(query: str, encoded: EncodedQuery, least: int) -> Passages:
+    """The same, of clauses with at least so many words."""
+    if LIBRARY is not None and query.isascii() and (found := _compiled(query, encoded, least)) is not None:
         return found
-    windows, clauses = _found(query, encoded)
+    windows, clauses = _found(query, encoded, least)
     whole = encoded.rows[:1]  # stands in where a query has no token or no clause of its own
     return Passages.of(encoded.rows, windows if len(windows) else whole, clauses if len(clauses) else whole)
 
 
-def _compiled(query: str, encoded: EncodedQuery) -> Passages | None:
+def _compiled(query: str, encoded: EncodedQuery, least: int) -> Passages | None:
     """The same of a query in ASCII, in one compiled call; None where it has no token or no clause of its own."""
     assert LIBRARY is not None
     count, dimension = encoded.tokens.shape
@@ -76,18 +78,18 @@ def _compiled(query: str, encoded: EncodedQuery) -> Passages | None:
     vectors, found = np.empty((rows + _ROOM, dimension), np.float32), array("q", (0, 0))
     vectors[:rows] = encoded.rows
     LIBRARY.edgeret_passages(
-        query.encode(), len(query), MIN_WORDS, address(spans), address(tokens), count, dimension,
+        query.encode(), len(query), least, address(spans), address(tokens), count, dimension,
         found.buffer_info()[0], address(vectors) + rows * dimension * vectors.itemsize,
     )  # fmt: skip
     windows, clauses = found
     return Passages(vectors[: rows + windows + clauses], windows) if windows and clauses else None
 
 
-def _found(query: str, encoded: EncodedQuery) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+def _found(query: str, encoded: EncodedQuery, least: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """The same of any query."""
     tokens, count = encoded.tokens, len(encoded.tokens)
     starts = _window_starts(count)
-    begins, ends = _clause_tokens(query, encoded.spans)
+    begins, ends = _clause_tokens(query, encoded.spans, least)
     # Windows and clauses in one go; a request of a word or two is made of small arrays.
     means = _means(tokens, [*starts, *begins], [*(min(start + WINDOW, count) for start in starts), *ends])
     return means[: len(starts)], means[len(starts) :]
@@ -101,10 +103,10 @@ def _window_starts(count: int) -> list[int]:
     return starts if starts[-1] == count - WINDOW else [*starts, count - WINDOW]
 
 
-def _clause_tokens(query: str, spans: NDArray[np.intp]) -> tuple[list[int], list[int]]:
+def _clause_tokens(query: str, spans: NDArray[np.intp], least: int) -> tuple[list[int], list[int]]:
     """Which tokens each of the first clauses begins and ends with, the end excluded; clauses without tokens are left
     out."""
-    clauses = clause_spans(query)
+    clauses = clause_spans(query, least)
     if clauses == [(0, len(query))]:
         return ([0], [len(spans)]) if len(spans) else ([], [])
     firsts, lasts = spans[:, 0].tolist(), spans[:, 1].tolist()

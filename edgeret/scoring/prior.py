@@ -67,6 +67,8 @@ class ToolWeights:
     spent_name: float
     spent_coverage: float
     due: float
+    opposed: float
+    agrees: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,12 +262,14 @@ class Overlaps:
 class Evidence:
     """A request as numbers: the unit vectors of the whole and its parts, and what its words share with each tool; and
     the request itself. `wishes` looks up what it asks for one after the other, which only a later step asks; None for a
-    request that asks for one thing."""
+    request that asks for one thing. `opposed` is how often each tool is opposed to the request and how often it agrees
+    with it, float32 (2, tools); None where the request says nothing of opposites."""
 
     passages: Passages
     shared: Overlaps
     request: str
     wishes: Callable[[], Wishes | None] = lambda: None
+    opposed: NDArray[np.float32] | None = None
 
     def among(self, positions: NDArray[np.intp]) -> Evidence:
         """The same for some of the tools."""

@@ -44,6 +44,11 @@ class Reading:
             self._window, self._clause = self._windows.max(axis=0), self._clauses.max(axis=0)
             self.static = self._static()
             self._begun = self._before_any_call()
+        self._opposed = evidence.opposed
+        if self._opposed is not None:
+            turned = self._turned(self._opposed)
+            self.static += turned
+            self._begun += turned
         for position in e.said:
             if position != prior.end:
                 self.static[position] += np.float32(SAID)
@@ -65,6 +70,13 @@ class Reading:
             static += np.float32(weights.key_gives) * self._gives(prior.keyed)
         static[prior.end] = 0.0
         return static
+
+    def _turned(self, opposed: NDArray[np.float32]) -> NDArray[np.float32]:
+        """What opposites weigh, float32 (n,)."""
+        weights = self._prior.weights.tool
+        found: NDArray[np.float32] = np.float32(weights.opposed) * opposed[0] + np.float32(weights.agrees) * opposed[1]
+        found[self._prior.end] = 0.0
+        return found
 
     def features(self, calls: Sequence[int]) -> dict[str, NDArray[np.float32]]:
         """All evidence for every tool after `calls` (positions, negative for a tool that is not here), by the names of
@@ -95,6 +107,8 @@ class Reading:
             "spent_name": spent_name,
             "spent_coverage": spent_coverage,
             "due": np.zeros(prior.n, np.float32) if (due := self._due_wish(made)) is None else due,
+            "opposed": np.zeros(prior.n, np.float32) if self._opposed is None else self._opposed[0],
+            "agrees": np.zeros(prior.n, np.float32) if self._opposed is None else self._opposed[1],
         }
 
     def scores(self, calls: Sequence[int]) -> NDArray[np.float32]:
@@ -240,12 +254,15 @@ class Reading:
     @cached_property
     def _wishes(self) -> WishScores | None:
         """How much of each wish every tool is; None where the request asks for one thing."""
-        if len(self._clauses) < 2 or (found := self._asked()) is None:
+        if (found := self._asked()) is None:
             return None
         weights, features = self._prior.weights.wish, self.wish_features(found)
         scores: NDArray[np.float32] = sum(
             np.float32(getattr(weights, name)) * value for name, value in features.items()
         )
+        for row, opposed in zip(scores, found.opposed, strict=True):
+            if opposed is not None:
+                row += self._turned(opposed)
         scores[:, self._prior.end] = -np.inf
         # Whoever gives to what a wish wants is for that wish too.
         for row, best in zip(scores, scores.argmax(axis=1).tolist(), strict=True):

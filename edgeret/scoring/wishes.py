@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,12 +20,13 @@ KEPT = np.float32(0.7)
 @dataclass(frozen=True, slots=True)
 class Wishes:
     """The clauses of a request that ask for something: `rows` (wishes,) are their places among the clauses of
-    `Passages`, `words` bool (wishes, words) says which of the words in `Hits` each one says, and `said` is each one's
-    text."""
+    `Passages`, `words` bool (wishes, words) says which of the words in `Hits` each one says, `said` is each one's
+    text, and `opposed` as in `Evidence`, of each."""
 
     rows: NDArray[np.intp]
     words: NDArray[np.bool_]
     said: tuple[str, ...]
+    opposed: Sequence[NDArray[np.float32] | None]
 
 
 class WishScores:
