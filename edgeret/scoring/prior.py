@@ -98,7 +98,6 @@ class EndWeights:
     key_unused: float
     open: float
     open_clear: float
-    open_calls: float
     answered: float
 
 

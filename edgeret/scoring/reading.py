@@ -221,17 +221,17 @@ class Reading:
             "fresh_clause": COSINE.item() * _furthest(clause, self._best_clauses),
             "unused": float(calls[-1] >= 0 and prior.named.unused(calls[-1], made)),
             "key_unused": float(calls[-1] >= 0 and prior.keyed.unused(calls[-1], made)),
-            **self._open(made, k),
+            **self._open(made),
         }
 
-    def _open(self, made: Collection[int], k: int) -> dict[str, float]:
+    def _open(self, made: Collection[int]) -> dict[str, float]:
         """What is left of a request that asks for several things."""
-        found = dict.fromkeys(("open", "open_clear", "open_calls", "answered"), 0.0)
+        found = dict.fromkeys(("open", "open_clear", "answered"), 0.0)
         if self._wishes is not None and not (left := self._wishes.open(made)):
             found["answered"] = 1.0
         elif self._wishes is not None:
             clear = max(self._wishes.clearness(wish, made) for wish in left)
-            found |= {"open": 1.0, "open_clear": clear, "open_calls": log(len(self._wishes.behind) / k)}
+            found |= {"open": 1.0, "open_clear": clear}
         return found
 
     def wish_features(self, wishes: Wishes) -> dict[str, NDArray[np.float32]]:
@@ -264,10 +264,8 @@ class Reading:
             if opposed is not None:
                 row += self._turned(opposed)
         scores[:, self._prior.end] = -np.inf
-        # Whoever gives to what a wish wants is for that wish too.
-        for row, best in zip(scores, scores.argmax(axis=1).tolist(), strict=True):
-            row[[*self._prior.named.givers(best), *self._prior.keyed.givers(best)]] = row[best]
-        return WishScores(scores)
+        named, keyed = self._prior.named, self._prior.keyed
+        return WishScores(scores, lambda tool: [*named.givers(tool), *keyed.givers(tool)])
 
     @cached_property
     def _n_words(self) -> int:
