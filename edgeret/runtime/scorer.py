@@ -167,7 +167,9 @@ class Request:
         self._near = scorer.near(query, self.vector, allowed, self._also)
         seen = evidence(query, encoded, scorer.arranged.lexicon, self._near)
         self._allowed = allowed if self._near is None or allowed is None else allowed[self._near]
-        self._reading = Reading(scorer.arranged.prior(self._near), seen)
+        head = components.head
+        shown = head.shown if head is not None and head.prior_steps else None
+        self._reading = Reading(scorer.arranged.prior(self._near), seen, shown)
         self.named = tuple(map(self._name, seen.shared.said))
         watch.lap("search")
         self.similarity, self.in_distribution = -1.0, False

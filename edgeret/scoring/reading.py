@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import cached_property
 from math import exp, inf, log, log1p
 
@@ -18,6 +18,8 @@ from edgeret.types import SEGMENTS
 _COVERED = 1e-6
 _MOST_TOOLS = 1000
 """Beyond so many tools a plan is no likelier complete; the sets that the prior is fitted on have a third of that."""
+Shown = Callable[[NDArray[np.float32]], NDArray[np.float32]]
+"""From unit vectors of wishes (wishes, dimension) to what demonstrations say for the first tools, (wishes, labels)."""
 
 
 class Reading:
@@ -27,8 +29,9 @@ class Reading:
     whole request and its thirds to every tool, float32 (1 + SEGMENTS, n).
     """
 
-    def __init__(self, prior: Prior, evidence: Evidence) -> None:
-        """Reads a request among the prior's tools."""
+    def __init__(self, prior: Prior, evidence: Evidence, shown: Shown | None = None) -> None:
+        """Reads a request among the prior's tools; `shown` is what demonstrations make of a wish."""
+        self._passages, self._shown = evidence.passages, shown
         self._prior = prior
         e, rows, n_windows = evidence.shared, 1 + SEGMENTS, evidence.passages.n_windows
         products = prior.cosines(evidence.passages.vectors)
@@ -87,7 +90,7 @@ class Reading:
         was_called, still_needed = prior.named.after(made)
         key_was_called, key_still_needed = prior.keyed.after(made)
         spent_name, spent_coverage, _ = self._spent(made)
-        return {
+        found = {
             "name": e.name,
             "parameters": e.parameters,
             "coverage": e.coverage,
@@ -106,10 +109,13 @@ class Reading:
             "key_gives": self._gives(prior.keyed),
             "spent_name": spent_name,
             "spent_coverage": spent_coverage,
-            "due": np.zeros(prior.n, np.float32) if (due := self._due_wish(made)) is None else due,
             "opposed": np.zeros(prior.n, np.float32) if self._opposed is None else self._opposed[0],
             "agrees": np.zeros(prior.n, np.float32) if self._opposed is None else self._opposed[1],
         }
+        due = self._due_wish(made)
+        if due is not None:
+            found = {name: KEPT * value for name, value in found.items()}
+        return {**found, "due": np.zeros(prior.n, np.float32) if due is None else due}
 
     def scores(self, calls: Sequence[int]) -> NDArray[np.float32]:
         """The tools' scores after `calls`, float32 (n,): right up to a constant; -inf at `<end>`."""
@@ -260,6 +266,9 @@ class Reading:
         scores: NDArray[np.float32] = sum(
             np.float32(getattr(weights, name)) * value for name, value in features.items()
         )
+        if self._shown is not None:
+            shown = self._shown(self._passages.clauses[found.rows])
+            scores[:, : shown.shape[1]] += shown
         for row, opposed in zip(scores, found.opposed, strict=True):
             if opposed is not None:
                 row += self._turned(opposed)
