@@ -1,5 +1,5 @@
-"""Splits a request into clauses by rule, and says which of them ask for something. No model, English only; knows nothing
-of vectors and tools.
+"""Splits a request into clauses by rule, and says which of them ask for something. No model, English only; knows
+nothing of vectors and tools.
 
 A request that wants two things sits between both in vector space and near neither; its clauses do not. (Re-Invoke
 has an LLM extract such intents; the rule reaches a part of that at no cost.)
@@ -40,35 +40,38 @@ _ADDS = re.compile(
 """What stands between two wishes; an "and" joins parts of one as well."""
 _POLITE = re.compile(r"\b(?:please|pls|plz)\b", re.IGNORECASE)
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
-_OPENINGS = frozenset("please pls plz just oh ok okay hey and then also plus so now quickly next lastly first".split())
-_FILLERS = _OPENINGS | frozenset(
-    "maybe kindly finally can could would will you u i i'd want need like to wanna gonna let's lets let me us we should go "
-    "ahead don't do not never try".split()
+_OPENING_WORDS = "please pls plz just oh ok okay hey and then also plus so now quickly next lastly first"
+_OPENINGS = frozenset(_OPENING_WORDS.split(" "))
+_FILLER_WORDS = (
+    "maybe kindly finally can could would will you u i i'd want need like to wanna gonna let's lets let me us we "
+    "should go ahead don't do not never try"
 )
+_FILLERS = _OPENINGS | frozenset(_FILLER_WORDS.split(" "))
 """Words that a wish may begin with before it says what is to be done; and those of them that a question may."""
-_SUBORDINATE = frozenset(
-    "if because since which who whom whose that until unless although though as so whether like such".split()
-)
+_SUBORDINATE_WORDS = "if because since which who whom whose that until unless although though as so whether like such"
+_SUBORDINATE = frozenset(_SUBORDINATE_WORDS.split(" "))
 """Words whose clause says more of another one, and asks for nothing."""
-_QUESTIONS = frozenset("what what's how where where's when which who who's why is are do does did has have".split())
-_VERBS = frozenset(
-    "accept activate add adjust alert announce answer approve archive arm arrange ask assign attach back begin bin block "
-    "boil book bring brighten buy calculate call cancel change charge chase check choose clean clear close collapse "
-    "comment compare compose compress connect convert cook cool copy correct count create crop cut cycle deactivate "
-    "decline decrease delete describe dim disable disarm dismiss dock double download draft draw drive drop duplicate "
-    "edit email enable end enter estimate expand explain export extend extract feed fetch file fill find finish fix "
-    "flag follow forward freeze get give grab guide halve hang heat hide highlight hold hoover import increase indent "
-    "insert inform install invite join jump keep label launch leave lighten like list listen load locate lock log look "
-    "lower mail make mark measure merge message minimise minimize mop move mute name navigate note notify nudge open "
-    "order organise organize pack park paste pause pay phone pick pin ping plan play pop post preheat prepare press print "
-    "process pull push put queue raise read reboot recommend record redo redirect reduce refund reject release remind "
-    "remove rename repeat replace reply report request reschedule reserve reset resize restart restore resume return "
-    "reverse review ring roll rotate run save scan schedule scroll search select sell send set share shift shorten show "
-    "shut silence skip snooze sort split star start stop store strike subscribe suggest sum summarise summarize switch "
-    "sync take tag tell test text tick tighten toggle track transfer translate trim tune turn type unblock unlike unlock "
-    "unmute unpin unsubscribe undo update upload use vacuum verify view wake warm wash watch water wipe write zip "
-    "zoom".split()
+_QUESTION_WORDS = "what what's how where where's when which who who's why is are do does did has have"
+_QUESTIONS = frozenset(_QUESTION_WORDS.split(" "))
+_VERB_WORDS = (
+    "accept activate add adjust alert announce answer approve archive arm arrange ask assign attach back begin "
+    "bin block boil book bring brighten buy calculate call cancel change charge chase check choose clean clear "
+    "close collapse comment compare compose compress connect convert cook cool copy correct count create crop cut "
+    "cycle deactivate decline decrease delete describe dim disable disarm dismiss dock double download draft draw "
+    "drive drop duplicate edit email enable end enter estimate expand explain export extend extract feed fetch "
+    "file fill find finish fix flag follow forward freeze get give grab guide halve hang heat hide highlight hold "
+    "hoover import increase indent insert inform install invite join jump keep label launch leave lighten like "
+    "list listen load locate lock log look lower mail make mark measure merge message minimise minimize mop move "
+    "mute name navigate note notify nudge open order organise organize pack park paste pause pay phone pick pin "
+    "ping plan play pop post preheat prepare press print process pull push put queue raise read reboot recommend "
+    "record redo redirect reduce refund reject release remind remove rename repeat replace reply report request "
+    "reschedule reserve reset resize restart restore resume return reverse review ring roll rotate run save scan "
+    "schedule scroll search select sell send set share shift shorten show shut silence skip snooze sort split "
+    "star start stop store strike subscribe suggest sum summarise summarize switch sync take tag tell test text "
+    "tick tighten toggle track transfer translate trim tune turn type unblock unlike unlock unmute unpin "
+    "unsubscribe undo update upload use vacuum verify view wake warm wash watch water wipe write zip zoom"
 )
+_VERBS = frozenset(_VERB_WORDS.split(" "))
 """What users ask assistants to do, in one word."""
 
 
@@ -116,7 +119,8 @@ def wishes(query: str, spans: Sequence[tuple[int, int]]) -> list[bool]:
     """Which of these clauses ask for something by themselves: those that begin with a verb or a question, say "please",
     or stand on either side of a "then" or "also". None that begins with "if", "because" or their like. All others tell
     what the wish is about: "I'm bored. Play a game with me"."""
-    found, behind, added = [], 0, False
+    found: list[bool] = []
+    behind, added, before = 0, False, ""
     for begin, end in spans:
         first = query[begin : min(end, begin + _BEGINNING)]
         adds = _ADDS.search(query, max(behind, begin - _BEGINNING), begin) is not None

@@ -1,7 +1,5 @@
-"""Words that turn a meaning round: "on" and "off", "louder" and "quieter", "don't". What a request says on which side of
-such a pair, and what a tool does. English, as plain data; another language's would stand beside it. Knows nothing of
-scores.
-"""
+"""Words that turn a meaning round: "on" and "off", "louder" and "quieter", "don't". On which side of such a pair a request
+is, and what a tool does. English, as plain data; another language's would stand beside it. Knows nothing of scores."""
 
 from __future__ import annotations
 
@@ -16,9 +14,8 @@ from edgeret.types import Tool
 PAIRS = (
     ("on enable activate", "off disable deactivate"),
     (
-        "up increase raise louder loud higher more brighter brighten bigger larger enlarge faster warmer stronger longer",
-        "down decrease lower reduce quieter quiet softer less darker dim dimmer smaller shrink slower slow cooler weaker "
-        "shorter",
+        "up increase raise louder loud higher more brighter brighten bigger larger enlarge faster warmer stronger",
+        "down decrease lower reduce quieter quiet softer less darker dim dimmer smaller shrink slower slow weaker",
     ),
     ("start begin resume continue play launch", "stop end pause halt cancel quit"),
     ("lock", "unlock"),
@@ -60,7 +57,8 @@ def side_of(word: str) -> int:
 
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
-_NEGATIONS = frozenset("don't dont don’t not never without no doesn't doesn’t isn't can't".split())
+_NEGATION_WORDS = "don't dont don’t not never without no doesn't doesn’t isn't can't"
+_NEGATIONS = frozenset(_NEGATION_WORDS.split(" "))
 _REACH = 2
 """Words behind a negation that it may turn round; the first one of a pair is."""
 _SWITCHED_ON = re.compile(
@@ -128,7 +126,8 @@ def _told(query: str, said: list[str]) -> Told:
     return Told(frozenset(sides), frozenset(negated), quoted)
 
 
-_TRIGGERS = _NEGATIONS | frozenset("tell ask text message remind inform".split())
+_TELLING_WORDS = "tell ask text message remind inform"
+_TRIGGERS = _NEGATIONS | frozenset(_TELLING_WORDS.split(" "))
 
 
 class Sides(NamedTuple):

@@ -13,7 +13,24 @@ from edgeret.inputs.words import stem
 from edgeret.runtime.word_table import ToolWords
 
 _SPEAKS = frozenset(
-    map(stem, "message text sms email mail chat notify announce tell send remind reminder reply".split())
+    map(
+        stem,
+        [
+            "message",
+            "text",
+            "sms",
+            "email",
+            "mail",
+            "chat",
+            "notify",
+            "announce",
+            "tell",
+            "send",
+            "remind",
+            "reminder",
+            "reply",
+        ],
+    )
 )
 """Words in the names of tools that pass words on."""
 

@@ -38,9 +38,9 @@ from edgeret_export.encoders.word_vectors import word_reader
 from edgeret_export.fitting.calibration import fit_confidence_map
 from edgeret_export.fitting.prior import BLANK, PriorFigures, fit_prior, leave_one_out
 from edgeret_export.fitting.prior_sets import PriorSet, Request
+from edgeret_export.joined import joined
 from edgeret_export.sources.cards import Card
 from edgeret_export.sources.fetch import sha256_of
-from edgeret_export.joined import joined
 from edgeret_export.sources.priors import PriorCard
 from edgeret_export.static_stage import reader_of, table_of_tools
 

@@ -1,8 +1,8 @@
 """Fits what several wishes and opposites weigh in the prior, with all its other weights held. Encodes nothing.
 
-What a wish is for is a conditional logit over the wishes of requests that were joined of two. What is due, and opposites,
-are added to the ranking, and what is left open to the end of plans, with all other evidence as it was: few requests of
-any set say anything of them.
+What a wish is for is a conditional logit over the wishes of requests that were joined of two. What is due, and
+opposites, are added to the ranking, and what is left open to the end of plans, with all other evidence as it was: few
+requests of any set say anything of them.
 """
 
 from __future__ import annotations
