@@ -51,7 +51,7 @@ _FILLERS = _OPENINGS | frozenset(_FILLER_WORDS.split(" "))
 _SUBORDINATE_WORDS = "if because since which who whom whose that until unless although though as so whether like such"
 _SUBORDINATE = frozenset(_SUBORDINATE_WORDS.split(" "))
 """Words whose clause says more of another one, and asks for nothing."""
-_QUESTION_WORDS = "what what's how where where's when which who who's why is are do does did has have"
+_QUESTION_WORDS = "what what's how where where's when which who who's why is are"
 _QUESTIONS = frozenset(_QUESTION_WORDS.split(" "))
 _VERB_WORDS = (
     "accept activate add adjust alert announce answer approve archive arm arrange ask assign attach back begin "
@@ -126,7 +126,7 @@ def wishes(query: str, spans: Sequence[tuple[int, int]]) -> list[bool]:
         adds = _ADDS.search(query, max(behind, begin - _BEGINNING), begin) is not None
         if adds and found and not added:
             found[-1] = _first_word(before, _OPENINGS) not in _SUBORDINATE
-        asks = adds or _asks(first) or _POLITE.search(query, begin, end) is not None
+        asks = adds or _asks(first) or _polite(query[begin:end])
         found.append(asks and _first_word(first, _OPENINGS) not in _SUBORDINATE)
         behind, added, before = end, adds, first
     return found
@@ -135,6 +135,11 @@ def wishes(query: str, spans: Sequence[tuple[int, int]]) -> list[bool]:
 def _asks(beginning: str) -> bool:
     """Whether a clause that begins so asks for something."""
     return _first_word(beginning, _FILLERS) in _VERBS or _first_word(beginning, _OPENINGS) in _QUESTIONS
+
+
+def _polite(clause: str) -> bool:
+    """Whether a clause says "please", and what."""
+    return _POLITE.search(clause) is not None and len(clause.split()) > SHORT
 
 
 def _first_word(beginning: str, but: frozenset[str]) -> str:

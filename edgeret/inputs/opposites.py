@@ -1,5 +1,6 @@
-"""Words that turn a meaning round: "on" and "off", "louder" and "quieter", "don't". On which side of such a pair a request
-is, and what a tool does. English, as plain data; another language's would stand beside it. Knows nothing of scores."""
+"""Words that turn a meaning round: "on" and "off", "louder" and "quieter", "don't". On which side of such a pair a
+request is, and what a tool does. English, as plain data; another language's would stand beside it. Knows nothing of
+scores."""
 
 from __future__ import annotations
 

@@ -37,6 +37,9 @@ _SPEAKS = frozenset(
 _ENDINGS = frozenset({side_of("off"), side_of("stop"), side_of("remove")})
 """Sides of tools that end what another one began: "don't play" is not against them."""
 
+_SWITCHES = frozenset(side_of(word) for word in ("on", "off", "start", "stop"))
+"""Sides that a tool of anything may take: "wifi off" is not for every switch."""
+
 
 class Opposites:
     """Tools by what they do. Immutable and thread-safe."""
@@ -54,7 +57,7 @@ class Opposites:
             if (does := tool.sides) is not None:
                 for side in does.named:
                     alike.setdefault((side, does.beside), []).append(i)
-                both = [side for side in does.taken if side ^ 1 in does.taken]
+                both = [side for side in does.taken if side ^ 1 in does.taken and side not in _SWITCHES]
                 self._takes[both, i] = True
         for (side, beside), these in alike.items():
             if (side ^ 1, beside) in alike:

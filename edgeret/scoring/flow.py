@@ -1,4 +1,5 @@
-"""Which tool takes what another one gives, and what that says once some were called. Knows nothing of words and vectors."""
+"""Which tool takes what another one gives, and what that says once some were called. Knows nothing of words and of
+vectors."""
 
 from __future__ import annotations
 
