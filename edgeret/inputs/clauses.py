@@ -28,6 +28,8 @@ MIN_WORDS, SHORT = 3, 2
 """Of a clause; and of one where a request asks for several things: "feed her", "then hang up"."""
 MOST_WISHES = 3
 """Of a request that is read wish by wish; whoever asks for more tells a story, whose clauses stand for no call each."""
+_MOST_CLAUSES = 24
+"""Of such a request."""
 _LEAST_CHARACTERS = 4
 """Of a clause and the boundary behind it."""
 _EDGE = " \t\n,;:.!?"
@@ -111,7 +113,7 @@ class Parts(NamedTuple):
 def parts(query: str) -> Parts:
     """How `query` is cut."""
     spans = clause_spans(query, SHORT)
-    asked = [number for number, asks in enumerate(wishes(query, spans)) if asks] if len(spans) > 1 else []
+    asked = [number for number, asks in enumerate(wishes(query, spans)) if asks] if 1 < len(spans) <= _MOST_CLAUSES else []
     return Parts(SHORT, spans, asked) if 2 <= len(asked) <= MOST_WISHES else Parts(MIN_WORDS, (), ())
 
 

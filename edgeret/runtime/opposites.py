@@ -12,26 +12,8 @@ from edgeret.inputs.opposites import NOTHING, PAIRS, side_of, told
 from edgeret.inputs.words import stem
 from edgeret.runtime.word_table import ToolWords
 
-_SPEAKS = frozenset(
-    map(
-        stem,
-        [
-            "message",
-            "text",
-            "sms",
-            "email",
-            "mail",
-            "chat",
-            "notify",
-            "announce",
-            "tell",
-            "send",
-            "remind",
-            "reminder",
-            "reply",
-        ],
-    )
-)
+_SPEAKING_WORDS = "message text sms email mail chat notify announce tell send remind reminder reply"
+_SPEAKS = frozenset(map(stem, _SPEAKING_WORDS.split(" ")))
 """Words in the names of tools that pass words on."""
 
 _ENDINGS = frozenset({side_of("off"), side_of("stop"), side_of("remove")})
