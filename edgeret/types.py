@@ -101,7 +101,8 @@ class Decision:
     calibrated probability of the best candidate, whether or not it was taken. `source` names what decided.
     `candidates` are sorted, most probable first. `timings_ms` holds milliseconds per stage; a stage that was not
     needed (the encoding, from a task's second step on) is absent. `usage` is what asking a planner cost. `stage` is the
-    last one that was asked: the table of token vectors, the full encoder, or a planner.
+    last one that was asked: the table of token vectors, the full encoder, or a planner. `left_aside` are the user's
+    own words for wishes that no call is for, where a plan ends all the same.
     """
 
     tool: str | None
@@ -113,6 +114,7 @@ class Decision:
     timings_ms: Mapping[str, float]
     usage: Usage | None = None
     stage: Stage = "full"
+    left_aside: tuple[str, ...] = ()
 
     @property
     def is_call(self) -> bool:
@@ -120,8 +122,11 @@ class Decision:
         return self.tool is not None and self.tool != END
 
     def to_dict(self) -> dict[str, Any]:
-        """The decision as JSON-ready data, the command line's `select --json`; `usage` only if a planner was asked."""
+        """The decision as JSON-ready data, the command line's `select --json`; `usage` only if a planner was asked, and
+        `left_aside` only if something was."""
         fields = {name: getattr(self, name) for name in self.__slots__}
+        if not fields["left_aside"]:
+            del fields["left_aside"]
         usage = fields.pop("usage")
         if usage is not None:
             fields["usage"] = asdict(usage)

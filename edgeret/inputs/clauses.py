@@ -113,7 +113,9 @@ class Parts(NamedTuple):
 def parts(query: str) -> Parts:
     """How `query` is cut."""
     spans = clause_spans(query, SHORT)
-    asked = [number for number, asks in enumerate(wishes(query, spans)) if asks] if 1 < len(spans) <= _MOST_CLAUSES else []
+    asked = (
+        [number for number, asks in enumerate(wishes(query, spans)) if asks] if 1 < len(spans) <= _MOST_CLAUSES else []
+    )
     return Parts(SHORT, spans, asked) if 2 <= len(asked) <= MOST_WISHES else Parts(MIN_WORDS, (), ())
 
 

@@ -85,6 +85,7 @@ class Decider:
             timings_ms=watch.ms(),
             usage=verdict.usage,
             stage="planner" if verdict.source == "planner" else self._components.stage,
+            left_aside=request.left_aside(history) if best.tool == END and history.calls else (),
         )
 
     def unasked(self) -> str | None:

@@ -38,6 +38,8 @@ MATTERS = log(0.01)
 HOPELESS = log(0.003)
 """Where the best of them has no more before any call, they are not read anew at every step. On ultratool-plans 96 of
 100 steps are spared that, and at one of a thousand of these it would have given one of them more than 0.03."""
+OUTVOTED = 3.0
+"""How much more an open wish weighs against `<end>` where demonstrations are sure of it than where tools speak alone."""
 CROWD = 16
 """Candidates for each one listed from which on selecting those listed is faster than sorting all."""
 _NOWHERE = -1
@@ -274,6 +276,10 @@ class Request:
         """The prior's log-probabilities of `names` after these calls, float32."""
         return self._reading.log_probabilities(self._made(calls), self._allowed)
 
+    def left_aside(self, history: History) -> tuple[str, ...]:
+        """The user's words for wishes that no call of a history is for."""
+        return self._reading.left_aside(self._made(history.calls))
+
     def _unseen(self, history: History, labels: int) -> NDArray[np.float32]:
         """Logs of what tools without demonstrations, which stand behind so many labels, weigh beside all of these
         together: float32 (unseen,)."""
@@ -329,12 +335,21 @@ class Request:
         if walked is None or not head.prior_steps:
             watch.lap("head")
             fused, n = calibration.fuse(logits, walked, later), len(logits)
+            self._doubt_end(fused, history)
             return fused if len(self.names) == n else _before(fused, self._unseen(history, n))
         prior = self.prior_scores(history.calls)
         popular = prior + self._popularity()
         full = log_softmax(head.beside(logits, prior, popular))
         watch.lap("head")
-        return calibration.fuse_all(full, walked, self._recalled(history, popular))
+        fused = calibration.fuse_all(full, walked, self._recalled(history, popular))
+        self._doubt_end(fused, history)
+        return fused
+
+    def _doubt_end(self, fused: NDArray[np.float32], history: History) -> None:
+        """Where demonstrations would end a plan though a wish is open, takes from `<end>` what that weighs."""
+        end = self._scorer.end
+        if history.calls and fused.argmax() == end:
+            fused[end] += np.float32(OUTVOTED * self._reading.end_offset(self._made(history.calls)))
 
     def _recalled(self, history: History, popular: NDArray[np.float32]) -> NDArray[np.float32] | None:
         """What stored steps say, log-probabilities of `names`, float32; None without a memory."""

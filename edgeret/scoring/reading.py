@@ -240,6 +240,17 @@ class Reading:
             found |= {"open": 1.0, "open_clear": clear}
         return found
 
+    def left_aside(self, calls: Sequence[int]) -> tuple[str, ...]:
+        """The wishes that none of the calls is for, in the user's words."""
+        if self._wishes is None or (asked := self._asked()) is None:
+            return ()
+        return tuple(asked.said[wish] for wish in self._wishes.open({call for call in calls if call >= 0}))
+
+    def end_offset(self, calls: Sequence[int]) -> float:
+        """What an open wish adds to the log-odds that the plan is complete, whatever was demonstrated."""
+        weights, found = self._prior.weights.end, self._open({call for call in calls if call >= 0})
+        return weights.open * found["open"] + weights.open_clear * found["open_clear"]
+
     def wish_features(self, wishes: Wishes) -> dict[str, NDArray[np.float32]]:
         """The evidence for every tool that each of these wishes is for it, by the names of `WishWeights`, float32
         (wishes, n) each."""
