@@ -39,7 +39,7 @@ HOPELESS = log(0.003)
 """Where the best of them has no more before any call, they are not read anew at every step. On ultratool-plans 96 of
 100 steps are spared that, and at one of a thousand of these it would have given one of them more than 0.03."""
 OUTVOTED = 3.0
-"""How much more an open wish weighs against `<end>` where demonstrations are sure of it than where tools speak alone."""
+"""How much more an open wish weighs against `<end>` where demonstrations are sure of it than by the tools alone."""
 CROWD = 16
 """Candidates for each one listed from which on selecting those listed is faster than sorting all."""
 _NOWHERE = -1
