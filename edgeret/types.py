@@ -225,7 +225,8 @@ class Decision:
     most probable first. `timings_ms` holds milliseconds per stage; a stage that was not needed (the encoding, from a
     task's second step on) is absent. `usage` is what asking a planner cost. `stage` is the last one that was asked: the
     table of token vectors, the full encoder, or a planner. `confirm` says that the tool's definition asks for a
-    person's word before it is called. `why` is what `alternatives` and `explain` look up.
+    person's word before it is called. `left_aside` are the user's own words for wishes that no call is for, where a
+    plan ends all the same. `why` is what `alternatives` and `explain` look up.
     """
 
     tool: str | None
@@ -238,6 +239,7 @@ class Decision:
     usage: Usage | None = None
     stage: Stage = "full"
     confirm: bool = False
+    left_aside: tuple[str, ...] = ()
     why: Why | None = field(default=None, repr=False, compare=False)
 
     @property
@@ -267,10 +269,13 @@ class Decision:
         return [*state[:-1], None if self.why is None else Sent(self.alternatives)]
 
     def to_dict(self) -> dict[str, Any]:
-        """The decision as JSON-ready data, the command line's `select --json`; `usage` only if a planner was asked."""
+        """The decision as JSON-ready data, the command line's `select --json`; `usage` only if a planner was asked, and
+        `left_aside` only if something was."""
         fields = {name: _plain(getattr(self, name)) for name in self.__slots__ if name != "why"}
         if self.usage is None:
             del fields["usage"]
+        if not self.left_aside:
+            del fields["left_aside"]
         return {**fields, "alternatives": _plain(self.alternatives)}
 
 

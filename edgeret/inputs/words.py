@@ -38,7 +38,7 @@ def forms(text: str) -> dict[str, str]:
     by code points: what may be shown to a tokenizer, which knows words and no stems."""
     found: dict[str, str] = {}
     for word in _written(text):
-        merge_form(found, _stem(word), word)
+        merge_form(found, stem(word), word)
     return found
 
 
@@ -54,7 +54,7 @@ def _written(text: str) -> list[str]:
 
 
 def _read(part: str) -> tuple[str, ...]:
-    said = tuple([_stem(word) for word in _written(part)])
+    said = tuple([stem(word) for word in _written(part)])
     if len(part) <= _LONG:
         if len(_READ) >= _MOST_READ:
             _READ.clear()
@@ -69,7 +69,7 @@ main memory for each of its neighbours."""
 
 
 @lru_cache(1 << 14)
-def _stem(word: str) -> str:
+def stem(word: str) -> str:
     # Most words have none, which one look tells; words of all tools are read before the first decision, the same ones
     # again and again.
     for ending in _ENDINGS if word.endswith(_ENDINGS) else ():

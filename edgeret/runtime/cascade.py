@@ -70,5 +70,14 @@ class FirstStage:
         confirm = self._decider.confirms(chosen)
         why = Remembered(request, history, options, probabilities, self._decider)
         return Decision(
-            chosen, probability, "heads", declines, reason, candidates, watch.ms(), None, "static", confirm, why
+            tool=chosen,
+            probability=probability,
+            source="heads",
+            abstained=declines,
+            reason=reason,
+            candidates=candidates,
+            timings_ms=watch.ms(),
+            stage="static",
+            confirm=confirm,
+            why=why,
         )

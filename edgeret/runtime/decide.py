@@ -107,6 +107,7 @@ class Decider:
             usage=verdict.usage,
             stage="planner" if verdict.source == "planner" else self._components.stage,
             confirm=self.confirms(chosen),
+            left_aside=request.left_aside(history) if best.tool == END and history.calls else (),
             why=Remembered(request, history, options, verdict.values, self),
         )
 

@@ -5,16 +5,18 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, bisect_right
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.encoders.base import EncodedQuery
-from edgeret.inputs.clauses import MIN_WORDS, clause_spans
+from edgeret.inputs.clauses import Parts, clause_spans, parts
 from edgeret.kernel import LIBRARY, address
 from edgeret.runtime.lexicon import Lexicon
 from edgeret.scoring.passages import Passages
 from edgeret.scoring.prior import Evidence
+from edgeret.scoring.wishes import Wishes
 
 WINDOW, STRIDE = 8, 4
 """Tokens of a window, and from one window's first to the next one's."""
@@ -32,20 +34,41 @@ def evidence(
 ) -> Evidence:
     """The evidence that a query and its one encoding hold for every tool of the lexicon, or for those at `positions`,
     rising."""
-    found = encoded if isinstance(encoded, Passages) else passages(query, encoded)
-    return Evidence(found, lexicon.overlaps(query, positions), query)
+    cut = parts(query)
+    found = encoded if isinstance(encoded, Passages) else _passages(query, encoded, cut.least)
+    opposed = lexicon.opposed(query) if positions is None else None
+    asked = partial(_wishes, query, cut, len(found.clauses), lexicon) if cut.wishes else _one_wish
+    return Evidence(found, lexicon.overlaps(query, positions), query, asked, opposed)
+
+
+def _one_wish() -> None:
+    """What a request that asks for one thing asks for one after the other."""
+
+
+def _wishes(query: str, cut: Parts, clauses: int, lexicon: Lexicon) -> Wishes | None:
+    """What a query of so many clauses asks for one after the other; None for clauses without tokens, or too many."""
+    if len(cut.spans) != clauses:
+        return None
+    said = tuple(query[slice(*cut.spans[number])] for number in cut.wishes)
+    opposed = [lexicon.opposed(part) for part in said]
+    return Wishes(np.array(cut.wishes, np.intp), lexicon.said_in(query, said), said, opposed)
 
 
 def passages(query: str, encoded: EncodedQuery) -> Passages:
     """The query's parts, windows and clauses, the latter by means of its tokens' vectors."""
-    if LIBRARY is not None and query.isascii() and (found := _compiled(query, encoded)) is not None:
+    return _passages(query, encoded, parts(query).least)
+
+
+def _passages(query: str, encoded: EncodedQuery, least: int) -> Passages:
+    """The same, of clauses with at least so many words."""
+    if LIBRARY is not None and query.isascii() and (found := _compiled(query, encoded, least)) is not None:
         return found
-    windows, clauses = _found(query, encoded)
+    windows, clauses = _found(query, encoded, least)
     whole = encoded.rows[:1]  # stands in where a query has no token or no clause of its own
     return Passages.of(encoded.rows, windows if len(windows) else whole, clauses if len(clauses) else whole)
 
 
-def _compiled(query: str, encoded: EncodedQuery) -> Passages | None:
+def _compiled(query: str, encoded: EncodedQuery, least: int) -> Passages | None:
     """The same of a query in ASCII, in one compiled call; None where it has no token or no clause of its own."""
     assert LIBRARY is not None
     count, dimension = encoded.tokens.shape
@@ -55,18 +78,18 @@ def _compiled(query: str, encoded: EncodedQuery) -> Passages | None:
     vectors, found = np.empty((rows + _ROOM, dimension), np.float32), array("q", (0, 0))
     vectors[:rows] = encoded.rows
     LIBRARY.edgeret_passages(
-        query.encode(), len(query), MIN_WORDS, address(spans), address(tokens), count, dimension,
+        query.encode(), len(query), least, address(spans), address(tokens), count, dimension,
         found.buffer_info()[0], address(vectors) + rows * dimension * vectors.itemsize,
     )  # fmt: skip
     windows, clauses = found
     return Passages(vectors[: rows + windows + clauses], windows) if windows and clauses else None
 
 
-def _found(query: str, encoded: EncodedQuery) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+def _found(query: str, encoded: EncodedQuery, least: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """The same of any query."""
     tokens, count = encoded.tokens, len(encoded.tokens)
     starts = _window_starts(count)
-    begins, ends = _clause_tokens(query, encoded.spans)
+    begins, ends = _clause_tokens(query, encoded.spans, least)
     # Windows and clauses in one go; a request of a word or two is made of small arrays.
     means = _means(tokens, [*starts, *begins], [*(min(start + WINDOW, count) for start in starts), *ends])
     return means[: len(starts)], means[len(starts) :]
@@ -80,10 +103,10 @@ def _window_starts(count: int) -> list[int]:
     return starts if starts[-1] == count - WINDOW else [*starts, count - WINDOW]
 
 
-def _clause_tokens(query: str, spans: NDArray[np.intp]) -> tuple[list[int], list[int]]:
+def _clause_tokens(query: str, spans: NDArray[np.intp], least: int) -> tuple[list[int], list[int]]:
     """Which tokens each of the first clauses begins and ends with, the end excluded; clauses without tokens are left
     out."""
-    clauses = clause_spans(query)
+    clauses = clause_spans(query, least)
     if clauses == [(0, len(query))]:
         return ([0], [len(spans)]) if len(spans) else ([], [])
     firsts, lasts = spans[:, 0].tolist(), spans[:, 1].tolist()

@@ -13,14 +13,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeret.inputs.opposites import tool_sides
 from edgeret.inputs.tool_text import name_in_words
 from edgeret.inputs.word_numbers import WordNumbers
 from edgeret.inputs.words import forms, words
 from edgeret.kernel import LIBRARY
+from edgeret.runtime.opposites import Opposites
 from edgeret.runtime.word_table import FIELDS, ToolWords, WordTable, arrange, spans
 from edgeret.scoring.compiled_many import MOST_FOUND, CompiledPostings
 from edgeret.scoring.compiled_query import CompiledWords
-from edgeret.scoring.prior import Flow, Hits, Overlaps
+from edgeret.scoring.flow import Flow
+from edgeret.scoring.prior import Hits, Overlaps
 from edgeret.types import Tool
 
 MOST_PAIRS = 1 << 18
@@ -49,6 +52,7 @@ def tool_words(tool: Tool) -> ToolWords:
         # A plain word is no mention of a tool that happens to be called so.
         tuple(dict.fromkeys(m.lower() for m in found if not m.islower() or not m.isalpha())),
         tuple(dict.fromkeys(owner for owner in owners if owner)),
+        tool_sides(tool),
     )
 
 
@@ -58,6 +62,7 @@ class Lexicon:
     def __init__(self, tools: Sequence[ToolWords] | WordTable) -> None:
         """Counts; `tools` in the order in which all arrays are."""
         table = tools if isinstance(tools, WordTable) else arrange(tools)
+        self._opposites = None if isinstance(tools, WordTable) else Opposites(tools)
         self._n = n = table.tools
         self._words = table.words
         counted = np.bincount(table.text()[1], minlength=len(table.words))
@@ -157,6 +162,16 @@ class Lexicon:
         name, text, parameters = np.bincount(place, weight, len(FIELDS) * n).astype(np.float32).reshape(len(FIELDS), n)
         shared = np.stack((name * per_name, parameters * per_parameters, text / total, text * per_text))
         return Overlaps(shared, tuple(named), lambda: Hits(word, place, weight, per_name, total))
+
+    def opposed(self, query: str) -> NDArray[np.float32] | None:
+        """Which tools are against a query, and which do as it says, as `Opposites` has it; None for most queries, and
+        for tools whose words a bundle keeps: these are very many, and a graph narrows them down."""
+        return None if self._opposites is None else self._opposites(query)
+
+    def said_in(self, query: str, parts: Sequence[str]) -> NDArray[np.bool_]:
+        """Which of a query's words each of its parts says, in the order of `Hits`, bool (parts, words)."""
+        known = self._said(query).known
+        return np.array([np.isin(known, self._said(part).known) for part in parts])
 
     def _hits(self, known: NDArray[np.int64], total: np.float32) -> Hits:
         """Where these words are, whose rarities add up to `total`."""

@@ -51,6 +51,8 @@ UNLIKELY_BY_WORDS, SURELY_SHOWN = log(0.15 / 0.85), 0.8
 """That nothing fits takes evidence from the tools too: where their own words give it log-odds below the first,
 demonstrations of such requests must give it more than the second. What users say is not what was demonstrated, and
 whatever is unlike it looks most like requests that no tool fits."""
+OUTVOTED = 3.0
+"""How much more an open wish weighs against `<end>` where demonstrations are sure of it than by the tools alone."""
 _NOWHERE = -1
 
 
@@ -184,7 +186,9 @@ class Request:
         self._near = scorer.near(query, self.vector, allowed, self._also)
         seen = evidence(query, encoded, scorer.arranged.lexicon, self._near)
         self._allowed = allowed if self._near is None or allowed is None else allowed[self._near]
-        self._reading = Reading(scorer.arranged.prior(self._near), seen)
+        head = components.head
+        shown = head.shown if head is not None and head.prior_steps else None
+        self._reading = Reading(scorer.arranged.prior(self._near), seen, shown)
         self.named = tuple(map(self._name, seen.shared.said))
         watch.lap("search")
         if components.graph is not None:
@@ -372,6 +376,10 @@ class Request:
         """The prior's log-probabilities of `names` after these calls, float32."""
         return self._reading.log_probabilities(self._made(calls), self._allowed)
 
+    def left_aside(self, history: History) -> tuple[str, ...]:
+        """The user's words for wishes that no call of a history is for."""
+        return self._reading.left_aside(self._made(history.calls))
+
     def _unseen(self, history: History, labels: int) -> NDArray[np.float32]:
         """Logs of what tools without demonstrations, which stand behind so many labels, weigh beside all of these
         together: float32 (unseen,)."""
@@ -427,12 +435,21 @@ class Request:
         if walked is None or not head.prior_steps:
             watch.lap("head")
             fused, n = calibration.fuse(logits, walked, later), len(logits)
+            self._doubt_end(fused, history)
             return fused if len(self.names) == n else _before(fused, self._unseen(history, n))
         prior = self.prior_scores(history.calls)
         popular = prior + self._popularity()
         full = log_softmax(head.beside(logits, prior, popular))
         watch.lap("head")
-        return calibration.fuse_all(full, walked, self._recalled(history, popular))
+        fused = calibration.fuse_all(full, walked, self._recalled(history, popular))
+        self._doubt_end(fused, history)
+        return fused
+
+    def _doubt_end(self, fused: NDArray[np.float32], history: History) -> None:
+        """Where demonstrations would end a plan though a wish is open, takes from `<end>` what that weighs."""
+        end = self._scorer.end
+        if history.calls and fused.argmax() == end:
+            fused[end] += np.float32(OUTVOTED * self._reading.end_offset(self._made(history.calls)))
 
     def _recalled(self, history: History, popular: NDArray[np.float32]) -> NDArray[np.float32] | None:
         """What stored steps say, log-probabilities of `names`, float32; None without a memory."""

@@ -16,6 +16,7 @@ from edgeret.bundle.codec import get_array, pack
 from edgeret.bundle.reader import Bundle
 from edgeret.errors import BundleError
 from edgeret.fields import get_strings
+from edgeret.inputs.opposites import Sides
 from edgeret.inputs.tools import MAX_DESCRIPTION_CHARS
 from edgeret.records import dataclass
 
@@ -27,13 +28,15 @@ _REBUILD = "build the bundle again"
 @dataclass(frozen=True, slots=True)
 class ToolWords:
     """One tool's words, by field; the identifiers that its description and parameters mention, lower case; and, for
-    every required parameter that is somebody's key (`order_id`), the words of that somebody."""
+    every required parameter that is somebody's key (`order_id`), the words of that somebody. `sides` say what the
+    tool does, as `tool_sides` has them."""
 
     name: frozenset[str]
     text: frozenset[str]
     parameters: frozenset[str]
     mentions: tuple[str, ...]
     keys: tuple[frozenset[str], ...]
+    sides: Sides | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ the head's logits start from. Knows nothing of text.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, fields, replace
 from functools import cached_property
 from typing import Any
@@ -21,8 +21,10 @@ from edgeret.kernel import LIBRARY
 from edgeret.records import dataclass
 from edgeret.scoring.compiled_query import CompiledTools
 from edgeret.scoring.examples import Examples
+from edgeret.scoring.flow import NO_FLOW, Flow, Pairs
 from edgeret.scoring.passages import Passages
 from edgeret.scoring.products import Columns, product
+from edgeret.scoring.wishes import Wishes
 
 CALLED = 20.0
 """What a tool that was called already loses, in nats."""
@@ -65,6 +67,9 @@ class ToolWeights:
     key_gives: float
     spent_name: float
     spent_coverage: float
+    due: float
+    opposed: float
+    agrees: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +97,9 @@ class EndWeights:
     fresh_clause: float
     unused: float
     key_unused: float
+    open: float
+    open_clear: float
+    answered: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +113,18 @@ class NothingWeights:
     window: float
     coverage: float
     name: float
+
+
+@dataclass(frozen=True, slots=True)
+class WishWeights:
+    """What each piece of evidence weighs for the tool that one of several wishes is for: its clause's cosine, and how
+    much nearer that is than the other wishes' (`apart`), both ten times, and what its words share with the `name` and,
+    beside the tool that has most of them, with the text (`coverage`)."""
+
+    cosine: float
+    apart: float
+    name: float
+    coverage: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +149,7 @@ class PriorWeights:
     end: EndWeights
     nothing: NothingWeights
     search: SearchWeights
+    wish: WishWeights
 
     def to_dict(self) -> dict[str, Any]:
         """The weights as plain data."""
@@ -137,15 +158,24 @@ class PriorWeights:
     @staticmethod
     def from_dict(value: Mapping[str, Any], where: str) -> PriorWeights:
         """Reads them back. Raises BundleError when one is missing, of another type or out of range."""
-        kinds = {"tool": ToolWeights, "end": EndWeights, "nothing": NothingWeights, "search": SearchWeights}
         found: dict[str, Any] = {}
-        for key, kind in kinds.items():
+        for key, kind in KINDS.items():
             part = value.get(key)
             part = part if isinstance(part, Mapping) else {}
             found[key] = kind(
                 **{f.name: get_number(part, f.name, -_LIMIT, _LIMIT, f"{where}: {key}") for f in fields(kind)}
             )
         return PriorWeights(**found)
+
+
+KINDS: Mapping[str, Any] = {
+    "tool": ToolWeights,
+    "end": EndWeights,
+    "nothing": NothingWeights,
+    "search": SearchWeights,
+    "wish": WishWeights,
+}
+"""The blocks of weights, by name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,27 +259,17 @@ class Overlaps:
 
 
 @dataclass(frozen=True, slots=True)
-class Flow:
-    """Which tool takes what another one gives: pairs of positions (pairs,), the taker and the giver. `named` pairs are
-    those where the taker's text mentions the giver; in the others a required key's owner stands in the giver's name."""
-
-    taker: NDArray[np.intp]
-    giver: NDArray[np.intp]
-    named: NDArray[np.bool_]
-
-
-NO_FLOW = Flow(np.empty(0, np.intp), np.empty(0, np.intp), np.empty(0, bool))
-"""That of a few tools which a search found among very many."""
-
-
-@dataclass(frozen=True, slots=True)
 class Evidence:
     """A request as numbers: the unit vectors of the whole and its parts, and what its words share with each tool; and
-    the request itself."""
+    the request itself. `wishes` looks up what it asks for one after the other, which only a later step asks; None for a
+    request that asks for one thing. `opposed` is how often each tool is opposed to the request and how often it agrees
+    with it, float32 (2, tools); None where the request says nothing of opposites."""
 
     passages: Passages
     shared: Overlaps
     request: str
+    wishes: Callable[[], Wishes | None] = lambda: None
+    opposed: NDArray[np.float32] | None = None
 
     def among(self, positions: NDArray[np.intp]) -> Evidence:
         """The same for some of the tools."""
@@ -337,61 +357,3 @@ class Prior:
             if len(self._related) * self.n < KEPT_NUMBERS:
                 self._related[position] = found
         return found
-
-
-class Pairs:
-    """Flow of one kind. A tool that mentions its givers needs `every` one; where only a key's words say so, any one
-    will do."""
-
-    def __init__(self, taker: NDArray[np.intp], giver: NDArray[np.intp], n: int, every: bool) -> None:
-        self.taker, self.giver, self.any, self._every, self._n = taker, giver, len(taker) > 0, every, n
-
-    # Arranged with the first use: every request that a search narrowed down has tools of its own, and no flow.
-    @cached_property
-    def _givers(self) -> NDArray[np.intp]:
-        """How many givers each tool has."""
-        return np.bincount(self.taker, minlength=self._n)
-
-    @cached_property
-    def _takers(self) -> dict[int, list[int]]:
-        takers: dict[int, list[int]] = {}
-        for one, other in zip(self.taker.tolist(), self.giver.tolist(), strict=True):
-            takers.setdefault(other, []).append(one)
-        return takers
-
-    @cached_property
-    def shares(self) -> NDArray[np.float64]:
-        """What one giver of each pair's taker counts for."""
-        alone = self._every or not self.any
-        return np.ones(len(self.taker)) if alone else 1 / np.maximum(self._givers, 1)[self.taker]
-
-    @cached_property
-    def needed(self) -> NDArray[np.float32]:
-        """1 for tools that have givers, else 0."""
-        return (self._givers > 0).astype(np.float32)
-
-    def gives(self, wanted: NDArray[np.float32]) -> NDArray[np.float32]:
-        """How much each tool gives to those that are wanted (n,), float32 (n,); a taker's givers share it where one of
-        them will do."""
-        return np.bincount(self.giver, wanted[self.taker] * self.shares, self._n).astype(np.float32)
-
-    def served(self, calls: Collection[int]) -> dict[int, bool]:
-        """The tools that have a giver among `calls`, and whether they have all that they need."""
-        given: dict[int, int] = {}
-        for call in calls:
-            for taker in self._takers.get(call, ()):
-                given[taker] = given.get(taker, 0) + 1
-        return {taker: not self._every or count == self._givers[taker] for taker, count in given.items()}
-
-    def unused(self, giver: int, calls: Collection[int]) -> bool:
-        """Whether a tool gives to others, none of which is among `calls`."""
-        takers = self._takers.get(giver)
-        return takers is not None and not any(taker in calls for taker in takers)
-
-    def after(self, calls: Collection[int]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Which tools have a giver that was called, and which still need one, float32 (n,) each."""
-        given, needed = np.zeros(self._n, np.float32), self.needed.copy()
-        for taker, satisfied in self.served(calls).items():
-            given[taker] = 1.0
-            needed[taker] *= not satisfied
-        return given, needed

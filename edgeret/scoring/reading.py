@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import cached_property
 from math import exp, inf, log, log1p
 
@@ -10,13 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.scoring.examples import WEIGHT, Examples
+from edgeret.scoring.flow import Pairs
 from edgeret.scoring.log_shares import log_shares
-from edgeret.scoring.prior import CALLED, COSINE, SAID, Evidence, Pairs, Prior
+from edgeret.scoring.prior import CALLED, COSINE, SAID, Evidence, Prior
+from edgeret.scoring.wishes import KEPT, Wishes, WishScores
 from edgeret.types import SEGMENTS
 
 _COVERED = 1e-6
 _MOST_TOOLS = 1000
 """Beyond so many tools a plan is no likelier complete; the sets that the prior is fitted on have a third of that."""
+Shown = Callable[[NDArray[np.float32]], NDArray[np.float32]]
+"""From unit vectors of wishes (wishes, dimension) to what demonstrations say for the first tools, (wishes, labels)."""
 
 
 class Reading:
@@ -27,15 +31,16 @@ class Reading:
     the nearest example that a tool shows, None where none does.
     """
 
-    def __init__(self, prior: Prior, evidence: Evidence) -> None:
-        """Reads a request among the prior's tools."""
+    def __init__(self, prior: Prior, evidence: Evidence, shown: Shown | None = None) -> None:
+        """Reads a request among the prior's tools; `shown` is what demonstrations make of a wish."""
+        self._passages, self._shown = evidence.passages, shown
         self._prior = prior
         e, rows, n_windows = evidence.shared, 1 + SEGMENTS, evidence.passages.n_windows
         products = prior.cosines(evidence.passages.vectors)
         self.cosines = products[:rows]
         self._windows = products[rows : rows + n_windows]
         self._clauses = products[rows + n_windows :]
-        self._request, self._shared = evidence.request, e
+        self._request, self._shared, self._asked = evidence.request, e, evidence.wishes
         self._spent_by: dict[frozenset[int], NDArray[np.float32]] = {}
         if prior.compiled is not None:
             found = prior.compiled.static(products, rows, n_windows, np.ascontiguousarray(e.shared))
@@ -44,6 +49,11 @@ class Reading:
             self._window, self._clause = self._windows.max(axis=0), self._clauses.max(axis=0)
             self.static = self._static()
             self._begun = self._before_any_call()
+        self._opposed = evidence.opposed
+        if self._opposed is not None:
+            turned = self._turned(self._opposed)
+            self.static += turned
+            self._begun += turned
         for position in e.said:
             if position != prior.end:
                 self.static[position] += np.float32(SAID)
@@ -79,6 +89,13 @@ class Reading:
         static[prior.end] = 0.0
         return static
 
+    def _turned(self, opposed: NDArray[np.float32]) -> NDArray[np.float32]:
+        """What opposites weigh, float32 (n,)."""
+        weights = self._prior.weights.tool
+        found: NDArray[np.float32] = np.float32(weights.opposed) * opposed[0] + np.float32(weights.agrees) * opposed[1]
+        found[self._prior.end] = 0.0
+        return found
+
     def features(self, calls: Sequence[int]) -> dict[str, NDArray[np.float32]]:
         """All evidence for every tool after `calls` (positions, negative for a tool that is not here), by the names of
         `ToolWeights`, float32 (n,) each; for whoever fits the weights, and to see what `scores` adds up."""
@@ -88,7 +105,7 @@ class Reading:
         was_called, still_needed = prior.named.after(made)
         key_was_called, key_still_needed = prior.keyed.after(made)
         spent_name, spent_coverage, _ = self._spent(made)
-        return {
+        found = {
             "name": e.name,
             "parameters": e.parameters,
             "coverage": e.coverage,
@@ -107,7 +124,13 @@ class Reading:
             "key_gives": self._gives(prior.keyed),
             "spent_name": spent_name,
             "spent_coverage": spent_coverage,
+            "opposed": np.zeros(prior.n, np.float32) if self._opposed is None else self._opposed[0],
+            "agrees": np.zeros(prior.n, np.float32) if self._opposed is None else self._opposed[1],
         }
+        due = self._due_wish(made)
+        if due is not None:
+            found = {name: KEPT * value for name, value in found.items()}
+        return {**found, "due": np.zeros(prior.n, np.float32) if due is None else due}
 
     def scores(self, calls: Sequence[int]) -> NDArray[np.float32]:
         """The tools' scores after `calls`, float32 (n,): right up to a constant; -inf at `<end>`."""
@@ -127,10 +150,16 @@ class Reading:
                 for taker, satisfied in pairs.served(made).items():
                     scores[taker] += np.float32(was_called - (still_needed if satisfied else 0.0))
             scores += self._spent(made)[2]
-            for call in made:
-                scores[call] -= np.float32(CALLED)
         else:
-            scores = self._begun.copy()
+            made, scores = set(), self._begun.copy()
+        if weights.due and (due := self._due_wish(made)) is not None:
+            best = scores.max()
+            scores -= best
+            scores *= KEPT
+            scores += np.float32(weights.due) * due
+            scores += best
+        for call in made:
+            scores[call] -= np.float32(CALLED)
         scores[prior.end] = -np.inf
         return scores
 
@@ -213,7 +242,64 @@ class Reading:
             "fresh_clause": COSINE.item() * _furthest(clause, self._best_clauses),
             "unused": float(calls[-1] >= 0 and prior.named.unused(calls[-1], made)),
             "key_unused": float(calls[-1] >= 0 and prior.keyed.unused(calls[-1], made)),
+            **self._open(made),
         }
+
+    def _open(self, made: Collection[int]) -> dict[str, float]:
+        """What is left of a request that asks for several things."""
+        found = dict.fromkeys(("open", "open_clear", "answered"), 0.0)
+        if self._wishes is not None and not (left := self._wishes.open(made)):
+            found["answered"] = 1.0
+        elif self._wishes is not None:
+            clear = max(self._wishes.clearness(wish, made) for wish in left)
+            found |= {"open": 1.0, "open_clear": clear}
+        return found
+
+    def left_aside(self, calls: Sequence[int]) -> tuple[str, ...]:
+        """The wishes that none of the calls is for, in the user's words."""
+        if self._wishes is None or (asked := self._asked()) is None:
+            return ()
+        return tuple(asked.said[wish] for wish in self._wishes.open({call for call in calls if call >= 0}))
+
+    def end_offset(self, calls: Sequence[int]) -> float:
+        """What an open wish adds to the log-odds that the plan is complete, whatever was demonstrated."""
+        weights, found = self._prior.weights.end, self._open({call for call in calls if call >= 0})
+        return weights.open * found["open"] + weights.open_clear * found["open_clear"]
+
+    def wish_features(self, wishes: Wishes) -> dict[str, NDArray[np.float32]]:
+        """The evidence for every tool that each of these wishes is for it, by the names of `WishWeights`, float32
+        (wishes, n) each."""
+        n, (_, tables) = self._prior.n, self._words
+        cosines = COSINE * self._clauses[wishes.rows]
+        others = (cosines.sum(axis=0) - cosines) * np.float32(1 / (len(cosines) - 1))
+        shared = wishes.words[:, : len(tables)].astype(np.float32) @ tables[:, : 2 * n]
+        covered = shared[:, n:]
+        covered /= np.maximum(covered.max(axis=1, keepdims=True), np.float32(_COVERED))
+        return {"cosine": cosines, "apart": cosines - others, "name": shared[:, :n], "coverage": covered}
+
+    def _due_wish(self, made: Collection[int]) -> NDArray[np.float32] | None:
+        """How far the tools are behind the best one of the first wish that no call is for (n,); None without one."""
+        if self._wishes is None or not (left := self._wishes.open(made)):
+            return None
+        due: NDArray[np.float32] = self._wishes.behind[left[0]]
+        return due
+
+    @cached_property
+    def _wishes(self) -> WishScores | None:
+        """How much of each wish every tool is; None where the request asks for one thing."""
+        if (found := self._asked()) is None:
+            return None
+        weights, features = self._prior.weights.wish, self.wish_features(found)
+        scores = np.sum([np.float32(getattr(weights, name)) * value for name, value in features.items()], axis=0)
+        if self._shown is not None:
+            shown = self._shown(self._passages.clauses[found.rows])
+            scores[:, : shown.shape[1]] += shown
+        for row, opposed in zip(scores, found.opposed, strict=True):
+            if opposed is not None:
+                row += self._turned(opposed)
+        scores[:, self._prior.end] = -np.inf
+        named, keyed = self._prior.named, self._prior.keyed
+        return WishScores(scores, lambda tool: [*named.givers(tool), *keyed.givers(tool)])
 
     @cached_property
     def _n_words(self) -> int:

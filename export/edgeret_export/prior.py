@@ -36,9 +36,12 @@ from edgeret_export.encoders.export import ExportedEncoder, encoder_of, export_e
 from edgeret_export.encoders.pretrained import TokenVectors, token_vectors_of
 from edgeret_export.encoders.word_vectors import word_reader
 from edgeret_export.fitting.calibration import fit_confidence_map
-from edgeret_export.fitting.prior import BLANK, PriorFigures, PriorSet, Request, fit_prior, leave_one_out
+from edgeret_export.fitting.prior import BLANK, PriorFigures, fit_prior, leave_one_out
+from edgeret_export.fitting.prior_sets import PriorSet, Request
+from edgeret_export.joined import joined
 from edgeret_export.sources.cards import Card
 from edgeret_export.sources.fetch import sha256_of
+from edgeret_export.sources.priors import PriorCard
 from edgeret_export.static_stage import reader_of, table_of_tools
 
 MOST_TOOLS = 300
@@ -104,13 +107,16 @@ def make_card(
     offline: bool,
     adapters: Mapping[str, str] = MappingProxyType({}),
     token_vectors: Mapping[str, str] = MappingProxyType({}),
+    before: PriorCard | None = None,
+    only: str | None = None,
 ) -> dict[str, Any]:
     """The prior card of these sources: weights, calibration map, recipe and figures, as plain data.
 
     `adapters` are folders by the name of the source that is read with them. An encoder that was tuned on these sources
     finds their tools too well, and weights fitted on that trust its cosines too much elsewhere: so each source is read
     by one that was tuned without it. `token_vectors` are files by the name of the source that is read with them, for
-    the same reason, all or none: the card then is for tables that start there. Raises InputError for fewer than two
+    the same reason, all or none: the card then is for tables that start there. With a card of `before`, the block of
+    weights named `only` is fitted anew, and all else that the card says stays. Raises InputError for fewer than two
     sources and for an adapter or token vectors of a source that is not there, MissingExtraError without the export
     extra.
     """
@@ -128,6 +134,12 @@ def make_card(
         read = [part for part in parts if adapters.get(part.name) == folder]
         tables = {name: token_vectors_of(card, file) for name, file in token_vectors.items()}
         sets += _read(read, parts, reader, tool_form, seed, tables)
+    if before is not None:
+        say(f"fitting {only} on all sources")
+        weights = fit_prior(sets, before.weights, only)
+        plans = {source.name: len(source.demonstrations) for source in sources}
+        again = {**before.told.get("fitted_later", {}), str(only): {"adapter": _adapter_of(card), "plans": plans}}
+        return {**before.told, "weights": weights.to_dict(), "fitted_later": again}
     say("fitting on all sources but one, in turn")
     figures = leave_one_out(sets)
     say("fitting on all sources")
@@ -141,7 +153,7 @@ def make_card(
             "precision": precision,
             "tool_text": tool_form,
             "seed": seed,
-            "adapter": adapter.name if (adapter := encoder_of(card).adapter) else None,
+            "adapter": _adapter_of(card),
             **hashes,
             **({"adapters": {name: _identity(card, folder) for name, folder in adapters.items()}} if adapters else {}),
         },
@@ -207,6 +219,11 @@ def _reader(card: Card, precision: str, offline: bool) -> _Reader:
     return _Reader(encoder, word_reader(found), found)
 
 
+def _adapter_of(card: Card) -> str | None:
+    adapter = encoder_of(card).adapter
+    return adapter.name if adapter else None
+
+
 def _identity(card: Card, folder: str) -> str | None:
     """The SHA-256 of an adapter's weights; None where there is none."""
     adapter = encoder_of(with_adapter(card, folder)).adapter
@@ -234,7 +251,7 @@ def _read(
 
 
 def _queries(part: Source) -> list[str]:
-    return [demonstration.query for demonstration in part.demonstrations]
+    return [demonstration.query for demonstration in (*part.demonstrations, *joined(part.name, part.demonstrations))]
 
 
 def _strangers(part: Source, parts: Sequence[Source], seed: int) -> list[str]:
@@ -264,11 +281,11 @@ def _arranged(
     def read(query: str) -> Evidence:
         return evidence(query, encoded.get(query) or encoder.encode_query(query), lexicon)
 
-    requests = []
-    for demonstration in part.demonstrations:
+    requests, two = [], joined(part.name, part.demonstrations)
+    for demonstration in (*part.demonstrations, *two):
         steps = demonstration.steps()
         calls = tuple(position[call.tool] for call in demonstration.calls)
         accepted = tuple(frozenset(position[name] for name in step.acceptable) for step in steps)
         meant = similar.overlaps(forms(demonstration.query))
-        requests.append(Request(read(demonstration.query), meant, calls, accepted))
+        requests.append(Request(read(demonstration.query), meant, calls, accepted, demonstration in two))
     return PriorSet(part.name, part.name, prior, tuple(requests), tuple(map(read, strangers)))

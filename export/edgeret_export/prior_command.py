@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from edgeret.cli.console import add_command, table
+from edgeret.scoring.prior import KINDS
 from edgeret_export.recipe import read_recipe
 from edgeret_export.sources.cards import DEFAULT_ENCODER, find_card
-from edgeret_export.sources.priors import write_prior
+from edgeret_export.sources.priors import read_prior, write_prior
 
 
 def add_prior(commands: Any) -> None:
@@ -54,6 +55,11 @@ def add_prior(commands: Any) -> None:
         help="token vectors that were made without this set: the prior then is for tables that start there; one for "
         "every set",
     )
+    prior.add_argument(
+        "--only",
+        choices=tuple(KINDS),
+        help="fit this block of weights alone, and keep all else of the card that is there already",
+    )
     prior.add_argument("--seed", type=int, default=0, metavar="N", help="seed of what is cut at random (default: 0)")
     prior.add_argument("--offline", action="store_true", help="use cached model files only")
 
@@ -67,9 +73,13 @@ def _prior(arguments: argparse.Namespace) -> Mapping[str, Any]:
     sources = [read_source(told, arguments.leave_out) for told in arguments.set]
     adapters = read_pairs("--adapter-for", arguments.adapter_for)
     tables = read_pairs("--token-vectors-for", arguments.token_vectors_for)
-    made = make_card(sources, card, "int8", recipe.tool_text, recipe.seed, arguments.offline, adapters, tables)
-    write_prior(Path(arguments.output), made)
-    return {"card": arguments.output, **made}
+    before = read_prior(card.name, arguments.output) if arguments.only else None
+    precision, form, seed = "int8", recipe.tool_text, recipe.seed
+    fitted = make_card(
+        sources, card, precision, form, seed, arguments.offline, adapters, tables, before, arguments.only
+    )
+    write_prior(Path(arguments.output), fitted)
+    return {"card": arguments.output, **fitted}
 
 
 def _print_prior(result: Mapping[str, Any]) -> str:

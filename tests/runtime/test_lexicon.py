@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 from edgeret.inputs.words import words
 from edgeret.kernel import LIBRARY
 from edgeret.runtime import lexicon as lexicons
-from edgeret.runtime.lexicon import Flow, Lexicon, Overlaps, tool_flow, tool_words
+from edgeret.runtime.lexicon import Lexicon, Overlaps, tool_flow, tool_words
 from edgeret.runtime.word_table import arrange
+from edgeret.scoring.flow import Flow
 from edgeret.types import Tool
 
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize
 from sklearn.linear_model import LogisticRegression
 
 from edgeret.scoring.prior import (
+    KINDS,
     EndWeights,
     Evidence,
     NothingWeights,
@@ -25,59 +26,62 @@ from edgeret.scoring.prior import (
 )
 from edgeret.scoring.reading import Reading
 from edgeret.scoring.relevance import features as search_features
+from edgeret_export.fitting.logit import DIGITS, conditional_logit
+from edgeret_export.fitting.prior_sets import PriorSet
 from edgeret_export.fitting.reliability import expected_calibration_error
+from edgeret_export.fitting.wishes import ADDED, fit_wishes
 
 TOOL, COMPLETE, NOTHING, SEARCH = (
     tuple(f.name for f in fields(kind)) for kind in (ToolWeights, EndWeights, NothingWeights, SearchWeights)
 )
-PENALTY, SMOOTH = 1e-3, 0.01
-"""Of the ranking's weights, per decision; and scikit-learn's C of both logistic regressions."""
+SMOOTH = 0.01
+"""scikit-learn's C of both logistic regressions."""
 MAY_BE_NEGATIVE = ("still_needed", "key_still_needed", "spent_name", "spent_coverage")
 """Evidence against a tool; all other evidence speaks for it, and a negative weight would be an accident of the sets."""
 NOTHING_SHARE = 0.05
 """Of requests that no tool fits, among first decisions; how many there are in the sets says nothing about users."""
-DIGITS = 5
-BLANK = PriorWeights(
-    ToolWeights(*[0.0] * len(TOOL)),
-    EndWeights(*[0.0] * len(COMPLETE)),
-    NothingWeights(*[0.0] * len(NOTHING)),
-    SearchWeights(*[0.0] * len(SEARCH)),
-)
+BLANK = PriorWeights(**{name: kind(*[0.0] * len(fields(kind))) for name, kind in KINDS.items()})
 """For tools that are arranged before any weights are known."""
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
-    """A query's evidence among a set's tools, and its decisions: `calls` (positions) and, for every number of calls
-    made, the positions of what may come next (`<end>` among them). `similar` (2, n) is what its words mean to the
-    tools, as search reads it."""
-
-    evidence: Evidence
-    similar: NDArray[np.float32]
-    calls: tuple[int, ...]
-    acceptable: tuple[frozenset[int], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class PriorSet:
-    """Tools arranged as the runtime does, without weights, with requests, and with requests that none of the tools
-    fits. `group` names the source: what is told of one source is fitted on the others."""
-
-    name: str
-    group: str
-    prior: Prior
-    requests: tuple[Request, ...]
-    strangers: tuple[Evidence, ...]
+def fit_prior(sets: Sequence[PriorSet], kept: PriorWeights | None = None, only: str | None = None) -> PriorWeights:
+    """The weights; every decision counts the same. With `kept`, only the block named `only` is fitted and all others
+    stay as they are; the block "wish" brings what `fit_wishes` adds to others. Raises ValueError without requests that
+    have calls."""
+    plain = [_plain(part) for part in sets]
+    weights = BLANK if kept is None else kept
+    if only in (None, "tool"):
+        weights = replace(weights, tool=_with_added("tool", _fit_tools(plain), weights.tool))
+    if only in (None, "end", "nothing"):
+        complete, nothing = _fit_ends(plain, weights)
+        end = weights.end if only == "nothing" else _with_added("end", complete, weights.end)
+        weights = replace(weights, end=end, nothing=weights.nothing if only == "end" else nothing)
+    if only in (None, "search"):
+        weights = replace(weights, search=_fit_search(plain))
+    return fit_wishes(sets, weights) if only in (None, "wish") else weights
 
 
-def fit_prior(sets: Sequence[PriorSet]) -> PriorWeights:
-    """The weights; every decision counts the same. Raises ValueError without requests that have calls."""
-    tool = _fit_tools(sets)
-    ranking = replace(BLANK, tool=tool)
+def _plain(part: PriorSet) -> PriorSet:
+    """A set without what only `fit_wishes` reads: requests that were joined, several wishes, opposites."""
+    requests = [
+        replace(request, evidence=replace(request.evidence, wishes=lambda: None, opposed=None))
+        for request in part.requests
+        if not request.joined
+    ]
+    return replace(part, requests=tuple(requests))
+
+
+def _with_added(block: str, fitted: Any, before: Any) -> Any:
+    """A block as it was fitted, with what `fit_wishes` adds as it was before."""
+    return replace(fitted, **{name: getattr(before, name) for name in ADDED[block]})
+
+
+def _fit_ends(sets: Sequence[PriorSet], weights: PriorWeights) -> tuple[EndWeights, NothingWeights]:
+    """That a plan is complete, and that no tool fits, with this ranking."""
     complete: list[tuple[list[float], bool, float]] = []
     nothing: list[tuple[list[float], bool, float]] = []
     for part in sets:
-        prior = part.prior.weighing(ranking)
+        prior = part.prior.weighing(weights)
         for request in part.requests:
             reading = Reading(prior, request.evidence)
             for k, acceptable in enumerate(request.acceptable):
@@ -96,7 +100,7 @@ def fit_prior(sets: Sequence[PriorSet]) -> PriorWeights:
     unfit = sum(ends for _, ends, _ in nothing)
     share = NOTHING_SHARE / (1 - NOTHING_SHARE) * (len(nothing) - unfit) / max(1, unfit)
     nothing = [(x, ends, share if ends else 1.0) for x, ends, _ in nothing]
-    return PriorWeights(tool, EndWeights(*_logistic(complete)), NothingWeights(*_logistic(nothing)), _fit_search(sets))
+    return EndWeights(*_logistic(complete)), NothingWeights(*_logistic(nothing))
 
 
 def _fit_tools(sets: Sequence[PriorSet]) -> ToolWeights:
@@ -120,7 +124,7 @@ def _fit_tools(sets: Sequence[PriorSet]) -> ToolWeights:
     if not rows:
         raise ValueError("no request with a call to fit the prior on")
     bounds = [(None, None) if name in MAY_BE_NEGATIVE else (0, None) for name in TOOL]
-    return ToolWeights(*_conditional_logit(rows, targets, np.ones(len(rows)), bounds))
+    return ToolWeights(*conditional_logit(rows, targets, np.ones(len(rows)), bounds))
 
 
 def _fit_search(sets: Sequence[PriorSet]) -> SearchWeights:
@@ -140,35 +144,7 @@ def _fit_search(sets: Sequence[PriorSet]) -> SearchWeights:
                 weights.append(1 / len(needed))
     if not rows:
         raise ValueError("no request with a call to fit the prior on")
-    return SearchWeights(*_conditional_logit(rows, targets, np.array(weights), [(0, None)] * len(SEARCH)))
-
-
-def _conditional_logit(
-    rows: Sequence[NDArray[np.float32]],
-    targets: Sequence[NDArray[np.float32]],
-    weights: NDArray[np.float64],
-    bounds: Sequence[tuple[float | None, float | None]],
-) -> list[float]:
-    """The weights of features (choices, features) that make the `targets` (choices,) likeliest, over decisions that
-    weigh `weights`."""
-    features, target = np.concatenate(rows).astype(np.float64), np.concatenate(targets).astype(np.float64)
-    sizes = np.array([len(row) for row in rows])
-    starts, segment = np.concatenate(([0], np.cumsum(sizes)[:-1])), np.repeat(np.arange(len(sizes)), sizes)
-    weight = (weights / weights.sum())[segment]
-
-    def objective(found: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-        scores = features @ found
-        best = np.maximum.reduceat(scores, starts)
-        shares = np.exp(scores - best[segment])
-        total = np.add.reduceat(shares, starts)
-        log_p = scores - best[segment] - np.log(total)[segment]
-        slope = (shares / total[segment] - target) * weight
-        loss = -float((weight * target * log_p).sum()) + PENALTY * float(found @ found)
-        return loss, features.T @ slope + 2 * PENALTY * found
-
-    start = np.full(features.shape[1], 0.1)
-    best = minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds)
-    return [round(float(weight), DIGITS) for weight in best.x]
+    return SearchWeights(*conditional_logit(rows, targets, np.array(weights), [(0, None)] * len(SEARCH)))
 
 
 def _logistic(rows: Sequence[tuple[list[float], bool, float]]) -> list[float]:
@@ -213,6 +189,8 @@ def evaluate(weights: PriorWeights, sets: Sequence[PriorSet]) -> PriorFigures:
     for part in sets:
         prior = part.prior.weighing(weights)
         for request in part.requests:
+            if request.joined:
+                continue
             reading = Reading(prior, request.evidence)
             for k, acceptable in enumerate(request.acceptable):
                 log_p = reading.log_probabilities(request.calls[:k])
