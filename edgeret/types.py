@@ -25,15 +25,25 @@ Stage = Literal["static", "full", "planner"]
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A function the assistant can call. `parameters` is a JSON Schema; `{}` means that none was given. `risk` is the
-    share of its calls that may be wrong, None for what holds for all tools; `confirm` asks for a person's word before
-    it is called."""
+    """A function the assistant can call. `parameters` is a JSON Schema; `{}` means that none was given. `examples` are
+    sentences by which a user may ask for it. `risk` is the share of its calls that may be wrong, None for what holds
+    for all tools; `confirm` asks for a person's word before it is called."""
 
     name: str
     description: str
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    examples: tuple[str, ...] = ()
     risk: float | None = None
     confirm: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """The tool as JSON-ready data; `examples`, `risk` and `confirm` only where they say something."""
+        told: dict[str, Any] = {"name": self.name, "description": self.description, "parameters": self.parameters}
+        if self.examples:
+            told["examples"] = list(self.examples)
+        if self.risk is not None:
+            told["risk"] = self.risk
+        return {**told, "confirm": True} if self.confirm else told
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,6 +87,7 @@ class PriorReader:
     names: list[str]
     end: int
     place: Array
+    examples: dict[str, Array]
     q: Array
     g: Array
 
@@ -97,7 +98,9 @@ class PriorReader:
             tool = self.tools.get(name, {"name": "", "description": "", "parameters": {}})
             own = set(words_of(in_words(tool["name"])))
             keys = {word for key in a_map(tool["parameters"].get("properties")) for word in words_of(in_words(key))}
-            self.sets.append({"name": own, "text": own | set(words_of(tool["description"])), "parameters": own | keys})
+            said = [tool["description"], *tool.get("examples", ())]
+            text = own | {word for part in said for word in words_of(part)}
+            self.sets.append({"name": own, "text": text, "parameters": own | keys})
         known = {word for sets in self.sets for word in sets["text"] | sets["parameters"]}
         counts = {word: sum(word in sets["text"] for sets in self.sets) for word in known}
         self.rarity = {word: np.log(1 + len(self.names) / max(1, count)) for word, count in counts.items()}
@@ -178,6 +181,13 @@ class PriorReader:
             evidence["key_gives"][list(self.keyed[i])] += share[i] / max(1, len(self.keyed[i]))
         self.static = sum(self.info["prior"]["tool"][key] * value for key, value in evidence.items())
         self.static[self.said] += 10
+        if self.examples:
+            own = self.cosines[0]
+            shown = [
+                max([b, *(self.examples.get(name, self.place[:0]) @ self.q)])
+                for name, b in zip(self.names, own, strict=True)
+            ]
+            self.static += 10 * (np.array(shown) - own.max())
         self.static[self.end] = 0
 
     def prior_scores(self, history: tuple[str, ...]) -> Array:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
 from typing import Any
@@ -73,7 +73,7 @@ def run(
     """
     queries, tools = target / "queries.jsonl", target / "tools.jsonl"
     write_whole(queries, "".join(map(_query, subject.demonstrations)), "-o")
-    write_whole(tools, "".join(_line(asdict(tool)) for tool in subject.tools), "-o")
+    write_whole(tools, "".join(_line(tool.to_dict()) for tool in subject.tools), "-o")
     plan = _commands(subject, queries, tools, parts)
     written, missing, seconds = [], {}, {}
     for number, (name, options) in enumerate(plan.items(), 1):

@@ -60,7 +60,7 @@ def read_definitions(entries: Sequence[Any], definition: Definition) -> Definiti
         names.append(None if tool is None else tool.name)
         if tool is not None:
             tools.setdefault(tool.name, tool)
-    content = [[tool.name, tool.description, tool.parameters] for _, tool in sorted(tools.items())]
+    content = [[tool.name, tool.description, tool.parameters, tool.examples] for _, tool in sorted(tools.items())]
     text = json.dumps(content, sort_keys=True).encode()
     return Definitions(tuple(names), tuple(tools.values()), digest(text), len(text), _clean(entries))
 

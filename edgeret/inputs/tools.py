@@ -15,6 +15,7 @@ from edgeret.errors import InputError
 from edgeret.inputs.hygiene import check_name, hidden_character, shows_all, without_hidden
 from edgeret.inputs.jsonl import decode, json_type, parse_objects, plain, plain_text, read_text, text_field
 from edgeret.inputs.tool_care import care_of, check_confirm, check_risk
+from edgeret.inputs.tool_examples import MAX_EXAMPLE_CHARS, MOST_EXAMPLES, examples_of, with_values
 from edgeret.inputs.tool_forms import function_of, is_built_in, listed, parameters_of, title_of, unpacked
 from edgeret.inputs.tool_schema import object_schema
 from edgeret.inputs.tool_text import name_in_words
@@ -32,6 +33,10 @@ LONG = f"has a description of more than {MAX_DESCRIPTION_CHARS:,} characters: it
 SPACED = "has spaces around its name: they are dropped"
 NO_SCHEMA = "has parameters that are no JSON Schema of an object: they are made one"
 MISPLACED = "has its parameters under another key: they are taken"
+LEFT_OUT = (
+    f"shows examples that are no sentence of at most {MAX_EXAMPLE_CHARS} characters and no arguments, or more than "
+    f"{MOST_EXAMPLES}: they are left out"
+)
 TWICE = "stands there twice: it counts once"
 
 
@@ -133,6 +138,10 @@ def read_tool(entry: Any, where: str = "tool", tell: Tell | None = None) -> Tool
     words = function.get("description")
     description = without_hidden(words) if isinstance(words, str) else ""
     parameters, hides = _parameters(function, name, where, told)
+    examples, calls, incomplete = examples_of(function)
+    parameters = with_values(parameters, calls)
+    if incomplete:
+        told(LEFT_OUT)
     if hides or seen != given or (description != words and isinstance(words, str)):
         told(HIDING)
     if seen != name:
@@ -144,7 +153,7 @@ def read_tool(entry: Any, where: str = "tool", tell: Tell | None = None) -> Tool
         told(LONG)
         description = description[:MAX_DESCRIPTION_CHARS]
     risk, confirm = care_of(entry, function, where)
-    return Tool(name, description, parameters, risk, confirm)
+    return Tool(name, description, parameters, examples, risk, confirm)
 
 
 def _silent(_: str) -> None:
@@ -189,8 +198,17 @@ def stored_tool(entry: Any, where: str) -> Tool:
         parameters = without_hidden(plain(parameters, MAX_PARAMETERS_BYTES))
     except ValueError as error:
         raise InputError(f'{where}: "parameters" of {quoted(name)} cannot be taken ({error})') from None
+    shown = entry.get("examples", [])
+    if not isinstance(shown, list) or len(shown) > MOST_EXAMPLES:
+        raise InputError(f'{where}: "examples" of {quoted(name)} must be a list of at most {MOST_EXAMPLES} texts')
+    for text in shown:
+        if not isinstance(text, str) or not 0 < len(text) <= MAX_EXAMPLE_CHARS or text != " ".join(text.split()):
+            raise InputError(f'{where}: "examples" of {quoted(name)} hold what is no sentence on one line')
+        if hidden := hidden_character(text):
+            raise InputError(f"{where}: an example of {quoted(name)} contains {hidden}; take it out")
     risk = None if entry.get("risk") is None else check_risk(entry["risk"], where)
-    return Tool(name, description, parameters, risk, check_confirm(entry.get("confirm", False), where))
+    confirm = check_confirm(entry.get("confirm", False), where)
+    return Tool(name, description, parameters, tuple(shown), risk, confirm)
 
 
 def check_tools(tools: Sequence[tuple[str, Tool]], where: str) -> list[Tool]:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from edgeret.runtime.components import Components
 from edgeret.runtime.lexicon import Lexicon, tool_flow, tool_words
 from edgeret.runtime.word_table import ToolWords
+from edgeret.scoring.examples import Examples
 from edgeret.scoring.prior import NO_FLOW, Prior
 from edgeret.scoring.products import rows_at
 from edgeret.types import END, Tool
@@ -30,6 +31,7 @@ class Arrangement:
         said = self._said()
         vectors, flow = self._vectors(slice(None)), tool_flow(said, self._names)
         prior = Prior(vectors, self._end, flow, self._components.prior, stays=True)
+        prior.examples = self.examples
         return Lexicon(said), prior
 
     @cached_property
@@ -44,13 +46,26 @@ class Arrangement:
         """The prior over the names, or over those at the positions `near`, without their flow."""
         if near is None:
             return self._whole[1]
-        return self._narrow.over(self._vectors(near), int(np.searchsorted(near, self._end)))
+        shown = None
+        if self.examples is not None:
+            place = np.full(len(self._names), -1, np.intp)
+            place[near] = np.arange(len(near))
+            shown = self.examples.at(place)
+        prior = self._narrow.over(self._vectors(near), int(np.searchsorted(near, self._end)))
+        prior.examples = shown
+        return prior
 
     @cached_property
     def _narrow(self) -> Prior:
         """What the priors over a few names have in common."""
         dimension = self._components.index.vectors.shape[1]
         return Prior(np.zeros((1, dimension), np.float32), 0, NO_FLOW, self._components.prior)
+
+    @cached_property
+    def examples(self) -> Examples | None:
+        """What the tools show, by their positions among the names."""
+        shown = self._components.index.examples
+        return None if shown is None else shown.at(self.positions)
 
     def _said(self) -> list[ToolWords]:
         tools = self._components.tools

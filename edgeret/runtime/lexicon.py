@@ -44,7 +44,7 @@ def tool_words(tool: Tool) -> ToolWords:
     owners = (frozenset(words(name_in_words(match[1]))) for match in keys if match)
     return ToolWords(
         name,
-        name | frozenset(words(tool.description)),
+        name | frozenset(words(tool.description)) | frozenset(word for said in tool.examples for word in words(said)),
         name | frozenset(word for key in properties for word in words(name_in_words(str(key)))),
         # A plain word is no mention of a tool that happens to be called so.
         tuple(dict.fromkeys(m.lower() for m in found if not m.islower() or not m.isalpha())),

@@ -44,7 +44,7 @@ MATTERS = log(0.01)
 HOPELESS = log(0.003)
 """Where the best of them has no more before any call, they are not read anew at every step. On ultratool-plans 96 of
 100 steps are spared that, and at one of a thousand of these it would have given one of them more than 0.03."""
-CLEARLY = 50.0
+CLEARLY = 4.0
 """Odds by demonstrations that something fits from which on the tools' own words are not asked: they could only raise
 them."""
 UNLIKELY_BY_WORDS, SURELY_SHOWN = log(0.15 / 0.85), 0.8
@@ -94,6 +94,12 @@ class Scorer:
         head = self.components.head
         told = {} if head is None else head.popularity
         return np.array([told.get(name, 0.0) for name in self.names], np.float32)
+
+    @cached_property
+    def familiarity(self) -> Familiarity:
+        """What requests are compared with: the bundle's demonstrations, and the examples that tools show."""
+        shipped, shown = self.components.familiarity, self.arranged.examples
+        return shipped if shown is None else shipped.beside(shown.means())
 
     def read(self, query: str, watch: Stopwatch, tools: Collection[str] | None = None) -> Request:
         """Encodes a query and computes what all its steps share; `tools` are those that may be chosen, None for all.
@@ -272,28 +278,31 @@ class Request:
     def _first(self, logs: NDArray[np.float32], history: History, points: Map) -> NDArray[np.float32]:
         """Probabilities before any call, from log-scores, which are used up: those of the tools if something fits,
         calibrated, and that of `<end>`, that nothing does."""
-        end, shown = self._scorer.end, 0.0
-        if self.familiarity.means.no_tool:
+        end, shown, known = self._scorer.end, 0.0, self.familiarity
+        if known.means.no_tool:
             log_shares(logs)
             shown = exp(logs.item(end))
         logs[end] = -inf
-        if logs.item(logs.argmax()) == -inf:
+        if (self._allowed is not None or len(logs) == 1) and logs.item(logs.argmax()) == -inf:
             logs[end] = 0.0
             return np.exp(logs, out=logs)
-        found, nothing = self._calibrated(logs, history, points), self.nothing(shown)
-        found *= np.float32(1 - nothing)
+        found, nothing = self._calibrated(logs, history, points), self._nothing(known, shown)
+        found *= 1 - nothing
         found[end] = nothing
         return found
 
     def nothing(self, shown: float = 0.0) -> float:
         """The probability that no tool fits, where the heads, which know requests of that kind, give it `shown`."""
-        familiarity = self.familiarity
-        fits = familiarity.fits(self.distance)
+        return self._nothing(self.familiarity, shown)
+
+    def _nothing(self, known: Familiarity, shown: float) -> float:
+        learned = None if self._known is None else self._known.nearest
+        fits = known.fits(self.distance_to(known, learned))
         if fits < CLEARLY or shown > 0.5:
-            fits += familiarity.strange * exp(-self.nothing_by_words)
+            fits += known.strange * exp(-self.nothing_by_words)
             if 0.5 < shown <= SURELY_SHOWN and self.nothing_by_words < UNLIKELY_BY_WORDS:
                 shown = 1 / (1 + exp(-self.nothing_by_words))
-        odds = familiarity.unknown / max(fits, 1e-30) + shown / max(1 - shown, 1e-30)
+        odds = known.unknown / max(fits, 1e-30) + shown / max(1 - shown, 1e-30)
         return odds / (1 + odds)
 
     @cached_property
@@ -305,7 +314,7 @@ class Request:
     @property
     def familiarity(self) -> Familiarity:
         """What the request is compared with; it changes with what is learned."""
-        scorer, shipped = self._scorer, self._components.familiarity
+        scorer, shipped = self._scorer, self._scorer.familiarity
         return scorer.learned.familiarity(shipped, scorer.position) if scorer.learned.count else shipped
 
     @property
@@ -324,12 +333,14 @@ class Request:
         components = self._components
         if self._choosable is not None:
             return None
-        cosines = [learned]
+        shipped, example = None, self._reading.nearest_example
         if components.memory is not None:
-            cosines.append(components.memory.nearest(self._neighbours))
+            shipped = components.memory.nearest(self._neighbours)
         elif components.graph is not None:
-            cosines.append(self._place.similarity)
-        return max((cosine for cosine in cosines if cosine is not None), default=LEAST_COSINE)
+            shipped = self._place.similarity
+        if learned is None and example is None:
+            return LEAST_COSINE if shipped is None else shipped
+        return max(cosine for cosine in (shipped, learned, example) if cosine is not None)
 
     def choice(self, history: History, watch: Stopwatch) -> str:
         """The most probable of `names`, whether or not the query is like the demonstrations."""

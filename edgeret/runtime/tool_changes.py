@@ -22,7 +22,7 @@ from edgeret.quoting import quoted, suggestion
 from edgeret.records import dataclass
 from edgeret.runtime.components import Components
 from edgeret.runtime.learning import senseless
-from edgeret.runtime.tool_set import plain_tool
+from edgeret.runtime.shown import encode_examples, examples_at, texts_of, with_examples
 from edgeret.scoring.calibration import Calibration, CalibrationParameters
 from edgeret.scoring.index import Index
 from edgeret.types import Tool
@@ -37,9 +37,11 @@ def changed(
     remove: Collection[str],
     substitute: Sequence[Tool],
     vectors: NDArray[np.float32] | None = None,
+    shown: NDArray[np.float32] | None = None,
 ) -> Components:
     """The components with tools added, removed and replaced by others of the same name. `vectors` are those of what is
-    added and replaced, in this order, float32 (tools, dimension); None has them encoded.
+    added and replaced, in this order, float32 (tools, dimension), and `shown` those of their examples, float32
+    (examples, dimension); None has them encoded.
 
     An HNSW graph knows only the tools that it was built of, so without those every search is exact. Raises InputError
     for names that are there already, or not there; and if no tool would be left.
@@ -50,6 +52,8 @@ def changed(
     if vectors is None:
         form = str(components.manifest.info[roles.INFO_RECIPE]["tool_text"])
         vectors = components.encoder.encode_tools([tool_text(tool, form) for tool in fresh])
+    if shown is None:
+        shown = encode_examples(fresh, components.encoder)
     gone, other = set(remove), {tool.name: i for i, tool in enumerate(substitute, len(add))}
     names = [name for name in components.index.names if name not in gone]
     at = {name: i for i, name in enumerate(components.index.names)}
@@ -59,7 +63,9 @@ def changed(
             kept[i] = vectors[other[name]]
     tools = {name: substitute[other[name] - len(add)] if name in other else old[name] for name in names}
     tools |= {tool.name: tool for tool in add}
-    index = Index((*names, *(tool.name for tool in add)), np.concatenate((kept, vectors[: len(add)])))
+    every = (*names, *(tool.name for tool in add))
+    examples = with_examples(components.index, every, fresh, shown)
+    index = Index(every, np.concatenate((kept, vectors[: len(add)])), None, examples)
     cascade = components.cascade
     if cascade is not None:
         cascade = replace(cascade, components=changed(cascade.components, add, remove, substitute))
@@ -97,10 +103,11 @@ def recorded(
     at = {name: i for i, name in enumerate(components.index.names)}
     fresh = [*add, *substitute]
     return CHANGE, {
-        "added": [plain_tool(tool) for tool in add],
+        "added": [tool.to_dict() for tool in add],
         "removed": list(remove),
-        "replaced": [plain_tool(tool) for tool in substitute],
+        "replaced": [tool.to_dict() for tool in substitute],
         "vectors": components.index.vectors[np.array([at[tool.name] for tool in fresh], np.intp)],
+        "examples": examples_at(components.index, [at[tool.name] for tool in fresh]),
     }
 
 
@@ -117,8 +124,12 @@ def replayed(components: Components, records: Sequence[Record], where: str) -> C
             vectors = get_array(record.value, "vectors", "<f4", shape, where)
             if not np.allclose(np.einsum("ij,ij->i", vectors, vectors), 1, atol=1e-2):
                 raise BundleError(f"{where}: vectors of tools that are not of length 1")
+            n = len(texts_of([*add, *substitute]))
+            shown = get_array(record.value, "examples", "<f4", (n, components.encoder.spec.dimension), where)
+            if not np.allclose(np.einsum("ij,ij->i", shown, shown), 1, atol=1e-2):
+                raise BundleError(f"{where}: vectors of examples that are not of length 1")
             removed = get_strings(dict(record.value), "removed", where)
-            components = changed(components, add, removed, substitute, vectors)
+            components = changed(components, add, removed, substitute, vectors, shown)
         except (BundleError, InputError) as error:
             raise senseless(error, where) from None
     return components

@@ -5,8 +5,6 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,18 +28,8 @@ _REBUILD = "build the bundle again"
 def pack_tools(tools: Sequence[Tool]) -> bytes:
     """The file with the role `tools`, in the order given: a JSON array with a line for every tool, so that one can be
     read without the others."""
-    lines = (json.dumps(plain_tool(tool), ensure_ascii=False, separators=(",", ":")).encode() for tool in tools)
+    lines = (json.dumps(tool.to_dict(), ensure_ascii=False, separators=(",", ":")).encode() for tool in tools)
     return _BEGIN + _BETWEEN.join(lines) + _END
-
-
-def plain_tool(tool: Tool) -> dict[str, Any]:
-    """A tool as it is written; what asks for no care says nothing of it."""
-    told = asdict(tool)
-    if tool.risk is None:
-        del told["risk"]
-    if not tool.confirm:
-        del told["confirm"]
-    return told
 
 
 def careful(tools: Mapping[str, Tool]) -> frozenset[str]:

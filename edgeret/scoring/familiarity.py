@@ -81,6 +81,7 @@ class Familiarity:
         self.unknown = 1 / (1 + means.no_tool / KINDS)
         """The share of requests that no tool fits whose kind was not shown: heads know those of others."""
         self._squares = 1 + np.einsum("ij,ij->i", means.vectors, means.vectors)
+        self._twice = means.vectors * np.float32(-2)
         n, called = len(means.tools), float(means.counts.sum())
         self.strange = 1 / (1 + called / n) if n else 1.0
         """The share of requests that demonstrations say nothing of: as if each tool had one kind more."""
@@ -102,7 +103,8 @@ class Familiarity:
         where nothing was demonstrated."""
         if not len(self._squares):
             return inf
-        squares = self._squares - 2 * (self.means.vectors @ vector)
+        squares = self._twice.dot(vector)
+        squares += self._squares
         if allowed is not None:
             squares[~allowed[self.means.tools]] = inf
         mean = sqrt(max(0.0, squares.item(squares.argmin())))

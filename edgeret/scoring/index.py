@@ -21,6 +21,7 @@ from edgeret.kernel import LIBRARY
 from edgeret.quoting import said
 from edgeret.scoring import hnsw_file
 from edgeret.scoring.compiled_many import CompiledLinks
+from edgeret.scoring.examples import Examples
 from edgeret.scoring.hnsw_file import EF_CONSTRUCTION, M
 from edgeret.scoring.products import cosines
 
@@ -28,6 +29,9 @@ CROSSOVER = 4_000
 """Tools from which a build adds an HNSW graph; measured with `edgeret-bench scaling` (docs/DESIGN.md, decisions)."""
 EF = 64
 """How many candidates a search in the graph keeps, and so how many it can return."""
+
+MOST_SHOWN = 20
+"""Examples of one tool."""
 
 IndexKind = Literal["auto", "exact", "hnsw"]
 INDEX_KINDS: tuple[IndexKind, ...] = get_args(IndexKind)
@@ -49,10 +53,18 @@ class Neighbours(Protocol):
 class Index:
     """Tool vectors with their names. Immutable; safe to use from several threads."""
 
-    def __init__(self, names: Sequence[str], vectors: NDArray[np.float32], hnsw: Neighbours | None = None) -> None:
-        """`vectors` are unit rows, float32 (len(names), dimension); `hnsw` is a graph over the same rows."""
+    def __init__(
+        self,
+        names: Sequence[str],
+        vectors: NDArray[np.float32],
+        hnsw: Neighbours | None = None,
+        examples: Examples | None = None,
+    ) -> None:
+        """`vectors` are unit rows, float32 (len(names), dimension); `hnsw` is a graph over the same rows.
+        `examples` are of the tools at these rows, None where none shows any."""
         self.names = tuple(names)
         self.vectors = vectors
+        self.examples = examples
         self._hnsw = hnsw
 
     @property
@@ -114,10 +126,18 @@ class HnswlibGraph:
 
 
 def pack_index(
-    names: Sequence[str], vectors: NDArray[np.float32], fingerprint: str, stored_as: StoredAs = "fp32"
+    names: Sequence[str],
+    vectors: NDArray[np.float32],
+    fingerprint: str,
+    stored_as: StoredAs = "fp32",
+    examples: Examples | None = None,
 ) -> bytes:
-    """The index file: names and vectors, tied to the encoder that made them."""
-    owner = {"encoder": fingerprint, "names": list(names)}
+    """The index file: names and vectors, and those of examples, tied to the encoder that made them."""
+    owner: dict[str, Any] = {"encoder": fingerprint, "names": list(names)}
+    if examples is not None:
+        shown, lengths = to_bytes(examples.vectors)
+        counts = np.bincount(examples.owners, minlength=len(names)).astype("<i4")
+        owner |= {"examples": shown, "example_scales": lengths, "example_counts": counts}
     if stored_as == "fp32":
         return pack({**owner, "vectors": vectors.astype("<f4")})
     numbers, scales = to_bytes(vectors)
@@ -172,9 +192,10 @@ def load_index(bundle: Bundle, kind: IndexKind = "auto") -> Index:
     vectors = _read_vectors(value, len(names), where)
     if not names or len(set(names)) != len(names):
         raise BundleError(f"{where}: no tools in it, or one of them twice; build the bundle again")
+    examples = _read_examples(value, len(names), vectors.shape[1], where)
     has_graph = bundle.manifest.file(roles.HNSW) is not None
     if kind == "exact" or (kind == "auto" and not (has_graph and len(names) >= CROSSOVER and hnsw_available())):
-        return Index(names, vectors)
+        return Index(names, vectors, None, examples)
     if not has_graph:
         raise BundleError(
             f"{bundle.path}: no HNSW graph in it; choose another index (--index), or build the bundle again with "
@@ -183,7 +204,8 @@ def load_index(bundle: Bundle, kind: IndexKind = "auto") -> Index:
     if not hnsw_available():
         raise MissingExtraError("hnsw", "index 'hnsw'")
     where = f"{bundle.path} ({roles.HNSW})"
-    return Index(names, vectors, open_hnsw(bundle.read(roles.HNSW), vectors, where, bundle.fingerprint()))
+    graph = open_hnsw(bundle.read(roles.HNSW), vectors, where, bundle.fingerprint())
+    return Index(names, vectors, graph, examples)
 
 
 def _read_vectors(value: Mapping[str, Any], rows: int, where: str) -> NDArray[np.float32]:
@@ -198,6 +220,21 @@ def _read_vectors(value: Mapping[str, Any], rows: int, where: str) -> NDArray[np
     if not np.allclose(np.einsum("ij,ij->i", vectors, vectors), 1, atol=1e-2):
         raise BundleError(f"{where}: its vectors are not of length 1; build the bundle again")
     return _unit(vectors) if small else vectors
+
+
+def _read_examples(value: Mapping[str, Any], tools: int, dimension: int, where: str) -> Examples | None:
+    """What the tools show by example, None for nothing. Raises BundleError."""
+    if "examples" not in value:
+        return None
+    counts = get_array(value, "example_counts", "<i4", (tools,), where)
+    if counts.min() < 0 or counts.max() > MOST_SHOWN:
+        raise BundleError(f"{where}: tools have from 0 to {MOST_SHOWN} examples; build the bundle again")
+    n = int(counts.sum())
+    numbers = get_array(value, "examples", "|i1", (n, dimension), where)
+    vectors = from_bytes(numbers, get_scales(value, "example_scales", n, where))
+    if not np.allclose(np.einsum("ij,ij->i", vectors, vectors), 1, atol=1e-2):
+        raise BundleError(f"{where}: the vectors of its examples are not of length 1; build the bundle again")
+    return Examples.of(_unit(vectors), np.repeat(np.arange(tools), counts))
 
 
 def open_hnsw(

@@ -20,6 +20,7 @@ from edgeret.fields import get_number
 from edgeret.kernel import LIBRARY
 from edgeret.records import dataclass
 from edgeret.scoring.compiled_query import CompiledTools
+from edgeret.scoring.examples import Examples
 from edgeret.scoring.passages import Passages
 from edgeret.scoring.products import Columns, product
 
@@ -265,6 +266,7 @@ class Prior:
         set `stays` where many requests are read among it, so that arranging it pays."""
         self.weights, self.end, self.n = weights, end, len(vectors)
         self.vectors = vectors
+        self.examples: Examples | None = None  # set by whoever arranges tools that show some
         self.named = Pairs(flow.taker[flow.named], flow.giver[flow.named], self.n, True)
         self.keyed = Pairs(flow.taker[~flow.named], flow.giver[~flow.named], self.n, False)
         self._related: dict[int, NDArray[np.float32]] = {}

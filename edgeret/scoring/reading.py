@@ -9,6 +9,7 @@ from math import exp, inf, log, log1p
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeret.scoring.examples import WEIGHT, Examples
 from edgeret.scoring.log_shares import log_shares
 from edgeret.scoring.prior import CALLED, COSINE, SAID, Evidence, Pairs, Prior
 from edgeret.types import SEGMENTS
@@ -22,7 +23,8 @@ class Reading:
     """One request. Immutable, but for what it keeps to be faster.
 
     `static` is the part of the scores that no call changes, float32 (n,), 0 at `<end>`. `cosines` are those of the
-    whole request and its thirds to every tool, float32 (1 + SEGMENTS, n).
+    whole request and its thirds to every tool, float32 (1 + SEGMENTS, n), and `nearest_example` is that of the whole to
+    the nearest example that a tool shows, None where none does.
     """
 
     def __init__(self, prior: Prior, evidence: Evidence) -> None:
@@ -46,6 +48,19 @@ class Reading:
             if position != prior.end:
                 self.static[position] += np.float32(SAID)
                 self._begun[position] += np.float32(SAID)
+        self.nearest_example: float | None = None
+        if prior.examples is not None:
+            self._read_examples(prior.examples, evidence.passages.vectors[0])
+
+    def _read_examples(self, examples: Examples, whole: NDArray[np.float32]) -> None:
+        """Adds how near the whole request comes to each tool or one of its examples, beside what comes nearest by the
+        tools' own words: a set whose examples are far gains nothing."""
+        own = self.cosines[0]
+        nearest, self.nearest_example = examples.nearest(whole, own)
+        gained = np.float32(WEIGHT * COSINE) * (nearest - own.max())
+        gained[self._prior.end] = 0.0
+        self.static += gained
+        self._begun += gained
 
     def _static(self) -> NDArray[np.float32]:
         """`static`, without the tools said."""

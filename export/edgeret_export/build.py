@@ -22,6 +22,7 @@ from edgeret.inputs.demonstrations import Demonstration
 from edgeret.inputs.tool_text import tool_text
 from edgeret.planner.exemplars import pack_exemplars
 from edgeret.runtime.options import LOSS
+from edgeret.runtime.shown import texts_of
 from edgeret.runtime.similar_words import table_of
 from edgeret.runtime.tool_set import pack_tools
 from edgeret.runtime.word_table import pack_words
@@ -51,7 +52,7 @@ from edgeret_export.fitting.familiarity import means_of, no_means, read_sayings,
 from edgeret_export.fitting.folds import plan_calls
 from edgeret_export.fitting.options import HeadOptions
 from edgeret_export.fitting.parameters import Parameters
-from edgeret_export.fitting.training_set import TrainingSet, training_set
+from edgeret_export.fitting.training_set import TrainingSet, shown_examples, training_set
 from edgeret_export.fitting.whole import Whole, fit_whole
 from edgeret_export.places import HERE, Place
 from edgeret_export.planner.exemplars import choose_exemplars
@@ -118,15 +119,8 @@ def build_bundle(
         if held_back is not None and encoded.training is not None:
             encoded = replace(encoded, training=encoded.training.judged_by(held_back))
         content_hash, report = assemble(writer, card, encoded, recipe, model, place)
-    nothing = declines.foreign(edgeret.load(target), tools, start(encoded.exported), _called(encoded.training))
+    nothing = declines.foreign(edgeret.load(target), tools, start(encoded.exported), encoded.training)
     return Built(target, content_hash, {**report, "nothing": {**report["nothing"], **nothing}})
-
-
-def _called(training: TrainingSet | None) -> NDArray[np.float32]:
-    """The vectors of the demonstrated requests that have a call (n, dimension)."""
-    if training is None:
-        return np.empty((0, 0), np.float32)
-    return training.queries.vectors[[bool(demonstration.calls) for demonstration in training.demonstrations]]
 
 
 def assemble(
@@ -271,8 +265,8 @@ def _write_stage(writer: BundleWriter, part: str | None, card: Card, stage: Stag
     else:
         add(roles.TABLE, "table.msgpack", exported.model, card.licence, f"token vectors fitted to {tuned}")
     fingerprint = encoder_fingerprint(exported.spec.to_dict(), hashes[exported.role], tokenizer)
-    names, vectors = [tool.name for tool in encoded.tools], encoded.tool_vectors
-    add(roles.INDEX, "index.msgpack", indexing.pack_index(names, vectors, fingerprint, recipe.stored_as))
+    names, vectors, shown = [tool.name for tool in encoded.tools], encoded.tool_vectors, encoded.examples
+    add(roles.INDEX, "index.msgpack", indexing.pack_index(names, vectors, fingerprint, recipe.stored_as, shown))
     if len(names) >= recipe.hnsw_from:
         say("building the HNSW graph")
         add(roles.HNSW, "hnsw.msgpack", indexing.build_hnsw(vectors, recipe.seed, fingerprint))
@@ -375,15 +369,16 @@ def encode_with(
         tool_vectors = expanded.vectors
         report["expansion"] = {"sha256": expansion.sha256, **expanded.report}
     tool_vectors = indexing.as_stored(tool_vectors, recipe.stored_as)
-    training = None
+    examples, training = shown_examples(tools, passed.encodings.queries(texts_of(tools))), None
     if demonstrations:
         shown = track(demonstrations, "encoding demonstrations", len(demonstrations))
         queries = passed.encodings.passages(demonstration.query for demonstration in shown)
-        training = training_set(demonstrations, tools, queries, tool_vectors, prior.weights, recipe.seed)
+        training = training_set(demonstrations, tools, queries, tool_vectors, prior.weights, recipe.seed, examples)
     golden = golden_of(encoder, demonstrations, tools)
     words = word_vectors(exported)
     sayings = passed.encodings.queries(read_sayings())
-    return Encoded(exported, tools, tool_vectors, sayings, words, training, golden, prior, passed.parity, report)
+    found = Encoded(exported, tools, tool_vectors, sayings, words, training, golden, prior, passed.parity, report)
+    return replace(found, examples=examples)
 
 
 def _counts(tools: Sequence[Tool], training: TrainingSet | None, fitted: Fitted) -> dict[str, Any]:

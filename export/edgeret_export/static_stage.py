@@ -15,7 +15,10 @@ from edgeret.encoders.base import MAX_TOKENS, EncodedQuery, EncoderSpec
 from edgeret.encoders.static import StaticEncoder, pack_table
 from edgeret.encoders.windows import WindowEncoder
 from edgeret.inputs.tool_text import tool_text
+from edgeret.runtime.shown import encode_examples
+from edgeret.scoring.examples import Examples
 from edgeret.scoring.index import as_stored
+from edgeret.types import Tool
 from edgeret_export.encoded import Encoded, golden_of
 from edgeret_export.encoders.encodings import start
 from edgeret_export.encoders.export import ExportedEncoder
@@ -23,7 +26,7 @@ from edgeret_export.encoders.pretrained import TokenVectors
 from edgeret_export.encoders.questions import from_tools
 from edgeret_export.encoders.static import DIMENSION, Alone, TableFit, Texts, single_tokens
 from edgeret_export.fitting.familiarity import read_sayings
-from edgeret_export.fitting.training_set import FOLDS, TrainingSet, training_set
+from edgeret_export.fitting.training_set import FOLDS, TrainingSet, shown_examples, training_set
 from edgeret_export.recipe import Recipe
 
 OF_TOOLS = 0.03
@@ -67,6 +70,7 @@ def static_encoded(encoded: Encoded, recipe: Recipe) -> Encoded:
     )
     fit = TableFit(Texts([encoder.tokenize_words(text) for text in texts], vectors), start_at, encoder.vocabulary)
     penalty = fit.choose(folds == 0 if training is not None else np.arange(len(texts)) % FOLDS == 0)
+    final = _exported(exported, fit.fit(np.ones(len(texts), bool), penalty))
     tool_vectors, learned = as_stored(fit.project(encoded.tool_vectors), recipe.stored_as), None
     if training is not None:
         numbers = track(range(training.n_folds), "fitting token vectors", training.n_folds)
@@ -78,9 +82,9 @@ def static_encoded(encoded: Encoded, recipe: Recipe) -> Encoded:
             tool_vectors,
             encoded.prior.weights,
             training.seed,
+            _examples(encoded.tools, reader_of(final)),
         )
         learned = replace(learned, judging=training.judging, folds=training.folds)
-    final = _exported(exported, fit.fit(np.ones(len(texts), bool), penalty))
     return _with_table(encoded, final, tool_vectors, learned)
 
 
@@ -96,7 +100,12 @@ def _with_table(
         training=training,
         golden=golden_of(reader, demonstrations, encoded.tools),
         sayings=np.stack([reader.encode_query(saying).vector for saying in read_sayings()]),
+        examples=_examples(encoded.tools, reader),
     )
+
+
+def _examples(tools: Sequence[Tool], reader: StaticEncoder) -> Examples | None:
+    return shown_examples(tools, encode_examples(tools, reader))
 
 
 def table_of_tools(

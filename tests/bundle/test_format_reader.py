@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+from dataclasses import replace
 from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
@@ -94,6 +95,11 @@ class Reader(PriorReader):
         if "scales" in self.index:  # section 6
             vectors = unit(rows(vectors, array(self.index["scales"])))
         self.vectors = dict(zip(self.index["names"], vectors, strict=True))
+        self.examples: dict[str, Array] = {}
+        if "examples" in self.index:
+            shown = unit(rows(array(self.index["examples"]), array(self.index["example_scales"])))
+            ends = np.cumsum(array(self.index["example_counts"]))[:-1]
+            self.examples = dict(zip(self.index["names"], np.split(shown, ends), strict=True))
         self.names = [*self.labels, *(name for name in self.index["names"] if name not in self.labels)]
         self.end = len(self.labels) - 1
         self.place = np.stack(
@@ -284,7 +290,7 @@ class Reader(PriorReader):
         p = np.exp(self.prior(())[self.end])
         b = np.clip(np.log(p / (1 - p)), -30, 30)
         h = shown if known["no_tool"] else 0.0
-        if fits < 50 or h > 0.5:
+        if fits < 4 or h > 0.5:
             fits += strange * np.exp(-b)
         if 0.5 < h <= 0.8 and b < np.log(0.15 / 0.85):
             h = p
@@ -324,7 +330,13 @@ def kind(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     shown = () if request.param == "tools alone" else None
     target = tmp_path_factory.mktemp("kind") / "bundle"
     recipe = Recipe(precision="fp32", profile="full", index_vectors="int8" if "bytes" in request.param else "fp32")
-    return build_tiny(target, tools=TOOLS, demonstrations=shown, few=few, max_tokens=24, recipe=recipe)
+    tools = TOOLS
+    if "many" not in request.param:  # some tools show by example how they are asked for
+        tools = [
+            replace(tool, examples=(f"{tool.name} it", "open the thing")) if i % 2 else tool
+            for i, tool in enumerate(TOOLS)
+        ]
+    return build_tiny(target, tools=tools, demonstrations=shown, few=few, max_tokens=24, recipe=recipe)
 
 
 def test_packing_the_manifest_again_gives_its_bytes(kind: Path) -> None:

@@ -11,11 +11,13 @@ import pytest
 from conftest import TOOLS, encode_tiny, make_demonstrations
 
 import edgeret
-from edgeret.types import END, Tool
+from edgeret.inputs.demonstrations import Demonstration
+from edgeret.types import END, Call, Tool
 from edgeret_export.cli import _told_of_declining
 from edgeret_export.encoders.encodings import start
 from edgeret_export.fitting import declines
 from edgeret_export.fitting.crossfit import Fitted
+from edgeret_export.fitting.familiarity import Edge
 from edgeret_export.fitting.held_out import HeldOut
 from edgeret_export.fitting.options import HeadOptions
 from edgeret_export.recipe import Recipe
@@ -37,12 +39,12 @@ def test_what_a_tool_might_serve_after_all_is_not_counted() -> None:
 def test_what_was_demonstrated_is_not_counted(tiny: Path) -> None:
     runtime = edgeret.load(tiny)
     encoder = start(encode_tiny(Recipe(precision="fp32"), make_demonstrations(), TOOLS).exported)
-    none = np.empty((0, 8), np.float32)
-    found = declines.foreign(runtime, TOOLS, encoder, none)
+    found = declines.foreign(runtime, TOOLS, encoder, None)
     assert found["n_foreign"] == len(declines.sayings(TOOLS))
     assert 0 <= found["declined"] <= 1
-    shown = np.array([encoder.encode_query(said).vector for said in declines.sayings(TOOLS)[:30]])
-    assert declines.foreign(runtime, TOOLS, encoder, shown).get("n_foreign", 0) <= found["n_foreign"] - 30
+    shown = [Demonstration(said, said, (Call(TOOLS[0].name),)) for said in declines.sayings(TOOLS)[:30]]
+    training = encode_tiny(Recipe(precision="fp32"), shown, TOOLS).training
+    assert declines.foreign(runtime, TOOLS, encoder, training).get("n_foreign", 0) <= found["n_foreign"] - 30
 
 
 def test_held_out_requests_are_lost_to_the_end_and_to_the_floor() -> None:
@@ -54,8 +56,8 @@ def test_held_out_requests_are_lost_to_the_end_and_to_the_floor() -> None:
     first = np.flatnonzero(training.decisions.first() & ~training.decisions.acceptable()[:, names.index(END)])
     found[first[0]] = 0.01
     found[first[1], names.index(END)] = 0.9
-    fitted = Fitted.of_nothing(3, HeadOptions(), ((), ()))
-    held = HeldOut(names, np.arange(len(found)), found, found[:, 0])
+    fitted = Fitted.of_nothing(Edge(1.0), 3, HeadOptions(), ((), ()))
+    held = HeldOut(names, np.arange(len(found)), found, found[:, 0], found[:0])
     told = declines.in_scope(training, replace(fitted, held_out=held))
     assert told == {"n_inside": len(first), "lost": round(2 / len(first), 4)}
     assert declines.in_scope(training, fitted) == declines.in_scope(None, fitted) == {}

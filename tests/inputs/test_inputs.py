@@ -157,7 +157,7 @@ def test_parameters_under_another_name_are_not_taken_for_none(tmp_path: Path, ke
 
 def test_what_else_a_tool_carries_is_its_owners_business(tmp_path: Path) -> None:
     known = {"title": "T", "annotations": {"x": 1}, "outputSchema": {}, "strict": True, "_meta": {}, "icons": []}
-    own = {"params": "none", "returns": {"type": "string"}, "examples": ["x"], "schema_version": "1"}
+    own = {"params": "none", "returns": {"type": "string"}, "example_output": ["x"], "schema_version": "1"}
     assert read_tools(file(tmp_path, json.dumps({"name": "a", "description": "A", **known, **own}))) == [Tool("a", "A")]
     both = {"name": "a", "description": "A", "parameters": {"type": "object"}, "schema": {"x": 1}}
     assert read_tools(file(tmp_path, json.dumps(both))) == [Tool("a", "A", {"type": "object"})]

@@ -8,7 +8,7 @@ import pytest
 
 from edgeret.errors import InputError
 from edgeret.inputs.tools import read_tool, stored_tool
-from edgeret.runtime.tool_set import careful, plain_tool
+from edgeret.runtime.tool_set import careful
 from edgeret.types import Tool
 
 LOCK = {"name": "lock_door", "description": "Locks the door."}
@@ -28,7 +28,7 @@ ASKED = {"risk": 0.01, "confirm": True}
 def test_it_is_read_wherever_it_stands(entry: dict[str, Any]) -> None:
     tool = read_tool(entry)
     assert (tool.risk, tool.confirm) == (0.01, True)
-    assert stored_tool(plain_tool(tool), "here") == tool
+    assert stored_tool(tool.to_dict(), "here") == tool
 
 
 def test_what_is_destructive_is_confirmed_unless_the_definition_says_otherwise() -> None:
@@ -40,7 +40,7 @@ def test_what_is_destructive_is_confirmed_unless_the_definition_says_otherwise()
 
 def test_who_asks_for_nothing_says_nothing() -> None:
     plain = read_tool(LOCK)
-    assert set(plain_tool(plain)) == {"name", "description", "parameters"}
+    assert set(plain.to_dict()) == {"name", "description", "parameters"}
     assert careful({"a": plain, "b": Tool("b", "b", risk=0.1), "c": Tool("c", "c", confirm=True)}) == {"b", "c"}
 
 

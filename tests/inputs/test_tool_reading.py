@@ -25,7 +25,7 @@ ENTRIES: dict[str, Any] = {
     "chat completions": {"type": "function", "function": {**FUNCTION, "strict": True}},
     "without its type": {"function": FUNCTION},
     "responses": {"type": "function", **FUNCTION, "strict": None},
-    "anthropic": {**BARE, "input_schema": CITY, "defer_loading": True, "input_examples": [{"city": "Oslo"}]},
+    "anthropic": {**BARE, "input_schema": CITY, "defer_loading": True, "input_examples": []},
     "anthropic custom": {"type": "custom", **BARE, "input_schema": CITY, "cache_control": {"type": "ephemeral"}},
     "mcp": {
         **BARE,

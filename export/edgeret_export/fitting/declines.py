@@ -49,12 +49,12 @@ def in_scope(training: TrainingSet | None, fitted: Fitted) -> dict[str, Any]:
     return {"n_inside": len(found), "lost": round(float(declined.mean()), 4)}
 
 
-def foreign(
-    runtime: Runtime, tools: Sequence[Tool], encoder: Encoder, demonstrated: NDArray[np.float32]
-) -> dict[str, Any]:
+def foreign(runtime: Runtime, tools: Sequence[Tool], encoder: Encoder, training: TrainingSet | None) -> dict[str, Any]:
     """`n_foreign`, the sayings that none of the tools fits, and the share of them `declined` by the runtime as it
-    ships; the vectors (n, dimension) of the demonstrated requests that have a call are the encoder's. Empty where fewer
-    than FEWEST are left."""
+    ships; the encoder is the one that read what was demonstrated. Empty where fewer than FEWEST are left."""
+    demonstrated = np.empty((0, 0), np.float32)
+    if training is not None:
+        demonstrated = training.queries.vectors[[bool(shown.calls) for shown in training.demonstrations]]
     left = [said for said in sayings(tools) if not _near(encoder, said, demonstrated)]
     if len(left) < FEWEST:
         return {}

@@ -1,0 +1,119 @@
+"""What tools show by example: found by it, counted as weak demonstrations, kept in bundles, overlays and tool sets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from conftest import TOOLS, build_tiny
+
+import edgeret
+from edgeret.runtime.runtime import Runtime
+from edgeret.scoring.examples import COUNT, Examples
+from edgeret.types import END, Tool
+from edgeret_export.recipe import Recipe
+
+SAID = "please tidy my desk before lunch"
+SHOWN = [replace(TOOLS[0], examples=(SAID, "is it wet outside")), *TOOLS[1:]]
+
+
+def share(runtime: Runtime, tool: str, query: str = SAID) -> float:
+    return {c.tool: c.probability for c in runtime.task(query).candidates()}[tool]
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Runtime:
+    return edgeret.load(build_tiny(tmp_path_factory.mktemp("base") / "b", demonstrations=()), threads=1)
+
+
+def test_a_tool_is_found_by_its_example(base: Runtime) -> None:
+    plain, shown = (edgeret.from_tools(tools, base=base) for tools in (TOOLS, SHOWN))
+    assert share(shown, TOOLS[0].name) > 2 * share(plain, TOOLS[0].name)
+    assert share(shown, END) < share(plain, END)
+    assert shown.task(SAID).next().tool == TOOLS[0].name
+
+
+def test_without_examples_nothing_is_another(base: Runtime) -> None:
+    runtime = edgeret.from_tools(TOOLS, base=base)
+    assert runtime.components.index.examples is None
+    assert runtime.task(SAID).request.reading.nearest_example is None
+
+
+def test_examples_are_weak_demonstrations(base: Runtime) -> None:
+    request = edgeret.from_tools(SHOWN, base=base).task(SAID).request
+    means = request.familiarity.means
+    assert means.counts.tolist() == [2 * COUNT]
+    assert request.names[means.tools[0]] == TOOLS[0].name
+    assert request.reading.nearest_example == pytest.approx(1, abs=1e-3)
+
+
+@pytest.mark.parametrize("profile", ["full", "default", "tiny"])
+def test_a_bundle_keeps_them_with_the_encoder_s_vectors(tmp_path: Path, profile: str) -> None:
+    recipe = Recipe(precision="fp32", profile=profile)
+    runtime = edgeret.load(build_tiny(tmp_path / "b", tools=SHOWN, recipe=recipe), threads=1)
+    assert runtime.tools[TOOLS[0].name].examples == SHOWN[0].examples
+    for components in filter(None, (runtime.components, getattr(runtime.components.cascade, "components", None))):
+        examples = components.index.examples
+        assert examples is not None and examples.owners.tolist() == [0, 0]
+        wanted = components.encoder.encode_query(SAID).vector
+        assert examples.vectors[0] @ wanted == pytest.approx(1, abs=1e-3)
+
+
+def test_tools_come_with_theirs_and_go_with_them(base: Runtime) -> None:
+    runtime = edgeret.from_tools(TOOLS, base=base).with_tools(replace=[SHOWN[0]])
+    new = Tool("tidy", "Tidies up.", {}, ("clean the room", "sweep the floor"))
+    both = runtime.with_tools(add=[new])
+    assert share(both, "tidy", "sweep the floor") > share(
+        runtime.with_tools(add=[replace(new, examples=())]), "tidy", "sweep the floor"
+    )
+    examples = both.components.index.examples
+    assert examples is not None
+    assert [both.components.index.names[i] for i in examples.owners] == [TOOLS[0].name] * 2 + ["tidy"] * 2
+    gone = both.with_tools(remove=[TOOLS[0].name]).components.index
+    assert gone.examples is not None
+    assert [gone.names[i] for i in gone.examples.owners] == ["tidy"] * 2
+    assert both.with_tools(remove=[TOOLS[0].name, "tidy"]).components.index.examples is None
+
+
+def test_an_overlay_keeps_them(tmp_path: Path) -> None:
+    bundle = build_tiny(tmp_path / "b")
+    new = Tool("tidy", "Tidies up.", {}, ("clean the room",))
+    edgeret.load(bundle, threads=1, overlay=True).with_tools(add=[new], replace=[SHOWN[0]], keep=True).close()
+    found = edgeret.load(bundle, threads=1, overlay=True)
+    assert found.tools["tidy"].examples == new.examples
+    examples = found.components.index.examples
+    assert examples is not None and len(examples.owners) == 3
+    assert share(found, "tidy", "clean the room") == pytest.approx(
+        share(edgeret.load(bundle, threads=1).with_tools(add=[new], replace=[SHOWN[0]]), "tidy", "clean the room"),
+        rel=1e-4,
+    )
+
+
+def test_a_few_words_of_everybody_s_do_bounded_harm(base: Runtime) -> None:
+    """Whoever lists all names as its examples is no nearer to a request than what does what is asked."""
+    stuffed = " ".join(tool.name.replace("_", " ") for tool in TOOLS)
+    loud = edgeret.from_tools([replace(TOOLS[0], examples=(stuffed,)), *TOOLS[1:]], base=base)
+    for tool in TOOLS[1:]:
+        words = tool.name.replace("_", " ")
+        assert share(loud, tool.name, f"{words} now please") > share(loud, TOOLS[0].name, f"{words} now please")
+
+
+def of(vectors: Sequence[Sequence[float]], owners: Sequence[int]) -> Examples:
+    found = Examples.of(np.array(vectors, np.float32), np.array(owners, np.intp))
+    assert found is not None
+    return found
+
+
+def test_the_nearest_example_of_each_tool_counts() -> None:
+    examples = of([[1, 0], [0, 1], [0.6, 0.8]], [2, 0, 2])
+    assert examples.owners.tolist() == [0, 2, 2]
+    nearest, best = examples.nearest(np.array([0.6, 0.8], np.float32), np.array([0.9, 0.1, 0.2], np.float32))
+    assert nearest.tolist() == pytest.approx([0.9, 0.1, 1.0])
+    assert best == pytest.approx(1)
+    moved = examples.at(np.array([-1, -1, 0], np.intp))
+    assert moved is not None and moved.owners.tolist() == [0, 0]
+    assert examples.at(np.array([-1, -1, -1], np.intp)) is None
+    assert Examples.of(np.empty((0, 2), np.float32), np.empty(0, np.intp)) is None
