@@ -52,7 +52,7 @@ class Decider:
     def __init__(self, components: Components, trial: tuple[Scorer, Decides] | None = None) -> None:
         """`trial` is what decides, and reads for it, once something is learned; None for the same."""
         self._components, self.trial = components, trial
-        self._demonstrated = components.head is not None
+        self._demonstrated, self._stage = components.head is not None, components.stage
         self._has_planner = components.planner.exists
         self.reasons = Reasons(components)
         self._floor = components.calibration.floor
@@ -96,19 +96,20 @@ class Decider:
             reason += "; the request names it"
         chosen = None if verdict.refusal else best.tool
         watch.lap("decide")
-        return Decision(
-            tool=chosen,
-            probability=best.probability,
-            source=verdict.source,
-            abstained=verdict.refusal is not None,
-            reason=reason,
-            candidates=verdict.candidates,
-            timings_ms=watch.ms(),
-            usage=verdict.usage,
-            stage="planner" if verdict.source == "planner" else self._components.stage,
-            confirm=self.confirms(chosen),
-            left_aside=request.left_aside(history) if best.tool == END and history.calls else (),
-            why=Remembered(request, history, options, verdict.values, self),
+        source = verdict.source
+        return Decision(  # not by keyword, which takes longer than the rest of it
+            chosen,
+            best.probability,
+            source,
+            verdict.refusal is not None,
+            reason,
+            verdict.candidates,
+            watch.ms(),
+            verdict.usage,
+            "planner" if source == "planner" else self._stage,
+            bool(self.careful) and self.confirms(chosen),
+            request.left_aside(history) if best.tool == END and history.calls else (),
+            Remembered(request, history, options, verdict.values, self),
         )
 
     def unasked(self) -> str | None:
