@@ -70,6 +70,16 @@ def forms_of(texts: list[str]) -> dict[str, str]:
     return {stem(word): word for word in sorted(words, key=lambda word: (-len(word), [-ord(c) for c in word]))}
 
 
+def form_of(query: str) -> dict[str, bool]:
+    """Section 16.7, before any call."""
+    explains = r"\b(why|explain|how\s+(do|does|did|is|are|can|to|come)|what(['’]s|\s+(is|are))|who\s+(is|was|are))\b"
+    return {
+        "question": bool(re.match(r"\W*(what|why|who|whom|whose|when|where|which|how)\b", query, re.IGNORECASE)),
+        "explains": bool(re.search(explains, query.lower())),
+        "bare": not re.search('[0-9"“«]|[a-z,;:] [A-Z]', query),
+    }
+
+
 def in_words(name: str) -> str:
     """Section 6: a name in words."""
     return re.sub("(?<=[a-z0-9])(?=[A-Z])", " ", re.sub(r"[_\-.]", " ", name)).strip()
@@ -160,7 +170,7 @@ class PriorReader:
             if last > first:
                 clauses.append(vectors[first:last].sum(axis=0))
         self.clauses = unit(np.array(clauses or [self.q])) @ self.place.T
-        self.n_words, self.shared = len(query.split()), shared
+        self.n_words, self.shared, self.query = len(query.split()), shared, query
         self.cosines = np.vstack((self.q, self.g)) @ self.place.T
         w, c = self.windows.max(axis=0), self.clauses.max(axis=0)
         wanted = 8 * w + 2 * shared["name"] + 2 * shared["coverage"] + 4 * c + 3 * self.cosines[0]
@@ -253,7 +263,8 @@ class PriorReader:
         else:
             evidence = {
                 "constant": 1, "best": best, "cosine": self.cosines[0].max(), "name": self.shared["name"].max(),
-                "window": max(self.windows.max(), self.clauses.max()), "coverage": self.shared["coverage"].max(),
+                "window": max(self.windows.max(), self.clauses.max()), **form_of(self.query),
+                "tools": np.log(max(1, min(len(self.names) - 1, 1000))),
             }  # fmt: skip
         weights = self.info["prior"]["end" if k else "nothing"]
         logit = sum(weights[key] * value for key, value in evidence.items())

@@ -10,9 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.encoders.base import EncodedQuery
+from edgeret.inputs.asking import asks_for_knowledge, asks_question, is_bare
 from edgeret.inputs.clauses import MIN_WORDS, clause_spans
 from edgeret.kernel import LIBRARY, address
 from edgeret.runtime.lexicon import Lexicon
+from edgeret.scoring.nothing import Form
 from edgeret.scoring.passages import Passages
 from edgeret.scoring.prior import Evidence
 
@@ -33,7 +35,8 @@ def evidence(
     """The evidence that a query and its one encoding hold for every tool of the lexicon, or for those at `positions`,
     rising."""
     found = encoded if isinstance(encoded, Passages) else passages(query, encoded)
-    return Evidence(found, lexicon.overlaps(query, positions), query)
+    form = Form(asks_question(query), asks_for_knowledge(query), is_bare(query))
+    return Evidence(found, lexicon.overlaps(query, positions), query, form=form)
 
 
 def passages(query: str, encoded: EncodedQuery) -> Passages:

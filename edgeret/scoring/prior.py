@@ -20,6 +20,7 @@ from edgeret.fields import get_number
 from edgeret.kernel import LIBRARY
 from edgeret.records import dataclass
 from edgeret.scoring.compiled_query import CompiledTools
+from edgeret.scoring.nothing import Form, NothingWeights
 from edgeret.scoring.passages import Passages
 from edgeret.scoring.products import Columns, product
 
@@ -91,19 +92,6 @@ class EndWeights:
     fresh_clause: float
     unused: float
     key_unused: float
-
-
-@dataclass(frozen=True, slots=True)
-class NothingWeights:
-    """The logit that no tool fits a request: a constant, the best score, the highest cosine of the whole, of windows
-    and clauses to any tool, and the largest share of the request's and of a name's words that one tool has."""
-
-    constant: float
-    best: float
-    cosine: float
-    window: float
-    coverage: float
-    name: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,11 +232,12 @@ NO_FLOW = Flow(np.empty(0, np.intp), np.empty(0, np.intp), np.empty(0, bool))
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """A request as numbers: the unit vectors of the whole and its parts, and what its words share with each tool; and
-    the request itself."""
+    the request itself, and how it is put."""
 
     passages: Passages
     shared: Overlaps
     request: str
+    form: Form = Form()
 
     def among(self, positions: NDArray[np.intp]) -> Evidence:
         """The same for some of the tools."""

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from edgeret.cli.console import add_command, table
+from edgeret.errors import InputError
 from edgeret_export.recipe import read_recipe
 from edgeret_export.sources.cards import DEFAULT_ENCODER, find_card
-from edgeret_export.sources.priors import write_prior
+from edgeret_export.sources.priors import read_told, write_prior
 
 
 def add_prior(commands: Any) -> None:
@@ -54,6 +55,12 @@ def add_prior(commands: Any) -> None:
         help="token vectors that were made without this set: the prior then is for tables that start there; one for "
         "every set",
     )
+    prior.add_argument(
+        "--refit",
+        metavar="CARD.json",
+        help='a prior card that stays as it is but for "no tool fits", which these sets tell; with it --adapter-for is '
+        "refused, and --token-vectors-for names one file",
+    )
     prior.add_argument("--seed", type=int, default=0, metavar="N", help="seed of what is cut at random (default: 0)")
     prior.add_argument("--offline", action="store_true", help="use cached model files only")
 
@@ -61,13 +68,21 @@ def add_prior(commands: Any) -> None:
 def _prior(arguments: argparse.Namespace) -> Mapping[str, Any]:
     card, recipe = find_card(arguments.encoder), read_recipe(None, seed=arguments.seed)
     from edgeret_export.encoders.adapter import with_adapter
-    from edgeret_export.prior import make_card, read_pairs, read_source
+    from edgeret_export.prior import make_card, read_pairs, refit_card
+    from edgeret_export.sources.plans import read_source
 
     card = with_adapter(card, arguments.adapter)
     sources = [read_source(told, arguments.leave_out) for told in arguments.set]
     adapters = read_pairs("--adapter-for", arguments.adapter_for)
     tables = read_pairs("--token-vectors-for", arguments.token_vectors_for)
-    made = make_card(sources, card, "int8", recipe.tool_text, recipe.seed, arguments.offline, adapters, tables)
+    how = (card, "int8", recipe.tool_text, recipe.seed, arguments.offline)
+    if arguments.refit is None:
+        made = make_card(sources, *how, adapters, tables)
+    else:
+        if adapters or len(set(tables.values())) > 1:
+            raise InputError("--refit reads all sets alike: leave --adapter-for out, and name one file of vectors")
+        told = read_told(Path(arguments.refit))
+        made = refit_card(told, sources, *how, next(iter(tables.values()), None))
     write_prior(Path(arguments.output), made)
     return {"card": arguments.output, **made}
 

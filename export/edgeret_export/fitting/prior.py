@@ -1,7 +1,7 @@
 """Fits the prior: weights for ranking tools without demonstrations, on other people's tools. Encodes nothing.
 
-A conditional logit over the tools of each decision, and two logistic regressions for `<end>`: that a plan is complete,
-and that no tool fits. All evidence comes from the runtime's own code.
+A conditional logit over the tools of each decision, and a logistic regression for `<end>`, that a plan is complete.
+That no tool fits is fitted in `nothing`. All evidence comes from the runtime's own code.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from sklearn.linear_model import LogisticRegression
 
+from edgeret.scoring.nothing import NothingWeights
 from edgeret.scoring.prior import (
     EndWeights,
     Evidence,
-    NothingWeights,
     Prior,
     PriorWeights,
     SearchWeights,
@@ -25,17 +25,14 @@ from edgeret.scoring.prior import (
 )
 from edgeret.scoring.reading import Reading
 from edgeret.scoring.relevance import features as search_features
+from edgeret_export.fitting.nothing import NOTHING, NothingSet, fit_nothing
 from edgeret_export.fitting.reliability import expected_calibration_error
 
-TOOL, COMPLETE, NOTHING, SEARCH = (
-    tuple(f.name for f in fields(kind)) for kind in (ToolWeights, EndWeights, NothingWeights, SearchWeights)
-)
+TOOL, COMPLETE, SEARCH = (tuple(f.name for f in fields(kind)) for kind in (ToolWeights, EndWeights, SearchWeights))
 PENALTY, SMOOTH = 1e-3, 0.01
-"""Of the ranking's weights, per decision; and scikit-learn's C of both logistic regressions."""
+"""Of the ranking's weights, per decision; and scikit-learn's C of the logistic regression."""
 MAY_BE_NEGATIVE = ("still_needed", "key_still_needed", "spent_name", "spent_coverage")
 """Evidence against a tool; all other evidence speaks for it, and a negative weight would be an accident of the sets."""
-NOTHING_SHARE = 0.05
-"""Of requests that no tool fits, among first decisions; how many there are in the sets says nothing about users."""
 DIGITS = 5
 BLANK = PriorWeights(
     ToolWeights(*[0.0] * len(TOOL)),
@@ -60,43 +57,32 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class PriorSet:
-    """Tools arranged as the runtime does, without weights, with requests, and with requests that none of the tools
-    fits. `group` names the source: what is told of one source is fitted on the others."""
+    """Tools arranged as the runtime does, without weights, with requests. `group` names the source: what is told of
+    one source is fitted on the others."""
 
     name: str
     group: str
     prior: Prior
     requests: tuple[Request, ...]
-    strangers: tuple[Evidence, ...]
 
 
-def fit_prior(sets: Sequence[PriorSet]) -> PriorWeights:
-    """The weights; every decision counts the same. Raises ValueError without requests that have calls."""
+def fit_prior(sets: Sequence[PriorSet], asked: Sequence[NothingSet]) -> PriorWeights:
+    """The weights; every decision counts the same. `asked` are the sets that tell what no tool fits. Raises ValueError
+    without requests that have calls."""
     tool = _fit_tools(sets)
     ranking = replace(BLANK, tool=tool)
-    complete: list[tuple[list[float], bool, float]] = []
-    nothing: list[tuple[list[float], bool, float]] = []
+    complete: list[tuple[list[float], bool]] = []
     for part in sets:
         prior = part.prior.weighing(ranking)
         for request in part.requests:
             reading = Reading(prior, request.evidence)
             for k, acceptable in enumerate(request.acceptable):
-                calls = request.calls[:k]
-                best, ends = reading.scores(calls).max().item(), prior.end in acceptable
                 if k:
-                    found = reading.end_features(best, calls)
-                    complete.append(([found[name] for name in COMPLETE], ends, 1.0))
-                else:
-                    found = reading.nothing_features(best)
-                    nothing.append(([found[name] for name in NOTHING], ends, 1.0))
-        for stranger in part.strangers:
-            reading = Reading(prior, stranger)
-            found = reading.nothing_features(reading.scores(()).max().item())
-            nothing.append(([found[name] for name in NOTHING], True, 1.0))
-    unfit = sum(ends for _, ends, _ in nothing)
-    share = NOTHING_SHARE / (1 - NOTHING_SHARE) * (len(nothing) - unfit) / max(1, unfit)
-    nothing = [(x, ends, share if ends else 1.0) for x, ends, _ in nothing]
-    return PriorWeights(tool, EndWeights(*_logistic(complete)), NothingWeights(*_logistic(nothing)), _fit_search(sets))
+                    calls = request.calls[:k]
+                    found = reading.end_features(reading.scores(calls).max().item(), calls)
+                    complete.append(([found[name] for name in COMPLETE], prior.end in acceptable))
+    nothing = fit_nothing(asked, ranking)
+    return PriorWeights(tool, EndWeights(*_logistic(complete)), nothing, _fit_search(sets))
 
 
 def _fit_tools(sets: Sequence[PriorSet]) -> ToolWeights:
@@ -171,14 +157,14 @@ def _conditional_logit(
     return [round(float(weight), DIGITS) for weight in best.x]
 
 
-def _logistic(rows: Sequence[tuple[list[float], bool, float]]) -> list[float]:
+def _logistic(rows: Sequence[tuple[list[float], bool]]) -> list[float]:
     """Weights of a logistic regression whose first feature is the constant; features are scaled for the penalty."""
     x, y = np.array([row[0] for row in rows]), np.array([row[1] for row in rows])
     if y.all() or not y.any():
         constant = 5.0 if y.all() else -5.0
         return [constant, *[0.0] * (x.shape[1] - 1)]
     mean, scale = x[:, 1:].mean(axis=0), x[:, 1:].std(axis=0) + 1e-9
-    model = LogisticRegression(C=SMOOTH, max_iter=1000).fit((x[:, 1:] - mean) / scale, y, [row[2] for row in rows])
+    model = LogisticRegression(C=SMOOTH, max_iter=1000).fit((x[:, 1:] - mean) / scale, y)
     weights = model.coef_[0] / scale
     constant = float(model.intercept_[0] - weights @ mean)
     return [round(float(w), DIGITS) for w in (constant, *weights)]
@@ -234,14 +220,15 @@ def evaluate(weights: PriorWeights, sets: Sequence[PriorSet]) -> PriorFigures:
     )
 
 
-def leave_one_out(sets: Sequence[PriorSet]) -> Mapping[str, PriorFigures]:
+def leave_one_out(sets: Sequence[PriorSet], asked: Sequence[NothingSet]) -> Mapping[str, PriorFigures]:
     """Every group's figures with weights that were fitted on the others. Raises ValueError for a single group."""
     groups = sorted({part.group for part in sets})
     if len(groups) < 2:
         raise ValueError("one group of sets cannot be left out of itself; give several")
     return {
         group: evaluate(
-            fit_prior([part for part in sets if part.group != group]), [part for part in sets if part.group == group]
+            fit_prior([part for part in sets if part.group != group], [part for part in asked if part.group != group]),
+            [part for part in sets if part.group == group],
         )
         for group in groups
     }

@@ -1,0 +1,37 @@
+"""Whether no tool fits a request: what speaks for it from tools alone, and what each piece of evidence weighs. Knows
+nothing of text."""
+
+from __future__ import annotations
+
+from edgeret.records import dataclass
+
+MOST_TOOLS = 1000
+"""Beyond so many tools more of them change nothing; the sets that the weights are fitted on have a third of that."""
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How a request is put, whatever it is about: as a `question`, as one whose answer `explains` something, and
+    `bare` of names, numbers and quotations."""
+
+    question: bool = False
+    explains: bool = False
+    bare: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class NothingWeights:
+    """The logit that no tool fits a request: a constant; the best score; the highest cosine of the whole, and of
+    windows and clauses, to any tool; the largest share of a name's words that the request has; the logarithm of the
+    number of tools, since one of many is near by chance, and since more of what is said to many fits; and the request's
+    `Form`."""
+
+    constant: float
+    best: float
+    cosine: float
+    window: float
+    name: float
+    tools: float
+    question: float
+    explains: float
+    bare: float
