@@ -231,6 +231,24 @@ class PriorReader:
 
         return share("name", None), share("text", self.known)
 
+    def explained(self) -> int:
+        """Section 16.7: the most of the query's words that one tool says."""
+
+        def read(properties: dict[str, Any], depth: int, told: set[str]) -> None:
+            for key, value in properties.items() if depth else ():
+                told.update(words_of(in_words(key)))
+                for schema in (a_map(value), a_map(a_map(value).get("items"))):
+                    texts = [schema.get("description"), *(e if isinstance(e := schema.get("enum"), list) else [])]
+                    told.update(word for text in texts if isinstance(text, str) for word in words_of(text))
+                    read(a_map(schema.get("properties")), depth - 1, told)
+
+        most = 0
+        for name, sets in zip(self.names, self.sets, strict=True):
+            told = set(sets["text"])
+            read(a_map(self.tools.get(name, {"parameters": {}})["parameters"].get("properties")), 4, told)
+            most = max(most, len(told & set(words_of(self.query))))
+        return most
+
     def among_tools(self, history: tuple[str, ...]) -> Array:
         """Section 16.7: log-probabilities of all names where the plan goes on."""
         scores = self.prior_scores(history)
@@ -264,6 +282,7 @@ class PriorReader:
             evidence = {
                 "constant": 1, "best": best, "cosine": self.cosines[0].max(), "name": self.shared["name"].max(),
                 "window": max(self.windows.max(), self.clauses.max()), **form_of(self.query),
+                "explained": np.log1p(self.explained()), "words": np.log1p(len(set(words_of(self.query)))),
                 "tools": np.log(max(1, min(len(self.names) - 1, 1000))),
             }  # fmt: skip
         weights = self.info["prior"]["end" if k else "nothing"]

@@ -36,7 +36,8 @@ def evidence(
     rising."""
     found = encoded if isinstance(encoded, Passages) else passages(query, encoded)
     form = Form(asks_question(query), asks_for_knowledge(query), is_bare(query))
-    return Evidence(found, lexicon.overlaps(query, positions), query, form=form)
+    explained = lexicon.explained(query, positions is not None)
+    return Evidence(found, lexicon.overlaps(query, positions), query, form=form, explained=explained)
 
 
 def passages(query: str, encoded: EncodedQuery) -> Passages:

@@ -27,13 +27,15 @@ _REBUILD = "build the bundle again"
 @dataclass(frozen=True, slots=True)
 class ToolWords:
     """One tool's words, by field; the identifiers that its description and parameters mention, lower case; and, for
-    every required parameter that is somebody's key (`order_id`), the words of that somebody."""
+    every required parameter that is somebody's key (`order_id`), the words of that somebody. `told` are all words, with
+    those of parameters' descriptions and of the values that they may have."""
 
     name: frozenset[str]
     text: frozenset[str]
     parameters: frozenset[str]
     mentions: tuple[str, ...]
     keys: tuple[frozenset[str], ...]
+    told: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,8 +23,8 @@ class Form:
 class NothingWeights:
     """The logit that no tool fits a request: a constant; the best score; the highest cosine of the whole, and of
     windows and clauses, to any tool; the largest share of a name's words that the request has; the logarithm of the
-    number of tools, since one of many is near by chance, and since more of what is said to many fits; and the request's
-    `Form`."""
+    number of tools, since one of many is near by chance, and since more of what is said to many fits; those of the most
+    words that one tool says anywhere (`explained`), and of all the request's `words`; and its `Form`."""
 
     constant: float
     best: float
@@ -32,6 +32,8 @@ class NothingWeights:
     window: float
     name: float
     tools: float
+    explained: float
+    words: float
     question: float
     explains: float
     bare: float

@@ -232,12 +232,13 @@ NO_FLOW = Flow(np.empty(0, np.intp), np.empty(0, np.intp), np.empty(0, bool))
 @dataclass(frozen=True, slots=True)
 class Evidence:
     """A request as numbers: the unit vectors of the whole and its parts, and what its words share with each tool; and
-    the request itself, and how it is put."""
+    the request itself, how it is put, and the most of its words that one tool says, and all of them (`explained`)."""
 
     passages: Passages
     shared: Overlaps
     request: str
     form: Form = Form()
+    explained: tuple[int, int] = (0, 0)
 
     def among(self, positions: NDArray[np.intp]) -> Evidence:
         """The same for some of the tools."""

@@ -33,6 +33,7 @@ class Reading:
         self._windows = products[rows : rows + n_windows]
         self._clauses = products[rows + n_windows :]
         self._request, self._form, self._shared = evidence.request, evidence.form, e
+        self._explained = evidence.explained
         self._spent_by: dict[frozenset[int], NDArray[np.float32]] = {}
         if prior.compiled is not None:
             found = prior.compiled.static(products, rows, n_windows, np.ascontiguousarray(e.shared))
@@ -172,6 +173,8 @@ class Reading:
             "window": max(_largest(self._window), _largest(self._clause)),
             "name": _largest(self._shared.name),
             "tools": log(min(tools, MOST_TOOLS)),
+            "explained": log1p(self._explained[0]),
+            "words": log1p(self._explained[1]),
             "question": float(form.question),
             "explains": float(form.explains),
             "bare": float(form.bare),
