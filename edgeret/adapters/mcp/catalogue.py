@@ -12,10 +12,10 @@ from edgeret.adapters.mcp.definitions import Definition
 
 AT_ONCE = 128
 """Tools that are encoded before others get their turn: a server of thousands does not hold up one of five."""
-LISTED = 5
-"""Nothing fits where that is more probable than so many tools together, the best ones: what a search lists. It is the
-rule of a decision, which names one. `edgeret-bench mcp` tells what that loses and declines. Most of what is lost are
-facts that are told to a server which remembers them."""
+NOTHING_BY = 5.0
+"""Nothing fits where that is so many times as probable as the best tool. A decision takes what is most probable; a
+search lists that many tools, for a model that looks for one. `edgeret-bench mcp` tells what that loses and declines.
+Most of what is lost are facts that are told to a server which remembers them."""
 _HUMP = re.compile(r"[a-z][A-Z]")
 _AROUND = " .,;:!?()[]{}<>`'\"“”‘’«»*"
 LEARNED = 0.3
@@ -83,9 +83,10 @@ class Catalogue:
         """
         if (runtime := self._runtime) is None or self._untaught is None:
             return False
-        candidates = self._untaught.task(query).candidates(LISTED + 1)
+        candidates = self._untaught.task(query).candidates(2)
         nothing = next((c.probability for c in candidates if c.tool == edgeret.END), 0.0)
-        if nothing <= sum(c.probability for c in candidates if c.tool != edgeret.END) or self._said(query):
+        best = next((c.probability for c in candidates if c.tool != edgeret.END), 0.0)
+        if nothing < NOTHING_BY * best or self._said(query):
             return True
         words = _words(query)
         return any(_alike(words, _words(plan.query)) for plan in runtime.learned.plans if plan.query)
