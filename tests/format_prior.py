@@ -70,6 +70,16 @@ def forms_of(texts: list[str]) -> dict[str, str]:
     return {stem(word): word for word in sorted(words, key=lambda word: (-len(word), [-ord(c) for c in word]))}
 
 
+def form_of(query: str) -> dict[str, bool]:
+    """Section 16.7, before any call."""
+    explains = r"\b(why|explain|how\s+(do|does|did|is|are|can|to|come)|what(['’]s|\s+(is|are))|who\s+(is|was|are))\b"
+    return {
+        "question": bool(re.match(r"\W*(what|why|who|whom|whose|when|where|which|how)\b", query, re.IGNORECASE)),
+        "explains": bool(re.search(explains, query.lower())),
+        "bare": not re.search('[0-9"“«]|[a-z,;:] [A-Z]', query),
+    }
+
+
 def in_words(name: str) -> str:
     """Section 6: a name in words."""
     return re.sub("(?<=[a-z0-9])(?=[A-Z])", " ", re.sub(r"[_\-.]", " ", name)).strip()
@@ -163,7 +173,7 @@ class PriorReader:
             if last > first:
                 clauses.append(vectors[first:last].sum(axis=0))
         self.clauses = unit(np.array(clauses or [self.q])) @ self.place.T
-        self.n_words, self.shared = len(query.split()), shared
+        self.n_words, self.shared, self.query = len(query.split()), shared, query
         self.cosines = np.vstack((self.q, self.g)) @ self.place.T
         w, c = self.windows.max(axis=0), self.clauses.max(axis=0)
         wanted = 8 * w + 2 * shared["name"] + 2 * shared["coverage"] + 4 * c + 3 * self.cosines[0]
@@ -231,6 +241,24 @@ class PriorReader:
 
         return share("name", None), share("text", self.known)
 
+    def explained(self) -> int:
+        """Section 16.7: the most of the query's words that one tool says."""
+
+        def read(properties: dict[str, Any], depth: int, told: set[str]) -> None:
+            for key, value in properties.items() if depth else ():
+                told.update(words_of(in_words(key)))
+                for schema in (a_map(value), a_map(a_map(value).get("items"))):
+                    texts = [schema.get("description"), *(e if isinstance(e := schema.get("enum"), list) else [])]
+                    told.update(word for text in texts if isinstance(text, str) for word in words_of(text))
+                    read(a_map(schema.get("properties")), depth - 1, told)
+
+        most = 0
+        for name, sets in zip(self.names, self.sets, strict=True):
+            told = set(sets["text"])
+            read(a_map(self.tools.get(name, {"parameters": {}})["parameters"].get("properties")), 4, told)
+            most = max(most, len(told & set(words_of(self.query))))
+        return most
+
     def among_tools(self, history: tuple[str, ...]) -> Array:
         """Section 16.7: log-probabilities of all names where the plan goes on."""
         scores = self.prior_scores(history)
@@ -263,7 +291,9 @@ class PriorReader:
         else:
             evidence = {
                 "constant": 1, "best": best, "cosine": self.cosines[0].max(), "name": self.shared["name"].max(),
-                "window": max(self.windows.max(), self.clauses.max()), "coverage": self.shared["coverage"].max(),
+                "window": max(self.windows.max(), self.clauses.max()), **form_of(self.query),
+                "explained": np.log1p(self.explained()), "words": np.log1p(len(set(words_of(self.query)))),
+                "tools": np.log(max(1, min(len(self.names) - 1, 1000))),
             }  # fmt: skip
         weights = self.info["prior"]["end" if k else "nothing"]
         logit = sum(weights[key] * value for key, value in evidence.items())

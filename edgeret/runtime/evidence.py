@@ -11,9 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.encoders.base import EncodedQuery
+from edgeret.inputs.asking import asks_for_knowledge, asks_question, is_bare
 from edgeret.inputs.clauses import Parts, clause_spans, parts
 from edgeret.kernel import LIBRARY, address
 from edgeret.runtime.lexicon import Lexicon
+from edgeret.scoring.nothing import Form, Put
 from edgeret.scoring.passages import Passages
 from edgeret.scoring.prior import Evidence
 from edgeret.scoring.wishes import Wishes
@@ -38,7 +40,14 @@ def evidence(
     found = encoded if isinstance(encoded, Passages) else _passages(query, encoded, cut.least)
     opposed = lexicon.opposed(query) if positions is None else None
     asked = partial(_wishes, query, cut, len(found.clauses), lexicon) if cut.wishes else _one_wish
-    return Evidence(found, lexicon.overlaps(query, positions), query, asked, opposed)
+    put = partial(_put, query, lexicon, positions is not None)
+    return Evidence(found, lexicon.overlaps(query, positions), query, asked, opposed, put)
+
+
+def _put(query: str, lexicon: Lexicon, few: bool) -> Put:
+    """How a query is put, and what of it one tool says."""
+    form = Form(asks_question(query), asks_for_knowledge(query), is_bare(query))
+    return Put(form, *lexicon.explained(query, few))
 
 
 def _one_wish() -> None:

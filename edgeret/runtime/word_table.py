@@ -29,7 +29,8 @@ _REBUILD = "build the bundle again"
 class ToolWords:
     """One tool's words, by field; the identifiers that its description and parameters mention, lower case; and, for
     every required parameter that is somebody's key (`order_id`), the words of that somebody. `sides` say what the
-    tool does, as `tool_sides` has them."""
+    tool does, as `tool_sides` has them. `told` are all words, with
+    those of parameters' descriptions and of the values that they may have."""
 
     name: frozenset[str]
     text: frozenset[str]
@@ -37,6 +38,7 @@ class ToolWords:
     mentions: tuple[str, ...]
     keys: tuple[frozenset[str], ...]
     sides: Sides | None = None
+    told: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

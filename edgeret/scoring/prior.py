@@ -22,6 +22,7 @@ from edgeret.records import dataclass
 from edgeret.scoring.compiled_query import CompiledTools
 from edgeret.scoring.examples import Examples
 from edgeret.scoring.flow import NO_FLOW, Flow, Pairs
+from edgeret.scoring.nothing import NothingWeights, Put
 from edgeret.scoring.passages import Passages
 from edgeret.scoring.products import Columns, product
 from edgeret.scoring.wishes import Wishes
@@ -100,19 +101,6 @@ class EndWeights:
     open: float
     open_clear: float
     answered: float
-
-
-@dataclass(frozen=True, slots=True)
-class NothingWeights:
-    """The logit that no tool fits a request: a constant, the best score, the highest cosine of the whole, of windows
-    and clauses to any tool, and the largest share of the request's and of a name's words that one tool has."""
-
-    constant: float
-    best: float
-    cosine: float
-    window: float
-    coverage: float
-    name: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,13 +251,15 @@ class Evidence:
     """A request as numbers: the unit vectors of the whole and its parts, and what its words share with each tool; and
     the request itself. `wishes` looks up what it asks for one after the other, which only a later step asks; None for a
     request that asks for one thing. `opposed` is how often each tool is opposed to the request and how often it agrees
-    with it, float32 (2, tools); None where the request says nothing of opposites."""
+    with it, float32 (2, tools); None where the request says nothing of opposites.
+    `put` looks up how the request is put, which few requests ask."""
 
     passages: Passages
     shared: Overlaps
     request: str
     wishes: Callable[[], Wishes | None] = lambda: None
     opposed: NDArray[np.float32] | None = None
+    put: Callable[[], Put] = Put
 
     def among(self, positions: NDArray[np.intp]) -> Evidence:
         """The same for some of the tools."""

@@ -12,13 +12,12 @@ from numpy.typing import NDArray
 from edgeret.scoring.examples import WEIGHT, Examples
 from edgeret.scoring.flow import Pairs
 from edgeret.scoring.log_shares import log_shares
+from edgeret.scoring.nothing import MOST_TOOLS
 from edgeret.scoring.prior import CALLED, COSINE, SAID, Evidence, Prior
 from edgeret.scoring.wishes import KEPT, Wishes, WishScores
 from edgeret.types import SEGMENTS
 
 _COVERED = 1e-6
-_MOST_TOOLS = 1000
-"""Beyond so many tools a plan is no likelier complete; the sets that the prior is fitted on have a third of that."""
 Shown = Callable[[NDArray[np.float32]], NDArray[np.float32]]
 """From unit vectors of wishes (wishes, dimension) to what demonstrations say for the first tools, (wishes, labels)."""
 
@@ -41,6 +40,7 @@ class Reading:
         self._windows = products[rows : rows + n_windows]
         self._clauses = products[rows + n_windows :]
         self._request, self._shared, self._asked = evidence.request, e, evidence.wishes
+        self._put = evidence.put
         self._spent_by: dict[frozenset[int], NDArray[np.float32]] = {}
         if prior.compiled is not None:
             found = prior.compiled.static(products, rows, n_windows, np.ascontiguousarray(e.shared))
@@ -209,14 +209,19 @@ class Reading:
 
     def nothing_features(self, best: float) -> dict[str, float]:
         """The evidence that no tool fits, by the names of `NothingWeights`."""
-        e = self._shared
+        put, tools = self._put(), max(1, self._prior.n - 1)
         return {
             "constant": 1.0,
             "best": best,
             "cosine": _largest(self.cosines[0]),
             "window": max(_largest(self._window), _largest(self._clause)),
-            "coverage": _largest(e.coverage),
-            "name": _largest(e.name),
+            "name": _largest(self._shared.name),
+            "tools": log(min(tools, MOST_TOOLS)),
+            "explained": log1p(put.explained),
+            "words": log1p(put.words),
+            "question": float(put.form.question),
+            "explains": float(put.form.explains),
+            "bare": float(put.form.bare),
         }
 
     def end_features(self, best: float, calls: Sequence[int]) -> dict[str, float]:
@@ -235,7 +240,7 @@ class Reading:
             "drop": self._first_best - best,
             "best": best,
             "windows_left": (len(windows) - reached) / len(windows),
-            "tools": log(min(prior.n, _MOST_TOOLS)),
+            "tools": log(min(prior.n, MOST_TOOLS)),
             "fresh_name": (e.name - spent_name).max().item(),
             "fresh_coverage": (e.coverage - spent_coverage).max().item(),
             "fresh_window": COSINE.item() * _furthest(window, self._best_windows),

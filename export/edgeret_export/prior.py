@@ -21,26 +21,27 @@ from edgeret.encoders.word_vectors import WordVectors
 from edgeret.errors import InputError
 from edgeret.host import available_cpus
 from edgeret.inputs.demonstrations import Demonstration
-from edgeret.inputs.jsonl import parse_objects, read_text
-from edgeret.inputs.query import check_query
 from edgeret.inputs.tool_text import tool_text
-from edgeret.inputs.tools import read_tools
 from edgeret.inputs.words import forms
-from edgeret.runtime.evidence import evidence
+from edgeret.runtime.evidence import evidence, passages
 from edgeret.runtime.lexicon import Lexicon, tool_flow, tool_words
 from edgeret.runtime.similar_words import SimilarWords, table_of
 from edgeret.scoring.prior import Evidence, Prior
-from edgeret.types import END, Call, Tool
+from edgeret.types import END, Tool
 from edgeret_export.encoders.adapter import with_adapter
 from edgeret_export.encoders.export import ExportedEncoder, encoder_of, export_encoder
 from edgeret_export.encoders.pretrained import TokenVectors, token_vectors_of
 from edgeret_export.encoders.word_vectors import word_reader
 from edgeret_export.fitting.calibration import fit_confidence_map
+from edgeret_export.fitting.familiarity import read_sayings
+from edgeret_export.fitting.nothing import NothingSet
+from edgeret_export.fitting.nothing_sets import cut_sets
 from edgeret_export.fitting.prior import BLANK, PriorFigures, fit_prior, leave_one_out
 from edgeret_export.fitting.prior_sets import PriorSet, Request
 from edgeret_export.joined import joined
 from edgeret_export.sources.cards import Card
 from edgeret_export.sources.fetch import sha256_of
+from edgeret_export.sources.plans import Source
 from edgeret_export.sources.priors import PriorCard
 from edgeret_export.static_stage import reader_of, table_of_tools
 
@@ -49,42 +50,6 @@ MOST_TOOLS = 300
 CUTS, CUT_TOOLS, CUT_REQUESTS = 4, 200, 80
 SMALL_CUTS, SMALL_REQUESTS = 2, 5
 """And sets of the tools that a handful of requests need."""
-STRANGERS = 30
-"""Requests of other groups that are asked of each set, as ones that no tool fits."""
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """Tools and plans of one origin, as given on the command line."""
-
-    name: str
-    tools: tuple[Tool, ...]
-    demonstrations: tuple[Demonstration, ...]
-
-
-def read_source(told: str, leave_out: Sequence[str] = ()) -> Source:
-    """A source from `[NAME=]FOLDER` or `[NAME=]TOOLS:PLANS`; plans whose ids begin with one of `leave_out` are left
-    out, and the calls of plans that list only `tools` are these, in order. Raises InputError."""
-    name, _, place = told.rpartition("=")
-    tools_file, _, plans_file = place.partition(":")
-    if not plans_file:
-        folder = Path(place)
-        tools_file, plans_file = str(folder / "tools.jsonl"), str(folder / "demonstrations.jsonl")
-    tools = read_tools(tools_file)
-    known = {tool.name for tool in tools}
-    found: list[Demonstration] = []
-    for where, value in parse_objects(read_text(Path(plans_file), "plans as JSONL"), Path(plans_file)):
-        listed = value.get("calls", value.get("tools"))
-        if not isinstance(listed, list):
-            raise InputError(f'{where}: expected "calls" or "tools", found neither')
-        names = [call.get("tool") if isinstance(call, dict) else call for call in listed]
-        identity = str(value.get("id", len(found)))
-        if not identity.startswith(tuple(leave_out)) and all(name in known for name in names):
-            query = check_query(value.get("query", ""), where)
-            found.append(Demonstration(identity, query, tuple(Call(str(name)) for name in names)))
-    if not found:
-        raise InputError(f"{plans_file}: no plan over these tools is left in it")
-    return Source(name or Path(tools_file).parent.name, tuple(tools), tuple(found))
 
 
 def read_pairs(option: str, told: Sequence[str]) -> dict[str, str]:
@@ -127,27 +92,33 @@ def make_card(
         raise InputError(f"--adapter-for {unknown[0]}: no --set of that name; there are {', '.join(sorted(names))}")
     if token_vectors and (wrong := sorted(names ^ set(token_vectors))):
         raise InputError(f"--token-vectors-for: expected one for every --set and no other; see '{wrong[0]}'")
-    parts = [part for source in sources for part in cut(source, seed)]
     sets: list[PriorSet] = []
-    for folder in dict.fromkeys(adapters.get(part.name) for part in parts):
+    asked: list[NothingSet] = []
+    for folder in dict.fromkeys(adapters.get(source.name) for source in sources):
         reader = _reader(with_adapter(card, folder), precision, offline)
-        read = [part for part in parts if adapters.get(part.name) == folder]
+        own = [source for source in sources if adapters.get(source.name) == folder]
         tables = {name: token_vectors_of(card, file) for name, file in token_vectors.items()}
-        sets += _read(read, parts, reader, tool_form, seed, tables)
+        if only != "nothing":
+            sets += _read([part for source in own for part in cut(source, seed)], reader, tool_form, tables)
+        for file in (
+            () if only not in (None, "nothing") else dict.fromkeys(token_vectors.get(source.name) for source in own)
+        ):
+            alike = [source for source in own if token_vectors.get(source.name) == file]
+            asked += ask(alike, reader, tool_form, seed, token_vectors_of(card, file) if file else None)
     if before is not None:
         say(f"fitting {only} on all sources")
-        weights = fit_prior(sets, before.weights, only)
+        weights = fit_prior(sets, asked, before.weights, only)
         plans = {source.name: len(source.demonstrations) for source in sources}
         again = {**before.told.get("fitted_later", {}), str(only): {"adapter": _adapter_of(card), "plans": plans}}
         return {**before.told, "weights": weights.to_dict(), "fitted_later": again}
     say("fitting on all sources but one, in turn")
-    figures = leave_one_out(sets)
+    figures = leave_one_out(sets, asked)
     say("fitting on all sources")
     files = {name: sha256_of(Path(file)) for name, file in token_vectors.items()}
     hashes = {"token_vectors": files} if files else {}
     return {
         "encoder": card.name,
-        "weights": fit_prior(sets).to_dict(),
+        "weights": fit_prior(sets, asked).to_dict(),
         "calibration_map": [list(point) for point in calibration_map(figures)],
         "recipe": {
             "precision": precision,
@@ -231,38 +202,52 @@ def _identity(card: Card, folder: str) -> str | None:
 
 
 def _read(
-    read: Sequence[Source],
-    parts: Sequence[Source],
-    reader: _Reader,
-    tool_form: str,
-    seed: int,
-    tables: Mapping[str, TokenVectors | None],
+    read: Sequence[Source], reader: _Reader, tool_form: str, tables: Mapping[str, TokenVectors | None]
 ) -> list[PriorSet]:
-    """These of all parts, by one reader, or by the table of each."""
-    strangers = {part.name: _strangers(part, parts, seed) for part in read}
+    """These sources, by one reader, or by the table of each."""
     if tables:
         return [
-            _arranged(part, strangers[part.name], {}, reader, tool_form, tables[part.name])
+            _arranged(part, {}, reader, tool_form, tables[part.name])
             for part in track(read, "fitting tables", len(read))
         ]
-    asked = sorted({query for part in read for query in (*strangers[part.name], *_queries(part))})
-    encoded = {query: reader.encoder.encode_query(query) for query in track(asked, "encoding", len(asked))}
-    return [_arranged(part, strangers[part.name], encoded, reader, tool_form, None) for part in read]
+    queries = sorted({demonstration.query for part in read for demonstration in part.demonstrations})
+    encoded = {query: reader.encoder.encode_query(query) for query in track(queries, "encoding", len(queries))}
+    return [_arranged(part, encoded, reader, tool_form, None) for part in read]
 
 
 def _queries(part: Source) -> list[str]:
     return [demonstration.query for demonstration in (*part.demonstrations, *joined(part.name, part.demonstrations))]
 
 
-def _strangers(part: Source, parts: Sequence[Source], seed: int) -> list[str]:
-    """Requests of other groups, which none of the part's tools fits."""
-    others = [d.query for other in parts if other.name != part.name for d in other.demonstrations if d.calls]
-    return random.Random(f"{part.name} {seed}").sample(others, min(STRANGERS, len(others)))
+def ask(
+    sources: Sequence[Source], reader: _Reader, tool_form: str, seed: int, start: TokenVectors | None
+) -> list[NothingSet]:
+    """Sets of few and many of these sources' tools, with what they fit and what they do not; read by one reader, or by
+    one table of all these tools."""
+    texts = {tool_text(tool, tool_form): None for source in sources for tool in source.tools}
+    encoder, found = reader.of_tools(list(texts), start)
+    vectors = dict(zip(texts, found, strict=True))
+    of_tools = {s.name: np.stack([vectors[tool_text(tool, tool_form)] for tool in s.tools]) for s in sources}
+    told = {d.query for source in sources for d in source.demonstrations if not d.calls}
+    read = {saying: passages(saying, encoder.encode_query(saying)) for saying in sorted({*read_sayings(), *told})}
+    cuts = list(cut_sets(sources, of_tools, {saying: parts.rows[0] for saying, parts in read.items()}, seed))
+    queries = sorted({query for cut in cuts for query in (*cut.requests, *cut.strangers)} - set(read))
+    read |= {q: passages(q, encoder.encode_query(q)) for q in track(queries, "encoding", len(queries))}
+    words = {id(tool): tool_words(tool) for source in sources for tool in source.tools}
+    sets = []
+    for cut in cuts:
+        said = [*(words[id(tool)] for tool in cut.tools), tool_words(Tool(END, ""))]
+        rows = np.stack([vectors[tool_text(tool, tool_form)] for tool in cut.tools])
+        flow = tool_flow(said, [*(tool.name for tool in cut.tools), END])
+        prior = Prior(np.vstack((rows, np.zeros((1, rows.shape[1]), np.float32))), len(rows), flow, BLANK)
+        lexicon = Lexicon(said)
+        fit, unfit = (tuple(evidence(q, read[q], lexicon) for q in asked) for asked in (cut.requests, cut.strangers))
+        sets.append(NothingSet(cut.group, cut.size, prior, fit, unfit, cut.sayings))
+    return sets
 
 
 def _arranged(
     part: Source,
-    strangers: Sequence[str],
     encoded: Mapping[str, EncodedQuery],
     reader: _Reader,
     tool_form: str,
@@ -288,4 +273,4 @@ def _arranged(
         accepted = tuple(frozenset(position[name] for name in step.acceptable) for step in steps)
         meant = similar.overlaps(forms(demonstration.query))
         requests.append(Request(read(demonstration.query), meant, calls, accepted, demonstration in two))
-    return PriorSet(part.name, part.name, prior, tuple(requests), tuple(map(read, strangers)))
+    return PriorSet(part.name, part.name, prior, tuple(requests))

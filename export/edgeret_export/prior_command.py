@@ -67,7 +67,8 @@ def add_prior(commands: Any) -> None:
 def _prior(arguments: argparse.Namespace) -> Mapping[str, Any]:
     card, recipe = find_card(arguments.encoder), read_recipe(None, seed=arguments.seed)
     from edgeret_export.encoders.adapter import with_adapter
-    from edgeret_export.prior import make_card, read_pairs, read_source
+    from edgeret_export.prior import make_card, read_pairs
+    from edgeret_export.sources.plans import read_source
 
     card = with_adapter(card, arguments.adapter)
     sources = [read_source(told, arguments.leave_out) for told in arguments.set]

@@ -51,7 +51,7 @@ def _make(arguments: argparse.Namespace) -> Mapping[str, Any]:
     card = find_card(arguments.encoder)
     from edgeret_export.encoders.export import encoder_of
     from edgeret_export.encoders.pretrained import DIMENSION, make_token_vectors
-    from edgeret_export.prior import read_source
+    from edgeret_export.sources.plans import read_source
 
     whole, numbers = encoder_of(card).dimension, arguments.numbers or DIMENSION
     if not 0 < numbers <= whole or numbers % 2:  # the file keeps them in pairs

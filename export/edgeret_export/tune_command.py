@@ -81,7 +81,7 @@ def _tune(arguments: argparse.Namespace) -> Mapping[str, Any]:
     card = find_card(arguments.encoder)
     from edgeret_export.encoders.pairs import PairOptions, ToolSet
     from edgeret_export.encoders.tune import Tuning, tune
-    from edgeret_export.prior import read_source
+    from edgeret_export.sources.plans import read_source
 
     anchors = tuple(name.strip() for name in arguments.anchors.split(",") if name.strip())
     imagined = None if arguments.hypothetical is None else read_imagined(Path(arguments.hypothetical))

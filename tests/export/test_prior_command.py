@@ -105,3 +105,38 @@ def test_the_prior_for_tables_is_that_of_an_encoder_that_has_one() -> None:
     assert found.weights != prior_for(find_card(DEFAULT_ENCODER)).weights
     assert set(found.told["recipe"]["token_vectors"]) == set(found.told["sources"])
     assert prior_of_tables(find_card(CARD)) is None
+
+
+@pytest.mark.real
+def test_what_no_tool_fits_is_fitted_anew_alone(tmp_path: Path, sets: list[str]) -> None:
+    shipped = cards_folder() / "priors" / f"{DEFAULT_ENCODER}.json"
+    told = json.loads(shipped.read_text(encoding="utf-8"))
+    before = tmp_path / "before.json"  # as of other evidence than today's
+    weights = {**told["weights"], "nothing": {"constant": 1.0}}
+    before.write_text(json.dumps({**told, "weights": weights}), encoding="utf-8")
+    file = tmp_path / "prior.json"
+    assert main(["prior", *sets, "--refit", str(before), "-o", str(file)]) == 0
+    found = json.loads(file.read_text(encoding="utf-8"))
+    assert read_prior(DEFAULT_ENCODER, file).weights.nothing.window < 0
+    assert {**found["weights"], "nothing": 0} == {**told["weights"], "nothing": 0}
+    assert found["weights"]["nothing"] != told["weights"]["nothing"]
+    assert sorted(found["nothing"]["sources"]) == sorted(SETS)
+    assert {key: found[key] for key in told if key not in ("weights", "nothing")} == {
+        key: told[key] for key in told if key not in ("weights", "nothing")
+    }
+
+
+def test_a_refit_reads_all_sets_alike(sets: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["prior", *sets, "-o", str(tmp_path / "p.json"), "--refit", "x.json", "--adapter-for", "bank=none"]
+    assert main(words) == 2
+    assert "--refit reads all sets alike: leave --adapter-for out" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"weights": 1}'])
+def test_what_is_no_prior_card_is_not_refitted(
+    text: str, sets: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    card = tmp_path / "card.json"
+    card.write_text(text, encoding="utf-8")
+    assert main(["prior", *sets, "-o", str(tmp_path / "p.json"), "--refit", str(card)]) == 2
+    assert f"{card}: no prior card" in capsys.readouterr().err

@@ -20,10 +20,10 @@ from edgeret_export.encoders.export import export_encoder
 from edgeret_export.encoders.pairs import PairOptions, ToolSet
 from edgeret_export.encoders.quality import Examination
 from edgeret_export.encoders.tune import Tuning, tune
-from edgeret_export.prior import read_source
 from edgeret_export.recipe import Recipe
 from edgeret_export.sources.cards import DEFAULT_ENCODER, Card, find_card
 from edgeret_export.sources.fetch import fetch, sha256_of
+from edgeret_export.sources.plans import read_source
 
 pytestmark = pytest.mark.real
 TRANSFER = Path(__file__).parents[2] / "examples" / "transfer"

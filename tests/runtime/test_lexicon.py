@@ -222,3 +222,50 @@ def test_every_process_rounds_the_same_overlaps_alike() -> None:
         for seed in range(3)
     }
     assert len(told) == 1
+
+
+def told(name: str, description: str, properties: object) -> Tool:
+    return Tool(name, description, {"type": "object", "properties": properties})
+
+
+SAYING = [
+    told(
+        "set_climate",
+        "Changes the air.",
+        {
+            "mode": {"type": "string", "enum": ["cool", "heat", 7, None], "description": "how the fan blows"},
+            "zones": {"type": "array", "items": {"enum": ["attic"], "properties": {"hall": {"description": "window"}}}},
+            "odd": "no schema",
+            "none": None,
+        },
+    ),
+    told("play_song", "Plays music.", ["no", "mapping"]),
+]
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("cool the attic", (2, 2)),  # values, one level down
+        ("blow through the hall window", (3, 4)),  # descriptions, two levels down
+        ("play music in the attic", (2, 3)),  # what one tool says, not all together
+        ("play play play", (1, 1)),
+        ("how are you", (0, 0)),
+        ("zebra", (0, 1)),
+        ("", (0, 0)),
+    ],
+)
+def test_what_one_tool_says_of_a_request_anywhere(query: str, expected: tuple[int, int]) -> None:
+    assert lexicon(*SAYING).explained(query) == expected
+
+
+def test_of_very_many_tools_it_is_as_if_one_said_all() -> None:
+    assert lexicon(*SAYING).explained("zebra song", few=True) == (2, 2)
+    assert Lexicon(arrange([tool_words(tool) for tool in SAYING])).explained("zebra song") == (2, 2)
+
+
+def test_parameters_are_read_to_a_bounded_depth() -> None:
+    properties = {"last": {"description": "bottom"}}
+    for level in range(40):
+        properties = {f"level{level}": {"properties": properties}}
+    assert lexicon(told("a", "", properties)).explained("bottom level39 level36 level35") == (2, 4)

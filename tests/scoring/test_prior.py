@@ -293,6 +293,16 @@ def test_some_of_the_tools_are_read_as_among_all_but_for_their_flow() -> None:
     assert another.n == 1 and again.scores((1,)).shape == (3,)
 
 
+def test_that_nothing_fits_is_told_by_form_and_words_too() -> None:
+    found = read("why do you send the mail of 5 people").nothing_features(0.0)
+    assert (found["question"], found["explains"], found["bare"]) == (1, 1, 0)
+    assert found["tools"] == pytest.approx(np.log(len(LINKED)))
+    assert found["words"] == pytest.approx(np.log1p(5)) and found["explained"] == pytest.approx(np.log1p(2))
+    plain = read("write a note").nothing_features(0.0)
+    assert (plain["question"], plain["explains"], plain["bare"]) == (0, 0, 1)
+    assert plain["explained"] == plain["words"] == pytest.approx(np.log1p(2))
+
+
 def test_features_of_calls_that_were_not_made_are_zero() -> None:
     found = read("find my file").features(())
     for name in ("related", "was_called", "key_was_called"):

@@ -1,7 +1,7 @@
 """Fits the prior: weights for ranking tools without demonstrations, on other people's tools. Encodes nothing.
 
-A conditional logit over the tools of each decision, and two logistic regressions for `<end>`: that a plan is complete,
-and that no tool fits. All evidence comes from the runtime's own code.
+A conditional logit over the tools of each decision, and a logistic regression for `<end>`, that a plan is complete.
+That no tool fits is fitted in `nothing`. All evidence comes from the runtime's own code.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from edgeret.scoring.prior import (
     KINDS,
     EndWeights,
     Evidence,
-    NothingWeights,
     Prior,
     PriorWeights,
     SearchWeights,
@@ -27,38 +26,40 @@ from edgeret.scoring.prior import (
 from edgeret.scoring.reading import Reading
 from edgeret.scoring.relevance import features as search_features
 from edgeret_export.fitting.logit import DIGITS, conditional_logit
+from edgeret_export.fitting.nothing import NothingSet, fit_nothing
 from edgeret_export.fitting.prior_sets import PriorSet
 from edgeret_export.fitting.reliability import expected_calibration_error
 from edgeret_export.fitting.wishes import ADDED, fit_wishes
 
-TOOL, COMPLETE, NOTHING, SEARCH = (
-    tuple(f.name for f in fields(kind)) for kind in (ToolWeights, EndWeights, NothingWeights, SearchWeights)
-)
+TOOL, COMPLETE, SEARCH = (tuple(f.name for f in fields(kind)) for kind in (ToolWeights, EndWeights, SearchWeights))
 SMOOTH = 0.01
-"""scikit-learn's C of both logistic regressions."""
+"""scikit-learn's C of the logistic regression."""
 MAY_BE_NEGATIVE = ("still_needed", "key_still_needed", "spent_name", "spent_coverage")
 """Evidence against a tool; all other evidence speaks for it, and a negative weight would be an accident of the sets."""
-NOTHING_SHARE = 0.05
-"""Of requests that no tool fits, among first decisions; how many there are in the sets says nothing about users."""
 BLANK = PriorWeights(**{name: kind(*[0.0] * len(fields(kind))) for name, kind in KINDS.items()})
 """For tools that are arranged before any weights are known."""
 
 
-def fit_prior(sets: Sequence[PriorSet], kept: PriorWeights | None = None, only: str | None = None) -> PriorWeights:
-    """The weights; every decision counts the same. With `kept`, only the block named `only` is fitted and all others
-    stay as they are; the block "wish" brings what `fit_wishes` adds to others. Raises ValueError without requests that
-    have calls."""
+def fit_prior(
+    sets: Sequence[PriorSet],
+    asked: Sequence[NothingSet],
+    kept: PriorWeights | None = None,
+    only: str | None = None,
+) -> PriorWeights:
+    """The weights; every decision counts the same. `asked` are the sets that tell what no tool fits. With `kept`, only
+    the block named `only` is fitted and all others stay as they are; the block "wish" brings what `fit_wishes` adds to
+    others. Raises ValueError without requests that have calls."""
     plain = [_plain(part) for part in sets]
     weights = BLANK if kept is None else kept
     if only in (None, "tool"):
         weights = replace(weights, tool=_with_added("tool", _fit_tools(plain), weights.tool))
-    if only in (None, "end", "nothing"):
-        complete, nothing = _fit_ends(plain, weights)
-        end = weights.end if only == "nothing" else _with_added("end", complete, weights.end)
-        weights = replace(weights, end=end, nothing=weights.nothing if only == "end" else nothing)
+    if only in (None, "end"):
+        weights = replace(weights, end=_with_added("end", _fit_complete(plain, weights), weights.end))
     if only in (None, "search"):
         weights = replace(weights, search=_fit_search(plain))
-    return fit_wishes(sets, weights) if only in (None, "wish") else weights
+    if only in (None, "wish"):
+        weights = fit_wishes(sets, weights)
+    return replace(weights, nothing=fit_nothing(asked, weights)) if only in (None, "nothing") else weights
 
 
 def _plain(part: PriorSet) -> PriorSet:
@@ -76,31 +77,19 @@ def _with_added(block: str, fitted: Any, before: Any) -> Any:
     return replace(fitted, **{name: getattr(before, name) for name in ADDED[block]})
 
 
-def _fit_ends(sets: Sequence[PriorSet], weights: PriorWeights) -> tuple[EndWeights, NothingWeights]:
-    """That a plan is complete, and that no tool fits, with this ranking."""
-    complete: list[tuple[list[float], bool, float]] = []
-    nothing: list[tuple[list[float], bool, float]] = []
+def _fit_complete(sets: Sequence[PriorSet], weights: PriorWeights) -> EndWeights:
+    """That a plan is complete, with this ranking."""
+    complete: list[tuple[list[float], bool]] = []
     for part in sets:
         prior = part.prior.weighing(weights)
         for request in part.requests:
             reading = Reading(prior, request.evidence)
             for k, acceptable in enumerate(request.acceptable):
-                calls = request.calls[:k]
-                best, ends = reading.scores(calls).max().item(), prior.end in acceptable
                 if k:
-                    found = reading.end_features(best, calls)
-                    complete.append(([found[name] for name in COMPLETE], ends, 1.0))
-                else:
-                    found = reading.nothing_features(best)
-                    nothing.append(([found[name] for name in NOTHING], ends, 1.0))
-        for stranger in part.strangers:
-            reading = Reading(prior, stranger)
-            found = reading.nothing_features(reading.scores(()).max().item())
-            nothing.append(([found[name] for name in NOTHING], True, 1.0))
-    unfit = sum(ends for _, ends, _ in nothing)
-    share = NOTHING_SHARE / (1 - NOTHING_SHARE) * (len(nothing) - unfit) / max(1, unfit)
-    nothing = [(x, ends, share if ends else 1.0) for x, ends, _ in nothing]
-    return EndWeights(*_logistic(complete)), NothingWeights(*_logistic(nothing))
+                    calls = request.calls[:k]
+                    found = reading.end_features(reading.scores(calls).max().item(), calls)
+                    complete.append(([found[name] for name in COMPLETE], prior.end in acceptable))
+    return EndWeights(*_logistic(complete))
 
 
 def _fit_tools(sets: Sequence[PriorSet]) -> ToolWeights:
@@ -147,14 +136,14 @@ def _fit_search(sets: Sequence[PriorSet]) -> SearchWeights:
     return SearchWeights(*conditional_logit(rows, targets, np.array(weights), [(0, None)] * len(SEARCH)))
 
 
-def _logistic(rows: Sequence[tuple[list[float], bool, float]]) -> list[float]:
+def _logistic(rows: Sequence[tuple[list[float], bool]]) -> list[float]:
     """Weights of a logistic regression whose first feature is the constant; features are scaled for the penalty."""
     x, y = np.array([row[0] for row in rows]), np.array([row[1] for row in rows])
     if y.all() or not y.any():
         constant = 5.0 if y.all() else -5.0
         return [constant, *[0.0] * (x.shape[1] - 1)]
     mean, scale = x[:, 1:].mean(axis=0), x[:, 1:].std(axis=0) + 1e-9
-    model = LogisticRegression(C=SMOOTH, max_iter=1000).fit((x[:, 1:] - mean) / scale, y, [row[2] for row in rows])
+    model = LogisticRegression(C=SMOOTH, max_iter=1000).fit((x[:, 1:] - mean) / scale, y)
     weights = model.coef_[0] / scale
     constant = float(model.intercept_[0] - weights @ mean)
     return [round(float(w), DIGITS) for w in (constant, *weights)]
@@ -212,14 +201,15 @@ def evaluate(weights: PriorWeights, sets: Sequence[PriorSet]) -> PriorFigures:
     )
 
 
-def leave_one_out(sets: Sequence[PriorSet]) -> Mapping[str, PriorFigures]:
+def leave_one_out(sets: Sequence[PriorSet], asked: Sequence[NothingSet]) -> Mapping[str, PriorFigures]:
     """Every group's figures with weights that were fitted on the others. Raises ValueError for a single group."""
     groups = sorted({part.group for part in sets})
     if len(groups) < 2:
         raise ValueError("one group of sets cannot be left out of itself; give several")
     return {
         group: evaluate(
-            fit_prior([part for part in sets if part.group != group]), [part for part in sets if part.group == group]
+            fit_prior([part for part in sets if part.group != group], [part for part in asked if part.group != group]),
+            [part for part in sets if part.group == group],
         )
         for group in groups
     }

@@ -25,11 +25,10 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class PriorSet:
-    """Tools arranged as the runtime does, without weights, with requests, and with requests that none of the tools
-    fits. `group` names the source: what is told of one source is fitted on the others."""
+    """Tools arranged as the runtime does, without weights, with requests. `group` names the source: what is told of
+    one source is fitted on the others."""
 
     name: str
     group: str
     prior: Prior
     requests: tuple[Request, ...]
-    strangers: tuple[Evidence, ...]

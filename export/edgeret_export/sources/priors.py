@@ -28,14 +28,25 @@ def read_prior(encoder: str, path: str | Path | None = None) -> PriorCard:
     """The prior card at `path`, or the one that is shipped for this encoder; for an encoder without one, the default
     encoder's, whose cosines are of a kind with others'. Raises InputError."""
     file = Path(path) if path is not None else _shipped(encoder)
+    told = read_told(file)
     try:
-        told = json.loads(file.read_text(encoding="utf-8"))
         points = tuple((float(x), float(y)) for x, y in told["calibration_map"])
         return PriorCard(str(told["encoder"]), PriorWeights.from_dict(told["weights"], str(file)), points, told)
-    except OSError as error:
-        raise InputError(f"{file}: cannot be read ({error.strerror}); expected a prior card in JSON") from None
     except (ValueError, KeyError, TypeError, BundleError) as error:
         raise InputError(f"{file}: no prior card ({error}); make one with: edgeret-export prior") from None
+
+
+def read_told(file: Path) -> dict[str, Any]:
+    """Everything that a card says, whatever that is. Raises InputError for what is no object in JSON with weights."""
+    try:
+        told = json.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"{file}: cannot be read ({error.strerror}); expected a prior card in JSON") from None
+    except ValueError as error:
+        raise InputError(f"{file}: no prior card ({error}); make one with: edgeret-export prior") from None
+    if not isinstance(told, dict) or not isinstance(told.get("weights"), dict):
+        raise InputError(f"{file}: no prior card (no weights); make one with: edgeret-export prior")
+    return told
 
 
 def prior_for(card: Card) -> PriorCard:
