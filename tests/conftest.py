@@ -148,9 +148,9 @@ def encode_tiny(
         return encoded
     encoder = start(exported)
     queries = [encoder.encode_query(demonstration.query) for demonstration in demonstrations]
-    vectors, weights, shown = encoded.tool_vectors, prior.weights, encoded.examples
+    vectors, weights = encoded.tool_vectors, prior.weights
     return replace(
-        encoded, training=training_set(demonstrations, tools, queries, vectors, weights, recipe.seed, shown, few=few)
+        encoded, training=training_set(demonstrations, tools, queries, vectors, weights, recipe.seed, few=few)
     )
 
 

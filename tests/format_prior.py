@@ -108,7 +108,7 @@ class PriorReader:
             tool = self.tools.get(name, {"name": "", "description": "", "parameters": {}})
             own = set(words_of(in_words(tool["name"])))
             keys = {word for key in a_map(tool["parameters"].get("properties")) for word in words_of(in_words(key))}
-            said = [tool["description"], *tool.get("examples", ())]
+            said = [tool["description"], *(tool.get("examples", ()) if name in self.examples else ())]
             text = own | {word for part in said for word in words_of(part)}
             self.sets.append({"name": own, "text": text, "parameters": own | keys})
         known = {word for sets in self.sets for word in sets["text"] | sets["parameters"]}
@@ -192,11 +192,8 @@ class PriorReader:
         self.static = sum(self.info["prior"]["tool"][key] * value for key, value in evidence.items())
         self.static[self.said] += 10
         if self.examples:
-            own = self.cosines[0]
-            shown = [
-                max([b, *(self.examples.get(name, self.place[:0]) @ self.q)])
-                for name, b in zip(self.names, own, strict=True)
-            ]
+            own, none = self.cosines[0], self.place[:0]
+            shown = [max(own[i], *(self.examples.get(name, none) @ self.q), -1) for i, name in enumerate(self.names)]
             self.static += 10 * (np.array(shown) - own.max())
         self.static[self.end] = 0
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from edgeret.runtime.components import Components
 from edgeret.runtime.lexicon import Lexicon, tool_flow, tool_words
+from edgeret.runtime.shown import worded
 from edgeret.runtime.word_table import ToolWords
 from edgeret.scoring.examples import Examples
 from edgeret.scoring.flow import NO_FLOW
@@ -70,7 +71,8 @@ class Arrangement:
 
     def _said(self) -> list[ToolWords]:
         tools = self._components.tools
-        return [tool_words(tools.get(name, Tool(name if name != END else "", ""))) for name in self._names]
+        every = [tools.get(name, Tool(name if name != END else "", "")) for name in self._names]
+        return [tool_words(tool) for tool in worded(every, self._components.index.shown)]
 
     def _vectors(self, positions: NDArray[np.intp] | slice) -> NDArray[np.float32]:
         """The unit vectors of the names at these positions, zeros for what the index lacks, float32 (positions, d)."""

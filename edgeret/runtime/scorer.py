@@ -27,6 +27,7 @@ from edgeret.runtime.learned_plan import Origin
 from edgeret.runtime.learned_then import LearnedThen
 from edgeret.runtime.learning import Known, Learned
 from edgeret.runtime.ranking import Ranking, ranked
+from edgeret.runtime.shown import worded
 from edgeret.scoring.calibration import Map
 from edgeret.scoring.familiarity import Familiarity
 from edgeret.scoring.graph import UNKNOWN
@@ -86,7 +87,7 @@ class Scorer:
     def hybrid(self) -> HybridSearch:
         """Search over the tools that are here, whether anything was demonstrated or not."""
         held = self.components
-        tools = held.words or [held.tools[name] for name in held.index.names]
+        tools = held.words or worded([held.tools[name] for name in held.index.names], held.index.shown)
         return HybridSearch(tools, held.index, held.encoder, held.word_vectors, held.prior.search)
 
     @cached_property

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,12 @@ def texts_of(tools: Sequence[Tool]) -> list[str]:
 def owners_of(tools: Sequence[Tool]) -> NDArray[np.intp]:
     """The position of the tool that shows each of them, intp (sentences,)."""
     return np.repeat(np.arange(len(tools)), [len(tool.examples) for tool in tools])
+
+
+def worded(tools: Sequence[Tool], shown: Collection[str]) -> list[Tool]:
+    """The same, without the sentences of all that are not among `shown`: whose became demonstrations, or never were
+    encoded, and say nothing in words either."""
+    return [replace(tool, examples=()) if tool.examples and tool.name not in shown else tool for tool in tools]
 
 
 def encode_examples(tools: Sequence[Tool], encoder: Encoder) -> NDArray[np.float32]:

@@ -68,6 +68,12 @@ class Index:
         self._hnsw = hnsw
 
     @property
+    def shown(self) -> frozenset[str]:
+        """The tools that have examples here."""
+        owners = () if self.examples is None else np.unique(self.examples.owners).tolist()
+        return frozenset(self.names[row] for row in owners)
+
+    @property
     def kind(self) -> str:
         """ "hnsw" or "exact": how `search` looks."""
         return "exact" if self._hnsw is None else "hnsw"

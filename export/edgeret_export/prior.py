@@ -100,9 +100,9 @@ def make_card(
         tables = {name: token_vectors_of(card, file) for name, file in token_vectors.items()}
         if only != "nothing":
             sets += _read([part for source in own for part in cut(source, seed)], reader, tool_form, tables)
-        for file in (
-            () if only not in (None, "nothing") else dict.fromkeys(token_vectors.get(source.name) for source in own)
-        ):
+        if only not in (None, "nothing"):
+            continue
+        for file in dict.fromkeys(token_vectors.get(source.name) for source in own):
             alike = [source for source in own if token_vectors.get(source.name) == file]
             asked += ask(alike, reader, tool_form, seed, token_vectors_of(card, file) if file else None)
     if before is not None:

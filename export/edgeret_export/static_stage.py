@@ -26,7 +26,8 @@ from edgeret_export.encoders.pretrained import TokenVectors
 from edgeret_export.encoders.questions import from_tools
 from edgeret_export.encoders.static import DIMENSION, Alone, TableFit, Texts, single_tokens
 from edgeret_export.fitting.familiarity import read_sayings
-from edgeret_export.fitting.training_set import FOLDS, TrainingSet, shown_examples, training_set
+from edgeret_export.fitting.shown import shown_examples
+from edgeret_export.fitting.training_set import FOLDS, TrainingSet, training_set
 from edgeret_export.recipe import Recipe
 
 OF_TOOLS = 0.03
@@ -70,7 +71,6 @@ def static_encoded(encoded: Encoded, recipe: Recipe) -> Encoded:
     )
     fit = TableFit(Texts([encoder.tokenize_words(text) for text in texts], vectors), start_at, encoder.vocabulary)
     penalty = fit.choose(folds == 0 if training is not None else np.arange(len(texts)) % FOLDS == 0)
-    final = _exported(exported, fit.fit(np.ones(len(texts), bool), penalty))
     tool_vectors, learned = as_stored(fit.project(encoded.tool_vectors), recipe.stored_as), None
     if training is not None:
         numbers = track(range(training.n_folds), "fitting token vectors", training.n_folds)
@@ -82,9 +82,9 @@ def static_encoded(encoded: Encoded, recipe: Recipe) -> Encoded:
             tool_vectors,
             encoded.prior.weights,
             training.seed,
-            _examples(encoded.tools, reader_of(final)),
         )
         learned = replace(learned, judging=training.judging, folds=training.folds)
+    final = _exported(exported, fit.fit(np.ones(len(texts), bool), penalty))
     return _with_table(encoded, final, tool_vectors, learned)
 
 

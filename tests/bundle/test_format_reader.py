@@ -99,7 +99,8 @@ class Reader(PriorReader):
         if "examples" in self.index:
             shown = unit(rows(array(self.index["examples"]), array(self.index["example_scales"])))
             ends = np.cumsum(array(self.index["example_counts"]))[:-1]
-            self.examples = dict(zip(self.index["names"], np.split(shown, ends), strict=True))
+            parts = zip(self.index["names"], np.split(shown, ends), strict=True)
+            self.examples = {name: part for name, part in parts if len(part)}
         self.names = [*self.labels, *(name for name in self.index["names"] if name not in self.labels)]
         self.end = len(self.labels) - 1
         self.place = np.stack(
@@ -330,12 +331,9 @@ def kind(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     shown = () if request.param == "tools alone" else None
     target = tmp_path_factory.mktemp("kind") / "bundle"
     recipe = Recipe(precision="fp32", profile="full", index_vectors="int8" if "bytes" in request.param else "fp32")
-    tools = TOOLS
-    if "many" not in request.param:  # some tools show by example how they are asked for
-        tools = [
-            replace(tool, examples=(f"{tool.name} it", "open the thing")) if i % 2 else tool
-            for i, tool in enumerate(TOOLS)
-        ]
+    said = ("open the thing", "close it again")
+    # Some tools show by example how they are asked for, which counts where nothing is demonstrated.
+    tools = [replace(tool, examples=said[: i % 3]) for i, tool in enumerate(TOOLS)]
     return build_tiny(target, tools=tools, demonstrations=shown, few=few, max_tokens=24, recipe=recipe)
 
 

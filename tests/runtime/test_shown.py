@@ -8,12 +8,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import TOOLS, build_tiny
+from conftest import TOOLS, build_tiny, make_demonstrations
 
 import edgeret
 from edgeret.runtime.runtime import Runtime
 from edgeret.scoring.examples import COUNT, Examples
 from edgeret.types import END, Tool
+from edgeret_export.fitting.shown import with_shown
 from edgeret_export.recipe import Recipe
 
 SAID = "please tidy my desk before lunch"
@@ -31,7 +32,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Runtime:
 
 def test_a_tool_is_found_by_its_example(base: Runtime) -> None:
     plain, shown = (edgeret.from_tools(tools, base=base) for tools in (TOOLS, SHOWN))
-    assert share(shown, TOOLS[0].name) > 2 * share(plain, TOOLS[0].name)
+    assert share(shown, TOOLS[0].name) > share(plain, TOOLS[0].name) + 0.2
     assert share(shown, END) < share(plain, END)
     assert shown.task(SAID).next().tool == TOOLS[0].name
 
@@ -50,25 +51,39 @@ def test_examples_are_weak_demonstrations(base: Runtime) -> None:
     assert request.reading.nearest_example == pytest.approx(1, abs=1e-3)
 
 
-@pytest.mark.parametrize("profile", ["full", "default", "tiny"])
-def test_a_bundle_keeps_them_with_the_encoder_s_vectors(tmp_path: Path, profile: str) -> None:
+@pytest.mark.parametrize("profile", ["full", "tiny"])
+def test_a_bundle_of_tools_alone_keeps_them_with_their_vectors(tmp_path: Path, profile: str) -> None:
     recipe = Recipe(precision="fp32", profile=profile)
-    runtime = edgeret.load(build_tiny(tmp_path / "b", tools=SHOWN, recipe=recipe), threads=1)
+    runtime = edgeret.load(build_tiny(tmp_path / "b", tools=SHOWN, demonstrations=(), recipe=recipe), threads=1)
     assert runtime.tools[TOOLS[0].name].examples == SHOWN[0].examples
-    for components in filter(None, (runtime.components, getattr(runtime.components.cascade, "components", None))):
-        examples = components.index.examples
-        assert examples is not None and examples.owners.tolist() == [0, 0]
-        wanted = components.encoder.encode_query(SAID).vector
-        assert examples.vectors[0] @ wanted == pytest.approx(1, abs=1e-3)
+    examples = runtime.components.index.examples
+    assert examples is not None and examples.owners.tolist() == [0, 0]
+    wanted = runtime.components.encoder.encode_query(SAID).vector
+    assert examples.vectors[0] @ wanted == pytest.approx(1, abs=1e-3)
+
+
+def test_where_something_is_demonstrated_examples_are_too_and_nothing_else(tmp_path: Path) -> None:
+    given = make_demonstrations(2)
+    every = with_shown([*given, replace(given[0], query=SAID.upper())], SHOWN)
+    assert [(d.query, [call.tool for call in d.calls]) for d in every[len(given) + 1 :]] == [
+        ("is it wet outside", [TOOLS[0].name])
+    ]
+    assert with_shown([], SHOWN) == []
+    shown, plain = (
+        edgeret.load(build_tiny(tmp_path / name, tools=tools, demonstrations=given), threads=1)
+        for name, tools in (("shown", SHOWN), ("plain", TOOLS))
+    )
+    assert shown.tools[TOOLS[0].name].examples == SHOWN[0].examples
+    assert shown.components.index.examples is None
+    assert share(shown, TOOLS[0].name) == share(plain, TOOLS[0].name)
 
 
 def test_tools_come_with_theirs_and_go_with_them(base: Runtime) -> None:
     runtime = edgeret.from_tools(TOOLS, base=base).with_tools(replace=[SHOWN[0]])
     new = Tool("tidy", "Tidies up.", {}, ("clean the room", "sweep the floor"))
     both = runtime.with_tools(add=[new])
-    assert share(both, "tidy", "sweep the floor") > share(
-        runtime.with_tools(add=[replace(new, examples=())]), "tidy", "sweep the floor"
-    )
+    without = runtime.with_tools(add=[replace(new, examples=())])
+    assert share(both, "tidy", "sweep the floor") > share(without, "tidy", "sweep the floor")
     examples = both.components.index.examples
     assert examples is not None
     assert [both.components.index.names[i] for i in examples.owners] == [TOOLS[0].name] * 2 + ["tidy"] * 2
@@ -86,10 +101,9 @@ def test_an_overlay_keeps_them(tmp_path: Path) -> None:
     assert found.tools["tidy"].examples == new.examples
     examples = found.components.index.examples
     assert examples is not None and len(examples.owners) == 3
-    assert share(found, "tidy", "clean the room") == pytest.approx(
-        share(edgeret.load(bundle, threads=1).with_tools(add=[new], replace=[SHOWN[0]]), "tidy", "clean the room"),
-        rel=1e-4,
-    )
+    changed = edgeret.load(bundle, threads=1).with_tools(add=[new], replace=[SHOWN[0]])
+    told = [share(runtime, "tidy", "clean the room") for runtime in (found, changed)]
+    assert told[0] == pytest.approx(told[1], rel=1e-4)
 
 
 def test_a_few_words_of_everybody_s_do_bounded_harm(base: Runtime) -> None:

@@ -119,8 +119,8 @@ def part(encoded: Encoded, queries: Sequence[EncodedQuery], chosen: NDArray[np.i
         return replace(encoded, training=None)
     kept = [encoded.training.demonstrations[plan] for plan in chosen.tolist()]
     found = [queries[plan] for plan in chosen.tolist()]
-    vectors, weights, shown = encoded.tool_vectors, encoded.prior.weights, encoded.examples
-    return replace(encoded, training=training_set(kept, encoded.tools, found, vectors, weights, seed, shown))
+    weights = encoded.prior.weights
+    return replace(encoded, training=training_set(kept, encoded.tools, found, encoded.tool_vectors, weights, seed))
 
 
 def _build_and_measure(card: Card, recipe: Recipe, encoded: Encoded, test: Sequence[Demonstration]) -> Measured:

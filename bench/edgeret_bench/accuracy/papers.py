@@ -105,7 +105,7 @@ def encode(runtime: Runtime, demonstrations: Sequence[Demonstration], seed: int)
     queries = (components.encoder.encode_query(d.query) for d in shown)
     tools = [components.tools[name] for name in components.index.names]
     index, prior = components.index, components.prior
-    return training_set(demonstrations, tools, queries, index.vectors, prior, seed, index.examples, few=0)
+    return training_set(demonstrations, tools, queries, index.vectors, prior, seed, few=0)
 
 
 def _score(runtime: Runtime, split: Split) -> dict[str, Scores]:
