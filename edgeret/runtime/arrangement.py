@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from edgeret.runtime.components import Components
 from edgeret.runtime.lexicon import Lexicon, tool_flow, tool_words
 from edgeret.runtime.word_table import ToolWords
-from edgeret.scoring.prior import NO_FLOW, Prior
+from edgeret.scoring.flow import NO_FLOW
+from edgeret.scoring.prior import Prior
 from edgeret.scoring.products import rows_at
 from edgeret.types import END, Tool
 

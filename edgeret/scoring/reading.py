@@ -266,17 +266,17 @@ class Reading:
         """How far the tools are behind the best one of the first wish that no call is for (n,); None without one."""
         if self._wishes is None or not (left := self._wishes.open(made)):
             return None
-        return self._wishes.behind[left[0]]
+        due: NDArray[np.float32] = self._wishes.behind[left[0]]
+        return due
 
     @cached_property
     def _wishes(self) -> WishScores | None:
         """How much of each wish every tool is; None where the request asks for one thing."""
         if (found := self._asked()) is None:
             return None
-        weights, features = self._prior.weights.wish, self.wish_features(found)
-        scores: NDArray[np.float32] = sum(
-            np.float32(getattr(weights, name)) * value for name, value in features.items()
-        )
+        weights, scores = self._prior.weights.wish, np.zeros((len(found.rows), self._prior.n), np.float32)
+        for name, value in self.wish_features(found).items():
+            scores += np.float32(getattr(weights, name)) * value
         if self._shown is not None:
             shown = self._shown(self._passages.clauses[found.rows])
             scores[:, : shown.shape[1]] += shown

@@ -36,9 +36,9 @@ from edgeret_export.encoders.export import ExportedEncoder, encoder_of, export_e
 from edgeret_export.encoders.pretrained import TokenVectors, token_vectors_of
 from edgeret_export.encoders.word_vectors import word_reader
 from edgeret_export.fitting.calibration import fit_confidence_map
+from edgeret_export.fitting.joined import joined
 from edgeret_export.fitting.prior import BLANK, PriorFigures, fit_prior, leave_one_out
 from edgeret_export.fitting.prior_sets import PriorSet, Request
-from edgeret_export.joined import joined
 from edgeret_export.sources.cards import Card
 from edgeret_export.sources.fetch import sha256_of
 from edgeret_export.sources.priors import PriorCard
@@ -137,8 +137,8 @@ def make_card(
     if before is not None:
         say(f"fitting {only} on all sources")
         weights = fit_prior(sets, before.weights, only)
-        read = {source.name: len(source.demonstrations) for source in sources}
-        again = {**before.told.get("fitted_later", {}), str(only): {"adapter": _adapter_of(card), "plans": read}}
+        plans = {source.name: len(source.demonstrations) for source in sources}
+        again = {**before.told.get("fitted_later", {}), str(only): {"adapter": _adapter_of(card), "plans": plans}}
         return {**before.told, "weights": weights.to_dict(), "fitted_later": again}
     say("fitting on all sources but one, in turn")
     figures = leave_one_out(sets)

@@ -39,7 +39,8 @@ TOOLS = [
 ]
 QUERIES = [
     "find my file and send a mail", "book the meeting then send a mail", "play", "open calendar day", "call a phone",
-    "close note", "zebra", "don't open the note, close it", "tell Bo to call the phone", "write a note, and also play the music; then find me free days. Call the phone after that",
+    "close note", "zebra", "don't open the note, close it", "tell Bo to call the phone",
+    "write a note, and also play the music; then find me free days. Call the phone after that",
     " ".join(np.random.default_rng(0).choice(WORDS, 90)) + " and then send it, or share it",
 ]  # fmt: skip
 PLANS = "", "find_file", "find_file send_mail", "phone_call", "book_meeting phone_call book_meeting write_note"
