@@ -9,8 +9,12 @@ from typing import Any
 import pytest
 
 from edgeret.errors import InputError
+from edgeret.inputs.demonstrations import Demonstration
+from edgeret.types import Call
 from edgeret_export.cli import main
 from edgeret_export.encoders.adapter import with_adapter
+from edgeret_export.fitting.joined import joined
+from edgeret_export.fitting.wishes import ADDED
 from edgeret_export.prior import read_pairs
 from edgeret_export.sources.cards import DEFAULT_ENCODER, cards_folder, find_card
 from edgeret_export.sources.priors import prior_for, prior_of_tables, read_prior
@@ -105,3 +109,33 @@ def test_the_prior_for_tables_is_that_of_an_encoder_that_has_one() -> None:
     assert found.weights != prior_for(find_card(DEFAULT_ENCODER)).weights
     assert set(found.told["recipe"]["token_vectors"]) == set(found.told["sources"])
     assert prior_of_tables(find_card(CARD)) is None
+
+
+@pytest.mark.real
+def test_one_block_is_fitted_and_all_else_is_kept(tmp_path: Path) -> None:
+    shipped = json.loads(Path(str(cards_folder() / "priors" / f"{DEFAULT_ENCODER}.json")).read_text(encoding="utf-8"))
+    sets = [word for name in ("home", "switches") for word in ("--set", str(TRANSFER / name))]
+    file, words = tmp_path / "prior.json", ["--encoder", DEFAULT_ENCODER, *sets]
+    for block, also in (("wish", {"tool": ADDED["tool"], "end": ADDED["end"]}), ("search", {}), ("end", {})):
+        file.write_text(json.dumps(shipped), encoding="utf-8")
+        assert main(["prior", *words, "--only", block, "-o", str(file)]) == 0
+        found = json.loads(file.read_text(encoding="utf-8"))
+        assert {key for key in shipped if found[key] != shipped[key]} == {"weights", "fitted_later"}
+        assert found["fitted_later"][block] == {"adapter": None, "plans": {"home": 78, "switches": 61}}
+        assert found["weights"][block] != shipped["weights"][block]
+        for name, weights in shipped["weights"].items():
+            kept = {key: value for key, value in weights.items() if key not in also.get(name, ())}
+            assert name == block or {key: found["weights"][name][key] for key in kept} == kept
+    assert {key: found["weights"]["end"][key] for key in ADDED["end"]} == {
+        key: shipped["weights"]["end"][key] for key in ADDED["end"]
+    }
+
+
+def test_two_requests_are_joined_to_one_that_asks_for_both() -> None:
+    single = [Demonstration(str(i), f"Do thing {i}.", (Call(f"tool_{i}"),)) for i in range(6)]
+    both = [*single, Demonstration("long", "word " * 40, (Call("tool_9"),))]
+    made = joined("set", both)
+    assert made and made == joined("set", both)
+    assert len({len(demonstration.calls) for demonstration in made}) == 1
+    assert all(one.calls[0] != one.calls[1] and "thing" in one.query for one in made)
+    assert not joined("set", single[:3])
