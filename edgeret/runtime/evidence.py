@@ -37,12 +37,8 @@ def evidence(
     cut = parts(query)
     found = encoded if isinstance(encoded, Passages) else _passages(query, encoded, cut.least)
     opposed = lexicon.opposed(query) if positions is None else None
-    asked = partial(_wishes, query, cut, len(found.clauses), lexicon) if cut.wishes else _one_wish
+    asked = partial(_wishes, query, cut, len(found.clauses), lexicon) if cut.wishes else None
     return Evidence(found, lexicon.overlaps(query, positions), query, asked, opposed)
-
-
-def _one_wish() -> None:
-    """What a request that asks for one thing asks for one after the other."""
 
 
 def _wishes(query: str, cut: Parts, clauses: int, lexicon: Lexicon) -> Wishes | None:
