@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 import numpy as np
+from format_wishes import Turned, wishes
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
@@ -165,7 +166,10 @@ class PriorReader:
         for match in CUT.finditer(query):
             spans.append((begin, match.start()))
             begin = match.end()
-        spans = [(i, j) for i, j in [*spans, (begin, len(query))] if len(query[i:j].split()) >= 3] or [(0, len(query))]
+        spans = [(i, j) for i, j in [*spans, (begin, len(query))] if len(query[i:j].split()) >= 2] or [(0, len(query))]
+        asked = wishes(query, spans)
+        if not asked:
+            spans = [(i, j) for i, j in spans if len(query[i:j].split()) >= 3] or [(0, len(query))]
         clauses = []
         for i, j in spans[:24]:
             first = sum(begin < i for _, begin, _ in tokens)
@@ -190,12 +194,77 @@ class PriorReader:
             evidence["gives"][list(self.named[i])] += share[i]
             evidence["key_gives"][list(self.keyed[i])] += share[i] / max(1, len(self.keyed[i]))
         self.static = sum(self.info["prior"]["tool"][key] * value for key, value in evidence.items())
+        turned, weights = (
+            Turned([self.tools.get(name) for name in self.names], stem, words_of),
+            self.info["prior"]["tool"],
+        )
+
+        def turns(text: str) -> Array:
+            against, agrees = map(np.array, turned.of(text))
+            return np.array(weights["opposed"] * against + weights["agrees"] * agrees)
+
+        self.static += turns(query)
         self.static[self.said] += 10
         if self.examples:
             own, none = self.cosines[0], self.place[:0]
             shown = [max(own[i], *(self.examples.get(name, none) @ self.q), -1) for i, name in enumerate(self.names)]
             self.static += 10 * (np.array(shown) - own.max())
         self.static[self.end] = 0
+        self.wishes: list[tuple[Array, Array]] = []
+        if len(clauses) == len(spans) and asked:
+            said = [(i, query[slice(*spans[i])]) for i in asked]
+            self._read_wishes([(i, set(words_of(text)), turns(text)) for i, text in said], unit(np.array(clauses)))
+
+    def shown(self, vector: Array) -> Array:
+        """What few demonstrations make of a wish's unit vector: section 8; whoever derives from it knows."""
+        return np.zeros(0)
+
+    def _read_wishes(self, asked: list[tuple[int, set[str], Array]], vectors: Array) -> None:
+        """Section 16.9: d and d′ of every wish."""
+        weights, n, rarity = self.info["prior"]["wish"], len(self.names), self.rarity
+
+        def shares(said: set[str], field: str) -> Array:
+            return np.array([sum(rarity[w] for w in said & self.known & sets[field]) for sets in self.sets])
+
+        whole = [max(sum(rarity[w] for w in sets["name"]), 1e-6) for sets in self.sets]
+        rows = np.array([10 * self.clauses[row] for row, _, _ in asked])
+        for k, (row, said, turns) in enumerate(asked):
+            text = shares(said, "text") / max(sum(rarity[w] for w in self.known), 1e-6)
+            found = weights["cosine"] * rows[k] + weights["name"] * shares(said, "name") / whole
+            found += weights["apart"] * (rows[k] - np.delete(rows, k, axis=0).mean(axis=0))
+            found += weights["coverage"] * text / max(text.max(), 1e-6) + turns
+            shown = self.shown(vectors[row])
+            found[: len(shown)] += shown
+            found[self.end] = -np.inf
+            behind = np.maximum(found - found.max(), -5)
+            due = behind.copy()
+            best = int(behind.argmax())
+            due[list(self.named[best] | self.keyed[best])] = 0
+            self.wishes.append((due, behind))
+        assert n == len(rows[0])
+
+    def open(self, here: set[int]) -> list[int]:
+        """Section 16.9: the wishes that no call is for."""
+        if not self.wishes:
+            return []
+        shares = np.array([softmax(due) for due, _ in self.wishes])
+        answered = {int(shares[:, call].argmax()) for call in here}
+        return [k for k in range(len(self.wishes)) if k not in answered]
+
+    def left_open(self, here: set[int]) -> dict[str, float]:
+        """Section 16.9: `open`, `open_clear` and `answered` after calls of these."""
+        left = self.open(here)
+        clear = [np.delete(softmax(self.wishes[k][1]), list(here)).max() for k in left]
+        return {"open": bool(left), "open_clear": max(clear, default=0), "answered": bool(self.wishes and not left)}
+
+    def doubt_end(self, scores: Array, history: tuple[str, ...]) -> Array:
+        """Section 9: what an open wish takes from `<end>` where it is the best."""
+        found = self.left_open({self.names.index(name) for name in history if name in self.names})
+        weights = self.info["prior"]["end"]
+        if history and scores.argmax() == self.end:
+            scores = scores.copy()
+            scores[self.end] += 3 * (weights["open"] * found["open"] + weights["open_clear"] * found["open_clear"])
+        return scores
 
     def prior_scores(self, history: tuple[str, ...]) -> Array:
         """Section 16.6."""
@@ -220,6 +289,10 @@ class PriorReader:
             evidence["related"] = 10 * (apart @ apart[last]) / (lengths * lengths[last]) * (np.arange(n) != self.end)
         evidence["spent_name"], evidence["spent_coverage"] = self.spent(here)
         scores = self.static + sum(weights[key] * value for key, value in evidence.items())
+        if weights["due"] and (left := self.open(here)):
+            scores[self.end] = 0
+            most = scores.max()
+            scores = most + 0.5 * (scores - most) + weights["due"] * self.wishes[left[0]][0]
         scores[list(here)] -= 20
         scores[self.end] = -np.inf
         return scores
@@ -285,6 +358,7 @@ class PriorReader:
                 "unused": bool(takers[0]) and not takers[0] & set(here),
                 "key_unused": bool(takers[1]) and not takers[1] & set(here),
             }  # fmt: skip
+            evidence |= self.left_open(set(here))
         else:
             evidence = {
                 "constant": 1, "best": best, "cosine": self.cosines[0].max(), "name": self.shared["name"].max(),

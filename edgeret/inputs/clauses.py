@@ -124,29 +124,20 @@ def wishes(query: str, spans: Sequence[tuple[int, int]]) -> list[bool]:
     or stand on either side of a "then" or "also". None that begins with "if", "because" or their like. All others tell
     what the wish is about: "I'm bored. Play a game with me"."""
     found: list[bool] = []
-    behind, added, before = 0, False, ""
+    behind, added, before, polite = 0, False, "", _POLITE.search(query) is not None
     for begin, end in spans:
-        first = query[begin : min(end, begin + _BEGINNING)]
+        words = _WORD.findall(query[begin : min(end, begin + _BEGINNING)].lower())
+        opening = next((word for word in words if word not in _OPENINGS), "")
         adds = _ADDS.search(query, max(behind, begin - _BEGINNING), begin) is not None
         if adds and found and not added:
-            found[-1] = _first_word(before, _OPENINGS) not in _SUBORDINATE
-        asks = adds or _asks(first) or _polite(query[begin:end])
-        found.append(asks and _first_word(first, _OPENINGS) not in _SUBORDINATE)
-        behind, added, before = end, adds, first
+            found[-1] = before not in _SUBORDINATE
+        asks = adds or opening in _QUESTIONS or next((word for word in words if word not in _FILLERS), "") in _VERBS
+        asks = asks or (polite and _polite(query[begin:end]))
+        found.append(asks and opening not in _SUBORDINATE)
+        behind, added, before = end, adds, opening
     return found
-
-
-def _asks(beginning: str) -> bool:
-    """Whether a clause that begins so asks for something."""
-    return _first_word(beginning, _FILLERS) in _VERBS or _first_word(beginning, _OPENINGS) in _QUESTIONS
 
 
 def _polite(clause: str) -> bool:
     """Whether a clause says "please", and what."""
     return _POLITE.search(clause) is not None and len(clause.split()) > SHORT
-
-
-def _first_word(beginning: str, but: frozenset[str]) -> str:
-    """The first word that is none of `but`, lower case; none if all are."""
-    words = (match[0].lower() for match in _WORD.finditer(beginning))
-    return next((word for word in words if word not in but), "")

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from edgeret.inputs.tool_text import name_in_words
@@ -96,15 +97,18 @@ NOTHING = Told(frozenset(), frozenset(), frozenset())
 
 def told(query: str) -> Told:
     """What a request says of opposites; NOTHING for most."""
-    said = [word.lower() for word in _WORD.findall(query)]
-    if not _TRIGGERS.isdisjoint(said):
-        return _told(query, said)
-    return _told(query, said) if any(stem(word) in _SIDES for word in said) else NOTHING
+    said = _WORD.findall(query.lower())
+    return NOTHING if all(_means_nothing(word) for word in said) else _told(query, said)
+
+
+@lru_cache(1 << 12)
+def _means_nothing(word: str) -> bool:
+    return word not in _TRIGGERS and stem(word) not in _SIDES
 
 
 def _told(query: str, said: list[str]) -> Told:
     quote = _QUOTED.match(query)
-    quoted = frozenset(stem(word.lower()) for word in _WORD.findall(query[quote.end() :])) if quote else frozenset()
+    quoted = frozenset(stem(word) for word in _WORD.findall(query[quote.end() :].lower())) if quote else frozenset()
     sides, negated, reach = set(), set(), 0
     if "on" in said and not _SWITCHED_ON.search(query):
         said = [word for word in said if word != "on"]
@@ -124,6 +128,8 @@ def _told(query: str, said: list[str]) -> Told:
             side = None if side is None else side ^ 1
         if side is not None:
             sides.add(side)
+    if not sides and not negated and not quoted:
+        return NOTHING
     return Told(frozenset(sides), frozenset(negated), quoted)
 
 

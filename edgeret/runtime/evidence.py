@@ -39,7 +39,7 @@ def evidence(
     cut = parts(query)
     found = encoded if isinstance(encoded, Passages) else _passages(query, encoded, cut.least)
     opposed = lexicon.opposed(query) if positions is None else None
-    asked = partial(_wishes, query, cut, len(found.clauses), lexicon) if cut.wishes else _one_wish
+    asked = partial(_wishes, query, cut, len(found.clauses), lexicon) if cut.wishes else None
     put = partial(_put, query, lexicon, positions is not None)
     return Evidence(found, lexicon.overlaps(query, positions), query, asked, opposed, put)
 
@@ -48,10 +48,6 @@ def _put(query: str, lexicon: Lexicon, few: bool) -> Put:
     """How a query is put, and what of it one tool says."""
     form = Form(asks_question(query), asks_for_knowledge(query), is_bare(query))
     return Put(form, *lexicon.explained(query, few))
-
-
-def _one_wish() -> None:
-    """What a request that asks for one thing asks for one after the other."""
 
 
 def _wishes(query: str, cut: Parts, clauses: int, lexicon: Lexicon) -> Wishes | None:

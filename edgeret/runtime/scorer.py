@@ -379,7 +379,7 @@ class Request:
 
     def left_aside(self, history: History) -> tuple[str, ...]:
         """The user's words for wishes that no call of a history is for."""
-        return self._reading.left_aside(self._made(history.calls))
+        return self._reading.left_aside(self._made(history.calls)) if self._reading.asks_several else ()
 
     def _unseen(self, history: History, labels: int) -> NDArray[np.float32]:
         """Logs of what tools without demonstrations, which stand behind so many labels, weigh beside all of these
@@ -449,7 +449,7 @@ class Request:
     def _doubt_end(self, fused: NDArray[np.float32], history: History) -> None:
         """Where demonstrations would end a plan though a wish is open, takes from `<end>` what that weighs."""
         end = self._scorer.end
-        if history.calls and fused.argmax() == end:
+        if self._reading.asks_several and history.calls and fused.argmax() == end:
             fused[end] += np.float32(OUTVOTED * self._reading.end_offset(self._made(history.calls)))
 
     def _recalled(self, history: History, popular: NDArray[np.float32]) -> NDArray[np.float32] | None:

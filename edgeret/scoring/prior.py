@@ -257,7 +257,7 @@ class Evidence:
     passages: Passages
     shared: Overlaps
     request: str
-    wishes: Callable[[], Wishes | None] = lambda: None
+    wishes: Callable[[], Wishes | None] | None = None
     opposed: NDArray[np.float32] | None = None
     put: Callable[[], Put] = Put
 

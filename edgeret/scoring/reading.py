@@ -152,7 +152,7 @@ class Reading:
             scores += self._spent(made)[2]
         else:
             made, scores = set(), self._begun.copy()
-        if weights.due and (due := self._due_wish(made)) is not None:
+        if self._asked is not None and weights.due and (due := self._due_wish(made)) is not None:
             best = scores.max()
             scores -= best
             scores *= KEPT
@@ -260,9 +260,14 @@ class Reading:
             found |= {"open": 1.0, "open_clear": clear}
         return found
 
+    @property
+    def asks_several(self) -> bool:
+        """Whether the request may ask for several things."""
+        return self._asked is not None
+
     def left_aside(self, calls: Sequence[int]) -> tuple[str, ...]:
         """The wishes that none of the calls is for, in the user's words."""
-        if self._wishes is None or (asked := self._asked()) is None:
+        if self._wishes is None or self._asked is None or (asked := self._asked()) is None:
             return ()
         return tuple(asked.said[wish] for wish in self._wishes.open({call for call in calls if call >= 0}))
 
@@ -292,10 +297,11 @@ class Reading:
     @cached_property
     def _wishes(self) -> WishScores | None:
         """How much of each wish every tool is; None where the request asks for one thing."""
-        if (found := self._asked()) is None:
+        if self._asked is None or (found := self._asked()) is None:
             return None
-        weights, features = self._prior.weights.wish, self.wish_features(found)
-        scores = np.sum([np.float32(getattr(weights, name)) * value for name, value in features.items()], axis=0)
+        weights, scores = self._prior.weights.wish, np.zeros((len(found.rows), self._prior.n), np.float32)
+        for name, value in self.wish_features(found).items():
+            scores += np.float32(getattr(weights, name)) * value
         if self._shown is not None:
             shown = self._shown(self._passages.clauses[found.rows])
             scores[:, : shown.shape[1]] += shown

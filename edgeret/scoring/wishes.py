@@ -51,7 +51,8 @@ class WishScores:
         """How much of a wish its best tool is that was not called, from 0 to 1."""
         shares = self._shares[wish].copy()
         shares[[*made]] = 0
-        return float(shares.max())
+        clear: float = shares.max().item()
+        return clear
 
 
 def _shares(scores: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -34,11 +34,11 @@ from edgeret_export.encoders.pretrained import TokenVectors, token_vectors_of
 from edgeret_export.encoders.word_vectors import word_reader
 from edgeret_export.fitting.calibration import fit_confidence_map
 from edgeret_export.fitting.familiarity import read_sayings
+from edgeret_export.fitting.joined import joined
 from edgeret_export.fitting.nothing import NothingSet
 from edgeret_export.fitting.nothing_sets import cut_sets
 from edgeret_export.fitting.prior import BLANK, PriorFigures, fit_prior, leave_one_out
 from edgeret_export.fitting.prior_sets import PriorSet, Request
-from edgeret_export.joined import joined
 from edgeret_export.sources.cards import Card
 from edgeret_export.sources.fetch import sha256_of
 from edgeret_export.sources.plans import Source

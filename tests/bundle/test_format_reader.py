@@ -40,7 +40,8 @@ TOOLS = [
 ]
 QUERIES = [
     "find my file and send a mail", "book the meeting then send a mail", "play", "open calendar day", "call a phone",
-    "close note", "zebra", "write a note, and also play the music; then find me free days. Call the phone after that",
+    "close note", "zebra", "don't open the note, close it", "tell Bo to call the phone",
+    "write a note, and also play the music; then find me free days. Call the phone after that",
     " ".join(np.random.default_rng(0).choice(WORDS, 90)) + " and then send it, or share it",
 ]  # fmt: skip
 PLANS = "", "find_file", "find_file send_mail", "phone_call", "book_meeting phone_call book_meeting write_note"
@@ -214,6 +215,13 @@ class Reader(PriorReader):
             logits[[i for i in self.said if i < len(logits) and not n]] += 10
         return logits
 
+    def shown(self, vector: Array) -> Array:
+        """Section 16.9: what few demonstrations make of a wish."""
+        if self.head is None or not self.head["prior_steps"]:
+            return np.zeros(0)
+        weights, scales, bias, count = (array(self.head[n]) for n in ("weights", "weight_scales", "bias", "count"))
+        return rows(weights, scales) @ vector + bias + count[0]
+
     def score(self, history: tuple[str, ...]) -> Array:
         """Section 8.1: the head's log-probabilities, of labels or of all names."""
         logits = self.logits(history)
@@ -259,9 +267,11 @@ class Reader(PriorReader):
             head = self.score(history)
             spread = np.log(np.maximum(np.exp(head[:n]).sum() * walked, 1e-30))
             scores = p["head_weight"] * head + p["graph_weight"] * np.concatenate((spread, head[n:]))
-            return softmax(scores + p["memory_weight"] * self.recall(history) if "memory" in self.maps else scores)
+            scores = scores + p["memory_weight"] * self.recall(history) if "memory" in self.maps else scores
+            return softmax(self.doubt_end(scores, history))
         later = "later_" if history else ""
         known = p[f"{later}head_weight"] * self.logits(history) + p[f"{later}graph_weight"] * np.log(walked)
+        known = self.doubt_end(known, history)
         bias = np.where(self.popularity() == 0, p["added_bias"], p["unseen_bias"])
         unseen = np.minimum(80, self.among_tools(()) + bias)[n:]
         seen = () if len(unseen) and unseen.max() <= np.log(0.003) else history

@@ -9,8 +9,12 @@ from typing import Any
 import pytest
 
 from edgeret.errors import InputError
+from edgeret.inputs.demonstrations import Demonstration
+from edgeret.types import Call
 from edgeret_export.cli import main
 from edgeret_export.encoders.adapter import with_adapter
+from edgeret_export.fitting.joined import joined
+from edgeret_export.fitting.wishes import ADDED
 from edgeret_export.prior import read_pairs
 from edgeret_export.sources.cards import DEFAULT_ENCODER, cards_folder, find_card
 from edgeret_export.sources.priors import prior_for, prior_of_tables, read_prior
@@ -108,35 +112,35 @@ def test_the_prior_for_tables_is_that_of_an_encoder_that_has_one() -> None:
 
 
 @pytest.mark.real
-def test_what_no_tool_fits_is_fitted_anew_alone(tmp_path: Path, sets: list[str]) -> None:
-    shipped = cards_folder() / "priors" / f"{DEFAULT_ENCODER}.json"
-    told = json.loads(shipped.read_text(encoding="utf-8"))
-    before = tmp_path / "before.json"  # as of other evidence than today's
-    weights = {**told["weights"], "nothing": {"constant": 1.0}}
-    before.write_text(json.dumps({**told, "weights": weights}), encoding="utf-8")
-    file = tmp_path / "prior.json"
-    assert main(["prior", *sets, "--refit", str(before), "-o", str(file)]) == 0
-    found = json.loads(file.read_text(encoding="utf-8"))
-    assert read_prior(DEFAULT_ENCODER, file).weights.nothing.window < 0
-    assert {**found["weights"], "nothing": 0} == {**told["weights"], "nothing": 0}
-    assert found["weights"]["nothing"] != told["weights"]["nothing"]
-    assert sorted(found["nothing"]["sources"]) == sorted(SETS)
-    assert {key: found[key] for key in told if key not in ("weights", "nothing")} == {
-        key: told[key] for key in told if key not in ("weights", "nothing")
+def test_one_block_is_fitted_and_all_else_is_kept(tmp_path: Path) -> None:
+    shipped = json.loads(Path(str(cards_folder() / "priors" / f"{DEFAULT_ENCODER}.json")).read_text(encoding="utf-8"))
+    sets = [word for name in ("home", "switches") for word in ("--set", str(TRANSFER / name))]
+    file, words = tmp_path / "prior.json", ["--encoder", DEFAULT_ENCODER, *sets]
+    for block, also in (
+        ("wish", {"tool": ADDED["tool"], "end": ADDED["end"]}),
+        ("search", {}),
+        ("end", {}),
+        ("nothing", {}),
+    ):
+        file.write_text(json.dumps(shipped), encoding="utf-8")
+        assert main(["prior", *words, "--only", block, "-o", str(file)]) == 0
+        found = json.loads(file.read_text(encoding="utf-8"))
+        assert {key for key in shipped if found[key] != shipped[key]} == {"weights", "fitted_later"}
+        assert found["fitted_later"][block] == {"adapter": None, "plans": {"home": 78, "switches": 61}}
+        assert found["weights"][block] != shipped["weights"][block]
+        for name, weights in shipped["weights"].items():
+            kept = {key: value for key, value in weights.items() if key not in also.get(name, ())}
+            assert name == block or {key: found["weights"][name][key] for key in kept} == kept
+    assert {key: found["weights"]["end"][key] for key in ADDED["end"]} == {
+        key: shipped["weights"]["end"][key] for key in ADDED["end"]
     }
 
 
-def test_a_refit_reads_all_sets_alike(sets: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    words = ["prior", *sets, "-o", str(tmp_path / "p.json"), "--refit", "x.json", "--adapter-for", "bank=none"]
-    assert main(words) == 2
-    assert "--refit reads all sets alike: leave --adapter-for out" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("text", ["", "[]", '{"weights": 1}'])
-def test_what_is_no_prior_card_is_not_refitted(
-    text: str, sets: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    card = tmp_path / "card.json"
-    card.write_text(text, encoding="utf-8")
-    assert main(["prior", *sets, "-o", str(tmp_path / "p.json"), "--refit", str(card)]) == 2
-    assert f"{card}: no prior card" in capsys.readouterr().err
+def test_two_requests_are_joined_to_one_that_asks_for_both() -> None:
+    single = [Demonstration(str(i), f"Do thing {i}.", (Call(f"tool_{i}"),)) for i in range(6)]
+    both = [*single, Demonstration("long", "word " * 40, (Call("tool_9"),))]
+    made = joined("set", both)
+    assert made and made == joined("set", both)
+    assert len({len(demonstration.calls) for demonstration in made}) == 1
+    assert all(one.calls[0] != one.calls[1] and "thing" in one.query for one in made)
+    assert not joined("set", single[:3])

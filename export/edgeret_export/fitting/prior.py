@@ -65,7 +65,7 @@ def fit_prior(
 def _plain(part: PriorSet) -> PriorSet:
     """A set without what only `fit_wishes` reads: requests that were joined, several wishes, opposites."""
     requests = [
-        replace(request, evidence=replace(request.evidence, wishes=lambda: None, opposed=None))
+        replace(request, evidence=replace(request.evidence, wishes=None, opposed=None))
         for request in part.requests
         if not request.joined
     ]

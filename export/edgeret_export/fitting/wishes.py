@@ -44,7 +44,7 @@ def _fit_wish(sets: Sequence[PriorSet], weights: PriorWeights) -> WishWeights:
     for part in sets:
         prior = part.prior.weighing(weights)
         for request in part.requests:
-            wishes = request.evidence.wishes() if request.joined else None
+            wishes = request.evidence.wishes() if request.joined and request.evidence.wishes else None
             if wishes is None or len(wishes.rows) != len(request.calls):
                 continue
             found = Reading(prior, request.evidence).wish_features(wishes)
@@ -97,7 +97,7 @@ def _fit_end(sets: Sequence[PriorSet], weights: PriorWeights) -> dict[str, float
     for part in sets:
         prior = part.prior.weighing(blank)
         for request in part.requests:
-            if request.evidence.wishes() is None:
+            if request.evidence.wishes is None:
                 continue
             reading = Reading(prior, request.evidence)
             for calls, acceptable in _histories(request):
