@@ -380,6 +380,7 @@ class PriorReader:
     def nearness(self, query: str) -> tuple[Array, Array]:
         """Section 16.8: how much of its name and of the request a tool's words mean."""
         told = [in_words(self.tools[name]["name"]) + " " + self.tools[name]["description"] for name in self.names]
+        told += [said for name in self.examples for said in self.tools[name]["examples"]]
         said, known = forms_of([query]), forms_of(told)
         rare = {s: self.rarity.get(s, np.log(1 + len(self.names))) for s in said}
 

@@ -47,10 +47,11 @@ def tool_words(tool: Tool) -> ToolWords:
     required = tool.parameters.get("required")
     keys = (_KEY.fullmatch(key) for key in (required if isinstance(required, list) else ()) if isinstance(key, str))
     owners = (frozenset(words(name_in_words(match[1]))) for match in keys if match)
-    text = name | frozenset(words(tool.description))
+    shown = (word for said in tool.examples for word in words(said))
+    text = name | frozenset(words(tool.description)) | frozenset(shown)
     return ToolWords(
         name,
-        text | frozenset(word for said in tool.examples for word in words(said)),
+        text,
         name | frozenset(word for key in properties for word in words(name_in_words(str(key)))),
         # A plain word is no mention of a tool that happens to be called so.
         tuple(dict.fromkeys(m.lower() for m in found if not m.islower() or not m.isalpha())),

@@ -292,7 +292,7 @@ class Request:
             logs[end] = 0.0
             return np.exp(logs, out=logs)
         found, nothing = self._calibrated(logs, history, points), self._nothing(known, shown)
-        found *= 1 - nothing
+        found *= (1 - nothing) / (1 - found.item(end))  # where one tool is left, a map gives `<end>` what it lacks
         found[end] = nothing
         return found
 

@@ -34,10 +34,10 @@ def table_of(tools: Sequence[Tool]) -> WordTable:
 
 
 def tool_forms(tools: Iterable[Tool]) -> dict[str, str]:
-    """The shortest written form of every word of the tools' names and descriptions, as `forms` has it."""
+    """The shortest written form of every word of the tools' names, descriptions and examples, as `forms` has it."""
     found: dict[str, str] = {}
     for tool in tools:
-        for stem, word in forms(f"{name_in_words(tool.name)} {tool.description}").items():
+        for stem, word in forms(" ".join((name_in_words(tool.name), tool.description, *tool.examples))).items():
             merge_form(found, stem, word)
     return found
 
