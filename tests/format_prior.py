@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -88,6 +89,15 @@ def in_words(name: str) -> str:
 
 def a_map(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
+
+
+def examples_of(index: dict[str, Any], array: Callable[[Any], Array]) -> dict[str, Array]:
+    """Section 6: the vectors of what tools show by example, by the tools' names; those without any are left out."""
+    if "examples" not in index:
+        return {}
+    shown = unit(array(index["examples"]).astype(float) * array(index["example_scales"])[:, None])
+    parts = np.split(shown, np.cumsum(array(index["example_counts"]))[:-1])
+    return {name: part for name, part in zip(index["names"], parts, strict=True) if len(part)}
 
 
 class PriorReader:

@@ -18,7 +18,7 @@ import numpy as np
 import onnxruntime
 import pytest
 from conftest import WORDS, build_tiny
-from format_prior import Array, PriorReader, log_sum, softmax, unit
+from format_prior import Array, PriorReader, examples_of, log_sum, softmax, unit
 from tokenizers import Tokenizer
 
 import edgeret
@@ -96,12 +96,7 @@ class Reader(PriorReader):
         if "scales" in self.index:  # section 6
             vectors = unit(rows(vectors, array(self.index["scales"])))
         self.vectors = dict(zip(self.index["names"], vectors, strict=True))
-        self.examples: dict[str, Array] = {}
-        if "examples" in self.index:
-            shown = unit(rows(array(self.index["examples"]), array(self.index["example_scales"])))
-            ends = np.cumsum(array(self.index["example_counts"]))[:-1]
-            parts = zip(self.index["names"], np.split(shown, ends), strict=True)
-            self.examples = {name: part for name, part in parts if len(part)}
+        self.examples = examples_of(self.index, array)
         self.names = [*self.labels, *(name for name in self.index["names"] if name not in self.labels)]
         self.end = len(self.labels) - 1
         self.place = np.stack(
@@ -341,9 +336,7 @@ def kind(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     shown = () if request.param == "tools alone" else None
     target = tmp_path_factory.mktemp("kind") / "bundle"
     recipe = Recipe(precision="fp32", profile="full", index_vectors="int8" if "bytes" in request.param else "fp32")
-    said = ("open the thing", "close it again")
-    # Some tools show by example how they are asked for, which counts where nothing is demonstrated.
-    tools = [replace(tool, examples=said[: i % 3]) for i, tool in enumerate(TOOLS)]
+    tools = [replace(tool, examples=("open the thing", "close it")[: i % 3]) for i, tool in enumerate(TOOLS)]
     return build_tiny(target, tools=tools, demonstrations=shown, few=few, max_tokens=24, recipe=recipe)
 
 
