@@ -112,11 +112,21 @@ class Parts(NamedTuple):
 
 def parts(query: str) -> Parts:
     """How `query` is cut."""
+    if _MAY_BE_CUT.search(query) is None:
+        return _WHOLE
     spans = clause_spans(query, SHORT)
     asked = (
         [number for number, asks in enumerate(wishes(query, spans)) if asks] if 1 < len(spans) <= _MOST_CLAUSES else []
     )
-    return Parts(SHORT, spans, asked) if 2 <= len(asked) <= MOST_WISHES else Parts(MIN_WORDS, (), ())
+    return Parts(SHORT, spans, asked) if 2 <= len(asked) <= MOST_WISHES else _WHOLE
+
+
+_WHOLE = Parts(MIN_WORDS, (), ())
+_MAY_BE_CUT = re.compile(
+    r"[,;.!?:]\s|\b(?:and|or|but|then|also|plus|while|after|as|in|additionally|moreover|furthermore|followed|along|so)",
+    re.IGNORECASE,
+)
+"""What every boundary begins with, or more: most requests have none."""
 
 
 def wishes(query: str, spans: Sequence[tuple[int, int]]) -> list[bool]:

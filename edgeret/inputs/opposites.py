@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 from edgeret.inputs.tool_text import name_in_words
@@ -101,9 +100,18 @@ def told(query: str) -> Told:
     return NOTHING if all(_means_nothing(word) for word in said) else _told(query, said)
 
 
-@lru_cache(1 << 12)
 def _means_nothing(word: str) -> bool:
-    return word not in _TRIGGERS and stem(word) not in _SIDES
+    known = _KNOWN.get(word)
+    if known is None:
+        if len(_KNOWN) >= _MOST_KNOWN:
+            _KNOWN.clear()
+        known = _KNOWN[word] = word not in _TRIGGERS and stem(word) not in _SIDES
+    return known
+
+
+_MOST_KNOWN = 1 << 12
+_KNOWN: dict[str, bool] = {}
+"""Words that were looked at before; no lru_cache, as in `words`."""
 
 
 def _told(query: str, said: list[str]) -> Told:
