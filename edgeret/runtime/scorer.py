@@ -304,7 +304,7 @@ class Request:
         learned = None if self._known is None else self._known.nearest
         fits = known.fits(self.distance_to(known, learned))
         if fits < CLEARLY or shown > 0.5:
-            fits += known.strange * exp(-self.nothing_by_words)
+            fits += known.strange(len(self._scorer.names) - 1) * exp(-self.nothing_by_words)
             if 0.5 < shown <= SURELY_SHOWN and self.nothing_by_words < UNLIKELY_BY_WORDS:
                 shown = 1 / (1 + exp(-self.nothing_by_words))
         odds = known.unknown / max(fits, 1e-30) + shown / max(1 - shown, 1e-30)

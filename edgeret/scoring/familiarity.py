@@ -82,9 +82,7 @@ class Familiarity:
         """The share of requests that no tool fits whose kind was not shown: heads know those of others."""
         self._squares = 1 + np.einsum("ij,ij->i", means.vectors, means.vectors)
         self._twice = means.vectors * np.float32(-2)
-        n, called = len(means.tools), float(means.counts.sum())
-        self.strange = 1 / (1 + called / n) if n else 1.0
-        """The share of requests that demonstrations say nothing of: as if each tool had one kind more."""
+        self._called = float(means.counts.sum())
 
     def without_demonstrations(self) -> Familiarity:
         """The same encoder's, with nothing demonstrated."""
@@ -110,9 +108,14 @@ class Familiarity:
         mean = sqrt(max(0.0, squares.item(squares.argmin())))
         return with_nearest(mean, mean if nearest is None else sqrt(max(0.0, 2 - 2 * nearest)))
 
+    def strange(self, tools: int) -> float:
+        """What the tools' own words count for, of so many tools, from 1 where nothing was demonstrated: demonstrations
+        say more than words as soon as there are a few for each."""
+        return 1 / (1 + 2 * (self._called / tools) ** 2) if tools else 1.0
+
     def fits(self, distance: float) -> float:
         """The odds that a request at this `distance` is a demonstrated tool's."""
-        return (1 - self.strange) * exp(STEEP * (1 - distance / self.edge)) if distance < inf else 0.0
+        return exp(STEEP * (1 - distance / self.edge)) if distance < inf else 0.0
 
 
 def with_nearest(mean: float, nearest: float) -> float:

@@ -288,11 +288,15 @@ class Reader(PriorReader):
         """Section 9: that no tool fits, where what was fused gives that so much."""
         known = self.maps["familiarity"]
         means = array(known["means"]) * array(known["scales"]).astype(np.float64)[:, None]
+        called = float(array(known["counts"]).sum())
+        if self.examples and not len(means):
+            means = np.array([shown.mean(axis=0) for shown in self.examples.values()])
+            called = 0.5 * sum(map(len, self.examples.values()))
         strange, fits = 1.0, 0.0
         if len(means):
-            strange = 1 / (1 + array(known["counts"]).sum() / len(means))
+            strange = 1 / (1 + 2 * (called / (len(self.names) - 1)) ** 2)
             x = np.linalg.norm(self.q - means, axis=1).min() + 0.2 * np.sqrt(max(0, 2 - 2 * self.nearest()))
-            fits = (1 - strange) * np.exp(22 * (1 - x / known["edge"]))
+            fits = np.exp(22 * (1 - x / known["edge"]))
         p = np.exp(self.prior(())[self.end])
         b = np.clip(np.log(p / (1 - p)), -30, 30)
         h = shown if known["no_tool"] else 0.0
@@ -305,6 +309,8 @@ class Reader(PriorReader):
 
     def nearest(self) -> float:
         """Section 9: the cosine of the nearest demonstration, or of the nearest cluster."""
+        if self.head is None:
+            return float(max((shown @ self.q).max() for shown in self.examples.values()))
         if "memory" not in self.maps:
             return float((array(self.graph["centroids"]) @ self.q).max())
         vectors, starts = (array(self.maps["memory"][key]).astype(np.float64) for key in ("vectors", "starts"))

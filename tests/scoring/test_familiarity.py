@@ -48,17 +48,22 @@ def test_the_distance_is_to_the_nearest_mean_and_with_it_to_the_nearest_demonstr
 
 def test_odds_fall_with_the_distance_and_are_even_at_the_edge() -> None:
     known = Familiarity(means((UP, 0), (DOWN, 1), (DOWN, 1)), 1.2)
-    assert known.strange == pytest.approx(1 / (1 + 3 / 2))
-    assert known.fits(1.2) == pytest.approx(1 - known.strange)
-    assert known.fits(1.08) == pytest.approx((1 - known.strange) * exp(0.1 * STEEP))
+    assert known.fits(1.2) == pytest.approx(1)
+    assert known.fits(1.08) == pytest.approx(exp(0.1 * STEEP))
     assert known.fits(inf) == 0
+
+
+def test_words_count_for_less_with_every_demonstration_a_tool() -> None:
+    known = Familiarity(means((UP, 0), (DOWN, 1), (DOWN, 1)), 1.2)
+    assert known.strange(3) == pytest.approx(1 / 3) and known.strange(300) == pytest.approx(1, abs=1e-3)
+    assert known.without_demonstrations().strange(3) == 1
 
 
 def test_where_nothing_was_demonstrated_it_says_nothing() -> None:
     none = Familiarity(means((UP, 0)), 1.1).without_demonstrations()
-    assert none.edge == 1.1 and none.strange == 1 and none.distance(UP, 0.9) == inf
+    assert none.edge == 1.1 and none.distance(UP, 0.9) == inf
     learned = none.beside(means((UP, 7)))
-    assert learned.means.tools.tolist() == [7] and learned.strange == 0.5 and learned.edge == 1.1
+    assert learned.means.tools.tolist() == [7] and learned.edge == 1.1
 
 
 def test_demonstrated_requests_that_no_tool_fits_leave_less_unknown() -> None:

@@ -133,7 +133,8 @@ def crossfit(
     calibrated, fused = _with_nothing(calibrated, nothing, end), _with_nothing(given, nothing, end)
     quantiles = calibrate.right_quantiles(calibrated, outcomes.acceptable)
     calibration = replace(calibration, right_probabilities=quantiles)
-    calibration, kept = _with_floors(calibration, calibrated, outcomes.acceptable, nothing, end, risk)
+    alike = edge.plans[held.decisions.plan]
+    calibration, kept = _with_floors(calibration, calibrated, outcomes.acceptable, nothing, end, risk, alike)
     report = {"plans": n_plans, "decisions": len(held.decisions), "folds": len(folds)}
     report["inverse_regularisation"] = head_options.inverse_regularisation
     if training.sample is not None:
@@ -278,11 +279,10 @@ def _nothing(training: TrainingSet, held: TrainingSet, edge: Edge, fused: NDArra
     means, end = means_of(training), len(held.decisions.labels) - 1
     first = held.decisions.first()
     familiarity = Familiarity(means, edge.edge)
-    strange = familiarity.strange
-    fits = edge.fits(edge.plans[held.decisions.plan[first]], strange)
+    fits = edge.fits(edge.plans[held.decisions.plan[first]])
     if held.prior.steps is not None:
         ends = held.prior.steps[first, end].astype(np.float64)
-        fits += strange * np.exp(np.minimum(-ends, 60)) * -np.expm1(ends)
+        fits += familiarity.strange(fused.shape[1] - 1) * np.exp(np.minimum(-ends, 60)) * -np.expm1(ends)
     shown = fused[first, end] if means.no_tool else np.zeros(len(fits))
     odds = familiarity.unknown / np.maximum(fits, 1e-30) + shown / np.maximum(1 - shown, 1e-30)
     found = np.full(len(fused), np.nan)
@@ -297,14 +297,18 @@ def _with_floors(
     nothing: NDArray[np.float64],
     end: int,
     risk: float | None,
+    distances: NDArray[np.float64],
 ) -> tuple[CalibrationParameters, dict[str, float]]:
     """The floors by risk, before any call and behind one, and the one that ships; with what that does to first
-    decisions that a tool fits: the shares `answered`, `wrong` of these, and `given_up` of right ones."""
+    decisions that a tool fits: the shares `answered`, `wrong` of these, and `given_up` of right ones. Floors by risk
+    rest on the half of all decisions whose requests are furthest (`distances`, (rows,)) from what the heads had seen:
+    other people's words are."""
     probability, right = _confidence(calibrated, acceptable)
     first = ~np.isnan(nothing)
     asked = first & ~acceptable[:, end]
     answered = first & (calibrated.argmax(axis=1) != end)
-    before, behind = floors(probability[answered], right[answered]), floors(probability[~first], right[~first])
+    far = distances >= np.nanmedian(distances)
+    before, behind = (floors(probability[rows & far], right[rows & far]) for rows in (answered, ~first))
     floor = shipped_floor(before, probability[answered], right[answered], risk)
     taken = asked & answered & (probability >= floor)
     told = {
@@ -320,7 +324,7 @@ def _with_floors(
 def _of_sayings(training: TrainingSet, edge: Edge) -> NDArray[np.float64]:
     """The probability that no tool fits each of the sayings (sayings,), in the mean of the folds."""
     familiarity = Familiarity(means_of(training), edge.edge)
-    fits = edge.fits(edge.sayings, familiarity.strange)
+    fits = edge.fits(edge.sayings)
     found: NDArray[np.float64] = (familiarity.unknown / (familiarity.unknown + fits)).mean(axis=0)
     return found
 

@@ -54,9 +54,9 @@ class Edge:
     plans: NDArray[np.float64] = field(default_factory=lambda: np.zeros(0))
     sayings: NDArray[np.float64] = field(default_factory=lambda: np.zeros((0, 0)))
 
-    def fits(self, distances: NDArray[np.float64], strange: float) -> NDArray[np.float64]:
+    def fits(self, distances: NDArray[np.float64]) -> NDArray[np.float64]:
         """As `Familiarity.fits`, of many distances."""
-        found: NDArray[np.float64] = (1 - strange) * np.exp(STEEP * (1 - distances / self.edge))
+        found: NDArray[np.float64] = np.exp(STEEP * (1 - distances / self.edge))
         return found
 
 
