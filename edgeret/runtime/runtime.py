@@ -68,8 +68,7 @@ def load(
     length for compilers that want it. A planner is loaded when it is first asked, with `gpu_layers` of its layers on a
     GPU; `state_folder` keeps what `warmup` had it read, for later starts.
 
-    `content_hash` (hex), obtained over a way that you trust, must be the bundle's; it is checked before anything else
-    of the bundle is read. `index` is "exact" for a search that never parses the bundle's HNSW graph, "hnsw" to insist
+    `content_hash` (hex), obtained over a way that you trust, must be the bundle's; it is checked first. `index` is "exact" for a search that never parses the bundle's HNSW graph, "hnsw" to insist
     on it, "auto" to use it where there are so many tools that it is faster. Load in the process that decides: a runtime
     does not survive a fork.
 
@@ -82,8 +81,7 @@ def load(
     full encoder, as long as this costs at most `loss` of accuracy on held-out demonstrations; "full" to ask the full
     encoder always; "tiny" to load the table alone. What was learned rests on the full encoder, which then always reads.
 
-    `risk` is the share of answers that may be wrong, 0.005 to 0.5: as many requests are answered as held-out decisions
-    allow. None for the floor that the bundle ships; a decision may name another risk, or a probability.
+    `risk`, 0.005 to 0.5, is the share of answers that may be wrong by held-out decisions; None for the bundle's floor.
 
     `target` names the encoder's graph to run, of those that the bundle was built with: "cpu", "gpu" or "npu", or one by
     the name that `edgeret inspect` shows. Without it the first provider chooses, and on CPUs their instructions; graphs
@@ -105,8 +103,7 @@ def load(
 
 def from_tools(tools: Sequence[Tool], *, base: str | Path | Runtime, **options: Any) -> Runtime:
     """A runtime for these tools, made here and now of the encoder of another bundle, `base`: a folder, which is loaded
-    with the `options` of `load`, or a runtime. Only names, descriptions and parameters decide; `Runtime.learn` makes it
-    better. Raises InputError for tools that cannot be used, and what `load` raises."""
+    with the `options` of `load`, or a runtime. The tools' own words decide; `Runtime.learn` makes it better. Raises InputError for tools that cannot be used, and what `load` raises."""
     if not isinstance(tools, Sequence) or not tools:
         raise InputError("from_tools needs a list of at least one edgeret.Tool, as edgeret.read_tools gives them")
     if options.get("overlay", False) is not False:
