@@ -68,9 +68,9 @@ def load(
     length for compilers that want it. A planner is loaded when it is first asked, with `gpu_layers` of its layers on a
     GPU; `state_folder` keeps what `warmup` had it read, for later starts.
 
-    `content_hash` (hex), obtained over a way that you trust, must be the bundle's; it is checked first. `index` is "exact" for a search that never parses the bundle's HNSW graph, "hnsw" to insist
-    on it, "auto" to use it where there are so many tools that it is faster. Load in the process that decides: a runtime
-    does not survive a fork.
+    `content_hash` (hex), obtained over a way that you trust, must be the bundle's; it is checked first. `index` is
+    "exact" for a search that never parses the bundle's HNSW graph, "hnsw" to insist on it, "auto" to use it where there
+    are so many tools that it is faster. Load in the process that decides: a runtime does not survive a fork.
 
     `overlay` is the file that keeps tools that came and went and what was learned (True: beside the bundle,
     NAME.overlay; a path: that file). It is read now, and written to from the first change on, by one process at a time:
@@ -102,8 +102,9 @@ def load(
 
 
 def from_tools(tools: Sequence[Tool], *, base: str | Path | Runtime, **options: Any) -> Runtime:
-    """A runtime for these tools, made here and now of the encoder of another bundle, `base`: a folder, which is loaded
-    with the `options` of `load`, or a runtime. The tools' own words decide; `Runtime.learn` makes it better. Raises InputError for tools that cannot be used, and what `load` raises."""
+    """A runtime for these tools, made here and now of the encoder of another bundle, `base`: a folder, which is
+    loaded with the `options` of `load`, or a runtime. The tools' own words decide; `Runtime.learn` makes it better.
+    Raises InputError for tools that cannot be used, and what `load` raises."""
     if not isinstance(tools, Sequence) or not tools:
         raise InputError("from_tools needs a list of at least one edgeret.Tool, as edgeret.read_tools gives them")
     if options.get("overlay", False) is not False:

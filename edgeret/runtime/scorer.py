@@ -48,7 +48,7 @@ HOPELESS = log(0.003)
 CLEARLY = 4.0
 """Odds by demonstrations that something fits from which on the tools' own words are not asked: they could only raise
 them."""
-UNLIKELY_BY_WORDS, SURELY_SHOWN = log(0.15 / 0.85), 0.8
+UNLIKELY_BY_WORDS, SURELY_SHOWN = log(0.1 / 0.9), 0.8
 """That nothing fits takes evidence from the tools too: where their own words give it log-odds below the first,
 demonstrations of such requests must give it more than the second. What users say is not what was demonstrated, and
 whatever is unlike it looks most like requests that no tool fits."""
