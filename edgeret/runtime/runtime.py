@@ -72,10 +72,9 @@ def load(
     "exact" for a search that never parses the bundle's HNSW graph, "hnsw" to insist on it, "auto" to use it where there
     are so many tools that it is faster. Load in the process that decides: a runtime does not survive a fork.
 
-    `overlay` is the file that keeps tools that came and went and what was learned (True: beside the bundle,
-    NAME.overlay; a path: that file). It is read now, and written to from the first change on, by one process at a time:
-    each change waits up to 10 s for another one's, and takes up what others learned. Without one, what is learned lasts
-    as long as the runtime.
+    `overlay` is the file that keeps tools that came and went and what was learned (True: NAME.overlay beside the
+    bundle; or a path). It is read now, and written to by one process at a time: each change waits up to 10 s for
+    another one's, and takes up what others learned. Without one, what is learned lasts as long as the runtime.
 
     `profile` is "default" to decide by the bundle's table of token vectors where that is sure enough and else by the
     full encoder, as long as this costs at most `loss` of accuracy on held-out demonstrations; "full" to ask the full
