@@ -35,7 +35,11 @@ SAID: Mapping[str, tuple[str, ...]] = {
     "docs/howto/calls.md": (
         "{'to': ['what get_contact_email returned'], 'attachments': ['what convert_to_pdf returned']}",
     ),
-    "docs/howto/thresholds.md": ("because no tool fits", "because unlike the demonstrations", "None True"),
+    "docs/howto/thresholds.md": (
+        "because no tool fits",
+        "None True unsure: the best candidate",
+        "a person is asked about cancel_event",
+    ),
     "docs/howto/undemonstrated.md": ("without demonstration: 1", "lock_door ['lock_door", "1  lock_door"),
     "docs/howto/trust.md": ("another bundle than the one asked for",),
 }
