@@ -12,6 +12,7 @@ from array import array
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from edgeret.inputs.idle_tokens import IdleTokens
 from edgeret.kernel import LIBRARY
 
 # Space before a boundary is read from its beginning only: read from each of its characters, 20,000 spaces took 11 s.
@@ -112,7 +113,7 @@ class Parts(NamedTuple):
 
 def parts(query: str) -> Parts:
     """How `query` is cut."""
-    if _MAY_BE_CUT.search(query) is None:
+    if _WITHOUT_BOUNDARY(query.rstrip(_EDGE).split()):
         return _WHOLE
     spans = clause_spans(query, SHORT)
     asked = (
@@ -123,10 +124,12 @@ def parts(query: str) -> Parts:
 
 _WHOLE = Parts(MIN_WORDS, (), ())
 _MAY_BE_CUT = re.compile(
-    r"[,;.!?:]\s|\b(?:and|or|but|then|also|plus|while|after|as|in|additionally|moreover|furthermore|followed|along|so)",
+    r"[,;.!?:]$|\b(?:and|or|but|then|also|plus|while|after|afterwards?|well|addition|additionally|moreover|furthermore"
+    r"|followed|along|so)\b",
     re.IGNORECASE,
 )
-"""What every boundary begins with, or more: most requests have none."""
+"""What every boundary has, or more, between two spaces: most requests have none."""
+_WITHOUT_BOUNDARY = IdleTokens(_MAY_BE_CUT.search)
 
 
 def wishes(query: str, spans: Sequence[tuple[int, int]]) -> list[bool]:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+from edgeret.inputs.idle_tokens import IdleTokens
 from edgeret.inputs.tool_text import name_in_words
 from edgeret.inputs.words import stem, words
 from edgeret.types import Tool
@@ -96,22 +97,8 @@ NOTHING = Told(frozenset(), frozenset(), frozenset())
 
 def told(query: str) -> Told:
     """What a request says of opposites; NOTHING for most."""
-    said = _WORD.findall(query.lower())
-    return NOTHING if all(_means_nothing(word) for word in said) else _told(query, said)
-
-
-def _means_nothing(word: str) -> bool:
-    known = _KNOWN.get(word)
-    if known is None:
-        if len(_KNOWN) >= _MOST_KNOWN:
-            _KNOWN.clear()
-        known = _KNOWN[word] = word not in _TRIGGERS and stem(word) not in _SIDES
-    return known
-
-
-_MOST_KNOWN = 1 << 12
-_KNOWN: dict[str, bool] = {}
-"""Words that were looked at before; no lru_cache, as in `words`."""
+    low = query.lower()
+    return NOTHING if _SAYING_NOTHING(low.split()) else _told(query, _WORD.findall(low))
 
 
 def _told(query: str, said: list[str]) -> Told:
@@ -143,6 +130,13 @@ def _told(query: str, said: list[str]) -> Told:
 
 _TELLING_WORDS = "tell ask text message remind inform"
 _TRIGGERS = _NEGATIONS | frozenset(_TELLING_WORDS.split(" "))
+
+
+def _matters(token: str) -> bool:
+    return any(word in _TRIGGERS or stem(word) in _SIDES for word in _WORD.findall(token))
+
+
+_SAYING_NOTHING = IdleTokens(_matters)
 
 
 class Sides(NamedTuple):

@@ -24,7 +24,6 @@ SOURCES = (
 """What it is made of, beside it in a checkout."""
 POINTER, COUNT = ctypes.c_void_p, ctypes.c_int64
 FLOAT, DOUBLE = ctypes.c_float, ctypes.c_double
-_NO_BYTES: Any = ctypes.c_char * 0  # mypy does not know arrays for buffers
 _CALLS: dict[str, tuple[tuple[Any, ...], Any]] = {  # what each takes and gives, as in the sources
     "step": ((POINTER, POINTER, POINTER, DOUBLE, DOUBLE, DOUBLE, POINTER), None),
     "walk": ((POINTER,) * 5, None),
@@ -80,11 +79,15 @@ def layout(*fields: tuple[str, Any]) -> Struct:
     return Struct("@" + "".join(codes[kind] for _, kind in fields) + "0q")
 
 
+_NO_BYTES: Any = ctypes.c_char * 0  # mypy does not know arrays for buffers
+_no_bytes, _address = _NO_BYTES.from_buffer, ctypes.addressof  # a decision asks some thirty times
+
+
 def address(numbers: NDArray[Any]) -> int:
     """Where a contiguous array begins; `numbers.ctypes.data` takes four times as long, but reads what is not to be
     written, too."""
     try:
-        return ctypes.addressof(_NO_BYTES.from_buffer(numbers))
+        return _address(_no_bytes(numbers))
     except TypeError:
         return int(numbers.ctypes.data)
 

@@ -1,0 +1,34 @@
+"""Which texts say nothing that somebody looks for, by what stands between their spaces and was looked at before. Knows
+nothing of what is looked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+_LONG = 40
+"""Characters from which on a token is looked at anew each time, and not kept."""
+_MOST = 1 << 13
+
+
+class IdleTokens:
+    """Tokens that do not matter. Most requests consist of such, and one look at a set says so, in a tenth of the time
+    that a search takes. Thread-safe."""
+
+    __slots__ = ("_idle", "_matters")
+
+    def __init__(self, matters: Callable[[str], object]) -> None:
+        """`matters` says whether a text with this token has to be read, whatever stands beside it."""
+        self._matters = matters
+        self._idle: set[str] = set()
+
+    def __call__(self, tokens: Sequence[str]) -> bool:
+        """Whether none of the tokens matters."""
+        if self._idle.issuperset(tokens):
+            return True
+        found = [token for token in tokens if token not in self._idle]
+        if any(map(self._matters, found)):
+            return False
+        if len(self._idle) >= _MOST:
+            self._idle.clear()
+        self._idle.update(token for token in found if len(token) <= _LONG)
+        return True
