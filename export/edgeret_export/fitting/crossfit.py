@@ -15,17 +15,16 @@ from numpy.typing import NDArray
 
 from edgeret.cli.progress import track
 from edgeret.scoring.calibration import Calibration, CalibrationParameters, Map
-from edgeret.scoring.familiarity import Familiarity
 from edgeret.scoring.graph import Graph, GraphOptions
 from edgeret_export.fitting import calibration as calibrate
+from edgeret_export.fitting import firsts
 from edgeret_export.fitting.calibration import Outcomes
-from edgeret_export.fitting.familiarity import Edge, fit_edge, means_of, usual_edge
+from edgeret_export.fitting.familiarity import Edge, fit_edge, usual_edge
 from edgeret_export.fitting.folds import Fold, clusters_for, fit_folds
 from edgeret_export.fitting.held_out import HeldOut
 from edgeret_export.fitting.options import HeadOptions
 from edgeret_export.fitting.parameters import Parameters
 from edgeret_export.fitting.reliability import expected_calibration_error, refusal_curve
-from edgeret_export.fitting.risk import floors, shipped_floor
 from edgeret_export.fitting.training_set import TrainingSet
 from edgeret_export.places import HERE, Place
 
@@ -38,10 +37,6 @@ ENOUGH = 3000
 """Decisions that say which of six smoothings is best; on more, it was the same one."""
 CLUSTER_PRIORS = (1.0, 2.0, 3.0)
 CLUSTER_SHARES = (0.5, 0.75)
-FAR = 0.25
-"""Share of held-out decisions, the furthest from what the heads had seen, that say how often answers are wrong: other
-people's words are as far. By all of them one of seven answers was wrong on Home Assistant's other paraphrases where one
-of twenty was asked for, by the further half one of thirteen."""
 MIN_PLANS = 25
 """Different queries below which five folds say nothing; defaults are used and the report says so."""
 OVER_NOTHING, OVER_PRIOR = (0.7, 0.3), (0.6, 0.0, 0.4)
@@ -126,19 +121,19 @@ def crossfit(
         weights, later, fused = _fused(outcomes, held.decisions.first(), graph_later)
     end = len(held.decisions.labels) - 1
     edge = fit_edge(training, sayings, None if few else _nearest_clusters(folds))
-    nothing = _nothing(training, held, edge, fused)
-    given = _if_something_fits(fused, nothing, end)
+    edge, nothing, given = firsts.settle(edge, training, held, fused)
     called = np.isnan(nothing) | ~outcomes.acceptable[:, end]
     points = calibrate.fit_confidence_map(*_confidence(given[called], outcomes.acceptable[called]), prior_map)
     calibration = _parameters(weights, biases, points, prior_map)
     calibration = replace(calibration, later_head_weight=round(later[0], 6), later_graph_weight=round(later[1], 6))
     judge = Calibration(calibration)
     calibrated = np.stack([judge.calibrate(row, judge.map) for row in given.astype(np.float32)])
-    calibrated, fused = _with_nothing(calibrated, nothing, end), _with_nothing(given, nothing, end)
+    calibrated, fused = firsts.with_nothing(calibrated, nothing, end), firsts.with_nothing(given, nothing, end)
     quantiles = calibrate.right_quantiles(calibrated, outcomes.acceptable)
     calibration = replace(calibration, right_probabilities=quantiles)
     alike = edge.plans[held.decisions.plan]
-    calibration, kept = _with_floors(calibration, calibrated, outcomes.acceptable, nothing, end, risk, alike)
+    answers = firsts.Answers(*_confidence(calibrated, outcomes.acceptable), calibrated.argmax(axis=1) == end, alike)
+    calibration, kept = answers.with_floors(calibration, nothing, outcomes.acceptable[:, end], risk)
     report = {"plans": n_plans, "decisions": len(held.decisions), "folds": len(folds)}
     report["inverse_regularisation"] = head_options.inverse_regularisation
     if training.sample is not None:
@@ -157,7 +152,7 @@ def crossfit(
             rows,
             calibrated,
             _alone(outcomes.experts[0], calibrated),
-            _of_sayings(training, edge),
+            firsts.of_sayings(training, edge),
         ),
         {fold.number: fold.parameters for fold in folds},
     )
@@ -276,77 +271,6 @@ def _nearest_clusters(folds: Sequence[Fold]) -> Callable[[int, NDArray[np.float3
     """Cosines of unit rows to the nearest cluster that a fold's graph has."""
     centroids = {fold.number: fold.tables.centroids for fold in folds}
     return lambda number, rows: (rows @ centroids[number].T).max(axis=1)
-
-
-def _nothing(training: TrainingSet, held: TrainingSet, edge: Edge, fused: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The probability that no tool fits (rows,), as the runtime has it before any call; NaN behind one."""
-    means, end = means_of(training), len(held.decisions.labels) - 1
-    first = held.decisions.first()
-    familiarity = Familiarity(means, edge.edge)
-    fits = edge.fits(edge.plans[held.decisions.plan[first]])
-    if held.prior.steps is not None:
-        ends = held.prior.steps[first, end].astype(np.float64)
-        fits += familiarity.strange(fused.shape[1] - 1) * np.exp(np.minimum(-ends, 60)) * -np.expm1(ends)
-    shown = fused[first, end] if means.no_tool else np.zeros(len(fits))
-    odds = familiarity.unknown / np.maximum(fits, 1e-30) + shown / np.maximum(1 - shown, 1e-30)
-    found = np.full(len(fused), np.nan)
-    found[first] = odds / (1 + odds)
-    return found
-
-
-def _with_floors(
-    calibration: CalibrationParameters,
-    calibrated: NDArray[np.float32],
-    acceptable: NDArray[np.bool_],
-    nothing: NDArray[np.float64],
-    end: int,
-    risk: float | None,
-    distances: NDArray[np.float64],
-) -> tuple[CalibrationParameters, dict[str, float]]:
-    """The floors by risk, before any call and behind one, and the one that ships; with what that does to first
-    decisions that a tool fits: the shares `answered`, `wrong` of these, and `given_up` of right ones. Floors by risk
-    rest on the share FAR of decisions whose requests are furthest (`distances`, (rows,)) from what the heads had seen:
-    other people's words are."""
-    probability, right = _confidence(calibrated, acceptable)
-    first = ~np.isnan(nothing)
-    asked = first & ~acceptable[:, end]
-    answered = first & (calibrated.argmax(axis=1) != end)
-    far = distances >= np.nanquantile(distances, 1 - FAR)
-    before, behind = (floors(probability[rows & far], right[rows & far]) for rows in (answered, ~first))
-    floor = shipped_floor(before, probability[answered], right[answered], risk)
-    taken = asked & answered & (probability >= floor)
-    told = {
-        "min_probability": floor,
-        "answered": round(float(taken.sum() / max(1, asked.sum())), 5),
-        "wrong": round(float((taken & ~right).sum() / max(1, taken.sum())), 5),
-        "given_up": round(float((asked & right & ~taken).sum() / max(1, (asked & right).sum())), 5),
-    }
-    kept = replace(calibration, first_floors=tuple(before.tolist()), later_floors=tuple(behind.tolist()))
-    return replace(kept, min_probability=floor), told
-
-
-def _of_sayings(training: TrainingSet, edge: Edge) -> NDArray[np.float64]:
-    """The probability that no tool fits each of the sayings (sayings,), in the mean of the folds."""
-    familiarity = Familiarity(means_of(training), edge.edge)
-    fits = edge.fits(edge.sayings)
-    found: NDArray[np.float64] = (familiarity.unknown / (familiarity.unknown + fits)).mean(axis=0)
-    return found
-
-
-def _if_something_fits(fused: NDArray[np.float64], nothing: NDArray[np.float64], end: int) -> NDArray[np.float64]:
-    """The same without `<end>` before any call, where `nothing` is no NaN; the tools then share what it had."""
-    found, first = fused.copy(), ~np.isnan(nothing)
-    found[first, end] = 0.0
-    found[first] /= np.maximum(found[first].sum(axis=1, keepdims=True), 1e-30)
-    return found
-
-
-def _with_nothing(given: NDArray[Any], nothing: NDArray[np.float64], end: int) -> NDArray[Any]:
-    """The opposite, with the probability that nothing fits in its place."""
-    found, first = given.copy(), ~np.isnan(nothing)
-    found[first] *= (1 - nothing[first, None]).astype(given.dtype)
-    found[first, end] = nothing[first]
-    return found
 
 
 def predict_graph(graph: Graph, held: TrainingSet) -> NDArray[np.float32]:
