@@ -14,21 +14,31 @@ class IdleTokens:
     """Tokens that do not matter. Most requests consist of such, and one look at a set says so, in a tenth of the time
     that a search takes. Thread-safe."""
 
-    __slots__ = ("_idle", "_matters")
+    __slots__ = ("_idle", "_matter", "_matters")
 
     def __init__(self, matters: Callable[[str], object]) -> None:
         """`matters` says whether a text with this token has to be read, whatever stands beside it."""
         self._matters = matters
         self._idle: set[str] = set()
+        self._matter: set[str] = set()
 
     def __call__(self, tokens: Sequence[str]) -> bool:
         """Whether none of the tokens matters."""
         if self._idle.issuperset(tokens):
             return True
-        found = [token for token in tokens if token not in self._idle]
-        if any(map(self._matters, found)):
+        if not self._matter.isdisjoint(tokens):
             return False
-        if len(self._idle) >= _MOST:
-            self._idle.clear()
-        self._idle.update(token for token in found if len(token) <= _LONG)
-        return True
+        idle = True
+        for token in tokens:
+            if token not in self._idle:
+                matters = bool(self._matters(token))
+                idle = idle and not matters
+                self._keep(token, self._matter if matters else self._idle)
+        return idle
+
+    @staticmethod
+    def _keep(token: str, known: set[str]) -> None:
+        if len(token) <= _LONG:
+            if len(known) >= _MOST:
+                known.clear()
+            known.add(token)

@@ -102,7 +102,7 @@ def told(query: str) -> Told:
 
 
 def _told(query: str, said: list[str]) -> Told:
-    quote = _QUOTED.match(query)
+    quote = None if _TELLING.isdisjoint(said) else _QUOTED.match(query)
     quoted = frozenset(stem(word) for word in _WORD.findall(query[quote.end() :].lower())) if quote else frozenset()
     sides, negated, reach = set(), set(), 0
     if "on" in said and not _SWITCHED_ON.search(query):
@@ -129,7 +129,8 @@ def _told(query: str, said: list[str]) -> Told:
 
 
 _TELLING_WORDS = "tell ask text message remind inform"
-_TRIGGERS = _NEGATIONS | frozenset(_TELLING_WORDS.split(" "))
+_TELLING = frozenset(_TELLING_WORDS.split(" "))
+_TRIGGERS = _NEGATIONS | _TELLING
 
 
 def _matters(token: str) -> bool:

@@ -22,6 +22,9 @@ _ENDINGS = frozenset({side_of("off"), side_of("stop"), side_of("remove")})
 _SWITCHES = frozenset(side_of(word) for word in ("on", "off", "start", "stop"))
 """Sides that a tool of anything may take: "wifi off" is not for every switch."""
 
+KEPT_NUMBERS = 1 << 18
+"""What all tools have for and against what is said, kept of so many tools in all, 2 MB."""
+
 
 class Opposites:
     """Tools by what they do. Immutable and thread-safe."""
@@ -29,6 +32,7 @@ class Opposites:
     def __init__(self, tools: Sequence[ToolWords]) -> None:
         """`tools` in the order in which all arrays are."""
         self._n = len(tools)
+        self._known: dict[frozenset[int], NDArray[np.float32] | None] = {}
         self._does = np.zeros((2 * len(PAIRS), self._n), bool)
         self._takes = np.zeros((2 * len(PAIRS), self._n), bool)
         self._named: dict[str, list[int]] = {}
@@ -53,12 +57,10 @@ class Opposites:
         said = told(query)
         if said is NOTHING:
             return None
-        found = np.zeros((2, self._n), np.float32)
+        if not said.negated and not said.quoted:
+            return self._kept(said.sides)
+        found = np.zeros((2, self._n), np.float32) if (on := self._kept(said.sides)) is None else on.copy()
         opposed, agrees = found
-        for side in said.sides:
-            if side ^ 1 not in said.sides:
-                opposed += self._does[side ^ 1] & ~self._does[side]
-                agrees += self._does[side] | self._takes[side]
         if said.negated:
             meant = self._having(said.negated)
             opposed += meant & ~self._ends
@@ -68,6 +70,22 @@ class Opposites:
             opposed += meant & ~self._speaks
             agrees += self._speaks
         return found if found.any() else None
+
+    def _kept(self, sides: frozenset[int]) -> NDArray[np.float32] | None:
+        """The same for a query on these sides alone, and not to be written; kept, since few combinations are said."""
+        if sides in self._known:
+            return self._known[sides]
+        found = np.zeros((2, self._n), np.float32)
+        opposed, agrees = found
+        for side in sides:
+            if side ^ 1 not in sides:
+                opposed += self._does[side ^ 1] & ~self._does[side]
+                agrees += self._does[side] | self._takes[side]
+        found.flags.writeable = False
+        if (len(self._known) + 1) * self._n > KEPT_NUMBERS:
+            self._known.clear()
+        self._known[sides] = on = found if found.any() else None
+        return on
 
     def _having(self, words: Iterable[str]) -> NDArray[np.bool_]:
         """The tools whose names have any of these words, bool (tools,)."""

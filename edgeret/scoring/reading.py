@@ -92,7 +92,7 @@ class Reading:
     def _turned(self, opposed: NDArray[np.float32]) -> NDArray[np.float32]:
         """What opposites weigh, float32 (n,)."""
         weights = self._prior.weights.tool
-        found: NDArray[np.float32] = np.float32(weights.opposed) * opposed[0] + np.float32(weights.agrees) * opposed[1]
+        found: NDArray[np.float32] = np.array((weights.opposed, weights.agrees), np.float32) @ opposed
         found[self._prior.end] = 0.0
         return found
 
