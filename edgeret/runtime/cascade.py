@@ -10,7 +10,8 @@ from edgeret.runtime.decide import NONE_FITS, Decider
 from edgeret.runtime.history import History
 from edgeret.runtime.learning import Learned
 from edgeret.runtime.options import DecideOptions
-from edgeret.runtime.scorer import Request, Scorer
+from edgeret.runtime.request import Request
+from edgeret.runtime.scorer import Scorer
 from edgeret.runtime.why import Remembered
 from edgeret.scoring.cascade import ALONE, LATER, contradicted
 from edgeret.stopwatch import Stopwatch

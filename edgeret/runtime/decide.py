@@ -22,7 +22,8 @@ from edgeret.runtime.history import History
 from edgeret.runtime.moment import Decides
 from edgeret.runtime.options import DecideOptions, PromptOptions
 from edgeret.runtime.reasons import Reasons
-from edgeret.runtime.scorer import Request, Scorer
+from edgeret.runtime.request import Request
+from edgeret.runtime.scorer import Scorer
 from edgeret.runtime.tool_set import careful
 from edgeret.runtime.why import Remembered
 from edgeret.stopwatch import Stopwatch

@@ -15,7 +15,8 @@ from edgeret.inputs.query import MAX_QUERY_CHARS
 from edgeret.records import dataclass
 from edgeret.runtime.history import History
 from edgeret.runtime.learned_plan import Origin
-from edgeret.runtime.scorer import Request, Scorer
+from edgeret.runtime.request import Request
+from edgeret.runtime.scorer import Scorer
 from edgeret.scoring.turns import TurnStep, next_probabilities, shipped_weights
 from edgeret.stopwatch import Stopwatch
 from edgeret.types import Call

@@ -12,7 +12,8 @@ from edgeret.runtime.components import Components
 from edgeret.runtime.history import History
 from edgeret.runtime.options import DecideOptions
 from edgeret.runtime.ranking import ranked
-from edgeret.runtime.scorer import Request, Scorer
+from edgeret.runtime.request import Request
+from edgeret.runtime.scorer import Scorer
 from edgeret.stopwatch import Stopwatch
 from edgeret.types import Call, Candidate, Decision, Failure
 

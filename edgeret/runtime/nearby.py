@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping
 
 from edgeret.runtime.history import History
 from edgeret.runtime.learned_then import LearnedThen
-from edgeret.runtime.scorer import Request, Scorer
+from edgeret.runtime.request import Request
+from edgeret.runtime.scorer import Scorer
 from edgeret.scoring.memory import END, Neighbours
 from edgeret.types import Demonstrated
 

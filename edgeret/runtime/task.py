@@ -20,8 +20,9 @@ from edgeret.runtime.follow_up import Earlier
 from edgeret.runtime.history import History, check_arguments, check_reason, check_result
 from edgeret.runtime.learning import LearnReport
 from edgeret.runtime.options import COVERAGE, DecideOptions, Policy, PromptOptions, Weighted, checked_before
+from edgeret.runtime.request import Request
 from edgeret.runtime.saved import checked_name, find_tool, save
-from edgeret.runtime.scorer import Request, Scorer
+from edgeret.runtime.scorer import Scorer
 from edgeret.stopwatch import Stopwatch
 from edgeret.types import Call, Candidate, Decision, Failure, Usage
 

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from edgeret.runtime.components import Components
 from edgeret.runtime.history import History
 from edgeret.runtime.learned_then import LearnedThen
-from edgeret.runtime.scorer import Request, Scorer
+from edgeret.runtime.request import Request
+from edgeret.runtime.scorer import Scorer
 from edgeret.scoring.head import log_softmax
 from edgeret.scoring.memory import Memory
 from edgeret.stopwatch import Stopwatch

@@ -11,7 +11,7 @@ import pytest
 import edgeret
 from edgeret.bundle import roles
 from edgeret.bundle.reader import open_bundle, read_manifest
-from edgeret.runtime.scorer import SURELY_SHOWN
+from edgeret.runtime.request import SURELY_SHOWN
 from edgeret.scoring.cascade import AGAINST, ALONE, LATER, NOTHING, Thresholds
 from edgeret.types import END
 from edgeret_export.encoders.encodings import start

@@ -18,8 +18,9 @@ from edgeret.errors import BundleError, InputError
 from edgeret.runtime import cascade
 from edgeret.runtime.components import learner_for
 from edgeret.runtime.learning import Learned
+from edgeret.runtime.request import Request
 from edgeret.runtime.runtime import Runtime
-from edgeret.runtime.scorer import Request, Scorer
+from edgeret.runtime.scorer import Scorer
 from edgeret.scoring import cascade as scoring
 from edgeret.scoring.cascade import Thresholds, contradicted
 from edgeret.stopwatch import Stopwatch

@@ -1,0 +1,382 @@
+"""One request: what is computed once of it, and what once a step.
+
+Knows nothing of planners, of thresholds and of reasons.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from math import exp, inf, log
+from typing import Any
+from weakref import ref
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeret.errors import InputError
+from edgeret.inputs.spelling import spelling
+from edgeret.quoting import quoted
+from edgeret.runtime.again import Again
+from edgeret.runtime.arranged import Arranged
+from edgeret.runtime.evidence import evidence
+from edgeret.runtime.history import History
+from edgeret.runtime.learned_plan import Origin
+from edgeret.runtime.learned_then import LearnedThen
+from edgeret.runtime.learning import Known
+from edgeret.runtime.ranking import Ranking, ranked
+from edgeret.scoring.calibration import Map
+from edgeret.scoring.familiarity import Familiarity
+from edgeret.scoring.head import log_softmax
+from edgeret.scoring.log_shares import log_shares
+from edgeret.scoring.memory import LEAST_COSINE
+from edgeret.scoring.reading import Reading, log_going_on
+from edgeret.stopwatch import Stopwatch
+from edgeret.types import Call, Candidate
+
+MATTERS = log(0.01)
+"""Log of the share from which on tools without demonstrations matter, if the plan surely went on."""
+HOPELESS = log(0.003)
+"""Where the best of them has no more before any call, they are not read anew at every step. On ultratool-plans 96 of
+100 steps are spared that, and at one of a thousand of these it would have given one of them more than 0.03."""
+CLEARLY = 4.0
+"""Odds by demonstrations that something fits from which on the tools' own words are not asked: they could only raise
+them."""
+UNLIKELY_BY_WORDS, SURELY_SHOWN = log(0.1 / 0.9), 0.8
+"""That nothing fits takes evidence from the tools too: where their own words give it log-odds below the first,
+demonstrations of such requests must give it more than the second. What users say is not what was demonstrated, and
+whatever is unlike it looks most like requests that no tool fits."""
+OUTVOTED = 3.0
+"""How much more an open wish weighs against `<end>` where demonstrations are sure of it than by the tools alone."""
+_NOWHERE = -1
+
+
+class Request:
+    """A query, encoded once. Immutable.
+
+    `names` are what it decides between: labels (tools, then `<end>`), then tools without demonstrations. `vector` is
+    the query's unit vector, float32 (dimension,). `readings` is how many windows of the encoder the query took, and
+    `encoded` all that it gave.
+    """
+
+    aside = ""  # what else a decision rests on, in words
+    _also: NDArray[np.intp] = np.empty(0, np.intp)  # positions that are decided between whatever a search finds
+
+    def __init__(self, scorer: Arranged, query: str, watch: Stopwatch, allowed: NDArray[np.bool_] | None) -> None:
+        """Use `Scorer.read`."""
+        components = scorer.components
+        self._scorer, self._query, self._components = scorer, query, components
+        self.encoded = encoded = components.encoder.encode_query(query, watch)
+        self.vector, self.readings = encoded.vector, encoded.readings
+        self._near = scorer.near(query, self.vector, allowed, self._also)
+        seen = evidence(query, encoded, scorer.arranged.lexicon, self._near)
+        self._allowed = allowed if self._near is None or allowed is None else allowed[self._near]
+        head = components.head
+        shown = head.shown if head is not None and head.prior_steps else None
+        self._reading = Reading(scorer.arranged.prior(self._near), seen, shown)
+        self.named = tuple(map(self._name, seen.shared.said))
+        watch.lap("search")
+        if components.graph is not None:
+            self._place = components.graph.locate(self.vector)
+        watch.lap("graph")
+        if components.head is not None:
+            cosines, static = self._reading.cosines, self._reading.static
+            said, spelt = seen.shared.said, spelling(query)
+            self._query_logits = components.head.query_logits(self.vector, cosines, static, spelt, said)
+        if components.memory is not None:
+            self._neighbours = components.memory.near(self.vector)
+        self._choosable = allowed  # of all names, where `_allowed` is of those that a search found
+        self._known: Known | None = None
+        self._steps: dict[tuple[str, ...], NDArray[np.float32]] = {}  # the bundle's own word, which learning asks for
+        watch.lap("head")
+
+    @property
+    def query(self) -> str:
+        """The user's words."""
+        return self._query
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """What the query decides between; looked up when somebody asks, in many places of memory."""
+        every = self._scorer.names
+        return every if self._near is None else tuple(map(every.__getitem__, self._near.tolist()))
+
+    @cached_property
+    def _position(self) -> Mapping[str, int]:
+        every = self._scorer.position
+        return every if self._near is None else {name: i for i, name in enumerate(self.names)}
+
+    def _name(self, place: int) -> str:
+        """One of `names`."""
+        return self._scorer.names[place if self._near is None else self._near.item(place)]
+
+    @property
+    def demonstrated(self) -> bool:
+        """Whether there are demonstrations to lean on."""
+        return self._components.head is not None
+
+    @cached_property
+    def again(self) -> Again[Request]:
+        """How the same query is read anew: what explains a decision when this is gone."""
+        among = self._scorer.names, self._near, self._allowed
+        return Again(type(self), self._scorer, self._query, self._choosable, self._beside, ref(self), among)
+
+    @property
+    def _beside(self) -> Mapping[str, Any]:
+        """What this kind of request is read with, beside a query."""
+        return {}
+
+    @property
+    def learned_then(self) -> LearnedThen | None:
+        """What the last `probabilities` rest on of all that was learned here; None where nothing of it counts."""
+        return None if self._known is None else self._known.then
+
+    @property
+    def reading(self) -> Reading:
+        """What the prior makes of the query, for whoever measures it."""
+        return self._reading
+
+    @property
+    def query_logits(self) -> NDArray[np.float32]:
+        """The head's logits as far as the query alone gives them, by calls made, float32 (stages, labels); a copy."""
+        return self._query_logits.copy()
+
+    def probabilities(self, history: History, watch: Stopwatch) -> NDArray[np.float32]:
+        """Calibrated probabilities of `names` after a history, float32, summing to 1; 0 for those that may not be
+        chosen. Before any call `<end>` has the probability that nothing fits."""
+        logs, points = self._fused(history, watch)
+        found = self._calibrated(logs, history, points) if history.calls else self._first(logs, history, points)
+        watch.lap("fuse")
+        return found
+
+    def _fused(self, history: History, watch: Stopwatch) -> tuple[NDArray[np.float32], Map]:
+        """Log-scores of `names` by the bundle and by what was learned, and the map that calibrates them."""
+        logs, points = self.scores(history, watch), self._components.calibration.map
+        learned = self._scorer.learned
+        if not learned.count:
+            self._known = None
+        else:
+            watch.lap("fuse")
+            calls = tuple([call.tool for call in history.calls])
+            self._steps[calls] = logs
+            logs, self._known = learned.predict(logs, self.vector, self._position, calls, self._known)
+            points = learned.calibrated(points)
+            watch.lap("learned")
+        return logs, points
+
+    def _first(self, logs: NDArray[np.float32], history: History, points: Map) -> NDArray[np.float32]:
+        """Probabilities before any call, from log-scores, which are used up: those of the tools if something fits,
+        calibrated, and that of `<end>`, that nothing does."""
+        end, shown, known = self._scorer.end, 0.0, self.familiarity
+        if known.means.no_tool:
+            log_shares(logs)
+            shown = exp(logs.item(end))
+        logs[end] = -inf
+        if (self._allowed is not None or len(logs) == 1) and logs.item(logs.argmax()) == -inf:
+            logs[end] = 0.0
+            return np.exp(logs, out=logs)
+        found, nothing = self._calibrated(logs, history, points), self._nothing(known, shown)
+        found *= (1 - nothing) / (1 - found.item(end))  # where one tool is left, a map gives `<end>` what it lacks
+        found[end] = nothing
+        return found
+
+    def nothing(self, shown: float = 0.0) -> float:
+        """The probability that no tool fits, where the heads, which know requests of that kind, give it `shown`."""
+        return self._nothing(self.familiarity, shown)
+
+    def _nothing(self, known: Familiarity, shown: float) -> float:
+        learned = None if self._known is None else self._known.nearest
+        fits = known.fits(self.distance_to(known, learned))
+        if fits < CLEARLY or shown > 0.5:
+            fits += known.strange(len(self._scorer.names) - 1) * exp(-self.nothing_by_words)
+            if 0.5 < shown <= SURELY_SHOWN and self.nothing_by_words < UNLIKELY_BY_WORDS:
+                shown = 1 / (1 + exp(-self.nothing_by_words))
+        odds = known.unknown / max(fits, 1e-30) + shown / max(1 - shown, 1e-30)
+        return odds / (1 + odds)
+
+    @cached_property
+    def nothing_by_words(self) -> float:
+        """The log-odds that the tools' own words give that none of them fits, in [-30, 30]."""
+        scores = self._reading.allowed_scores((), self._allowed)
+        return min(30.0, self._reading.end_logit((), scores.item(scores.argmax())))
+
+    @property
+    def familiarity(self) -> Familiarity:
+        """What the request is compared with; it changes with what is learned."""
+        scorer, shipped = self._scorer, self._scorer.familiarity
+        return scorer.learned.familiarity(shipped, scorer.position) if scorer.learned.count else shipped
+
+    @property
+    def distance(self) -> float:
+        """How far the request is from all that was demonstrated and learned of the tools that may be chosen."""
+        return self.distance_to(self.familiarity, None if self._known is None else self._known.nearest)
+
+    def distance_to(self, familiarity: Familiarity, learned: float | None) -> float:
+        """The same to what was demonstrated and learned at some time, `learned` being the cosine of the nearest learned
+        plan that calls a tool."""
+        return familiarity.distance(self.vector, self._nearest(learned), self._choosable)
+
+    def _nearest(self, learned: float | None) -> float | None:
+        """The cosine of the nearest demonstration that calls a tool, or of the nearest cluster of very many; None where
+        nobody knows, or where it may call tools that may not be chosen."""
+        components = self._components
+        if self._choosable is not None:
+            return None
+        shipped, example = None, self._reading.nearest_example
+        if components.memory is not None:
+            shipped = components.memory.nearest(self._neighbours)
+        elif components.graph is not None:
+            shipped = self._place.similarity
+        if learned is None and example is None:
+            return LEAST_COSINE if shipped is None else shipped
+        return max(cosine for cosine in (shipped, learned, example) if cosine is not None)
+
+    def choice(self, history: History, watch: Stopwatch) -> str:
+        """The most probable of `names`, whether or not the query is like the demonstrations."""
+        return self.names[self.probabilities(history, watch).argmax()]
+
+    def learn(self, calls: Sequence[str], origin: Origin, keep_words: bool) -> None:
+        """Learns that these calls solve the query. Raises InputError for tools that are not here, and OverlayError."""
+        if unknown := [name for name in calls if name not in self._position]:
+            raise InputError(f"unknown tool {quoted(unknown[0])} in a plan to learn; add it with: edgeret tools add")
+        rows = [self._steps.get(tuple(calls[:i])) for i in range(len(calls) + 1)]
+        if any(row is None for row in rows):
+            rows = self._walked(calls, rows)
+        query = self._query if keep_words else None
+        self._scorer.learned.learn(query, calls, origin, self.vector, log_softmax(np.array(rows)), self._position)
+
+    def _walked(
+        self, calls: Sequence[str], known: Sequence[NDArray[np.float32] | None]
+    ) -> list[NDArray[np.float32] | None]:
+        """The bundle's own word at every step of these calls, where it is not `known`."""
+        rows, history = list(known), History()
+        for i, row in enumerate(known):
+            if row is None:
+                rows[i] = self.scores(history, Stopwatch())
+            if i < len(calls):
+                history.add(Call(calls[i]), self._scorer.number(calls[i]))
+        return rows
+
+    def prior_scores(self, calls: Sequence[Call]) -> NDArray[np.float32]:
+        """The prior's log-probabilities of `names` after these calls, float32."""
+        return self._reading.log_probabilities(self._made(calls), self._allowed)
+
+    def left_aside(self, history: History) -> tuple[str, ...]:
+        """The user's words for wishes that no call of a history is for."""
+        return self._reading.left_aside(self._made(history.calls)) if self._reading.asks_several else ()
+
+    def _unseen(self, history: History, labels: int) -> NDArray[np.float32]:
+        """Logs of what tools without demonstrations, which stand behind so many labels, weigh beside all of these
+        together: float32 (unseen,)."""
+        first = self._first_unseen
+        if not history.calls or self._hopeless:
+            return first
+        return self._unseen_after(self._made(history.calls), labels)
+
+    @cached_property
+    def _first_unseen(self) -> NDArray[np.float32]:
+        """The same before any call. Kept, since it serves all steps where these tools have no prospect."""
+        return self._unseen_after([], len(self._scorer.labels))
+
+    @cached_property
+    def _hopeless(self) -> bool:
+        return not len(self._first_unseen) or self._first_unseen.max().item() <= HOPELESS
+
+    def _unseen_after(self, calls: list[int], labels: int) -> NDArray[np.float32]:
+        every = self._reading.allowed_scores(calls, self._allowed)
+        scores, best = self._components.calibration.unseen_scores(every, labels, self._popularity())
+        # Whether the plan goes on is asked only where that can move a decision: it costs half of the prior's step.
+        if scores.item(scores.argmax()) > MATTERS:
+            scores += np.float32(log_going_on(self._reading.end_logit(calls, best)))
+        return scores
+
+    def _made(self, calls: Sequence[Call]) -> list[int]:
+        return [self._position.get(call.tool, _NOWHERE) for call in calls]
+
+    def head_scores(self, history: History) -> NDArray[np.float32]:
+        """Log-probabilities of the head alone, of the labels (labels,) or of all `names` where it rests on the prior at
+        every step; for whoever measures it. Raises InputError for a bundle from tools alone."""
+        head = self._components.head
+        if head is None:
+            raise InputError("this bundle was built from tools alone and has no head; build one with demonstrations")
+        logits = head.logits(self._query_logits, history.numbers)
+        if not head.prior_steps:
+            return log_softmax(logits)
+        prior = self.prior_scores(history.calls)
+        return log_softmax(head.beside(logits, prior, prior + self._popularity()))
+
+    def scores(self, history: History, watch: Stopwatch) -> NDArray[np.float32]:
+        """Everything fused: log-probabilities of `names` up to a constant, float32, before any calibration. The graph
+        is walked here, and nowhere else; where it has a say."""
+        components = self._components
+        head, graph, calibration = components.head, components.graph, components.calibration
+        if head is None or graph is None:
+            return self.prior_scores(history.calls)
+        walked, later = None, bool(history.calls)
+        if head.prior_steps or calibration.asks_graph(later):
+            walked = graph.distribution(self._place, history.numbers, normalise=False)
+        watch.lap("graph")
+        logits = head.logits(self._query_logits, history.numbers)
+        if walked is None or not head.prior_steps:
+            watch.lap("head")
+            fused, n = calibration.fuse(logits, walked, later), len(logits)
+            self._doubt_end(fused, history)
+            return fused if len(self.names) == n else _before(fused, self._unseen(history, n))
+        prior = self.prior_scores(history.calls)
+        popular = prior + self._popularity()
+        full = log_softmax(head.beside(logits, prior, popular))
+        watch.lap("head")
+        fused = calibration.fuse_all(full, walked, self._recalled(history, popular))
+        self._doubt_end(fused, history)
+        return fused
+
+    def _doubt_end(self, fused: NDArray[np.float32], history: History) -> None:
+        """Where demonstrations would end a plan though a wish is open, takes from `<end>` what that weighs."""
+        end = self._scorer.end
+        if self._reading.asks_several and history.calls and fused.argmax() == end:
+            fused[end] += np.float32(OUTVOTED * self._reading.end_offset(self._made(history.calls)))
+
+    def _recalled(self, history: History, popular: NDArray[np.float32]) -> NDArray[np.float32] | None:
+        """What stored steps say, log-probabilities of `names`, float32; None without a memory."""
+        memory = self._components.memory
+        return None if memory is None else memory.log_probabilities(self._neighbours, history.numbers, popular)
+
+    def _popularity(self) -> NDArray[np.float32]:
+        popularity = self._scorer.popularity
+        return popularity if self._near is None else popularity[self._near]
+
+    def _calibrated(self, logs: NDArray[np.float32], history: History, points: Map) -> NDArray[np.float32]:
+        """Probabilities from log-scores, which are used up. What may not be chosen is left out before calibrating, so
+        the others keep their odds."""
+        allowed = self._allowed
+        if blocked := history.blocked:
+            allowed = np.ones(len(logs), bool) if allowed is None else allowed.copy()
+            allowed[[self._position[name] for name in blocked if name in self._position]] = False
+        calibrate = self._components.calibration.calibrate_logs
+        if allowed is None:
+            return calibrate(logs, points)
+        left = logs[allowed]
+        logs.fill(0)
+        logs[allowed] = calibrate(left, points)
+        return logs
+
+    def ranking(self, values: NDArray[np.float32], k: int | None, blocked: frozenset[str]) -> Ranking:
+        """The same for values that are probabilities, and stay as they are; sorted when somebody looks, who by then
+        keeps the values alive and not the request."""
+        best, (names, near, allowed) = int(values.argmax()), self.again.among
+        first = Candidate(names[best if near is None else near.item(best)], values.item(best))
+        return Ranking(first, lambda: ranked(names, near, allowed, values, k, blocked))
+
+    def ranked(
+        self, values: NDArray[np.float32], k: int | None, blocked: frozenset[str] = frozenset()
+    ) -> tuple[Candidate, ...]:
+        """The first `k` of `names` that may be chosen and are not `blocked` by `values`, which measure how well they
+        fit; equal ones keep their order."""
+        return ranked(self._scorer.names, self._near, self._allowed, values, k, blocked)
+
+
+def _before(scores: NDArray[np.float32], others: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Log-probabilities of labels, from their scores, and behind them others' (as they are)."""
+    found = np.concatenate((scores, others))
+    log_shares(found[: len(scores)])
+    return found
