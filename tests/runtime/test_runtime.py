@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +13,6 @@ import edgeret
 from edgeret.encoders.onnx import OnnxEncoder
 from edgeret.errors import InputError, ProviderError
 from edgeret.runtime.runtime import Runtime
-from edgeret.scoring.calibration import Calibration
 from edgeret.scoring.graph import UNKNOWN
 from edgeret.types import END, Tool
 
