@@ -347,8 +347,8 @@ class Request:
     def _calibrated(
         self, logs: NDArray[np.float32], history: History, points: Map, whole: float = 1.0
     ) -> NDArray[np.float32]:
-        """Probabilities that sum to the `whole`, from log-scores, which are used up. What may not be chosen is left out before calibrating, so
-        the others keep their odds."""
+        """Probabilities that sum to the `whole`, from log-scores, which are used up. What may not be chosen is left out
+        before calibrating, so the others keep their odds."""
         allowed = self._allowed
         if blocked := history.blocked:
             allowed = np.ones(len(logs), bool) if allowed is None else allowed.copy()
