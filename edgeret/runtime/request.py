@@ -169,15 +169,28 @@ class Request:
             log_shares(logs)
             shown = exp(logs.item(end))
         logs[end] = -inf
-        if (self._allowed is not None or len(logs) == 1) and logs.item(logs.argmax()) == -inf:
-            logs[end] = 0.0
-            return np.exp(logs, out=logs)
+        share = 1.0 if self._allowed is None and not history.blocked and len(logs) > 1 else self._left(logs, history)
+        if not share:
+            logs.fill(0)
+            logs[end] = 1.0
+            return logs
         nothing = self._nothing(known, shown)
+        if share < 1:  # what failed takes nothing from the odds between the others, of which `<end>` is one
+            nothing /= nothing + (1 - nothing) * share
         found = self._calibrated(logs, history, points, 1 - nothing)
         if found.item(end):  # where one tool is left, a map gives `<end>` what it lacks
             found *= (1 - nothing) / (1 - nothing - found.item(end))
         found[end] = nothing
         return found
+
+    def _left(self, logs: NDArray[np.float32], history: History) -> float:
+        """The share of what tools that may be chosen have, by log-scores, which those have that did not fail."""
+        shares = np.exp(logs - max(logs.item(logs.argmax()), -1e30))
+        if self._allowed is not None:
+            shares[~self._allowed] = 0
+        before = float(shares.sum())
+        shares[[self._position[name] for name in history.blocked if name in self._position]] = 0
+        return float(shares.sum()) / before if before else 0.0
 
     def nothing(self, shown: float = 0.0) -> float:
         """The probability that no tool fits, where the heads, which know requests of that kind, give it `shown`."""

@@ -115,7 +115,7 @@ class Scorer:
             raise InputError("tools is empty; name at least one tool, or leave it out for all")
         allowed = np.zeros(len(self.names), bool)
         allowed[[self.end, *(self.position[name] for name in tools)]] = True
-        return allowed
+        return self.allowed if self.allowed is None and allowed.all() else allowed
 
     def near(
         self,

@@ -114,7 +114,6 @@ def test_repeats_are_averaged_and_all_of_the_demonstrations_are_drawn_once(encod
     part, whole = found["sizes"].values()
     assert len(part["top1_by_repeat"]) == len(set(part["bundle_hashes"])) == 3
     assert part["top1"] == pytest.approx(np.mean(part["top1_by_repeat"]))
-    assert found["samples"]["series"]["3 top1"] != [round(v) for v in found["samples"]["series"]["3 top1"]]
     assert len(whole["top1_by_repeat"]) == 1
 
 

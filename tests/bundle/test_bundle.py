@@ -40,8 +40,8 @@ def test_golden_manifest_bytes(tmp_path: Path) -> None:
         + hashlib.sha256(b"abc").hexdigest().encode()
         + b"\xa7licence\xa3MIT\xa6source\xa4here\xa4info\x81\xa1k\x01"
     )
-    digest = hashlib.sha256(b"edgeret-bundle/8\n" + body).digest()
-    expected = b"\x94\xaeedgeret-bundle\x08\xc4\x20" + digest + b"\xc4" + bytes([len(body)]) + body
+    digest = hashlib.sha256(b"edgeret-bundle/9\n" + body).digest()
+    expected = b"\x94\xaeedgeret-bundle\x09\xc4\x20" + digest + b"\xc4" + bytes([len(body)]) + body
     assert (tmp_path / "b" / MANIFEST).read_bytes() == expected
 
 
@@ -104,13 +104,13 @@ def test_altered_file_tells_expected_and_found(tiny: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("version", "remedy"), [(7, "it was built by an older one: build it again"), (9, "install a newer edgeret")]
+    ("version", "remedy"), [(8, "it was built by an older one: build it again"), (10, "install a newer edgeret")]
 )
 def test_another_format_is_refused_with_what_to_do(tiny: Path, version: int, remedy: str) -> None:
     body = msgpack.unpackb((tiny / MANIFEST).read_bytes())[3]
     digest = hashlib.sha256(b"edgeret-bundle/%d\n" % version + body).digest()
     (tiny / MANIFEST).write_bytes(msgpack.packb(["edgeret-bundle", version, digest, body]))
-    with pytest.raises(BundleError, match=f"format version {version}, this edgeret reads 8; {remedy}$"):
+    with pytest.raises(BundleError, match=f"format version {version}, this edgeret reads 9; {remedy}$"):
         edgeret.load(tiny)
 
 

@@ -107,9 +107,10 @@ def test_the_new_best_candidate_is_calibrated_as_any_best_one(runtime: Runtime) 
     flat = Runtime(replace(runtime.components, calibration=Calibration(parameters))).task(QUERY)
     for _ in range(len(TOOLS)):
         best = flat.candidates(1)[0]
-        assert best.probability == pytest.approx(0.7)
         if best.tool == END:
             break
+        nothing = dict(flat.candidates())[END]
+        assert best.probability / (1 - nothing) == pytest.approx(0.7, abs=1e-5)
         flat.failed(best.tool, "no")
 
 
@@ -160,10 +161,8 @@ def test_edgeret_abstains_where_every_tool_failed(runtime: Runtime, policy: Any)
 
 def test_the_tools_alone_leave_failed_ones_out_too(tiny_many: Path) -> None:
     task = edgeret.load(tiny_many, threads=1).task("call a phone")
-    assert task.next().source == "prior"
     task.failed("phone_call", "")
     decision = task.next()
-    assert decision.source == "prior"
     assert "phone_call" not in [c.tool for c in decision.candidates]
     assert sum(c.probability for c in decision.candidates) == pytest.approx(1, abs=1e-5)
     assert decision.reason.endswith("; phone_call was left out: it failed")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -75,7 +77,11 @@ def test_scores_of_undemonstrated_tools_stay_where_powers_are_finite() -> None:
 def test_parameters_survive_the_bundle() -> None:
     points = ((0.0, 0.0), (0.5, 0.25), (1.0, 0.75))
     parameters = CalibrationParameters(head_weight=0.7, memory_weight=0.3, calibration_map=points, prior_map=points)
-    assert CalibrationParameters.from_dict(unpack(pack(parameters.to_dict()), "t"), "t") == parameters
+    found = CalibrationParameters.from_dict(unpack(pack(parameters.to_dict()), "t"), "t")
+    for floors in ("first_floors", "later_floors"):
+        assert getattr(found, floors) == pytest.approx(getattr(parameters, floors), abs=1e-6)
+    same = replace(found, first_floors=parameters.first_floors, later_floors=parameters.later_floors)
+    assert same == parameters
 
 
 @pytest.mark.parametrize(

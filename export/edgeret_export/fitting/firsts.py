@@ -110,7 +110,7 @@ class Answers:
             np.maximum(*(floors(probability[rows & which], right[rows & which]) for which in (far, every)))
             for rows in (answered, ~first)
         )
-        floor = shipped_floor(before, probability[answered & far], right[answered & far], risk)
+        floor = shipped_floor(before, probability[answered], right[answered], risk)
         taken = asked & answered & (probability >= floor)
         told = {
             "min_probability": floor,
