@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 from format_wishes import Turned, wishes
+from format_words import form_of, forms_of, in_words, stem, words_of
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
@@ -26,11 +27,6 @@ def unit(rows: Array) -> Array:
     return rows / np.maximum(np.linalg.norm(rows, axis=-1, keepdims=True), 1e-12)
 
 
-COMMON = (
-    "a about all also an and any are as at be but by can could did do does for from had has have he her his how i if "
-    "in into is it its just me my no not of on or our out please she so some that the their them then there they this "
-    "to up us was we were what when which will with would you your"
-)
 PRODUCERS = "browse check create detect fetch find get identify list locate look lookup query read retrieve search show"
 CUT = re.compile(
     r"""(?<=[.!?;:])\s+
@@ -40,51 +36,6 @@ CUT = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 KEY = re.compile(r"(.+?)[_ ]?(?:ids?|IDs?|Ids?|identifier|number|code|token|key|name)")
-
-
-def stem(word: str) -> str:
-    """Section 16.1."""
-    for ending in ("ies", "ing", "ed", "es", "s", "e"):
-        if word.endswith(ending) and len(word) >= len(ending) + 3 and not (ending == "s" and word.endswith("ss")):
-            word = word[: -len(ending)] + ("i" if ending == "ies" else "")
-            break
-    if len(word) > 3 and word[-1] == "y":
-        return word[:-1] + "i"
-    if len(word) > 3 and word[-1] == word[-2] and word[-1] not in "ls":
-        return word[:-1]
-    return word
-
-
-def written(text: str) -> list[str]:
-    """Section 16.1, before stems are taken."""
-    runs = re.findall(r"[^\W_]+", re.sub("(?<=[a-z0-9])(?=[A-Z])", " ", text).lower())
-    return [run for run in runs if run not in COMMON.split()]
-
-
-def words_of(text: str) -> list[str]:
-    """Section 16.1."""
-    return [stem(run) for run in written(text)]
-
-
-def forms_of(texts: list[str]) -> dict[str, str]:
-    """Section 5.2."""
-    words = {word for text in texts for word in written(text)}
-    return {stem(word): word for word in sorted(words, key=lambda word: (-len(word), [-ord(c) for c in word]))}
-
-
-def form_of(query: str) -> dict[str, bool]:
-    """Section 16.7, before any call."""
-    explains = r"\b(why|explain|how\s+(do|does|did|is|are|can|to|come)|what(['’]s|\s+(is|are))|who\s+(is|was|are))\b"
-    return {
-        "question": bool(re.match(r"\W*(what|why|who|whom|whose|when|where|which|how)\b", query, re.IGNORECASE)),
-        "explains": bool(re.search(explains, query.lower())),
-        "bare": not re.search('[0-9"“«]|[a-z,;:] [A-Z]', query),
-    }
-
-
-def in_words(name: str) -> str:
-    """Section 6: a name in words."""
-    return re.sub("(?<=[a-z0-9])(?=[A-Z])", " ", re.sub(r"[_\-.]", " ", name)).strip()
 
 
 def a_map(value: Any) -> dict[str, Any]:
@@ -98,6 +49,19 @@ def examples_of(index: dict[str, Any], array: Callable[[Any], Array]) -> dict[st
     shown = unit(array(index["examples"]).astype(float) * array(index["example_scales"])[:, None])
     parts = np.split(shown, np.cumsum(array(index["example_counts"]))[:-1])
     return {name: part for name, part in zip(index["names"], parts, strict=True) if len(part)}
+
+
+def parts(query: str) -> tuple[list[tuple[int, int]], list[int]]:
+    """Section 16.4: where clauses are, and which of them are wishes."""
+    spans, begin = [], 0
+    for match in CUT.finditer(query):
+        spans.append((begin, match.start()))
+        begin = match.end()
+    spans = [(i, j) for i, j in [*spans, (begin, len(query))] if len(query[i:j].split()) >= 2] or [(0, len(query))]
+    asked = wishes(query, spans)
+    if not asked:
+        spans = [(i, j) for i, j in spans if len(query[i:j].split()) >= 3] or [(0, len(query))]
+    return spans, asked
 
 
 class PriorReader:
@@ -172,14 +136,7 @@ class PriorReader:
         vectors = np.array([token for token, _, _ in tokens])
         windows = [vectors[i : i + 8].sum(axis=0) for i in starts] or [self.q]
         self.windows = unit(np.array(windows)) @ self.place.T
-        spans, begin = [], 0
-        for match in CUT.finditer(query):
-            spans.append((begin, match.start()))
-            begin = match.end()
-        spans = [(i, j) for i, j in [*spans, (begin, len(query))] if len(query[i:j].split()) >= 2] or [(0, len(query))]
-        asked = wishes(query, spans)
-        if not asked:
-            spans = [(i, j) for i, j in spans if len(query[i:j].split()) >= 3] or [(0, len(query))]
+        spans, asked = parts(query)
         clauses = []
         for i, j in spans[:24]:
             first = sum(begin < i for _, begin, _ in tokens)
@@ -188,6 +145,11 @@ class PriorReader:
                 clauses.append(vectors[first:last].sum(axis=0))
         self.clauses = unit(np.array(clauses or [self.q])) @ self.place.T
         self.n_words, self.shared, self.query = len(query.split()), shared, query
+        self._read_static(query, asked, spans, clauses)
+
+    def _read_static(self, query: str, asked: list[int], spans: list[tuple[int, int]], clauses: list[Array]) -> None:
+        """Section 16.5: static scores S; and the wishes."""
+        shared = self.shared
         self.cosines = np.vstack((self.q, self.g)) @ self.place.T
         w, c = self.windows.max(axis=0), self.clauses.max(axis=0)
         wanted = 8 * w + 2 * shared["name"] + 2 * shared["coverage"] + 4 * c + 3 * self.cosines[0]

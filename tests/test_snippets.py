@@ -31,7 +31,7 @@ FENCE = re.compile(
 LONGEST_S = 900
 SAID: Mapping[str, tuple[str, ...]] = {
     "README.md": ("find_file (", "convert_to_pdf (", "get_contact_email (", "send_mail ("),
-    "docs/tutorial.md": ("calling thermostat-set\ndone", "no tool fits", "2  notify_phone"),
+    "docs/tutorial.md": ("calling thermostat-set\ndone", "no tool fits", "2  notify_phone", "1  thermostat-set"),
     "docs/howto/calls.md": (
         "{'to': ['what get_contact_email returned'], 'attachments': ['what convert_to_pdf returned']}",
     ),

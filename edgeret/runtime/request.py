@@ -190,7 +190,8 @@ class Request:
         fits = known.fits(self.distance_to(known, learned))
         if fits < CLEARLY or shown > 0.5:
             fits += known.strange(len(self._scorer.names) - 1) * exp(-self.nothing_by_words)
-            if 0.5 < shown <= SURELY_SHOWN and self.nothing_by_words < UNLIKELY_BY_WORDS:
+            unsure = 0.5 < shown <= SURELY_SHOWN or self.named
+            if unsure and self.nothing_by_words < UNLIKELY_BY_WORDS:
                 shown = 1 / (1 + exp(-self.nothing_by_words))
         odds = known.unknown / max(fits, 1e-30) + shown / max(1 - shown, 1e-30)
         return odds / (1 + odds)

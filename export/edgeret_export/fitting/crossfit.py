@@ -113,12 +113,7 @@ def crossfit(
     folds, head_options = fit_folds(training, order, head_options, place, starts)
     options, graph = _choose_graph(held, folds, order)
     outcomes = _outcomes(held, folds, graph)
-    later: tuple[float, ...]
-    if few:
-        weights, later = calibrate.fit_fusion(outcomes, start, PULL), (1.0, 0.0)
-        fused = outcomes.fused(weights)
-    else:
-        weights, later, fused = _fused(outcomes, held.decisions.first(), graph_later)
+    weights, later, fused = _fused(outcomes, held, graph_later)
     end = len(held.decisions.labels) - 1
     edge = fit_edge(training, sayings, None if few else _nearest_clusters(folds))
     edge, nothing, given = firsts.settle(edge, training, held, fused)
@@ -134,12 +129,15 @@ def crossfit(
     alike = edge.plans[held.decisions.plan]
     answers = firsts.Answers(*_confidence(calibrated, outcomes.acceptable), calibrated.argmax(axis=1) == end, alike)
     calibration, kept = answers.with_floors(calibration, nothing, outcomes.acceptable[:, end], risk)
-    report = {"plans": n_plans, "decisions": len(held.decisions), "folds": len(folds)}
-    report["inverse_regularisation"] = head_options.inverse_regularisation
-    if training.sample is not None:
-        report["head_plans"] = len(training.head_plans)
-    report |= {**_report(held, outcomes, fused, prior_map), "floor": kept}
-    rows = np.flatnonzero(training.judging_rows)
+    report = {
+        "plans": n_plans,
+        "decisions": len(held.decisions),
+        "folds": len(folds),
+        "inverse_regularisation": head_options.inverse_regularisation,
+        **({} if training.sample is None else {"head_plans": len(training.head_plans)}),
+        **_report(held, outcomes, fused, prior_map),
+        "floor": kept,
+    }
     return Fitted(
         head_options,
         options,
@@ -149,7 +147,7 @@ def crossfit(
         report,
         HeldOut(
             training.prior.names[: calibrated.shape[1]],
-            rows,
+            np.flatnonzero(training.judging_rows),
             calibrated,
             _alone(outcomes.experts[0], calibrated),
             firsts.of_sayings(training, edge),
@@ -206,10 +204,14 @@ def _unseen_bias(training: TrainingSet) -> tuple[float, float]:
 
 
 def _fused(
-    outcomes: Outcomes, first: NDArray[np.bool_], graph_later: bool
+    outcomes: Outcomes, held: TrainingSet, graph_later: bool
 ) -> tuple[tuple[float, ...], tuple[float, ...], NDArray[np.float64]]:
-    """Where many demonstrations speak: the weights of head and graph before any call (the rows `first`), and behind
-    one, and what they make of all rows (rows, n)."""
+    """The weights of the experts before any call, those of head and graph behind one, and what they make of all rows
+    (rows, n). Where the head rests on the prior at every step, the first hold at all steps."""
+    if held.prior.steps is not None:
+        weights = calibrate.fit_fusion(outcomes, OVER_PRIOR, PULL)
+        return weights, (1.0, 0.0), outcomes.fused(weights)
+    first = held.decisions.first()
     before, behind = outcomes.only(first), outcomes.only(~first)
     weights = calibrate.fit_fusion(before, OVER_NOTHING, float(before.known.sum()))
     if graph_later:
