@@ -64,4 +64,4 @@ def test_a_plan_that_ends_says_what_it_left_aside(real: Path) -> None:
         pass
     assert decision.tool == edgeret.END
     assert decision.left_aside == ("sing a song for grandma",)
-    assert decision.to_dict()["left_aside"] == ("sing a song for grandma",)
+    assert decision.to_dict()["left_aside"] == ["sing a song for grandma"]

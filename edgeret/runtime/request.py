@@ -69,6 +69,8 @@ class Request:
         self.encoded = encoded = components.encoder.encode_query(query, watch)
         self.vector, self.readings = encoded.vector, encoded.readings
         self._near = scorer.near(query, self.vector, allowed, self._also)
+        if self._near is None:
+            self.names = scorer.names
         seen = evidence(query, encoded, scorer.arranged.lexicon, self._near)
         self._allowed = allowed if self._near is None or allowed is None else allowed[self._near]
         head = components.head

@@ -9,11 +9,13 @@ from math import exp, inf, log, log1p
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeret.scoring.cover import furthest, largest, least_covered, nearest
 from edgeret.scoring.examples import WEIGHT, Examples
 from edgeret.scoring.flow import Pairs
 from edgeret.scoring.log_shares import log_shares
 from edgeret.scoring.nothing import MOST_TOOLS
 from edgeret.scoring.prior import CALLED, COSINE, SAID, Evidence, Prior
+from edgeret.scoring.static_scores import scores_before_any_call, static_scores
 from edgeret.scoring.wishes import KEPT, Wishes, WishScores
 from edgeret.types import SEGMENTS
 
@@ -47,8 +49,8 @@ class Reading:
             self._window, self._clause, self.static, self._begun = found
         else:
             self._window, self._clause = self._windows.max(axis=0), self._clauses.max(axis=0)
-            self.static = self._static()
-            self._begun = self._before_any_call()
+            self.static = static_scores(prior, e, self._window, self._clause, self._gives)
+            self._begun = scores_before_any_call(prior, self.cosines[1:], self.static, self._clauses[0], self._window)
         self._opposed = evidence.opposed
         if self._opposed is not None:
             turned = self._turned(self._opposed)
@@ -71,23 +73,6 @@ class Reading:
         gained[self._prior.end] = 0.0
         self.static += gained
         self._begun += gained
-
-    def _static(self) -> NDArray[np.float32]:
-        """`static`, without the tools said."""
-        prior, weights, e = self._prior, self._prior.weights.tool, self._shared
-        static: NDArray[np.float32] = np.float32(weights.name) * e.name
-        static += np.float32(weights.parameters) * e.parameters
-        static += np.float32(weights.coverage) * e.coverage
-        static += np.float32(weights.text) * e.text
-        static += np.float32(weights.window * COSINE) * self._window
-        if weights.clause:
-            static += np.float32(weights.clause * COSINE) * self._clause
-        if prior.named.any:
-            static += np.float32(weights.gives) * self._gives(prior.named)
-        if prior.keyed.any:
-            static += np.float32(weights.key_gives) * self._gives(prior.keyed)
-        static[prior.end] = 0.0
-        return static
 
     def _turned(self, opposed: NDArray[np.float32]) -> NDArray[np.float32]:
         """What opposites weigh, float32 (n,)."""
@@ -163,19 +148,6 @@ class Reading:
         scores[prior.end] = -np.inf
         return scores
 
-    def _before_any_call(self) -> NDArray[np.float32]:
-        """The scores before any call (n,), as of all steps, without what only later ones need, and without the tools
-        said: nothing is behind the first clause, and all windows lie ahead."""
-        weights, thirds = self._prior.weights.tool, self.cosines[1:]
-        scores: NDArray[np.float32] = thirds[0] * np.float32(1.5)
-        scores -= thirds.sum(axis=0) * np.float32(0.5)
-        scores *= COSINE
-        scores *= np.float32(weights.third)
-        scores += self.static if self._prior.owed is None else self.static + self._prior.owed
-        scores += np.float32(weights.next_clause * COSINE) * self._clauses[0]
-        scores += np.float32(weights.later * COSINE) * self._window
-        return scores
-
     def log_probabilities(self, calls: Sequence[int], allowed: NDArray[np.bool_] | None = None) -> NDArray[np.float32]:
         """Log-probabilities of all tools and `<end>` after `calls`, float32 (n,); -inf for those not `allowed` (n,)."""
         scores, best = self.among_tools(calls, allowed)
@@ -213,9 +185,9 @@ class Reading:
         return {
             "constant": 1.0,
             "best": best,
-            "cosine": _largest(self.cosines[0]),
-            "window": max(_largest(self._window), _largest(self._clause)),
-            "name": _largest(self._shared.name),
+            "cosine": largest(self.cosines[0]),
+            "window": max(largest(self._window), largest(self._clause)),
+            "name": largest(self._shared.name),
             "tools": log(min(tools, MOST_TOOLS)),
             "explained": log1p(put.explained),
             "words": log1p(put.words),
@@ -228,23 +200,23 @@ class Reading:
         """The evidence that the plan is complete, by the names of `EndWeights`."""
         prior, e, here = self._prior, self._shared, [call for call in calls if call >= 0]
         windows, k, made = self._windows, len(calls), set(here)
-        window = _nearest(windows, here)
-        clause = _nearest(self._clauses, here)
+        window = nearest(windows, here)
+        clause = nearest(self._clauses, here)
         spent_name, spent_coverage, _ = self._spent(made)
         reached = max(int(windows[:, call].argmax()) for call in here) + 1 if here else 0
         return {
             "constant": 1.0,
             "words_by_call": log(self._n_words / k),
-            "least_window": _least_covered(window, self._best_windows),
-            "least_clause": _least_covered(clause, self._best_clauses),
+            "least_window": least_covered(window, self._best_windows),
+            "least_clause": least_covered(clause, self._best_clauses),
             "drop": self._first_best - best,
             "best": best,
             "windows_left": (len(windows) - reached) / len(windows),
             "tools": log(min(prior.n, MOST_TOOLS)),
             "fresh_name": (e.name - spent_name).max().item(),
             "fresh_coverage": (e.coverage - spent_coverage).max().item(),
-            "fresh_window": COSINE.item() * _furthest(window, self._best_windows),
-            "fresh_clause": COSINE.item() * _furthest(clause, self._best_clauses),
+            "fresh_window": COSINE.item() * furthest(window, self._best_windows),
+            "fresh_clause": COSINE.item() * furthest(clause, self._best_clauses),
             "unused": float(calls[-1] >= 0 and prior.named.unused(calls[-1], made)),
             "key_unused": float(calls[-1] >= 0 and prior.keyed.unused(calls[-1], made)),
             **self._open(made),
@@ -420,29 +392,6 @@ class Reading:
         return float(sum(getattr(weights, name) * value for name, value in self.end_features(best, calls).items()))
 
 
-def _largest(values: NDArray[np.float32]) -> float:
-    """The largest value, in half the time that `max` takes for few."""
-    return values.item(values.argmax())
-
-
 def log_going_on(end_logit: float) -> float:
     """The log-probability that a plan is not complete."""
     return -log1p(exp(end_logit))
-
-
-def _nearest(cosines: NDArray[np.float32], called: Sequence[int]) -> list[float]:
-    """The nearest called tool's cosine, at least 0, by row of cosines (rows, n)."""
-    if not called:
-        return [0.0] * len(cosines)
-    nearest: list[float] = np.maximum(cosines[:, called].max(axis=1), np.float32(0)).tolist()
-    return nearest
-
-
-def _least_covered(found: Sequence[float], best: Sequence[float]) -> float:
-    """How near to the `best` of any tool what was found comes, where it comes least near: at most 1."""
-    return min(1.0, min(one / most for one, most in zip(found, best, strict=True)))
-
-
-def _furthest(found: Sequence[float], best: Sequence[float]) -> float:
-    """How much further than what was found the `best` of any tool comes, at most; at least 0."""
-    return max(0.0, max(most - one for one, most in zip(found, best, strict=True)))
