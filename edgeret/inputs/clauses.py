@@ -137,7 +137,7 @@ def wishes(query: str, spans: Sequence[tuple[int, int]]) -> list[bool]:
     or stand on either side of a "then" or "also". None that begins with "if", "because" or their like. All others tell
     what the wish is about: "I'm bored. Play a game with me"."""
     found: list[bool] = []
-    behind, added, before, polite = 0, False, "", _POLITE.search(query) is not None
+    behind, added, before, polite = 0, False, "", "pl" in query.lower() and _POLITE.search(query) is not None
     for begin, end in spans:
         words = _WORD.findall(query[begin : min(end, begin + _BEGINNING)].lower())
         opening = next((word for word in words if word not in _OPENINGS), "")

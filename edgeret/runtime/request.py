@@ -74,18 +74,21 @@ class Request:
         head = components.head
         shown = head.shown if head is not None and head.prior_steps else None
         self._reading = Reading(scorer.arranged.prior(self._near), seen, shown)
-        self.named = tuple(map(self._name, seen.shared.said))
+        said = seen.shared.said
+        self.named = tuple(map(self._name, said)) if said else ()
         watch.lap("search")
         if components.graph is not None:
             self._place = components.graph.locate(self.vector)
         watch.lap("graph")
         if components.head is not None:
             cosines, static = self._reading.cosines, self._reading.static
-            said, spelt = seen.shared.said, spelling(query)
-            self._query_logits = components.head.query_logits(self.vector, cosines, static, spelt, said)
+            self._query_logits = components.head.query_logits(self.vector, cosines, static, spelling(query), said)
         if components.memory is not None:
             self._neighbours = components.memory.near(self.vector)
         self._choosable = allowed  # of all names, where `_allowed` is of those that a search found
+        # How the same query is read anew, and what it decides between: what explains a decision when this is gone.
+        among = scorer.names, self._near, self._allowed
+        self.again = Again(type(self), scorer, query, allowed, self._beside, ref(self), among)
         self._known: Known | None = None
         self._steps: dict[tuple[str, ...], NDArray[np.float32]] = {}  # the bundle's own word, which learning asks for
         watch.lap("head")
@@ -114,12 +117,6 @@ class Request:
     def demonstrated(self) -> bool:
         """Whether there are demonstrations to lean on."""
         return self._components.head is not None
-
-    @cached_property
-    def again(self) -> Again[Request]:
-        """How the same query is read anew: what explains a decision when this is gone."""
-        among = self._scorer.names, self._near, self._allowed
-        return Again(type(self), self._scorer, self._query, self._choosable, self._beside, ref(self), among)
 
     @property
     def _beside(self) -> Mapping[str, Any]:
@@ -175,8 +172,10 @@ class Request:
         if (self._allowed is not None or len(logs) == 1) and logs.item(logs.argmax()) == -inf:
             logs[end] = 0.0
             return np.exp(logs, out=logs)
-        found, nothing = self._calibrated(logs, history, points), self._nothing(known, shown)
-        found *= (1 - nothing) / (1 - found.item(end))  # where one tool is left, a map gives `<end>` what it lacks
+        nothing = self._nothing(known, shown)
+        found = self._calibrated(logs, history, points, 1 - nothing)
+        if found.item(end):  # where one tool is left, a map gives `<end>` what it lacks
+            found *= (1 - nothing) / (1 - nothing - found.item(end))
         found[end] = nothing
         return found
 
@@ -189,7 +188,8 @@ class Request:
         fits = known.fits(self.distance_to(known, learned))
         if fits < CLEARLY or shown > 0.5:
             fits += known.strange(len(self._scorer.names) - 1) * exp(-self.nothing_by_words)
-            if 0.5 < shown <= SURELY_SHOWN and self.nothing_by_words < UNLIKELY_BY_WORDS:
+            unsure = 0.5 < shown <= SURELY_SHOWN or self.named
+            if unsure and self.nothing_by_words < UNLIKELY_BY_WORDS:
                 shown = 1 / (1 + exp(-self.nothing_by_words))
         odds = known.unknown / max(fits, 1e-30) + shown / max(1 - shown, 1e-30)
         return odds / (1 + odds)
@@ -345,19 +345,21 @@ class Request:
         popularity = self._scorer.popularity
         return popularity if self._near is None else popularity[self._near]
 
-    def _calibrated(self, logs: NDArray[np.float32], history: History, points: Map) -> NDArray[np.float32]:
-        """Probabilities from log-scores, which are used up. What may not be chosen is left out before calibrating, so
-        the others keep their odds."""
+    def _calibrated(
+        self, logs: NDArray[np.float32], history: History, points: Map, whole: float = 1.0
+    ) -> NDArray[np.float32]:
+        """Probabilities that sum to the `whole`, from log-scores, which are used up. What may not be chosen is left out
+        before calibrating, so the others keep their odds."""
         allowed = self._allowed
         if blocked := history.blocked:
             allowed = np.ones(len(logs), bool) if allowed is None else allowed.copy()
             allowed[[self._position[name] for name in blocked if name in self._position]] = False
         calibrate = self._components.calibration.calibrate_logs
         if allowed is None:
-            return calibrate(logs, points)
+            return calibrate(logs, points, whole)
         left = logs[allowed]
         logs.fill(0)
-        logs[allowed] = calibrate(left, points)
+        logs[allowed] = calibrate(left, points, whole)
         return logs
 
     def ranking(self, values: NDArray[np.float32], k: int | None, blocked: frozenset[str]) -> Ranking:

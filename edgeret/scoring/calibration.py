@@ -190,8 +190,9 @@ class Calibration:
             fused += self._memory_weight * memory
         return fused
 
-    def calibrate(self, scores: NDArray[np.float32], points: Map) -> NDArray[np.float32]:
-        """Normalises scores and maps the largest through `points`, scaling the rest to fill up to 1, in place.
+    def calibrate(self, scores: NDArray[np.float32], points: Map, whole: float = 1.0) -> NDArray[np.float32]:
+        """Normalises scores and maps the largest through `points`, scaling the rest to fill up to 1, in place; all of
+        them times the `whole`.
 
         The ranking stays as it is: the largest never falls below the runner-up. Raises BundleError for scores that are
         not finite.
@@ -200,28 +201,34 @@ class Calibration:
         largest = scores.item(top)
         scores[top] = 0.0
         # Summed, and not 1 - confidence: near certainty that difference has no digits left.
-        return self._mapped(scores, top, largest, scores.sum().item(), scores.item(scores.argmax()), points)
+        return self._mapped(scores, top, largest, scores.sum().item(), scores.item(scores.argmax()), points, whole)
 
-    def calibrate_logs(self, logs: NDArray[np.float32], points: Map) -> NDArray[np.float32]:
+    def calibrate_logs(self, logs: NDArray[np.float32], points: Map, whole: float = 1.0) -> NDArray[np.float32]:
         """The same from the scores' logarithms (n,), in place. Raises as `calibrate` does."""
         if LIBRARY is None:
             logs -= logs[logs.argmax()]
             np.exp(logs, out=logs)
-            return self.calibrate(logs, points)
+            return self.calibrate(logs, points, whole)
         others = array("d", (0.0, 0.0))
         top = LIBRARY.edgeret_exponentials(address(logs), len(logs), others.buffer_info()[0])
         rest, runner_up = others
-        return self._mapped(logs, top, 1.0, rest, runner_up, points)
+        return self._mapped(logs, top, 1.0, rest, runner_up, points, whole)
 
     @staticmethod
     def _mapped(
-        scores: NDArray[np.float32], top: int, largest: float, rest: float, runner_up: float, points: Map
+        scores: NDArray[np.float32],
+        top: int,
+        largest: float,
+        rest: float,
+        runner_up: float,
+        points: Map,
+        whole: float,
     ) -> NDArray[np.float32]:
         """Scores but the largest, which is 0 in its place `top`, with the sum and the largest of these."""
         if not 0.0 < largest + rest < inf:  # NaN fails too, wherever it came from
             raise BundleError("graph and head give no probabilities, but NaN or infinity; build the bundle again")
         if len(scores) == 1:
-            scores[top] = 1.0
+            scores[top] = whole
             return scores
         target = _interpolated(points, largest / (largest + rest))
         if rest < 1e-30:
@@ -232,8 +239,8 @@ class Calibration:
         if target < 0.5:
             share = runner_up / rest
             target = max(target, share / (1.0 + share) + 1e-6)  # where both would be equal
-        scores *= (1.0 - target) / rest
-        scores[top] = target
+        scores *= whole * (1.0 - target) / rest
+        scores[top] = whole * target
         return scores
 
     def threshold(self, coverage: float) -> float:

@@ -302,7 +302,7 @@ class Reader(PriorReader):
         h = shown if known["no_tool"] else 0.0
         if fits < 4 or h > 0.5:
             fits += strange * np.exp(-b)
-        if 0.5 < h <= 0.8 and b < np.log(0.1 / 0.9):
+        if (0.5 < h <= 0.8 or self.said) and b < np.log(0.1 / 0.9):
             h = p
         odds = 1 / (1 + known["no_tool"] / 250) / max(fits, 1e-30) + h / max(1 - h, 1e-30)
         return float(odds / (1 + odds))

@@ -29,13 +29,23 @@ SURE = "find my file and send a mail"
 
 
 def with_least(runtime: Runtime, least: float) -> Runtime:
+    return with_thresholds(runtime, least=least)
+
+
+def with_thresholds(runtime: Runtime, **thresholds: float) -> Runtime:
+    """Its table takes no notice of what may fit nothing, unless it is told to: to the made-up encoder all is alike."""
     stage = runtime.components.cascade
     assert stage is not None
-    return Runtime(replace(runtime.components, cascade=replace(stage, least=least)))
+    told = {"nothing": 1.0, "declines": Thresholds.NEVER, **thresholds}
+    return Runtime(replace(runtime.components, cascade=replace(stage, **told)))
+
+
+def loaded(folder: Path) -> Runtime:
+    return with_thresholds(edgeret.load(folder), least=0.0)
 
 
 def test_the_table_decides_where_it_is_sure_and_says_so(tiny_cascade: Path) -> None:
-    task = edgeret.load(tiny_cascade).task(SURE)
+    task = loaded(tiny_cascade).task(SURE)
     decision = task.next()
     assert (decision.tool, decision.stage) == ("find_file", "static")
     assert "without the full encoder" in decision.reason
@@ -43,7 +53,7 @@ def test_the_table_decides_where_it_is_sure_and_says_so(tiny_cascade: Path) -> N
 
 
 def test_the_full_encoder_decides_all_steps_once_it_was_asked(tiny_cascade: Path) -> None:
-    runtime = edgeret.load(tiny_cascade)
+    runtime = loaded(tiny_cascade)
     never = with_least(runtime, 1.1).task(SURE)
     first = never.next()
     assert (first.stage, first.tool) == ("full", "find_file")
@@ -133,10 +143,8 @@ def test_what_the_thresholds_were_not_fitted_for_goes_to_the_full_encoder(tiny_c
 
 def test_that_no_tool_fits_is_the_tables_word_only_where_it_is_sure(tiny_cascade: Path) -> None:
     runtime = edgeret.load(tiny_cascade)
-    cascade = runtime.components.cascade
-    assert cascade is not None
-    assert runtime.task("open calendar day").next().stage == "full"
-    sure = Runtime(replace(runtime.components, cascade=replace(cascade, declines=0.5)))
+    assert loaded(tiny_cascade).task("open calendar day").next().stage == "full"
+    sure = with_thresholds(runtime, declines=0.5)
     decision = sure.task("open calendar day").next()
     assert (decision.stage, decision.tool, decision.abstained) == ("static", None, True)
     assert decision.reason.startswith("no tool fits")
@@ -147,11 +155,8 @@ def test_that_no_tool_fits_is_the_tables_word_only_where_it_is_sure(tiny_cascade
 
 def test_where_something_speaks_for_nothing_the_full_encoder_is_asked(tiny_cascade: Path) -> None:
     runtime = edgeret.load(tiny_cascade)
-    cascade = runtime.components.cascade
-    assert cascade is not None
-    doubting = Runtime(replace(runtime.components, cascade=replace(cascade, nothing=0.0)))
-    assert runtime.task(SURE).next().stage == "static"
-    assert doubting.task(SURE).next().stage == "full"
+    assert with_thresholds(runtime, least=0.0).task(SURE).next().stage == "static"
+    assert with_thresholds(runtime, least=0.0, nothing=0.0).task(SURE).next().stage == "full"
 
 
 def test_after_a_failure_the_full_encoder_decides(tiny_cascade: Path) -> None:
@@ -161,7 +166,7 @@ def test_after_a_failure_the_full_encoder_decides(tiny_cascade: Path) -> None:
 
 
 def test_what_was_learned_rests_on_the_full_encoder(tiny_cascade: Path) -> None:
-    runtime = edgeret.load(tiny_cascade)
+    runtime = loaded(tiny_cascade)
     task = runtime.task(SURE)
     task.accept(task.next())
     task.learn()

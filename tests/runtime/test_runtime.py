@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +13,6 @@ import edgeret
 from edgeret.encoders.onnx import OnnxEncoder
 from edgeret.errors import InputError, ProviderError
 from edgeret.runtime.runtime import Runtime
-from edgeret.scoring.calibration import Calibration
 from edgeret.scoring.graph import UNKNOWN
 from edgeret.types import END, Tool
 
@@ -86,29 +84,24 @@ def test_what_nothing_fits_is_refused(runtime: Runtime) -> None:
 
 
 @pytest.mark.parametrize(
-    ("constant", "confidence", "doubted"), [(-9.0, 0.7, True), (-9.0, 0.9, False), (9.0, 0.7, False)]
+    ("by_words", "shown", "doubted"), [(-9.0, 0.7, True), (-9.0, 0.9, False), (9.0, 0.7, False), (-1.0, 0.7, False)]
 )
 def test_that_nothing_fits_takes_evidence_from_the_tools_too(
-    tmp_path: Path, constant: float, confidence: float, doubted: bool
+    runtime: Runtime, by_words: float, shown: float, doubted: bool
 ) -> None:
-    components = edgeret.load(build_tiny(tmp_path / "many", few=0), threads=1).components
-    nothing = replace(components.prior.nothing, constant=constant)
-    sure = Calibration(
-        replace(components.calibration.parameters, calibration_map=((0.0, confidence), (1.0, confidence)))
-    )
-    prior = replace(components.prior, nothing=nothing)
-    task = Runtime(replace(components, prior=prior, calibration=sure)).task("open calendar day")
-    assert task.next(policy="heads").tool == END
-    decision = task.next(min_probability=0.0)
-    assert decision.abstained is not doubted
-    values = [candidate.probability for candidate in decision.candidates]
-    assert values == sorted(values, reverse=True)
-    assert sum(values) == pytest.approx(1, abs=1e-5)
-    if doubted:
-        assert decision.tool == decision.candidates[0].tool != END
-        assert "by the tools' own words, 0.700 by demonstrations" in decision.reason
-    else:
-        assert decision.reason.startswith("no tool fits")
+    request = runtime.task("open calendar day").request
+    vars(request)["nothing_by_words"] = by_words
+    without = request.nothing(0.0)
+    odds = without / (1 - without)
+    if not doubted:
+        odds += shown / (1 - shown)
+    assert request.nothing(shown) == pytest.approx(odds / (1 + odds), abs=1e-3)
+
+
+def test_a_tool_that_is_said_needs_more_than_demonstrations_against_it(runtime: Runtime) -> None:
+    request = runtime.task("phone call").request
+    assert request.named == ("phone_call",)
+    assert request.nothing(0.99) < 0.5
 
 
 def test_the_caller_sets_the_floor(runtime: Runtime) -> None:
@@ -241,7 +234,8 @@ def test_the_loop_of_accepted_decisions_ends_whatever_is_asked(runtime: Runtime)
 
 def test_a_task_takes_no_more_calls_than_any_plan_has(runtime: Runtime) -> None:
     task = runtime.task("find the minutes")
-    decision = next(c for c in (runtime.task(q).next() for q in ("find the minutes", "mail them")) if c.is_call)
+    decision = runtime.task("send a mail").next()
+    assert decision.is_call
     while task.accept(decision):
         pass
     assert len(task.calls) == 256

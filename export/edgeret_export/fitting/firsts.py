@@ -18,12 +18,11 @@ from edgeret_export.fitting.familiarity import Edge, means_of
 from edgeret_export.fitting.risk import floors, shipped_floor
 from edgeret_export.fitting.training_set import TrainingSet
 
-LOST, STEP, STEPS = 0.045, 1.005, 30
+LOST, STEP, STEPS = 0.03, 1.005, 30
 """Share of held-out requests that a tool fits which may be declined; the edge moves out by steps until that holds."""
 FAR = 0.25
-"""Share of held-out decisions, the furthest from what the heads had seen, that say how often answers are wrong: other
-people's words are as far. By all of them one of seven answers was wrong on Home Assistant's other paraphrases where one
-of twenty was asked for, by the further half one of thirteen."""
+"""Share of held-out decisions, the furthest from what the heads had seen, that a risk is kept for too: other people's
+words are as far."""
 
 
 def settle(
@@ -101,13 +100,17 @@ class Answers:
     ) -> tuple[CalibrationParameters, dict[str, float]]:
         """The floors by risk, before any call and behind one, and the one that ships; with what that does to first
         decisions but those that no tool fits (`unfit`): the shares `answered`, `wrong` of these, and `given_up` of
-        right ones. Floors by risk rest on the share FAR of decisions whose requests are furthest: other people's words
-        are."""
+        right ones. Floors by risk hold for all, and for the share FAR of decisions whose requests are furthest: other
+        people's words are."""
         probability, right, first = self.probability, self.right, ~np.isnan(nothing)
         asked, answered = first & ~unfit, first & ~self.ends
         far = self.distance >= np.nanquantile(self.distance, 1 - FAR)
-        before, behind = (floors(probability[rows & far], right[rows & far]) for rows in (answered, ~first))
-        floor = shipped_floor(before, probability[answered], right[answered], risk)
+        every = ~np.isnan(self.distance)
+        before, behind = (
+            np.maximum(*(floors(probability[rows & which], right[rows & which]) for which in (far, every)))
+            for rows in (answered, ~first)
+        )
+        floor = shipped_floor(before, probability[answered & far], right[answered & far], risk)
         taken = asked & answered & (probability >= floor)
         told = {
             "min_probability": floor,
