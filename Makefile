@@ -21,9 +21,9 @@ $(DEMO)/manifest:
 	$(BIN)/edgeret-export build --tools examples/desktop/tools.jsonl \
 	  --demos examples/desktop/demonstrations.jsonl -o $(DEMO)
 
-## test: run all tests
+## test: run all tests, a file on one of up to four processes
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile
 
 ## test-full: the same, and what takes too long for every change: forged bundles, killed writers, many tool sets, Ray,
 ##   planners of weights, graphs for NPUs, a thousand requests through the gate, attacks on it and on the MCP proxy, our C

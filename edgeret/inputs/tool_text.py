@@ -16,6 +16,8 @@ def name_in_words(name: str) -> str:
     return _CAMEL.sub(" ", name.replace("_", " ").replace("-", " ").replace(".", " ")).strip()
 
 
+USUAL = "name+description"
+"""Where a bundle does not tell how its tools were read."""
 FORMS: Mapping[str, Callable[[Tool], str]] = {
     # Of nine forms tried on three tool sets this one found most (docs/DESIGN.md, decisions); the bar beats a colon.
     "name+description": lambda tool: f"{name_in_words(tool.name)} | {tool.description}",

@@ -16,7 +16,7 @@ from edgeret.bundle.codec import get_array
 from edgeret.bundle.overlay import Record
 from edgeret.errors import BundleError, InputError
 from edgeret.fields import get, get_strings
-from edgeret.inputs.tool_text import FORMS, tool_text
+from edgeret.inputs.tool_text import USUAL, tool_text
 from edgeret.inputs.tools import check_tools, stored_tool
 from edgeret.quoting import quoted, suggestion
 from edgeret.records import dataclass
@@ -51,7 +51,7 @@ def changed(
     fresh = [*add, *substitute]
     if vectors is None:
         told = components.manifest.info.get(roles.INFO_RECIPE)
-        form = str(told.get("tool_text", FORMS[0])) if isinstance(told, dict) else FORMS[0]
+        form = str(told.get("tool_text", USUAL)) if isinstance(told, dict) else USUAL
         vectors = components.encoder.encode_tools([tool_text(tool, form) for tool in fresh])
     if shown is None:
         shown = encode_examples(fresh, components.encoder)
