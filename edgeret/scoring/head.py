@@ -184,14 +184,15 @@ class FactoredHead:
     def logits(self, query_logits: NDArray[np.float32], history: Sequence[int]) -> NDArray[np.float32]:
         """The same before normalisation, which fusion does anyway: float32 (labels,), a fresh array."""
         if not history:
-            return query_logits[0].copy()
+            first: NDArray[np.float32] = query_logits[0].copy()
+            return first
         begun = query_logits[min(len(history), len(query_logits) - 1)]
         rows = [tool for tool in set(history) if tool >= 0]
         if rows and history[-1] >= 0:
             rows.append(len(self.labels) + history[-1])
         if rows and self._compiled is not None:
             return self._compiled.add(begun, rows)
-        logits = begun.copy()
+        logits: NDArray[np.float32] = begun.copy()
         for row in rows:
             entries = slice(self._starts[row], self._starts[row + 1])
             logits[self.arrays.followers[entries]] += self.arrays.values[entries]
