@@ -183,9 +183,9 @@ class FactoredHead:
 
     def logits(self, query_logits: NDArray[np.float32], history: Sequence[int]) -> NDArray[np.float32]:
         """The same before normalisation, which fusion does anyway: float32 (labels,), a fresh array."""
+        begun: NDArray[np.float32] = query_logits[min(len(history), len(query_logits) - 1)]
         if not history:
-            return query_logits[0].copy()
-        begun = query_logits[min(len(history), len(query_logits) - 1)]
+            return begun.copy()
         rows = [tool for tool in set(history) if tool >= 0]
         if rows and history[-1] >= 0:
             rows.append(len(self.labels) + history[-1])
