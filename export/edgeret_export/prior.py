@@ -92,19 +92,7 @@ def make_card(
         raise InputError(f"--adapter-for {unknown[0]}: no --set of that name; there are {', '.join(sorted(names))}")
     if token_vectors and (wrong := sorted(names ^ set(token_vectors))):
         raise InputError(f"--token-vectors-for: expected one for every --set and no other; see '{wrong[0]}'")
-    sets: list[PriorSet] = []
-    asked: list[NothingSet] = []
-    for folder in dict.fromkeys(adapters.get(source.name) for source in sources):
-        reader = _reader(with_adapter(card, folder), precision, offline)
-        own = [source for source in sources if adapters.get(source.name) == folder]
-        tables = {name: token_vectors_of(card, file) for name, file in token_vectors.items()}
-        if only != "nothing":
-            sets += _read([part for source in own for part in cut(source, seed)], reader, tool_form, tables)
-        if only not in (None, "nothing"):
-            continue
-        for file in dict.fromkeys(token_vectors.get(source.name) for source in own):
-            alike = [source for source in own if token_vectors.get(source.name) == file]
-            asked += ask(alike, reader, tool_form, seed, token_vectors_of(card, file) if file else None)
+    sets, asked = _all_sets(sources, card, (precision, tool_form, seed, offline), adapters, token_vectors, only)
     if before is not None:
         say(f"fitting {only} on all sources")
         weights = fit_prior(sets, asked, before.weights, only)
@@ -133,6 +121,32 @@ def make_card(
         },
         "left_out": {name: found.to_dict() for name, found in figures.items()},
     }
+
+
+def _all_sets(
+    sources: Sequence[Source],
+    card: Card,
+    how: tuple[str, str, int, bool],
+    adapters: Mapping[str, str],
+    token_vectors: Mapping[str, str],
+    only: str | None,
+) -> tuple[list[PriorSet], list[NothingSet]]:
+    """What the weights are fitted on, as far as the block `only` needs it."""
+    precision, tool_form, seed, offline = how
+    sets: list[PriorSet] = []
+    asked: list[NothingSet] = []
+    for folder in dict.fromkeys(adapters.get(source.name) for source in sources):
+        reader = _reader(with_adapter(card, folder), precision, offline)
+        own = [source for source in sources if adapters.get(source.name) == folder]
+        tables = {name: token_vectors_of(card, file) for name, file in token_vectors.items()}
+        if only != "nothing":
+            sets += _read([part for source in own for part in cut(source, seed)], reader, tool_form, tables)
+        if only not in (None, "nothing"):
+            continue
+        for file in dict.fromkeys(token_vectors.get(source.name) for source in own):
+            alike = [source for source in own if token_vectors.get(source.name) == file]
+            asked += ask(alike, reader, tool_form, seed, token_vectors_of(card, file) if file else None)
+    return sets, asked
 
 
 def calibration_map(figures: Mapping[str, PriorFigures]) -> tuple[tuple[float, float], ...]:
