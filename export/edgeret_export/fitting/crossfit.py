@@ -117,15 +117,9 @@ def crossfit(
     end = len(held.decisions.labels) - 1
     edge = fit_edge(training, sayings, None if few else _nearest_clusters(folds))
     edge, nothing, given = firsts.settle(edge, training, held, fused)
-    called = np.isnan(nothing) | ~outcomes.acceptable[:, end]
-    points = calibrate.fit_confidence_map(*_confidence(given[called], outcomes.acceptable[called]), prior_map)
-    calibration = _parameters(weights, biases, points, prior_map)
-    calibration = replace(calibration, later_head_weight=round(later[0], 6), later_graph_weight=round(later[1], 6))
-    judge = Calibration(calibration)
-    calibrated = np.stack([judge.calibrate(row, judge.map) for row in given.astype(np.float32)])
-    calibrated, fused = firsts.with_nothing(calibrated, nothing, end), firsts.with_nothing(given, nothing, end)
-    quantiles = calibrate.right_quantiles(calibrated, outcomes.acceptable)
-    calibration = replace(calibration, right_probabilities=quantiles)
+    shown = _parameters(weights, biases, prior_map, prior_map)
+    shown = replace(shown, later_head_weight=round(later[0], 6), later_graph_weight=round(later[1], 6))
+    calibration, calibrated = _calibrated(shown, outcomes, nothing, given, end)
     alike = edge.plans[held.decisions.plan]
     answers = firsts.Answers(*_confidence(calibrated, outcomes.acceptable), calibrated.argmax(axis=1) == end, alike)
     calibration, kept = answers.with_floors(calibration, nothing, outcomes.acceptable[:, end], risk)
@@ -135,25 +129,33 @@ def crossfit(
         "folds": len(folds),
         "inverse_regularisation": head_options.inverse_regularisation,
         **({} if training.sample is None else {"head_plans": len(training.head_plans)}),
-        **_report(held, outcomes, fused, prior_map),
+        **_report(held, outcomes, firsts.with_nothing(given, nothing, end), prior_map),
         "floor": kept,
     }
-    return Fitted(
-        head_options,
-        options,
-        clusters_for(n_plans),
-        calibration,
-        edge,
-        report,
-        HeldOut(
-            training.prior.names[: calibrated.shape[1]],
-            np.flatnonzero(training.judging_rows),
-            calibrated,
-            _alone(outcomes.experts[0], calibrated),
-            firsts.of_sayings(training, edge),
-        ),
-        {fold.number: fold.parameters for fold in folds},
-    )
+    names, rows = training.prior.names[: calibrated.shape[1]], np.flatnonzero(training.judging_rows)
+    alone, declined = _alone(outcomes.experts[0], calibrated), firsts.of_sayings(training, edge)
+    predicted = HeldOut(names, rows, calibrated, alone, declined)
+    clusters, ends = clusters_for(n_plans), {fold.number: fold.parameters for fold in folds}
+    return Fitted(head_options, options, clusters, calibration, edge, report, predicted, ends)
+
+
+def _calibrated(
+    parameters: CalibrationParameters,
+    outcomes: Outcomes,
+    nothing: NDArray[np.float64],
+    given: NDArray[np.float64],
+    end: int,
+) -> tuple[CalibrationParameters, NDArray[np.float32]]:
+    """The parameters with the confidence map and the quantiles of what is right, and the calibrated probabilities
+    (rows, n), from what is `given` if something fits (rows, n) and the probability that `nothing` does (rows,)."""
+    called = np.isnan(nothing) | ~outcomes.acceptable[:, end]
+    expected = parameters.prior_map
+    points = calibrate.fit_confidence_map(*_confidence(given[called], outcomes.acceptable[called]), expected)
+    judge = Calibration(replace(parameters, calibration_map=points))
+    calibrated = np.stack([judge.calibrate(row, judge.map) for row in given.astype(np.float32)])
+    calibrated = firsts.with_nothing(calibrated, nothing, end)
+    quantiles = calibrate.right_quantiles(calibrated, outcomes.acceptable)
+    return replace(judge.parameters, right_probabilities=quantiles), calibrated
 
 
 def judged(training: TrainingSet) -> TrainingSet:
