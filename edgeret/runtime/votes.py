@@ -147,7 +147,7 @@ def _from_nothing(asked: Asked, part: Part) -> float:
     """What a part adds to the log-odds that something fits: all of it comes from one part, since before any call the
     others share what is left."""
     apart = "familiarity" if asked.nothing() is not None else "prior"
-    return log((1 - asked.end) / max(asked.end, 1e-12)) if part.name == apart else nan
+    return log(max(1 - asked.end, 1e-12) / max(asked.end, 1e-12)) if part.name == apart else nan
 
 
 def _labelled(asked: Asked, log_p: NDArray[np.float32]) -> NDArray[np.float32]:

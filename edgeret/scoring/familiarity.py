@@ -75,13 +75,18 @@ class Means:
 class Familiarity:
     """What is compared with a request. Immutable and thread-safe."""
 
-    def __init__(self, means: Means, edge: float) -> None:
-        """`edge` is the distance at which a request is as likely nobody's as a demonstrated tool's."""
+    def __init__(self, means: Means, edge: float, before: Familiarity | None = None) -> None:
+        """`edge` is the distance at which a request is as likely nobody's as a demonstrated tool's. What was known
+        `before` something was learned stays familiar, whatever was learned."""
         self.means, self.edge = means, edge
         self.unknown = 1 / (1 + means.no_tool / KINDS)
         """The share of requests that no tool fits whose kind was not shown: heads know those of others."""
-        self._squares = 1 + np.einsum("ij,ij->i", means.vectors, means.vectors)
-        self._twice = means.vectors * np.float32(-2)
+        vectors, self._tools = means.vectors, means.tools
+        if before is not None:
+            vectors = np.concatenate((vectors, before.means.vectors))
+            self._tools = np.concatenate((self._tools, before.means.tools))
+        self._squares = 1 + np.einsum("ij,ij->i", vectors, vectors)
+        self._twice = vectors * np.float32(-2)
         self._called = float(means.counts.sum())
 
     def without_demonstrations(self) -> Familiarity:
@@ -91,7 +96,7 @@ class Familiarity:
 
     def beside(self, learned: Means) -> Familiarity:
         """The same with what was learned on the device."""
-        return Familiarity(self.means.beside(learned), self.edge)
+        return Familiarity(self.means.beside(learned), self.edge, self)
 
     def distance(
         self, vector: NDArray[np.float32], nearest: float | None, allowed: NDArray[np.bool_] | None = None
@@ -104,7 +109,7 @@ class Familiarity:
         squares = self._twice.dot(vector)
         squares += self._squares
         if allowed is not None:
-            squares[~allowed[self.means.tools]] = inf
+            squares[~allowed[self._tools]] = inf
         mean = sqrt(max(0.0, squares.item(squares.argmin())))
         return with_nearest(mean, mean if nearest is None else sqrt(max(0.0, 2 - 2 * nearest)))
 
