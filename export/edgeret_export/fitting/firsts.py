@@ -110,7 +110,8 @@ class Answers:
             np.maximum(*(floors(probability[rows & which], right[rows & which]) for which in (far, every)))
             for rows in (answered, ~first)
         )
-        floor = shipped_floor(before, probability[answered], right[answered], risk)
+        usual = floors(probability[answered], right[answered]) if risk is None else before
+        floor = shipped_floor(usual, probability[answered], right[answered], risk)
         taken = asked & answered & (probability >= floor)
         told = {
             "min_probability": floor,
