@@ -28,16 +28,19 @@ words are as far."""
 def settle(
     edge: Edge, training: TrainingSet, held: TrainingSet, fused: NDArray[np.float64]
 ) -> tuple[Edge, NDArray[np.float64], NDArray[np.float64]]:
-    """The edge, moved out where decisions lose more than LOST: words that no demonstration has, and tools that share
-    what is left, decline too. With it `nothing`, and what was `fused` (rows, n) if something fits."""
+    """The edge, moved out where decisions lose more than LOST to distance: words that no demonstration has, and tools
+    that share what is left, decline too. With it `nothing`, and what was `fused` (rows, n) if something fits."""
     end = len(held.decisions.labels) - 1
     asked = held.decisions.first() & ~held.decisions.acceptable()[:, end]
-    for _ in range(STEPS):
-        nothing = _nothing(edge, training, held, fused)
-        given = _if_something_fits(fused, nothing, end)
-        if not asked.any() or (nothing > (1 - nothing) * given.max(axis=1))[asked].mean() <= LOST:
+    alone = fused.copy()
+    alone[:, end] = 0  # without what heads know of requests that no tool fits
+    given = _if_something_fits(fused, _nothing(edge, training, held, alone), end)
+    for _ in range(STEPS if asked.any() else 0):
+        nothing = _nothing(edge, training, held, alone)
+        if (nothing > (1 - nothing) * given.max(axis=1))[asked].mean() <= LOST:
             break
         edge = replace(edge, edge=round(edge.edge * STEP, 6))
+    nothing = _nothing(edge, training, held, fused)
     return edge, nothing, given
 
 
