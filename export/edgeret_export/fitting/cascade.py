@@ -20,7 +20,7 @@ LOSSES = (0.0, 0.001, 0.002, 0.003, 0.005, 0.007, 0.01, 0.015, 0.02, 0.03)
 """Of accuracy, that a caller may allow; thresholds are kept for each."""
 ERRORS = 1.0
 """Standard errors by which a loss may be larger than it was measured, and still be within what is allowed."""
-LOST_REFUSALS = 0.08
+LOST_REFUSALS = 0.12
 """Of the requests that no tool fits and that the large encoder declines: those that the small one may give a tool."""
 LOST_OFFERS = 0.002
 """Of the requests that a tool fits: those that the small encoder may decline where the large one chose rightly."""
