@@ -235,7 +235,7 @@ class PriorReader:
         weights = self.info["prior"]["end"]
         if history and scores.argmax() == self.end:
             scores = scores.copy()
-            scores[self.end] += 3 * (weights["open"] * found["open"] + weights["open_clear"] * found["open_clear"])
+            scores[self.end] += weights["open"] * found["open"] + weights["open_clear"] * found["open_clear"]
         return scores
 
     def prior_scores(self, history: tuple[str, ...]) -> Array:

@@ -46,8 +46,6 @@ UNLIKELY_BY_WORDS, SURELY_SHOWN = log(0.1 / 0.9), 0.8
 """That nothing fits takes evidence from the tools too: where their own words give it log-odds below the first,
 demonstrations of such requests must give it more than the second. What users say is not what was demonstrated, and
 whatever is unlike it looks most like requests that no tool fits."""
-OUTVOTED = 3.0
-"""How much more an open wish weighs against `<end>` where demonstrations are sure of it than by the tools alone."""
 _NOWHERE = -1
 
 
@@ -349,7 +347,7 @@ class Request:
         """Where demonstrations would end a plan though a wish is open, takes from `<end>` what that weighs."""
         end = self._scorer.end
         if self._reading.asks_several and history.calls and fused.argmax() == end:
-            fused[end] += np.float32(OUTVOTED * self._reading.end_offset(self._made(history.calls)))
+            fused[end] += np.float32(self._reading.end_offset(self._made(history.calls)))
 
     def _recalled(self, history: History, popular: NDArray[np.float32]) -> NDArray[np.float32] | None:
         """What stored steps say, log-probabilities of `names`, float32; None without a memory."""
