@@ -83,7 +83,8 @@ def test_only_the_plans_that_judge_are_predicted_and_all_are_learned_from(few: i
     assert {judged.demonstrations[plan].query for plan in rows.tolist()} == one_fold
     assert len(judged.decisions) == len(training.decisions)
     fitted, whole = (
-        crossfit(each, 3, HeadOptions(), read_prior("tiny").calibration_map) for each in (judged, training)
+        crossfit(each, training.queries.vectors[:9], 3, HeadOptions(), read_prior("tiny").calibration_map)
+        for each in (judged, training)
     )
     assert fitted.report["decisions"] == len(rows) < whole.report["decisions"]
     assert fitted.held_out is not None and whole.held_out is not None

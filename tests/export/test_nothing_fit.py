@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from edgeret.inputs.demonstrations import Demonstration
-from edgeret.scoring.nothing import Form
+from edgeret.scoring.nothing import Form, Put
 from edgeret.scoring.passages import Passages
 from edgeret.scoring.prior import NO_FLOW, Evidence, Hits, Overlaps, Prior
 from edgeret.scoring.reading import Reading
@@ -30,9 +30,8 @@ def asked(cosine: float, form: Form) -> Evidence:
     rows = np.tile(np.eye(WIDE)[0] * cosine + rest, (1 + SEGMENTS, 1)).astype(np.float32)
     none = np.zeros(3, np.float32)
     hits = Hits(np.empty(0, np.intp), np.empty(0, np.intp), none[:0], none, np.float32(1))
-    return Evidence(
-        Passages.of(rows, rows[:1], rows[:1]), Overlaps(np.zeros((4, 3), np.float32), (), lambda: hits), "", form
-    )
+    shared = Overlaps(np.zeros((4, 3), np.float32), (), lambda: hits)
+    return Evidence(Passages.of(rows, rows[:1], rows[:1]), shared, "", put=lambda: Put(form))
 
 
 def two_tools(group: str, fit: tuple[Evidence, ...], unfit: tuple[Evidence, ...], sayings: bool = False) -> NothingSet:

@@ -108,7 +108,7 @@ def test_only_the_sample_judges(monkeypatch: pytest.MonkeyPatch) -> None:
     assert some.sample is not None
     for each in (some, judged(some), some.judged_by({d.query for d in DEMONSTRATIONS[:50]})):
         assert some.sample[each.decisions.plan[each.judging_rows]].all()
-    fitted = crossfit(some, 3, HeadOptions(), read_prior("tiny").calibration_map)
+    fitted = crossfit(some, some.queries.vectors[:9], 3, HeadOptions(), read_prior("tiny").calibration_map)
     assert fitted.report["head_plans"] == MOST
     assert fitted.report["plans"] == len(DEMONSTRATIONS)
     assert fitted.held_out is not None

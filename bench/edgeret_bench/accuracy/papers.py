@@ -126,7 +126,7 @@ def _score(runtime: Runtime, split: Split) -> dict[str, Scores]:
     head = predict_head(fit_factored(train, options, MOST_STEPS, TOLERANCE), train, test)
     tables = fit_graph(train, clusters_for(split.n_train), recipe.order)
     smoothing = GraphOptions() if runtime.components.graph is None else runtime.components.graph.options
-    walked = predict_graph(Graph(tables, smoothing), test)[0]
+    walked = predict_graph(Graph(tables, smoothing), test)
     fused = [
         calibration.fuse(h.copy(), g.copy(), later=bool(history))
         for h, g, history in zip(head, walked, test.decisions.histories, strict=True)
