@@ -73,8 +73,10 @@ class Opposites:
 
     def _kept(self, sides: frozenset[int]) -> NDArray[np.float32] | None:
         """The same for a query on these sides alone, and not to be written; kept, since few combinations are said."""
-        if sides in self._known:
-            return self._known[sides]
+        try:
+            return self._known[sides]  # one look: another thread may clear what is kept
+        except KeyError:
+            pass
         found = np.zeros((2, self._n), np.float32)
         opposed, agrees = found
         for side in sides:
@@ -91,11 +93,4 @@ class Opposites:
         """The tools whose names have any of these words, bool (tools,)."""
         found = np.zeros(self._n, bool)
         found[[i for word in words for i in self._named.get(word, ())]] = True
-        return found
-
-    def against(self, position: int) -> NDArray[np.float32]:
-        """Which tools undo what one does: on the other side of a pair, and not on its own, float32 (tools,)."""
-        own = np.flatnonzero(self._does[:, position])
-        own = own[~self._does[own ^ 1, position]]
-        found: NDArray[np.float32] = (self._does[own ^ 1] & ~self._does[own]).any(axis=0).astype(np.float32)
         return found

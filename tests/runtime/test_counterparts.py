@@ -52,8 +52,3 @@ def test_what_somebody_is_told_is_a_message() -> None:
 
 def test_both_sides_at_once_say_nothing() -> None:
     assert told("lock the shed, unlock the door") == ([], [])
-
-
-def test_a_tool_is_undone_by_its_counterpart_alone() -> None:
-    assert np.flatnonzero(OPPOSITES.against(0)).tolist() == [1]
-    assert not OPPOSITES.against(2).any()

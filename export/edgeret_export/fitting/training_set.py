@@ -70,10 +70,6 @@ class Queries:
         """Cosines of every query to the labels' tools, 0 for `<end>`, float32 (plans, labels)."""
         return _with_end(self.vectors @ self.label_vectors.T)
 
-    def segment_cosines(self) -> NDArray[np.float32]:
-        """Cosines of every kept part to the labels' tools, 0 for `<end>`, float32 (SEGMENTS, kept, labels)."""
-        return np.stack([_with_end(self.segments[:, j] @ self.label_vectors.T) for j in range(SEGMENTS)])
-
 
 @dataclass(frozen=True, slots=True)
 class PriorScores:
