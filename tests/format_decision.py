@@ -3,7 +3,7 @@ from section 9 of docs/FORMAT.md alone. Knows nothing of edgeret."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ def array(value: dict[str, Any]) -> Array:
     return np.frombuffer(value["data"], value["dtype"]).reshape(value["shape"])
 
 
-class DecisionReader(PriorReader, ABC):
+class DecisionReader(PriorReader):
     """Section 9, behind fusion. Whoever derives from it sets what stands here first, and fuses."""
 
     maps: dict[str, Any]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
 
@@ -64,7 +65,7 @@ def parts(query: str) -> tuple[list[tuple[int, int]], list[int]]:
     return spans, asked
 
 
-class PriorReader:
+class PriorReader(ABC):
     """Sections 5 (a query's rows) and 16. Whoever derives from it sets what stands here first."""
 
     info: dict[str, Any]
@@ -145,9 +146,21 @@ class PriorReader:
                 clauses.append(vectors[first:last].sum(axis=0))
         self.clauses = unit(np.array(clauses or [self.q])) @ self.place.T
         self.n_words, self.shared, self.query = len(query.split()), shared, query
-        self._read_static(query, asked, spans, clauses)
+        self._read_static(query, asked, spans, clauses, tokens)
 
-    def _read_static(self, query: str, asked: list[int], spans: list[tuple[int, int]], clauses: list[Array]) -> None:
+    @staticmethod
+    def _within(tokens: list[tuple[Array, int, int]], i: int, j: int) -> list[tuple[Array, int, int]]:
+        """Section 16.4: the tokens of a clause, and where they stand in it."""
+        return [(token, begin - i, end - i) for token, begin, end in tokens if begin >= i and end <= j]
+
+    def _read_static(
+        self,
+        query: str,
+        asked: list[int],
+        spans: list[tuple[int, int]],
+        clauses: list[Array],
+        tokens: list[tuple[Array, int, int]],
+    ) -> None:
         """Section 16.5: static scores S; and the wishes."""
         shared = self.shared
         self.cosines = np.vstack((self.q, self.g)) @ self.place.T
@@ -185,13 +198,14 @@ class PriorReader:
         self.wishes: list[tuple[Array, Array]] = []
         if len(clauses) == len(spans) and asked:
             said = [(i, query[slice(*spans[i])]) for i in asked]
-            self._read_wishes([(i, set(words_of(text)), turns(text)) for i, text in said], unit(np.array(clauses)))
+            alone = [self.alone(text, self._within(tokens, *spans[i])) for i, text in said]
+            self._read_wishes([(i, set(words_of(text)), turns(text)) for i, text in said], alone)
 
-    def shown(self, vector: Array) -> Array:
-        """What few demonstrations make of a wish's unit vector: section 8; whoever derives from it knows."""
-        return np.zeros(0)
+    @abstractmethod
+    def alone(self, text: str, tokens: list[tuple[Array, int, int]]) -> Array:
+        """Section 16.9: fused scores of a wish as a query of its own, by its text and its tokens."""
 
-    def _read_wishes(self, asked: list[tuple[int, set[str], Array]], vectors: Array) -> None:
+    def _read_wishes(self, asked: list[tuple[int, set[str], Array]], alone: list[Array]) -> None:
         """Section 16.9: d and d′ of every wish."""
         weights, n, rarity = self.info["prior"]["wish"], len(self.names), self.rarity
 
@@ -200,13 +214,13 @@ class PriorReader:
 
         whole = [max(sum(rarity[w] for w in sets["name"]), 1e-6) for sets in self.sets]
         rows = np.array([10 * self.clauses[row] for row, _, _ in asked])
-        for k, (row, said, turns) in enumerate(asked):
+        for k, (_, said, turns) in enumerate(asked):
             text = shares(said, "text") / max(sum(rarity[w] for w in self.known), 1e-6)
             found = weights["cosine"] * rows[k] + weights["name"] * shares(said, "name") / whole
             found += weights["apart"] * (rows[k] - np.delete(rows, k, axis=0).mean(axis=0))
             found += weights["coverage"] * text / max(text.max(), 1e-6) + turns
-            shown = self.shown(vectors[row])
-            found[: len(shown)] += shown
+            found[self.end] = alone[k][self.end] = -np.inf
+            found = np.maximum(found - found.max(), -5) + np.maximum(alone[k] - alone[k].max(), -8)
             found[self.end] = -np.inf
             behind = np.maximum(found - found.max(), -5)
             due = behind.copy()
@@ -264,7 +278,7 @@ class PriorReader:
         if weights["due"] and (left := self.open(here)):
             scores[self.end] = 0
             most = scores.max()
-            scores = most + 0.5 * (scores - most) + weights["due"] * self.wishes[left[0]][0]
+            scores = most + 0.7 * (scores - most) + weights["due"] * self.wishes[left[0]][0]
         scores[list(here)] -= 20
         scores[self.end] = -np.inf
         return scores

@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeret.encoders.base import EncodedQuery
+from edgeret.encoders.base import EncodedQuery, segment_means
 from edgeret.inputs.asking import asks_for_knowledge, asks_question, is_bare
 from edgeret.inputs.clauses import Parts, clause_spans, parts
 from edgeret.kernel import LIBRARY, address
@@ -56,7 +56,17 @@ def _wishes(query: str, cut: Parts, clauses: int, lexicon: Lexicon) -> Wishes | 
         return None
     said = tuple(query[slice(*cut.spans[number])] for number in cut.wishes)
     opposed = [lexicon.opposed(part) for part in said]
-    return Wishes(np.array(cut.wishes, np.intp), lexicon.said_in(query, said), said, opposed)
+    spans = tuple(cut.spans[number] for number in cut.wishes)
+    return Wishes(np.array(cut.wishes, np.intp), lexicon.said_in(query, said), said, spans, opposed)
+
+
+def part_of(encoded: EncodedQuery, span: tuple[int, int]) -> EncodedQuery:
+    """One clause of an encoded query, which holds a token, as a query of its own: its tokens as the whole query's
+    encoding read them. `span` is where it stands in the query's text."""
+    first, last = bisect_left(encoded.spans[:, 0], span[0]), bisect_right(encoded.spans[:, 1], span[1])
+    tokens = encoded.tokens[first:last]
+    rows = np.concatenate((_means(tokens, [0], [len(tokens)]), segment_means(tokens)))
+    return EncodedQuery(rows, tokens, encoded.spans[first:last] - span[0])
 
 
 def passages(query: str, encoded: EncodedQuery) -> Passages:

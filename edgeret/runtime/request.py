@@ -6,7 +6,7 @@ Knows nothing of planners, of thresholds and of reasons.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from math import exp, inf, log
 from typing import Any
 from weakref import ref
@@ -14,12 +14,13 @@ from weakref import ref
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeret.encoders.base import EncodedQuery
 from edgeret.errors import InputError
 from edgeret.inputs.spelling import spelling
 from edgeret.quoting import quoted
 from edgeret.runtime.again import Again
 from edgeret.runtime.arranged import Arranged
-from edgeret.runtime.evidence import evidence
+from edgeret.runtime.evidence import evidence, part_of
 from edgeret.runtime.history import History
 from edgeret.runtime.learned_plan import Origin
 from edgeret.runtime.learned_then import LearnedThen
@@ -31,6 +32,7 @@ from edgeret.scoring.head import log_softmax
 from edgeret.scoring.log_shares import log_shares
 from edgeret.scoring.memory import LEAST_COSINE
 from edgeret.scoring.reading import Reading, log_going_on
+from edgeret.scoring.wishes import Wishes
 from edgeret.stopwatch import Stopwatch
 from edgeret.types import Call, Candidate
 
@@ -60,20 +62,29 @@ class Request:
     aside = ""  # what else a decision rests on, in words
     _also: NDArray[np.intp] = np.empty(0, np.intp)  # positions that are decided between whatever a search finds
 
-    def __init__(self, scorer: Arranged, query: str, watch: Stopwatch, allowed: NDArray[np.bool_] | None) -> None:
-        """Use `Scorer.read`."""
+    def __init__(
+        self,
+        scorer: Arranged,
+        query: str,
+        watch: Stopwatch,
+        allowed: NDArray[np.bool_] | None,
+        part: tuple[EncodedQuery, NDArray[np.intp] | None] | None = None,
+    ) -> None:
+        """Use `Scorer.read`. `part` is for one wish of a request: what the whole's encoding says of it, and what the
+        whole decides between."""
         components = scorer.components
         self._scorer, self._query, self._components = scorer, query, components
-        self.encoded = encoded = components.encoder.encode_query(query, watch)
+        self.encoded = encoded = components.encoder.encode_query(query, watch) if part is None else part[0]
         self.vector, self.readings = encoded.vector, encoded.readings
-        self._near = scorer.near(query, self.vector, allowed, self._also)
-        if self._near is None:
+        self._near = near = scorer.near(query, self.vector, allowed, self._also) if part is None else part[1]
+        if near is None:
             self.names = scorer.names
-        seen = evidence(query, encoded, scorer.arranged.lexicon, self._near)
-        self._allowed = allowed if self._near is None or allowed is None else allowed[self._near]
-        head = components.head
-        shown = head.shown if head is not None and head.prior_steps else None
-        self._reading = Reading(scorer.arranged.prior(self._near), seen, shown)
+        seen = evidence(query, encoded, scorer.arranged.lexicon, near)
+        self._allowed = allowed if near is None or allowed is None else allowed[near]
+        alone = None
+        if seen.wishes is not None:  # a function without this request, which would else keep itself alive
+            alone = partial(_alone, scorer, encoded, allowed, near)
+        self._reading = Reading(scorer.arranged.prior(near), seen, alone)
         said = seen.shared.said
         self.named = tuple(map(self._name, said)) if said else ()
         watch.lap("search")
@@ -388,6 +399,22 @@ class Request:
         """The first `k` of `names` that may be chosen and are not `blocked` by `values`, which measure how well they
         fit; equal ones keep their order."""
         return ranked(self._scorer.names, self._near, self._allowed, values, k, blocked)
+
+
+def _alone(
+    scorer: Arranged,
+    encoded: EncodedQuery,
+    allowed: NDArray[np.bool_] | None,
+    near: NDArray[np.intp] | None,
+    wishes: Wishes,
+) -> NDArray[np.float32]:
+    """Log-scores of each wish before any call, read as a request of its own, from the whole's one encoding: float32
+    (wishes, n)."""
+    rows = []
+    for said, span in zip(wishes.said, wishes.spans, strict=True):
+        request = Request(scorer, said, Stopwatch(), allowed, (part_of(encoded, span), near))
+        rows.append(request.scores(History(), Stopwatch()))
+    return np.stack(rows)
 
 
 def _before(scores: NDArray[np.float32], others: NDArray[np.float32]) -> NDArray[np.float32]:

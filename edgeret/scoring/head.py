@@ -140,13 +140,6 @@ class FactoredHead:
                     logits[0, label] += np.float32(SAID)
         return logits
 
-    def shown(self, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-        """What demonstrations make of parts of a request as of whole ones, by their unit vectors (parts, dimension):
-        logits before any call, without descriptions, spelling and prior, float32 (parts, labels)."""
-        logits: NDArray[np.float32] = vectors @ self.arrays.weights.T
-        logits += self._by_calls[0]
-        return logits
-
     def _mixed(
         self,
         fixed: NDArray[np.float32],

@@ -16,12 +16,13 @@ from edgeret.scoring.log_shares import log_shares
 from edgeret.scoring.nothing import MOST_TOOLS
 from edgeret.scoring.prior import CALLED, COSINE, SAID, Evidence, Prior
 from edgeret.scoring.static_scores import scores_before_any_call, static_scores
-from edgeret.scoring.wishes import KEPT, Wishes, WishScores
+from edgeret.scoring.wishes import ALONE, DEPTH, KEPT, Wishes, WishScores
 from edgeret.types import SEGMENTS
 
 _COVERED = 1e-6
-Shown = Callable[[NDArray[np.float32]], NDArray[np.float32]]
-"""From unit vectors of wishes (wishes, dimension) to what demonstrations say for the first tools, (wishes, labels)."""
+_LEAST = -1e30
+Alone = Callable[[Wishes], NDArray[np.float32]]
+"""From wishes to log-scores of all tools, read as if each were a request of its own: float32 (wishes, n)."""
 
 
 class Reading:
@@ -32,9 +33,9 @@ class Reading:
     the nearest example that a tool shows, None where none does.
     """
 
-    def __init__(self, prior: Prior, evidence: Evidence, shown: Shown | None = None) -> None:
-        """Reads a request among the prior's tools; `shown` is what demonstrations make of a wish."""
-        self._passages, self._shown = evidence.passages, shown
+    def __init__(self, prior: Prior, evidence: Evidence, alone: Alone | None = None) -> None:
+        """Reads a request among the prior's tools; `alone` reads its wishes one by one, where somebody can."""
+        self._alone = alone
         self._prior = prior
         e, rows, n_windows = evidence.shared, 1 + SEGMENTS, evidence.passages.n_windows
         products = prior.cosines(evidence.passages.vectors)
@@ -274,13 +275,15 @@ class Reading:
         weights, scores = self._prior.weights.wish, np.zeros((len(found.rows), self._prior.n), np.float32)
         for name, value in self.wish_features(found).items():
             scores += np.float32(getattr(weights, name)) * value
-        if self._shown is not None:
-            shown = self._shown(self._passages.clauses[found.rows])
-            scores[:, : shown.shape[1]] += shown
         for row, opposed in zip(scores, found.opposed, strict=True):
             if opposed is not None:
                 row += self._turned(opposed)
         scores[:, self._prior.end] = -np.inf
+        if self._alone is not None:
+            alone = self._alone(found)
+            alone[:, self._prior.end] = -np.inf
+            scores = _behind(scores, DEPTH) + _behind(alone, ALONE)
+            scores[:, self._prior.end] = -np.inf
         named, keyed = self._prior.named, self._prior.keyed
         return WishScores(scores, lambda tool: [*named.givers(tool), *keyed.givers(tool)])
 
@@ -390,6 +393,13 @@ class Reading:
     def _end(self, best: float, calls: Sequence[int]) -> float:
         weights = self._prior.weights.end
         return float(sum(getattr(weights, name) * value for name, value in self.end_features(best, calls).items()))
+
+
+def _behind(scores: NDArray[np.float32], depth: np.float32) -> NDArray[np.float32]:
+    """How far each of these is behind the best of its row, at most so far: float32 (rows, n)."""
+    most = np.maximum(scores.max(axis=1, keepdims=True), np.float32(_LEAST))
+    behind: NDArray[np.float32] = np.maximum(scores - most, -depth)
+    return behind
 
 
 def log_going_on(end_logit: float) -> float:

@@ -11,9 +11,11 @@ from edgeret.records import dataclass
 
 DEPTH = np.float32(5.0)
 """Nats behind a wish's best tool from which on all are as far."""
+ALONE = np.float32(8.0)
+"""The same of a wish that is read as a request of its own."""
 
 
-KEPT = np.float32(0.5)
+KEPT = np.float32(0.7)
 """What all other evidence for a tool still counts while a wish is open: most of it is for the other wishes."""
 
 
@@ -21,11 +23,12 @@ KEPT = np.float32(0.5)
 class Wishes:
     """The clauses of a request that ask for something: `rows` (wishes,) are their places among the clauses of
     `Passages`, `words` bool (wishes, words) says which of the words in `Hits` each one says, `said` is each one's
-    text, and `opposed` as in `Evidence`, of each."""
+    text, `spans` where that stands in the request, and `opposed` as in `Evidence`, of each."""
 
     rows: NDArray[np.intp]
     words: NDArray[np.bool_]
     said: tuple[str, ...]
+    spans: tuple[tuple[int, int], ...]
     opposed: Sequence[NDArray[np.float32] | None]
 
 

@@ -5,6 +5,7 @@ Of edgeret it uses the facade only, as the other side of each comparison.
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
 import shutil
@@ -143,12 +144,16 @@ class Reader(DecisionReader):
             for token, (begin, end) in zip(tokens, offsets, strict=True)
             if end > before
         ]
-        self._read_request(query, own)
+        self.read(query, own)
+
+    def read(self, query: str, tokens: list[tuple[Array, int, int]]) -> None:
+        """A query whose vectors are here, by its tokens and where they stand."""
         read, self.spelt = f" {' '.join(query.lower().split())} ".encode(), np.zeros(1024)
         for piece in (read[i : i + length] for length in (3, 4) for i in range(len(read) - length + 1)):
             h = int.from_bytes(piece, "little") * 2654435761 % 2**32
             self.spelt[h >> 22] += 1 if h >> 21 & 1 else -1
         self.spelt /= np.sqrt((self.spelt**2).sum()) or 1
+        self._read_request(query, tokens)
 
     def numbers(self, history: tuple[str, ...]) -> list[int]:
         """Label numbers of a history, -3 for unseen tools."""
@@ -204,12 +209,14 @@ class Reader(DecisionReader):
             logits[[i for i in self.said if i < len(logits) and not n]] += 10
         return logits
 
-    def shown(self, vector: Array) -> Array:
-        """Section 16.9: what few demonstrations make of a wish."""
-        if self.head is None or not self.head["prior_steps"]:
-            return np.zeros(0)
-        weights, scales, bias, count = (array(self.head[n]) for n in ("weights", "weight_scales", "bias", "count"))
-        return rows(weights, scales) @ vector + bias + count[0]
+    def alone(self, text: str, tokens: list[tuple[Array, int, int]]) -> Array:
+        """Section 16.9: a wish as a query of its own."""
+        wish, segments = copy.copy(self), np.zeros_like(self.g)
+        for i, (token, _, _) in enumerate(tokens):
+            segments[3 * i // len(tokens)] += token
+        wish.q, wish.g = unit(np.sum([token for token, _, _ in tokens], axis=0)), unit(segments)
+        wish.read(text, tokens)
+        return np.log(np.maximum(wish.fused(()), 1e-30))
 
     def score(self, history: tuple[str, ...]) -> Array:
         """Section 8.1: the head's log-probabilities, of labels or of all names."""

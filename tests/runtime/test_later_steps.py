@@ -25,14 +25,14 @@ def test_behind_a_call_the_graph_is_not_walked(runtime: Runtime, monkeypatch: py
     monkeypatch.setattr(
         Graph, "distribution", lambda self, *given, **named: walked.append(1) or real(self, *given, **named)
     )
-    task = runtime.task("find a file and send it")
+    task = runtime.task("find a file to send")
     task.probabilities()
     assert len(walked) == 1
     task.call(call, foreign=call not in runtime.tools)
     before = task.probabilities()
     assert len(walked) == 1
     others = replace(runtime.components.calibration.parameters, head_weight=0.0, graph_weight=9.0)
-    other = Runtime(replace(runtime.components, calibration=Calibration(others))).task("find a file and send it")
-    assert not np.allclose(other.probabilities(), runtime.task("find a file and send it").probabilities())
+    other = Runtime(replace(runtime.components, calibration=Calibration(others))).task("find a file to send")
+    assert not np.allclose(other.probabilities(), runtime.task("find a file to send").probabilities())
     other.call(call, foreign=call not in runtime.tools)
     np.testing.assert_array_equal(other.probabilities(), before)

@@ -18,6 +18,7 @@ from edgeret.planner.exemplars import Exemplars
 from edgeret.planner.lazy import LazyPlanner
 from edgeret.planner.model import Scores
 from edgeret.planner.reranker import RerankParameters
+from edgeret.runtime.history import History
 from edgeret.runtime.options import POLICIES
 from edgeret.scoring.calibration import Calibration
 from edgeret.scoring.graph import Graph
@@ -153,7 +154,7 @@ def test_the_graph_is_walked_once_a_decision(runtime: Runtime, monkeypatch: pyte
     walks: list[object] = []
     walk = Graph.distribution
     monkeypatch.setattr(Graph, "distribution", lambda self, *a, **k: (walks.append(a), walk(self, *a, **k))[1])
-    task = asking(runtime).task(QUERY)
+    task = asking(runtime).task("find a file to send")
     assert walks == []
     for number in (1, 2, 3):
         task.next(policy=policy, min_probability=0)
@@ -274,3 +275,15 @@ def test_equal_candidates_keep_their_order(runtime: Runtime) -> None:
     equal = np.zeros(len(request.names), np.float32)
     assert [c.tool for c in request.ranked(equal, None)] == list(request.names)
     assert [c.tool for c in request.ranked(equal, 3)] == list(request.names[:3])
+
+
+def test_a_wish_of_several_is_read_from_the_one_encoding(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+    encoder = type(runtime.components.encoder)
+    encode = encoder.encode_query
+    monkeypatch.setattr(
+        encoder, "encode_query", lambda self, text, watch: (read.append(text), encode(self, text, watch))[1]
+    )
+    task = runtime.task("find my file and then play music")
+    assert task.request.left_aside(History()) == ("find my file", "play music")
+    assert read == ["find my file and then play music"]

@@ -14,7 +14,7 @@ from edgeret.scoring.wishes import DEPTH, KEPT, Wishes, WishScores
 
 def two(first: int, second: int) -> Evidence:
     """A request for two of the three tools, one clause each."""
-    asked = Wishes(np.array([0, 1]), np.zeros((2, 4), bool), ("one", "two"), [None, None])
+    asked = Wishes(np.array([0, 1]), np.zeros((2, 4), bool), ("one", "two"), ((0, 3), (4, 7)), [None, None])
     return replace(request(first, second), wishes=lambda: asked)
 
 
@@ -63,7 +63,7 @@ def test_whoever_gives_to_what_a_wish_wants_is_for_it_too() -> None:
 def test_opposites_count_for_each_wish_by_itself() -> None:
     opposed = np.zeros((2, 4), np.float32)
     opposed[0, 1] = 1
-    asked = Wishes(np.array([0, 1]), np.zeros((2, 4), bool), ("one", "two"), [opposed, None])
+    asked = Wishes(np.array([0, 1]), np.zeros((2, 4), bool), ("one", "two"), ((0, 3), (4, 7)), [opposed, None])
     how = by_cosine()
     how = replace(how, tool=replace(how.tool, opposed=-10.0))
     found = reading(replace(request(1, 0), wishes=lambda: asked), how)
