@@ -69,21 +69,27 @@ def test_livemcpbench_tasks_name_tools_and_steps_line_by_line(tmp_path: Path) ->
         tmp_path / "tasks/tasks.json",
         [
             task,
+            {**task, "task_id": "t-2", "Annotator Metadata": {"Tools": "1. swim\n2. sum"}},
             {**task, "Annotator Metadata": {"Tools": "1. swim"}},
             {**task, "Annotator Metadata": {"Tools": " "}},
             {"task_id": "t-4", "Question": "x"},
         ],
     )
     dataset = livemcpbench.read(tmp_path)
-    assert [(tool.name, tool.description) for tool in dataset.tools] == [("row", "Rows"), ("sum", "sum")]
-    (query,) = dataset.queries
-    assert (query.id, set(query.tools), query.steps) == ("t-1", {"row", "sum"}, ("to the boat", "row"))
+    assert [(tool.name, tool.description) for tool in dataset.tools] == [
+        ("boat: row", "Rows"),
+        ("table: row", "Rows of a table"),
+        ("sum", "sum"),
+    ]
+    assert [(q.id, set(q.tools), q.steps) for q in dataset.queries] == [
+        ("t-1", {"boat: row", "table: row", "sum"}, ("to the boat", "row")),
+        ("t-2", {"sum"}, ()),
+    ]
     assert dataset.skipped == {
-        "another definition of a tool's name; the first one is kept": 1,
         "mended: a tool without a description is described by its name": 1,
         'a record without "tools"': 1,
-        UNASKED: 1,
-        "a task without tools": 1,
+        livemcpbench.NO_SUCH_TOOL: 2,
+        "a task without a tool that a server has": 2,
         'a record without "Annotator Metadata"': 1,
     }
     survives(dataset, tmp_path / "out")

@@ -10,7 +10,7 @@ from edgeret_bench.datasets.pins import find_pin
 from edgeret_bench.datasets.source import File, Source, files_of
 
 _CLINC150 = "clinc/oos-eval@828f8093932c8fe6ca7936c3d2e52903b1c523de"
-_BANKING77 = "PolyAI-LDN/task-specific-datasets@98dc91d069281dc1791afa1722589a85d2c366c2"
+_BANKING77 = "PolyAI-LDN/task-specific-datasets@57ec275d8078af65b7731c2a98be812d844a6d6b"
 _SLURP = "pswietojanski/slurp@32d6cce73781003a6449fbbbbf30b42f635d4b10"
 _MASSIVE = "https://amazon-massive-nlu-dataset.s3.amazonaws.com/amazon-massive-dataset-1.0.tar.gz@1.0"
 _HA = "home-assistant/intents@bcfaed03d273d382e8f92ec9191c753e0fdc5b59"
