@@ -216,6 +216,18 @@ def test_nestful_references_are_links(tmp_path: Path) -> None:
     survives(dataset, tmp_path / "out")
 
 
+def test_nestful_is_read_from_parquet_too_and_damaged_parquet_is_named(tmp_path: Path) -> None:
+    parquet, table = pytest.importorskip("pyarrow.parquet"), pytest.importorskip("pyarrow").Table
+    record = nested("n0", step(1, arg_0=1))
+    texts = {key: value if isinstance(value, str) else json.dumps(value) for key, value in record.items()}
+    parquet.write_table(table.from_pylist([texts]), tmp_path / "train-00000-of-00001.parquet")
+    (plan,) = nestful.read(tmp_path).demonstrations
+    assert (plan.id, calls(plan)) == ("n0", (("add", {"arg_0": 1}),))
+    (tmp_path / "train-00000-of-00001.parquet").write_bytes(b"PAR1")
+    with pytest.raises(InputError, match=r"train-00000-of-00001\.parquet: cannot be read as Parquet"):
+        nestful.read(tmp_path)
+
+
 def test_nestful_without_a_file_says_what_it_looks_for(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"no file of NESTFUL's records in it \(parquet, jsonl\)"):
         nestful.read(tmp_path)
