@@ -288,7 +288,7 @@ def test_results_of_kinds_that_take_long_or_need_more_are_reported_too(files: di
     stats |= dict.fromkeys(("calls_per_plan", "dependencies_per_plan", "links_per_plan"), spread)
     stats["plans_by_length"] = {"1": 2, "2": 1}
     found = write_report([("p", peers), ("r", retrieval), ("s", stats)], tmp_path / "r.html")
-    assert (found["figures"], found["tables"]) == (3, 8)
+    assert (found["figures"], found["tables"]) == (4, 8)
     text = (tmp_path / "r.html").read_text(encoding="utf-8")
     assert "no other: is not installed" in text
     check_alone(text)

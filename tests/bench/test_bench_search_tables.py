@@ -17,6 +17,7 @@ from edgeret_bench import STEPPED_METHODS, STRATEGY_METHODS
 from edgeret_bench.datasets import known, toole
 from edgeret_bench.results.figures import search_figure
 from edgeret_bench.results.published import SETS
+from edgeret_bench.results.published_drawn import published_figure
 from edgeret_bench.results.report import write_report
 from edgeret_bench.results.search import UNLIKE, Group, frontier, search_groups, search_rows, search_table
 from edgeret_bench.results.table import Table
@@ -127,7 +128,8 @@ def test_the_picture_has_a_logarithmic_axis_the_frontier_and_the_papers_best() -
 
 def test_every_reported_figure_is_a_share_and_says_its_model() -> None:
     rows = [row for public in SETS.values() for row in public.rows]
-    assert {name for name, _ in SETS} == {"toole-single", "toole-multi", "ultratool"}  # what `recognised` can say
+    told = {"toole-single", "toole-multi", "ultratool", "toolret-whole", "livemcpbench"}  # what `recognised` can say
+    assert {name for name, _ in SETS} == told
     for row in rows:
         assert row.conditions and row.metrics
         assert all(0 < value < 1 for value in row.metrics.values())
@@ -144,6 +146,46 @@ def test_a_data_set_is_known_by_its_tools_and_how_many_fit(monkeypatch: pytest.M
     assert known.recognised(["a"], [one]) is None
     monkeypatch.setattr(known, "_TOOLS", {digest: "ultratool"})
     assert known.recognised(["b", "a"], [one, two]) == "ultratool"
+
+
+@pytest.mark.parametrize(
+    ("size", "some", "name"),
+    [
+        (527, ("find_parking_facilities", "get_earning_dates", "npmVersions"), "livemcpbench"),
+        (44_453, ("apigen_tool_272",), "toolret-whole"),
+    ],
+)
+def test_a_set_that_could_not_be_had_is_known_by_its_size_and_some_names(
+    size: int, some: tuple[str, ...], name: str
+) -> None:
+    query = RetrievalQuery("q", "q", frozenset(some[:1]))
+    others = [f"t{i}" for i in range(size - len(some))]
+    assert known.recognised([*some, *others], [query]) == name
+    assert known.recognised([*some, *others, "one more"], [query]) is None
+    assert known.recognised([*some[1:], *others, "another"], [query]) is None
+
+
+def test_bars_show_what_was_measured_beside_what_is_reported() -> None:
+    (group,) = groups(mine=search_result({"bm25": (0.4, 0.2), "hybrid": (0.6, 3.0)}, "livemcpbench"))
+    figure = published_figure(group)
+    assert figure is not None
+    assert figure.title == "tool search beside published figures: LiveMCPBench"
+    assert "94 tasks" in figure.caption
+    measured, reported = figure.drawing.data
+    assert (measured.name, reported.name) == ("measured here", "reported")
+    assert set(measured.y) == {"mine: bm25", "mine: hybrid"}
+    assert dict(zip(reported.y, reported.x, strict=True))["callbus: Qwen3-Embedding-8B"] == 0.5082
+    assert figure.drawing.layout.xaxis.title.text == "recall@5"
+    order = figure.drawing.layout.yaxis.categoryarray
+    assert len(order) == 7 and sorted(order) == sorted((*measured.y, *reported.y))
+
+
+def test_bars_are_drawn_only_where_something_is_published_and_measured() -> None:
+    (unknown,) = groups(mine=search_result({"bm25": (0.4, 0.2)}))
+    assert published_figure(unknown) is None
+    result = search_result({"bm25": (0.4, 0.2)}, "toolret-whole")
+    result["methods"]["bm25"] = {"ndcg@5": 0.4, "ms": {}}
+    assert published_figure(groups(mine=result)[0]) is None
 
 
 def test_toole_as_published_is_known() -> None:

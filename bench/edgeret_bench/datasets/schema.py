@@ -31,6 +31,15 @@ def make_object(properties: Mapping[str, Any], required: Iterable[Any] = ()) -> 
     return {"type": "object", "properties": found} | ({"required": needed} if needed else {})
 
 
+def object_of(schema: Any) -> dict[str, Any]:
+    """The schema of a tool's parameters out of a loosely written JSON Schema; what is none stands for no parameters."""
+    given = schema if isinstance(schema, Mapping) else {}
+    properties, required = given.get("properties"), given.get("required")
+    return make_object(
+        properties if isinstance(properties, Mapping) else {}, required if isinstance(required, list) else ()
+    )
+
+
 def mend(schema: Any) -> dict[str, Any]:
     """A schema written loosely, made proper: other languages' types renamed, unknown types left open."""
     if isinstance(schema, str):

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from edgeret.errors import InputError
 from edgeret_bench.datasets.collect import Collector, Dataset, DirtyError, field
-from edgeret_bench.datasets.files import read_json, read_list, read_table
+from edgeret_bench.datasets.files import read_list, read_object, read_table
 
 
 def read(folder: Path) -> Dataset:
     """`all_clean_data.csv`, `multi_tool_query_golden.json` and the two files of descriptions. Raises InputError."""
     collector = Collector("toole")
     for file in ("plugin_des.json", "big_tool_des.json"):
-        described = read_json(folder / file, "ToolE's descriptions by name")
-        if not isinstance(described, dict):
-            raise InputError(f"{folder / file}: expected an object of descriptions by name")
-        for name, description in described.items():
+        for name, description in read_object(folder / file, "ToolE's descriptions by name").items():
             if name not in collector.tools:
                 collector.tool(name, str(description), {})
     by_lower = {name.lower(): name for name in collector.tools}

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import ast
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from edgeret.errors import InputError
 from edgeret_bench.datasets.collect import Collector, Dataset, DirtyError, field
-from edgeret_bench.datasets.files import read_lines, read_list
+from edgeret_bench.datasets.files import read_lines, read_list, read_parquet
 from edgeret_bench.datasets.schema import make_object
 
 _ENDINGS = ("json", "jsonl", "parquet")
 
 
-def read(folder: Path) -> Dataset:
+def read(folder: Path, name: str = "toolret") -> Dataset:
     """All files `…tools….{json,jsonl,parquet}` and `…queries….{…}` below the folder. Raises InputError."""
-    collector = Collector("toolret")
+    collector = Collector(name)
     for record in _records(folder, "tools"):
         with collector.record():
             _tool(collector, field(record, str, "id"), _decode(record.get("documentation")))
@@ -69,12 +71,17 @@ def _first(doc: dict[str, Any], *keys: str) -> str:
 
 
 def _decode(value: Any) -> Any:
-    """JSON out of a string; a string that is none stays as it is."""
-    if isinstance(value, str):
-        try:
-            return json.loads(value)
-        except (ValueError, RecursionError):
-            return value
+    """JSON out of a string, or literals of Python; a string that is neither stays as it is. NaN, which JSON has not and
+    ToolRet has, becomes null."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return json.loads(value, parse_constant=lambda _: None)
+    except (ValueError, RecursionError):
+        pass
+    if value.lstrip()[:1] in ("{", "["):
+        with suppress(ValueError, SyntaxError, RecursionError, MemoryError):
+            return ast.literal_eval(value)
     return value
 
 
@@ -87,21 +94,8 @@ def _records(folder: Path, what: str) -> Iterator[Any]:
         )
     for file in files:
         if file.suffix == ".parquet":
-            yield from _parquet(file)
+            yield from read_parquet(file)
         elif file.suffix == ".jsonl":
             yield from read_lines(file, f"ToolRet's {what}")
         else:
             yield from read_list(file, f"ToolRet's {what}")
-
-
-def _parquet(file: Path) -> list[Any]:
-    try:
-        from pyarrow import ArrowException, parquet
-    except ImportError:
-        raise InputError(
-            f"{file}: reading Parquet needs pyarrow: pip install pyarrow (or convert it to JSONL)"
-        ) from None
-    try:
-        return list(parquet.read_table(file).to_pylist())
-    except (ArrowException, OSError) as error:
-        raise InputError(f"{file}: cannot be read as Parquet ({error})") from None

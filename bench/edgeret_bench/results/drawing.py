@@ -98,6 +98,25 @@ def bar_chart(names: Sequence[str], series: Mapping[str, Sequence[Any]]) -> Any:
     return go.Figure(drawn).update_xaxes(type="category")
 
 
+def flat_bars(bars: Sequence[tuple[str, float, str]], colours: Mapping[str, str]) -> Any:
+    """A flat bar for each of (name, value, kind), from below upwards, in its kind's colour. Names are as long as they
+    are; there is room for as many as there are."""
+    drawn = [
+        go.Bar(
+            x=[value for _, value, kind in bars if kind == shown],
+            y=[name for name, _, kind in bars if kind == shown],
+            name=shown,
+            orientation="h",
+            marker_color=colour,
+            texttemplate="%{x:.3f}",
+        )
+        for shown, colour in colours.items()
+    ]
+    order = {"categoryorder": "array", "categoryarray": [name for name, *_ in bars]}
+    drawing = go.Figure(drawn).update_yaxes(type="category", automargin=True, **order)
+    return drawing.update_layout(barmode="overlay", height=140 + 28 * len(bars))
+
+
 def with_diagonal(drawing: Any, start: float, name: str) -> Any:
     """The drawing with the line on which y is x, from `start` to 1."""
     drawing.add_scatter(x=[start, 1], y=[start, 1], name=name, mode="lines", line={"dash": "dot", "color": COLOURS[9]})

@@ -1,34 +1,16 @@
-"""What papers report of tool search on public data sets, with their models and conditions. Knows nothing of what was
+"""What others report of tool search on public data sets, with their models and conditions. Knows nothing of what was
 measured.
 
-Only sets that can be measured here over the same tools: ToolDreamer and ToolQP report on all of ToolRet (35 data sets,
-some 44,000 tools), which no reader of ours covers, so nothing of theirs stands here.
+Only figures over the same tools, averaged over queries as ours are. ToolRet's own paper, ToolDreamer and ToolQP average
+over its tasks or categories, so nothing of theirs stands here.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
-
-@dataclass(frozen=True, slots=True)
-class Quoted:
-    """A row of a paper: what it calls the method, its metrics as shares of 1, and under which conditions."""
-
-    name: str
-    metrics: Mapping[str, float]
-    conditions: str
-
-
-@dataclass(frozen=True, slots=True)
-class PublicSet:
-    """A data set, how many queries a paper asked of it, what sets the paper's conditions apart, and its rows."""
-
-    title: str
-    n_queries: int
-    unlike: str
-    rows: Sequence[Quoted]
-
+from edgeret_bench.results.published_wide import LIVEMCPBENCH, TOOLRET
+from edgeret_bench.results.quoted import PublicSet, Quoted
 
 _GECKO = "Vertex AI textembedding-gecko@003"
 _WRITTEN = "ten queries written for every tool, and the request's intents extracted, by"
@@ -113,5 +95,7 @@ SETS: Mapping[tuple[str, bool], PublicSet] = {
             _reagt("ToolReAGt, several tools a sub-task", _LARGE, recall_at_5=90.5),
         ),
     ),
+    ("toolret-whole", False): TOOLRET,
+    ("livemcpbench", False): LIVEMCPBENCH,
 }
 """By the name that a result gives its data set, and whether sub-tasks were given with its queries."""

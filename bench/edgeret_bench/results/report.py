@@ -62,5 +62,7 @@ def _drawn(name: str, result: Mapping[str, Any]) -> list[Any]:
 
 def _compared(groups: Sequence[Group]) -> list[Any]:
     from edgeret_bench.results.figures import search_figure
+    from edgeret_bench.results.published_drawn import published_figure
 
-    return [search_figure(group) for group in groups if group.points]
+    bars = [figure for group in groups if (figure := published_figure(group)) is not None]
+    return [*(search_figure(group) for group in groups if group.points), *bars]

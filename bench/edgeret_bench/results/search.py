@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from edgeret_bench.results.published import SETS, PublicSet
+from edgeret_bench.results.published import SETS
+from edgeret_bench.results.quoted import PublicSet
 from edgeret_bench.results.table import Table
 from edgeret_bench.results.tables import SEARCH_COLUMNS, search_cells, without_empty
 
