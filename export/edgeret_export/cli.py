@@ -20,6 +20,7 @@ from edgeret.native import keep_memory
 from edgeret.runtime.options import LOSS, PROFILES
 from edgeret.scoring.index import STORED_AS
 from edgeret_export.average_command import add_average
+from edgeret_export.centre_command import add_centre
 from edgeret_export.demos_command import add_demos
 from edgeret_export.diff_command import add_diff
 from edgeret_export.example import write_example
@@ -52,6 +53,7 @@ def make_parser() -> argparse.ArgumentParser:
     add_demos(commands)
     add_prior(commands)
     add_token_vectors(commands)
+    add_centre(commands)
     add_tune(commands)
     add_average(commands)
     add_expand(commands)

@@ -43,6 +43,14 @@ class AdapterCard:
 
 
 @dataclass(frozen=True, slots=True)
+class CentreCard:
+    """What is taken off an encoder's vectors: a file that `edgeret-export centre` wrote, and its sha256."""
+
+    file: Path
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
 class EncoderCard:
     """How an embedding model makes a vector (see `edgeret.encoders.base.EncoderSpec`)."""
 
@@ -61,6 +69,8 @@ class EncoderCard:
     (Matryoshka)."""
     languages: tuple[str, ...] = ()
     """What it was trained on, as codes; none where nobody says."""
+    centre: CentreCard | None = None
+    """Where its vectors of requests lie in the mean, which is taken off all of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,8 +104,8 @@ class WeightsCard:
 
 @dataclass(frozen=True, slots=True)
 class Converted:
-    """What a source delivers in the place of a card's `files`, which are made of it: one `file` with this `sha256`, in a
-    `layout` of LAYOUTS."""
+    """What a source delivers in the place of a card's `files`, which are made of it: one `file` with this `sha256`, in
+    a `layout` of LAYOUTS."""
 
     layout: str
     file: str
@@ -234,6 +244,7 @@ def _encoder(path: Path, spec: Mapping[str, Any]) -> EncoderCard:
         adapter=_adapter(path, spec),
         truncate=_truncate(path, spec),
         languages=_languages(path, spec.get("languages", [])),
+        centre=_centre(path, spec),
     )
 
 
@@ -269,6 +280,18 @@ def _adapter(path: Path, spec: Mapping[str, Any]) -> AdapterCard | None:
             f"{digest!r}; see: sha256sum {folder}/adapter_model.safetensors"
         )
     return AdapterCard((path.parent / folder).absolute(), digest)
+
+
+def _centre(path: Path, spec: Mapping[str, Any]) -> CentreCard | None:
+    file, digest = spec.get("centre"), spec.get("centre_sha256")
+    if file is None and digest is None:
+        return None
+    if not isinstance(file, str) or not file or not isinstance(digest, str) or not re.fullmatch("[0-9a-f]{64}", digest):
+        raise InputError(
+            f'{path}: "encoder.centre" must be a file, relative to the card, and "encoder.centre_sha256" its sha256 in '
+            f"lower-case hex, found {file!r} and {digest!r}"
+        )
+    return CentreCard((path.parent / file).absolute(), digest)
 
 
 def _planner(path: Path, value: Mapping[str, Any], hashes: Mapping[str, str]) -> PlannerCard:
@@ -338,8 +361,8 @@ def _converted(path: Path, value: Mapping[str, Any]) -> Converted | None:
     file, digest = _get(path, spec, "file", str), spec.get("sha256")
     if "joins" in value or not _is_inside(file) or file in value["files"]:
         raise InputError(
-            f'{path}: "converted.file" must be a path inside what a source delivers, none of "files", in a card without '
-            f'"joins"; found {file!r}'
+            f'{path}: "converted.file" must be a path inside what a source delivers, none of "files", in a card '
+            f'without "joins"; found {file!r}'
         )
     if not isinstance(digest, str) or not re.fullmatch("[0-9a-f]{64}", digest):
         raise InputError(f'{path}: "converted.sha256" must be the sha256 of {file} in lower-case hex, found {digest!r}')

