@@ -1,4 +1,4 @@
-"""Where an encoder's vectors of requests lie in the mean, taken off all of them: made, named by a card, refused by name."""
+"""Where an encoder's vectors of requests lie in the mean: made, named by a card, taken off everything."""
 
 from __future__ import annotations
 
