@@ -16,7 +16,8 @@ import pytest
 from edgeret.encoders.languages import scripts_of
 from edgeret.errors import InputError
 from edgeret_export.sources import cards, fetch
-from edgeret_export.sources.cards import Card, EncoderCard, PlannerCard, check_licence, find_card, read_card
+from edgeret_export.sources.cards import Card, PlannerCard, check_licence, find_card, read_card
+from edgeret_export.sources.encoder_card import EncoderCard
 
 FILES = {"model.bin": b"weights", "pooling/config.json": b"{}"}
 HASHES = {name: hashlib.sha256(data).hexdigest() for name, data in FILES.items()}

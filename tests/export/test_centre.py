@@ -19,8 +19,9 @@ from edgeret_export.encoders.centre import make_centre, write_centre
 from edgeret_export.encoders.encodings import start
 from edgeret_export.encoders.export import export_encoder
 from edgeret_export.encoders.pretrained import made_for
-from edgeret_export.sources.cards import Card, CentreCard, all_cards, read_card
+from edgeret_export.sources.cards import Card, all_cards, read_card
 from edgeret_export.sources.centres import read_centre
+from edgeret_export.sources.encoder_card import CentreCard
 from edgeret_export.sources.fetch import sha256_of
 
 TEXTS = [f"{verb} {thing} {i}" for verb in ("send", "open", "find", "play") for thing in "abc" for i in range(10)]

@@ -17,7 +17,8 @@ from typing import Any
 from edgeret.cli.progress import say
 from edgeret.errors import InputError, MissingExtraError
 from edgeret_export.encoders.onnx_graph import quiet
-from edgeret_export.sources.cards import AdapterCard, Card
+from edgeret_export.sources.cards import Card
+from edgeret_export.sources.encoder_card import AdapterCard
 from edgeret_export.sources.fetch import cache_folder, find_mismatch, sha256_of
 
 ADAPTER, CONFIG, FULL = "adapter_model.safetensors", "adapter_config.json", "model.safetensors"

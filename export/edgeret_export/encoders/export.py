@@ -18,8 +18,9 @@ from edgeret_export.encoders.cache import key_of, recall, remember
 from edgeret_export.encoders.modules import check_modules
 from edgeret_export.encoders.onnx_graph import export_onnx, read_onnx
 from edgeret_export.encoders.quantize import convert
-from edgeret_export.sources.cards import Card, EncoderCard
+from edgeret_export.sources.cards import Card
 from edgeret_export.sources.centres import read_centre
+from edgeret_export.sources.encoder_card import EncoderCard
 from edgeret_export.sources.fetch import fetch
 
 EXPORT_RECIPE = 4

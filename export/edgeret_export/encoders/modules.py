@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from edgeret.errors import InputError
-from edgeret_export.sources.cards import Card, EncoderCard
+from edgeret_export.sources.cards import Card
+from edgeret_export.sources.encoder_card import EncoderCard
 
 MODULES, WEIGHTS = "modules.json", "model.safetensors"
 KNOWN = ("Transformer", "Pooling", "Dense", "Normalize", "Dropout")
