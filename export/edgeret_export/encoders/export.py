@@ -18,6 +18,7 @@ from edgeret_export.encoders.cache import key_of, recall, remember
 from edgeret_export.encoders.modules import check_modules
 from edgeret_export.encoders.onnx_graph import export_onnx, read_onnx
 from edgeret_export.encoders.quantize import convert
+from edgeret_export.encoders.vocabulary import cut_folder
 from edgeret_export.sources.cards import Card
 from edgeret_export.sources.centres import read_centre
 from edgeret_export.sources.encoder_card import EncoderCard
@@ -60,20 +61,14 @@ def export_encoder(
         toolchain = {name: version(name) for name in TOOLCHAIN}
     except ModuleNotFoundError:
         raise MissingExtraError("export", "exporting an encoder to ONNX") from None
-    folder = fetch(card, offline)
-    check_modules(card, encoder, folder)
-    tokenizer = (folder / "tokenizer.json").read_bytes()
-    load_tokenizer(tokenizer, encoder.max_tokens, card.name)  # an export takes too long to be refused afterwards
     centre = read_centre(card)
-    adapted = [] if encoder.centre is None else [("centre", encoder.centre.sha256)]
-    if encoder.adapter is not None:
-        folder = merged_folder(card, folder, encoder.adapter)
-        adapted.append(("adapter", identity(encoder.adapter)))
+    folder, changes = _prepared(card, encoder, offline)
+    tokenizer = (folder / "tokenizer.json").read_bytes()
     keep = encoder.int8_keep[attempt] if precision == "int8" else ""
     parts = [
         ("recipe", EXPORT_RECIPE),
         *sorted(card.files.items()),
-        *adapted,
+        *changes,
         *toolchain.items(),
         ("precision", precision),
         ("keep", keep),
@@ -101,6 +96,22 @@ def export_encoder(
         instruction_set=family,
     )
     return ExportedEncoder(model, tokenizer, spec, folder, toolchain, centre=centre)
+
+
+def _prepared(card: Card, encoder: EncoderCard, offline: bool) -> tuple[Path, list[tuple[str, str]]]:
+    """The folder of what is exported: the card's files, its adapter merged, its vocabulary cut; and what was changed,
+    for the cache's key. Raises InputError for what cannot be exported, before that takes its time."""
+    folder = fetch(card, offline)
+    check_modules(card, encoder, folder)
+    load_tokenizer((folder / "tokenizer.json").read_bytes(), encoder.max_tokens, card.name)
+    changes = [] if encoder.centre is None else [("centre", encoder.centre.sha256)]
+    if encoder.adapter is not None:
+        folder = merged_folder(card, folder, encoder.adapter)
+        changes.append(("adapter", identity(encoder.adapter)))
+    if encoder.scripts:
+        folder = cut_folder(card, folder, encoder.scripts)
+        changes.append(("scripts", ",".join(encoder.scripts)))
+    return folder, changes
 
 
 def attempts(card: Card, precision: str | None) -> Sequence[tuple[str, int]]:

@@ -57,6 +57,8 @@ class EncoderCard:
     """What it was trained on, as codes; none where nobody says."""
     centre: CentreCard | None = None
     """Where its vectors of requests lie in the mean, which is taken off all of them."""
+    scripts: tuple[str, ...] = ()
+    """Scripts that its vocabulary is cut to; none: it is left whole."""
 
 
 def read_encoder(path: Path, spec: Mapping[str, Any]) -> EncoderCard:
