@@ -31,7 +31,8 @@ from edgeret_export.fitting.training_set import FEW_PLANS, training_set
 from edgeret_export.places import HERE, Place
 from edgeret_export.planner.package import PlannerModel
 from edgeret_export.recipe import Recipe
-from edgeret_export.sources.cards import DEFAULT_ENCODER, Card, EncoderCard, find_card
+from edgeret_export.sources.cards import DEFAULT_ENCODER, Card, find_card
+from edgeret_export.sources.encoder_card import EncoderCard
 from edgeret_export.sources.expansions import Expansion
 from edgeret_export.sources.priors import read_prior
 

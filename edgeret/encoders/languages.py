@@ -86,14 +86,14 @@ def foreign_script(text: str, languages: tuple[str, ...]) -> str | None:
     if scripts is None or (text.isascii() and LATIN in scripts):
         return None
     letters = [char for char in text[:LOOKED_AT] if char.isalpha()]
-    counts = Counter(script for char in letters if (script := _script(char)) is not None)
+    counts = Counter(script for char in letters if (script := script_of(char)) is not None)
     if not counts or sum(count for script, count in counts.items() if script not in scripts) * 2 <= len(letters):
         return None
     return max((script for script in counts if script not in scripts), key=lambda script: counts[script])
 
 
 @lru_cache(4096)
-def _script(char: str) -> str | None:
+def script_of(char: str) -> str | None:
     """A letter's script, as above; None for letters of no script that is known here, or of all."""
     name = unicodedata.name(unicodedata.normalize("NFKC", char)[:1], "").partition(" ")[0]
     return name if name in _CODES else None

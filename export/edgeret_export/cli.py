@@ -20,6 +20,7 @@ from edgeret.native import keep_memory
 from edgeret.runtime.options import LOSS, PROFILES
 from edgeret.scoring.index import STORED_AS
 from edgeret_export.average_command import add_average
+from edgeret_export.centre_command import add_centre
 from edgeret_export.demos_command import add_demos
 from edgeret_export.diff_command import add_diff
 from edgeret_export.example import write_example
@@ -52,6 +53,7 @@ def make_parser() -> argparse.ArgumentParser:
     add_demos(commands)
     add_prior(commands)
     add_token_vectors(commands)
+    add_centre(commands)
     add_tune(commands)
     add_average(commands)
     add_expand(commands)
@@ -132,6 +134,12 @@ def _add_build(commands: Any) -> None:
 
 def _add_models(build: argparse.ArgumentParser) -> None:
     """What is done to the models of a build."""
+    build.add_argument(
+        "--languages",
+        metavar="CODES",
+        help="like de,en, of those that the encoder was trained on: its vocabulary keeps what is written in their "
+        "scripts or in Latin letters (default: all)",
+    )
     build.add_argument(
         "--adapter",
         metavar="FOLDER",
@@ -217,7 +225,9 @@ def _build(arguments: argparse.Namespace) -> Mapping[str, Any]:
             f"{arguments.expansion}: {double} of its queries are demonstrations of this build, so that held-out "
             "figures and probabilities come out too high; expand by a model, or by other demonstrations"
         )
-    card = with_dimension(find_card(arguments.encoder), arguments.dimension)
+    from edgeret_export.encoders.vocabulary import with_languages
+
+    card = with_languages(with_dimension(find_card(arguments.encoder), arguments.dimension), arguments.languages)
     planner = None if arguments.planner == "none" else find_card(arguments.planner)
     _look_at_scripts(card, [demonstration.query for demonstration in demonstrations])
     for model in (card, planner):

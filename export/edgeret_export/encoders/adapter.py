@@ -17,7 +17,8 @@ from typing import Any
 from edgeret.cli.progress import say
 from edgeret.errors import InputError, MissingExtraError
 from edgeret_export.encoders.onnx_graph import quiet
-from edgeret_export.sources.cards import AdapterCard, Card
+from edgeret_export.sources.cards import Card
+from edgeret_export.sources.encoder_card import AdapterCard
 from edgeret_export.sources.fetch import cache_folder, find_mismatch, sha256_of
 
 ADAPTER, CONFIG, FULL = "adapter_model.safetensors", "adapter_config.json", "model.safetensors"
@@ -29,7 +30,8 @@ EXPECTED = "expected a folder that `edgeret-export tune` wrote"
 
 
 def with_adapter(card: Card, told: str | None) -> Card:
-    """The card with the adapter in the folder `told` in place of its own; `none` takes it away, None leaves it.
+    """The card with the adapter in the folder `told` in place of its own; `none` takes it away, None leaves it. A
+    centre goes with the adapter that it was made for: what was tuned otherwise has its vectors elsewhere.
 
     Raises InputError for a card of another kind and a folder without an adapter.
     """
@@ -39,7 +41,8 @@ def with_adapter(card: Card, told: str | None) -> Card:
         raise InputError(f"model card '{card.name}' is a {card.kind}, which takes no adapter; leave out --adapter")
     folder = Path(told).absolute()
     adapter = None if told == "none" else AdapterCard(folder, sha256_of(weights_of(folder)))
-    return replace(card, encoder=replace(card.encoder, adapter=adapter))
+    centre = card.encoder.centre if adapter == card.encoder.adapter else None
+    return replace(card, encoder=replace(card.encoder, adapter=adapter, centre=centre))
 
 
 def weights_of(folder: Path) -> Path:

@@ -18,7 +18,10 @@ from edgeret_export.encoders.cache import key_of, recall, remember
 from edgeret_export.encoders.modules import check_modules
 from edgeret_export.encoders.onnx_graph import export_onnx, read_onnx
 from edgeret_export.encoders.quantize import convert
-from edgeret_export.sources.cards import Card, EncoderCard
+from edgeret_export.encoders.vocabulary import cut_folder
+from edgeret_export.sources.cards import Card
+from edgeret_export.sources.centres import read_centre
+from edgeret_export.sources.encoder_card import EncoderCard
 from edgeret_export.sources.fetch import fetch
 
 EXPORT_RECIPE = 4
@@ -36,6 +39,8 @@ class ExportedEncoder:
     model_folder: Path
     toolchain: Mapping[str, str]
     role: str = roles.ENCODER
+    centre: tuple[float, ...] | None = None
+    """What was taken off the original's vectors, a number a dimension."""
 
 
 def export_encoder(
@@ -56,19 +61,14 @@ def export_encoder(
         toolchain = {name: version(name) for name in TOOLCHAIN}
     except ModuleNotFoundError:
         raise MissingExtraError("export", "exporting an encoder to ONNX") from None
-    folder = fetch(card, offline)
-    check_modules(card, encoder, folder)
+    centre = read_centre(card)
+    folder, changes = _prepared(card, encoder, offline)
     tokenizer = (folder / "tokenizer.json").read_bytes()
-    load_tokenizer(tokenizer, encoder.max_tokens, card.name)  # an export takes too long to be refused afterwards
-    adapted = []
-    if encoder.adapter is not None:
-        folder = merged_folder(card, folder, encoder.adapter)
-        adapted = [("adapter", identity(encoder.adapter))]
     keep = encoder.int8_keep[attempt] if precision == "int8" else ""
     parts = [
         ("recipe", EXPORT_RECIPE),
         *sorted(card.files.items()),
-        *adapted,
+        *changes,
         *toolchain.items(),
         ("precision", precision),
         ("keep", keep),
@@ -82,7 +82,7 @@ def export_encoder(
         # The others are made from fp32, which every build has for comparison: torch then exports once.
         source = None if precision == "fp32" else export_encoder(card, "fp32", offline).model
         say(f"exporting {card.name} to ONNX, {precision}")
-        graph = export_onnx(folder, encoder.pooling, encoder.truncate) if source is None else read_onnx(source)
+        graph = export_onnx(folder, encoder.pooling, encoder.truncate, centre) if source is None else read_onnx(source)
         model = convert(graph, precision, family, tokenizer, encoder.max_tokens, keep)
         remember(key, model)
     spec = EncoderSpec(
@@ -95,7 +95,23 @@ def export_encoder(
         precision=precision,
         instruction_set=family,
     )
-    return ExportedEncoder(model, tokenizer, spec, folder, toolchain)
+    return ExportedEncoder(model, tokenizer, spec, folder, toolchain, centre=centre)
+
+
+def _prepared(card: Card, encoder: EncoderCard, offline: bool) -> tuple[Path, list[tuple[str, str]]]:
+    """The folder of what is exported: the card's files, its adapter merged, its vocabulary cut; and what was changed,
+    for the cache's key. Raises InputError for what cannot be exported, before that takes its time."""
+    folder = fetch(card, offline)
+    check_modules(card, encoder, folder)
+    load_tokenizer((folder / "tokenizer.json").read_bytes(), encoder.max_tokens, card.name)
+    changes = [] if encoder.centre is None else [("centre", encoder.centre.sha256)]
+    if encoder.adapter is not None:
+        folder = merged_folder(card, folder, encoder.adapter)
+        changes.append(("adapter", identity(encoder.adapter)))
+    if encoder.scripts:
+        folder = cut_folder(card, folder, encoder.scripts)
+        changes.append(("scripts", ",".join(encoder.scripts)))
+    return folder, changes
 
 
 def attempts(card: Card, precision: str | None) -> Sequence[tuple[str, int]]:

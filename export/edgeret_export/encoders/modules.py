@@ -7,13 +7,14 @@ A folder without modules.json is a bare transformer, which the card's pooling co
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from edgeret.errors import InputError
-from edgeret_export.sources.cards import Card, EncoderCard
+from edgeret_export.sources.cards import Card
+from edgeret_export.sources.encoder_card import EncoderCard
 
 MODULES, WEIGHTS = "modules.json", "model.safetensors"
 KNOWN = ("Transformer", "Pooling", "Dense", "Normalize", "Dropout")
@@ -86,18 +87,40 @@ def check_modules(card: Card, encoder: EncoderCard, folder: Path) -> None:
         )
 
 
-def load_original(folder: Path, pooling: str, eager: bool = False) -> Any:
+def load_original(folder: Path, pooling: str, eager: bool = False, centre: Sequence[float] | None = None) -> Any:
     """The SentenceTransformer in `folder`, on the CPU; a bare transformer gets `pooling`. `eager` writes attention out
-    in the pattern that `fuse` knows."""
+    in the pattern that `fuse` knows. `centre` (dimension,) is taken off every token's vector; raises InputError where
+    that is not what pooling then takes off the text's."""
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
 
     options = {"attn_implementation": "eager"} if eager else {}
     if (folder / MODULES).is_file():
-        return SentenceTransformer(str(folder), device="cpu", local_files_only=True, model_kwargs=options)
+        whole = SentenceTransformer(str(folder), device="cpu", local_files_only=True, model_kwargs=options)
+        return whole if centre is None else _centred(whole, folder, centre)
     transformer: Any = Transformer(str(folder), model_kwargs=options)
     layers = [transformer, Pooling(transformer.get_embedding_dimension(), pooling)]
-    return SentenceTransformer(modules=layers, device="cpu")
+    whole = SentenceTransformer(modules=layers, device="cpu")
+    return whole if centre is None else _centred(whole, folder, centre)
+
+
+def _centred(model: Any, folder: Path, centre: Sequence[float]) -> Any:
+    """The model with the centre taken off the last normalisation's bias, in place: nothing is added to the graph, so
+    what reads graphs meets the one that it knows."""
+    import torch
+
+    modules = read_modules(folder)
+    try:
+        last = model[0].auto_model.encoder.layer[-1].output.LayerNorm
+    except (AttributeError, IndexError):
+        raise InputError(
+            f"{folder}: no BERT whose last layer ends with a normalisation; leave out the centre"
+        ) from None
+    if (modules is not None and modules.projects) or model[1].pooling_mode != "mean":
+        raise InputError(f"{folder}: a centre is that of a mean of tokens without projections; leave out the centre")
+    with torch.no_grad():
+        last.bias -= torch.tensor(centre, dtype=last.bias.dtype)
+    return model
 
 
 def complete(model: Any, folder: Path, cut: int | None) -> Any:

@@ -46,10 +46,13 @@ def one_thread() -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def export_onnx(model_folder: Path, pooling: str = "mean", cut: int | None = None) -> Any:
+def export_onnx(
+    model_folder: Path, pooling: str = "mean", cut: int | None = None, centre: Sequence[float] | None = None
+) -> Any:
     """The model in `model_folder` as an ONNX ModelProto with the outputs `sentence_embedding`, a unit vector (batch,
     dimension), and `token_embeddings` (batch, tokens, dimension). A transformer without modules of its own gets
-    `pooling`; `cut` keeps the first so many numbers. Raises MissingExtraError, and InputError for unknown modules.
+    `pooling`; `cut` keeps the first so many numbers; `centre` is taken off every token's vector. Raises
+    MissingExtraError, and InputError for unknown modules.
     """
     os.environ.setdefault("HF_HUB_OFFLINE", "1")  # the files are here; a look at the hub would only wait for a time-out
     try:
@@ -58,7 +61,7 @@ def export_onnx(model_folder: Path, pooling: str = "mean", cut: int | None = Non
     except ImportError:
         raise MissingExtraError("export", "exporting an encoder to ONNX") from None
     with tempfile.TemporaryDirectory() as folder, quiet(), one_thread():
-        original = complete(load_original(model_folder, pooling, eager=True), model_folder, cut)
+        original = complete(load_original(model_folder, pooling, eager=True, centre=centre), model_folder, cut)
         # Our own parity gate compares on real queries; optimum's would on random ids.
         onnx_export_from_model(original, output=Path(folder), task="feature-extraction", do_validation=False)
         model = onnx.load(str(Path(folder) / "model.onnx"))

@@ -51,7 +51,7 @@ def compare_with_torch(exported: ExportedEncoder, encoder: WindowEncoder) -> flo
         return float(json.loads(known))
     say("comparing the fp32 export with its torch original")
     with quiet(), one_thread():
-        torch = load_original(exported.model_folder, exported.spec.pooling)
+        torch = load_original(exported.model_folder, exported.spec.pooling, centre=exported.centre)
         torch.max_seq_length = exported.spec.max_tokens
         prefixed = [exported.spec.query_prefix + text for text in PROBES]
         # One at a time: side by side every text would be filled up to the longest one's length.

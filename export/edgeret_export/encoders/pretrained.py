@@ -67,6 +67,8 @@ def made_for(card: Card) -> dict[str, str]:
         "adapter": "" if encoder.adapter is None else encoder.adapter.sha256,
         "pooling": encoder.pooling,
         "dimension": str(encoder.truncate or encoder.dimension),
+        **({"scripts": ",".join(encoder.scripts)} if encoder.scripts else {}),
+        **({} if encoder.centre is None else {"centre": encoder.centre.sha256}),
     }
 
 

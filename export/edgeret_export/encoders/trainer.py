@@ -30,7 +30,7 @@ from transformers import AutoConfig, PrinterCallback, TrainerCallback, set_seed
 
 from edgeret.cli.progress import track
 from edgeret_export.checkpoints import last_checkpoint, spread
-from edgeret_export.sources.cards import EncoderCard
+from edgeret_export.sources.encoder_card import EncoderCard
 
 MAX_TOKENS, SCALE, WARM_UP, SCHEDULE = 96, 20.0, 0.1, "cosine"
 LOGGED, EVALUATED = 40, 8

