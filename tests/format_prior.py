@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
@@ -152,12 +153,12 @@ class PriorReader(ABC):
 
     def gained(self) -> Array:
         """Section 16.5: what tools' examples add."""
-        asked, none = self.asked, self.place[:0]
-        own = (asked @ self.place.T).max(axis=0)
-        near = [
-            max(own[i], (self.examples.get(name, none) @ asked.T).max(initial=-1)) for i, name in enumerate(self.names)
-        ]
-        return np.array(10 * (np.array(near) - own.max()))
+        near = list((self.asked @ self.place.T).max(axis=0))
+        same = Counter(row.tobytes() for name in self.names for row in self.examples.get(name, ()))
+        for i, name in enumerate(self.names):
+            for row in self.examples.get(name, ()):
+                near[i] = max(near[i], (self.asked @ row).max() - np.log(same[row.tobytes()]) / 10)
+        return np.array(10 * (np.array(near) - max(near)))
 
     def valued(self, query: str) -> Array:
         """Section 16.11: v of every name."""

@@ -246,7 +246,9 @@ class Request:
         components = self._components
         if self._choosable is not None:
             return None
-        shipped, example = None, self._reading.nearest_example
+        shipped = None
+        # Where there are demonstrations they say where the familiar ends, which was not fitted with examples.
+        example = None if self.demonstrated else self._reading.nearest_example
         if components.memory is not None:
             shipped = components.memory.nearest(self._neighbours)
         elif components.graph is not None:

@@ -68,9 +68,10 @@ class Scorer:
 
     @cached_property
     def familiarity(self) -> Familiarity:
-        """What requests are compared with: the bundle's demonstrations, and the examples that tools show."""
+        """What requests are compared with: the bundle's demonstrations; where there are none, the examples that tools
+        show."""
         shipped, shown = self.components.familiarity, self.arranged.examples
-        return shipped if shown is None else shipped.beside(shown.means())
+        return shipped if shown is None or self.components.head is not None else shipped.beside(shown.means())
 
     def read(self, query: str, watch: Stopwatch, tools: Collection[str] | None = None) -> Request:
         """Encodes a query and computes what all its steps share; `tools` are those that may be chosen, None for all.

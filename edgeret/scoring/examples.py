@@ -38,7 +38,7 @@ class Examples:
 
     @cached_property
     def _shared(self) -> NDArray[np.float32]:
-        """What a sentence counts less where several tools show it, as if each had a part of it: cosines (sentences,)."""
+        """What a sentence counts less where several tools show it, as if each had a part: cosines (sentences,)."""
         rows = np.ascontiguousarray(self.vectors).view(np.dtype((np.void, self.vectors.shape[1] * 4))).ravel()
         _, number, count = np.unique(rows, return_inverse=True, return_counts=True)
         shared: NDArray[np.float32] = (np.log(count[number]) / WEIGHT).astype(np.float32)
@@ -46,15 +46,15 @@ class Examples:
 
     def gained(self, passages: Passages, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
         """What they add to the scores of tools with these unit `vectors` (n, dimension), float32 (n,): how near the
-        whole request or one of its clauses comes to each tool or a sentence of it, beside what comes nearest by the
-        tools' own words; so a set whose sentences are far gains nothing."""
+        whole request or one of its clauses comes to each tool or a sentence of it, less what comes nearest. So
+        nothing gains, and whether any tool fits is not moved."""
         asked = np.vstack((passages.vectors[:1], passages.clauses))
         own: NDArray[np.float32] = (asked @ vectors.T).max(axis=0)
         near = (asked @ self.vectors.T).max(axis=0) - self._shared
         first = np.flatnonzero(np.diff(self.owners, prepend=-1))
         found, owners = own.copy(), self.owners[first]
         found[owners] = np.maximum(found[owners], np.maximum.reduceat(near, first))
-        gained: NDArray[np.float32] = WEIGHT * (found - own.max())
+        gained: NDArray[np.float32] = WEIGHT * (found - found.max())
         return gained
 
     def nearest(self, vector: NDArray[np.float32]) -> float:

@@ -172,7 +172,9 @@ def _add_models(build: argparse.ArgumentParser) -> None:
     _add_vectors(build)
     build.add_argument("--planner", default="none", metavar="CARD", help="planner card, or none (default)")
     build.add_argument(
-        "--examples", metavar="FILE.jsonl", help='requests for tools, {"name", "examples"} a line, or what `expand` wrote'
+        "--examples",
+        metavar="FILE.jsonl",
+        help='requests for tools: {"name", "examples"} a line',
     )
     build.add_argument(
         "--expansion", metavar="FILE.jsonl", help="what `expand` wrote: queries that make the tools' vectors better"
