@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from math import inf
 from pathlib import Path
 from time import perf_counter
@@ -26,6 +28,7 @@ from edgeret.runtime.conversation import Conversation
 from edgeret.runtime.decide import Decider
 from edgeret.runtime.learned_plan import LearnedPlan
 from edgeret.runtime.learning import Learned, LearnReport
+from edgeret.runtime.needs import with_needed
 from edgeret.runtime.options import LOSS, DecideOptions, LoadOptions, Policy, Profile, check_count, check_path
 from edgeret.runtime.saved import begin, find_tool, restore
 from edgeret.runtime.scorer import Scorer
@@ -34,7 +37,7 @@ from edgeret.runtime.tool_changes import changed, instead, recorded, replayed
 from edgeret.runtime.tool_set import ToolView
 from edgeret.scoring.index import IndexKind
 from edgeret.scoring.memory import MAX_CALLS
-from edgeret.types import Call, Hit, Plan, PlanStep, Tool
+from edgeret.types import Call, Hit, Need, Plan, PlanStep, Tool
 
 if TYPE_CHECKING:
     from edgeret.planner.answers import Answerer
@@ -272,6 +275,7 @@ class Runtime:
         budget_ms: float | None = None,
         planner: Answerer | None = None,
         route: Route | None = None,
+        needed: bool = False,
     ) -> list[Hit]:
         """The `k` tools that fit `text`, best first; see `edgeret.strategies`.
 
@@ -280,10 +284,16 @@ class Runtime:
         of its clauses too. "re-invoke", "tooldreamer", "toolqp", "toolreagt" and "less-is-more" ask a planner what to
         search for: `planner`, for instance an `edgeret.Endpoint`, or else the bundle's own; "re-invoke" also does
         without. With a `route` "auto" asks one too, where the first tool is contested (see `edgeret.read_route`).
-        `budget_ms` bounds the time; the best ranking so far is given when it is spent. Raises InputError, and
-        PlannerError or MissingExtraError where a planner that must be asked cannot be.
+        `budget_ms` bounds the time; the best ranking so far is given when it is spent.
+
+        With `needed` the tools that calls of the likely ones need first stand among the `k`, in addition to them:
+        those whose names and descriptions say that they give an id, log in or switch something on. `Hit.needed_for`
+        tells them apart. Raises InputError, and PlannerError or MissingExtraError where a planner that must be asked
+        cannot be.
         """
-        found = self.search_with_trace(text, k, strategy=strategy, budget_ms=budget_ms, planner=planner, route=route)
+        found = self.search_with_trace(
+            text, k, strategy=strategy, budget_ms=budget_ms, planner=planner, route=route, needed=needed
+        )
         return list(found.hits)
 
     def search_with_trace(
@@ -295,6 +305,7 @@ class Runtime:
         budget_ms: float | None = None,
         planner: Answerer | None = None,
         route: Route | None = None,
+        needed: bool = False,
     ) -> Found:
         """What `search` finds, and how: what the planner wrote, what was searched for and found, tokens and times.
         Raises as `search` does."""
@@ -304,6 +315,8 @@ class Runtime:
 
         self._components.check_process()
         check_count("k", k)
+        if not isinstance(needed, bool):
+            raise InputError(f"needed must be True or False, found {type(needed).__name__}")
         known = STRATEGIES.get(strategy) if isinstance(strategy, str) else None
         if known is None:
             raise InputError(f"unknown strategy {quoted(str(strategy))}; choose one of {', '.join(STRATEGIES)}")
@@ -332,7 +345,20 @@ class Runtime:
                     raise
                 search.complete = False
                 search.note("problem", f"the planner could not be asked: {error}")
-        return run(known, search)
+        # Read ahead of the search, which then knows how much of its budget is left.
+        needs = self._scorer.needs if needed else None
+        found = run(known, search)
+        if needs is None:
+            return found
+        hits = with_needed(found.hits, needs, partial(self._scorer.cosine, search.request))
+        return replace(found, hits=tuple(hits))
+
+    def needs(self, tool: str) -> tuple[Need, ...]:
+        """What a call of a tool needs to have been called first, and what that needs in turn, the surest first: as its
+        name, its parameters and the descriptions say. What was given already, nobody needs. Raises InputError for an
+        unknown tool."""
+        find_tool(self._components.tools, tool)
+        return self._scorer.needs.of(tool)
 
     def plan(
         self,
