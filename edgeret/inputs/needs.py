@@ -58,6 +58,12 @@ _FOLLOWS = frozenset(
 """Before the name of a tool these say that it does not come first."""
 _LEADS = frozenset(("from", "after", "by", "via", "using", "needs", "requires", "first", "call", "run", "returned"))
 """In a tool's own description these say that it does."""
+_ON = _stems("enable activate toggle turn switch")
+_OFF = _stems("disable deactivate off")
+_TOGGLES = frozenset(("on", "enabled", "enable", "active", "state", "status", "power"))
+"""What a parameter that turns something on is called."""
+_REQUIRES = re.compile(r"\b(?:requires?|needs?|must|has to|have to|ensur\w+|make sure|only works?)\b", re.IGNORECASE)
+_SENDS = _stems("mail email message sms send invite forward share")
 _DEEPEST = 3
 
 
@@ -93,7 +99,8 @@ class Facts(NamedTuple):
     one of "find", "check", "make", "set" and "", `object` what follows it; `space` the words before it. `mentions` are
     identifiers in its texts that may be tools which come first, lower case. `login` are the words of whose account it
     opens, None for a tool that opens none; `switch` the words of the state that it sets, None for one that sets none.
-    `now` tools say how things are here and now; `online` ones reach beyond the device.
+    `now` tools say how things are here and now; `online` ones reach beyond the device; `requires` where a tool's
+    description says that something must be so.
     """
 
     name: frozenset[str]
@@ -107,30 +114,38 @@ class Facts(NamedTuple):
     switch: frozenset[str] | None
     now: bool
     online: bool
+    requires: bool
 
 
 def facts_of(tool: Tool) -> Facts:
     """What a tool says of what it takes and gives."""
     spelt = name_in_words(tool.name)
-    said = words(spelt)
+    said = frozenset(words(spelt))
     verb, space, objects = _parted(spelt, tool.description)
-    text = frozenset(said).union(words(tool.description))
-    object_ = frozenset(word for word in objects if word not in _IDLE and not word.isdigit()) or frozenset(objects)
-    login = None
-    if _LOGIN.search(spelt):
-        login = frozenset(said) - _LOGIN_IDLE
-    switch = None
-    keys = tuple(_keys(tool.parameters, _DEEPEST))
-    # What takes somebody's key changes that one, and no state of all.
-    told = (verb == "set" and not _STATE.isdisjoint(objects)) or _SWITCHES.search(tool.description)
-    if verb != "find" and told and not any(key.required and key.owner is not None for key in keys):
-        switch = (object_ - _STATE) or None
+    text = said.union(words(tool.description))
+    about = frozenset(word for word in objects if word not in _IDLE and not word.isdigit()) or frozenset(objects)
+    keys = tuple(_keys(tool.parameters, _DEEPEST, not _SENDS.isdisjoint(text)))
+    login = said - _LOGIN_IDLE if _LOGIN.search(spelt) else None
+    switch = state(about) if verb != "find" and _switches(tool, said, verb, objects, keys) else None
     now = verb == "find" and not _NOW.isdisjoint(objects)
     online = login is not None or not _ONLINE.isdisjoint(text) or any(key.online for key in keys)
+    requires = _REQUIRES.search(tool.description) is not None
     return Facts(
-        *(frozenset(said), text, verb, object_, frozenset(space), keys, tuple(_mentions(tool)), login, switch),
-        *(now, online),
+        *(said, text, verb, about, frozenset(space), keys, tuple(_mentions(tool)), login, switch or None),
+        *(now, online, requires),
     )
+
+
+def _switches(tool: Tool, said: frozenset[str], verb: str, objects: Sequence[str], keys: Sequence[Key]) -> bool:
+    """Whether a tool turns a state on."""
+    # What takes somebody's key changes that one, and no state of all.
+    if not _OFF.isdisjoint(said) or any(key.required and key.owner is not None for key in keys):
+        return False
+    if _SWITCHES.search(tool.description):
+        return True
+    properties = tool.parameters.get("properties")
+    toggles = isinstance(properties, Mapping) and not _TOGGLES.isdisjoint(str(key).lower() for key in properties)
+    return verb == "set" and (toggles or not _ON.isdisjoint(said) or not _STATE.isdisjoint(objects))
 
 
 def state(object_: frozenset[str]) -> frozenset[str]:
@@ -159,20 +174,21 @@ def _kind(word: str) -> str:
     return next((kind for verbs, kind in kinds if word in verbs), "")
 
 
-def _keys(schema: Mapping[str, Any], depth: int) -> Iterator[Key]:
-    """The parameters of a schema and of the objects in it that a call must have."""
+def _keys(schema: Mapping[str, Any], depth: int, sends: bool) -> Iterator[Key]:
+    """The parameters of a schema and of the objects in it that a call must have; of one that `sends`, "to" is who."""
     properties, required = schema.get("properties"), schema.get("required")
     if not isinstance(properties, Mapping):
         return
     needed = frozenset(key for key in required if isinstance(key, str)) if isinstance(required, list) else frozenset()
     for key, value in properties.items():
-        said = [word for word in words(name_in_words(str(key))) if word not in _IDLE and not word.isdigit()]
+        spelt = "recipient" if sends and key == "to" else name_in_words(str(key))
+        said = [word for word in words(spelt) if word not in _IDLE and not word.isdigit()]
         part = value if isinstance(value, Mapping) else {}
         told = part.get("description")
         if said:
             yield Key(tuple(said), key in needed, frozenset(words(told)) if isinstance(told, str) else frozenset())
         if depth > 1 and key in needed:
-            yield from _keys(part, depth - 1)
+            yield from _keys(part, depth - 1, sends)
 
 
 def _mentions(tool: Tool) -> Iterator[str]:
@@ -188,6 +204,6 @@ def _mentions(tool: Tool) -> Iterator[str]:
             if word.islower() and word.isalpha():
                 continue
             ahead = text[max(0, match.start() - 32) : match.start()].lower().split()[-3:]
-            if not _LEADS.isdisjoint(ahead) if own else _FOLLOWS.isdisjoint(ahead[-2:]):
+            if _FOLLOWS.isdisjoint(ahead[-2:]) and not (own and _LEADS.isdisjoint(ahead)):
                 found[word.lower()] = None
     return iter(found)

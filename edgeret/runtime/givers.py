@@ -16,8 +16,8 @@ MOST_GIVERS = 4
 MOST_LOOKED_AT = 64
 """Tools of one word that are looked at: a word of more says nothing, and every search would be slower for it."""
 
-# How surely a tool is needed. In 844 pairs of other people's plans (docs/DESIGN.md, 2026-11-26) givers from 0.9 on were
-# in the plan 79 times of 100, those around 0.5 25 times, and those below 0.45 five times.
+# How surely a tool is needed. In 1,405 pairs of other people's plans (docs/DESIGN.md, 2026-11-26) givers of 0.9 were in
+# the plan 79 times of 100, those around 0.5 24 times, and those below 0.45 four times.
 MENTIONED, EXACT, WITHIN, BEYOND, KIND = 0.9, 0.9, 0.7, 0.8, 0.9
 """A tool that is named, one that gives a key's very words, some of them, more than them, what is of that kind."""
 OPTIONAL, PLAIN = 0.6, 0.6
@@ -27,8 +27,8 @@ CHECKED, MADE = 0.8, 0.5
 LOGIN, OWN_LOGIN = 0.95, 0.8
 """A login for whoever takes a session, and for a tool of the same name that takes none."""
 NAMED_STATE, TOLD_STATE, NETWORK, READ_FIRST = 0.8, 0.5, 0.5, 0.4
-"""A state that a tool's name says, that its description says; a network for what reaches out; what reads a state, for
-what sets it."""
+"""A state that a tool's name says, or its description that says what must be; one that it says alone; a network for
+what reaches out; what reads a state, for what sets it."""
 NOW = 0.5
 """What tells how things are here, for a tool whose name has that."""
 
@@ -47,7 +47,8 @@ KINDS = (
     _kind("date day year month week quarter deadline due timestamp when", "date today calendar day"),
     _kind("time hour timestamp when", "time clock now"),
     _kind("location place position coordinate latitude longitude near nearby", "location position gps coordinate"),
-    _kind("recipient contact attendee to phone", "contact"),
+    _kind("recipient contact attendee", "contact person people"),
+    _kind("phone mobile", "contact phone number"),
     _kind("km mile meter metre kg lb pound gram liter litre gallon m2 ft sqft celsius fahrenheit inch cm", "unit"),
 )
 """Words of keys, and words of which the names of tools are made that give such values."""
@@ -206,7 +207,8 @@ class Givers:
             if taker in switches:
                 yield from ((reader, READ_FIRST) for reader in readers)
             elif taker not in readers and len(switches) <= MOST_GIVERS:
-                told = NAMED_STATE if about <= fact.name else TOLD_STATE if about <= fact.text else NETWORK
+                named = about <= fact.name or (fact.requires and about <= fact.text)
+                told = NAMED_STATE if named else TOLD_STATE if about <= fact.text else NETWORK
                 yield from ((giver, told) for giver in (*switches, *readers))
         if fact.verb not in ("find", "set"):
             for _, givers in _matching(self._now, fact.name):

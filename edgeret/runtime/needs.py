@@ -14,6 +14,8 @@ FLOOR = 0.4
 """A need that is less sure is none: in other people's plans one of twenty of those was right."""
 MOST_STEPS = 5
 """From a tool to one that it needs in turn."""
+MOST_NEEDS = 16
+"""Of one tool: where each names a hundred others, all of a large set follow from any."""
 LEAST = 0.25
 """A need counts from this share of the best hit's on: what the tenth tool found would need is no help."""
 
@@ -41,7 +43,7 @@ class Needs:
         found: dict[int, Need] = {}
         ways: list[tuple[float, int, int, int]] = [(-1.0, 0, start, start)]
         done = set()
-        while ways:
+        while ways and len(found) < MOST_NEEDS:
             less, steps, tool, taker = heapq.heappop(ways)
             if tool in done:
                 continue
