@@ -29,8 +29,6 @@ LOGIN, OWN_LOGIN = 0.95, 0.8
 NAMED_STATE, TOLD_STATE, NETWORK, READ_FIRST = 0.8, 0.5, 0.5, 0.4
 """A state that a tool's name says, or its description that says what must be; one that it says alone; a network for
 what reaches out; what reads a state, for what sets it."""
-NOW = 0.5
-"""What tells how things are here, for a tool whose name has that."""
 
 _BETWEEN = ("__", ".", ":", "/")
 """Between a server's name and a tool's."""
@@ -68,7 +66,7 @@ class Givers:
         self._names = [tool.name.lower() for tool in tools]
         self._position = {name: i for i, name in enumerate(self._names)}
         by_word: dict[str, list[int]] = defaultdict(list)
-        by_object, logins, switches, now = (_Groups(list) for _ in range(4))
+        by_object, logins, switches = (_Groups(list) for _ in range(3))
         for i, fact in enumerate(self._facts):
             if fact.login is not None:
                 logins[fact.login].append(i)
@@ -78,11 +76,9 @@ class Givers:
                     by_word[word].append(i)
             if fact.switch is not None:
                 switches[fact.switch].append(i)
-            if fact.now:
-                now[state(fact.object)].append(i)
         self._by_word: Mapping[str, list[int]] = _few(by_word)
         self._by_object: Mapping[frozenset[str], list[int]] = _few(by_object)
-        self._logins, self._switches, self._now = (_by_word(groups) for groups in (logins, switches, now))
+        self._logins, self._switches = _by_word(logins), _by_word(switches)
         self._login = logins.get(frozenset(), [])
         self._network = next((network for network in NETWORKS if network in switches), None)
         self._networks = switches.get(self._network, []) if self._network else []
@@ -199,7 +195,7 @@ class Givers:
             yield from ((login, LOGIN) for login in self._login)
 
     def _states(self, taker: int) -> Iterator[tuple[int, float]]:
-        """What switches a state on that must be on, and what tells it; and what tells of other things here."""
+        """What switches a state on that must be on, and what tells it."""
         fact = self._facts[taker]
         networks = [(self._network, self._networks)] if fact.online and self._network else []
         for about, switches in [*_matching(self._switches, fact.text), *networks]:
@@ -210,9 +206,6 @@ class Givers:
                 named = about <= fact.name or (fact.requires and about <= fact.text)
                 told = NAMED_STATE if named else TOLD_STATE if about <= fact.text else NETWORK
                 yield from ((giver, told) for giver in (*switches, *readers))
-        if fact.verb not in ("find", "set"):
-            for _, givers in _matching(self._now, fact.name):
-                yield from ((giver, NOW) for giver in givers)
 
     def _tells(self, reader: int, about: frozenset[str]) -> bool:
         words = self._facts[reader].object
