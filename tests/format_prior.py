@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from format_values import held, taken
 from format_wishes import Turned, wishes
 from format_words import form_of, forms_of, in_words, stem, words_of
 from numpy.typing import NDArray
@@ -144,9 +145,28 @@ class PriorReader(ABC):
             last = sum(end <= j for _, _, end in tokens)
             if last > first:
                 clauses.append(vectors[first:last].sum(axis=0))
-        self.clauses = unit(np.array(clauses or [self.q])) @ self.place.T
+        self.asked = np.vstack((self.q, unit(np.array(clauses or [self.q]))))
+        self.clauses = self.asked[1:] @ self.place.T
         self.n_words, self.shared, self.query = len(query.split()), shared, query
         self._read_static(query, asked, spans, clauses, tokens)
+
+    def gained(self) -> Array:
+        """Section 16.5: what tools' examples add."""
+        asked, none = self.asked, self.place[:0]
+        own = (asked @ self.place.T).max(axis=0)
+        near = [
+            max(own[i], (self.examples.get(name, none) @ asked.T).max(initial=-1)) for i, name in enumerate(self.names)
+        ]
+        return np.array(10 * (np.array(near) - own.max()))
+
+    def valued(self, query: str) -> Array:
+        """Section 16.11: v of every name."""
+        takes = [taken(self.tools[name], in_words) if name in self.tools else set() for name in self.names]
+        found, n = np.zeros(len(self.names)), len(self.names)
+        for kind in held(query):
+            has = np.array([kind in some for some in takes])
+            found += self.info["prior"]["values"][kind] * has * np.log((n + 1) / (has.sum() + 1))
+        return found
 
     @staticmethod
     def _within(tokens: list[tuple[Array, int, int]], i: int, j: int) -> list[tuple[Array, int, int]]:
@@ -190,10 +210,9 @@ class PriorReader(ABC):
 
         self.static += turns(query)
         self.static[self.said] += 10
+        self.static += weights["values"] * self.valued(query)
         if self.examples:
-            own, none = self.cosines[0], self.place[:0]
-            shown = [max(own[i], *(self.examples.get(name, none) @ self.q), -1) for i, name in enumerate(self.names)]
-            self.static += 10 * (np.array(shown) - own.max())
+            self.static += self.gained()
         self.static[self.end] = 0
         self.wishes: list[tuple[Array, Array]] = []
         if len(clauses) == len(spans) and asked:
@@ -397,6 +416,7 @@ class PriorReader(ABC):
             "clause_lead": 10 * behind.max(axis=0),
         }
         weights = self.info["prior"]["search"]
-        scores = np.array(sum(weights[key] * evidence[key] for key in weights))
+        scores = np.array(sum(weights[key] * evidence[key] for key in weights)) + self.valued(query)
+        scores += self.gained() if self.examples else 0
         scores[self.said] += 10
         return scores

@@ -41,7 +41,8 @@ def evidence(
     opposed = lexicon.opposed(query) if positions is None else None
     asked = partial(_wishes, query, cut, len(found.clauses), lexicon) if cut.wishes else None
     put = partial(_put, query, lexicon, positions is not None)
-    return Evidence(found, lexicon.overlaps(query, positions), query, asked, opposed, put)
+    values = lexicon.values(query) if positions is None else None
+    return Evidence(found, lexicon.overlaps(query, positions), query, asked, opposed, put, values)
 
 
 def _put(query: str, lexicon: Lexicon, few: bool) -> Put:

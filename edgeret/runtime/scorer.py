@@ -59,7 +59,7 @@ class Scorer:
         """Search over the tools that are here, whether anything was demonstrated or not."""
         held = self.components
         tools = held.words or worded([held.tools[name] for name in held.index.names], held.index.shown)
-        return HybridSearch(tools, held.index, held.encoder, held.word_vectors, held.prior.search)
+        return HybridSearch(tools, held.index, held.encoder, held.word_vectors, held.prior)
 
     @cached_property
     def needs(self) -> Needs:

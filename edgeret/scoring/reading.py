@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.scoring.cover import furthest, largest, least_covered, nearest
-from edgeret.scoring.examples import WEIGHT, Examples
 from edgeret.scoring.flow import Pairs
 from edgeret.scoring.log_shares import log_shares
 from edgeret.scoring.nothing import MOST_TOOLS
@@ -63,17 +62,23 @@ class Reading:
                 self._begun[position] += np.float32(SAID)
         self.nearest_example: float | None = None
         if prior.examples is not None:
-            self._read_examples(prior.examples, evidence.passages.vectors[0])
+            self.nearest_example = prior.examples.nearest(evidence.passages.vectors[0])
+            self._add(prior.examples.gained(evidence.passages, prior.vectors))
+        self._values = evidence.values
+        if evidence.values is not None and prior.weights.tool.values:
+            self._add(np.float32(prior.weights.tool.values) * evidence.values.weighed(prior.weights.values))
 
-    def _read_examples(self, examples: Examples, whole: NDArray[np.float32]) -> None:
-        """Adds how near the whole request comes to each tool or one of its examples, beside what comes nearest by the
-        tools' own words: a set whose examples are far gains nothing."""
-        own = self.cosines[0]
-        nearest, self.nearest_example = examples.nearest(whole, own)
-        gained = np.float32(WEIGHT * COSINE) * (nearest - own.max())
+    def _add(self, gained: NDArray[np.float32]) -> None:
+        """Adds to the scores that no call changes (n,)."""
         gained[self._prior.end] = 0.0
         self.static += gained
         self._begun += gained
+
+    def _valued(self) -> NDArray[np.float32]:
+        """What kinds of values speak for each tool, as search weighs them, float32 (n,)."""
+        if self._values is None:
+            return np.zeros(self._prior.n, np.float32)
+        return self._values.weighed(self._prior.weights.values)
 
     def _turned(self, opposed: NDArray[np.float32]) -> NDArray[np.float32]:
         """What opposites weigh, float32 (n,)."""
@@ -112,6 +117,7 @@ class Reading:
             "spent_coverage": spent_coverage,
             "opposed": np.zeros(prior.n, np.float32) if self._opposed is None else self._opposed[0],
             "agrees": np.zeros(prior.n, np.float32) if self._opposed is None else self._opposed[1],
+            "values": self._valued(),
         }
         due = self._due_wish(made)
         if due is not None:

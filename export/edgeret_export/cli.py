@@ -15,6 +15,7 @@ from edgeret.encoders.languages import foreign_script
 from edgeret.encoders.variants import TARGETS
 from edgeret.errors import InputError
 from edgeret.inputs.demonstrations import read_and_check
+from edgeret.inputs.examples_file import with_examples_of
 from edgeret.inputs.tools import read_tools
 from edgeret.native import keep_memory
 from edgeret.runtime.options import LOSS, PROFILES
@@ -171,6 +172,9 @@ def _add_models(build: argparse.ArgumentParser) -> None:
     _add_vectors(build)
     build.add_argument("--planner", default="none", metavar="CARD", help="planner card, or none (default)")
     build.add_argument(
+        "--examples", metavar="FILE.jsonl", help='requests for tools, {"name", "examples"} a line, or what `expand` wrote'
+    )
+    build.add_argument(
         "--expansion", metavar="FILE.jsonl", help="what `expand` wrote: queries that make the tools' vectors better"
     )
 
@@ -219,6 +223,8 @@ def _build(arguments: argparse.Namespace) -> Mapping[str, Any]:
         if arguments.strict:
             raise InputError(f"{misfits}; mend them, or leave out --strict")
         warn(str(misfits))
+    if arguments.examples is not None:
+        tools = with_examples_of(arguments.examples, tools, warn)
     expansion = None if arguments.expansion is None else read_expansion(arguments.expansion, tools)
     if expansion is not None and (double := demonstrated(expansion, demonstrations)):
         warn(

@@ -41,7 +41,10 @@ TOOLS = [
 ]
 QUERIES = [
     "find my file and send a mail", "book the meeting then send a mail", "play", "open calendar day", "call a phone",
-    "close note", "zebra", "don't open the note, close it", "tell Bo to call the phone",
+    "close note", "zebra", "mail my file to a@b.org on Tuesday", "Anruf um 9 Uhr: 0123 456 789",
+    "明天 9点",
+    "call the phone in 20 minutes, 15% off or 30 euros", "find '/tmp/my file.pdf' and book the meeting for 2026-12-01",
+    "don't open the note, close it", "tell Bo to call the phone",
     "write a note, and also play the music; then find me free days. Call the phone after that",
     " ".join(np.random.default_rng(0).choice(WORDS, 90)) + " and then send it, or share it",
 ]  # fmt: skip

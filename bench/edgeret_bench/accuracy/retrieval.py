@@ -23,7 +23,7 @@ from edgeret.planner.answers import Answerer
 from edgeret.runtime.hybrid import HybridSearch
 from edgeret.runtime.needs import Needs, with_needed
 from edgeret.scoring.index import Index
-from edgeret.scoring.prior import SearchWeights
+from edgeret.scoring.prior import PriorWeights
 from edgeret.strategies import STRATEGIES
 from edgeret.strategies.auto import routed
 from edgeret.strategies.base import Decider, Search, Strategy
@@ -66,7 +66,7 @@ class Bm25:
 class GoesBy:
     """What hybrid search goes by beside the encoder: how much each piece of evidence weighs, and words' vectors."""
 
-    weights: SearchWeights
+    weights: PriorWeights
     words: WordVectors
 
 

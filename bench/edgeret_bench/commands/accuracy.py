@@ -284,7 +284,7 @@ def _of_bundle(arguments: argparse.Namespace) -> tuple[Sequence[Tool], Any, dict
             "encoder": manifest.info[roles.INFO_ENCODER]["card"],
             "precision": components.encoder.spec.precision,
             "tool_text": recipe_of(manifest.info, arguments.bundle).tool_text,
-            "goes_by": GoesBy(components.prior.search, components.word_vectors),
+            "goes_by": GoesBy(components.prior, components.word_vectors),
             "decider": Scorer(components, runtime.learned).decided,
             "vectors": components.index.vectors,
             "own_planner": (manifest.info[roles.INFO_PLANNER]["card"], components.planner)
@@ -328,7 +328,7 @@ def _of_card(arguments: argparse.Namespace) -> tuple[Sequence[Tool], Any, dict[s
             **({} if card.encoder is None or card.encoder.truncate is None else {"dimension": card.encoder.truncate}),
             "precision": arguments.precision,
             "tool_text": arguments.tool_text,
-            "goes_by": GoesBy(prior_for(card).weights.search, word_reader(exported)),
+            "goes_by": GoesBy(prior_for(card).weights, word_reader(exported)),
             "vectors": vectors,
             **made,
         },
