@@ -6,7 +6,6 @@ import argparse
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -136,6 +135,9 @@ def _add_search(commands: Any) -> argparse.ArgumentParser:
         metavar="FILE",
         help="when auto asks a planner: what edgeret-export route measured (default: never)",
     )
+    search.add_argument(
+        "--needed", action="store_true", help="show what calls of these tools need first, too, and for which of them"
+    )
     search.add_argument("--trace", action="store_true", help="show what was searched for, and what a planner wrote")
     search.add_argument("--html", metavar="FILE", help="draw that: what was found when, and how")
     return search
@@ -155,6 +157,7 @@ def _search(arguments: argparse.Namespace) -> Mapping[str, Any]:
         budget_ms=arguments.budget_ms,
         planner=endpoint,
         route=route,
+        needed=arguments.needed,
     )
     if arguments.html:
         draw_trace(runtime.task(arguments.query).next().explain(), found, Path(arguments.html))
@@ -162,7 +165,7 @@ def _search(arguments: argparse.Namespace) -> Mapping[str, Any]:
         "query": arguments.query,
         "strategy": arguments.strategy,
         "index": runtime.components.index.kind,
-        "hits": [asdict(hit) for hit in found.hits],
+        "hits": [hit.to_dict() for hit in found.hits],
         "complete": found.trace.complete,
         "problem": found.trace.problem,
     }
@@ -171,10 +174,12 @@ def _search(arguments: argparse.Namespace) -> Mapping[str, Any]:
 
 def _print_search(result: Mapping[str, Any]) -> str:
     hits = [
-        [rank, hit["tool"], hit["similarity"], "" if hit["share"] is None else hit["share"]]
+        [rank, hit["tool"], hit["similarity"], "" if hit["share"] is None else hit["share"], hit.get("needed_for", "")]
         for rank, hit in enumerate(result["hits"], 1)
     ]
-    lines = [table(hits, ("rank", "tool", "cosine", "share"))]
+    # Whoever did not ask for it sees no empty column.
+    shown = 5 if any(hit[-1] for hit in hits) else 4
+    lines = [table([hit[:shown] for hit in hits], ("rank", "tool", "cosine", "share", "needed for")[:shown])]
     if trace := result.get("trace"):
         rows = [[event["ms"], event["kind"], event["text"], ", ".join(event["tools"])] for event in trace["events"]]
         lines += ["", table(rows, ("ms", "what", "text", "tools"))]

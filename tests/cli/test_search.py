@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from edgeret.cli.commands import main
+from edgeret.cli.commands import _print_search, main
 from edgeret.cli.trace_page import draw_trace
 from edgeret.strategies.base import Event, Found, Trace
 from edgeret.types import Explanation, Hit, Vote
@@ -91,3 +91,13 @@ def test_what_others_wrote_stays_text_on_the_page(tmp_path: Path) -> None:
     assert "<script" not in text and "<img" not in text and "a&lt;b" in text
     assert "<i>" not in text and "<u>" not in text and text.count('width="25.00"') == 1
     assert "the planner was asked 1 times, 20 tokens" in text
+
+
+def test_what_is_needed_is_shown_only_where_it_is_asked_for(capsys: pytest.CaptureFixture[str], tiny: Path) -> None:
+    assert "needed for" not in search(capsys, tiny)[1]
+    assert "needed for" not in search(capsys, tiny, "--needed")[1]  # none of these tools needs another one
+    plain = json.loads(search(capsys, tiny, "--json")[1])["hits"]
+    assert json.loads(search(capsys, tiny, "--json", "--needed")[1])["hits"] == plain
+    assert all(set(hit) == {"tool", "similarity", "share"} for hit in plain)
+    needed = Hit("find_file", 0.25, 0.5, "send_mail").to_dict()
+    assert "needed for" in _print_search({"hits": [*plain, needed], "complete": True})

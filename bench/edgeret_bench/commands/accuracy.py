@@ -140,7 +140,12 @@ def _add_retrieval(commands: Any) -> None:
     search.add_argument("--precision", choices=PRECISIONS, default="fp32", help="of the encoder (default: %(default)s)")
     search.add_argument("--dimension", type=int, metavar="N", help="with --tools: as in a build")
     search.add_argument("--index-vectors", choices=STORED_AS, default=STORED_AS[0], help="the same")
-    search.add_argument("--methods", default=",".join(RETRIEVAL_METHODS), metavar="a,b", help="default: %(default)s")
+    search.add_argument(
+        "--methods",
+        default=",".join(RETRIEVAL_METHODS),
+        metavar="a,b",
+        help="also strategies, and needed: hybrid with what calls need (default: %(default)s)",
+    )
     search.add_argument(
         "--tool-text", choices=FORMS, default="name+description", help="what stands for a tool (default: %(default)s)"
     )

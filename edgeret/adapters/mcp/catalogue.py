@@ -22,6 +22,9 @@ LEARNED = 0.3
 """What a probability that was learned counts for beside a share of the search. Taught half of `examples/mcp`'s seen
 requests, all of these were among the first three, and one of 44 others was no more; with 1.0 four were no more."""
 
+NEEDED = 0.25
+"""Of the best tool's score: what calls of less likely ones need is not shown."""
+
 
 class Catalogue:
     """The tools that are there now. Changed by one thread at a time; searched by any."""
@@ -74,6 +77,22 @@ class Catalogue:
             share = {tool: (own + LEARNED * likely.get(tool, 0.0)) / (1 + LEARNED) for tool, own in share.items()}
         share |= dict.fromkeys(said, 1.0)
         return dict(sorted(share.items(), key=lambda entry: -entry[1])[:k])
+
+    def needed(self, scores: Mapping[str, float], k: int) -> dict[str, tuple[float, str]]:
+        """At most `k` tools that calls of the likely ones of those found need first and that are not among them,
+        likeliest first: each with its score, and the tool that it is needed for."""
+        runtime = self._runtime
+        if runtime is None:
+            return {}
+        least = NEEDED * max(scores.values(), default=0.0)
+        found: dict[str, tuple[float, str]] = {}
+        # A search goes on while tools come and go.
+        for tool in (tool for tool, score in scores.items() if score >= least and tool in runtime.tools):
+            for need in runtime.needs(tool):
+                score = scores[tool] * need.sureness
+                if need.tool not in scores and score >= least and score > found.get(need.tool, (0.0, ""))[0]:
+                    found[need.tool] = score, need.needed_for
+        return dict(sorted(found.items(), key=lambda entry: -entry[1][0])[:k])
 
     def fits(self, query: str) -> bool:
         """Whether any tool may do what a query says. Raises InputError.

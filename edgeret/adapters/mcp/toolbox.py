@@ -167,7 +167,7 @@ class Toolbox:
             return failed(f'{FIND} takes "query", a text')
         await self.settled.wait()
         try:
-            scores = await anyio.to_thread.run_sync(self._catalogue.find, query, self._shown.k)
+            scores, needed = await anyio.to_thread.run_sync(self._found, query)
         except EdgeretError as error:
             return failed(str(error))
         self._request.search(query, list(scores))
@@ -175,12 +175,22 @@ class Toolbox:
             await self._tell()
         known = self._catalogue.definitions
         found = [{**known[name].found, "score": round(score, 3)} for name, score in scores.items() if name in known]
+        found += [
+            {**known[name].found, "score": round(score, 3), "neededFor": taker}
+            for name, (score, taker) in needed.items()
+            if name in known and taker in known
+        ]
         answer: dict[str, Any] = {"tools": found}
         if not found:
             answer["nothingFits"] = NOTHING_FITS
         if absent := self._servers.absent:
             answer["serversNotThereNow"] = dict(absent)
         return {"content": [text(json.dumps(answer, ensure_ascii=False, separators=(",", ":")))]}
+
+    def _found(self, query: str) -> tuple[dict[str, float], dict[str, tuple[float, str]]]:
+        """What a search finds, and what calls of that need first."""
+        scores = self._catalogue.find(query, self._shown.k)
+        return scores, self._catalogue.needed(scores, self._shown.k)
 
     async def _worked(self, query: str | None, tool: str) -> None:
         if self._learns and query is not None:
