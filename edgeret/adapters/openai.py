@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from edgeret import InputError, Runtime
+from edgeret.adapters.asked import usable
 from edgeret.adapters.choosing import choose
 from edgeret.adapters.conversation import Conversation, Reader, objects
 from edgeret.adapters.plain import field, name_in, record, records, texts, tool
@@ -121,12 +122,13 @@ class ToolSearch:
         return record(item, "item").get("type") == "tool_search_call" and field(item, "execution") != "server"
 
     def answer(self, item: Any) -> dict[str, Any]:
-        """The `tool_search_output` for such an item: the tools that fit best, none for a call without words. Raises
-        InputError for an item that is none."""
+        """The `tool_search_output` for such an item: the tools that fit best, none for a call without words. It has no
+        place to say what could not be read, so what can be is searched for. Raises InputError for an item that is none.
+        """
         if not self.asks(item):
             raise InputError("item is no tool_search_call for the client; ask asks(item) first")
-        asked = field(item, "arguments")
-        found = self._search.find(asked.get("query") if isinstance(asked, Mapping) else None) or []
+        texts = usable(field(item, "arguments"))
+        found = self._search.find(texts) if texts else []
         return {
             "type": "tool_search_output",
             "call_id": field(item, "call_id"),
