@@ -26,10 +26,11 @@ def select_tools(
     k: int | None = None,
     coverage: float | None = None,
     tool_choice: Any = None,
+    queries: str | Sequence[str] | None = None,
 ) -> list[Any]:
     """`edgeret.adapters.openai.select_tools` for the shape of Anthropic's messages. A tool that carries `cache_control`
     can be among those that are left out: put the mark on the system prompt instead."""
-    return choose(SHAPE, messages, tools, tool_choice, base, runtime, Amount(k, coverage))
+    return choose(SHAPE, messages, tools, tool_choice, base, runtime, Amount(k, coverage), queries)
 
 
 def definition(entry: Any) -> Mapping[str, Any] | None:

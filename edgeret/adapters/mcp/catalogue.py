@@ -60,7 +60,7 @@ class Catalogue:
         What a tool should do, as a model says it, always fits something; the user's words alone may not.
         """
         ranked = self.rank(texts, k)
-        return ranked if any(map(self.fits, _all(texts))) else {}
+        return ranked if self.fits(texts) else {}
 
     def rank(self, texts: str | Sequence[str], k: int) -> dict[str, float]:
         """The same whether anything fits or not: tools whose names the texts say, then by what was learned, and by
@@ -84,12 +84,15 @@ class Catalogue:
         share |= dict.fromkeys(said, 1.0)
         return dict(sorted(share.items(), key=lambda entry: -entry[1])[:k])
 
-    def fits(self, query: str) -> bool:
-        """Whether any tool may do what a query says. Raises InputError.
+    def fits(self, texts: str | Sequence[str]) -> bool:
+        """Whether any tool may do what any of the texts says. Raises InputError.
 
         The tools' own words answer that. What was learned does not, since nobody teaches what fits nothing: it counts
         where something was learned in nearly the same words.
         """
+        return any(map(self._fits, _all(texts)))
+
+    def _fits(self, query: str) -> bool:
         if (runtime := self._runtime) is None or self._untaught is None:
             return False
         candidates = self._untaught.task(query).candidates(2)
