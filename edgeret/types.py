@@ -14,6 +14,8 @@ START = "<start>"
 """Pads a history that is shorter than the graph's order. Never a candidate."""
 END = "<end>"
 """Closes every plan. A candidate like any tool."""
+MOST_TEXTS = 4
+"""Of one search: the user's own words, and what each of a few tools should do."""
 SEGMENTS = 3
 """Parts of a query that are pooled on their own beside the whole; requests tend to name their steps in order."""
 SPELLING_BUCKETS = 1024

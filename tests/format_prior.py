@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-from abc import ABC, abstractmethod
-from collections import Counter
-from collections.abc import Callable
+from abc import abstractmethod
 from typing import Any
 
 import numpy as np
-from format_values import held, taken
+from format_shown import ShownReader, unit
 from format_wishes import Turned, wishes
 from format_words import form_of, forms_of, in_words, stem, words_of
 from numpy.typing import NDArray
@@ -24,10 +22,6 @@ def softmax(scores: Array) -> Array:
 
 def log_sum(scores: Array) -> float:
     return float(np.log(np.exp(scores - scores.max()).sum()) + scores.max())
-
-
-def unit(rows: Array) -> Array:
-    return rows / np.maximum(np.linalg.norm(rows, axis=-1, keepdims=True), 1e-12)
 
 
 PRODUCERS = "browse check create detect fetch find get identify list locate look lookup query read retrieve search show"
@@ -45,15 +39,6 @@ def a_map(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def examples_of(index: dict[str, Any], array: Callable[[Any], Array]) -> dict[str, Array]:
-    """Section 6: the vectors of what tools show by example, by the tools' names; those without any are left out."""
-    if "examples" not in index:
-        return {}
-    shown = unit(array(index["examples"]).astype(float) * array(index["example_scales"])[:, None])
-    parts = np.split(shown, np.cumsum(array(index["example_counts"]))[:-1])
-    return {name: part for name, part in zip(index["names"], parts, strict=True) if len(part)}
-
-
 def parts(query: str) -> tuple[list[tuple[int, int]], list[int]]:
     """Section 16.4: where clauses are, and which of them are wishes."""
     spans, begin = [], 0
@@ -67,7 +52,7 @@ def parts(query: str) -> tuple[list[tuple[int, int]], list[int]]:
     return spans, asked
 
 
-class PriorReader(ABC):
+class PriorReader(ShownReader):
     """Sections 5 (a query's rows) and 16. Whoever derives from it sets what stands here first."""
 
     info: dict[str, Any]
@@ -150,24 +135,6 @@ class PriorReader(ABC):
         self.clauses = self.asked[1:] @ self.place.T
         self.n_words, self.shared, self.query = len(query.split()), shared, query
         self._read_static(query, asked, spans, clauses, tokens)
-
-    def gained(self) -> Array:
-        """Section 16.5: what tools' examples add."""
-        near = list((self.asked @ self.place.T).max(axis=0))
-        same = Counter(row.tobytes() for name in self.names for row in self.examples.get(name, ()))
-        for i, name in enumerate(self.names):
-            for row in self.examples.get(name, ()):
-                near[i] = max(near[i], (self.asked @ row).max() - np.log(same[row.tobytes()]) / 10)
-        return np.array(10 * (np.array(near) - max(near)))
-
-    def valued(self, query: str) -> Array:
-        """Section 16.11: v of every name."""
-        takes = [taken(self.tools[name], in_words) if name in self.tools else set() for name in self.names]
-        found, n = np.zeros(len(self.names)), len(self.names)
-        for kind in held(query):
-            has = np.array([kind in some for some in takes])
-            found += self.info["prior"]["values"][kind] * has * np.log((n + 1) / (has.sum() + 1))
-        return found
 
     @staticmethod
     def _within(tokens: list[tuple[Array, int, int]], i: int, j: int) -> list[tuple[Array, int, int]]:

@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Mapping
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 from edgeret.inputs.idle_tokens import IdleTokens
@@ -104,6 +104,6 @@ def _patterns() -> tuple[re.Pattern[str], ...]:
 @cache
 def _listed(kind: str) -> str:
     """A kind's words of all languages, as alternatives of a pattern, the longest first."""
-    told = json.loads((files("edgeret.inputs") / "value_words.json").read_text("utf-8"))
+    told = json.loads(Path(__file__).with_name("value_words.json").read_text("utf-8"))
     words = {word for words in told[kind].values() for word in words.split()}
     return "|".join(map(re.escape, sorted(words, key=lambda word: (-len(word), word))))

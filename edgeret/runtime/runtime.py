@@ -8,13 +8,14 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
+from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from edgeret.bundle.layout import Manifest
 from edgeret.bundle.overlay_file import Overlay, overlay_path
 from edgeret.errors import InputError, MissingExtraError, PlannerError
 from edgeret.inputs.demonstrations import Demonstration
-from edgeret.inputs.query import check_query
+from edgeret.inputs.query import check_query, check_texts
 from edgeret.runtime import plan as planning
 from edgeret.runtime.cascade import FirstStage
 from edgeret.runtime.components import Components, fingerprint_of, learner_for, load_components
@@ -261,7 +262,7 @@ class Runtime:
 
     def search(
         self,
-        text: str,
+        text: str | Sequence[str],
         k: int = 10,
         *,
         strategy: str = "auto",
@@ -270,7 +271,8 @@ class Runtime:
         route: Route | None = None,
         needed: bool = False,
     ) -> list[Hit]:
-        """The `k` tools that fit `text`, best first; see `edgeret.strategies`.
+        """The `k` tools that fit `text`, best first; see `edgeret.strategies`. Of a list of up to four texts (the
+        user's own words, and what each needed tool should do) each is searched for, and their shares are added.
 
         Strategy "auto" goes by demonstrations where the text is like one of them, and else as "hybrid" does: by the
         words and the parts of the text as well as by its meaning. "description" compares the whole text, "clauses" each
@@ -291,7 +293,7 @@ class Runtime:
 
     def search_with_trace(
         self,
-        text: str,
+        text: str | Sequence[str],
         k: int = 10,
         *,
         strategy: str = "auto",
@@ -302,10 +304,15 @@ class Runtime:
     ) -> Found:
         """What `search` finds, and how: what the planner wrote, what was searched for and found, tokens and times.
         Raises as `search` does."""
-        from edgeret.runtime.searching import search  # with the first search; a decision needs nothing of it
+        started = perf_counter()
+        from edgeret.runtime import searching
 
-        checked = self._components.checked(text)
-        return search(self._scorer, checked, k, strategy, budget_ms, planner, route, needed)
+        self._components.check_process()
+        check_count("k", k)
+        chosen, texts = searching.chosen(strategy, budget_ms), check_texts(text)
+        for each in texts:
+            self._components.checked(each)
+        return searching.find(self._scorer, texts, k, chosen, budget_ms, planner, route, started, needed)
 
     def needs(self, tool: str) -> tuple[Need, ...]:
         """What a call of a tool needs to have been called first, and what that needs in turn, the surest first: as its

@@ -1,73 +1,81 @@
-"""One search: which strategy searches what, with which planner, and what the tools found need. Knows nothing of how a
-strategy goes about it."""
+"""A search as it was asked for: which strategy, who may be asked, how long it may take, and each of its texts. Loaded
+with the first search, since a decision needs no strategies."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from math import inf
-from time import perf_counter
 
 from edgeret.errors import InputError, MissingExtraError, PlannerError
 from edgeret.planner.answers import Answerer
 from edgeret.planner.lazy import LazyAnswerer
 from edgeret.quoting import quoted
 from edgeret.runtime.needs import with_needed
-from edgeret.runtime.options import check_count
 from edgeret.runtime.scorer import Scorer
 from edgeret.strategies import STRATEGIES
 from edgeret.strategies.auto import routed
-from edgeret.strategies.base import Found, Search, Strategy, run
+from edgeret.strategies.base import Found, Search, Strategy, run, together
 from edgeret.strategies.routing import Route
 
 
-def search(
-    scorer: Scorer,
-    text: str,
-    k: int,
-    strategy: str,
-    budget_ms: float | None,
-    planner: Answerer | None,
-    route: Route | None,
-    needed: bool,
-) -> Found:
-    """What `Runtime.search_with_trace` gives, and raises; for a text that was checked."""
-    started = perf_counter()
-    components = scorer.components
-    check_count("k", k)
-    if not isinstance(needed, bool):
-        raise InputError(f"needed must be True or False, found {type(needed).__name__}")
+def chosen(strategy: str, budget_ms: float | None) -> Strategy:
+    """The strategy of that name. Raises InputError for none, and for a budget that is none."""
     known = STRATEGIES.get(strategy) if isinstance(strategy, str) else None
     if known is None:
         raise InputError(f"unknown strategy {quoted(str(strategy))}; choose one of {', '.join(STRATEGIES)}")
     if budget_ms is not None and not (isinstance(budget_ms, int | float) and 0 < budget_ms < inf):
         raise InputError(f"budget_ms must be a number above 0, or None for no bound, found {budget_ms!r}")
-    one = Search(text, k, components.encoder, components.index, scorer.search, started=started)
-    if budget_ms is not None:
-        one.deadline = started + budget_ms / 1e3
-    one.answerer, one.decider, one.tools = planner, scorer.decided, components.tools
-    if route is not None:
-        known = _routed(route, known)
+    return known
+
+
+def find(
+    scorer: Scorer,
+    texts: Sequence[str],
+    k: int,
+    strategy: Strategy,
+    budget_ms: float | None,
+    planner: Answerer | None,
+    route: Route | None,
+    started: float,
+    needed: bool,
+) -> Found:
+    """Searches for each of the texts, which have equal parts of the budget; with what calls of the tools found need, if
+    that is `needed`. Raises InputError, PlannerError and MissingExtraError."""
+    components = scorer.components
+    if not isinstance(needed, bool):
+        raise InputError(f"needed must be True or False, found {type(needed).__name__}")
+    depth = k if len(texts) == 1 else len(components.index.names)
+    searches = [
+        Search(text, depth, components.encoder, components.index, scorer.search, started=started) for text in texts
+    ]
+    known = strategy if route is None else _routed(route, strategy)
     may_ask = known.asks or known.helped
     if planner is not None and not may_ask:
         how = "say when with a route (edgeret-export route)" if known.name == "auto" else "choose another one"
-        raise InputError(f"strategy '{strategy}' asks no planner; {how}, or name no planner")
+        raise InputError(f"strategy '{known.name}' asks no planner; {how}, or name no planner")
+    answerer = planner
     if planner is None and may_ask and components.planner.exists:
         try:
             if budget_ms is None:
                 components.planner.get()
-            one.answerer = LazyAnswerer(components.planner)
+            answerer = LazyAnswerer(components.planner)
         except (PlannerError, MissingExtraError) as error:
             if known.asks:
                 raise
-            one.complete = False
-            one.note("problem", f"the planner could not be asked: {error}")
+            searches[0].complete = False
+            searches[0].note("problem", f"the planner could not be asked: {error}")
+    for number, search in enumerate(searches, 1):
+        if budget_ms is not None:
+            search.deadline = started + budget_ms / 1e3 * number / len(searches)
+        search.answerer, search.decider, search.tools = answerer, scorer.decided, components.tools
     # Read ahead of the search, which then knows how much of its budget is left.
     needs = scorer.needs if needed else None
-    found = run(known, one)
+    found = together([run(known, search) for search in searches], k)
     if needs is None:
         return found
-    return replace(found, hits=tuple(with_needed(found.hits, needs, partial(scorer.cosine, one.request))))
+    return replace(found, hits=tuple(with_needed(found.hits, needs, partial(scorer.cosine, texts[0]))))
 
 
 def _routed(route: Route, known: Strategy) -> Strategy:

@@ -19,7 +19,8 @@ import onnxruntime
 import pytest
 from conftest import WORDS, build_tiny
 from format_decision import DecisionReader, array
-from format_prior import Array, examples_of, log_sum, softmax, unit
+from format_prior import Array, log_sum, softmax, unit
+from format_shown import examples_of
 from tokenizers import Tokenizer
 
 import edgeret
