@@ -75,7 +75,7 @@ class Reader(DecisionReader):
         """Section 11: proves every byte, then parses."""
         self.manifest = (folder / "manifest").read_bytes()
         magic, version, _, body = msgpack.unpackb(self.manifest)
-        assert (magic, version, self.manifest) == ("edgeret-bundle", 9, wrap(9, body))
+        assert (magic, version, self.manifest) == ("edgeret-bundle", 10, wrap(10, body))
         self.body = msgpack.unpackb(body)
         self.info, self.entries = self.body["info"], {entry["role"]: entry for entry in self.body["files"]}
         self.files = {role: (folder / entry["name"]).read_bytes() for role, entry in self.entries.items()}
@@ -296,7 +296,7 @@ def test_packing_the_manifest_again_gives_its_bytes(kind: Path) -> None:
     reader = Reader(kind)
     keys = ("name", "role", "size", "sha256", "licence", "source")
     entries = [{key: entry[key] for key in keys} for entry in sorted(reader.body["files"], key=lambda e: e["name"])]
-    assert wrap(9, msgpack.packb({"files": entries, "info": reader.info})) == reader.manifest
+    assert wrap(10, msgpack.packb({"files": entries, "info": reader.info})) == reader.manifest
     hashes, spec = {r: e["sha256"] for r, e in reader.entries.items()}, reader.info["encoder"]["spec"]
     pairs = {"weights": hashes["encoder"], "tokenizer": hashes["tokenizer"], **{key: spec[key] for key in sorted(spec)}}
     fingerprint = hashlib.sha256(msgpack.packb(pairs)).hexdigest()
@@ -321,7 +321,7 @@ def test_second_reader_agrees(kind: Path, tmp_path: Path, points: list[tuple[flo
         body = Reader(folder).body
         packed = {"dtype": "<f4", "shape": [len(points), 2], "data": np.array(points, "<f4").tobytes()}
         body["info"]["calibration"]["parameters"] |= {"calibration_map": packed, "prior_map": packed}
-        (folder / "manifest").write_bytes(wrap(9, msgpack.packb(body)))
+        (folder / "manifest").write_bytes(wrap(10, msgpack.packb(body)))
     reader, runtime = Reader(folder), edgeret.load(folder, threads=1)
     for query, history in product(QUERIES, HISTORIES):
         task = runtime.task(query)

@@ -12,7 +12,7 @@ from edgeret.adapters.mcp.definitions import Definition
 
 AT_ONCE = 128
 """Tools that are encoded before others get their turn: a server of thousands does not hold up one of five."""
-NOTHING_BY = 3.0
+NOTHING_BY = 1.5
 """Nothing fits where that is so many times as probable as the best tool. A decision takes what is most probable; a
 search lists that many tools, for a model that looks for one. `edgeret-bench mcp` tells what that loses and declines.
 Most of what is lost are facts that are told to a server which remembers them."""
