@@ -92,18 +92,22 @@ _WITHOUT_BOUNDARY = IdleTokens(_MAY_BE_CUT.search)
 def wishes(query: str, spans: Sequence[tuple[int, int]], rules: Rules) -> list[bool]:
     """Which of these clauses ask for something by themselves: those that begin with a verb or a question, say "please",
     or stand on either side of a "then" or "also". None that begins with "if", "because" or their like. All others tell
-    what the wish is about: "I'm bored. Play a game with me"."""
+    what the wish is about: "I'm bored. Play a game with me". In German a clause asks as well whose end says what is to
+    be done, unless that is the other half of a verb in front: "mach das Licht in Bad und Flur an"."""
     found: list[bool] = []
-    behind, added, before, polite = 0, False, "", rules.polite.search(query) is not None
+    behind, added, before, polite, half = 0, False, "", rules.polite.search(query) is not None, False
     for begin, end in spans:
         words = rules.word.findall(query[begin : min(end, begin + _BEGINNING)].lower())
         opening = next((word for word in words if word not in rules.openings), "")
         adds = rules.adds.search(query, max(behind, begin - _BEGINNING), begin) is not None
         if adds and found and not added:
             found[-1] = before not in rules.subordinate
-        asks = adds or next((word for word in words if word not in rules.fillers), "") in rules.verbs
+        first = next((word for word in words if word not in rules.fillers), "")
+        ends = _ends_so(query[begin:end], rules)
+        asks = adds or first in rules.verbs or (ends and not half)
         asks = asks or (opening in rules.questions if rules.spaces else not rules.questions.isdisjoint(words))
-        asks = asks or (polite and _polite(query[begin:end], rules)) or _ends_so(query[begin:end], rules)
+        asks = asks or (polite and opening != "" and _polite(query[begin:end], rules))
+        half = (half or first in rules.halves) and not ends
         found.append(asks and opening not in rules.subordinate)
         behind, added, before = end, adds, opening
     return found
@@ -115,7 +119,7 @@ def _polite(clause: str, rules: Rules) -> bool:
 
 
 def _ends_so(clause: str, rules: Rules) -> bool:
-    """Whether a clause ends with what is to be done, as a German one may, and does not tell how things are."""
+    """Whether a clause ends with what is to be done, and does not tell how things are."""
     if not rules.final:
         return False
     words = rules.word.findall(clause[-_BEGINNING:].lower())

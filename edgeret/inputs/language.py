@@ -64,28 +64,51 @@ def name_of(language: str) -> str:
 
 def _told(low: str) -> _Told:
     letters = _LETTERS.findall(low)
-    han = len(_HAN.findall(low))
-    # "TV继续": names stay in Latin letters, and one sign is a word or half of one.
-    if han > len(_LATIN.findall(low)) and _KANA_OR_HANGUL.search(low) is None:
-        return _Told("zh", han, 0)
-    english = sum(word in _markers(ENGLISH) for word in letters)
+    if not low.isascii():
+        # "TV继续": names stay in Latin letters, and one sign is a word or half of one.
+        han, latin = len(_HAN.findall(low)), _LATIN.findall(low)
+        english = sum(_mark(word) & 1 for word in latin)
+        if han > len(latin) and han >= 2 * english and _KANA_OR_HANGUL.search(low) is None:
+            return _Told("zh", han, english)
+    marks = [_mark(word) for word in letters]
+    english = sum(mark & 1 for mark in marks)
     best = _Told(ENGLISH, 0, english)
-    for language in _WITH_SPACES:
-        mine = [word for word in letters if _is_of(word, language)]
-        own = len(mine) + ("¿" in low or "¡" in low if language == "es" else 0)
+    for number, language in enumerate(_WITH_SPACES, 1):
+        mine, signs = 1 << number, 1 << number + len(_WITH_SPACES)
+        own = sum(1 for mark in marks if mark & mine)
         # Of letters that English lacks one says as much as a word, and more of them no more: names have them, too.
-        own += any(not word.isascii() and not _signs(language).isdisjoint(word) for word in set(letters) - set(mine))
-        least = LEAST if english or len(letters) < 2 or max(map(len, mine), default=0) < LONG else 1
-        if own > max(best.own, english) and own >= least:
+        own += any(mark & signs for mark in marks) + (language == "es" and ("¿" in low or "¡" in low))
+        if own > max(best.own, english) and (own >= LEAST or (not english and _alone(letters, marks, mine))):
             best = _Told(language, own, english)
     return best
 
 
-def _is_of(word: str, language: str) -> bool:
-    """Whether a word is one of a language, or ends as a long one of it does."""
-    if word in _markers(language):
-        return True
-    return len(word) > LONG and word not in _markers(ENGLISH) and word.endswith(_endings(language))
+def _alone(letters: list[str], marks: list[int], mine: int) -> bool:
+    """Whether one word may stand for a language: a long one among others."""
+    return len(letters) > 1 and any(mark & mine and len(word) >= LONG for word, mark in zip(letters, marks, strict=True))
+
+
+def _mark(word: str) -> int:
+    """What a word speaks for, bit by bit: English, each other language, and each one's letters in a word of none."""
+    known = _MARKS.get(word)
+    if known is not None:
+        return known
+    found = int(word in _markers(ENGLISH))
+    for number, language in enumerate(_WITH_SPACES, 1):
+        if word in _markers(language) or (not found & 1 and len(word) > LONG and word.endswith(_endings(language))):
+            found |= 1 << number
+        elif not word.isascii() and not _signs(language).isdisjoint(word):
+            found |= 1 << number + len(_WITH_SPACES)
+    if len(word) <= _LONGEST:
+        if len(_MARKS) >= _MOST_MARKS:
+            _MARKS.clear()
+        _MARKS[word] = found
+    return found
+
+
+_LONGEST, _MOST_MARKS = 40, 1 << 13
+_MARKS: dict[str, int] = {}
+"""What was looked at before."""
 
 
 @cache

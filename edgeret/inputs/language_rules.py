@@ -30,7 +30,7 @@ Expressions = Mapping[str, re.Pattern[str]]
 @dataclass(frozen=True, slots=True)
 class Rules:
     """A language's rules, as docs/FORMAT.md (section 19) defines their use. Words are as they are written, lower case;
-    `sides` alone has stems, with the number of each one's side."""
+    `sides` alone has stems, with the number of each one's side. `doubtful` are the words that may be on none."""
 
     language: str
     spaces: bool
@@ -44,6 +44,7 @@ class Rules:
     questions: frozenset[str]
     verbs: frozenset[str]
     final: frozenset[str]
+    halves: frozenset[str]
     stating: frozenset[str]
     question: re.Pattern[str]
     knowledge: re.Pattern[str]
@@ -57,6 +58,7 @@ class Rules:
     quoted: re.Pattern[str]
     only_with: Expressions
     only_without: Expressions
+    doubtful: frozenset[str]
 
     def count(self, text: str) -> int:
         """How many words a text has: between white space or, where none stands between words, two thirds of its
@@ -103,8 +105,9 @@ def read_rules(found: dict[str, Any], where: str) -> Rules:
     openings = _words(wishes, "openings", where)
     sides, negations = _sides(opposites, where), _words(opposites, "negations", where)
     lists = {key: _words(wishes, key, where) for key in ("fillers", "subordinate", "questions", "verbs", "final")}
-    stating = _words(wishes, "stating", where)
-    known = openings.union(sides, negations, stating, *lists.values())
+    lists |= {key: _words(wishes, key, where) for key in ("halves", "stating")}
+    known = openings.union(sides, negations, *lists.values())
+    only_with, only_without = (_by_word(opposites, key, where) for key in ("only_with", "only_without"))
     language = get(found, "language", str, where)
     return Rules(
         language=language,
@@ -119,7 +122,8 @@ def read_rules(found: dict[str, Any], where: str) -> Rules:
         questions=lists["questions"],
         verbs=lists["verbs"],
         final=lists["final"],
-        stating=stating,
+        halves=lists["halves"],
+        stating=lists["stating"],
         question=_compiled(asking, "question", where),
         knowledge=_compiled(asking, "knowledge", where, flags=0),
         value=_compiled(asking, "value", where, flags=0),
@@ -130,8 +134,9 @@ def read_rules(found: dict[str, Any], where: str) -> Rules:
         behind=get(opposites, "behind", bool, where),
         telling=_words(opposites, "telling", where),
         quoted=_compiled(opposites, "quoted", where),
-        only_with=_by_word(opposites, "only_with", where),
-        only_without=_by_word(opposites, "only_without", where),
+        only_with=only_with,
+        only_without=only_without,
+        doubtful=frozenset((*only_with, *only_without)),
     )
 
 

@@ -47,19 +47,29 @@ def told(query: str, rules: Rules | None = None) -> Told:
 
 def _told(query: str, pieces: Sequence[Sequence[str]], rules: Rules) -> Told:
     """The same, of the words of its pieces, lower case."""
-    said = frozenset[str]().union(*pieces)
+    said = pieces[0] if len(pieces) == 1 else [word for words in pieces for word in words]
     quote = None if rules.telling.isdisjoint(said) else rules.quoted.match(query)
-    quoted = frozenset(map(stem, rules.word.findall(query[quote.end() :].lower()))) if quote else frozenset[str]()
-    without = {word for word, meant in rules.only_with.items() if word in said and not meant.search(query)}
-    without |= {word for word, other in rules.only_without.items() if word in said and other.search(query)}
+    quoted = frozenset(map(stem, rules.word.findall(query[quote.end() :].lower()))) if quote else _NO_WORDS
+    if not rules.doubtful.isdisjoint(said):
+        without = _without(query, said, rules)
+        pieces = [[word for word in words if word not in without] for words in pieces]
     sides, negated = set[int](), set[str]()
     for words in pieces:
-        found, denied = _sides_of([word for word in words if word not in without], quoted, rules)
+        found, denied = _sides_of(words, quoted, rules)
         sides.update(found)
         negated |= denied
     if not sides and not negated and not quoted:
         return NOTHING
     return Told(frozenset(sides), frozenset(negated), quoted)
+
+
+_NO_WORDS: frozenset[str] = frozenset()
+
+
+def _without(query: str, said: Sequence[str], rules: Rules) -> set[str]:
+    """Words of a query that could be on a side, and as it is put are not."""
+    found = {word for word, meant in rules.only_with.items() if word in said and not meant.search(query)}
+    return found | {word for word, other in rules.only_without.items() if word in said and other.search(query)}
 
 
 def _sides_of(words: Iterable[str], quoted: frozenset[str], rules: Rules) -> tuple[list[int], set[str]]:
