@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from format_language import Rules, rules_in
 from format_wishes import Turned, wishes
 from format_words import form_of, forms_of, in_words, stem, words_of
 from numpy.typing import NDArray
@@ -52,8 +53,13 @@ def examples_of(index: dict[str, Any], array: Callable[[Any], Array]) -> dict[st
     return {name: part for name, part in zip(index["names"], parts, strict=True) if len(part)}
 
 
-def parts(query: str) -> tuple[list[tuple[int, int]], list[int]]:
-    """Section 16.4: where clauses are, and which of them are wishes."""
+def parts(query: str, rules: Rules) -> tuple[list[tuple[int, int]], list[int]]:
+    """Section 16.4, or 16.11: where clauses are, and which of them are wishes."""
+    if rules.code != "en":
+        spans = [(i, j) for i, j in rules.pieces(query) if rules.count(query[i:j]) >= 2] or [(0, len(query))]
+        if not (asked := rules.asking(query, spans)):
+            spans = [(i, j) for i, j in rules.pieces(query) if rules.count(query[i:j]) >= 3] or [(0, len(query))]
+        return spans, asked
     spans, begin = [], 0
     for match in CUT.finditer(query):
         spans.append((begin, match.start()))
@@ -137,7 +143,8 @@ class PriorReader(ABC):
         vectors = np.array([token for token, _, _ in tokens])
         windows = [vectors[i : i + 8].sum(axis=0) for i in starts] or [self.q]
         self.windows = unit(np.array(windows)) @ self.place.T
-        spans, asked = parts(query)
+        self.rules = rules_in(query, stem)
+        spans, asked = parts(query, self.rules)
         clauses = []
         for i, j in spans[:24]:
             first = sum(begin < i for _, begin, _ in tokens)
@@ -145,7 +152,7 @@ class PriorReader(ABC):
             if last > first:
                 clauses.append(vectors[first:last].sum(axis=0))
         self.clauses = unit(np.array(clauses or [self.q])) @ self.place.T
-        self.n_words, self.shared, self.query = len(query.split()), shared, query
+        self.n_words, self.shared, self.query = self.rules.count(query), shared, query
         self._read_static(query, asked, spans, clauses, tokens)
 
     @staticmethod
@@ -185,7 +192,7 @@ class PriorReader(ABC):
         )
 
         def turns(text: str) -> Array:
-            against, agrees = map(np.array, turned.of(text))
+            against, agrees = map(np.array, turned.of(text, None if self.rules.code == "en" else self.rules))
             return np.array(weights["opposed"] * against + weights["agrees"] * agrees)
 
         self.static += turns(query)
@@ -348,7 +355,7 @@ class PriorReader(ABC):
         else:
             evidence = {
                 "constant": 1, "best": best, "cosine": self.cosines[0].max(), "name": self.shared["name"].max(),
-                "window": max(self.windows.max(), self.clauses.max()), **form_of(self.query),
+                "window": max(self.windows.max(), self.clauses.max()), **(form_of(self.query) if self.rules.code == "en" else self.rules.form(self.query)),
                 "explained": np.log1p(self.explained()), "words": np.log1p(len(set(words_of(self.query)))),
                 "tools": np.log(max(1, min(len(self.names) - 1, 1000))),
             }  # fmt: skip

@@ -29,8 +29,8 @@ Expressions = Mapping[str, re.Pattern[str]]
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """A language's rules, as docs/FORMAT.md (section 19) defines their use. Words are as they are written, lower case;
-    `sides` alone has stems, with the number of each one's side. `doubtful` are the words that may be on none."""
+    """A language's rules, as docs/FORMAT.md (section 16.11) defines their use. Words are as they are written, lower case;
+    `sides` has the number of each one's side, and stems where the language is English. `doubtful` are the words that may be on none."""
 
     language: str
     spaces: bool
@@ -166,7 +166,8 @@ def _texts(part: dict[str, Any], key: str, where: str) -> list[str]:
 
 
 def _sides(opposites: dict[str, Any], where: str) -> Mapping[str, int]:
-    """Stems of words with the numbers of their sides. A language names its pairs by the first word of the English one."""
+    """Words, English ones as stems, with the numbers of their sides. Another language names its pairs by the first word of
+    the English one, and has its words in all their forms: of "eine" a stem would be "ein"."""
     told = opposites.get("pairs")
     numbers = {one.split()[0]: number for number, (one, _) in enumerate(pairs())}
     named = dict(zip(numbers, told, strict=False)) if isinstance(told, list) else told
@@ -177,7 +178,8 @@ def _sides(opposites: dict[str, Any], where: str) -> Mapping[str, int]:
         if name not in numbers:
             raise BundleError(f'{where}: "pairs" has "{name}", which begins no English pair; install edgeret again')
         for side in (0, 1):
-            found |= {stem(word): 2 * numbers[name] + side for word in pair[side].split()}
+            words = pair[side].split()
+            found |= {(stem(word) if isinstance(told, list) else word): 2 * numbers[name] + side for word in words}
     return found
 
 

@@ -83,7 +83,7 @@ def _sides_of(words: Iterable[str], quoted: frozenset[str], rules: Rules) -> tup
         short = stem(word)
         if short in quoted:
             continue
-        side = rules.sides.get(short)
+        side = rules.sides.get(short if rules is _ENGLISH else word)
         if reach:
             negated.add(short)
             reach = 0 if side is not None else reach - 1
