@@ -1,5 +1,5 @@
-"""Languages of a second reader, written from section 16.11 of docs/FORMAT.md and the lists that it names. Knows nothing of
-edgeret."""
+"""Languages of a second reader, written from section 16.11 of docs/FORMAT.md and the lists that it names. Knows nothing
+of edgeret."""
 
 from __future__ import annotations
 
@@ -27,8 +27,14 @@ def pairs_of(code: str) -> dict[str, list[str]]:
 
 def known_to(code: str) -> set[str]:
     told = TOLD[code]
-    texts = [*told["known"], *told["opposites"]["negations"], *(side for pair in pairs_of(code).values() for side in pair)]
-    texts += [text for key, value in told["wishes"].items() if key not in ("polite", "halves", "stating") for text in value]
+    texts = [
+        *told["known"],
+        *told["opposites"]["negations"],
+        *(side for pair in pairs_of(code).values() for side in pair),
+    ]
+    texts += [
+        text for key, value in told["wishes"].items() if key not in ("polite", "halves", "stating") for text in value
+    ]
     runs = re.findall(r"[^\W\d_]+", " ".join(texts))
     return {run for run in runs if len(run) > 1 or run == "y"}
 
@@ -39,20 +45,22 @@ KNOWN = {code: known_to(code) for code in TOLD}
 def language(query: str) -> str:
     """Which language."""
     low = query[:400].lower()
-    words, latin = re.findall(r"[^\W\d_]+", low), re.findall("[a-z]+", low)
+    words, latin = sorted(set(re.findall(r"[^\W\d_]+", low))), re.findall("[a-z]+", low)
     han = len(re.findall("[\u3400-\u4dbf\u4e00-\u9fff]", low))
     others = re.search("[\u3040-\u30ff\u1100-\u11ff\uac00-\ud7af]", low)
     if han > len(latin) and han >= 2 * sum(word in KNOWN["en"] for word in latin) and not others:
         return "zh"
-    english, found = sum(word in KNOWN["en"] for word in words), [(0, "en")]
+    found = [(0, "en")]
     for code in ("de", "fr", "es"):
         ends = tuple(listed(TOLD[code]["endings"]))
         own = [w for w in words if w in KNOWN[code] or (len(w) >= 6 and w not in KNOWN["en"] and w.endswith(ends))]
-        count = len(own) + any(set(w) & set(TOLD[code]["letters"]) for w in words if w not in own)
-        count += code == "es" and bool(set(low) & set("¿¡"))
-        alone = not english and len(words) > 1 and any(len(w) >= 5 for w in own)
-        if count > english and (count >= 2 or alone):
-            found.append((count, code))
+        against = sum(w in KNOWN["en"] and w not in own for w in words)
+        more = any(set(w) & set(TOLD[code]["letters"]) for w in words if w not in own)
+        more += code == "es" and bool(set(low) & set("¿¡"))
+        alone = not against and len(words) > 1 and any(len(w) >= 5 for w in own)
+        only = sum(w not in KNOWN["en"] for w in own) + more
+        if only > 2 * against and (len(own) + more >= 2 or alone):
+            found.append((len(own) + more, code))
     return max(found, key=lambda one: one[0])[1]
 
 
@@ -65,12 +73,15 @@ class Rules:
         self.cut, self.adds = (self.expression(told["clauses"][key]) for key in ("cut", "adds"))
         self.polite, self.quoted = self.expression(told["wishes"]["polite"]), self.expression(self.opposites["quoted"])
         self.question = self.expression(told["asking"]["question"])
-        self.knowledge, self.value, self.name = (re.compile("".join(told["asking"][k])) for k in ("knowledge", "value", "name"))
+        self.knowledge, self.value, self.name = (
+            re.compile("".join(told["asking"][k])) for k in ("knowledge", "value", "name")
+        )
         self.lists = {key: set(listed(texts)) for key, texts in told["wishes"].items() if key != "polite"}
         self.negations, self.telling = (set(listed(self.opposites[key])) for key in ("negations", "telling"))
-        self.side = {
-            (stem(word) if code == "en" else word): 2 * FIRSTS.index(first) + s for first, pair in pairs_of(code).items() for s in (0, 1) for word in pair[s].split()
-        }  # fmt: skip
+        self.side = {}
+        for first, pair in pairs_of(code).items():
+            for side, word in ((i, word) for i in (0, 1) for word in pair[i].split()):
+                self.side[stem(word) if code == "en" else word] = 2 * FIRSTS.index(first) + side
         self.lists["fillers"] |= self.lists["openings"]
         pattern = r"[^\W_]+" if told.get("word") == "letters" else r"[^\W_]+(?:['’][^\W_]+)?"
         if not self.spaces:
@@ -128,7 +139,10 @@ class Rules:
 
     def told(self, query: str, stem: Stem) -> tuple[set[int], set[str], set[str]]:
         """Sides, and the stems of negated and quoted words."""
-        pieces = [self.word.findall(query[i:j].lower()) for i, j in (self.pieces(query) if self.code != "en" else [(0, len(query))])]
+        pieces = [
+            self.word.findall(query[i:j].lower())
+            for i, j in (self.pieces(query) if self.code != "en" else [(0, len(query))])
+        ]
         said = {word for piece in pieces for word in piece}
         quote = self.quoted.match(query) if said & self.telling else None
         quoted = {stem(word) for word in self.word.findall(query[quote.end() :].lower())} if quote else set()

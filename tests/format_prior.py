@@ -304,6 +304,10 @@ class PriorReader(ABC):
 
         return share("name", None), share("text", self.known)
 
+    def form(self) -> dict[str, bool]:
+        """Section 16.7, before any call."""
+        return form_of(self.query) if self.rules.code == "en" else self.rules.form(self.query)
+
     def explained(self) -> int:
         """Section 16.7: the most of the query's words that one tool says."""
 
@@ -355,7 +359,7 @@ class PriorReader(ABC):
         else:
             evidence = {
                 "constant": 1, "best": best, "cosine": self.cosines[0].max(), "name": self.shared["name"].max(),
-                "window": max(self.windows.max(), self.clauses.max()), **(form_of(self.query) if self.rules.code == "en" else self.rules.form(self.query)),
+                "window": max(self.windows.max(), self.clauses.max()), **self.form(),
                 "explained": np.log1p(self.explained()), "words": np.log1p(len(set(words_of(self.query)))),
                 "tools": np.log(max(1, min(len(self.names) - 1, 1000))),
             }  # fmt: skip

@@ -18,6 +18,8 @@ LOOKED_AT = 400
 LEAST = 2
 """Words of a language that a text must have: one alone may be a name, or borrowed, unless it is long and there are
 others, none of them English."""
+TWICE = 2
+"""So many times more than words that are English and not a language's are those that are its and not English."""
 LONG = 5
 """Letters of a word that may stand for the language alone; and of one that is known by its ending, beside that."""
 SURE = 3
@@ -30,7 +32,7 @@ _WITH_SPACES = LANGUAGES[1:-1]
 
 
 class _Told(NamedTuple):
-    """A language, how many of a text's words are its, and how many are English."""
+    """A language, how many of a text's words are its, and how many are English and not its."""
 
     language: str
     own: int
@@ -63,7 +65,7 @@ def name_of(language: str) -> str:
 
 
 def _told(low: str) -> _Told:
-    letters = _LETTERS.findall(low)
+    letters = [*dict.fromkeys(_LETTERS.findall(low))]  # "la la la" says no more than "la"
     if not low.isascii():
         # "TV继续": names stay in Latin letters, and one sign is a word or half of one.
         han, latin = len(_HAN.findall(low)), _LATIN.findall(low)
@@ -71,21 +73,25 @@ def _told(low: str) -> _Told:
         if han > len(latin) and han >= 2 * english and _KANA_OR_HANGUL.search(low) is None:
             return _Told("zh", han, english)
     marks = [_mark(word) for word in letters]
-    english = sum(mark & 1 for mark in marks)
-    best = _Told(ENGLISH, 0, english)
+    best = _Told(ENGLISH, 0, 0)
     for number, language in enumerate(_WITH_SPACES, 1):
         mine, signs = 1 << number, 1 << number + len(_WITH_SPACES)
         own = sum(1 for mark in marks if mark & mine)
+        against = sum(1 for mark in marks if mark & 1 and not mark & mine)
         # Of letters that English lacks one says as much as a word, and more of them no more: names have them, too.
-        own += any(mark & signs for mark in marks) + (language == "es" and ("¿" in low or "¡" in low))
-        if own > max(best.own, english) and (own >= LEAST or (not english and _alone(letters, marks, mine))):
-            best = _Told(language, own, english)
+        more = any(mark & signs for mark in marks) + (language == "es" and ("¿" in low or "¡" in low))
+        alone = sum(1 for mark in marks if mark & mine and not mark & 1) + more
+        enough = own + more >= LEAST or (not against and _alone(letters, marks, mine))
+        if own + more > best.own and enough and alone > TWICE * against:
+            best = _Told(language, own + more, against)
     return best
 
 
 def _alone(letters: list[str], marks: list[int], mine: int) -> bool:
     """Whether one word may stand for a language: a long one among others."""
-    return len(letters) > 1 and any(mark & mine and len(word) >= LONG for word, mark in zip(letters, marks, strict=True))
+    return len(letters) > 1 and any(
+        mark & mine and len(word) >= LONG for word, mark in zip(letters, marks, strict=True)
+    )
 
 
 def _mark(word: str) -> int:

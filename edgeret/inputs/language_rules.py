@@ -29,8 +29,9 @@ Expressions = Mapping[str, re.Pattern[str]]
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """A language's rules, as docs/FORMAT.md (section 16.11) defines their use. Words are as they are written, lower case;
-    `sides` has the number of each one's side, and stems where the language is English. `doubtful` are the words that may be on none."""
+    """A language's rules, as docs/FORMAT.md (section 16.11) defines their use. Words are as they are written, lower
+    case; `sides` has the number of each one's side, and stems where the language is English. `doubtful` are the words
+    that may be on none."""
 
     language: str
     spaces: bool
@@ -112,7 +113,9 @@ def read_rules(found: dict[str, Any], where: str) -> Rules:
     return Rules(
         language=language,
         spaces=spaces,
-        word=_expression(_word(get(found, "word", str, where) if "word" in found else "", spaces, known), "word", where),
+        word=_expression(
+            _word(get(found, "word", str, where) if "word" in found else "", spaces, known), "word", where
+        ),
         cut=_compiled(clauses, "cut", where),
         adds=_compiled(clauses, "adds", where),
         polite=_compiled(wishes, "polite", where),
@@ -159,15 +162,15 @@ def _words(part: dict[str, Any], key: str, where: str) -> frozenset[str]:
 
 
 def _texts(part: dict[str, Any], key: str, where: str) -> list[str]:
-    found = get(part, key, list, where)
+    found: list[str] = get(part, key, list, where)
     if not all(isinstance(text, str) for text in found):
         raise BundleError(f'{where}: "{key}" must be a list of texts; install edgeret again')
     return found
 
 
 def _sides(opposites: dict[str, Any], where: str) -> Mapping[str, int]:
-    """Words, English ones as stems, with the numbers of their sides. Another language names its pairs by the first word of
-    the English one, and has its words in all their forms: of "eine" a stem would be "ein"."""
+    """Words, English ones as stems, with the numbers of their sides. Another language names its pairs by the first word
+    of the English one, and has its words in all their forms: of "eine" a stem would be "ein"."""
     told = opposites.get("pairs")
     numbers = {one.split()[0]: number for number, (one, _) in enumerate(pairs())}
     named = dict(zip(numbers, told, strict=False)) if isinstance(told, list) else told

@@ -47,15 +47,15 @@ def told(query: str, rules: Rules | None = None) -> Told:
 
 def _told(query: str, pieces: Sequence[Sequence[str]], rules: Rules) -> Told:
     """The same, of the words of its pieces, lower case."""
-    said = pieces[0] if len(pieces) == 1 else [word for words in pieces for word in words]
+    said = pieces[0] if len(pieces) == 1 else [word for piece in pieces for word in piece]
     quote = None if rules.telling.isdisjoint(said) else rules.quoted.match(query)
     quoted = frozenset(map(stem, rules.word.findall(query[quote.end() :].lower()))) if quote else _NO_WORDS
     if not rules.doubtful.isdisjoint(said):
         without = _without(query, said, rules)
-        pieces = [[word for word in words if word not in without] for words in pieces]
+        pieces = [[word for word in piece if word not in without] for piece in pieces]
     sides, negated = set[int](), set[str]()
-    for words in pieces:
-        found, denied = _sides_of(words, quoted, rules)
+    for piece in pieces:
+        found, denied = _sides_of(piece, quoted, rules)
         sides.update(found)
         negated |= denied
     if not sides and not negated and not quoted:
@@ -72,11 +72,11 @@ def _without(query: str, said: Sequence[str], rules: Rules) -> set[str]:
     return found | {word for word, other in rules.only_without.items() if word in said and other.search(query)}
 
 
-def _sides_of(words: Iterable[str], quoted: frozenset[str], rules: Rules) -> tuple[list[int], set[str]]:
+def _sides_of(piece: Iterable[str], quoted: frozenset[str], rules: Rules) -> tuple[list[int], set[str]]:
     """The sides that words are on, and the stems that are negated. Where a language negates what stands in front, too
     ("öffne sie nicht"), the last side in front is turned round if none behind is."""
     sides, negated, reach, front = list[int](), set[str](), 0, -1
-    for word in words:
+    for word in piece:
         if word in rules.negations:
             reach, front = rules.reach, len(sides) - 1
             continue

@@ -112,8 +112,8 @@ class Components:
             )
 
     def checked(self, query: str) -> str:
-        """The query, if it can be read. Warns of one in a script or language that the encoder was not trained on; of each
-        once, as Python does by default. Raises InputError as `check_query` and `check_process` do."""
+        """The query, if it can be read. Warns of one in a script or language that the encoder was not trained on; of
+        each once, as Python does by default. Raises InputError as `check_query` and `check_process` do."""
         self.check_process()
         query = check_query(query)
         foreign = unread(query, self.languages)

@@ -89,7 +89,7 @@ def _passages(query: str, encoded: EncodedQuery, least: int, rules: Rules) -> Pa
 
 
 def _compiled(query: str, encoded: EncodedQuery, least: int) -> Passages | None:
-    """The same of an English query in ASCII, in one compiled call; None where it has no token or no clause of its own."""
+    """The same of an English query in ASCII, in one compiled call; None where it has no token or no clause."""
     assert LIBRARY is not None
     count, dimension = encoded.tokens.shape
     tokens = np.ascontiguousarray(encoded.tokens, np.float32)
@@ -125,9 +125,7 @@ def _window_starts(count: int) -> list[int]:
     return starts if starts[-1] == count - WINDOW else [*starts, count - WINDOW]
 
 
-def _clause_tokens(
-    query: str, spans: NDArray[np.intp], least: int, rules: Rules
-) -> tuple[list[int], list[int]]:
+def _clause_tokens(query: str, spans: NDArray[np.intp], least: int, rules: Rules) -> tuple[list[int], list[int]]:
     """Which tokens each of the first clauses begins and ends with, the end excluded; clauses without tokens are left
     out."""
     clauses = clause_spans(query, least, rules)

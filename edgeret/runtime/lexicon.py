@@ -183,8 +183,9 @@ class Lexicon:
         return Overlaps(shared, tuple(named), lambda: Hits(word, place, weight, per_name, total))
 
     def opposed(self, query: str, rules: Rules | None = None) -> NDArray[np.float32] | None:
-        """Which tools are against a query, and which do as it says, as `Opposites` has it by a language's rules; None for most queries, and
-        for tools whose words a bundle keeps: these are very many, and a graph narrows them down."""
+        """Which tools are against a query, and which do as it says, as `Opposites` has it by a language's rules. None
+        for most queries, and for tools whose words a bundle keeps: these are very many, and a graph narrows them down.
+        """
         return None if self._opposites is None else self._opposites(query, rules)
 
     def said_in(self, query: str, parts: Sequence[str]) -> NDArray[np.bool_]:

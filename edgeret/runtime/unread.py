@@ -16,13 +16,12 @@ def unread(query: str, languages: tuple[str, ...]) -> str | None:
     if script is not None:
         return f"{script.title()} script"
     others = _others(languages)
-    if not others or (found := surely_not_english(query)) not in others:
-        return None
-    return f"what looks like {name_of(found)}"
+    found = surely_not_english(query) if others else None
+    return f"what looks like {name_of(found)}" if found is not None and found in others else None
 
 
 @lru_cache(64)
-def _others(languages: tuple[str, ...]) -> frozenset[str | None]:
+def _others(languages: tuple[str, ...]) -> frozenset[str]:
     """Languages that can be told, and that are none of these."""
     codes = {code.partition("-")[0] for code in languages}
     return frozenset(set(LANGUAGES) - codes) if codes else frozenset()

@@ -17,6 +17,7 @@ from edgeret.inputs.demonstrations import read_and_check
 from edgeret.inputs.tools import read_tools
 from edgeret.native import keep_memory
 from edgeret.runtime.options import LOSS, PROFILES
+from edgeret.runtime.unread import unread
 from edgeret.scoring.index import STORED_AS
 from edgeret_export.average_command import add_average
 from edgeret_export.centre_command import add_centre

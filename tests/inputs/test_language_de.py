@@ -14,12 +14,18 @@ from edgeret.inputs.opposites import told
     [
         ("Mach das Licht aus und spiel etwas Jazz", ["Mach das Licht aus", "spiel etwas Jazz"]),
         ("Kannst du die Heizung einschalten und Mama anrufen?", ["Kannst du die Heizung einschalten", "Mama anrufen?"]),
-        ("schreib Ben eine Nachricht, dann stell den Wecker auf sieben", ["schreib Ben eine Nachricht", "stell den Wecker auf sieben"]),
+        (
+            "schreib Ben eine Nachricht, dann stell den Wecker auf sieben",
+            ["schreib Ben eine Nachricht", "stell den Wecker auf sieben"],
+        ),
         ("Licht im Flur aus und Heizung an", ["Licht im Flur aus", "Heizung an"]),
         ("wie warm ist es draußen, und wo ist die Katze", ["wie warm ist es draußen", "wo ist die Katze"]),
-        ("Wir brauchen Milch. Außerdem erinnere mich an den Zahnarzt", ["Wir brauchen Milch.", "erinnere mich an den Zahnarzt"]),
+        (
+            "Wir brauchen Milch. Außerdem erinnere mich an den Zahnarzt",
+            ["Wir brauchen Milch.", "erinnere mich an den Zahnarzt"],
+        ),
     ],
-)  # fmt: skip
+)
 def test_wishes_are_found(query: str, wishes: list[str]) -> None:
     assert asked(query) == wishes
 

@@ -1,4 +1,4 @@
-"""The files of languages: both readers of the specification read the same out of them, and a bad one is told by name."""
+"""The files of languages: both readers of the specification find the same in them, and a bad one is told by name."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ import json
 from typing import Any
 
 import pytest
-from format_language import TOLD, language, rules_in as second_rules
-from format_wishes import FILLERS, OPENINGS, PAIRS as FORMAT_PAIRS, QUESTIONS, SUBORDINATE, VERBS
+from format_language import TOLD, language
+from format_language import rules_in as second_rules
+from format_wishes import FILLERS, OPENINGS, QUESTIONS, SUBORDINATE, VERBS
+from format_wishes import PAIRS as FORMAT_PAIRS
 from format_words import stem
 
 from edgeret.errors import BundleError
 from edgeret.inputs import clauses
 from edgeret.inputs.asking import asks_for_knowledge, asks_question, is_bare
-from edgeret.inputs.language import language_of, rules_in
+from edgeret.inputs.language import rules_in
 from edgeret.inputs.language_rules import FOLDER, LANGUAGES, content, pairs, read_rules, rules_of
 from edgeret.inputs.opposites import told
 
@@ -122,7 +124,9 @@ def test_a_missing_file_is_told_by_name() -> None:
     assert all(json.loads((FOLDER / f"{code}.json").read_text("utf-8"))["language"] == code for code in LANGUAGES)
 
 
-@pytest.mark.parametrize("query", ["und " * 5000, " " * 20_000 + "licht aus", "，" * 20_000, "ñ" * 20_000, "n'" * 10_000])
+@pytest.mark.parametrize(
+    "query", ["und " * 5000, " " * 20_000 + "licht aus", "，" * 20_000, "ñ" * 20_000, "n'" * 10_000]
+)
 @pytest.mark.parametrize("code", LANGUAGES)
 def test_long_and_odd_requests_end(query: str, code: str) -> None:
     rules = rules_of(code)

@@ -14,11 +14,17 @@ from edgeret.inputs.opposites import told
     [
         ("Éteins la lumière et mets du jazz", ["Éteins la lumière", "mets du jazz"]),
         ("peux-tu fermer les volets puis appeler maman ?", ["peux-tu fermer les volets", "appeler maman ?"]),
-        ("s'il te plaît, écris à Paul. Règle aussi le réveil à sept heures", ["écris à Paul.", "Règle aussi le réveil à sept heures"]),
+        (
+            "s'il te plaît, écris à Paul. Règle aussi le réveil à sept heures",
+            ["écris à Paul.", "Règle aussi le réveil à sept heures"],
+        ),
         ("quelle heure est-il, et où est le chat", ["quelle heure est-il", "où est le chat"]),
-        ("il n'y a plus de lait. Ensuite rappelle-moi le dentiste", ["il n'y a plus de lait.", "rappelle-moi le dentiste"]),
+        (
+            "il n'y a plus de lait. Ensuite rappelle-moi le dentiste",
+            ["il n'y a plus de lait.", "rappelle-moi le dentiste"],
+        ),
     ],
-)  # fmt: skip
+)
 def test_wishes_are_found(query: str, wishes: list[str]) -> None:
     assert asked(query) == wishes
 
