@@ -49,7 +49,7 @@ class CheckFailedError(EdgeretError):
 
 
 class LanguageWarning(UserWarning):
-    """A query is written in a script that none of the encoder's languages has, so what is decided is chance."""
+    """A query is in a language, or in a script, that the encoder was not trained on, so what is decided is chance."""
 
     def __init__(self, message: str = "") -> None:
         super().__init__(visible(message))

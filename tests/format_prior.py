@@ -7,6 +7,7 @@ from abc import abstractmethod
 from typing import Any
 
 import numpy as np
+from format_language import Rules, rules_in
 from format_shown import ShownReader, unit
 from format_wishes import Turned, wishes
 from format_words import form_of, forms_of, in_words, stem, words_of
@@ -39,8 +40,13 @@ def a_map(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def parts(query: str) -> tuple[list[tuple[int, int]], list[int]]:
-    """Section 16.4: where clauses are, and which of them are wishes."""
+def parts(query: str, rules: Rules) -> tuple[list[tuple[int, int]], list[int]]:
+    """Section 16.4, or 16.11: where clauses are, and which of them are wishes."""
+    if rules.code != "en":
+        spans = [(i, j) for i, j in rules.pieces(query) if rules.count(query[i:j]) >= 2] or [(0, len(query))]
+        if not (asked := rules.asking(query, spans)):
+            spans = [(i, j) for i, j in rules.pieces(query) if rules.count(query[i:j]) >= 3] or [(0, len(query))]
+        return spans, asked
     spans, begin = [], 0
     for match in CUT.finditer(query):
         spans.append((begin, match.start()))
@@ -124,7 +130,8 @@ class PriorReader(ShownReader):
         vectors = np.array([token for token, _, _ in tokens])
         windows = [vectors[i : i + 8].sum(axis=0) for i in starts] or [self.q]
         self.windows = unit(np.array(windows)) @ self.place.T
-        spans, asked = parts(query)
+        self.rules = rules_in(query, stem)
+        spans, asked = parts(query, self.rules)
         clauses = []
         for i, j in spans[:24]:
             first = sum(begin < i for _, begin, _ in tokens)
@@ -133,7 +140,7 @@ class PriorReader(ShownReader):
                 clauses.append(vectors[first:last].sum(axis=0))
         self.asked = np.vstack((self.q, unit(np.array(clauses or [self.q]))))
         self.clauses = self.asked[1:] @ self.place.T
-        self.n_words, self.shared, self.query = len(query.split()), shared, query
+        self.n_words, self.shared, self.query = self.rules.count(query), shared, query
         self._read_static(query, asked, spans, clauses, tokens)
 
     @staticmethod
@@ -173,7 +180,7 @@ class PriorReader(ShownReader):
         )
 
         def turns(text: str) -> Array:
-            against, agrees = map(np.array, turned.of(text))
+            against, agrees = map(np.array, turned.of(text, None if self.rules.code == "en" else self.rules))
             return np.array(weights["opposed"] * against + weights["agrees"] * agrees)
 
         self.static += turns(query)
@@ -284,6 +291,10 @@ class PriorReader(ShownReader):
 
         return share("name", None), share("text", self.known)
 
+    def form(self) -> dict[str, bool]:
+        """Section 16.7, before any call."""
+        return form_of(self.query) if self.rules.code == "en" else self.rules.form(self.query)
+
     def explained(self) -> int:
         """Section 16.7: the most of the query's words that one tool says."""
 
@@ -335,7 +346,7 @@ class PriorReader(ShownReader):
         else:
             evidence = {
                 "constant": 1, "best": best, "cosine": self.cosines[0].max(), "name": self.shared["name"].max(),
-                "window": max(self.windows.max(), self.clauses.max()), **form_of(self.query),
+                "window": max(self.windows.max(), self.clauses.max()), **self.form(),
                 "explained": np.log1p(self.explained()), "words": np.log1p(len(set(words_of(self.query)))),
                 "tools": np.log(max(1, min(len(self.names) - 1, 1000))),
             }  # fmt: skip
@@ -385,6 +396,5 @@ class PriorReader(ShownReader):
         }
         weights = self.info["prior"]["search"]
         scores = np.array(sum(weights[key] * evidence[key] for key in weights)) + self.valued(query)
-        scores += self.gained() if self.examples else 0
         scores[self.said] += 10
-        return scores
+        return scores + (self.gained() if self.examples else 0)

@@ -1,4 +1,4 @@
-"""What tools show by example and which values they take, of a second reader: sections 6, 16.5 and 16.11 of
+"""What tools show by example and which values they take, of a second reader: sections 6, 16.5 and 16.12 of
 docs/FORMAT.md. Knows nothing of edgeret."""
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class ShownReader(ABC):
         return np.array(10 * (np.array(near) - max(near)))
 
     def valued(self, query: str) -> Array:
-        """Section 16.11: v of every name."""
+        """Section 16.12: v of every name."""
         takes = [taken(self.tools[name], in_words) if name in self.tools else set() for name in self.names]
         found, n = np.zeros(len(self.names)), len(self.names)
         for kind in held(query):

@@ -1,4 +1,4 @@
-"""Kinds of values of a second reader, read from section 16.11 of docs/FORMAT.md itself. Knows nothing of edgeret."""
+"""Kinds of values of a second reader, read from section 16.12 of docs/FORMAT.md itself. Knows nothing of edgeret."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 TEXT = (Path(__file__).parents[1] / "docs" / "FORMAT.md").read_text(encoding="utf-8")
-SECTION = TEXT.partition("\n### 16.11 ")[2].partition("\n## ")[0]
+SECTION = TEXT.partition("\n### 16.12 ")[2].partition("\n## ")[0]
 LISTS = {
     name: [word for line in block.splitlines() for word in line.split()]
     for name, block in re.findall(r"`<(\w+)>`:\n\n((?:    .+\n)+)", SECTION)

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from format_language import Rules
+
 FORMAT = (Path(__file__).parents[1] / "docs" / "FORMAT.md").read_text(encoding="utf-8")
 WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 ADDS = re.compile(
@@ -51,7 +53,8 @@ def wishes(query: str, pieces: list[tuple[int, int]]) -> list[int]:
         adds = ADDS.search(query, max(behind, begin - 64), begin) is not None
         if adds and asks and not added[-1]:
             asks[-1] = first_word(query[slice(*pieces[len(asks) - 1])], OPENINGS) not in SUBORDINATE
-        polite = len(piece.split()) > 2 and re.search(r"\b(?:please|pls|plz)\b", piece, re.I)
+        said = len(piece.split()) > 2 and first_word(piece, OPENINGS)
+        polite = said and re.search(r"\b(?:please|pls|plz)\b", piece, re.I)
         verb = first_word(piece, FILLERS) in VERBS or first_word(piece, OPENINGS) in QUESTIONS
         asks.append(free and bool(adds or verb or polite))
         added.append(adds)
@@ -92,8 +95,10 @@ class Turned:
         found = self.sides(" ".join([tool["description"], *enums]))
         return {s for s in found if s ^ 1 in found and s // 2 not in (0, 2)}
 
-    def of(self, query: str) -> tuple[list[float], list[float]]:
-        """o and a of every name."""
+    def of(self, query: str, rules: Rules | None = None) -> tuple[list[float], list[float]]:
+        """o and a of every name, by the rules of a language that is not English."""
+        if rules is not None:
+            return self.turned(*rules.told(query, self.stem))
         said, quote = [w.lower() for w in WORD.findall(query)], QUOTED.match(query)
         quoted = {self.stem(w.lower()) for w in WORD.findall(query[quote.end() :])} if quote else set()
         sides, negated, reach = set(), set(), 0
@@ -110,6 +115,10 @@ class Turned:
                 if on is not None:
                     sides.add(on ^ 1 if reach else on)
                 reach = 0 if on is not None else max(0, reach - 1)
+        return self.turned(sides, negated, quoted)
+
+    def turned(self, sides: set[int], negated: set[str], quoted: set[str]) -> tuple[list[float], list[float]]:
+        """The same of sides, and of stems that are negated and quoted."""
         endings = {self.side[self.stem(w)] for w in ("off", "stop", "remove")}
         against, agrees = [0.0] * len(self.names), [0.0] * len(self.names)
         for i, name in enumerate(self.names):

@@ -1,5 +1,5 @@
 """Which languages an encoder was trained on, and whether a text is written in a script that none of them has. Knows
-nothing of words: German and English have one script, so one is not told from the other.
+nothing of words: German and English have one script, and are not told apart here.
 """
 
 from __future__ import annotations

@@ -1,86 +1,26 @@
 """Words that turn a meaning round: "on" and "off", "louder" and "quieter", "don't". On which side of such a pair a
-request is, and what a tool does. English, as plain data; another language's would stand beside it. Knows nothing of
-scores."""
+request is, by the rules of its language, and what a tool does, in English. Knows nothing of scores."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from edgeret.inputs.idle_tokens import IdleTokens
+from edgeret.inputs.language import rules_in
+from edgeret.inputs.language_rules import ENGLISH, Rules, pairs, rules_of
 from edgeret.inputs.tool_text import name_in_words
 from edgeret.inputs.words import stem, words
 from edgeret.types import Tool
 
-PAIRS = (
-    ("on enable activate", "off disable deactivate"),
-    (
-        "up increase raise louder loud higher more brighter brighten bigger larger enlarge faster warmer stronger",
-        "down decrease lower reduce quieter quiet softer less darker dim dimmer smaller shrink slower slow weaker",
-    ),
-    ("start begin resume continue play launch", "stop end pause halt cancel quit"),
-    ("lock", "unlock"),
-    ("open", "close shut"),
-    ("add insert", "remove delete strike"),
-    ("show display reveal", "hide"),
-    ("mute silence", "unmute"),
-    ("next forward skip", "previous back"),
-    ("like", "unlike dislike"),
-    ("subscribe", "unsubscribe"),
-    ("follow", "unfollow"),
-    ("block", "unblock"),
-    ("read", "unread"),
-    ("arm", "disarm"),
-    ("comment", "uncomment"),
-    ("connect join", "disconnect leave"),
-    ("pin", "unpin"),
-    ("accept approve", "decline reject refuse"),
-    ("freeze", "unfreeze"),
-    ("hold", "release"),
-    ("buy", "sell"),
-    ("upload", "download"),
-    ("import", "export"),
-    ("undo", "redo"),
-    ("expand", "collapse"),
-    ("heat warm", "cool"),
-    ("install", "uninstall"),
-    ("deposit", "withdraw"),
-)
-"""Words of like effect, and those of the opposite one."""
-_SIDES: Mapping[str, int] = {
-    stem(word): 2 * number + side for number, pair in enumerate(PAIRS) for side in (0, 1) for word in pair[side].split()
-}
+_ENGLISH = rules_of(ENGLISH)
+PAIRS = pairs()
+"""Words of like effect, and those of the opposite one; in English, as tools are written."""
 
 
 def side_of(word: str) -> int:
     """The number of the side that a word is on. Raises KeyError for a word of no pair."""
-    return _SIDES[stem(word)]
-
-
-_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
-_NEGATION_WORDS = "don't dont don’t not never without no doesn't doesn’t isn't can't"
-_NEGATIONS = frozenset(_NEGATION_WORDS.split(" "))
-_REACH = 2
-"""Words behind a negation that it may turn round; the first one of a pair is."""
-_SWITCHED_ON = re.compile(
-    r"\b(?:turn|switch|flip|put|set|get|keep|leave|sound|light|lights|lamp)\w*\b(?:\W+\w+){0,4}?\W+on\b"
-    r"|\bon(?=\W*$|\W*[.,;!?]|\W+(?:please|pls|again|now|and|then|for|at|in)\b)",
-    re.IGNORECASE,
-)
-"""An "on" that is no preposition."""
-_TICKED_OFF = re.compile(
-    r"\b(?:tick|check|cross|take|drop|pay|call|put|day|time|week|hour|see|show|cut)\w*\b(?:\W+\w+){0,3}?\W+off\b",
-    re.IGNORECASE,
-)
-"""An "off" that switches nothing off."""
-_QUOTED = re.compile(
-    r"^\W*(?:(?:please|pls|can|could|would|you|hey|and|then|also)\W+)*"
-    r"(?:tell|ask|text|message|remind|inform)\W+(?:[^\W_]+\W+){1,2}?"
-    r"(?:to|that|not\W+to)\W+(?=\w)",
-    re.IGNORECASE,
-)
-"""What stands in front of words that are meant for somebody else."""
+    return _ENGLISH.sides[stem(word)]
 
 
 class Told(NamedTuple):
@@ -95,46 +35,72 @@ class Told(NamedTuple):
 NOTHING = Told(frozenset(), frozenset(), frozenset())
 
 
-def told(query: str) -> Told:
-    """What a request says of opposites; NOTHING for most."""
-    low = query.lower()
-    return NOTHING if _SAYING_NOTHING(low.split()) else _told(query, _WORD.findall(low))
+def told(query: str, rules: Rules | None = None) -> Told:
+    """What a request says of opposites, by the `rules` of its language, or of the one that it seems to be in; NOTHING
+    for most."""
+    rules, low = rules_in(query) if rules is None else rules, query.lower()
+    if rules is not _ENGLISH:
+        # A negation reaches no further than its clause.
+        return _told(query, [rules.word.findall(piece) for piece in rules.cut.split(low)], rules)
+    return NOTHING if _SAYING_NOTHING(low.split()) else _told(query, [rules.word.findall(low)], rules)
 
 
-def _told(query: str, said: list[str]) -> Told:
-    quote = None if _TELLING.isdisjoint(said) else _QUOTED.match(query)
-    quoted = frozenset(stem(word) for word in _WORD.findall(query[quote.end() :].lower())) if quote else frozenset()
-    sides, negated, reach = set(), set(), 0
-    if "on" in said and not _SWITCHED_ON.search(query):
-        said = [word for word in said if word != "on"]
-    if "off" in said and _TICKED_OFF.search(query):
-        said = [word for word in said if word != "off"]
-    for word in said:
-        if word in _NEGATIONS:
-            reach = _REACH
-            continue
-        short = stem(word)
-        if short in quoted:
-            continue
-        side = _SIDES.get(short)
-        if reach:
-            negated.add(short)
-            reach = 0 if side is not None else reach - 1
-            side = None if side is None else side ^ 1
-        if side is not None:
-            sides.add(side)
+def _told(query: str, pieces: Sequence[Sequence[str]], rules: Rules) -> Told:
+    """The same, of the words of its pieces, lower case."""
+    said = pieces[0] if len(pieces) == 1 else [word for piece in pieces for word in piece]
+    quote = None if rules.telling.isdisjoint(said) else rules.quoted.match(query)
+    quoted = frozenset(map(stem, rules.word.findall(query[quote.end() :].lower()))) if quote else _NO_WORDS
+    if not rules.doubtful.isdisjoint(said):
+        without = _without(query, said, rules)
+        pieces = [[word for word in piece if word not in without] for piece in pieces]
+    sides, negated = set[int](), set[str]()
+    for piece in pieces:
+        found, denied = _sides_of(piece, quoted, rules)
+        sides.update(found)
+        negated |= denied
     if not sides and not negated and not quoted:
         return NOTHING
     return Told(frozenset(sides), frozenset(negated), quoted)
 
 
-_TELLING_WORDS = "tell ask text message remind inform"
-_TELLING = frozenset(_TELLING_WORDS.split(" "))
-_TRIGGERS = _NEGATIONS | _TELLING
+_NO_WORDS: frozenset[str] = frozenset()
+
+
+def _without(query: str, said: Sequence[str], rules: Rules) -> set[str]:
+    """Words of a query that could be on a side, and as it is put are not."""
+    found = {word for word, meant in rules.only_with.items() if word in said and not meant.search(query)}
+    return found | {word for word, other in rules.only_without.items() if word in said and other.search(query)}
+
+
+def _sides_of(piece: Iterable[str], quoted: frozenset[str], rules: Rules) -> tuple[list[int], set[str]]:
+    """The sides that words are on, and the stems that are negated. Where a language negates what stands in front, too
+    ("öffne sie nicht"), the last side in front is turned round if none behind is."""
+    sides, negated, reach, front = list[int](), set[str](), 0, -1
+    for word in piece:
+        if word in rules.negations:
+            reach, front = rules.reach, len(sides) - 1
+            continue
+        short = stem(word)
+        if short in quoted:
+            continue
+        side = rules.sides.get(short if rules is _ENGLISH else word)
+        if reach:
+            negated.add(short)
+            reach = 0 if side is not None else reach - 1
+            if side is not None:
+                side, front = side ^ 1, -1
+        if side is not None:
+            sides.append(side)
+    if rules.behind and front >= 0:
+        sides[front] ^= 1
+    return sides, negated
+
+
+_TRIGGERS = _ENGLISH.negations | _ENGLISH.telling
 
 
 def _matters(token: str) -> bool:
-    return any(word in _TRIGGERS or stem(word) in _SIDES for word in _WORD.findall(token))
+    return any(word in _TRIGGERS or stem(word) in _ENGLISH.sides for word in _ENGLISH.word.findall(token))
 
 
 _SAYING_NOTHING = IdleTokens(_matters)
@@ -152,12 +118,13 @@ class Sides(NamedTuple):
 def tool_sides(tool: Tool) -> Sides:
     """On which sides a tool is."""
     name = name_in_words(tool.name)
-    beside = frozenset(word for word in words(name) if word not in _SIDES)
+    beside = frozenset(word for word in words(name) if word not in _ENGLISH.sides)
     return Sides(_sides(name), beside, _sides(" ".join((tool.description, *_values(tool)))))
 
 
 def _sides(text: str) -> frozenset[int]:
-    return frozenset(side for word in _WORD.findall(text.lower()) if (side := _SIDES.get(stem(word))) is not None)
+    sides = (_ENGLISH.sides.get(stem(word)) for word in _ENGLISH.word.findall(text.lower()))
+    return frozenset(side for side in sides if side is not None)
 
 
 def _values(tool: Tool) -> Iterable[str]:

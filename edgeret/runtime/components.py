@@ -15,7 +15,7 @@ from edgeret.bundle import roles
 from edgeret.bundle.layout import Manifest
 from edgeret.bundle.reader import Bundle, open_bundle
 from edgeret.encoders.base import Encoder
-from edgeret.encoders.languages import foreign_script, read_languages
+from edgeret.encoders.languages import read_languages
 from edgeret.encoders.load import load_encoder
 from edgeret.encoders.providers import choose, first_of, only_cpu
 from edgeret.encoders.static import StaticEncoder
@@ -32,6 +32,7 @@ from edgeret.planner.reranker import RerankParameters
 from edgeret.records import dataclass
 from edgeret.runtime.options import LoadOptions
 from edgeret.runtime.tool_set import load_tools
+from edgeret.runtime.unread import unread
 from edgeret.runtime.word_table import WordTable, load_words
 from edgeret.scoring.calibration import Calibration, load_calibration
 from edgeret.scoring.cascade import Thresholds
@@ -111,15 +112,15 @@ class Components:
             )
 
     def checked(self, query: str) -> str:
-        """The query, if it can be read. Warns of one in a script that the encoder was not trained on; of each script
-        once, as Python does by default. Raises InputError as `check_query` and `check_process` do."""
+        """The query, if it can be read. Warns of one in a script or language that the encoder was not trained on; of
+        each once, as Python does by default. Raises InputError as `check_query` and `check_process` do."""
         self.check_process()
         query = check_query(query)
-        script = foreign_script(query, self.languages)
-        if script is not None:
+        foreign = unread(query, self.languages)
+        if foreign is not None:
             told = ", ".join(self.languages[:5]) + (", …" if len(self.languages) > 5 else "")
             message = (
-                f"{self.path}: a query in {script.title()} script, which its encoder was not trained on ({told}): what "
+                f"{self.path}: a query in {foreign}, which its encoder was not trained on ({told}): what "
                 "is decided of it is chance; build the bundle with a multilingual encoder (--encoder)"
             )
             warnings.warn(message, LanguageWarning, stacklevel=3)

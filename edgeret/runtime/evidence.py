@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from edgeret.encoders.base import EncodedQuery, segment_means
 from edgeret.inputs.asking import asks_for_knowledge, asks_question, is_bare
 from edgeret.inputs.clauses import Parts, clause_spans, parts
+from edgeret.inputs.language import rules_in
+from edgeret.inputs.language_rules import ENGLISH, Rules
 from edgeret.kernel import LIBRARY, address
 from edgeret.runtime.lexicon import Lexicon
 from edgeret.scoring.nothing import Form, Put
@@ -36,27 +38,28 @@ def evidence(
 ) -> Evidence:
     """The evidence that a query and its one encoding hold for every tool of the lexicon, or for those at `positions`,
     rising."""
-    cut = parts(query)
-    found = encoded if isinstance(encoded, Passages) else _passages(query, encoded, cut.least)
-    opposed = lexicon.opposed(query) if positions is None else None
-    asked = partial(_wishes, query, cut, len(found.clauses), lexicon) if cut.wishes else None
-    put = partial(_put, query, lexicon, positions is not None)
-    values = lexicon.values(query) if positions is None else None
-    return Evidence(found, lexicon.overlaps(query, positions), query, asked, opposed, put, values)
+    rules = rules_in(query)
+    cut = parts(query, rules)
+    found = encoded if isinstance(encoded, Passages) else _passages(query, encoded, cut.least, rules)
+    opposed = lexicon.opposed(query, rules) if positions is None else None
+    asked = partial(_wishes, query, cut, len(found.clauses), lexicon, rules) if cut.wishes else None
+    put = partial(_put, query, lexicon, positions is not None, rules)
+    count, values = partial(rules.count, query), lexicon.values(query) if positions is None else None
+    return Evidence(found, lexicon.overlaps(query, positions), count, asked, opposed, put, values)
 
 
-def _put(query: str, lexicon: Lexicon, few: bool) -> Put:
+def _put(query: str, lexicon: Lexicon, few: bool, rules: Rules) -> Put:
     """How a query is put, and what of it one tool says."""
-    form = Form(asks_question(query), asks_for_knowledge(query), is_bare(query))
+    form = Form(asks_question(query, rules), asks_for_knowledge(query, rules), is_bare(query, rules))
     return Put(form, *lexicon.explained(query, few))
 
 
-def _wishes(query: str, cut: Parts, clauses: int, lexicon: Lexicon) -> Wishes | None:
+def _wishes(query: str, cut: Parts, clauses: int, lexicon: Lexicon, rules: Rules) -> Wishes | None:
     """What a query of so many clauses asks for one after the other; None for clauses without tokens, or too many."""
     if len(cut.spans) != clauses:
         return None
     said = tuple(query[slice(*cut.spans[number])] for number in cut.wishes)
-    opposed = [lexicon.opposed(part) for part in said]
+    opposed = [lexicon.opposed(part, rules) for part in said]
     spans = tuple(cut.spans[number] for number in cut.wishes)
     return Wishes(np.array(cut.wishes, np.intp), lexicon.said_in(query, said), said, spans, opposed)
 
@@ -72,20 +75,22 @@ def part_of(encoded: EncodedQuery, span: tuple[int, int]) -> EncodedQuery:
 
 def passages(query: str, encoded: EncodedQuery) -> Passages:
     """The query's parts, windows and clauses, the latter by means of its tokens' vectors."""
-    return _passages(query, encoded, parts(query).least)
+    rules = rules_in(query)
+    return _passages(query, encoded, parts(query, rules).least, rules)
 
 
-def _passages(query: str, encoded: EncodedQuery, least: int) -> Passages:
+def _passages(query: str, encoded: EncodedQuery, least: int, rules: Rules) -> Passages:
     """The same, of clauses with at least so many words."""
-    if LIBRARY is not None and query.isascii() and (found := _compiled(query, encoded, least)) is not None:
+    english = rules.language == ENGLISH
+    if LIBRARY is not None and english and query.isascii() and (found := _compiled(query, encoded, least)) is not None:
         return found
-    windows, clauses = _found(query, encoded, least)
+    windows, clauses = _found(query, encoded, least, rules)
     whole = encoded.rows[:1]  # stands in where a query has no token or no clause of its own
     return Passages.of(encoded.rows, windows if len(windows) else whole, clauses if len(clauses) else whole)
 
 
 def _compiled(query: str, encoded: EncodedQuery, least: int) -> Passages | None:
-    """The same of a query in ASCII, in one compiled call; None where it has no token or no clause of its own."""
+    """The same of an English query in ASCII, in one compiled call; None where it has no token or no clause."""
     assert LIBRARY is not None
     count, dimension = encoded.tokens.shape
     tokens = np.ascontiguousarray(encoded.tokens, np.float32)
@@ -101,11 +106,13 @@ def _compiled(query: str, encoded: EncodedQuery, least: int) -> Passages | None:
     return Passages(vectors[: rows + windows + clauses], windows) if windows and clauses else None
 
 
-def _found(query: str, encoded: EncodedQuery, least: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+def _found(
+    query: str, encoded: EncodedQuery, least: int, rules: Rules
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """The same of any query."""
     tokens, count = encoded.tokens, len(encoded.tokens)
     starts = _window_starts(count)
-    begins, ends = _clause_tokens(query, encoded.spans, least)
+    begins, ends = _clause_tokens(query, encoded.spans, least, rules)
     # Windows and clauses in one go; a request of a word or two is made of small arrays.
     means = _means(tokens, [*starts, *begins], [*(min(start + WINDOW, count) for start in starts), *ends])
     return means[: len(starts)], means[len(starts) :]
@@ -119,10 +126,10 @@ def _window_starts(count: int) -> list[int]:
     return starts if starts[-1] == count - WINDOW else [*starts, count - WINDOW]
 
 
-def _clause_tokens(query: str, spans: NDArray[np.intp], least: int) -> tuple[list[int], list[int]]:
+def _clause_tokens(query: str, spans: NDArray[np.intp], least: int, rules: Rules) -> tuple[list[int], list[int]]:
     """Which tokens each of the first clauses begins and ends with, the end excluded; clauses without tokens are left
     out."""
-    clauses = clause_spans(query, least)
+    clauses = clause_spans(query, least, rules)
     if clauses == [(0, len(query))]:
         return ([0], [len(spans)]) if len(spans) else ([], [])
     firsts, lasts = spans[:, 0].tolist(), spans[:, 1].tolist()

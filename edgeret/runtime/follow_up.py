@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from edgeret.errors import InputError
 from edgeret.inputs.demonstrations import MAX_CALLS
+from edgeret.inputs.language import rules_in
 from edgeret.inputs.query import MAX_QUERY_CHARS
 from edgeret.records import dataclass
 from edgeret.runtime.history import History
@@ -114,7 +115,9 @@ class FollowUp(Request):
         allowed = np.ones(len(alone), bool) if self._allowed is None else self._allowed.copy()
         allowed[[self._position[name] for name in history.blocked if name in self._position]] = False
         made = self._made(history.calls)
-        return TurnStep(alone, onward, allowed, self._end, len(self._query.split()), self._last, self._before, made)
+        return TurnStep(
+            alone, onward, allowed, self._end, rules_in(self._query).count(self._query), self._last, self._before, made
+        )
 
     def _of_fused(self, history: History, watch: Stopwatch) -> NDArray[np.float32]:
         """Probabilities as behind any call: few turns are like a demonstration, and earlier ones say what the words

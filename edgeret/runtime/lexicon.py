@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeret.inputs.language_rules import Rules
 from edgeret.inputs.opposites import tool_sides
 from edgeret.inputs.tool_text import name_in_words
 from edgeret.inputs.values import values_taken
@@ -185,10 +186,11 @@ class Lexicon:
         shared = np.stack((name * per_name, parameters * per_parameters, text / total, text * per_text))
         return Overlaps(shared, tuple(named), lambda: Hits(word, place, weight, per_name, total))
 
-    def opposed(self, query: str) -> NDArray[np.float32] | None:
-        """Which tools are against a query, and which do as it says, as `Opposites` has it; None for most queries, and
-        for tools whose words a bundle keeps: these are very many, and a graph narrows them down."""
-        return None if self._opposites is None else self._opposites(query)
+    def opposed(self, query: str, rules: Rules | None = None) -> NDArray[np.float32] | None:
+        """Which tools are against a query, and which do as it says, as `Opposites` has it by a language's rules. None
+        for most queries, and for tools whose words a bundle keeps: these are very many, and a graph narrows them down.
+        """
+        return None if self._opposites is None else self._opposites(query, rules)
 
     def values(self, query: str) -> Values | None:
         """Which tools take the kinds of values that a query holds; None where it holds none, and for tools whose words

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeret.inputs.language_rules import Rules
 from edgeret.inputs.opposites import NOTHING, PAIRS, side_of, told
 from edgeret.inputs.words import stem
 from edgeret.runtime.word_table import ToolWords
@@ -51,10 +52,10 @@ class Opposites:
         self._ends = np.array([bool(tool.sides and tool.sides.named & _ENDINGS) for tool in tools], bool)
         self._speaks = np.array([not _SPEAKS.isdisjoint(tool.name) for tool in tools], bool)
 
-    def __call__(self, query: str) -> NDArray[np.float32] | None:
+    def __call__(self, query: str, rules: Rules | None = None) -> NDArray[np.float32] | None:
         """How often each tool is `opposed` to a query, and how often it `agrees` with it, float32 (2, tools); None for
-        a query that says nothing of opposites."""
-        said = told(query)
+        a query that says nothing of opposites, by the `rules` of its language."""
+        said = told(query, rules)
         if said is NOTHING:
             return None
         if not said.negated and not said.quoted:

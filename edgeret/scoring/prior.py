@@ -286,16 +286,16 @@ class Values:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """A request as numbers: the unit vectors of the whole and its parts, and what its words share with each tool; and
-    the request itself. `wishes` looks up what it asks for one after the other, which only a later step asks; None for a
-    request that asks for one thing. `opposed` is how often each tool is opposed to the request and how often it agrees
-    with it, float32 (2, tools); None where the request says nothing of opposites.
+    """A request as numbers: the unit vectors of the whole and its parts, and what its words share with each tool.
+    `words` counts those of the request. `wishes` looks up what it asks for one after the other, which only a later step
+    asks; None for a request that asks for one thing. `opposed` is how often each tool is opposed to the request and how
+    often it agrees with it, float32 (2, tools); None where the request says nothing of opposites.
     `put` looks up how the request is put, which few requests ask. `values` is what kinds of values it holds, and who
     takes them; None where it holds none."""
 
     passages: Passages
     shared: Overlaps
-    request: str
+    words: Callable[[], int]
     wishes: Callable[[], Wishes | None] | None = None
     opposed: NDArray[np.float32] | None = None
     put: Callable[[], Put] = Put

@@ -37,7 +37,7 @@ class Reading:
         self.cosines = products[:rows]
         self._windows = products[rows : rows + n_windows]
         self._clauses = products[rows + n_windows :]
-        self._request, self._shared, self._asked = evidence.request, e, evidence.wishes
+        self._count, self._shared, self._asked = evidence.words, e, evidence.wishes
         self._put = evidence.put
         self._spent_by: dict[frozenset[int], NDArray[np.float32]] = {}
         if prior.compiled is not None:
@@ -287,7 +287,7 @@ class Reading:
 
     @cached_property
     def _n_words(self) -> int:
-        return len(self._request.split())
+        return self._count()
 
     def _spent(self, made: Collection[int]) -> NDArray[np.float32]:
         """What the words of the tools `made` add to every tool's name and coverage, and what that weighs: float32

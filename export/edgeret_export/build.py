@@ -53,6 +53,7 @@ from edgeret_export.fitting.folds import plan_calls
 from edgeret_export.fitting.options import HeadOptions
 from edgeret_export.fitting.parameters import Parameters
 from edgeret_export.fitting.shown import shown_examples, undemonstrated
+from edgeret_export.fitting.spoken import spoken
 from edgeret_export.fitting.training_set import TrainingSet, training_set
 from edgeret_export.fitting.whole import Whole, fit_whole
 from edgeret_export.places import HERE, Place
@@ -380,7 +381,7 @@ def encode_with(
         )
     golden = golden_of(encoder, demonstrations, tools)
     words = word_vectors(exported)
-    sayings = passed.encodings.queries(read_sayings())
+    sayings = passed.encodings.queries(read_sayings(spoken(demonstrations, tools)))
     found = Encoded(exported, tools, tool_vectors, sayings, words, training, golden, prior, passed.parity, report)
     return replace(found, examples=examples)
 

@@ -11,7 +11,6 @@ from typing import Any
 from edgeret import __version__
 from edgeret.cli.console import Parser, add_command, run, table, warn
 from edgeret.cli.options import probability
-from edgeret.encoders.languages import foreign_script
 from edgeret.encoders.variants import TARGETS
 from edgeret.errors import InputError
 from edgeret.inputs.demonstrations import Demonstration, read_and_check
@@ -20,6 +19,7 @@ from edgeret.inputs.fit import Misfits
 from edgeret.inputs.tools import read_tools
 from edgeret.native import keep_memory
 from edgeret.runtime.options import PROFILES
+from edgeret.runtime.unread import unread
 from edgeret.scoring.index import STORED_AS
 from edgeret.types import Tool
 from edgeret_export.average_command import add_average
@@ -233,7 +233,7 @@ def _build(arguments: argparse.Namespace) -> Mapping[str, Any]:
 
     card = with_languages(with_dimension(find_card(arguments.encoder), arguments.dimension), arguments.languages)
     planner = None if arguments.planner == "none" else find_card(arguments.planner)
-    _look_at_scripts(card, [demonstration.query for demonstration in demonstrations])
+    _look_at_languages(card, [demonstration.query for demonstration in demonstrations])
     for model in (card, planner):
         if model is not None:
             check_licence(model, frozenset(arguments.accept_licence))
@@ -280,14 +280,14 @@ def _read(arguments: argparse.Namespace) -> tuple[list[Tool], list[Demonstration
     return tools, demonstrations, misfits
 
 
-def _look_at_scripts(card: Card, queries: Sequence[str]) -> None:
-    """Warns where the encoder was not trained on the script that queries are written in."""
+def _look_at_languages(card: Card, queries: Sequence[str]) -> None:
+    """Warns where the encoder was not trained on the script or language that queries are written in."""
     languages = () if card.encoder is None else card.encoder.languages
-    foreign = [script for query in queries if (script := foreign_script(query, languages)) is not None]
+    foreign = [found for query in queries if (found := unread(query, languages)) is not None]
     if foreign:
         warn(
-            f"{len(foreign)} of {len(queries)} demonstrations are in {foreign[0].title()} or another script that "
-            f"{card.name} was not trained on; take a multilingual encoder (edgeret-export cards)"
+            f"{len(foreign)} of {len(queries)} demonstrations are in {foreign[0]} or others that {card.name} was not "
+            "trained on; take a multilingual encoder (edgeret-export cards)"
         )
 
 

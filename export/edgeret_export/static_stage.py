@@ -27,6 +27,7 @@ from edgeret_export.encoders.questions import from_tools
 from edgeret_export.encoders.static import DIMENSION, Alone, TableFit, Texts, single_tokens
 from edgeret_export.fitting.familiarity import read_sayings
 from edgeret_export.fitting.shown import shown_examples
+from edgeret_export.fitting.spoken import spoken
 from edgeret_export.fitting.training_set import FOLDS, TrainingSet, training_set
 from edgeret_export.recipe import Recipe
 
@@ -93,14 +94,14 @@ def _with_table(
     encoded: Encoded, table: ExportedEncoder, tool_vectors: NDArray[np.float32], training: TrainingSet | None
 ) -> Encoded:
     demonstrations = () if training is None else training.demonstrations
-    reader = reader_of(table)
+    reader, languages = reader_of(table), spoken(demonstrations, encoded.tools)
     return replace(
         encoded,
         exported=table,
         tool_vectors=tool_vectors,
         training=training,
         golden=golden_of(reader, demonstrations, encoded.tools),
-        sayings=np.stack([reader.encode_query(saying).vector for saying in read_sayings()]),
+        sayings=np.stack([reader.encode_query(saying).vector for saying in read_sayings(languages)]),
         examples=_examples(encoded.tools, reader),
     )
 

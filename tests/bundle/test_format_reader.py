@@ -47,6 +47,8 @@ QUERIES = [
     "call the phone in 20 minutes, 15% off or 30 euros", "find '/tmp/my file.pdf' and book the meeting for 2026-12-01",
     "don't open the note, close it", "tell Bo to call the phone",
     "write a note, and also play the music; then find me free days. Call the phone after that",
+    "öffne die note nicht, dann spiel music", "n'ouvre pas la note puis appelle le phone",
+    "no cierres la note y luego pon la music, por favor", "不要打开 note，然后播放 music，再给我打电话",
     " ".join(np.random.default_rng(0).choice(WORDS, 90)) + " and then send it, or share it",
 ]  # fmt: skip
 PLANS = "", "find_file", "find_file send_mail", "phone_call", "book_meeting phone_call book_meeting write_note"

@@ -15,6 +15,7 @@ import edgeret
 from edgeret.cli import commands as cli
 from edgeret.encoders.languages import foreign_script, read_languages, scripts_of
 from edgeret.errors import BundleError, LanguageWarning
+from edgeret.runtime.unread import unread
 
 CHINESE, RUSSIAN, GREEK = "打开文件并发送邮件", "напиши письмо", "άνοιξε το αρχείο"
 
@@ -82,6 +83,37 @@ def test_select_search_and_plan_warn_once(english: Path) -> None:
         assert warning.category is LanguageWarning
         assert "a query in Cjk script, which its encoder was not trained on (en)" in str(warning.message)
         assert CHINESE not in str(warning.message)
+
+
+def test_a_language_that_looks_like_another_one_is_warned_of(english: Path) -> None:
+    runtime, german = edgeret.load(english), "kannst du bitte meine Datei öffnen und das Licht ausmachen"
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("default")
+        for _ in range(3):
+            runtime.search(german)
+    (warning,) = found
+    assert "a query in what looks like German, which its encoder was not trained on (en)" in str(warning.message)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "play La Vie en Rose by Édith Piaf",
+        "call Jürgen Müller about the Übergabe",
+        "translate guten Morgen into German",
+        "git checkout -b der/die/das && make -j",
+        "Schadenfreude",
+        "Licht an",  # too short to be sure
+    ],
+)
+def test_names_code_and_borrowed_words_are_not_warned_of(query: str) -> None:
+    assert unread(query, ("en",)) is None
+
+
+def test_an_encoder_of_many_languages_is_asked_nothing() -> None:
+    assert unread("kannst du bitte meine Datei öffnen", ("en", "de-AT", "fr", "es", "zh-Hans")) is None
+    assert unread("kannst du bitte meine Datei öffnen", ("en", "fr")) == "what looks like German"
+    assert unread("kannst du bitte meine Datei öffnen", ()) is None
 
 
 def test_a_bundle_that_names_no_languages_warns_of_nothing(tiny: Path) -> None:

@@ -115,4 +115,4 @@ def test_demonstrations_in_a_strange_script_are_warned_of(
         capsys, "build", "--tools", write_tools(tmp_path), "--demos", demos, "--encoder", card, "-o",
         tmp_path / "bundle", "--dimension=12", "--profile=full", "--precision=fp32",
     )  # fmt: skip
-    assert "warning: 1 of 2 demonstrations are in Cyrillic or another script that small was not trained on" in err
+    assert "warning: 1 of 2 demonstrations are in Cyrillic script or others that small was not trained on" in err

@@ -31,7 +31,7 @@ def asked(cosine: float, form: Form) -> Evidence:
     none = np.zeros(3, np.float32)
     hits = Hits(np.empty(0, np.intp), np.empty(0, np.intp), none[:0], none, np.float32(1))
     shared = Overlaps(np.zeros((4, 3), np.float32), (), lambda: hits)
-    return Evidence(Passages.of(rows, rows[:1], rows[:1]), shared, "", put=lambda: Put(form))
+    return Evidence(Passages.of(rows, rows[:1], rows[:1]), shared, lambda: 0, put=lambda: Put(form))
 
 
 def two_tools(group: str, fit: tuple[Evidence, ...], unfit: tuple[Evidence, ...], sayings: bool = False) -> NothingSet:

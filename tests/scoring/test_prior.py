@@ -60,7 +60,7 @@ def request(*clauses: int, name: tuple[float, ...] = (0, 0, 0), said: tuple[int,
     # Each tool's share of its name is one word, which no other tool has.
     hits = Hits(np.arange(N), np.arange(N), names, np.ones(N, np.float32), np.float32(1))
     shared = Overlaps(np.stack((names, nothing, nothing, nothing)), said, lambda: hits)
-    return Evidence(Passages.of(rows, AXES[list(clauses)], AXES[list(clauses)]), shared, "one " * 4 * len(clauses))
+    return Evidence(Passages.of(rows, AXES[list(clauses)], AXES[list(clauses)]), shared, lambda: 4 * len(clauses))
 
 
 def reading(what: Evidence, how: PriorWeights, *pairs: tuple[int, int, bool]) -> Reading:
@@ -158,7 +158,7 @@ def test_words_that_a_called_tool_has_speak_for_others_no_more() -> None:
     name, coverage = np.array([1.0, 1.0, 0, 0], np.float32), np.array([1.0, 0.4, 0, 0], np.float32)
     nothing = np.zeros(N, np.float32)
     shared = Overlaps(np.stack((name, nothing, coverage, nothing)), (), lambda: hits)
-    what = Evidence(Passages.of(np.zeros((1 + SEGMENTS, 3), np.float32), AXES[:1], AXES[:1]), shared, "one " * 6)
+    what = Evidence(Passages.of(np.zeros((1 + SEGMENTS, 3), np.float32), AXES[:1], AXES[:1]), shared, lambda: 6)
     found = reading(what, weights(name=1.0, coverage=1.0, spent_name=-1.0, spent_coverage=-0.5))
     np.testing.assert_allclose(found.scores(())[:3], [2, 1.4, 0])
     np.testing.assert_allclose(found.scores((0,))[1:3], [1.4 - 1 - 0.2, 0], rtol=1e-5)  # all of its words are explained
@@ -205,7 +205,7 @@ def test_one_tool_is_enough() -> None:
     nothing = np.zeros(2, np.float32)
     hits = Hits(np.empty(0, np.intp), np.empty(0, np.intp), nothing[:0], nothing, np.float32(1))
     shared = Overlaps(np.stack((nothing, nothing, nothing, nothing)), (), lambda: hits)
-    one = Evidence(Passages.of(np.eye(4, 3, dtype=np.float32), AXES[:1], AXES[:1]), shared, "one")
+    one = Evidence(Passages.of(np.eye(4, 3, dtype=np.float32), AXES[:1], AXES[:1]), shared, lambda: 1)
     found = Reading(Prior(AXES[[0, 3]], 1, flow, SHIPPED), one)
     for calls in ((), (0,), (0, 0), (-1,)):
         assert np.exp(found.log_probabilities(calls)).sum() == pytest.approx(1, abs=1e-5)

@@ -25,7 +25,7 @@ def evidence(windows: list[list[float]], clauses: list[list[float]]) -> Evidence
     hits = Hits(np.empty(0, np.intp), np.empty(0, np.intp), np.empty(0, np.float32), none, np.float32(1))
     shared = Overlaps(np.stack((none, none, none, none)), (), lambda: hits)
     rows = np.zeros((1 + SEGMENTS, 3), np.float32)
-    return Evidence(Passages.of(rows, np.array(windows, np.float32), np.array(clauses, np.float32)), shared, "a b c")
+    return Evidence(Passages.of(rows, np.array(windows, np.float32), np.array(clauses, np.float32)), shared, lambda: 3)
 
 
 def weighing(**weights: float) -> PriorWeights:

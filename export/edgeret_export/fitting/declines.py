@@ -8,21 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.encoders.base import Encoder
+from edgeret.inputs.language_rules import ENGLISH
 from edgeret.inputs.tool_text import name_in_words
 from edgeret.inputs.words import words
 from edgeret.runtime.runtime import Runtime
 from edgeret.types import END, Tool
 from edgeret_export.fitting.crossfit import Fitted
+from edgeret_export.fitting.spoken import read_lines, spoken
 from edgeret_export.fitting.training_set import TrainingSet
 
-SAYINGS = Path(__file__).with_name("foreign.txt")
+SAYINGS = "foreign"
 """Others than those that anything is fitted on."""
 DEMONSTRATED = 0.75
 """Cosine to a demonstrated request from which on a saying counts as demonstrated. Of requests in scope half lie above
@@ -55,27 +56,28 @@ def foreign(runtime: Runtime, tools: Sequence[Tool], encoder: Encoder, training:
     demonstrated = np.empty((0, 0), np.float32)
     if training is not None:
         demonstrated = training.queries.vectors[[bool(shown.calls) for shown in training.demonstrations]]
-    left = [said for said in sayings(tools) if not _near(encoder, said, demonstrated)]
+    languages = spoken(() if training is None else training.demonstrations, tools)
+    left = [said for said in sayings(tools, languages) if not _near(encoder, said, demonstrated)]
     if len(left) < FEWEST:
         return {}
     declined = [not runtime.task(said).next(k=1).is_call for said in left]
     return {"n_foreign": len(left), "declined": round(float(np.mean(declined)), 4)}
 
 
-def sayings(tools: Sequence[Tool]) -> list[str]:
-    """The sayings whose words none of the tools has in its name or description."""
+def sayings(tools: Sequence[Tool], languages: tuple[str, ...] = (ENGLISH,)) -> list[str]:
+    """The sayings in these languages whose words none of the tools has in its name or description."""
     known = {word for tool in tools for word in words(f"{name_in_words(tool.name)} {tool.description}")}
-    return [said for served_by, every in _sections() if not served_by & known for said in every]
+    return [said for served_by, every in _sections(languages) if not served_by & known for said in every]
 
 
 @cache
-def _sections() -> tuple[tuple[frozenset[str], tuple[str, ...]], ...]:
-    """The file's sections: words of tools that might serve the sayings, and these."""
+def _sections(languages: tuple[str, ...]) -> tuple[tuple[frozenset[str], tuple[str, ...]], ...]:
+    """The files' sections: words of tools that might serve the sayings, and these."""
     found: list[tuple[frozenset[str], list[str]]] = []
-    for line in SAYINGS.read_text(encoding="utf-8").splitlines():
+    for line in read_lines(SAYINGS, languages):
         if line.startswith("["):
             found.append((frozenset(words(line.strip("[]"))), []))
-        elif line and not line.startswith("#"):
+        elif not line.startswith("#"):
             found[-1][1].append(line)
     return tuple((served_by, tuple(every)) for served_by, every in found)
 

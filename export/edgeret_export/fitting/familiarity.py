@@ -4,14 +4,15 @@ Encodes nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from importlib.resources import files
 
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeret.inputs.language_rules import ENGLISH
 from edgeret.scoring.familiarity import LEAST_EDGE, NEAREST, STEEP, Means
+from edgeret_export.fitting.spoken import read_lines
 from edgeret_export.fitting.training_set import TrainingSet
 
 KEPT = 0.96
@@ -26,10 +27,10 @@ OF_SAYINGS = 0.86
 """Where the edge lies when nobody demonstrated anything, in what one saying's distance is to the nearest other one."""
 
 
-def read_sayings() -> list[str]:
-    """What people say to assistants that few tools serve: some two hundred and fifty lines of all kinds, in English."""
-    text = files("edgeret_export.fitting").joinpath("sayings.txt").read_text(encoding="utf-8")
-    return [line for line in text.splitlines() if line]
+def read_sayings(languages: Iterable[str] = (ENGLISH,)) -> list[str]:
+    """What people say in these languages to assistants that few tools serve: lines of all kinds, two hundred and fifty
+    in English and some hundred and sixty in others."""
+    return read_lines("sayings", languages)
 
 
 def first_calls(training: TrainingSet) -> NDArray[np.intp]:
