@@ -78,7 +78,7 @@ def _patterns() -> tuple[re.Pattern[str], ...]:
     date, time, unit, count, money = (_listed(kind) for kind in ("date", "time", "unit", "count", "money"))
     month = "jan|feb|mar|apr|may|jun|jul|aug|sept?|oct|nov|dec|mai|mär|mars|mayo"
     by_kind = {
-        "url": r"https?://\S|\bwww\.\w|(?<![\w@.+-])[\w-]{2,40}(?:\.[\w-]{1,40}){0,3}"
+        "url": r"https?://\S|\bwww\.\w|(?:^|(?<=[^\w@.+-]))[\w-]{2,40}(?:\.[\w-]{1,40}){0,3}"
         r"\.(?:com|org|net|io|dev|de|fr|es|cn|edu|gov|ai|app|co\.uk)\b",
         "email": r"\w@\w[\w-]{0,60}\.\w",
         "path": rf"(?:(?<=\s)|^)(?:~/|/)[\w.-]|\b[\w.-]{{1,60}}/[\w./-]{{1,200}}\.\w|\*\.\w"
@@ -93,9 +93,9 @@ def _patterns() -> tuple[re.Pattern[str], ...]:
         rf"|\b\d{{1,2}}\.? (?:{month})|今天|明天|后天|昨天|星期|周[一二三四五六日末]|\d月",
         "duration": rf"\b(?:\d+|{count})\s?(?:-\s?)?(?:{unit})\b"
         r"|[\d一二两三四五六七八九十半]+个?(?:分钟|小时|天|星期|月)",
-        "phone": r"(?<![\w:.-])(?!\d{4}-\d\d-\d\d)\+?\d[\d ()-]{6,24}\d(?![\w:])",
+        "phone": r"(?:^|(?<=[^\w:.-]))(?!\d{4}-\d\d-\d\d)\+?\d[\d ()-]{6,24}\d(?![\w:])",
         "quoted": r"[\"“«「][^\"”»」]{2}|(?:(?<=\s)|^)'[^']{3,200}'(?!\w)",
-        "number": r"(?<![\w.:/-])\d+(?:[.,]\d+)?(?![\w:/-])",
+        "number": r"(?:^|(?<=[^\w.:/-]))\d+(?:[.,]\d+)?(?![\w:/-])",
         "percent": r"\d\s?(?:%|percent\b|prozent\b)",
     }
     return tuple(re.compile(by_kind[kind], 0 if kind == "iban" else re.IGNORECASE) for kind in KINDS)
