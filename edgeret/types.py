@@ -14,6 +14,8 @@ START = "<start>"
 """Pads a history that is shorter than the graph's order. Never a candidate."""
 END = "<end>"
 """Closes every plan. A candidate like any tool."""
+MOST_TEXTS = 4
+"""Of one search: the user's own words, and what each of a few tools should do."""
 SEGMENTS = 3
 """Parts of a query that are pooled on their own beside the whole; requests tend to name their steps in order."""
 SPELLING_BUCKETS = 1024
@@ -78,11 +80,27 @@ class Failure:
 @dataclass(frozen=True, slots=True)
 class Hit:
     """A tool found by its description; `similarity` is the cosine to the query, in [-1, 1]. `share` is how much of what
-    the query wants this tool is thought to be, 0 to 1 over all tools; None where a strategy gives ranks alone."""
+    the query wants this tool is thought to be, 0 to 1 over all tools; None where a strategy gives ranks alone.
+    `needed_for` is the tool that needs this one called first, None for a tool that was found for itself; the share of
+    one that is needed is that tool's times how sure it is."""
 
     tool: str
     similarity: float
     share: float | None = None
+    needed_for: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The hit as JSON-ready data; `needed_for` only where it says something."""
+        told: dict[str, Any] = {"tool": self.tool, "similarity": self.similarity, "share": self.share}
+        return told if self.needed_for is None else {**told, "needed_for": self.needed_for}
+
+
+class Need(NamedTuple):
+    """A tool that must have been called before another one, `needed_for`, and how sure that is, 0 to 1."""
+
+    tool: str
+    needed_for: str
+    sureness: float
 
 
 class Candidate(NamedTuple):

@@ -40,7 +40,7 @@ class DecisionReader(PriorReader):
         known = self.maps["familiarity"]
         means = array(known["means"]) * array(known["scales"]).astype(np.float64)[:, None]
         called = float(array(known["counts"]).sum())
-        if self.examples and not len(means):
+        if self.examples and self.head is None:
             means = np.array([shown.mean(axis=0) for shown in self.examples.values()])
             called = 0.5 * sum(map(len, self.examples.values()))
         strange, fits = 1.0, 0.0

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from abc import ABC, abstractmethod
-from collections.abc import Callable
+from abc import abstractmethod
 from typing import Any
 
 import numpy as np
 from format_language import Rules, rules_in
+from format_shown import ShownReader, unit
 from format_wishes import Turned, wishes
 from format_words import form_of, forms_of, in_words, stem, words_of
 from numpy.typing import NDArray
@@ -25,10 +25,6 @@ def log_sum(scores: Array) -> float:
     return float(np.log(np.exp(scores - scores.max()).sum()) + scores.max())
 
 
-def unit(rows: Array) -> Array:
-    return rows / np.maximum(np.linalg.norm(rows, axis=-1, keepdims=True), 1e-12)
-
-
 PRODUCERS = "browse check create detect fetch find get identify list locate look lookup query read retrieve search show"
 CUT = re.compile(
     r"""(?<=[.!?;:])\s+
@@ -42,15 +38,6 @@ KEY = re.compile(r"(.+?)[_ ]?(?:ids?|IDs?|Ids?|identifier|number|code|token|key|
 
 def a_map(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
-
-
-def examples_of(index: dict[str, Any], array: Callable[[Any], Array]) -> dict[str, Array]:
-    """Section 6: the vectors of what tools show by example, by the tools' names; those without any are left out."""
-    if "examples" not in index:
-        return {}
-    shown = unit(array(index["examples"]).astype(float) * array(index["example_scales"])[:, None])
-    parts = np.split(shown, np.cumsum(array(index["example_counts"]))[:-1])
-    return {name: part for name, part in zip(index["names"], parts, strict=True) if len(part)}
 
 
 def parts(query: str, rules: Rules) -> tuple[list[tuple[int, int]], list[int]]:
@@ -71,7 +58,7 @@ def parts(query: str, rules: Rules) -> tuple[list[tuple[int, int]], list[int]]:
     return spans, asked
 
 
-class PriorReader(ABC):
+class PriorReader(ShownReader):
     """Sections 5 (a query's rows) and 16. Whoever derives from it sets what stands here first."""
 
     info: dict[str, Any]
@@ -151,7 +138,8 @@ class PriorReader(ABC):
             last = sum(end <= j for _, _, end in tokens)
             if last > first:
                 clauses.append(vectors[first:last].sum(axis=0))
-        self.clauses = unit(np.array(clauses or [self.q])) @ self.place.T
+        self.asked = np.vstack((self.q, unit(np.array(clauses or [self.q]))))
+        self.clauses = self.asked[1:] @ self.place.T
         self.n_words, self.shared, self.query = self.rules.count(query), shared, query
         self._read_static(query, asked, spans, clauses, tokens)
 
@@ -197,10 +185,9 @@ class PriorReader(ABC):
 
         self.static += turns(query)
         self.static[self.said] += 10
+        self.static += weights["values"] * self.valued(query)
         if self.examples:
-            own, none = self.cosines[0], self.place[:0]
-            shown = [max(own[i], *(self.examples.get(name, none) @ self.q), -1) for i, name in enumerate(self.names)]
-            self.static += 10 * (np.array(shown) - own.max())
+            self.static += self.gained()
         self.static[self.end] = 0
         self.wishes: list[tuple[Array, Array]] = []
         if len(clauses) == len(spans) and asked:
@@ -408,6 +395,6 @@ class PriorReader(ABC):
             "clause_lead": 10 * behind.max(axis=0),
         }
         weights = self.info["prior"]["search"]
-        scores = np.array(sum(weights[key] * evidence[key] for key in weights))
+        scores = np.array(sum(weights[key] * evidence[key] for key in weights)) + self.valued(query)
         scores[self.said] += 10
-        return scores
+        return scores + (self.gained() if self.examples else 0)

@@ -11,6 +11,8 @@ OTHER_METHODS = ("similarity", "bm25", "tool-graph", "less-is-more")
 """Next-tool methods that look at words and tools alone; the last one asks the planner, once a query."""
 RETRIEVAL_METHODS = ("bm25", "dense", "rrf", "clauses", "hybrid")
 """Methods of `retrieval` that need no planner and nothing beside a query."""
+NEEDED = "needed"
+"""The method of `retrieval` that ranks what calls need among what is found."""
 STRATEGY_METHODS = (
     "auto", "routed", "steps", "rerank", "re-invoke", "tooldreamer", "toolqp", "toolqp-parallel", "toolqp-no-query",
     "toolreagt", "less-is-more",

@@ -59,7 +59,9 @@ class AsyncRuntime:
         make = partial(self.runtime.task, query, history, **options)
         return AsyncTask(self, await self.run(make, timeout))
 
-    async def search(self, text: str, k: int = 10, *, timeout: float | None = None, **options: Any) -> list[Hit]:
+    async def search(
+        self, text: str | Sequence[str], k: int = 10, *, timeout: float | None = None, **options: Any
+    ) -> list[Hit]:
         """As `Runtime.search`."""
         return await self.run(partial(self.runtime.search, text, k, **options), timeout)
 

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from edgeret import InputError, Runtime
+from edgeret.adapters.asked import asked
 from edgeret.adapters.choosing import choose
 from edgeret.adapters.conversation import Conversation, Reader
 from edgeret.adapters.plain import field, name_in, record, records, texts
-from edgeret.adapters.searching import DEFAULT_K, DESCRIPTION, HOW, NAME, PARAMETERS, Search
+from edgeret.adapters.searching import DEFAULT_K, DESCRIPTION, NAME, PARAMETERS, Search
 from edgeret.adapters.selection import Amount, Shape
 from edgeret.adapters.tool_sets import ToolSets
 from edgeret.outcomes import outcome
@@ -25,10 +26,11 @@ def select_tools(
     k: int | None = None,
     coverage: float | None = None,
     tool_choice: Any = None,
+    queries: str | Sequence[str] | None = None,
 ) -> list[Any]:
     """`edgeret.adapters.openai.select_tools` for the shape of Anthropic's messages. A tool that carries `cache_control`
     can be among those that are left out: put the mark on the system prompt instead."""
-    return choose(SHAPE, messages, tools, tool_choice, base, runtime, Amount(k, coverage))
+    return choose(SHAPE, messages, tools, tool_choice, base, runtime, Amount(k, coverage), queries)
 
 
 def definition(entry: Any) -> Mapping[str, Any] | None:
@@ -103,14 +105,14 @@ class ToolSearch:
         return fields.get("type") == "tool_use" and fields.get("name") == self.name
 
     def answer(self, block: Any) -> dict[str, Any]:
-        """The `tool_result` for a call of this search: references to the tools that fit best. A call without words is
-        answered with how to make it. Raises InputError for a block that is none."""
+        """The `tool_result` for a call of this search: references to the tools that fit best. A call that cannot be
+        read is answered with how to make it. Raises InputError for a block that is none."""
         if not self.asks(block):
             raise InputError(f"block is no call of {self.name}; ask asks(block) first")
-        asked = field(block, "input")
-        found = self._search.find(asked.get("query") if isinstance(asked, Mapping) else None)
         result: dict[str, Any] = {"type": "tool_result", "tool_use_id": field(block, "id")}
-        if found is None:
-            return {**result, "content": f"No words to search for: {HOW}.", "is_error": True}
+        try:
+            found = self._search.find(asked(field(block, "input")))
+        except InputError as error:
+            return {**result, "content": str(error), "is_error": True}
         names = (self._search.entries[i]["name"] for i in found)
         return {**result, "content": [{"type": "tool_reference", "tool_name": name} for name in names]}

@@ -23,10 +23,11 @@ def choose(
     base: str | Path | Runtime | ToolSets | None,
     runtime: Runtime | None,
     amount: Amount,
+    queries: str | Sequence[str] | None = None,
 ) -> list[Any]:
     """The given tools that are kept. A dict in which something hides gives way to a copy without it; objects of an SDK
     stay as they are. Raises InputError for options that do not fit, and what `edgeret.load` raises."""
-    return list(chosen(shape, messages, tools, tool_choice, base, runtime, amount).values())
+    return list(chosen(shape, messages, tools, tool_choice, base, runtime, amount, queries).values())
 
 
 def chosen(
@@ -37,6 +38,7 @@ def chosen(
     base: str | Path | Runtime | ToolSets | None,
     runtime: Runtime | None,
     amount: Amount,
+    queries: str | Sequence[str] | None = None,
 ) -> dict[int, Any]:
     """The same, by their places in the list. Raises as `choose`."""
     if (base is None) == (runtime is None):
@@ -54,7 +56,7 @@ def chosen(
     else:
         definitions = read_definitions(described, shape.definition)
     assert runtime is not None
-    return _shown(keep(shape, definitions, runtime, said, tool_choice, amount), tools, definitions)
+    return _shown(keep(shape, definitions, runtime, said, tool_choice, amount, queries), tools, definitions)
 
 
 def _shown(kept: Iterable[int], tools: Sequence[Any], definitions: Definitions) -> dict[int, Any]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from edgeret import InputError, Runtime
+from edgeret.adapters.asked import usable
 from edgeret.adapters.choosing import choose
 from edgeret.adapters.conversation import Conversation, Reader, objects
 from edgeret.adapters.plain import field, name_in, record, records, texts, tool
@@ -28,17 +29,20 @@ def select_tools(
     k: int | None = None,
     coverage: float | None = None,
     tool_choice: Any = None,
+    queries: str | Sequence[str] | None = None,
 ) -> list[Any]:
     """Those of `tools` that a model needs to be shown, the same objects in the same order.
 
     `messages` are those of a chat completion, or the `input` of a response. `base` is a bundle whose encoder reads the
     tools as they come (they are remembered by content), `runtime` one that was made for them already. `k` bounds how
     many are kept (default: 16); with `coverage` it is the most probable ones until their probabilities add up to that.
+    `queries`, one to four texts, say what needed tools should do ("look up the delays of a train"), if somebody knows:
+    what they find and what the messages find is taken in turns.
     What was called before in the conversation, what `tool_choice` forces, and entries that are no functions are kept
     besides; and all, where nobody said anything. Messages and tools may be the SDK's own objects. Raises InputError for
     options out of range, and for messages and words that cannot be read; and what `edgeret.load` raises.
     """
-    return choose(SHAPE, messages, tools, tool_choice, base, runtime, Amount(k, coverage))
+    return choose(SHAPE, messages, tools, tool_choice, base, runtime, Amount(k, coverage), queries)
 
 
 def definition(entry: Any) -> Mapping[str, Any] | None:
@@ -121,12 +125,13 @@ class ToolSearch:
         return record(item, "item").get("type") == "tool_search_call" and field(item, "execution") != "server"
 
     def answer(self, item: Any) -> dict[str, Any]:
-        """The `tool_search_output` for such an item: the tools that fit best, none for a call without words. Raises
-        InputError for an item that is none."""
+        """The `tool_search_output` for such an item: the tools that fit best, none for a call without words. It has no
+        place to say what could not be read, so what can be is searched for. Raises InputError for an item that is none.
+        """
         if not self.asks(item):
             raise InputError("item is no tool_search_call for the client; ask asks(item) first")
-        asked = field(item, "arguments")
-        found = self._search.find(asked.get("query") if isinstance(asked, Mapping) else None) or []
+        texts = usable(field(item, "arguments"))
+        found = self._search.find(texts) if texts else []
         return {
             "type": "tool_search_output",
             "call_id": field(item, "call_id"),

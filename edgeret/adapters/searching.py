@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from edgeret import InputError, Runtime
+from edgeret.adapters.asked import HOW, PROPERTIES
 from edgeret.adapters.plain import tool
 from edgeret.adapters.selection import Amount
 from edgeret.adapters.tool_sets import Definition, ToolSets, read_definitions, shared
@@ -16,16 +17,10 @@ DEFAULT_K = 5
 NAME = "find_tools"
 DESCRIPTION = (
     "Finds tools for a task and loads them. Call this before saying that something cannot be done. "
-    "Say in a few words what is to be done, not with what."
+    f"Give queries: {HOW}."
 )
-PARAMETERS = {
-    "type": "object",
-    "properties": {"query": {"type": "string", "description": "What is to be done, for instance: water the garden"}},
-    "required": ["query"],
-    "additionalProperties": False,
-}
+PARAMETERS = {"type": "object", "properties": PROPERTIES, "additionalProperties": False}
 """Of a search, as JSON Schema."""
-HOW = 'give {"query": "what is to be done, in words"}'
 
 
 class Search:
@@ -61,12 +56,10 @@ class Search:
         self.deferred = frozenset(self._place.values())
         """Where those entries stand that are loaded when they are found."""
 
-    def find(self, query: object) -> list[int] | None:
-        """Where the entries stand that fit a query best, best first; None for a query that is no text."""
-        if not isinstance(query, str) or not query.strip():
-            return None
+    def find(self, texts: Sequence[str]) -> list[int]:
+        """Where the entries stand that fit the texts best, best first. Raises InputError for what cannot be read."""
         assert self._runtime is not None
-        hits = self._runtime.search(query.encode(errors="replace").decode(), len(self._runtime.tools))
+        hits = self._runtime.search(texts, len(self._runtime.tools))
         return [self._place[hit.tool] for hit in hits if hit.tool in self._place][: self._k]
 
 

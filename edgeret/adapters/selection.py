@@ -50,7 +50,13 @@ class Shape:
     """The tools that a `tool_choice` names."""
 
 
-def select(runtime: Runtime, said: Conversation, names: Collection[str], amount: Amount) -> set[str]:
+def select(
+    runtime: Runtime,
+    said: Conversation,
+    names: Collection[str],
+    amount: Amount,
+    queries: str | Sequence[str] | None = None,
+) -> set[str]:
     """Those of `names`, all of them tools of the runtime, that are to be shown. Raises InputError for words that cannot
     be read.
 
@@ -60,12 +66,16 @@ def select(runtime: Runtime, said: Conversation, names: Collection[str], amount:
     `edgeret.adapters.turns`. With a coverage, each ranking is cut where its shares add up to it. Without demonstrations
     there are no conformal thresholds, so nothing is guaranteed: measured, the set held the next call about as often as
     was asked for.
+
+    `queries` are what somebody says that the needed tools should do, and take turns with all that, first.
     """
     assert said.wanted is not None, "somebody has to want something"
+    hits = [] if queries is None else runtime.search(queries, len(runtime.tools))
+    asked = [(hit.tool, hit.share or 0.0) for hit in hits if hit.tool in names]
     weighed = weigh(runtime, said)
     k = amount.k or DEFAULT_K
     if amount.coverage is not None:
-        found: set[str] = set()
+        found = set(_covering(asked, amount.coverage))
         for text in (*weighed.first, *weighed.second):
             decided, searched = _shares(runtime, text, said, names, len(runtime.tools))
             found |= {*_covering(searched, amount.coverage), *_covering(decided, amount.coverage)}
@@ -73,7 +83,7 @@ def select(runtime: Runtime, said: Conversation, names: Collection[str], amount:
     first, second = (
         in_turns(_ranked(runtime, text, said, names, k) for text in texts) for texts in (weighed.first, weighed.second)
     )
-    return set(islice(three_to_one(first, second), k))
+    return set(islice(in_turns([[name for name, _ in asked], three_to_one(first, second)]), k))
 
 
 def _ranked(runtime: Runtime, text: str, said: Conversation, names: Collection[str], k: int) -> list[str]:
@@ -95,7 +105,13 @@ def _shares(
 
 
 def keep(
-    shape: Shape, definitions: Definitions, runtime: Runtime, said: Conversation, tool_choice: Any, amount: Amount
+    shape: Shape,
+    definitions: Definitions,
+    runtime: Runtime,
+    said: Conversation,
+    tool_choice: Any,
+    amount: Amount,
+    queries: str | Sequence[str] | None = None,
 ) -> list[int]:
     """Where those entries of `tools` stand that are kept, in the order in which they were given: prompts of one
     conversation then begin alike, and a model's cache serves them. Kept are what `select` finds, what was called
@@ -105,7 +121,7 @@ def keep(
         return list(range(len(definitions.names)))
     if amount.coverage is None and len(known) <= (amount.k or DEFAULT_K):
         return list(range(len(definitions.names)))
-    shown = select(runtime, said, known, amount) | said.called | shape.forced(tool_choice)
+    shown = select(runtime, said, known, amount, queries) | said.called | shape.forced(tool_choice)
     return [i for i, name in enumerate(definitions.names) if name is None or name not in known or name in shown]
 
 

@@ -15,7 +15,7 @@ from edgeret.records import dataclass
 
 MAGIC = "edgeret-bundle"
 
-FORMAT_VERSION = 9
+FORMAT_VERSION = 10
 
 MANIFEST = "manifest"
 

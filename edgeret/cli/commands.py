@@ -6,7 +6,6 @@ import argparse
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -29,10 +28,10 @@ from edgeret.cli.options import (
 from edgeret.cli.tools_command import add_tools_command
 from edgeret.cli.trace_page import draw_trace
 from edgeret.errors import InputError
-from edgeret.inputs.query import check_query
+from edgeret.inputs.query import check_query, check_texts
 from edgeret.planner.endpoint import Endpoint
 from edgeret.planner.prompts import MASKINGS
-from edgeret.quoting import visible
+from edgeret.quoting import quoted, visible
 from edgeret.runtime.options import POLICIES
 from edgeret.runtime.runtime import Runtime
 from edgeret.runtime.task import Task
@@ -121,7 +120,12 @@ def _add_masking(parser: argparse.ArgumentParser) -> None:
 
 def _add_search(commands: Any) -> argparse.ArgumentParser:
     search = add_command(commands, "search", "Find tools for some words.", _search, _print_search, bundle=True)
-    search.add_argument("query", metavar="QUERY")
+    search.add_argument(
+        "query",
+        nargs="+",
+        metavar="QUERY",
+        help="one to four texts, each in quotes: the user's own words, and what each needed tool should do",
+    )
     search.add_argument("-k", type=positive, default=10, metavar="N", help="how many tools (default: %(default)s)")
     search.add_argument(
         "--strategy", choices=STRATEGIES, default="auto", help="how tools are searched (default: %(default)s)"
@@ -136,33 +140,44 @@ def _add_search(commands: Any) -> argparse.ArgumentParser:
         metavar="FILE",
         help="when auto asks a planner: what edgeret-export route measured (default: never)",
     )
+    search.add_argument(
+        "--needed", action="store_true", help="show what calls of these tools need first, too, and for which of them"
+    )
     search.add_argument("--trace", action="store_true", help="show what was searched for, and what a planner wrote")
     search.add_argument("--html", metavar="FILE", help="draw that: what was found when, and how")
     return search
 
 
 def _search(arguments: argparse.Namespace) -> Mapping[str, Any]:
-    check_query(arguments.query)
+    first, *others = arguments.query
+    if others and all(len(text.split()) == 1 for text in arguments.query):
+        raise InputError(
+            f"unrecognized arguments: {' '.join(others)}; quote the query: {quoted(' '.join((first, *others)))}. "
+            "Several queries are each in quotes, and not all of one word"
+        )
+    texts = check_texts(arguments.query)
     if arguments.model and not arguments.endpoint:
         raise InputError("--model names one of an endpoint's models; add --endpoint URL")
     route = read_route(arguments.route) if arguments.route else None
     runtime = load_runtime(arguments)
     endpoint = Endpoint(arguments.endpoint, arguments.model) if arguments.endpoint else None
     found = runtime.search_with_trace(
-        arguments.query,
+        texts,
         arguments.k,
         strategy=arguments.strategy,
         budget_ms=arguments.budget_ms,
         planner=endpoint,
         route=route,
+        needed=arguments.needed,
     )
     if arguments.html:
-        draw_trace(runtime.task(arguments.query).next().explain(), found, Path(arguments.html))
+        draw_trace(runtime.task(texts[0]).next().explain(), found, Path(arguments.html))
     result = {
-        "query": arguments.query,
+        "query": texts[0],
+        "queries": texts,
         "strategy": arguments.strategy,
         "index": runtime.components.index.kind,
-        "hits": [asdict(hit) for hit in found.hits],
+        "hits": [hit.to_dict() for hit in found.hits],
         "complete": found.trace.complete,
         "problem": found.trace.problem,
     }
@@ -171,10 +186,12 @@ def _search(arguments: argparse.Namespace) -> Mapping[str, Any]:
 
 def _print_search(result: Mapping[str, Any]) -> str:
     hits = [
-        [rank, hit["tool"], hit["similarity"], "" if hit["share"] is None else hit["share"]]
+        [rank, hit["tool"], hit["similarity"], "" if hit["share"] is None else hit["share"], hit.get("needed_for", "")]
         for rank, hit in enumerate(result["hits"], 1)
     ]
-    lines = [table(hits, ("rank", "tool", "cosine", "share"))]
+    # Whoever did not ask for it sees no empty column.
+    shown = 5 if any(hit[-1] for hit in hits) else 4
+    lines = [table([hit[:shown] for hit in hits], ("rank", "tool", "cosine", "share", "needed for")[:shown])]
     if trace := result.get("trace"):
         rows = [[event["ms"], event["kind"], event["text"], ", ".join(event["tools"])] for event in trace["events"]]
         lines += ["", table(rows, ("ms", "what", "text", "tools"))]

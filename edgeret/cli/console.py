@@ -88,6 +88,8 @@ def _quote_the_query(arguments: argparse.Namespace, extra_words: Sequence[str]) 
     """What to do if the words that were too many belong to a query without quotes."""
     if "query" not in arguments or any(word.startswith("-") for word in extra_words):
         return ""
+    if isinstance(arguments.query, list):
+        return "; give all queries in one place, each in quotes"
     return f"; quote the query: {quoted(' '.join((arguments.query, *extra_words)))}"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any, TypeGuard
 
@@ -10,6 +10,7 @@ from edgeret.errors import InputError
 from edgeret.inputs.jsonl import is_text, json_type, list_field, parse_objects, read_text, text_field
 from edgeret.quoting import quoted, suggestion
 from edgeret.records import dataclass
+from edgeret.types import MOST_TEXTS
 
 MAX_QUERY_CHARS = 20_000
 
@@ -36,6 +37,22 @@ def check_query(query: str, where: str = "query") -> str:
     if len(query) > MAX_QUERY_CHARS:
         raise InputError(f"{where}: {len(query)} characters, at most {MAX_QUERY_CHARS} are allowed; shorten the text")
     return query
+
+
+def check_texts(texts: str | Sequence[str]) -> tuple[str, ...]:
+    """The texts of one search: one, or a list of one to `MOST_TEXTS` different ones. Those that differ in case and
+    blanks alone count once. Raises InputError."""
+    if isinstance(texts, str) or not isinstance(texts, Sequence):
+        return (check_query(texts),)
+    found: dict[str, str] = {}
+    for number, text in enumerate(texts, 1):
+        checked = check_query(text, f"text {number} of {len(texts)}")
+        found.setdefault(" ".join(checked.casefold().split()), checked)
+        if len(found) > MOST_TEXTS:
+            raise InputError(f"more than {MOST_TEXTS} different texts to search for; search for the others after these")
+    if not found:
+        raise InputError("no text to search for; give the user's words, or what the tool should do")
+    return tuple(found.values())
 
 
 def read_texts(path: str | Path) -> list[str]:

@@ -9,8 +9,9 @@ from typing import Any
 from edgeret.inputs.hygiene import without_hidden
 from edgeret.inputs.jsonl import check_scalar
 
-MOST_EXAMPLES, MAX_EXAMPLE_CHARS = 20, 200
-"""Sentences of a tool, and characters of each; longer ones are left out, since half a sentence is another one."""
+MOST_EXAMPLES, MAX_EXAMPLE_CHARS = 5, 200
+"""Sentences of a tool, and characters of each; longer ones are left out, since half a sentence is another one. Two or
+three say most of what any number does, and whoever lists everybody's words is not found for all of them."""
 MOST_VALUES, MAX_VALUE_CHARS = 20, 200
 """The same of a parameter's values."""
 _MOST_ENTRIES = 200

@@ -44,7 +44,8 @@ def evidence(
     opposed = lexicon.opposed(query, rules) if positions is None else None
     asked = partial(_wishes, query, cut, len(found.clauses), lexicon, rules) if cut.wishes else None
     put = partial(_put, query, lexicon, positions is not None, rules)
-    return Evidence(found, lexicon.overlaps(query, positions), partial(rules.count, query), asked, opposed, put)
+    count, values = partial(rules.count, query), lexicon.values(query) if positions is None else None
+    return Evidence(found, lexicon.overlaps(query, positions), count, asked, opposed, put, values)
 
 
 def _put(query: str, lexicon: Lexicon, few: bool, rules: Rules) -> Put:

@@ -4,19 +4,22 @@ demonstrations."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.encoders.base import EncodedQuery, Encoder
 from edgeret.encoders.word_vectors import WordVectors
+from edgeret.inputs.values import values_taken
 from edgeret.inputs.words import forms
 from edgeret.runtime.evidence import evidence
 from edgeret.runtime.lexicon import Lexicon
 from edgeret.runtime.similar_words import SimilarWords, table_of
+from edgeret.runtime.values import ToolValues
 from edgeret.runtime.word_table import WordTable
 from edgeret.scoring.index import EF, Index
-from edgeret.scoring.prior import Evidence, SearchWeights
+from edgeret.scoring.prior import Evidence, PriorWeights
 from edgeret.scoring.relevance import relevance
 from edgeret.types import Hit, Tool
 
@@ -30,10 +33,11 @@ class HybridSearch:
         index: Index,
         encoder: Encoder,
         word_vectors: WordVectors,
-        weights: SearchWeights,
+        weights: PriorWeights,
     ) -> None:
         """`tools`, or their words with the forms of these, are in the index's order."""
         table = tools if isinstance(tools, WordTable) else table_of(tools)
+        self._values = None if isinstance(tools, WordTable) else ToolValues([values_taken(tool) for tool in tools])
         self._lexicon, self._similar = Lexicon(table), SimilarWords(table, word_vectors)
         self._index, self._encoder, self._weights = index, encoder, weights
 
@@ -45,11 +49,14 @@ class HybridSearch:
         """The `k` tools with the most evidence, best first; equal ones in the tools' order. A hit's similarity is the
         cosine of the whole text, its share a softmax of the evidence."""
         seen, index = evidence(text, encoded, self._lexicon), self._index
-        positions, vectors = self._candidates(seen), index.vectors
+        if self._values is not None:
+            seen = replace(seen, values=self._values(text))
+        positions, vectors, examples = self._candidates(seen), index.vectors, index.examples
         if positions is not None:
             seen, vectors = seen.among(positions), vectors[positions]
+            examples = None if examples is None else examples.at(_places(positions, len(index.names)))
         similar = self._similar.overlaps(forms(text), positions)
-        scores = relevance(seen, similar, vectors, self._weights)
+        scores = relevance(seen, similar, vectors, self._weights, examples)
         order = np.argsort(-scores, kind="stable")[:k]
         cosines = (vectors[order] @ seen.passages.vectors[0]).tolist()
         np.exp(scores - scores[order[0]], out=scores)
@@ -67,3 +74,10 @@ class HybridSearch:
         most = min(EF, len(self._index.names))
         words = (seen.shared.name, seen.shared.text)
         return np.unique(np.concatenate([*found, *(np.argpartition(-shared, most - 1)[:most] for shared in words)]))
+
+
+def _places(positions: NDArray[np.intp], n: int) -> NDArray[np.intp]:
+    """Where each of n tools stands among those at these positions, -1 for the others: intp (n,)."""
+    places = np.full(n, -1, np.intp)
+    places[positions] = np.arange(len(positions))
+    return places

@@ -16,15 +16,17 @@ from numpy.typing import NDArray
 from edgeret.inputs.language_rules import Rules
 from edgeret.inputs.opposites import tool_sides
 from edgeret.inputs.tool_text import name_in_words
+from edgeret.inputs.values import values_taken
 from edgeret.inputs.word_numbers import WordNumbers
 from edgeret.inputs.words import forms, words
 from edgeret.kernel import LIBRARY
 from edgeret.runtime.opposites import Opposites
+from edgeret.runtime.values import ToolValues
 from edgeret.runtime.word_table import FIELDS, ToolWords, WordTable, arrange, spans
 from edgeret.scoring.compiled_many import MOST_FOUND, CompiledPostings
 from edgeret.scoring.compiled_query import CompiledWords
 from edgeret.scoring.flow import Flow
-from edgeret.scoring.prior import Hits, Overlaps
+from edgeret.scoring.prior import Hits, Overlaps, Values
 from edgeret.types import Tool
 
 _DEPTH = 4
@@ -59,6 +61,7 @@ def tool_words(tool: Tool) -> ToolWords:
         tuple(dict.fromkeys(owner for owner in owners if owner)),
         tool_sides(tool),
         text.union(_told(properties, _DEPTH)),
+        values_taken(tool),
     )
 
 
@@ -81,6 +84,7 @@ class Lexicon:
         """Counts; `tools` in the order in which all arrays are."""
         table = tools if isinstance(tools, WordTable) else arrange(tools)
         self._opposites = None if isinstance(tools, WordTable) else Opposites(tools)
+        self._values = None if isinstance(tools, WordTable) else ToolValues([tool.takes for tool in tools])
         self._tools = None if isinstance(tools, WordTable) else tools
         self._n = n = table.tools
         self._words = table.words
@@ -187,6 +191,11 @@ class Lexicon:
         for most queries, and for tools whose words a bundle keeps: these are very many, and a graph narrows them down.
         """
         return None if self._opposites is None else self._opposites(query, rules)
+
+    def values(self, query: str) -> Values | None:
+        """Which tools take the kinds of values that a query holds; None where it holds none, and for tools whose words
+        a bundle keeps."""
+        return None if self._values is None else self._values(query)
 
     def said_in(self, query: str, parts: Sequence[str]) -> NDArray[np.bool_]:
         """Which of a query's words each of its parts says, in the order of `Hits`, bool (parts, words)."""

@@ -21,16 +21,15 @@ from edgeret.quoting import quoted
 from edgeret.runtime.again import Again
 from edgeret.runtime.arranged import Arranged
 from edgeret.runtime.evidence import evidence, part_of
+from edgeret.runtime.fits import Fits
 from edgeret.runtime.history import History
 from edgeret.runtime.learned_plan import Origin
 from edgeret.runtime.learned_then import LearnedThen
 from edgeret.runtime.learning import Known
 from edgeret.runtime.ranking import Ranking, ranked
 from edgeret.scoring.calibration import Map
-from edgeret.scoring.familiarity import Familiarity
 from edgeret.scoring.head import log_softmax
 from edgeret.scoring.log_shares import log_shares
-from edgeret.scoring.memory import LEAST_COSINE
 from edgeret.scoring.reading import Reading, log_going_on
 from edgeret.scoring.wishes import Wishes
 from edgeret.stopwatch import Stopwatch
@@ -41,17 +40,10 @@ MATTERS = log(0.01)
 HOPELESS = log(0.003)
 """Where the best of them has no more before any call, they are not read anew at every step. On ultratool-plans 96 of
 100 steps are spared that, and at one of a thousand of these it would have given one of them more than 0.03."""
-CLEARLY = 4.0
-"""Odds by demonstrations that something fits from which on the tools' own words are not asked: they could only raise
-them."""
-UNLIKELY_BY_WORDS, SURELY_SHOWN = log(0.1 / 0.9), 0.8
-"""That nothing fits takes evidence from the tools too: where their own words give it log-odds below the first,
-demonstrations of such requests must give it more than the second. What users say is not what was demonstrated, and
-whatever is unlike it looks most like requests that no tool fits."""
 _NOWHERE = -1
 
 
-class Request:
+class Request(Fits):
     """A query, encoded once. Immutable.
 
     `names` are what it decides between: labels (tools, then `<end>`), then tools without demonstrations. `vector` is
@@ -123,11 +115,6 @@ class Request:
     def _name(self, place: int) -> str:
         """One of `names`."""
         return self._scorer.names[place if self._near is None else self._near.item(place)]
-
-    @property
-    def demonstrated(self) -> bool:
-        """Whether there are demonstrations to lean on."""
-        return self._components.head is not None
 
     @property
     def _beside(self) -> Mapping[str, Any]:
@@ -202,58 +189,6 @@ class Request:
         before = float(shares.sum())
         shares[[self._position[name] for name in history.blocked if name in self._position]] = 0
         return float(shares.sum()) / before if before else 0.0
-
-    def nothing(self, shown: float = 0.0) -> float:
-        """The probability that no tool fits, where the heads, which know requests of that kind, give it `shown`."""
-        return self._nothing(self.familiarity, shown)
-
-    def _nothing(self, known: Familiarity, shown: float) -> float:
-        learned = None if self._known is None else self._known.nearest
-        fits = known.fits(self.distance_to(known, learned))
-        if fits < CLEARLY or shown > 0.5:
-            fits += known.strange(len(self._scorer.names) - 1) * exp(-self.nothing_by_words)
-            unsure = 0.5 < shown <= SURELY_SHOWN or self.named
-            if unsure and self.nothing_by_words < UNLIKELY_BY_WORDS:
-                shown = 1 / (1 + exp(-self.nothing_by_words))
-        odds = known.unknown / max(fits, 1e-30) + shown / max(1 - shown, 1e-30)
-        return odds / (1 + odds)
-
-    @cached_property
-    def nothing_by_words(self) -> float:
-        """The log-odds that the tools' own words give that none of them fits, in [-30, 30]."""
-        scores = self._reading.allowed_scores((), self._allowed)
-        return min(30.0, self._reading.end_logit((), scores.item(scores.argmax())))
-
-    @property
-    def familiarity(self) -> Familiarity:
-        """What the request is compared with; it changes with what is learned."""
-        scorer, shipped = self._scorer, self._scorer.familiarity
-        return scorer.learned.familiarity(shipped, scorer.position) if scorer.learned.count else shipped
-
-    @property
-    def distance(self) -> float:
-        """How far the request is from all that was demonstrated and learned of the tools that may be chosen."""
-        return self.distance_to(self.familiarity, None if self._known is None else self._known.nearest)
-
-    def distance_to(self, familiarity: Familiarity, learned: float | None) -> float:
-        """The same to what was demonstrated and learned at some time, `learned` being the cosine of the nearest learned
-        plan that calls a tool."""
-        return familiarity.distance(self.vector, self._nearest(learned), self._choosable)
-
-    def _nearest(self, learned: float | None) -> float | None:
-        """The cosine of the nearest demonstration that calls a tool, or of the nearest cluster of very many; None where
-        nobody knows, or where it may call tools that may not be chosen."""
-        components = self._components
-        if self._choosable is not None:
-            return None
-        shipped, example = None, self._reading.nearest_example
-        if components.memory is not None:
-            shipped = components.memory.nearest(self._neighbours)
-        elif components.graph is not None:
-            shipped = self._place.similarity
-        if learned is None and example is None:
-            return LEAST_COSINE if shipped is None else shipped
-        return max(cosine for cosine in (shipped, learned, example) if cosine is not None)
 
     def choice(self, history: History, watch: Stopwatch) -> str:
         """The most probable of `names`, whether or not the query is like the demonstrations."""
@@ -408,13 +343,15 @@ def _alone(
     near: NDArray[np.intp] | None,
     wishes: Wishes,
 ) -> NDArray[np.float32]:
-    """Log-scores of each wish before any call, read as a request of its own, from the whole's one encoding: float32
-    (wishes, n)."""
+    """Log-scores of the tools for each wish before any call, read as a request of its own, from the whole's one
+    encoding: float32 (wishes, n), -inf at `<end>`."""
     rows = []
     for said, span in zip(wishes.said, wishes.spans, strict=True):
         request = Request(scorer, said, Stopwatch(), allowed, (part_of(encoded, span), near))
         rows.append(request.scores(History(), Stopwatch()))
-    return np.stack(rows)
+    found = np.stack(rows)
+    found[:, scorer.end if near is None else near.searchsorted(scorer.end)] = -inf
+    return found
 
 
 def _before(scores: NDArray[np.float32], others: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from math import inf
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -16,9 +15,7 @@ from edgeret.bundle.layout import Manifest
 from edgeret.bundle.overlay_file import Overlay, overlay_path
 from edgeret.errors import InputError, MissingExtraError, PlannerError
 from edgeret.inputs.demonstrations import Demonstration
-from edgeret.inputs.query import check_query
-from edgeret.planner.lazy import LazyAnswerer
-from edgeret.quoting import quoted
+from edgeret.inputs.query import check_query, check_texts
 from edgeret.runtime import plan as planning
 from edgeret.runtime.cascade import FirstStage
 from edgeret.runtime.components import Components, fingerprint_of, learner_for, load_components
@@ -34,11 +31,11 @@ from edgeret.runtime.tool_changes import changed, instead, recorded, replayed
 from edgeret.runtime.tool_set import ToolView
 from edgeret.scoring.index import IndexKind
 from edgeret.scoring.memory import MAX_CALLS
-from edgeret.types import Call, Hit, Plan, PlanStep, Tool
+from edgeret.types import Call, Hit, Need, Plan, PlanStep, Tool
 
 if TYPE_CHECKING:
     from edgeret.planner.answers import Answerer
-    from edgeret.strategies.base import Found, Strategy
+    from edgeret.strategies.base import Found
     from edgeret.strategies.routing import Route
 
 
@@ -265,74 +262,64 @@ class Runtime:
 
     def search(
         self,
-        text: str,
+        text: str | Sequence[str],
         k: int = 10,
         *,
         strategy: str = "auto",
         budget_ms: float | None = None,
         planner: Answerer | None = None,
         route: Route | None = None,
+        needed: bool = False,
     ) -> list[Hit]:
-        """The `k` tools that fit `text`, best first; see `edgeret.strategies`.
+        """The `k` tools that fit `text`, best first; see `edgeret.strategies`. Of a list of up to four texts (the
+        user's own words, and what each needed tool should do) each is searched for, and their shares are added.
 
         Strategy "auto" goes by demonstrations where the text is like one of them, and else as "hybrid" does: by the
         words and the parts of the text as well as by its meaning. "description" compares the whole text, "clauses" each
         of its clauses too. "re-invoke", "tooldreamer", "toolqp", "toolreagt" and "less-is-more" ask a planner what to
         search for: `planner`, for instance an `edgeret.Endpoint`, or else the bundle's own; "re-invoke" also does
         without. With a `route` "auto" asks one too, where the first tool is contested (see `edgeret.read_route`).
-        `budget_ms` bounds the time; the best ranking so far is given when it is spent. Raises InputError, and
-        PlannerError or MissingExtraError where a planner that must be asked cannot be.
+        `budget_ms` bounds the time; the best ranking so far is given when it is spent.
+
+        With `needed` the tools that calls of the likely ones need first stand among the `k`, in addition to them:
+        those whose names and descriptions say that they give an id, log in or switch something on. `Hit.needed_for`
+        tells them apart. Raises InputError, and PlannerError or MissingExtraError where a planner that must be asked
+        cannot be.
         """
-        found = self.search_with_trace(text, k, strategy=strategy, budget_ms=budget_ms, planner=planner, route=route)
+        found = self.search_with_trace(
+            text, k, strategy=strategy, budget_ms=budget_ms, planner=planner, route=route, needed=needed
+        )
         return list(found.hits)
 
     def search_with_trace(
         self,
-        text: str,
+        text: str | Sequence[str],
         k: int = 10,
         *,
         strategy: str = "auto",
         budget_ms: float | None = None,
         planner: Answerer | None = None,
         route: Route | None = None,
+        needed: bool = False,
     ) -> Found:
         """What `search` finds, and how: what the planner wrote, what was searched for and found, tokens and times.
         Raises as `search` does."""
         started = perf_counter()
-        from edgeret.strategies import STRATEGIES  # with the first search; a decision needs none of them
-        from edgeret.strategies.base import Search, run
+        from edgeret.runtime import searching
 
         self._components.check_process()
         check_count("k", k)
-        known = STRATEGIES.get(strategy) if isinstance(strategy, str) else None
-        if known is None:
-            raise InputError(f"unknown strategy {quoted(str(strategy))}; choose one of {', '.join(STRATEGIES)}")
-        if budget_ms is not None and not (isinstance(budget_ms, int | float) and 0 < budget_ms < inf):
-            raise InputError(f"budget_ms must be a number above 0, or None for no bound, found {budget_ms!r}")
-        components = self._components
-        search = Search(
-            components.checked(text), k, components.encoder, components.index, self._scorer.search, started=started
-        )
-        if budget_ms is not None:
-            search.deadline = started + budget_ms / 1e3
-        search.answerer, search.decider, search.tools = planner, self._scorer.decided, components.tools
-        if route is not None:
-            known = _routed(route, known)
-        may_ask = known.asks or known.helped
-        if planner is not None and not may_ask:
-            how = "say when with a route (edgeret-export route)" if known.name == "auto" else "choose another one"
-            raise InputError(f"strategy '{strategy}' asks no planner; {how}, or name no planner")
-        if planner is None and may_ask and components.planner.exists:
-            try:
-                if budget_ms is None:
-                    components.planner.get()
-                search.answerer = LazyAnswerer(components.planner)
-            except (PlannerError, MissingExtraError) as error:
-                if known.asks:
-                    raise
-                search.complete = False
-                search.note("problem", f"the planner could not be asked: {error}")
-        return run(known, search)
+        chosen, texts = searching.chosen(strategy, budget_ms), check_texts(text)
+        for each in texts:
+            self._components.checked(each)
+        return searching.find(self._scorer, texts, k, chosen, budget_ms, planner, route, started, needed)
+
+    def needs(self, tool: str) -> tuple[Need, ...]:
+        """What a call of a tool needs to have been called first, and what that needs in turn, the surest first: as its
+        name, its parameters and the descriptions say. What was given already, nobody needs. Raises InputError for an
+        unknown tool."""
+        find_tool(self._components.tools, tool)
+        return self._scorer.needs.of(tool)
 
     def plan(
         self,
@@ -377,24 +364,3 @@ class Runtime:
             # A planner that cannot be loaded is told of by the decisions, which the heads then make.
             with contextlib.suppress(PlannerError, MissingExtraError):
                 self._components.planner.warm(task.prompt())
-
-
-def _routed(route: Route, known: Strategy) -> Strategy:
-    """The strategy with a route. Raises InputError for one that takes none, and for a route that leads nowhere."""
-    from edgeret.strategies import STRATEGIES
-    from edgeret.strategies.auto import routed
-    from edgeret.strategies.routing import Route
-
-    if not isinstance(route, Route):
-        raise InputError(
-            f"route must be an edgeret.Route, found {type(route).__name__}; read one with edgeret.read_route"
-        )
-    asked = STRATEGIES.get(route.strategy)
-    if known.name != "auto":
-        raise InputError(f"strategy '{known.name}' takes no route; search with strategy 'auto', or leave the route out")
-    if asked is None or not (asked.asks or asked.helped):
-        asking = [strategy.name for strategy in STRATEGIES.values() if strategy.asks or strategy.helped]
-        raise InputError(
-            f"the route's strategy {quoted(route.strategy)} asks no planner; expected one of {', '.join(asking)}"
-        )
-    return routed(route, asked)

@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeret.encoders.base import EncodedQuery
 from edgeret.errors import InputError
 from edgeret.quoting import quoted, suggestion
 from edgeret.runtime.arrangement import Arrangement
@@ -15,6 +16,7 @@ from edgeret.runtime.components import Components
 from edgeret.runtime.history import History
 from edgeret.runtime.hybrid import HybridSearch
 from edgeret.runtime.learning import Learned
+from edgeret.runtime.needs import Needs
 from edgeret.runtime.request import Request
 from edgeret.runtime.shown import worded
 from edgeret.scoring.familiarity import Familiarity
@@ -50,13 +52,20 @@ class Scorer:
         self.arranged = Arrangement(components, self.names, self.end)
         self._hnsw = components.index.kind == "hnsw"
         self._latest: Request | None = None
+        self._searched: tuple[str, EncodedQuery] | None = None
 
     @cached_property
     def hybrid(self) -> HybridSearch:
         """Search over the tools that are here, whether anything was demonstrated or not."""
         held = self.components
         tools = held.words or worded([held.tools[name] for name in held.index.names], held.index.shown)
-        return HybridSearch(tools, held.index, held.encoder, held.word_vectors, held.prior.search)
+        return HybridSearch(tools, held.index, held.encoder, held.word_vectors, held.prior)
+
+    @cached_property
+    def needs(self) -> Needs:
+        """What calls of the tools that are here need; read with the first search that asks."""
+        held = self.components
+        return Needs([held.tools[name] for name in held.index.names])
 
     @cached_property
     def popularity(self) -> NDArray[np.float32]:
@@ -68,9 +77,10 @@ class Scorer:
 
     @cached_property
     def familiarity(self) -> Familiarity:
-        """What requests are compared with: the bundle's demonstrations, and the examples that tools show."""
+        """What requests are compared with: the bundle's demonstrations; where there are none, the examples that tools
+        show."""
         shipped, shown = self.components.familiarity, self.arranged.examples
-        return shipped if shown is None else shipped.beside(shown.means())
+        return shipped if shown is None or self.components.head is not None else shipped.beside(shown.means())
 
     def read(self, query: str, watch: Stopwatch, tools: Collection[str] | None = None) -> Request:
         """Encodes a query and computes what all its steps share; `tools` are those that may be chosen, None for all.
@@ -86,9 +96,27 @@ class Scorer:
 
     def search(self, text: str, k: int) -> list[Hit]:
         """The `k` tools that hybrid search finds, without encoding again what was read last."""
-        if (latest := self._latest) is None or latest.query != text:
-            return self.hybrid(text, k)
-        return self.hybrid.search(text, latest.encoded, k)
+        return self.hybrid.search(text, self._encoded(text), k)
+
+    def cosine(self, text: str, tool: str) -> float:
+        """How similar a tool is to a text, without encoding again what was read or searched for last."""
+        index = self.components.index
+        vector: NDArray[np.float32] = self._encoded(text).vector
+        return float(index.vectors[self._rows[tool]] @ vector)
+
+    @cached_property
+    def _rows(self) -> Mapping[str, int]:
+        """Where each tool is in the index."""
+        return {name: row for row, name in enumerate(self.components.index.names)}
+
+    def _encoded(self, text: str) -> EncodedQuery:
+        if (latest := self._latest) is not None and latest.query == text:
+            return latest.encoded
+        if (searched := self._searched) is not None and searched[0] == text:
+            return searched[1]
+        encoded = self.components.encoder.encode_query(text)
+        self._searched = (text, encoded)
+        return encoded
 
     def decided(self, text: str) -> dict[str, float] | None:
         """Each tool's probability as a text's first call, without `<end>`; None where nothing like it was shown."""

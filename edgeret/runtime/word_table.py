@@ -30,7 +30,8 @@ class ToolWords:
     """One tool's words, by field; the identifiers that its description and parameters mention, lower case; and, for
     every required parameter that is somebody's key (`order_id`), the words of that somebody. `sides` say what the
     tool does, as `tool_sides` has them. `told` are all words, with
-    those of parameters' descriptions and of the values that they may have."""
+    those of parameters' descriptions and of the values that they may have. `takes` are the kinds of values that its
+    parameters are for."""
 
     name: frozenset[str]
     text: frozenset[str]
@@ -39,6 +40,7 @@ class ToolWords:
     keys: tuple[frozenset[str], ...]
     sides: Sides | None = None
     told: frozenset[str] = frozenset()
+    takes: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,21 +3,24 @@ nothing of text."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
+
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeret.records import dataclass
 from edgeret.scoring.familiarity import Means
+from edgeret.scoring.passages import Passages
 
-WEIGHT = 1.0
-"""What a tenth of a cosine to a tool, or to the nearest of its sentences, adds to its score, in nats, where any tool of
-a set shows some. Half of it finds less, and with more wrong sentences harm: docs/DESIGN.md, decisions."""
+WEIGHT = np.float32(10.0)
+"""What a cosine to a tool, or to the nearest of its sentences, adds to its score, in nats, where any tool of a set
+shows some. Half of it finds less, and with more wrong sentences harm: docs/DESIGN.md, decisions."""
 
 COUNT = 0.5
 """Of a demonstration, that a sentence counts for where a request's distance from all that was shown is asked."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Examples:
     """Unit vectors of sentences, float32 (sentences, dimension), and the position of the tool that shows each,
     intp (sentences,), never falling."""
@@ -33,14 +36,31 @@ class Examples:
         order = owners.argsort(kind="stable")
         return Examples(np.ascontiguousarray(vectors[order], np.float32), owners[order])
 
-    def nearest(self, vector: NDArray[np.float32], least: NDArray[np.float32]) -> tuple[NDArray[np.float32], float]:
-        """Each tool's highest cosine of a unit vector (dimension,) to its sentences, at `least` that, float32 (n,); and
-        the highest to any sentence."""
-        cosines = self.vectors @ vector
+    @cached_property
+    def _shared(self) -> NDArray[np.float32]:
+        """What a sentence counts less where several tools show it, as if each had a part: cosines (sentences,)."""
+        rows = np.ascontiguousarray(self.vectors).view(np.dtype((np.void, self.vectors.shape[1] * 4))).ravel()
+        _, number, count = np.unique(rows, return_inverse=True, return_counts=True)
+        shared: NDArray[np.float32] = (np.log(count[number]) / WEIGHT).astype(np.float32)
+        return shared
+
+    def gained(self, passages: Passages, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+        """What they add to the scores of tools with these unit `vectors` (n, dimension), float32 (n,): how near the
+        whole request or one of its clauses comes to each tool or a sentence of it, less what comes nearest. So
+        nothing gains, and whether any tool fits is not moved."""
+        asked = np.vstack((passages.vectors[:1], passages.clauses))
+        own: NDArray[np.float32] = (asked @ vectors.T).max(axis=0)
+        near = (asked @ self.vectors.T).max(axis=0) - self._shared
         first = np.flatnonzero(np.diff(self.owners, prepend=-1))
-        found, owners = least.copy(), self.owners[first]
-        found[owners] = np.maximum(found[owners], np.maximum.reduceat(cosines, first))
-        return found, cosines.item(cosines.argmax())
+        found, owners = own.copy(), self.owners[first]
+        found[owners] = np.maximum(found[owners], np.maximum.reduceat(near, first))
+        gained: NDArray[np.float32] = WEIGHT * (found - found.max())
+        return gained
+
+    def nearest(self, vector: NDArray[np.float32]) -> float:
+        """The highest cosine of a unit vector (dimension,) to any sentence."""
+        cosines = self.vectors @ vector
+        return cosines.item(cosines.argmax())
 
     def means(self) -> Means:
         """The same as weak demonstrations."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, astuple, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -71,6 +71,7 @@ class ToolWeights:
     due: float
     opposed: float
     agrees: float
+    values: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +131,26 @@ class SearchWeights:
 
 
 @dataclass(frozen=True, slots=True)
+class ValueWeights:
+    """What a request's value of each kind weighs for a tool that takes it, by the rarity of such tools among all:
+    log((n + 1) / (takers + 1)). In search as it is; for the next function all together times `ToolWeights.values`."""
+
+    url: float
+    email: float
+    path: float
+    channel: float
+    iban: float
+    money: float
+    time: float
+    date: float
+    duration: float
+    phone: float
+    quoted: float
+    number: float
+    percent: float
+
+
+@dataclass(frozen=True, slots=True)
 class PriorWeights:
     """All that is fitted on other people's tools."""
 
@@ -138,6 +159,7 @@ class PriorWeights:
     nothing: NothingWeights
     search: SearchWeights
     wish: WishWeights
+    values: ValueWeights
 
     def to_dict(self) -> dict[str, Any]:
         """The weights as plain data."""
@@ -162,6 +184,7 @@ KINDS: Mapping[str, Any] = {
     "nothing": NothingWeights,
     "search": SearchWeights,
     "wish": WishWeights,
+    "values": ValueWeights,
 }
 """The blocks of weights, by name."""
 
@@ -247,12 +270,28 @@ class Overlaps:
 
 
 @dataclass(frozen=True, slots=True)
+class Values:
+    """The kinds of values that a request holds, as places in `ValueWeights`, and how rare those are that take them
+    where a tool does, else 0: float32 (kinds, tools)."""
+
+    kinds: tuple[int, ...]
+    takes: NDArray[np.float32]
+
+    def weighed(self, weights: ValueWeights) -> NDArray[np.float32]:
+        """What that weighs for each tool, float32 (tools,)."""
+        every = astuple(weights)
+        found: NDArray[np.float32] = np.array([every[kind] for kind in self.kinds], np.float32) @ self.takes
+        return found
+
+
+@dataclass(frozen=True, slots=True)
 class Evidence:
     """A request as numbers: the unit vectors of the whole and its parts, and what its words share with each tool.
     `words` counts those of the request. `wishes` looks up what it asks for one after the other, which only a later step
     asks; None for a request that asks for one thing. `opposed` is how often each tool is opposed to the request and how
     often it agrees with it, float32 (2, tools); None where the request says nothing of opposites.
-    `put` looks up how the request is put, which few requests ask."""
+    `put` looks up how the request is put, which few requests ask. `values` is what kinds of values it holds, and who
+    takes them; None where it holds none."""
 
     passages: Passages
     shared: Overlaps
@@ -260,10 +299,12 @@ class Evidence:
     wishes: Callable[[], Wishes | None] | None = None
     opposed: NDArray[np.float32] | None = None
     put: Callable[[], Put] = Put
+    values: Values | None = None
 
     def among(self, positions: NDArray[np.intp]) -> Evidence:
         """The same for some of the tools."""
-        return replace(self, shared=self.shared.among(positions))
+        values = None if self.values is None else Values(self.values.kinds, self.values.takes[:, positions])
+        return replace(self, shared=self.shared.among(positions), values=values)
 
 
 class Prior:

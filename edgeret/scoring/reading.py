@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from functools import cached_property
 from math import exp, inf, log, log1p
 
@@ -10,19 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.scoring.cover import furthest, largest, least_covered, nearest
-from edgeret.scoring.examples import WEIGHT, Examples
 from edgeret.scoring.flow import Pairs
 from edgeret.scoring.log_shares import log_shares
 from edgeret.scoring.nothing import MOST_TOOLS
 from edgeret.scoring.prior import CALLED, COSINE, SAID, Evidence, Prior
 from edgeret.scoring.static_scores import scores_before_any_call, static_scores
-from edgeret.scoring.wishes import ALONE, DEPTH, KEPT, Wishes, WishScores
+from edgeret.scoring.wishes import ALONE, DEPTH, KEPT, Alone, Wishes, WishScores, behind
 from edgeret.types import SEGMENTS
 
 _COVERED = 1e-6
-_LEAST = -1e30
-Alone = Callable[[Wishes], NDArray[np.float32]]
-"""From wishes to log-scores of all tools, read as if each were a request of its own: float32 (wishes, n)."""
 
 
 class Reading:
@@ -35,8 +31,7 @@ class Reading:
 
     def __init__(self, prior: Prior, evidence: Evidence, alone: Alone | None = None) -> None:
         """Reads a request among the prior's tools; `alone` reads its wishes one by one, where somebody can."""
-        self._alone = alone
-        self._prior = prior
+        self._prior, self._alone = prior, alone
         e, rows, n_windows = evidence.shared, 1 + SEGMENTS, evidence.passages.n_windows
         products = prior.cosines(evidence.passages.vectors)
         self.cosines = products[:rows]
@@ -54,26 +49,30 @@ class Reading:
             self._begun = scores_before_any_call(prior, self.cosines[1:], self.static, self._clauses[0], self._window)
         self._opposed = evidence.opposed
         if self._opposed is not None:
-            turned = self._turned(self._opposed)
-            self.static += turned
-            self._begun += turned
+            self._add(self._turned(self._opposed))
         for position in e.said:
             if position != prior.end:
                 self.static[position] += np.float32(SAID)
                 self._begun[position] += np.float32(SAID)
         self.nearest_example: float | None = None
         if prior.examples is not None:
-            self._read_examples(prior.examples, evidence.passages.vectors[0])
+            self.nearest_example = prior.examples.nearest(evidence.passages.vectors[0])
+            self._add(prior.examples.gained(evidence.passages, prior.vectors))
+        self._values = evidence.values
+        if evidence.values is not None and prior.weights.tool.values:
+            self._add(np.float32(prior.weights.tool.values) * evidence.values.weighed(prior.weights.values))
 
-    def _read_examples(self, examples: Examples, whole: NDArray[np.float32]) -> None:
-        """Adds how near the whole request comes to each tool or one of its examples, beside what comes nearest by the
-        tools' own words: a set whose examples are far gains nothing."""
-        own = self.cosines[0]
-        nearest, self.nearest_example = examples.nearest(whole, own)
-        gained = np.float32(WEIGHT * COSINE) * (nearest - own.max())
+    def _add(self, gained: NDArray[np.float32]) -> None:
+        """Adds to the scores that no call changes (n,)."""
         gained[self._prior.end] = 0.0
         self.static += gained
         self._begun += gained
+
+    def _valued(self) -> NDArray[np.float32]:
+        """What kinds of values speak for each tool, as search weighs them, float32 (n,)."""
+        if self._values is None:
+            return np.zeros(self._prior.n, np.float32)
+        return self._values.weighed(self._prior.weights.values)
 
     def _turned(self, opposed: NDArray[np.float32]) -> NDArray[np.float32]:
         """What opposites weigh, float32 (n,)."""
@@ -112,6 +111,7 @@ class Reading:
             "spent_coverage": spent_coverage,
             "opposed": np.zeros(prior.n, np.float32) if self._opposed is None else self._opposed[0],
             "agrees": np.zeros(prior.n, np.float32) if self._opposed is None else self._opposed[1],
+            "values": self._valued(),
         }
         due = self._due_wish(made)
         if due is not None:
@@ -280,9 +280,7 @@ class Reading:
                 row += self._turned(opposed)
         scores[:, self._prior.end] = -np.inf
         if self._alone is not None:
-            alone = self._alone(found)
-            alone[:, self._prior.end] = -np.inf
-            scores = _behind(scores, DEPTH) + _behind(alone, ALONE)
+            scores = behind(scores, DEPTH) + behind(self._alone(found), ALONE)
             scores[:, self._prior.end] = -np.inf
         named, keyed = self._prior.named, self._prior.keyed
         return WishScores(scores, lambda tool: [*named.givers(tool), *keyed.givers(tool)])
@@ -393,13 +391,6 @@ class Reading:
     def _end(self, best: float, calls: Sequence[int]) -> float:
         weights = self._prior.weights.end
         return float(sum(getattr(weights, name) * value for name, value in self.end_features(best, calls).items()))
-
-
-def _behind(scores: NDArray[np.float32], depth: np.float32) -> NDArray[np.float32]:
-    """How far each of these is behind the best of its row, at most so far: float32 (rows, n)."""
-    most = np.maximum(scores.max(axis=1, keepdims=True), np.float32(_LEAST))
-    behind: NDArray[np.float32] = np.maximum(scores - most, -depth)
-    return behind
 
 
 def log_going_on(end_logit: float) -> float:

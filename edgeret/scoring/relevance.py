@@ -8,7 +8,8 @@ from dataclasses import astuple
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeret.scoring.prior import COSINE, SAID, Evidence, SearchWeights
+from edgeret.scoring.examples import Examples
+from edgeret.scoring.prior import COSINE, SAID, Evidence, PriorWeights
 from edgeret.scoring.products import product
 from edgeret.types import SEGMENTS
 
@@ -32,10 +33,20 @@ def features(evidence: Evidence, similar: NDArray[np.float32], vectors: NDArray[
 
 
 def relevance(
-    evidence: Evidence, similar: NDArray[np.float32], vectors: NDArray[np.float32], weights: SearchWeights
+    evidence: Evidence,
+    similar: NDArray[np.float32],
+    vectors: NDArray[np.float32],
+    weights: PriorWeights,
+    examples: Examples | None = None,
 ) -> NDArray[np.float32]:
-    """The tools' scores (n,), right up to a constant: a softmax of them shares out what the request wants."""
-    scores: NDArray[np.float32] = np.array(astuple(weights), np.float32) @ features(evidence, similar, vectors)
+    """The tools' scores (n,), right up to a constant: a softmax of them shares out what the request wants. `examples`
+    are what the tools show, where any does."""
+    search = np.array(astuple(weights.search), np.float32)
+    scores: NDArray[np.float32] = search @ features(evidence, similar, vectors)
+    if evidence.values is not None:
+        scores += evidence.values.weighed(weights.values)
+    if examples is not None:
+        scores += examples.gained(evidence.passages, vectors)
     scores[list(evidence.shared.said)] += np.float32(SAID)
     return scores
 

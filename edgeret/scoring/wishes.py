@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from edgeret.records import dataclass
 
+_LEAST = np.float32(-1e30)
 DEPTH = np.float32(5.0)
 """Nats behind a wish's best tool from which on all are as far."""
 ALONE = np.float32(8.0)
@@ -30,6 +31,10 @@ class Wishes:
     said: tuple[str, ...]
     spans: tuple[tuple[int, int], ...]
     opposed: Sequence[NDArray[np.float32] | None]
+
+
+Alone = Callable[[Wishes], NDArray[np.float32]]
+"""From wishes to log-scores of all tools, read as if each were a request of its own: float32 (wishes, n)."""
 
 
 class WishScores:
@@ -63,3 +68,10 @@ def _shares(scores: NDArray[np.float32]) -> NDArray[np.float32]:
     shares: NDArray[np.float32] = np.exp(scores)
     shares /= shares.sum(axis=1, keepdims=True)
     return shares
+
+
+def behind(scores: NDArray[np.float32], depth: np.float32) -> NDArray[np.float32]:
+    """How far each of these is behind the best of its row, at most so far: float32 (rows, n)."""
+    most = np.maximum(scores.max(axis=1, keepdims=True), _LEAST)
+    behind: NDArray[np.float32] = np.maximum(scores - most, -depth)
+    return behind

@@ -15,6 +15,7 @@ from edgeret.errors import EdgeretError, InputError
 from edgeret.planner.answers import Answerer, Judge, Limits, Shape
 from edgeret.planner.chat import Prompt
 from edgeret.scoring.index import Index
+from edgeret.strategies.fusion import added
 from edgeret.types import Hit, Tool, Usage
 
 DEPTH = 50
@@ -266,3 +267,15 @@ def run(strategy: Strategy, search: Search) -> Found:
     ms = (perf_counter() - search.started) * 1e3
     trace = Trace(strategy.name, tuple(search.events), search.answers, search.tokens, ms, search.complete)
     return Found(tuple(hits[: search.k]), trace)
+
+
+def together(found: Sequence[Found], k: int) -> Found:
+    """The `k` best tools of searches for several texts, one after the other, which began at one time."""
+    if len(found) == 1:
+        return found[0]
+    traces = [each.trace for each in found]
+    events = tuple(event for trace in traces for event in trace.events)
+    answers, tokens = sum(trace.answers for trace in traces), sum(trace.tokens for trace in traces)
+    complete = all(trace.complete for trace in traces)
+    trace = Trace(traces[0].strategy, events, answers, tokens, traces[-1].ms, complete)
+    return Found(tuple(added([each.hits for each in found])[:k]), trace)

@@ -29,6 +29,20 @@ def peak_rank(rankings: Sequence[Sequence[Hit]]) -> list[Hit]:
     return [Hit(tool, similarity) for tool, (_, similarity) in ordered]
 
 
+def added(rankings: Sequence[Sequence[Hit]]) -> list[Hit]:
+    """Tools by the mean of their shares in rankings of several texts that belong together, so each text says as much;
+    by `reciprocal_rank` where any of them has no shares. The similarity is the best one."""
+    if any(hit.share is None for ranking in rankings for hit in ranking):
+        return reciprocal_rank(rankings)
+    share: dict[str, float] = {}
+    similarity: dict[str, float] = {}
+    for ranking in rankings:
+        for hit in ranking:
+            share[hit.tool] = share.get(hit.tool, 0.0) + (hit.share or 0.0) / len(rankings)
+            similarity[hit.tool] = max(hit.similarity, similarity.get(hit.tool, hit.similarity))
+    return [Hit(tool, similarity[tool], share[tool]) for tool in sorted(share, key=lambda tool: -share[tool])]
+
+
 def reciprocal_rank(rankings: Sequence[Sequence[Hit]]) -> list[Hit]:
     """Tools by the sum of 1 / (RRF_CONSTANT + rank), ranks from 1, over all rankings; equal ones by their best
     similarity, which a hit has."""

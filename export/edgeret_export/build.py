@@ -52,7 +52,7 @@ from edgeret_export.fitting.familiarity import means_of, no_means, read_sayings,
 from edgeret_export.fitting.folds import plan_calls
 from edgeret_export.fitting.options import HeadOptions
 from edgeret_export.fitting.parameters import Parameters
-from edgeret_export.fitting.shown import shown_examples, with_shown
+from edgeret_export.fitting.shown import shown_examples, undemonstrated
 from edgeret_export.fitting.spoken import spoken
 from edgeret_export.fitting.training_set import TrainingSet, training_set
 from edgeret_export.fitting.whole import Whole, fit_whole
@@ -111,7 +111,7 @@ def build_bundle(
     if token_vectors is not None and recipe.profile == "full":
         raise InputError("--token-vectors: a bundle of the profile full has no table that could start there")
     model = None if planner is None else fetch_planner(planner, offline, allow_unpinned)
-    demonstrations = with_shown(demonstrations, tools)
+    tools = undemonstrated(tools, demonstrations)
     with writing(target, overwrite) as writer:
         held_back = None
         if finetune:
@@ -147,7 +147,7 @@ def assemble(
     writer.add("word-vectors.msgpack", roles.WORD_VECTORS, words, licence, source)
     writer.add("tools.json", roles.TOOLS, pack_tools(encoded.tools), OWN_LICENCE, OURS)
     if len(encoded.tools) >= recipe.hnsw_from:
-        writer.add("words.msgpack", roles.WORDS, pack_words(table_of(encoded.worded)), OWN_LICENCE, OURS)
+        writer.add("words.msgpack", roles.WORDS, pack_words(table_of(encoded.tools)), OWN_LICENCE, OURS)
     writer.add("exemplars.json", roles.EXEMPLARS, pack_exemplars(choose_exemplars(demonstrations)), OWN_LICENCE, OURS)
     stage = Stage(encoded, fitted, recipe, place)
     info = _write_stage(writer, None, card, stage, tokenizer.sha256)
@@ -268,7 +268,7 @@ def _write_stage(writer: BundleWriter, part: str | None, card: Card, stage: Stag
     else:
         add(roles.TABLE, "table.msgpack", exported.model, card.licence, f"token vectors fitted to {tuned}")
     fingerprint = encoder_fingerprint(exported.spec.to_dict(), hashes[exported.role], tokenizer)
-    names, vectors, shown = [tool.name for tool in encoded.tools], encoded.tool_vectors, encoded.shown
+    names, vectors, shown = [tool.name for tool in encoded.tools], encoded.tool_vectors, encoded.examples
     add(roles.INDEX, "index.msgpack", indexing.pack_index(names, vectors, fingerprint, recipe.stored_as, shown))
     if len(names) >= recipe.hnsw_from:
         say("building the HNSW graph")
@@ -372,16 +372,18 @@ def encode_with(
         tool_vectors = expanded.vectors
         report["expansion"] = {"sha256": expansion.sha256, **expanded.report}
     tool_vectors = indexing.as_stored(tool_vectors, recipe.stored_as)
-    training = None
+    training, examples = None, shown_examples(tools, passed.encodings.queries(texts_of(tools)))
     if demonstrations:
         shown = track(demonstrations, "encoding demonstrations", len(demonstrations))
         queries = passed.encodings.passages(demonstration.query for demonstration in shown)
-        training = training_set(demonstrations, tools, queries, tool_vectors, prior.weights, recipe.seed)
+        training = training_set(
+            demonstrations, tools, queries, tool_vectors, prior.weights, recipe.seed, examples=examples
+        )
     golden = golden_of(encoder, demonstrations, tools)
     words = word_vectors(exported)
     sayings = passed.encodings.queries(read_sayings(spoken(demonstrations, tools)))
     found = Encoded(exported, tools, tool_vectors, sayings, words, training, golden, prior, passed.parity, report)
-    return replace(found, examples=shown_examples(tools, passed.encodings.queries(texts_of(tools))))
+    return replace(found, examples=examples)
 
 
 def _counts(tools: Sequence[Tool], training: TrainingSet | None, fitted: Fitted) -> dict[str, Any]:

@@ -13,19 +13,22 @@ from edgeret.cli.console import Parser, add_command, run, table, warn
 from edgeret.cli.options import probability
 from edgeret.encoders.variants import TARGETS
 from edgeret.errors import InputError
-from edgeret.inputs.demonstrations import read_and_check
+from edgeret.inputs.demonstrations import Demonstration, read_and_check
+from edgeret.inputs.examples_file import with_examples_of
+from edgeret.inputs.fit import Misfits
 from edgeret.inputs.tools import read_tools
 from edgeret.native import keep_memory
-from edgeret.runtime.options import LOSS, PROFILES
+from edgeret.runtime.options import PROFILES
 from edgeret.runtime.unread import unread
 from edgeret.scoring.index import STORED_AS
+from edgeret.types import Tool
 from edgeret_export.average_command import add_average
 from edgeret_export.centre_command import add_centre
 from edgeret_export.demos_command import add_demos
 from edgeret_export.diff_command import add_diff
 from edgeret_export.example import write_example
 from edgeret_export.expand_command import add_expand
-from edgeret_export.planner_command import add_planner, told_of_quantising
+from edgeret_export.planner_command import add_planner
 from edgeret_export.prior_command import add_prior
 from edgeret_export.recipe import PRECISION_CHOICES, read_recipe
 from edgeret_export.route_command import add_route
@@ -35,6 +38,7 @@ from edgeret_export.sources.expansions import demonstrated, read_expansion
 from edgeret_export.teach_command import add_teach, add_trajectories
 from edgeret_export.thin_command import add_thin
 from edgeret_export.token_vectors_command import add_token_vectors
+from edgeret_export.told import print_build
 from edgeret_export.tune_command import add_tune
 from edgeret_export.turns_command import add_turns
 
@@ -75,7 +79,7 @@ def make_parser() -> argparse.ArgumentParser:
 def _add_build(commands: Any) -> None:
     """The command that builds a bundle."""
     build = add_command(
-        commands, "build", "Build a bundle from tools, demonstrations and a model card.", _build, _print_build
+        commands, "build", "Build a bundle from tools, demonstrations and a model card.", _build, print_build
     )
     build.add_argument(
         "--tools",
@@ -171,6 +175,11 @@ def _add_models(build: argparse.ArgumentParser) -> None:
     _add_vectors(build)
     build.add_argument("--planner", default="none", metavar="CARD", help="planner card, or none (default)")
     build.add_argument(
+        "--examples",
+        metavar="FILE.jsonl",
+        help='requests for tools: {"name", "examples"} a line',
+    )
+    build.add_argument(
         "--expansion", metavar="FILE.jsonl", help="what `expand` wrote: queries that make the tools' vectors better"
     )
 
@@ -213,12 +222,7 @@ def _build(arguments: argparse.Namespace) -> Mapping[str, Any]:
         index_vectors=arguments.index_vectors,
         risk=arguments.risk,
     )
-    tools = read_tools(*arguments.tools, tell=warn)
-    demonstrations, misfits = read_and_check(arguments.demos, tools)
-    if misfits.arguments:
-        if arguments.strict:
-            raise InputError(f"{misfits}; mend them, or leave out --strict")
-        warn(str(misfits))
+    tools, demonstrations, misfits = _read(arguments)
     expansion = None if arguments.expansion is None else read_expansion(arguments.expansion, tools)
     if expansion is not None and (double := demonstrated(expansion, demonstrations)):
         warn(
@@ -263,6 +267,19 @@ def _build(arguments: argparse.Namespace) -> Mapping[str, Any]:
     }
 
 
+def _read(arguments: argparse.Namespace) -> tuple[list[Tool], list[Demonstration], Misfits]:
+    """Tools with what they show, demonstrations, and how far these do not fit. Raises InputError."""
+    tools = read_tools(*arguments.tools, tell=warn)
+    demonstrations, misfits = read_and_check(arguments.demos, tools)
+    if misfits.arguments:
+        if arguments.strict:
+            raise InputError(f"{misfits}; mend them, or leave out --strict")
+        warn(str(misfits))
+    if arguments.examples is not None:
+        tools = with_examples_of(arguments.examples, tools, warn)
+    return tools, demonstrations, misfits
+
+
 def _look_at_languages(card: Card, queries: Sequence[str]) -> None:
     """Warns where the encoder was not trained on the script or language that queries are written in."""
     languages = () if card.encoder is None else card.encoder.languages
@@ -272,95 +289,6 @@ def _look_at_languages(card: Card, queries: Sequence[str]) -> None:
             f"{len(foreign)} of {len(queries)} demonstrations are in {foreign[0]} or others that {card.name} was not "
             "trained on; take a multilingual encoder (edgeret-export cards)"
         )
-
-
-def _told_of_cascade(cascade: Mapping[str, Any]) -> str:
-    told = next(each for each in cascade["by_loss"] if each["allowed"] == LOSS)
-    return (
-        f"token vectors suffice for {told['small_first']:.0%} of first decisions and {told['small']:.0%} of all, at "
-        f"{told['lost']:.4f} of held-out accuracy (at most {LOSS} allowed)"
-    )
-
-
-def _print_build(result: Mapping[str, Any]) -> str:
-    parity, held_out = result["parity"], result["held_out"]
-    lines = [
-        f"bundle      {result['bundle']}",
-        f"hash        {result['content_hash']}",
-        f"encoder     {parity['precision']}, {parity['size_mb']:.1f} MB",
-        f"parity      {_told_of_parity(parity)}",
-    ]
-    for name, found in result.get("variants", {}).items():
-        lines.append(f"target      {name}: {_told_of_variant(found)}")
-    if "note" in held_out:
-        lines.append(f"held out    {held_out['note']}")
-    else:
-        top1 = ", ".join(f"{name} {value:.3f}" for name, value in held_out["top1"].items())
-        lines.append(f"held out    top-1 over {held_out['decisions']} decisions: {top1}")
-        lines.append(f"floor       {_told_of_floor(held_out['floor'])}")
-        lines.append(f"calibration ECE {held_out['ece_calibrated']:.4f} ({held_out['ece_fused']:.4f} before)")
-    if nothing := _told_of_declining(result["nothing"]):
-        lines.append(f"nothing     {nothing}")
-    if sampled := held_out.get("head_plans"):
-        lines.append(
-            f"sample      heads were fitted on {sampled} of {held_out['plans']} demonstrations, drawn by the seed"
-        )
-    if cascade := result.get("cascade"):
-        lines.append(f"cascade     {_told_of_cascade(cascade)}")
-    if expansion := result.get("expansion"):
-        lines.append(f"expansion   {_told_of_expansion(expansion)}")
-    if asked := result.get("planner"):
-        worth = f"weight {asked['weight']:g}" if asked["weight"] else "not asked by itself"
-        if quantised := asked.get("quantised"):
-            lines.append(f"quantised   {told_of_quantising(quantised)}")
-        lines.append(f"planner     {worth} after {asked['questions']} questions" + _told_of_planner(asked))
-    return "\n".join([*lines, f'next        edgeret select {result["bundle"]} "…"'])
-
-
-def _told_of_declining(found: Mapping[str, Any]) -> str:
-    """What the bundle declines, as far as it is known; of nothing, nothing."""
-    shares = (("declined", "requests that no tool fits"), ("lost", "that one does"))
-    parts = [f"{100 * found[key]:.0f} of 100 {what}" for key, what in shares if key in found]
-    return "declines " + ", and ".join(parts) if "declined" in found else ""
-
-
-def _told_of_floor(floor: Mapping[str, float]) -> str:
-    return (
-        f"{floor['min_probability']:.2f}: {floor['answered']:.0%} of held-out requests are answered, "
-        f"{floor['wrong']:.1%} of these wrongly; {floor['given_up']:.1%} of right answers are given up"
-    )
-
-
-def _told_of_variant(found: Mapping[str, Any]) -> str:
-    if "cosine_mean" not in found:
-        return f"{found['size_mb']:.1f} MB, {found['note']}"
-    return f"{found['precision']}, {found['size_mb']:.1f} MB, {_told_of_parity(found)}"
-
-
-def _told_of_parity(parity: Mapping[str, Any]) -> str:
-    # Where nobody demonstrated anything, what the tools say of themselves stands in.
-    what = "demonstrations" if parity["demonstrations"]["observations"] else "tools"
-    ndcg5 = parity[what]
-    return (
-        f"cosine to the original {parity['cosine_mean']:.4f} in the mean, {parity['cosine_min']:.4f} at least; nDCG@5 "
-        f"{ndcg5['ndcg5_exported']:.4f} (original {ndcg5['ndcg5_reference']:.4f}) on {ndcg5['observations']} {what}"
-    )
-
-
-def _told_of_expansion(report: Mapping[str, Any]) -> str:
-    kept = f"{report['kept']} of {report['queries']} queries kept, for {report['tools_with_queries']} tools"
-    if not report["weight"]:
-        return f"{kept}; not used: they are not shown to find more tools"
-    found, weight = report["round_trip_ndcg5"][report["copies"]], f"{report['weight']:g}"
-    share = f"{kept}; weight {weight} of {report['copies']}"
-    return f"{share}, which finds them again with nDCG@5 {found[weight]:.4f} ({found['0']:.4f} without)"
-
-
-def _told_of_planner(report: Mapping[str, Any]) -> str:
-    if "top1_planner" not in report:
-        return f"; {report['note']}"
-    top1 = ", ".join(f"{name} {report[f'top1_{name}']:.3f}" for name in ("heads", "planner", "together"))
-    return f": top-1 {top1}"
 
 
 def _cards(_: argparse.Namespace) -> Mapping[str, Any]:

@@ -13,7 +13,6 @@ from edgeret.encoders.base import Encoder
 from edgeret.encoders.variants import Variant
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret.inputs.tool_text import name_in_words
-from edgeret.runtime.shown import worded
 from edgeret.scoring.examples import Examples
 from edgeret.types import Tool
 from edgeret_export.encoders.export import ExportedEncoder
@@ -58,16 +57,6 @@ class Encoded:
     variants: Sequence[TriedVariant] = ()
     token_vectors: TokenVectors | None = None
     examples: Examples | None = None
-
-    @property
-    def shown(self) -> Examples | None:
-        """The examples that count beside the tools' own words: where something was demonstrated, they were too."""
-        return self.examples if self.training is None else None
-
-    @property
-    def worded(self) -> Sequence[Tool]:
-        """The tools as their words count: with their examples if these do."""
-        return worded(self.tools, () if self.shown is None else [tool.name for tool in self.tools])
 
 
 def golden_of(encoder: Encoder, demonstrations: Sequence[Demonstration], tools: Sequence[Tool]) -> dict[str, Any]:

@@ -73,6 +73,7 @@ def static_encoded(encoded: Encoded, recipe: Recipe) -> Encoded:
     fit = TableFit(Texts([encoder.tokenize_words(text) for text in texts], vectors), start_at, encoder.vocabulary)
     penalty = fit.choose(folds == 0 if training is not None else np.arange(len(texts)) % FOLDS == 0)
     tool_vectors, learned = as_stored(fit.project(encoded.tool_vectors), recipe.stored_as), None
+    final = _exported(exported, fit.fit(np.ones(len(texts), bool), penalty))
     if training is not None:
         numbers = track(range(training.n_folds), "fitting token vectors", training.n_folds)
         readers = [reader_of(_exported(exported, fit.fit(folds != fold, penalty))) for fold in numbers]
@@ -83,9 +84,9 @@ def static_encoded(encoded: Encoded, recipe: Recipe) -> Encoded:
             tool_vectors,
             encoded.prior.weights,
             training.seed,
+            examples=_examples(encoded.tools, reader_of(final)),
         )
         learned = replace(learned, judging=training.judging, folds=training.folds)
-    final = _exported(exported, fit.fit(np.ones(len(texts), bool), penalty))
     return _with_table(encoded, final, tool_vectors, learned)
 
 

@@ -130,7 +130,7 @@ def make_searcher(files: Sequence[str], encoder_card: str, offline: bool) -> Sea
     }
     return Searcher(
         {tool.name: tool for tool in tools},
-        HybridSearch(tools, index, encoder, word_reader(exported), weights.search),
+        HybridSearch(tools, index, encoder, word_reader(exported), weights),
         lambda first, second: float(encoder.encode(first) @ encoder.encode(second)),
         told,
     )

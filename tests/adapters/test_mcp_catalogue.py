@@ -12,6 +12,8 @@ from edgeret.adapters.mcp import catalogue as module
 from edgeret.adapters.mcp.catalogue import Catalogue
 from edgeret.adapters.mcp.definitions import Definition, accepted
 
+CALENDAR = {"type": "object", "properties": {"calendar_id": {"type": "string"}}, "required": ["calendar_id"]}
+
 
 def defined(*names: str, server: str = "a", description: str = "") -> dict[str, Definition]:
     listed = [{"name": name, "description": description or name, "inputSchema": {}} for name in names]
@@ -74,3 +76,19 @@ def test_what_worked_once_is_found_among_the_first_afterwards(real: Path, tmp_pa
     assert unlikely in again.find(query, 2)
     assert unlikely in again.find("that thing in the corner smells really funny", 2)
     assert {text: list(again.find(text, 1)) for text in others} == others
+
+
+def test_what_the_tools_found_need_is_told_with_the_tool_that_needs_it(tiny: Path) -> None:
+    listed = [
+        {"name": "book_meeting", "description": "book a meeting", "inputSchema": CALENDAR},
+        {"name": "list_calendars", "description": "all calendars", "inputSchema": {}},
+        {"name": "write_note", "description": "write a note", "inputSchema": {}},
+    ]
+    catalogue = Catalogue(tiny, None)
+    assert catalogue.needed({"a__book_meeting": 1.0}, 5) == {}
+    updated(catalogue, accepted("a", "a", listed, print))
+    needed = catalogue.needed({"a__book_meeting": 0.8, "a__write_note": 0.1, "a__gone": 0.1}, 5)
+    assert needed == {"a__list_calendars": (pytest.approx(0.72), "a__book_meeting")}
+    assert catalogue.needed({"a__book_meeting": 0.8, "a__list_calendars": 0.1}, 5) == {}
+    assert catalogue.needed({"a__write_note": 0.9, "a__book_meeting": 0.1}, 5) == {}
+    assert catalogue.needed({"a__book_meeting": 0.8}, 0) == catalogue.needed({}, 5) == {}

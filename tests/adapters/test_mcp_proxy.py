@@ -134,6 +134,56 @@ def test_errors_progress_and_protocol_errors_are_the_servers_own(tiny: Path, tmp
     anyio.run(talk)
 
 
+def test_several_texts_are_searched_for_at_once(tiny: Path, tmp_path: Path) -> None:
+    config = write_config(tmp_path, one=hostile("plain"))
+
+    async def talk() -> None:
+        async with proxied(config, tiny, "-k", "2") as client:
+            (find, _) = (await client.list_tools()).tools
+            assert "is mum's train late again" in find.description and "look up the delays" in find.description
+            assert set(find.input_schema["properties"]) == {"query", "queries"}
+            assert "required" not in find.input_schema
+
+            async def ask(**given: object) -> dict[str, float]:
+                result = await client.call_tool("find_tools", given)
+                assert not result.is_error, result
+                return {tool["name"]: tool["score"] for tool in json.loads(result.content[0].text)["tools"]}
+
+            one, other = await ask(query="write a note"), await ask(query="send a mail")
+            both = await ask(queries=["write a note", "send a mail"])
+            assert both == pytest.approx({name: (one[name] + other[name]) / 2 for name in both}, abs=0.002)
+            assert await ask(query="write a note", queries=["send a mail"]) == both
+            assert await ask(queries='["write a note", "send a mail", "Send a mail"]') == both
+            assert await ask(query="write a note", queries=["write a note"]) == one
+            for given, told in (
+                ({"queries": []}, "no words to search for; give"),
+                ({"queries": ["write a note", ""]}, "an empty text among the queries; give"),
+                ({"queries": ["write a note", 7]}, "no text among the queries; give"),
+                ({"queries": ["a", "b", "c", "d", "e"]}, "more than 4 different texts to search for; search for the"),
+                ({"query": "a", "queries": ["b", "c", "d", "e"]}, "more than 4 different texts"),
+                ({"queries": ["a", "x" * 20_001]}, "text 2 of 2: 20001 characters, at most 20000"),
+            ):
+                result = await client.call_tool("find_tools", given)
+                assert result.is_error and told in result.content[0].text, given
+
+    anyio.run(talk)
+
+
+def test_a_call_after_several_texts_teaches_the_users_words(
+    tiny: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config, kept = write_config(tmp_path, one=hostile("plain")), tmp_path / "kept.overlay"
+
+    async def talk() -> None:
+        async with proxied(config, tiny, "--learn", "--overlay", str(kept)) as client:
+            await client.call_tool("find_tools", {"queries": ["the usual for mum", "send a mail"]})
+            await call(client, "one__send_mail", {})
+
+    anyio.run(talk)
+    assert main(["learn", str(tiny), "--overlay", str(kept), "--list", "--json"]) == 0
+    assert [plan["query"] for plan in json.loads(capsys.readouterr().out)["plans"]] == ["the usual for mum"]
+
+
 def test_an_unknown_tool_is_refused_with_the_way_on(tiny: Path, tmp_path: Path) -> None:
     config = write_config(tmp_path, one=hostile("plain"))
 

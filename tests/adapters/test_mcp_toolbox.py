@@ -171,6 +171,9 @@ def test_names_are_always_found_and_nothing_fits_what_fits_nothing(real: Path) -
     assert catalogue.find("mail the minutes to Ana", 5) and catalogue.find("what's for lunch in the canteen", 5)
     for nothing in ("thanks, that was all", "no, nothing else", "good night", "ok great"):
         assert catalogue.find(nothing, 5) == {}, nothing
+    assert next(iter(catalogue.find(["thanks, that was all", "print a file"], 5))) == "a__printFile"  # one is enough
+    assert catalogue.find(["thanks, that was all", "good night"], 5) == {}
+    assert next(iter(catalogue.find(["that one", "please use printFile"], 1))) == "a__printFile"
     for number in range(20):  # what is taught without counterexamples makes nothing fit that does not
         catalogue.learn(f"the song number {number}", "a__canteen_menu")
     assert catalogue.find("thanks, that was all", 5) == {}

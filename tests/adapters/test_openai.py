@@ -42,6 +42,19 @@ def test_both_shapes_of_openai_keep_the_same(base: ToolSets) -> None:
     assert names(select_tools(items, flat, base=base, k=4)) == chosen
 
 
+def test_what_somebody_says_that_tools_should_do_is_kept_besides(base: ToolSets) -> None:
+    vague = [user("you know what I need")]
+    queries = ["send a mail", "play music"]
+    kept = names(select_tools(vague, MANY, base=base, k=4, queries=queries))
+    assert {"send_mail", "play_music"} <= set(kept) and len(kept) == 4
+    assert names(select_tools(vague, MANY, base=base, k=1, queries="play music")) == ["play_music"]
+    covering = names(select_tools(vague, MANY, base=base, coverage=0.5, queries=queries))
+    assert {"send_mail", "play_music"} <= set(covering)
+    for wrong, says in (([], "no text"), (["a", ""], "text 2 of 2: empty"), (list("abcde"), "more than 4")):
+        with pytest.raises(InputError, match=says):
+            select_tools(vague, MANY, base=base, queries=wrong)
+
+
 def test_a_coverage_keeps_more_the_more_it_asks_for(base: ToolSets) -> None:
     sizes = [len(select_tools(MAIL, MANY, base=base, coverage=coverage)) for coverage in (0.2, 0.9, 0.999)]
     assert 0 < sizes[0] <= sizes[1] < sizes[2] <= len(MANY)

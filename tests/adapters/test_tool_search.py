@@ -85,6 +85,24 @@ class TestAnthropic:
         fits(MessageParam, {"role": "user", "content": [result]})
         assert result["is_error"] is True and "query" in result["content"]
 
+    def test_several_texts_are_searched_for_and_what_is_none_is_told(self, base: ToolSets) -> None:
+        search = anthropic.ToolSearch(CLAUDES, base=base, k=2)
+        assert "late again" in search.tools[0]["description"] and "delays of a train" in search.tools[0]["description"]
+
+        def answer(**given: Any) -> Any:
+            block = {"type": "tool_use", "id": "1", "name": "find_tools", "input": given}
+            return search.answer(block)["content"]
+
+        both = [{"type": "tool_reference", "tool_name": name} for name in ("send_mail", "play_music")]
+        for given in (
+            {"queries": ["send a mail", "play music"]},
+            {"query": "send a mail", "queries": ["play music"]},
+        ):
+            assert sorted(map(str, answer(**given))) == sorted(map(str, both))
+        assert "more than 4 different texts" in answer(queries=["a", "b", "c", "d", "e"])
+        assert "an empty text" in answer(queries=["send a mail", ""])
+        assert len(answer(queries=["a", "b", "c", "d", "A"])) == 2
+
     def test_other_blocks_are_not_its(self, base: ToolSets) -> None:
         search = anthropic.ToolSearch(CLAUDES, base=base, name="look_up")
         others = [
@@ -175,6 +193,16 @@ class TestOpenAI:
         assert space["name"] == "office" and {tool["name"] for tool in space["tools"]} >= {"send_mail", "find_file"}
         assert len(item["tools"]) < 6 and all(tool["defer_loading"] for tool in space["tools"])
         assert len(office["tools"]) == 6
+
+    def test_several_texts_are_searched_for_as_far_as_they_can_be(self, base: ToolSets) -> None:
+        search = openai.ToolSearch(FLAT, base=base, k=2)
+        for texts in (["send a mail", "play music"], ["send a mail", "", 7, "play music"]):
+            found = search.answer(self.call(arguments={"queries": texts}))["tools"]
+            assert {tool["name"] for tool in found} == {"send_mail", "play_music"}
+        five = ["send a mail", "b", "c", "d", "e"]
+        assert search.answer(self.call(arguments={"queries": five})) == search.answer(
+            self.call(arguments={"queries": five[:4]})
+        )
 
     def test_a_call_without_words_finds_nothing_and_other_items_are_not_its(self, base: ToolSets) -> None:
         search = openai.ToolSearch(FLAT, base=base)

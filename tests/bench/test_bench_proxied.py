@@ -11,6 +11,9 @@ import pytest
 from edgeret_bench.cli import main
 
 pytest.importorskip("mcp", reason="needs the extra mcp")
+
+from edgeret_bench.accuracy.proxied import read_wishes
+
 OFFICE = Path(__file__).parents[2] / "examples" / "mcp" / "office.py"
 
 
@@ -38,3 +41,42 @@ def test_search_definitions_and_calls_are_measured(
     requests.write_text('{"query": "x", "tools": ["office__nothing"]}\n')
     assert main(given) == 2
     assert "requests need tools that no server has: office__nothing" in capfd.readouterr().err
+
+
+def test_what_was_written_for_tools_is_measured_alone_and_beside_the_words(
+    tiny: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    config, requests = tmp_path / "mcp.json", tmp_path / "requests.jsonl"
+    config.write_text(json.dumps({"mcpServers": {"office": {"command": sys.executable, "args": [str(OFFICE)]}}}))
+    given = ["mcp", "--config", str(config), "--base", str(tiny), "--requests", str(requests)]
+    mail = {"query": "you know, for Ana", "tools": ["office__mail_send"]}
+
+    def write(*wishes: dict[str, object]) -> None:
+        requests.write_text("".join(json.dumps(wish) + "\n" for wish in wishes))
+
+    write(
+        {**mail, "queries": ["mail_send", "office__mail_send"]},
+        {"query": "bye", "tools": [], "queries": ["office__mail_send"]},
+    )
+    assert main([*given, "--json"]) == 0
+    result = json.loads(capfd.readouterr().out)
+    assert set(result["queries"]) == {"hit@1", "hit@3", "hit@5", "mrr", "lost", "declined"} == set(result["both"])
+    assert result["queries"]["hit@1"] == result["both"]["hit@1"] == 1 and result["queries"]["declined"] == 0
+    assert main(given) == 0
+    assert "users' words  queries" in capfd.readouterr().out
+    for wishes, told in (
+        ([{**mail, "queries": ["send a mail"]}, mail], '1 of 2 requests have "queries"; write them for all'),
+        ([{**mail, "queries": "send a mail"}], '"queries" must be a list, found text'),
+        ([{**mail, "queries": []}], 'requests.jsonl:1: "queries": no text to search for'),
+        ([{**mail, "queries": ["a", ""]}], '"queries": text 3 of 3: empty'),
+        ([{**mail, "queries": ["a", "b", "c", "d"]}], "more than 4 different texts"),
+    ):
+        write(*wishes)
+        assert main(given) == 2
+        assert told in capfd.readouterr().err
+
+
+def test_the_example_says_for_each_request_what_tools_should_do() -> None:
+    wishes = read_wishes(OFFICE.with_name("requests.jsonl"), "all")
+    assert len(wishes) == 215 and all(wish.queries for wish in wishes)
+    assert all(wish.query not in wish.queries for wish in wishes)

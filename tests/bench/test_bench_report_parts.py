@@ -9,7 +9,7 @@ import pytest
 from bench_samples import few_result, stream_result
 
 from edgeret.runtime.options import POLICIES
-from edgeret_bench import FITTED_METHODS, NEXT_TOOL_METHODS, OTHER_METHODS, RETRIEVAL_METHODS, STRATEGY_METHODS
+from edgeret_bench import FITTED_METHODS, NEEDED, NEXT_TOOL_METHODS, OTHER_METHODS, RETRIEVAL_METHODS, STRATEGY_METHODS
 from edgeret_bench.peers import PEERS
 from edgeret_bench.results.figures import FIRST_STAGES, figures
 from edgeret_bench.results.intervals import interval
@@ -26,6 +26,7 @@ def test_every_method_and_peer_that_can_be_measured_is_described() -> None:
         *OTHER_METHODS,
         *RETRIEVAL_METHODS,
         *STRATEGY_METHODS,
+        NEEDED,
         *PEERS,
         *POLICIES,
     }

@@ -54,7 +54,7 @@ QUERIES = [
     asked("book the meeting then play music to me", "book_meeting", "play_music"),
     asked("open calendar day"),
 ]
-GOES_BY = retrieval.GoesBy(read_prior("all-minilm-l6-v2").weights.search, word_reader(tiny_exported()))
+GOES_BY = retrieval.GoesBy(read_prior("all-minilm-l6-v2").weights, word_reader(tiny_exported()))
 PLAIN = retrieval.Options("description", goes_by=GOES_BY)
 
 

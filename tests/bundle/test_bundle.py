@@ -40,8 +40,8 @@ def test_golden_manifest_bytes(tmp_path: Path) -> None:
         + hashlib.sha256(b"abc").hexdigest().encode()
         + b"\xa7licence\xa3MIT\xa6source\xa4here\xa4info\x81\xa1k\x01"
     )
-    digest = hashlib.sha256(b"edgeret-bundle/9\n" + body).digest()
-    expected = b"\x94\xaeedgeret-bundle\x09\xc4\x20" + digest + b"\xc4" + bytes([len(body)]) + body
+    digest = hashlib.sha256(b"edgeret-bundle/10\n" + body).digest()
+    expected = b"\x94\xaeedgeret-bundle\x0a\xc4\x20" + digest + b"\xc4" + bytes([len(body)]) + body
     assert (tmp_path / "b" / MANIFEST).read_bytes() == expected
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from edgeret.cli.commands import main
+from edgeret.cli.commands import _print_search, main
 from edgeret.cli.trace_page import draw_trace
 from edgeret.strategies.base import Event, Found, Trace
 from edgeret.types import Explanation, Hit, Vote
@@ -91,3 +91,44 @@ def test_what_others_wrote_stays_text_on_the_page(tmp_path: Path) -> None:
     assert "<script" not in text and "<img" not in text and "a&lt;b" in text
     assert "<i>" not in text and "<u>" not in text and text.count('width="25.00"') == 1
     assert "the planner was asked 1 times, 20 tokens" in text
+
+
+def test_what_is_needed_is_shown_only_where_it_is_asked_for(capsys: pytest.CaptureFixture[str], tiny: Path) -> None:
+    assert "needed for" not in search(capsys, tiny)[1]
+    assert "needed for" not in search(capsys, tiny, "--needed")[1]  # none of these tools needs another one
+    plain = json.loads(search(capsys, tiny, "--json")[1])["hits"]
+    assert json.loads(search(capsys, tiny, "--json", "--needed")[1])["hits"] == plain
+    assert all(set(hit) == {"tool", "similarity", "share"} for hit in plain)
+    needed = Hit("find_file", 0.25, 0.5, "send_mail").to_dict()
+    assert "needed for" in _print_search({"hits": [*plain, needed], "complete": True})
+
+
+def test_several_texts_are_searched_for_at_once(capsys: pytest.CaptureFixture[str], tiny: Path, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    given = ["search", str(tiny), "write a note", "play my song", "Play my song", "-k", "2", "--json"]
+    assert main([*given, "--html", str(page)]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert {hit["tool"] for hit in found["hits"]} == {"write_note", "play_music"}
+    assert (found["query"], found["queries"]) == ("write a note", ["write a note", "play my song"])
+    assert "play my song" in page.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("play", "my", "song"), 'quote the query: "play my song"'),
+        (("write a note", ""), "text 2 of 2: empty; give the user's words"),
+        (("a b", "b", "c", "d", "e"), "more than 4 different texts"),
+        (("write a note", "-k", "2", "play my song"), "give all queries in one place, each in quotes"),
+    ],
+    ids=" ".join,
+)
+def test_texts_that_cannot_be_searched_for_at_once_are_told(
+    capsys: pytest.CaptureFixture[str], tiny: Path, words: tuple[str, ...], told: str
+) -> None:
+    try:
+        code = main(["search", str(tiny), *words])
+    except SystemExit as stop:
+        code = int(str(stop.code))
+    out, err = capsys.readouterr()
+    assert (code, out, len(err.splitlines())) == (2, "", 1) and told in err

@@ -26,7 +26,7 @@ def arranged(runtime: Runtime, tools: list[Tool], kind: str) -> HybridSearch:
         graph.init_index(max_elements=len(tools), random_seed=0)
         graph.add_items(index.vectors)
         index = Index(index.names, index.vectors, HnswlibGraph(graph))
-    return HybridSearch(tools, index, components.encoder, components.word_vectors, components.prior.search)
+    return HybridSearch(tools, index, components.encoder, components.word_vectors, components.prior)
 
 
 def test_it_encodes_a_request_once_however_many_clauses_it_has(

@@ -13,8 +13,9 @@ from conftest import TOOLS, build_tiny, make_demonstrations
 import edgeret
 from edgeret.runtime.runtime import Runtime
 from edgeret.scoring.examples import COUNT, Examples
-from edgeret.types import END, Tool
-from edgeret_export.fitting.shown import with_shown
+from edgeret.scoring.passages import Passages
+from edgeret.types import END, SEGMENTS, Tool
+from edgeret_export.fitting.shown import undemonstrated
 from edgeret_export.recipe import Recipe
 
 SAID = "please tidy my desk before lunch"
@@ -62,20 +63,18 @@ def test_a_bundle_of_tools_alone_keeps_them_with_their_vectors(tmp_path: Path, p
     assert examples.vectors[0] @ wanted == pytest.approx(1, abs=1e-3)
 
 
-def test_where_something_is_demonstrated_examples_are_too_and_nothing_else(tmp_path: Path) -> None:
+def test_where_something_is_demonstrated_examples_are_evidence_and_no_plans(tmp_path: Path) -> None:
     given = make_demonstrations(2)
-    every = with_shown([*given, replace(given[0], query=SAID.upper())], SHOWN)
-    assert [(d.query, [call.tool for call in d.calls]) for d in every[len(given) + 1 :]] == [
-        ("is it wet outside", [TOOLS[0].name])
-    ]
-    assert with_shown([], SHOWN) == []
+    known = [*given, replace(given[0], query="IS it wet  outside")]
+    assert undemonstrated(SHOWN, known)[0].examples == (SAID,)
     shown, plain = (
         edgeret.load(build_tiny(tmp_path / name, tools=tools, demonstrations=given), threads=1)
         for name, tools in (("shown", SHOWN), ("plain", TOOLS))
     )
-    assert shown.tools[TOOLS[0].name].examples == SHOWN[0].examples
-    assert shown.components.index.examples is None
-    assert share(shown, TOOLS[0].name) == share(plain, TOOLS[0].name)
+    examples = shown.components.index.examples
+    assert examples is not None and examples.owners.tolist() == [0, 0]
+    assert share(shown, TOOLS[0].name) > share(plain, TOOLS[0].name)
+    assert shown.components.familiarity.means.counts.sum() == plain.components.familiarity.means.counts.sum()
 
 
 def test_tools_come_with_theirs_and_go_with_them(base: Runtime) -> None:
@@ -121,13 +120,27 @@ def of(vectors: Sequence[Sequence[float]], owners: Sequence[int]) -> Examples:
     return found
 
 
+def asked(*rows: Sequence[float]) -> Passages:
+    """A request whose first row is the whole, and the others its clauses."""
+    whole, nothing = np.array(rows[:1], np.float32), np.zeros((SEGMENTS + 1, 2), np.float32)
+    return Passages(np.concatenate((whole, nothing, np.array(rows[1:], np.float32))), 1)
+
+
 def test_the_nearest_example_of_each_tool_counts() -> None:
     examples = of([[1, 0], [0, 1], [0.6, 0.8]], [2, 0, 2])
     assert examples.owners.tolist() == [0, 2, 2]
-    nearest, best = examples.nearest(np.array([0.6, 0.8], np.float32), np.array([0.9, 0.1, 0.2], np.float32))
-    assert nearest.tolist() == pytest.approx([0.9, 0.1, 1.0])
-    assert best == pytest.approx(1)
+    assert examples.nearest(np.array([0.6, 0.8], np.float32)) == pytest.approx(1)
+    own = np.array([[1.0, 0.0], [0.0, 0.1], [0.0, 0.0]], np.float32)
+    assert examples.gained(asked([0.6, 0.8], [0.6, 0.8]), own).tolist() == pytest.approx([-2, -9.2, 0], abs=1e-5)
+    # A clause may be all about a tool that the whole is far from.
+    assert examples.gained(asked([0.6, 0.8], [0.0, 1.0]), own).tolist() == pytest.approx([0, -9, 0], abs=1e-5)
     moved = examples.at(np.array([-1, -1, 0], np.intp))
     assert moved is not None and moved.owners.tolist() == [0, 0]
     assert examples.at(np.array([-1, -1, -1], np.intp)) is None
     assert Examples.of(np.empty((0, 2), np.float32), np.empty(0, np.intp)) is None
+
+
+def test_a_sentence_that_many_tools_show_is_shared_among_them() -> None:
+    examples, own = of([[1, 0]] * 4 + [[0.8, 0.6]], [0, 1, 2, 3, 4]), np.zeros((5, 2), np.float32)
+    gained = examples.gained(asked([1, 0], [1, 0]), own)
+    assert (gained[4] - gained[0]).item() == pytest.approx(np.log(4) - 2, abs=1e-5)

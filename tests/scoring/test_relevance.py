@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
 
 from edgeret.scoring.passages import Passages
-from edgeret.scoring.prior import Evidence, Hits, Overlaps, SearchWeights
+from edgeret.scoring.prior import Evidence, Hits, Overlaps, PriorWeights, SearchWeights, Values
 from edgeret.scoring.relevance import features, relevance
 from edgeret.types import SEGMENTS
+from edgeret_export.fitting.prior import BLANK
 
 NAMES = [field.name for field in fields(SearchWeights)]
 TOOLS = np.eye(3, dtype=np.float32)
@@ -27,8 +28,8 @@ def evidence(windows: list[list[float]], clauses: list[list[float]]) -> Evidence
     return Evidence(Passages.of(rows, np.array(windows, np.float32), np.array(clauses, np.float32)), shared, lambda: 3)
 
 
-def weighing(**weights: float) -> SearchWeights:
-    return SearchWeights(**{name: weights.get(name, 0.0) for name in NAMES})
+def weighing(**weights: float) -> PriorWeights:
+    return replace(BLANK, search=SearchWeights(**{name: weights.get(name, 0.0) for name in NAMES}))
 
 
 def test_a_tool_leads_where_one_part_is_nearer_to_it_than_to_any_other() -> None:
@@ -44,6 +45,15 @@ def test_scores_add_up_what_the_weights_say() -> None:
     assert relevance(seen, similar, TOOLS, weighing(window=0.5)).tolist() == pytest.approx([5, 0, 0])
     weights = weighing(clause_lead=0.1, name=2, coverage=4)
     assert relevance(seen, similar, TOOLS, weights).tolist() == pytest.approx([1, 0, 1])
+
+
+def test_values_speak_for_who_takes_them() -> None:
+    values = Values((1, 12), np.array([[0, 2, 0], [3, 0, 0]], np.float32))
+    seen = replace(evidence([[1, 0, 0]], [[1, 0, 0]]), values=values)
+    weights = replace(BLANK, values=replace(BLANK.values, email=0.5, percent=0.1))
+    assert relevance(seen, NOTHING, TOOLS, weights).tolist() == pytest.approx([0.3, 1, 0])
+    among = seen.among(np.array([1]))
+    assert among.values is not None and among.values.takes.tolist() == [[2], [0]]
 
 
 def test_a_tool_that_only_a_clause_wants_comes_before_one_that_the_whole_resembles_a_little() -> None:

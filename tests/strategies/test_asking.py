@@ -39,7 +39,7 @@ def runtime(tiny_original: Path) -> Runtime:
 def search(runtime: Runtime, answerer: Any, k: int = 3, deadline: float = math.inf) -> Search:
     components = runtime.components
     tools, index = [*runtime.tools.values()], components.index
-    ranker = HybridSearch(tools, index, components.encoder, components.word_vectors, components.prior.search)
+    ranker = HybridSearch(tools, index, components.encoder, components.word_vectors, components.prior)
     return Search(QUERY, k, components.encoder, components.index, ranker, answerer, deadline)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgeret.strategies.fusion import RRF_CONSTANT, peak_rank, reciprocal_rank
+from edgeret.strategies.fusion import RRF_CONSTANT, added, peak_rank, reciprocal_rank
 from edgeret.types import Hit
 
 
@@ -55,3 +55,11 @@ def test_a_fusion_holds_every_tool_once_and_one_ranking_stays_as_it_is(given: li
 
 def test_nothing_is_fused_to_nothing() -> None:
     assert peak_rank([]) == reciprocal_rank([]) == []
+
+
+def test_shares_of_several_texts_are_added_and_a_tool_that_is_missing_has_none() -> None:
+    one = [Hit("a", 0.9, 0.6), Hit("b", 0.2, 0.4)]
+    other = [Hit("c", 0.8, 0.7), Hit("b", 0.5, 0.3)]
+    assert added([one, other]) == [Hit("b", 0.5, 0.35), Hit("c", 0.8, 0.35), Hit("a", 0.9, 0.3)]
+    ranks = [Hit("b", 0.5), Hit("a", 0.4)]
+    assert added([one, ranks]) == reciprocal_rank([one, ranks])

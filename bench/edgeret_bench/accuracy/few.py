@@ -120,7 +120,12 @@ def part(encoded: Encoded, queries: Sequence[EncodedQuery], chosen: NDArray[np.i
     kept = [encoded.training.demonstrations[plan] for plan in chosen.tolist()]
     found = [queries[plan] for plan in chosen.tolist()]
     weights = encoded.prior.weights
-    return replace(encoded, training=training_set(kept, encoded.tools, found, encoded.tool_vectors, weights, seed))
+    return replace(
+        encoded,
+        training=training_set(
+            kept, encoded.tools, found, encoded.tool_vectors, weights, seed, examples=encoded.examples
+        ),
+    )
 
 
 def _build_and_measure(card: Card, recipe: Recipe, encoded: Encoded, test: Sequence[Demonstration]) -> Measured:

@@ -4,7 +4,7 @@ is sent. Nothing was demonstrated or learned."""
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,8 @@ from edgeret.adapters.mcp.catalogue import Catalogue
 from edgeret.adapters.mcp.definitions import Definition
 from edgeret.adapters.mcp.toolbox import Shown
 from edgeret.errors import InputError
-from edgeret.inputs.jsonl import parse_objects, read_text
+from edgeret.inputs.jsonl import list_field, parse_objects, read_text
+from edgeret.inputs.query import check_texts
 from edgeret_bench.metrics import mean
 
 PARTS = ("seen", "unseen")
@@ -21,53 +22,97 @@ PARTS = ("seen", "unseen")
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """A request in somebody's words, and the tools that would do, by the client's names; none where nothing fits."""
+    """A request in somebody's words, and the tools that would do, by the client's names; none where nothing fits.
+    `queries` say what each needed tool should do, as a client's model would; none where nobody wrote them."""
 
     query: str
     tools: tuple[str, ...]
     part: str
+    queries: tuple[str, ...] = ()
+
+
+WAYS: Mapping[str, Callable[[Wish], tuple[str, ...]]] = {
+    "words": lambda wish: (wish.query,),
+    "queries": lambda wish: wish.queries,
+    "both": lambda wish: check_texts((wish.query, *wish.queries)),
+}
+"""What is searched for of a wish."""
 
 
 def read_wishes(path: Path, part: str) -> list[Wish]:
     """The requests of a file that belong to a part ("all": every one). Raises InputError."""
     found = []
-    for where, entry in parse_objects(read_text(path, 'requests as JSONL {"query", "tools", "part"}'), path):
+    for where, entry in parse_objects(
+        read_text(path, 'requests as JSONL {"query", "tools", "part", "queries"?}'), path
+    ):
         query, tools, own = entry.get("query"), entry.get("tools"), entry.get("part", "seen")
         if not isinstance(query, str) or not isinstance(tools, list) or own not in PARTS:
             raise InputError(f'{where}: expected {{"query": text, "tools": [names], "part": "seen" or "unseen"}}')
         if part in ("all", own):
-            found.append(Wish(query, tuple(tools), own))
+            found.append(Wish(query, tuple(tools), own, _queries(where, query, entry)))
     if not any(wish.tools for wish in found):
         raise InputError(f"{path}: no request of the part {part} in it that a tool fits")
+    if 0 < (written := sum(bool(wish.queries) for wish in found)) < len(found):
+        raise InputError(f'{path}: {written} of {len(found)} requests have "queries"; write them for all, or for none')
     return found
+
+
+def _queries(where: str, query: str, entry: dict[str, Any]) -> tuple[str, ...]:
+    """A request's queries, with room for its own words beside them. Raises InputError."""
+    if "queries" not in entry:
+        return ()
+    queries = list_field(where, entry, "queries")
+    try:
+        check_texts([query, *queries])
+        return check_texts(queries)
+    except InputError as error:
+        raise InputError(f'{where}: "queries": {error}') from None
 
 
 def measure_search(wishes: Sequence[Wish], tools: Mapping[str, Definition], base: Path, k: int) -> dict[str, Any]:
     """hit@1, 3 and 5 and MRR over all tools, of requests that one fits; how many of these are told that nothing fits
-    (`lost`), and how many of the others (`declined`, None without any); and characters of definitions as compact JSON:
-    of all tools, of what mode `search` always lists, and of what a search of `k` gives on average. Raises InputError
-    for tools that are not there."""
+    (`lost`), and how many of the others (`declined`, None without any): of the users' words, and under `queries` and
+    `both` of what was written for tools, alone and beside them. Also characters of definitions as compact JSON: of all
+    tools, of what mode `search` always lists, and of what a search of `k` gives on average. Raises InputError for tools
+    that are not there."""
     if missing := sorted({name for wish in wishes for name in wish.tools} - set(tools)):
         raise InputError(f"requests need tools that no server has: {', '.join(missing[:5])}; start those servers too")
     catalogue = Catalogue(base, None)
     while catalogue.update(tools):
         pass
-    rows = []
-    fitting = [wish for wish in wishes if wish.tools]
-    nothing = [float(not catalogue.fits(wish.query)) for wish in wishes if not wish.tools]
-    for wish in fitting:
-        ranking = list(catalogue.rank(wish.query, len(tools)))
-        first = 1 + min(ranking.index(name) for name in wish.tools)
-        sent = float(_chars([tools[name].found for name in ranking[:k]]))
-        hits = {f"hit@{n}": float(first <= n) for n in (1, 3, 5)}
-        rows.append({**hits, "mrr": 1 / first, "lost": float(not catalogue.fits(wish.query)), "sent": sent})
-    means = mean(rows)
+    figures = _measured(catalogue, wishes, WAYS["words"], tools, k)
     shown = Shown("search", k, tuple(dict.fromkeys(tool.server for tool in tools.values())))
-    whole, listed, sent = _chars([tool.raw for tool in tools.values()]), _chars([shown.find, shown.call]), means["sent"]
+    whole, listed = _chars([tool.raw for tool in tools.values()]), _chars([shown.find, shown.call])
+    sent = figures.pop("sent")
     chars = {"all": whole, "listed": listed, "found": sent, "share": (listed + sent) / whole}
-    declined = sum(nothing) / len(nothing) if nothing else None
-    figures = {key: value for key, value in means.items() if key != "sent"}
-    return {**figures, "declined": declined, "definition_chars": chars}
+    more: dict[str, Any] = {}
+    if any(wish.queries for wish in wishes):
+        for way in ("queries", "both"):
+            more[way] = _measured(catalogue, wishes, WAYS[way], tools, k)
+            del more[way]["sent"]
+    return {**figures, **more, "definition_chars": chars}
+
+
+def _measured(
+    catalogue: Catalogue,
+    wishes: Sequence[Wish],
+    way: Callable[[Wish], tuple[str, ...]],
+    tools: Mapping[str, Definition],
+    k: int,
+) -> dict[str, Any]:
+    """The figures of one way to search, and the characters that it sends."""
+    rows = []
+    nothing = [float(not catalogue.fits(way(wish))) for wish in wishes if not wish.tools]
+    for wish in wishes:
+        if not wish.tools:
+            continue
+        texts = way(wish)
+        ranking = list(catalogue.rank(texts, len(tools)))
+        first = 1 + min(ranking.index(name) for name in wish.tools)
+        hits = {f"hit@{n}": float(first <= n) for n in (1, 3, 5)}
+        sent = float(_chars([tools[name].found for name in ranking[:k]]))
+        rows.append({**hits, "mrr": 1 / first, "lost": float(not catalogue.fits(texts)), "sent": sent})
+    return {**mean(rows), "declined": sum(nothing) / len(nothing) if nothing else None}
 
 
 def _chars(definitions: Sequence[Mapping[str, Any]]) -> int:

@@ -21,8 +21,9 @@ from edgeret.inputs.query import RetrievalQuery
 from edgeret.inputs.tool_text import tool_text
 from edgeret.planner.answers import Answerer
 from edgeret.runtime.hybrid import HybridSearch
+from edgeret.runtime.needs import Needs, with_needed
 from edgeret.scoring.index import Index
-from edgeret.scoring.prior import SearchWeights
+from edgeret.scoring.prior import PriorWeights
 from edgeret.strategies import STRATEGIES
 from edgeret.strategies.auto import routed
 from edgeret.strategies.base import Decider, Search, Strategy
@@ -31,7 +32,7 @@ from edgeret.strategies.clauses import STEPS
 from edgeret.strategies.routing import Route
 from edgeret.strategies.toolqp import NO_QUERY, PARALLEL
 from edgeret.types import Tool
-from edgeret_bench import RETRIEVAL_METHODS, STEPPED_METHODS, STRATEGY_METHODS
+from edgeret_bench import NEEDED, RETRIEVAL_METHODS, STEPPED_METHODS, STRATEGY_METHODS
 from edgeret_bench.metrics import mean, quantiles, rank, retrieval_metrics, share
 
 ROUTED = "routed"
@@ -65,7 +66,7 @@ class Bm25:
 class GoesBy:
     """What hybrid search goes by beside the encoder: how much each piece of evidence weighs, and words' vectors."""
 
-    weights: SearchWeights
+    weights: PriorWeights
     words: WordVectors
 
 
@@ -121,6 +122,15 @@ class Retrieval:
     def hybrid(self, query: str) -> NDArray[np.intp]:
         """The runtime's default: cosines of the query's parts, and words that it shares with a tool."""
         return np.array([self._position[hit.tool] for hit in self.ranker(query, len(self._tools))])
+
+    def needed(self, query: str) -> NDArray[np.intp]:
+        """The same with what calls of the tools found need first, as `search` gives it."""
+        hits = with_needed(self.ranker(query, len(self._tools)), self._needs, lambda _: 0.0)
+        return np.array([self._position[hit.tool] for hit in hits])
+
+    @cached_property
+    def _needs(self) -> Needs:
+        return Needs(self._tools)
 
     @cached_property
     def index(self) -> Index:
@@ -253,9 +263,10 @@ def may_ask(methods: Sequence[str]) -> bool:
 def _strategies(methods: Sequence[str], options: Options) -> dict[str, Strategy]:
     """Those of the methods that are strategies, by name. Raises InputError for a method that is unknown, and for one
     that asks a planner where there is none."""
-    unknown = [m for m in methods if m not in (*RETRIEVAL_METHODS, *STRATEGY_METHODS)]
+    there = (*RETRIEVAL_METHODS, *STRATEGY_METHODS, NEEDED)
+    unknown = [m for m in methods if m not in there]
     if unknown:
-        known = ", ".join((*RETRIEVAL_METHODS, *STRATEGY_METHODS))
+        known = ", ".join(there)
         raise InputError(f"unknown method '{unknown[0]}'; choose among: {known}")
     by_name = dict(_BY_NAME)
     if ROUTED in methods:

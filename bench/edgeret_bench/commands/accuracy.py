@@ -140,7 +140,12 @@ def _add_retrieval(commands: Any) -> None:
     search.add_argument("--precision", choices=PRECISIONS, default="fp32", help="of the encoder (default: %(default)s)")
     search.add_argument("--dimension", type=int, metavar="N", help="with --tools: as in a build")
     search.add_argument("--index-vectors", choices=STORED_AS, default=STORED_AS[0], help="the same")
-    search.add_argument("--methods", default=",".join(RETRIEVAL_METHODS), metavar="a,b", help="default: %(default)s")
+    search.add_argument(
+        "--methods",
+        default=",".join(RETRIEVAL_METHODS),
+        metavar="a,b",
+        help="also strategies, and needed: hybrid with what calls need (default: %(default)s)",
+    )
     search.add_argument(
         "--tool-text", choices=FORMS, default="name+description", help="what stands for a tool (default: %(default)s)"
     )
@@ -279,7 +284,7 @@ def _of_bundle(arguments: argparse.Namespace) -> tuple[Sequence[Tool], Any, dict
             "encoder": manifest.info[roles.INFO_ENCODER]["card"],
             "precision": components.encoder.spec.precision,
             "tool_text": recipe_of(manifest.info, arguments.bundle).tool_text,
-            "goes_by": GoesBy(components.prior.search, components.word_vectors),
+            "goes_by": GoesBy(components.prior, components.word_vectors),
             "decider": Scorer(components, runtime.learned).decided,
             "vectors": components.index.vectors,
             "own_planner": (manifest.info[roles.INFO_PLANNER]["card"], components.planner)
@@ -323,7 +328,7 @@ def _of_card(arguments: argparse.Namespace) -> tuple[Sequence[Tool], Any, dict[s
             **({} if card.encoder is None or card.encoder.truncate is None else {"dimension": card.encoder.truncate}),
             "precision": arguments.precision,
             "tool_text": arguments.tool_text,
-            "goes_by": GoesBy(prior_for(card).weights.search, word_reader(exported)),
+            "goes_by": GoesBy(prior_for(card).weights, word_reader(exported)),
             "vectors": vectors,
             **made,
         },

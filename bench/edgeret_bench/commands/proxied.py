@@ -25,7 +25,7 @@ def add_commands(commands: Any) -> None:
     mcp.add_argument(
         "--base", required=True, metavar="BUNDLE", help="the bundle whose encoder reads, as for edgeret mcp"
     )
-    mcp.add_argument("--requests", required=True, metavar="R", help='JSONL of {"query", "tools", "part"}')
+    mcp.add_argument("--requests", required=True, metavar="R", help='JSONL of {"query", "tools", "part", "queries"?}')
     mcp.add_argument("--part", choices=("seen", "unseen", "all"), default="all", help="default: %(default)s")
     mcp.add_argument(
         "-k", type=positive, default=5, metavar="N", help="tools that a search gives (default: %(default)s)"
@@ -75,13 +75,16 @@ def _mcp(arguments: argparse.Namespace) -> Mapping[str, Any]:
 
 def _print(result: Mapping[str, Any]) -> str:
     chars = result["definition_chars"]
-    rows: list[list[object]] = [[key, result[key]] for key in ("hit@1", "hit@3", "hit@5", "mrr")]
-    rows.append(["told that nothing fits, where a tool does", result["lost"]])
+    ways = {"users' words": result} | {way: result[way] for way in ("queries", "both") if way in result}
+    named = {key: key for key in ("hit@1", "hit@3", "hit@5", "mrr")}
+    named["lost"] = "told that nothing fits, where a tool does"
     if result["declined"] is not None:
-        rows.append(["and where none does", result["declined"]])
-    rows.append(["definitions sent, of all", chars["share"]])
+        named["declined"] = "and where none does"
+    rows: list[list[object]] = [[name, *(way[key] for way in ways.values())] for key, name in named.items()]
+    more = [""] * (len(ways) - 1)
+    rows.append(["definitions sent, of all", chars["share"], *more])
     for way, times in result.get("calls", {}).items():
-        rows += [[f"{way} {key}", times[key]] for key in ("p50", "p99")]
+        rows += [[f"{way} {key}", times[key], *more] for key in ("p50", "p99")]
     tools = f"{result['n_tools']} tools of {result['n_servers']} servers"
     told = f"{result['n_requests']} requests ({result['part']}), {tools}, k = {result['k']}"
-    return f"{told}\n\n{table(rows, ('', 'value'))}"
+    return f"{told}\n\n{table(rows, ('', *ways))}"

@@ -26,6 +26,7 @@ METHODS: Mapping[str, str] = {
     "dense": "Cosine of the query and every tool's text.",
     "rrf": "bm25 and dense together, by the ranks that each gives (reciprocal rank fusion).",
     "hybrid": "edgeret's default: the query's parts and the words that it shares with a tool, from one encoding.",
+    "needed": "hybrid, and what calls of the tools found need to have been called first.",
     "clauses": "dense for the query and for each of its clauses; a tool counts by its best rank.",
     "rerank": "What search finds first, by how likely a language model takes the query to be for each tool, too.",
     "routed": "edgeret's default, and a language model where tools are contested and that was measured to help.",

@@ -12,7 +12,7 @@ from edgeret.adapters.mcp.definitions import Definition
 
 AT_ONCE = 128
 """Tools that are encoded before others get their turn: a server of thousands does not hold up one of five."""
-NOTHING_BY = 3.0
+NOTHING_BY = 1.5
 """Nothing fits where that is so many times as probable as the best tool. A decision takes what is most probable; a
 search lists that many tools, for a model that looks for one. `edgeret-bench mcp` tells what that loses and declines.
 Most of what is lost are facts that are told to a server which remembers them."""
@@ -21,6 +21,9 @@ _AROUND = " .,;:!?()[]{}<>`'\"“”‘’«»*"
 LEARNED = 0.3
 """What a probability that was learned counts for beside a share of the search. Taught half of `examples/mcp`'s seen
 requests, all of these were among the first three, and one of 44 others was no more; with 1.0 four were no more."""
+
+NEEDED = 0.25
+"""Of the best tool's score: what calls of less likely ones need is not shown."""
 
 
 class Catalogue:
@@ -53,34 +56,62 @@ class Catalogue:
         self._named = named
         return len(waiting) > len(now)
 
-    def find(self, query: str, k: int) -> dict[str, float]:
-        """The `k` tools that fit a query, best first, each with its score, 0 to 1; none where nothing fits. Raises
-        InputError for a query that is none."""
-        ranked = self.rank(query, k)
-        return ranked if self.fits(query) else {}
+    def find(self, texts: str | Sequence[str], k: int) -> dict[str, float]:
+        """The `k` tools that fit up to four texts, best first, each with its score, 0 to 1; none where none fits any of
+        them. Raises InputError for texts that are none.
 
-    def rank(self, query: str, k: int) -> dict[str, float]:
-        """The same whether anything fits or not: tools whose names the query says, then by what was learned, and by
+        What a tool should do, as a model says it, always fits something; the user's words alone may not.
+        """
+        ranked = self.rank(texts, k)
+        return ranked if self.fits(texts) else {}
+
+    def rank(self, texts: str | Sequence[str], k: int) -> dict[str, float]:
+        """The same whether anything fits or not: tools whose names the texts say, then by what was learned, and by
         search. Raises InputError."""
-        runtime = self._runtime
+        runtime, texts = self._runtime, _all(texts)
         if runtime is None:
             return {}
-        said = self._said(query)
+        said = [name for text in texts for name in self._said(text)]
         learned = runtime.learned.count > 0
-        hits = runtime.search(query, len(runtime.tools) if learned else k)
+        hits = runtime.search(texts, len(runtime.tools) if learned else k)
         share = {hit.tool: hit.share or 0.0 for hit in hits}
         if learned:
-            likely = {candidate.tool: candidate.probability for candidate in runtime.task(query).candidates()}
-            share = {tool: (own + LEARNED * likely.get(tool, 0.0)) / (1 + LEARNED) for tool, own in share.items()}
+            likely = dict.fromkeys(share, 0.0)
+            for text in texts:
+                likely |= {
+                    tool: max(likely[tool], probability)
+                    for tool, probability in runtime.task(text).candidates()
+                    if tool in likely
+                }
+            share = {tool: (own + LEARNED * likely[tool]) / (1 + LEARNED) for tool, own in share.items()}
         share |= dict.fromkeys(said, 1.0)
         return dict(sorted(share.items(), key=lambda entry: -entry[1])[:k])
 
-    def fits(self, query: str) -> bool:
-        """Whether any tool may do what a query says. Raises InputError.
+    def needed(self, scores: Mapping[str, float], k: int) -> dict[str, tuple[float, str]]:
+        """At most `k` tools that calls of the likely ones of those found need first and that are not among them,
+        likeliest first: each with its score, and the tool that it is needed for."""
+        runtime = self._runtime
+        if runtime is None:
+            return {}
+        least = NEEDED * max(scores.values(), default=0.0)
+        found: dict[str, tuple[float, str]] = {}
+        # A search goes on while tools come and go.
+        for tool in (tool for tool, score in scores.items() if score >= least and tool in runtime.tools):
+            for need in runtime.needs(tool):
+                score = scores[tool] * need.sureness
+                if need.tool not in scores and score >= least and score > found.get(need.tool, (0.0, ""))[0]:
+                    found[need.tool] = score, need.needed_for
+        return dict(sorted(found.items(), key=lambda entry: -entry[1][0])[:k])
+
+    def fits(self, texts: str | Sequence[str]) -> bool:
+        """Whether any tool may do what any of the texts says. Raises InputError.
 
         The tools' own words answer that. What was learned does not, since nobody teaches what fits nothing: it counts
         where something was learned in nearly the same words.
         """
+        return any(map(self._fits, _all(texts)))
+
+    def _fits(self, query: str) -> bool:
         if (runtime := self._runtime) is None or self._untaught is None:
             return False
         candidates = self._untaught.task(query).candidates(2)
@@ -98,15 +129,16 @@ class Catalogue:
         spelt = [query.strip(_AROUND), *(word for word in words if not word.isalpha() or _HUMP.search(word))]
         return list(dict.fromkeys(name for word in spelt for name in self._named.get(word.casefold(), ())))
 
-    def likely(self, query: str, calls: Sequence[str], k: int) -> list[str]:
-        """The `k` tools that a request most probably needs next, after the calls so far. Raises InputError."""
-        runtime = self._runtime
+    def likely(self, texts: str | Sequence[str], calls: Sequence[str], k: int) -> list[str]:
+        """The `k` tools that a request, whose first text is the user's, most probably needs next, after the calls so
+        far. Raises InputError."""
+        runtime, texts = self._runtime, _all(texts)
         if runtime is None:
             return []
-        task = runtime.task(query, [name for name in calls if name in self._tools])
+        task = runtime.task(texts[0], [name for name in calls if name in self._tools])
         found = [candidate.tool for candidate in task.candidates(k + 1) if candidate.tool != edgeret.END]
         # The next call may also be another try of the first one, or the one that search would give.
-        both = [name for pair in zip(found, self.rank(query, k), strict=False) for name in pair]
+        both = [name for pair in zip(found, self.rank(texts, k), strict=False) for name in pair]
         return list(dict.fromkeys(both))[:k]
 
     def learn(self, query: str, tool: str) -> None:
@@ -142,6 +174,10 @@ class Catalogue:
         self._tools = {name: tool for name, tool in self._tools.items() if name not in gone} | dict(new)
         self._runtime = runtime
         self._untaught = runtime and edgeret.Runtime(runtime.components)
+
+
+def _all(texts: str | Sequence[str]) -> Sequence[str]:
+    return (texts,) if isinstance(texts, str) else texts
 
 
 def _words(query: str) -> set[str]:

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from edgeret import InputError, Tool, read_tool, without_hidden
+from edgeret.adapters.mcp.known_tools import examples_of
 from edgeret.adapters.mcp.listing import listable
 from edgeret.adapters.mcp.names import BETWEEN, exposed_name
 from edgeret.quoting import few
@@ -27,8 +28,11 @@ MOST_DEPTH = 100
 MOST_PARAMETERS = 48
 _TOLD = ("title", "description", "annotations", "inputSchema")
 MOST_NAME = 256
-_READ = ("description", "title", "annotations", "inputSchema", "parameters", "input_schema", "schema")
-"""Of a definition, what says what it does and takes."""
+_READ = (
+    *("description", "title", "annotations", "inputSchema", "parameters", "input_schema", "schema", "_meta"),
+    *("examples", "input_examples", "inputExamples"),
+)
+"""Of a definition, what says what it does and takes, and how people ask for it."""
 HIDING = "held characters that nobody sees: they are dropped"
 UNFIT = "has fields that clients refuse: they are dropped"
 
@@ -60,7 +64,7 @@ class Definition:
         return {"name": self.exposed, **{key: told[key] for key in _TOLD if told.get(key)}}
 
     def searched(self) -> Tool:
-        """The tool as it is searched: words in bounded number."""
+        """The tool as it is searched: words in bounded number, and requests that it shows or that are known of it."""
         properties = self.tool.parameters.get("properties", {})
         kept = {
             _short(key, MOST_NAME): {"description": _short(_text(value.get("description")), MOST_NAME)}
@@ -68,7 +72,8 @@ class Definition:
         }
         needed = [_short(key, MOST_NAME) for key in self.tool.parameters.get("required", ())[:MOST_PARAMETERS]]
         words = _short(self.tool.description, MOST_TEXT)
-        return Tool(self.exposed, words, {"type": "object", "properties": kept, "required": needed})
+        shown = self.tool.examples or examples_of(self.server, self.name, properties)
+        return Tool(self.exposed, words, {"type": "object", "properties": kept, "required": needed}, shown)
 
 
 def accepted(

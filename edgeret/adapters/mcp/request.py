@@ -25,15 +25,18 @@ class Request:
     """The latest search and what came after it."""
 
     query: str = ""
+    """Its first text: the user's own words, where the client does as it is told."""
+    more: tuple[str, ...] = ()
+    """The other texts."""
     calls: list[str] = field(default_factory=list)
     unanswered: list[Search] = field(default_factory=list)
     """Searches that no call has answered yet, the latest last."""
     shown: tuple[str, ...] = ()
     """The tools that are listed beside the search, in mode `trim`."""
 
-    def search(self, query: str, offered: Sequence[str]) -> None:
+    def search(self, query: str, offered: Sequence[str], more: Sequence[str] = ()) -> None:
         """The client said what it wants, and was offered these."""
-        self.query, self.calls = query, []
+        self.query, self.more, self.calls = query, tuple(more), []
         self.unanswered = [*self.unanswered, Search(query, tuple(offered))][-MOST_OPEN:]
 
     def worked(self, tool: str) -> str | None:

@@ -14,6 +14,7 @@ from mcp.shared.dispatcher import ProgressFnT
 from mcp_types import INVALID_PARAMS
 
 from edgeret import EdgeretError
+from edgeret.adapters.asked import HOW, PROPERTIES, asked
 from edgeret.adapters.mcp.answers import failed, text
 from edgeret.adapters.mcp.catalogue import Catalogue
 from edgeret.adapters.mcp.config import Say
@@ -61,13 +62,8 @@ class Shown:
         then = f"call them with {CALL}" if self.mode == "search" else "then call them by their names"
         return {
             "name": FIND,
-            "description": f"Finds tools of these servers: {', '.join(self.servers)}. Say in plain words what is to be "
-            f"done, one thing at a time; {then}.",
-            "inputSchema": {
-                "type": "object",
-                "properties": {"query": {"type": "string"}},
-                "required": ["query"],
-            },
+            "description": f"Finds tools of these servers: {', '.join(self.servers)}. Give queries: {HOW}; {then}.",
+            "inputSchema": {"type": "object", "properties": PROPERTIES},
             "annotations": {"readOnlyHint": True},
         }
 
@@ -126,7 +122,7 @@ class Toolbox:
     ) -> dict[str, Any]:
         """The result of a call that the client made, of a tool of the proxy's own or of a server's. Raises MCPError."""
         if name == FIND:
-            return await self._find((arguments or {}).get("query"))
+            return await self._find(arguments)
         if name == READ_MORE and self._long is not None:
             return self._long.read(arguments or {})
         if name == CALL and self._shown.mode == "search":
@@ -162,25 +158,35 @@ class Toolbox:
         """Returns when all calls so far were taken up."""
         await self._done.join()
 
-    async def _find(self, query: Any) -> dict[str, Any]:
-        if not isinstance(query, str):
-            return failed(f'{FIND} takes "query", a text')
-        await self.settled.wait()
+    async def _find(self, given: dict[str, Any] | None) -> dict[str, Any]:
         try:
-            scores = await anyio.to_thread.run_sync(self._catalogue.find, query, self._shown.k)
+            texts = asked(given)
+            await self.settled.wait()
+            scores, needed = await anyio.to_thread.run_sync(self._found, texts)
         except EdgeretError as error:
             return failed(str(error))
-        self._request.search(query, list(scores))
+        query, *more = texts
+        self._request.search(query, list(scores), more)
         if self._shown.mode == "trim" and await self._trim():
             await self._tell()
         known = self._catalogue.definitions
         found = [{**known[name].found, "score": round(score, 3)} for name, score in scores.items() if name in known]
+        found += [
+            {**known[name].found, "score": round(score, 3), "neededFor": taker}
+            for name, (score, taker) in needed.items()
+            if name in known and taker in known
+        ]
         answer: dict[str, Any] = {"tools": found}
         if not found:
             answer["nothingFits"] = NOTHING_FITS
         if absent := self._servers.absent:
             answer["serversNotThereNow"] = dict(absent)
         return {"content": [text(json.dumps(answer, ensure_ascii=False, separators=(",", ":")))]}
+
+    def _found(self, texts: Sequence[str]) -> tuple[dict[str, float], dict[str, tuple[float, str]]]:
+        """What a search finds, and what calls of that need first."""
+        scores = self._catalogue.find(texts, self._shown.k)
+        return scores, self._catalogue.needed(scores, self._shown.k)
 
     async def _worked(self, query: str | None, tool: str) -> None:
         if self._learns and query is not None:
@@ -198,9 +204,8 @@ class Toolbox:
         request, known = self._request, self._catalogue.definitions
         if not request.query:
             return request.show(_some_of_each(known, self._shown.k))
-        return request.show(
-            await anyio.to_thread.run_sync(self._catalogue.likely, request.query, tuple(request.calls), self._shown.k)
-        )
+        likely, texts = self._catalogue.likely, (request.query, *request.more)
+        return request.show(await anyio.to_thread.run_sync(likely, texts, tuple(request.calls), self._shown.k))
 
 
 def _some_of_each(known: Mapping[str, Definition], k: int) -> list[str]:

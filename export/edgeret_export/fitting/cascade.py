@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeret.runtime.request import SURELY_SHOWN
+from edgeret.runtime.fits import SURELY_SHOWN
 from edgeret.scoring.cascade import ALONE, LATER, Thresholds, contradicted
 from edgeret.types import END
 from edgeret_export.fitting.decisions import Decisions

@@ -29,9 +29,12 @@ from edgeret_export.fitting.logit import DIGITS, conditional_logit
 from edgeret_export.fitting.nothing import NothingSet, fit_nothing
 from edgeret_export.fitting.prior_sets import PriorSet
 from edgeret_export.fitting.reliability import expected_calibration_error
+from edgeret_export.fitting.values import fit_values
 from edgeret_export.fitting.wishes import ADDED, fit_wishes
 
 TOOL, COMPLETE, SEARCH = (tuple(f.name for f in fields(kind)) for kind in (ToolWeights, EndWeights, SearchWeights))
+LATER = {"tool": (*ADDED["tool"], "values"), "end": ADDED["end"]}
+"""What others than this module fit, by block."""
 SMOOTH = 0.01
 """scikit-learn's C of the logistic regression."""
 MAY_BE_NEGATIVE = ("still_needed", "key_still_needed", "spent_name", "spent_coverage")
@@ -59,13 +62,15 @@ def fit_prior(
         weights = replace(weights, search=_fit_search(plain))
     if only in (None, "wish"):
         weights = fit_wishes(sets, weights)
+    if only in (None, "values"):
+        weights = fit_values(sets, weights)
     return replace(weights, nothing=fit_nothing(asked, weights)) if only in (None, "nothing") else weights
 
 
 def _plain(part: PriorSet) -> PriorSet:
-    """A set without what only `fit_wishes` reads: requests that were joined, several wishes, opposites."""
+    """A set without what is fitted behind all else: requests that were joined, several wishes, opposites, values."""
     requests = [
-        replace(request, evidence=replace(request.evidence, wishes=None, opposed=None))
+        replace(request, evidence=replace(request.evidence, wishes=None, opposed=None, values=None))
         for request in part.requests
         if not request.joined
     ]
@@ -73,8 +78,8 @@ def _plain(part: PriorSet) -> PriorSet:
 
 
 def _with_added(block: str, fitted: Any, before: Any) -> Any:
-    """A block as it was fitted, with what `fit_wishes` adds as it was before."""
-    return replace(fitted, **{name: getattr(before, name) for name in ADDED[block]})
+    """A block as it was fitted, with what is fitted behind it as it was before."""
+    return replace(fitted, **{name: getattr(before, name) for name in LATER[block]})
 
 
 def _fit_complete(sets: Sequence[PriorSet], weights: PriorWeights) -> EndWeights:

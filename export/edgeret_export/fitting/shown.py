@@ -1,13 +1,14 @@
-"""What tools show by example, as a build takes it: vectors beside the tools' own where nothing was demonstrated, and
-demonstrations of one call where something was. Fits nothing.
+"""What tools show by example, as a build takes it: vectors beside the tools' own, and never plans. Taught as
+demonstrations of one call they end every plan behind the first one. Fits nothing.
 
-Where heads are fitted, both at once would be wrong: a sentence that is demonstrated would be its own nearest example,
-and heads would learn that whoever asks comes as near as that.
+A sentence that is demonstrated too would be its own nearest example, and heads would learn that whoever asks comes as
+near as that: it counts as demonstrated alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,7 @@ from edgeret.inputs.demonstrations import Demonstration
 from edgeret.runtime.shown import owners_of
 from edgeret.scoring.examples import Examples
 from edgeret.scoring.index import as_stored
-from edgeret.types import Call, Tool
+from edgeret.types import Tool
 from edgeret_export.fitting.training_set import plain
 
 
@@ -26,10 +27,12 @@ def shown_examples(tools: Sequence[Tool], vectors: NDArray[np.float32]) -> Examp
     return Examples.of(as_stored(vectors, "int8") if len(vectors) else vectors, owners_of(tools))
 
 
-def with_shown(demonstrations: Sequence[Demonstration], tools: Sequence[Tool]) -> list[Demonstration]:
-    """The demonstrations, and behind them the examples as such, but for those whose words were demonstrated. Without
-    any demonstration none."""
+def undemonstrated(tools: Sequence[Tool], demonstrations: Sequence[Demonstration]) -> list[Tool]:
+    """The tools without examples whose words were demonstrated."""
     known = {plain(demonstration.query) for demonstration in demonstrations}
-    shown = [(tool.name, said) for tool in tools for said in tool.examples if plain(said) not in known]
-    added = [Demonstration(f"{name}: {said}", said, (Call(name),)) for name, said in shown] if known else []
-    return [*demonstrations, *added]
+    return [
+        replace(tool, examples=kept)
+        if len(kept := tuple(said for said in tool.examples if plain(said) not in known)) < len(tool.examples)
+        else tool
+        for tool in tools
+    ]

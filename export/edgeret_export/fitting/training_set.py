@@ -13,7 +13,7 @@ from edgeret.inputs.demonstrations import Demonstration
 from edgeret.inputs.spelling import spelling
 from edgeret.runtime.evidence import evidence
 from edgeret.runtime.lexicon import Lexicon, tool_flow, tool_words
-from edgeret.runtime.shown import worded
+from edgeret.scoring.examples import Examples
 from edgeret.scoring.passages import Passages
 from edgeret.scoring.prior import Prior, PriorWeights
 from edgeret.scoring.reading import Reading
@@ -170,10 +170,11 @@ def training_set(
     weights: PriorWeights,
     seed: int,
     few: int = FEW_PLANS,
+    examples: Examples | None = None,
 ) -> TrainingSet:
     """The training set of demonstrations, of which there is at least one, whose queries were `encoded`;
-    `tool_vectors` (tools, dimension); `encoded` is read once, and not kept. What tools show by example says nothing
-    here: it was demonstrated. Up to `few` demonstrations everything rests on the prior at every step."""
+    `tool_vectors` (tools, dimension); `encoded` is read once, and not kept. `examples` are what the tools show. Up
+    to `few` demonstrations everything rests on the prior at every step."""
     decisions, n = number_decisions(demonstrations, tools), len(demonstrations)
     position = {tool.name: i for i, tool in enumerate(tools)}
     labels = np.array([position[name] for name in decisions.labels[:-1]], np.intp)
@@ -183,7 +184,7 @@ def training_set(
     vectors = np.zeros((n, tool_vectors.shape[1]), np.float32)
     segments = np.zeros((kept, SEGMENTS, tool_vectors.shape[1]), np.float32)
     spelt = np.zeros((kept, SPELLING_BUCKETS), np.float32)
-    scored = _PriorScoring(decisions, n, few, tools, tool_vectors, weights, kept)
+    scored = _PriorScoring(decisions, n, few, tools, tool_vectors, weights, kept, examples)
     for plan, (demonstration, found) in enumerate(zip(demonstrations, encoded, strict=True)):
         vectors[plan] = found.rows[0]
         if (place := int(places[plan])) != NOT_KEPT:
@@ -211,12 +212,12 @@ class _PriorScoring:
         vectors: NDArray[np.float32],
         weights: PriorWeights,
         read: int,
+        examples: Examples | None,
     ) -> None:
         """`read` is how many of the `plans` the prior will be asked about."""
         known = {tool.name: i for i, tool in enumerate(tools)}
         self.names = (*decisions.labels, *(name for name in known if name not in set(decisions.labels)))
-        bare = worded(tools, ())
-        said = [tool_words(bare[known[name]] if name in known else Tool("", "")) for name in self.names]
+        said = [tool_words(tools[known[name]] if name in known else Tool("", "")) for name in self.names]
         arranged = np.zeros((len(self.names), vectors.shape[1]), np.float32)
         for i, name in enumerate(self.names):
             if name in known:
@@ -224,6 +225,9 @@ class _PriorScoring:
         self._lexicon = Lexicon(said)
         end = len(decisions.labels) - 1
         self._prior = Prior(arranged, end, tool_flow(said, self.names), weights)
+        if examples is not None:
+            place = {name: i for i, name in enumerate(self.names)}
+            self._prior.examples = examples.at(np.array([place[tool.name] for tool in tools], np.intp))
         self._decisions = decisions
         self._rows = np.argsort(decisions.plan, kind="stable")
         self._ends = np.cumsum(np.bincount(decisions.plan, minlength=plans))

@@ -78,3 +78,11 @@ def test_ways_to_tools_are_no_tools(tmp_path: Path) -> None:
     path = write(tmp_path / "log.jsonl", *lines)
     assert command(path, "-o", tmp_path / "d", "--tools-out", tmp_path / "t") == 0
     assert [json.loads(line)["name"] for line in (tmp_path / "t").read_text().splitlines()] == ["play"]
+
+
+def test_of_several_texts_that_were_searched_for_the_first_is_the_users(tmp_path: Path) -> None:
+    call = asked(2, "call_tool", {"name": "mail", "arguments": {"to": "Ana"}})
+    for given in ({"queries": ["Mail Ana", "send an email"]}, {"query": "Mail Ana", "queries": ["send an email"]}):
+        path = write(tmp_path / "log.jsonl", asked(1, "find_tools", given), answered(1), call, answered(2))
+        (found,), _ = run(tmp_path, path)
+        assert (found.query, found.calls[0].tool) == ("Mail Ana", "mail")

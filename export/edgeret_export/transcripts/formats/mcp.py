@@ -94,7 +94,7 @@ class Sessions:
         name, arguments = word(parameters.get("name")), parameters.get("arguments")
         given = as_object(arguments)
         bare = name.rsplit("__", 1)[-1]
-        if bare in FINDERS and (asked := word(given.get("query")).strip()):
+        if bare in FINDERS and (asked := _searched(given)):
             yield from session.ends()
             session.query, session.place = asked, place
             return
@@ -132,6 +132,13 @@ class Sessions:
 
 def _with_id(identifier: str, call: MadeCall) -> MadeCall:
     return MadeCall(identifier, call.tool, call.arguments)
+
+
+def _searched(given: Record) -> str:
+    """What was searched for. Of several texts the first is the user's own words, others say what tools should do."""
+    queries = given.get("queries")
+    first = queries[0] if isinstance(queries, list) and queries else queries
+    return word(given.get("query")).strip() or word(first).strip()
 
 
 FORMAT = Format("mcp", "MCP log", fit, Sessions)
