@@ -95,7 +95,8 @@ def wishes(query: str, spans: Sequence[tuple[int, int]], rules: Rules) -> list[b
     what the wish is about: "I'm bored. Play a game with me". In German a clause asks as well whose end says what is to
     be done, unless that is the other half of a verb in front: "mach das Licht in Bad und Flur an"."""
     found: list[bool] = []
-    behind, added, before, polite, half = 0, False, "", rules.polite.search(query) is not None, False
+    behind, added, before, half = 0, False, "", False
+    polite = (rules is not _ENGLISH or "pl" in query.lower()) and rules.polite.search(query) is not None
     for begin, end in spans:
         words = rules.word.findall(query[begin : min(end, begin + _BEGINNING)].lower())
         opening = next((word for word in words if word not in rules.openings), "")
@@ -103,7 +104,7 @@ def wishes(query: str, spans: Sequence[tuple[int, int]], rules: Rules) -> list[b
         if adds and found and not added:
             found[-1] = before not in rules.subordinate
         first = next((word for word in words if word not in rules.fillers), "")
-        ends = _ends_so(query[begin:end], rules)
+        ends = bool(rules.final) and _ends_so(query[begin:end], rules)
         asks = adds or first in rules.verbs or (ends and not half)
         asks = asks or (opening in rules.questions if rules.spaces else not rules.questions.isdisjoint(words))
         asks = asks or (polite and opening != "" and _polite(query[begin:end], rules))
@@ -120,8 +121,6 @@ def _polite(clause: str, rules: Rules) -> bool:
 
 def _ends_so(clause: str, rules: Rules) -> bool:
     """Whether a clause ends with what is to be done, and does not tell how things are."""
-    if not rules.final:
-        return False
     words = rules.word.findall(clause[-_BEGINNING:].lower())
     last = next((word for word in reversed(words) if word not in rules.openings), "")
     return last in rules.final and rules.stating.isdisjoint(words)

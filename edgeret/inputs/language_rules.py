@@ -143,7 +143,8 @@ def read_rules(found: dict[str, Any], where: str) -> Rules:
     )
 
 
-def compiled(language: str, part: str, key: str) -> re.Pattern[str]:
+@cache
+def compiled_once(language: str, part: str, key: str) -> re.Pattern[str]:
     """One more expression of a language's file, case ignored. Raises BundleError for a damaged file."""
     where = str(FOLDER / f"{language}.json")
     return _compiled(get(dict(content(language)), part, dict, where), key, where)

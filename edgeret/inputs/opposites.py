@@ -53,7 +53,8 @@ def _told(query: str, pieces: Sequence[Sequence[str]], rules: Rules) -> Told:
     if not rules.doubtful.isdisjoint(said):
         without = _without(query, said, rules)
         pieces = [[word for word in piece if word not in without] for piece in pieces]
-    sides, negated = set[int](), set[str]()
+    sides: set[int] = set()
+    negated: set[str] = set()
     for piece in pieces:
         found, denied = _sides_of(piece, quoted, rules)
         sides.update(found)
@@ -75,15 +76,18 @@ def _without(query: str, said: Sequence[str], rules: Rules) -> set[str]:
 def _sides_of(piece: Iterable[str], quoted: frozenset[str], rules: Rules) -> tuple[list[int], set[str]]:
     """The sides that words are on, and the stems that are negated. Where a language negates what stands in front, too
     ("öffne sie nicht"), the last side in front is turned round if none behind is."""
-    sides, negated, reach, front = list[int](), set[str](), 0, -1
+    sides: list[int] = []
+    negated: set[str] = set()
+    reach, front, english = 0, -1, rules is _ENGLISH
+    negations, known = rules.negations, rules.sides
     for word in piece:
-        if word in rules.negations:
+        if word in negations:
             reach, front = rules.reach, len(sides) - 1
             continue
         short = stem(word)
         if short in quoted:
             continue
-        side = rules.sides.get(short if rules is _ENGLISH else word)
+        side = known.get(short if english else word)
         if reach:
             negated.add(short)
             reach = 0 if side is not None else reach - 1

@@ -62,6 +62,32 @@ def test_turns_that_stand_alone_are_known(query: str) -> None:
     assert not refers_back(query, asked=False, called=True)
 
 
+@pytest.mark.parametrize(
+    "query",
+    [
+        *("und jetzt bitte auf Deutsch", "schick sie bitte an Anna", "mach es bitte aus", "nein, die letzte Rechnung"),
+        *("et maintenant en anglais", "envoie-la à Anne s'il te plaît", "non, la dernière facture"),
+        *("y ahora en inglés por favor", "envíalo a mi hermana", "no, la última factura"),
+        *("然后发给小王", "把它关掉", "不对，是第二个"),
+    ],
+)
+def test_turns_in_other_languages_that_need_the_one_before_are_known(query: str) -> None:
+    assert refers_back(query, asked=False, called=True)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        *("wie wird das Wetter morgen", "such die Rechnung vom März und schick sie an Anna", "spiel bitte etwas Jazz"),
+        *("quel temps fera-t-il demain", "cherche la facture de mars et envoie-la à Anne"),
+        *("qué tiempo hará mañana", "busca la factura de marzo y mándala a Ana"),
+        *("明天天气怎么样", "找到三月的账单，把它发给小王"),
+    ],
+)
+def test_turns_in_other_languages_that_stand_alone_are_known(query: str) -> None:
+    assert not refers_back(query, asked=False, called=True)
+
+
 def test_an_answer_to_a_question_is_no_request() -> None:
     assert refers_back("The one from March, by Smith", asked=True, called=False)
     assert refers_back("Smith", asked=True, called=True)
