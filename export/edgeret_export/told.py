@@ -34,7 +34,7 @@ def print_build(result: Mapping[str, Any]) -> str:
         lines.append(f"held out    top-1 over {held_out['decisions']} decisions: {top1}")
         lines.append(f"floor       {_told_of_floor(held_out['floor'])}")
         lines.append(f"calibration ECE {held_out['ece_calibrated']:.4f} ({held_out['ece_fused']:.4f} before)")
-    if nothing := _told_of_declining(result["nothing"]):
+    if nothing := told_of_declining(result["nothing"]):
         lines.append(f"nothing     {nothing}")
     if sampled := held_out.get("head_plans"):
         lines.append(
@@ -52,7 +52,7 @@ def print_build(result: Mapping[str, Any]) -> str:
     return "\n".join([*lines, f'next        edgeret select {result["bundle"]} "…"'])
 
 
-def _told_of_declining(found: Mapping[str, Any]) -> str:
+def told_of_declining(found: Mapping[str, Any]) -> str:
     """What the bundle declines, as far as it is known; of nothing, nothing."""
     shares = (("declined", "requests that no tool fits"), ("lost", "that one does"))
     parts = [f"{100 * found[key]:.0f} of 100 {what}" for key, what in shares if key in found]

@@ -104,13 +104,13 @@ def test_altered_file_tells_expected_and_found(tiny: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("version", "remedy"), [(8, "it was built by an older one: build it again"), (10, "install a newer edgeret")]
+    ("version", "remedy"), [(9, "it was built by an older one: build it again"), (11, "install a newer edgeret")]
 )
 def test_another_format_is_refused_with_what_to_do(tiny: Path, version: int, remedy: str) -> None:
     body = msgpack.unpackb((tiny / MANIFEST).read_bytes())[3]
     digest = hashlib.sha256(b"edgeret-bundle/%d\n" % version + body).digest()
     (tiny / MANIFEST).write_bytes(msgpack.packb(["edgeret-bundle", version, digest, body]))
-    with pytest.raises(BundleError, match=f"format version {version}, this edgeret reads 9; {remedy}$"):
+    with pytest.raises(BundleError, match=f"format version {version}, this edgeret reads 10; {remedy}$"):
         edgeret.load(tiny)
 
 

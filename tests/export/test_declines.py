@@ -13,7 +13,6 @@ from conftest import TOOLS, encode_tiny, make_demonstrations
 import edgeret
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret.types import END, Call, Tool
-from edgeret_export.cli import _told_of_declining
 from edgeret_export.encoders.encodings import start
 from edgeret_export.fitting import declines
 from edgeret_export.fitting.crossfit import Fitted
@@ -21,6 +20,7 @@ from edgeret_export.fitting.familiarity import Edge
 from edgeret_export.fitting.held_out import HeldOut
 from edgeret_export.fitting.options import HeadOptions
 from edgeret_export.recipe import Recipe
+from edgeret_export.told import told_of_declining
 
 
 def test_there_are_sayings_of_all_kinds_and_none_twice() -> None:
@@ -76,4 +76,4 @@ def test_held_out_requests_are_lost_to_the_end_and_to_the_floor() -> None:
     ],
 )
 def test_a_build_says_it_in_words(found: dict[str, Any], words: str) -> None:
-    assert _told_of_declining(found) == words
+    assert told_of_declining(found) == words

@@ -11,7 +11,7 @@ import pytest
 import edgeret
 from edgeret.bundle import roles
 from edgeret.bundle.reader import open_bundle, read_manifest
-from edgeret.runtime.request import SURELY_SHOWN
+from edgeret.runtime.fits import SURELY_SHOWN
 from edgeret.scoring.cascade import AGAINST, ALONE, LATER, Thresholds
 from edgeret_export.encoders.encodings import start
 from edgeret_export.encoders.static import Alone, TableFit, Texts, principal, single_tokens

@@ -29,6 +29,8 @@ def fit_values(sets: Sequence[PriorSet], weights: PriorWeights) -> PriorWeights:
     if not any(request.evidence.values for part in sets for request in part.requests):
         return weights
     weights = replace(weights, values=_fit_search(sets, weights))
+    if not any(astuple(weights.values)):
+        return weights
     return replace(weights, tool=replace(weights.tool, values=_fit_factor(sets, weights)))
 
 
@@ -67,7 +69,6 @@ def _spread(request: Request, n: int) -> NDArray[np.float32]:
 def _fit_factor(sets: Sequence[PriorSet], weights: PriorWeights) -> float:
     """What all together weighs for the next function, over all decisions of requests that hold a value."""
     blank = replace(weights, tool=replace(weights.tool, values=0.0))
-    assert any(astuple(weights.values))
     rows, targets, offsets = [], [], []
     for part in sets:
         prior = part.prior.weighing(blank)
