@@ -21,7 +21,6 @@ from typing import Any
 
 from conftest import EXAMPLE
 
-from edgeret_export.encoders.encodings import CHUNK
 from edgeret_export.encoders.shards import records_of
 from edgeret_export.sources.fetch import cache_folder
 
@@ -105,7 +104,6 @@ def kill_at_random(folder: Path, tools: Path, demos: Path, kills: int, seed: int
         "killed": kills,
         "seconds_of_a_build": round(seconds, 1),
         "texts": whole.encoded().total(),
-        "chunk": CHUNK,
         "kept_when_killed": kept,
         "lost": lost,
     }

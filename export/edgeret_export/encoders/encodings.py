@@ -30,7 +30,10 @@ from edgeret_export.encoders.shards import KEY_BYTES, Shards
 from edgeret_export.places import HERE, Place
 from edgeret_export.sources.fetch import cache_folder
 
-_SOURCES = ("encoders/*.py", "kernel/*", "runtime/evidence.py", "inputs/clauses.py")
+_SOURCES = (
+    *("encoders/*.py", "kernel/*", "runtime/evidence.py"),
+    *("inputs/clauses.py", "inputs/language*.py", "inputs/languages/*"),
+)
 """What vectors depend on beside the model: with any change to these files nothing that was kept is used."""
 _LIBRARIES = ("onnxruntime", "tokenizers", "numpy")
 
