@@ -28,6 +28,7 @@ Map = Sequence[tuple[float, float]]
 """Points of a rising, piecewise linear map from a confidence to the calibrated one."""
 RISKS = np.arange(1, 101, dtype=np.float64) / 200
 """Shares of wrong answers that a caller may allow, for which floors are kept: 0.005 to 0.5."""
+_RISKS: tuple[float, ...] = tuple(RISKS.tolist())
 _MOST_LOG = 80.0
 OWNERS = (roles.GRAPH, roles.HEAD, roles.MEMORY, roles.FAMILIARITY)
 """Roles whose files a calibration was fitted with, and is worth nothing without. Those that a bundle lacks are not
@@ -263,7 +264,7 @@ class Calibration:
         if risk is None:
             return p.min_probability
         floors = p.later_floors if later else p.first_floors
-        at = bisect_right(RISKS.tolist(), risk + 1e-9) - 1
+        at = bisect_right(_RISKS, risk + 1e-9) - 1
         return floors[at] if at >= 0 else 1.0
 
     def candidate_set(self, candidates: Sequence[Candidate], coverage: float) -> Sequence[Candidate]:
