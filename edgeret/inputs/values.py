@@ -11,7 +11,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from edgeret.inputs.idle_tokens import IdleTokens
 from edgeret.inputs.tool_text import name_in_words
 from edgeret.types import Tool
 
@@ -47,10 +46,20 @@ _MAY = re.compile(r"[0-9@#/*%$€£¥\"“«「'.一-鿿]")
 
 def values_in(text: str) -> tuple[int, ...]:
     """The kinds of values that a text holds, as places among KINDS, rising."""
-    if _idle()(text.split()):
+    # Each token tells once which patterns it may be part of: to search for all of them takes a hundred times as long.
+    may = 0
+    for token in text.split():
+        kinds = _KEPT.get(token)
+        may |= _told_by(token) if kinds is None else kinds
+    if not may & _MATTERS:
         return ()
-    text = text[:MOST_CHARS]
-    return tuple(number for number, pattern in enumerate(_patterns()) if pattern.search(text) is not None)
+    sure = may >> _SURE if len(text) <= MOST_CHARS else 0
+    text, patterns = text[:MOST_CHARS], _patterns()
+    return tuple(
+        kind
+        for kind in range(len(KINDS))
+        if sure >> kind & 1 or (may >> kind & 1 and patterns[kind].search(text) is not None)
+    )
 
 
 def values_taken(tool: Tool) -> tuple[int, ...]:
@@ -66,17 +75,53 @@ def values_taken(tool: Tool) -> tuple[int, ...]:
     return tuple(sorted(found))
 
 
+_MONTH = "jan|feb|mar|apr|may|jun|jul|aug|sept?|oct|nov|dec|mai|mär|mars|mayo"
+_MATTERS = 1 << len(KINDS)
+_SURE = len(KINDS) + 1
+_KEPT: dict[str, int] = {}
+_MOST_KEPT, _LONG = 1 << 13, 40
+
+
+def _told_by(token: str) -> int:
+    """A bit for each kind whose pattern the token may be part of, _MATTERS if a text with it may hold values, and from
+    _SURE on a bit for each kind whose pattern it matches by itself: white space around it changes nothing."""
+    word, begun = _triggers()
+    found = sum(1 << kind for kind, may in enumerate(begun) if may.search(token) is not None)
+    if _MAY.search(token) is not None or word.fullmatch(token) is not None:
+        found |= _MATTERS
+    for kind, pattern in enumerate(_patterns()):
+        if found >> kind & 1 and pattern.search(token) is not None:
+            found |= 1 << _SURE + kind
+    if len(token) <= _LONG:
+        if len(_KEPT) >= _MOST_KEPT:
+            _KEPT.clear()
+        _KEPT[token] = found
+    return found
+
+
 @cache
-def _idle() -> IdleTokens:
-    told = re.compile(rf"\W*(?:{_listed('date')}|{_listed('time')}|{_listed('unit')})\W*", re.IGNORECASE)
-    return IdleTokens(lambda token: _MAY.search(token) is not None or told.fullmatch(token) is not None)
+def _triggers() -> tuple[re.Pattern[str], tuple[re.Pattern[str], ...]]:
+    """A token that is one of the words that matter; and for each of KINDS what some token of every match has."""
+    date, time, unit = (_listed(kind) for kind in ("date", "time", "unit"))
+    by_kind = {
+        "url": r"\.\w|//",
+        "email": "@",
+        "path": r"[/*]|\.\w|~",
+        "channel": "#",
+        "iban": r"[A-Z]{2}\d\d",
+        "time": rf"\d:\d|[ap]\.?m\b|clock\b|h\b|uhr\b|\bat\b|点|\b(?:{time})\b",
+        "date": rf"\d[-/.]\d|\d(?:st|nd|rd|th)\b|\b(?:{_MONTH}|{date}|week|month|year)|[今明后昨]天|星期|周|月",
+        "duration": rf"(?:{unit})\b|分钟|小时|天|星期|月",
+        "quoted": "[\"“«「']",
+    }
+    begun = tuple(re.compile(by_kind.get(kind, r"\d"), 0 if kind == "iban" else re.IGNORECASE) for kind in KINDS)
+    return re.compile(rf"\W*(?:{date}|{time}|{unit})\W*", re.IGNORECASE), begun
 
 
 @cache
 def _patterns() -> tuple[re.Pattern[str], ...]:
     """One for each of KINDS."""
     date, time, unit, count, money = (_listed(kind) for kind in ("date", "time", "unit", "count", "money"))
-    month = "jan|feb|mar|apr|may|jun|jul|aug|sept?|oct|nov|dec|mai|mär|mars|mayo"
     by_kind = {
         "url": r"https?://\S|\bwww\.\w|(?:^|(?<=[^\w@.+-]))[\w-]{2,40}(?:\.[\w-]{1,40}){0,3}"
         r"\.(?:com|org|net|io|dev|de|fr|es|cn|edu|gov|ai|app|co\.uk)\b",
@@ -89,8 +134,8 @@ def _patterns() -> tuple[re.Pattern[str], ...]:
         "time": rf"\b\d{{1,2}}(?::\d\d)?\s?(?:[ap]\.?m\b|o'?clock\b|h\b|uhr\b)|\b(?:[01]?\d|2[0-3]):[0-5]\d\b"
         rf"|\bat \d{{1,2}}\b|\b(?:{time})\b|[\d一二三四五六七八九十]点",
         "date": rf"\b(?:{date})\b|\bnext (?:week|month|year)\b|\bthis (?:week|month)\b|\b\d{{4}}-\d\d-\d\d\b"
-        rf"|\b\d{{1,2}}(?:st|nd|rd|th)\b|\b\d{{1,2}}/\d{{1,2}}\b|\b\d{{1,2}}\.\d{{1,2}}\.|\b(?:{month})\.? \d{{1,2}}\b"
-        rf"|\b\d{{1,2}}\.? (?:{month})|今天|明天|后天|昨天|星期|周[一二三四五六日末]|\d月",
+        rf"|\b\d{{1,2}}(?:st|nd|rd|th)\b|\b\d{{1,2}}/\d{{1,2}}\b|\b\d{{1,2}}\.\d{{1,2}}\.|\b(?:{_MONTH})\.? \d{{1,2}}\b"
+        rf"|\b\d{{1,2}}\.? (?:{_MONTH})|今天|明天|后天|昨天|星期|周[一二三四五六日末]|\d月",
         "duration": rf"\b(?:\d+|{count})\s?(?:-\s?)?(?:{unit})\b"
         r"|[\d一二两三四五六七八九十半]+个?(?:分钟|小时|天|星期|月)",
         "phone": r"(?:^|(?<=[^\w:.-]))(?!\d{4}-\d\d-\d\d)\+?\d[\d ()-]{6,24}\d(?![\w:])",
