@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import tempfile
 import warnings
 from dataclasses import replace
 from pathlib import Path
@@ -16,16 +15,15 @@ from typing import Any
 
 from edgeret.cli.progress import say
 from edgeret.errors import InputError, MissingExtraError
+from edgeret_export.encoders.changed_folder import changed_folder
 from edgeret_export.encoders.onnx_graph import quiet
 from edgeret_export.sources.cards import Card
 from edgeret_export.sources.encoder_card import AdapterCard
-from edgeret_export.sources.fetch import cache_folder, find_mismatch, sha256_of
+from edgeret_export.sources.fetch import sha256_of
 
 ADAPTER, CONFIG, FULL = "adapter_model.safetensors", "adapter_config.json", "model.safetensors"
 CARD = "card.json"
 """What the adapter was made from, by whom, and what it is worth."""
-RECORD = "merged.json"
-"""In a merged model's folder: the sha256 of its weights."""
 EXPECTED = "expected a folder that `edgeret-export tune` wrote"
 
 
@@ -99,31 +97,17 @@ def merged_folder(card: Card, base: Path, adapter: AdapterCard) -> Path:
     """
     check_adapter(card, base, adapter)
     weights = base_weights(card)
-    folder = cache_folder() / "models" / f"{base.name}+{identity(adapter)}"
-    if folder.is_dir():
-        try:
-            hashes = json.loads((folder / RECORD).read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            hashes = {RECORD: ""}
-        if find_mismatch(folder, hashes) is None:
-            return folder
-        shutil.rmtree(folder)
-    say(f"merging {adapter.name} into {card.name}")
-    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".merge-") as temporary:
-        made = Path(temporary) / "model"
-        shutil.copytree(base, made)
+
+    def merge(made: Path) -> list[str]:
+        say(f"merging {adapter.name} into {card.name}")
         (made / weights).unlink()
         if (adapter.folder / ADAPTER).is_file():
             _save(load_merged(base, adapter.folder), made / weights)
         else:
             shutil.copyfile(adapter.folder / FULL, made / weights)
-        (made / RECORD).write_text(json.dumps({weights: sha256_of(made / weights)}), encoding="utf-8")
-        try:
-            made.rename(folder)
-        except OSError:
-            if not folder.is_dir():  # else another build was faster, and made the same
-                raise
-    return folder
+        return [weights]
+
+    return changed_folder(base, f"{base.name}+{identity(adapter)}", merge)
 
 
 def load_merged(base: Path, adapter: Path) -> Any:

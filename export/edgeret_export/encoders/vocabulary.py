@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shutil
-import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -19,9 +17,9 @@ from typing import Any
 from edgeret.cli.progress import say
 from edgeret.encoders.languages import LATIN, script_of, scripts_of
 from edgeret.errors import InputError
-from edgeret_export.encoders.adapter import RECORD, base_weights
+from edgeret_export.encoders.adapter import base_weights
+from edgeret_export.encoders.changed_folder import changed_folder
 from edgeret_export.sources.cards import Card
-from edgeret_export.sources.fetch import cache_folder, find_mismatch, sha256_of
 
 EMBEDDING = "word_embeddings.weight"
 
@@ -52,31 +50,16 @@ def cut_folder(card: Card, base: Path, scripts: Sequence[str]) -> Path:
     without one embedding of its pieces."""
     weights = base_weights(card)
     name = hashlib.sha256(",".join(scripts).encode()).hexdigest()[:8]
-    folder = cache_folder() / "models" / f"{base.name}~{name}"
-    if folder.is_dir():
-        try:
-            hashes = json.loads((folder / RECORD).read_text(encoding="utf-8"))
-        except (OSError, ValueError):
-            hashes = {RECORD: ""}
-        if find_mismatch(folder, hashes) is None:
-            return folder
-        shutil.rmtree(folder)
-    say(f"cutting the vocabulary of {card.name} to {', '.join(script.title() for script in scripts)}")
-    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".cut-") as temporary:
-        made = Path(temporary) / "model"
-        shutil.copytree(base, made)
+
+    def cut(made: Path) -> list[str]:
+        say(f"cutting the vocabulary of {card.name} to {', '.join(script.title() for script in scripts)}")
         tokenizer = json.loads((base / "tokenizer.json").read_text(encoding="utf-8"))
         kept = cut_tokenizer(tokenizer, scripts, card.name)
         (made / "tokenizer.json").write_text(json.dumps(tokenizer, ensure_ascii=False), encoding="utf-8")
         _cut_rows(made, weights, kept, card.name)
-        names = [weights, "tokenizer.json", "config.json"]
-        (made / RECORD).write_text(json.dumps({name: sha256_of(made / name) for name in names}), encoding="utf-8")
-        try:
-            made.rename(folder)
-        except OSError:
-            if not folder.is_dir():  # else another build was faster, and made the same
-                raise
-    return folder
+        return [weights, "tokenizer.json", "config.json"]
+
+    return changed_folder(base, f"{base.name}~{name}", cut)
 
 
 def cut_tokenizer(value: dict[str, Any], scripts: Sequence[str], where: str) -> list[int]:
