@@ -12,10 +12,6 @@ from edgeret.adapters.mcp.definitions import Definition
 
 AT_ONCE = 128
 """Tools that are encoded before others get their turn: a server of thousands does not hold up one of five."""
-NOTHING_BY = 1.5
-"""Nothing fits where that is so many times as probable as the best tool. A decision takes what is most probable; a
-search lists that many tools, for a model that looks for one. `edgeret-bench mcp` tells what that loses and declines.
-Most of what is lost are facts that are told to a server which remembers them."""
 _HUMP = re.compile(r"[a-z][A-Z]")
 _AROUND = " .,;:!?()[]{}<>`'\"“”‘’«»*"
 LEARNED = 0.3
@@ -117,7 +113,7 @@ class Catalogue:
         candidates = self._untaught.task(query).candidates(2)
         nothing = next((c.probability for c in candidates if c.tool == edgeret.END), 0.0)
         best = next((c.probability for c in candidates if c.tool != edgeret.END), 0.0)
-        if nothing < NOTHING_BY * best or self._said(query):
+        if nothing < best or self._said(query):  # as a decision would have it
             return True
         words = _words(query)
         return any(_alike(words, _words(plan.query)) for plan in runtime.learned.plans if plan.query)
