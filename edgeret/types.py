@@ -208,6 +208,40 @@ class Explanation:
         return "\n".join(self.lines)
 
 
+ArgumentSource = Literal["text", "choice", "output", "rule", "earlier", "default", "planner"]
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """One argument of a call as the request gives it. `source` is where it is from: a "choice" of the schema, a Boolean
+    among them; the "output" of an earlier call; a "rule" that found it in the request; an "earlier" call's argument of
+    that name; or the schema's "default". `span` says where its words begin and end in the
+    request, None where it is not from there. `confidence` is the share of such arguments that are right.
+    `alternatives` are other values that may be meant, the likeliest first."""
+
+    value: Any
+    source: ArgumentSource
+    span: tuple[int, int] | None
+    confidence: float
+    alternatives: tuple[Any, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The argument as JSON-ready data."""
+        return {name: _plain(getattr(self, name)) for name in self.__slots__}
+
+
+class Arguments(NamedTuple):
+    """What a call's arguments are, by name in the schema's order, and a question for each one that the call must
+    have and nobody gave."""
+
+    given: Mapping[str, Argument]
+    missing: Mapping[str, str]
+
+    def sure(self, least: float) -> dict[str, Any]:
+        """The values that are at least so sure, by name."""
+        return {name: one.value for name, one in self.given.items() if one.confidence >= least}
+
+
 class Why(Protocol):
     """What a decision remembers of how it was made."""
 
@@ -217,12 +251,20 @@ class Why(Protocol):
     def explain(self, decision: Decision, instead: str | None) -> Explanation:
         """As `Decision.explain`."""
 
+    def arguments(self, decision: Decision) -> Arguments:
+        """As `Decision.arguments` and `Decision.missing`."""
+
 
 @dataclass(frozen=True, slots=True)
 class Sent:
     """What a decision that was copied or sent remembers: what it was asked before."""
 
     found: tuple[Alternative, ...]
+    read: Arguments = Arguments({}, {})
+
+    def arguments(self, decision: Decision) -> Arguments:
+        """Those of the one that it was made from."""
+        return self.read
 
     def alternatives(self, decision: Decision) -> tuple[Alternative, ...]:
         """Those of the one that it was made from."""
@@ -277,6 +319,20 @@ class Decision:
         return self.why.explain(self, instead)
 
     @property
+    def arguments(self) -> Mapping[str, Argument]:
+        """The call's arguments by name, as the request and the calls before it give them, each with how sure that
+        is. By rules, without a planner. Empty where there is nothing to call. Worked out when somebody looks."""
+        return self._read().given
+
+    @property
+    def missing(self) -> Mapping[str, str]:
+        """A question for the user for each argument that the call must have and nobody gave, by name."""
+        return self._read().missing
+
+    def _read(self) -> Arguments:
+        return self.why.arguments(self) if self.why is not None and self.is_call else Arguments({}, {})
+
+    @property
     def is_call(self) -> bool:
         """Whether there is a function to call: neither the plan's end nor an abstention."""
         return self.tool is not None and self.tool != END
@@ -284,7 +340,7 @@ class Decision:
     def __getstate__(self) -> list[Any]:
         """What is copied or sent: not what the process alone has."""
         state = [getattr(self, name) for name in self.__slots__]
-        return [*state[:-1], None if self.why is None else Sent(self.alternatives)]
+        return [*state[:-1], None if self.why is None else Sent(self.alternatives, self._read())]
 
     def to_dict(self) -> dict[str, Any]:
         """The decision as JSON-ready data, the command line's `select --json`; `usage` only if a planner was asked, and
