@@ -14,8 +14,8 @@ from edgeret.inputs.tool_text import name_in_words
 from edgeret.inputs.words import words
 from edgeret.types import Tool
 
-MOST_PARAMETERS = 64
-"""Of a tool, the first ones; nobody says more in one request."""
+MOST_PARAMETERS = 400
+"""Of a tool, the first ones."""
 MOST_CHOICES = 400
 _BY_FORMAT = {
     **{"email": "email", "idn-email": "email", "uri": "url", "iri": "url", "url": "url", "uri-reference": "url"},

@@ -16,7 +16,9 @@ from edgeret.runtime.spans import Fit, Suitor, about, overlaps, shares
 from edgeret.types import REFERENCE, Argument, Arguments, ArgumentSource, Call, Tool
 
 MOST_ALTERNATIVES = 3
-LEAST, OF_ABSENT, OF_ABSENT_REQUIRED = 0.05, 1.0, 0.5
+MOST_READ = 64
+"""Parameters of a tool, those that it must have first; nobody says more in one request."""
+LEAST, LEAST_OPTIONAL, OF_ABSENT_REQUIRED = 0.2, 0.4, 0.5
 """The least share of a value that is taken, and the least part of the share that nobody said it."""
 _OVER_OUTPUT = 0.8
 """A chunk that suits so well goes before an output that no description names."""
@@ -63,7 +65,7 @@ def fill(
     wanted = parameters(tool)
     if not wanted or not _WHOLE.issuperset(tool.parameters):
         return Arguments({}, {one.name: question(one, ()) for one in wanted if one.required})
-    filling = _Filling(tool, wanted, query, calls, tools, now)
+    filling = _Filling(tool, wanted[:MOST_READ], query, calls, tools, now)
     found = filling.found()
     told = {name: Argument(one.value, one.source, one.span, confidence(one), one.others) for name, one in found.items()}
     given = {one.name: told[one.name] for one in wanted if one.name in told}
@@ -127,9 +129,9 @@ class _Filling:
         by_value: dict[str, float] = {}
         for fit, share in zip(fitting, told, strict=True):
             by_value[repr(fit.value)] = by_value.get(repr(fit.value), 0.0) + share
-        least = absent * (OF_ABSENT_REQUIRED if one.required else OF_ABSENT)
+        least = max(LEAST, absent * OF_ABSENT_REQUIRED) if one.required else max(LEAST_OPTIONAL, absent)
         found = [(by_value[repr(fit.value)], fit) for fit in fitting]
-        return [(share, fit) for share, fit in found if share >= max(least, LEAST)]
+        return [(share, fit) for share, fit in found if share >= least]
 
     def _assign(self, fits_of: list[tuple[float, int, Fit]], found: dict[str, _Found]) -> None:
         """Gives each parameter the chunk that suits it best, the surest first; no unit is given twice."""
@@ -142,6 +144,8 @@ class _Filling:
             if output is not None and not output.named and share < _OVER_OUTPUT:
                 continue
             others = tuple(other.value for _, n, other in fits_of if n == number and other.value != fit.value)
+            if not one.many and self._is_either(fit, [other for _, n, other in fits_of if n == number]):
+                continue
             value, last = (fit.value, fit.chunk) if not one.many else self._several(one, fit)
             if value is MISSING:
                 continue
@@ -150,6 +154,19 @@ class _Filling:
             span = units[fit.chunk.first].start, units[last.last - 1].end
             distinct = tuple(other for i, other in enumerate(others) if other not in others[:i])
             found[one.name] = _Found(value, "rule", f"{fit.chunk.kind}", share, span, distinct[:MOST_ALTERNATIVES])
+
+    def _is_either(self, fit: Fit, others: Sequence[Fit]) -> bool:
+        """Whether a value is one of two with an "or" between them, so that nobody knows which."""
+        units, chunk = self.chunks.reading.units, fit.chunk
+        ors = ("or", "oder", "ou", "o")
+        behind = chunk.last + 1 if chunk.last < len(units) and units[chunk.last].lower in ors else -1
+        before = chunk.first - 1 if chunk.first > 1 and units[chunk.first - 1].lower in ors else -1
+        if chunk.kind in ("chunk", "head", "tail", "joined", "rest", "clause", "told", "sentence"):
+            return False
+        return any(
+            other.chunk.kind == chunk.kind and (other.chunk.first == behind or other.chunk.last == before)
+            for other in others
+        )
 
     def _several(self, one: Parameter, fit: Fit) -> tuple[Any, Chunk]:
         """A list's values: a chunk, and those that commas and "and" join to it."""
@@ -333,7 +350,7 @@ def confidence(found: _Found) -> float:
 
 _SUREST, _LIST = 0.95, 0.6
 _RIGHT = {
-    **{"named id": 0.98, "named text": 0.88, "words id": 0.96, "words text": 0.6, "reference": 0.83, "earlier": 0.43},
+    **{"named id": 0.98, "named text": 0.88, "words id": 0.96, "words text": 0.6, "reference": 0.83, "earlier": 0.85},
     **{"only optional": 0.84, "only required": 0.83, "several required": 0.5, "boolean": 0.71, "boolean not": 0.6},
     **{"switch": 0.9, "switch both": 0.5, "default": 0.6},
 }

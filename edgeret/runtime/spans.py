@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cache, lru_cache
@@ -54,7 +55,9 @@ _WHENS = ("moment", "date", "time")
 _NUMBERS = ("number", "measure", "money", "duration", "percent")
 _TOKENS = (*_WHENS, "phone", "code", "path", "url", "email")
 _PAST = frozenset(("since", "last", "past", "received", "ago", "seit", "after"))
-_FAR, _MOST_SIGNS = 12.0, 24
+_MEASURES = ("duration", "measure", "percent", "money")
+_UNSPACED = re.compile("[\u0e00-\u0eff\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
+_FAR, _MOST_WHOLE = 12.0, 3
 
 
 class Fit(NamedTuple):
@@ -129,10 +132,30 @@ class Suitor:
             if chunk.first >= chunk.last or place in seen:
                 continue
             seen.add(place)
+            if self._is_cut(parameter, chunk):
+                continue
             said = reading.words(chunk.first, chunk.last)
             value = form(said, chunk.kind, parameter, self._now, _is_past(parameter, chunk))
             if value is not MISSING:
                 yield chunk, value, self._signs(parameter, chunk, said, value)
+
+    def _is_cut(self, parameter: Parameter, chunk: Chunk) -> bool:
+        """Whether a chunk cannot be whole: 150 of "150 pounds" for what counts in another unit, words of a script
+        without spaces, and all that was said."""
+        if parameter.kind in ("number", "duration"):
+            whole = _MEASURES if chunk.kind == "number" and parameter.unit is not None else ()
+            whole = ("duration",) if chunk.kind == "measure" else whole
+            return bool(whole) and any(
+                match.first <= chunk.first and chunk.last <= match.last and match[1:] != (chunk.first, chunk.last)
+                for kind in whole
+                for match in self._found.reading.matches.get(kind, ())
+            )
+        if chunk.kind not in _PLAIN and chunk.kind != "name":
+            return False
+        if parameter.kind != "text" and chunk.first == 0 and chunk.last >= len(self.stems) - 1 > _MOST_WHOLE:
+            return True
+        reading = self._found.reading
+        return not reading.text.isascii() and _UNSPACED.search(reading.words(chunk.first, chunk.last)) is not None
 
     def absent(self, parameter: Parameter) -> float:
         """The sum of the signs that nobody said it."""
@@ -155,7 +178,6 @@ class Suitor:
         return chunk._replace(first=first, last=last, leads=leads[:4])
 
     def _signs(self, parameter: Parameter, chunk: Chunk, said: str, value: Any) -> Iterator[tuple[str, float]]:
-        reading = self._found.reading
         kind, plain = parameter.kind, chunk.kind in _PLAIN or chunk.kind == "name"
         sort = f"{kind}|{chunk.kind}"
         yield sort, 1.0
@@ -206,23 +228,12 @@ class Suitor:
         elif self._said and any(len(one) > 3 and (one in said.lower() or said.lower() in one) for one in self._said):
             yield "part of what was said", 1.0
         if plain:
-            length = chunk.last - chunk.first
-            yield f"{'long' if kind == 'text' else 'any'} {min(length, 8)}", 1.0
-            if {stem for stem in inside if stem} <= self._tool.text:
-                yield "the tool's words", 1.0
-            for name, kinds in (("when", _WHENS), ("number", _NUMBERS), ("token", _TOKENS[3:])):
-                if self._is_within(chunk, kinds):
-                    yield f"{name} within", 1.0
-            if chunk.kind != "name" and self._is_within(chunk, ("name",)):
-                yield f"name within {kind}", 1.0
-                yield "name within", 1.0
-            if self._is_within(chunk, ("quoted",)):
-                yield "of a quotation", 1.0
-            last = reading.units[chunk.last - 1].lower
-            if last.endswith(("ing", "ed")):
-                yield "ends like a verb", 1.0
-            if chunk.first == 0:
-                yield "begins all", 1.0
+            yield from self._plain_signs(parameter, chunk, inside)
+        yield from self._value_signs(parameter, chunk)
+
+    def _value_signs(self, parameter: Parameter, chunk: Chunk) -> Iterator[tuple[str, float]]:
+        """Signs of whole values and of parts of them, and of where in the request a chunk stands."""
+        reading, kind = self._found.reading, parameter.kind
         if chunk.kind in ("date", "time") and self._is_within(chunk, ("moment",)):
             yield "part of a moment", 1.0
         if chunk.kind in ("number", "measure") and self._is_within(chunk, _TOKENS):
@@ -238,6 +249,27 @@ class Suitor:
             )
         else:
             yield f"clause {min(chunk.clause, 3)} {self._begun}", 1.0
+
+    def _plain_signs(self, parameter: Parameter, chunk: Chunk, inside: Sequence[str]) -> Iterator[tuple[str, float]]:
+        """Signs of plain words."""
+        kind = parameter.kind
+        length = chunk.last - chunk.first
+        yield f"{'long' if kind == 'text' else 'any'} {min(length, 8)}", 1.0
+        if {stem for stem in inside if stem} <= self._tool.text:
+            yield "the tool's words", 1.0
+        for name, kinds in (("when", _WHENS), ("number", _NUMBERS), ("token", _TOKENS[3:])):
+            if self._is_within(chunk, kinds):
+                yield f"{name} within", 1.0
+        if chunk.kind != "name" and self._is_within(chunk, ("name",)):
+            yield f"name within {kind}", 1.0
+            yield "name within", 1.0
+        if self._is_within(chunk, ("quoted",)):
+            yield "of a quotation", 1.0
+        last = self._found.reading.units[chunk.last - 1].lower
+        if last.endswith(("ing", "ed")):
+            yield "ends like a verb", 1.0
+        if chunk.first == 0:
+            yield "begins all", 1.0
 
     def _is_within(self, chunk: Chunk, kinds: tuple[str, ...]) -> bool:
         """Whether a chunk shares units with a match of some kinds."""

@@ -114,7 +114,8 @@ def _shares(scores: NDArray[Any], of: NDArray[Any], count: int) -> NDArray[np.fl
     most = np.full(count, -np.inf)
     np.maximum.at(most, of, scores)
     powers: NDArray[np.float64] = np.exp(scores - most[of])
-    return powers / np.bincount(of, powers, count)[of]
+    found: NDArray[np.float64] = powers / np.bincount(of, powers, count)[of]
+    return found
 
 
 def main(argv: Sequence[str] | None = None) -> int:
