@@ -144,7 +144,7 @@ class _Filling:
             if output is not None and not output.named and share < _OVER_OUTPUT:
                 continue
             others = tuple(other.value for _, n, other in fits_of if n == number and other.value != fit.value)
-            if not one.many and self._is_either(fit, [other for _, n, other in fits_of if n == number]):
+            if not one.many and self._is_either(fit.chunk):
                 continue
             value, last = (fit.value, fit.chunk) if not one.many else self._several(one, fit)
             if value is MISSING:
@@ -155,17 +155,16 @@ class _Filling:
             distinct = tuple(other for i, other in enumerate(others) if other not in others[:i])
             found[one.name] = _Found(value, "rule", f"{fit.chunk.kind}", share, span, distinct[:MOST_ALTERNATIVES])
 
-    def _is_either(self, fit: Fit, others: Sequence[Fit]) -> bool:
+    def _is_either(self, chunk: Chunk) -> bool:
         """Whether a value is one of two with an "or" between them, so that nobody knows which."""
-        units, chunk = self.chunks.reading.units, fit.chunk
+        units = self.chunks.reading.units
         ors = ("or", "oder", "ou", "o")
         behind = chunk.last + 1 if chunk.last < len(units) and units[chunk.last].lower in ors else -1
         before = chunk.first - 1 if chunk.first > 1 and units[chunk.first - 1].lower in ors else -1
         if chunk.kind in ("chunk", "head", "tail", "joined", "rest", "clause", "told", "sentence"):
             return False
         return any(
-            other.chunk.kind == chunk.kind and (other.chunk.first == behind or other.chunk.last == before)
-            for other in others
+            other.kind == chunk.kind and (other.first == behind or other.last == before) for other in self.chunks.chunks
         )
 
     def _several(self, one: Parameter, fit: Fit) -> tuple[Any, Chunk]:

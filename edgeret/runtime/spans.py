@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cache, lru_cache
@@ -56,7 +55,8 @@ _NUMBERS = ("number", "measure", "money", "duration", "percent")
 _TOKENS = (*_WHENS, "phone", "code", "path", "url", "email")
 _PAST = frozenset(("since", "last", "past", "received", "ago", "seit", "after"))
 _MEASURES = ("duration", "measure", "percent", "money")
-_UNSPACED = re.compile("[\u0e00-\u0eff\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff]")
+_LAST_LATIN = "\u024f"
+"""Of scripts behind it no small words are known, so that nobody knows where in a sentence a value ends."""
 _FAR, _MOST_WHOLE = 12.0, 3
 
 
@@ -140,10 +140,10 @@ class Suitor:
                 yield chunk, value, self._signs(parameter, chunk, said, value)
 
     def _is_cut(self, parameter: Parameter, chunk: Chunk) -> bool:
-        """Whether a chunk cannot be whole: 150 of "150 pounds" for what counts in another unit, words of a script
-        without spaces, and all that was said."""
+        """Whether a chunk cannot be whole: 150 of "150 pounds" for what counts in another unit, words of a
+        script whose small words are not known, and all that was said."""
         if parameter.kind in ("number", "duration"):
-            whole = _MEASURES if chunk.kind == "number" and parameter.unit is not None else ()
+            whole: tuple[str, ...] = _MEASURES if chunk.kind == "number" and parameter.unit is not None else ()
             whole = ("duration",) if chunk.kind == "measure" else whole
             return bool(whole) and any(
                 match.first <= chunk.first and chunk.last <= match.last and match[1:] != (chunk.first, chunk.last)
@@ -155,7 +155,9 @@ class Suitor:
         if parameter.kind != "text" and chunk.first == 0 and chunk.last >= len(self.stems) - 1 > _MOST_WHOLE:
             return True
         reading = self._found.reading
-        return not reading.text.isascii() and _UNSPACED.search(reading.words(chunk.first, chunk.last)) is not None
+        if reading.text.isascii():
+            return False
+        return any(mark > _LAST_LATIN and mark.isalpha() for mark in reading.words(chunk.first, chunk.last))
 
     def absent(self, parameter: Parameter) -> float:
         """The sum of the signs that nobody said it."""
