@@ -202,7 +202,11 @@ class _Filling:
 
     def _from_output(self, one: Parameter, output: Output) -> _Found | None:
         reference = f"$out_{output.call}"
-        value = [reference] if one.many else reference
+        value: Any = reference
+        if one.many:
+            value = [f"$out_{k}" for k in sorted((output.call, *output.beside))]
+            if listed(value, one) is MISSING:
+                value = [reference]
         rule = "named" if output.named else "words"
         return _Found(value, "output", f"{rule} {'id' if one.kind == 'id' else 'text'}", output.score, None)
 

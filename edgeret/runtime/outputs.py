@@ -16,7 +16,8 @@ FLOOR = 0.5
 """From this score on an output is taken."""
 NAMED, FIRST, EMAIL, USED, USED_ID, OWNED, TOLD = 3.0, 0.5, 1.0, 0.6, 0.2, 1.2, 0.8
 """What the description says by name; the share of a sentence's first stems; an address; one that was taken already,
-which counts against it; an id of what the earlier tool is about, and one whose description says what that is."""
+which counts against it; an id of what the earlier tool is about, one whose description
+says what that is; and a text for who takes one."""
 _FIRST_STEMS = 6
 _SAID = re.compile(r"\breturns?\b(.*?)(?:\.\s|\.$|$)", re.IGNORECASE | re.DOTALL)
 _TAKES_NONE = frozenset(("number", "boolean", "choice", "nested"))
@@ -25,11 +26,13 @@ _IDLE = frozenset(("id", "it", "need", "needed", "other", "tool", "take", "user"
 
 
 class Output(NamedTuple):
-    """An earlier call, counted from 1, and how surely it is meant; `named` if the description says so."""
+    """An earlier call, counted from 1, and how surely it is meant; `named` if the description says so. `beside` are the
+    other calls of its tool whose output nobody took: a list takes them all."""
 
     call: int
     score: float
     named: bool
+    beside: tuple[int, ...] = ()
 
 
 class _Gives(NamedTuple):
@@ -71,8 +74,10 @@ def outputs(
     for score, number, k, named in scored:
         name = wanted[number].name
         if name not in found and (named or k not in taken):
-            found[name] = Output(k, score, named)
-            taken.add(k)
+            same = [i for i, call in enumerate(calls, 1) if call.tool == calls[k - 1].tool and i not in used | taken]
+            beside = tuple(i for i in same if i != k) if wanted[number].many else ()
+            found[name] = Output(k, score, named, beside)
+            taken.update((k, *beside))
     return _in_order(found, wanted, calls)
 
 

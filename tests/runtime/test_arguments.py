@@ -306,3 +306,11 @@ def test_accept_takes_what_is_sure_unless_some_are_given(runtime: Runtime, monke
     other = runtime.task("find_event", tools=["find_event"])
     assert other.accept(other.next(policy="heads"), {})
     assert other.calls == (Call("find_event", {}),)
+
+
+def test_a_list_takes_all_outputs_that_nobody_took() -> None:
+    find = tool("get_email", "Looks a person up. Returns the person's e-mail address.", name=TEXT)
+    send = tool("invite", "Invites guests.", to={"type": "array", "items": EMAIL, "description": "E-mail addresses."})
+    calls = [Call("get_email", {"name": "Ana"}), Call("get_email", {"name": "Jonas"})]
+    found = fill(send, "invite Ana and Jonas", calls, {find.name: find, send.name: send})
+    assert found.given["to"].value == ["$out_1", "$out_2"]
