@@ -16,8 +16,7 @@ FLOOR = 0.5
 """From this score on an output is taken."""
 NAMED, FIRST, EMAIL, USED, USED_ID, OWNED, TOLD = 3.0, 0.5, 1.0, 0.6, 0.2, 1.2, 0.8
 """What the description says by name; the share of a sentence's first stems; an address; one that was taken already,
-which counts against it; an id of what the earlier tool is about, one whose description
-says what that is; and a text for who takes one."""
+which counts against it; an id of what the earlier tool is about, and one whose description says what that is."""
 _FIRST_STEMS = 6
 _SAID = re.compile(r"\breturns?\b(.*?)(?:\.\s|\.$|$)", re.IGNORECASE | re.DOTALL)
 _TAKES_NONE = frozenset(("number", "boolean", "choice", "nested"))
