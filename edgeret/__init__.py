@@ -35,6 +35,8 @@ from edgeret.runtime.task import Task
 from edgeret.types import (
     END,
     Alternative,
+    Argument,
+    Arguments,
     Call,
     Candidate,
     Decision,
@@ -62,6 +64,8 @@ __version__ = "0.1.0"
 __all__ = [
     "END",
     "Alternative",
+    "Argument",
+    "Arguments",
     "BundleError",
     "Call",
     "Candidate",

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, astuple, field
 from typing import Any, Literal, NamedTuple, Protocol
 
+from edgeret.arguments import REFERENCE as REFERENCE
+from edgeret.arguments import Argument as Argument
+from edgeret.arguments import Arguments as Arguments
+from edgeret.arguments import ArgumentSource as ArgumentSource
+from edgeret.arguments import references as references
 from edgeret.errors import InputError
 from edgeret.records import dataclass
 
@@ -217,12 +221,20 @@ class Why(Protocol):
     def explain(self, decision: Decision, instead: str | None) -> Explanation:
         """As `Decision.explain`."""
 
+    def arguments(self, decision: Decision) -> Arguments:
+        """As `Decision.arguments` and `Decision.missing`."""
+
 
 @dataclass(frozen=True, slots=True)
 class Sent:
     """What a decision that was copied or sent remembers: what it was asked before."""
 
     found: tuple[Alternative, ...]
+    read: Arguments = Arguments({}, {})
+
+    def arguments(self, decision: Decision) -> Arguments:
+        """Those of the one that it was made from."""
+        return self.read
 
     def alternatives(self, decision: Decision) -> tuple[Alternative, ...]:
         """Those of the one that it was made from."""
@@ -277,6 +289,20 @@ class Decision:
         return self.why.explain(self, instead)
 
     @property
+    def arguments(self) -> Mapping[str, Argument]:
+        """The call's arguments by name, as the request and the calls before it give them, each with how sure that
+        is. By rules, without a planner. Empty where there is nothing to call. Worked out when somebody looks."""
+        return self._read().given
+
+    @property
+    def missing(self) -> Mapping[str, str]:
+        """A question for the user for each argument that the call must have and nobody gave, by name."""
+        return self._read().missing
+
+    def _read(self) -> Arguments:
+        return self.why.arguments(self) if self.why is not None and self.is_call else Arguments({}, {})
+
+    @property
     def is_call(self) -> bool:
         """Whether there is a function to call: neither the plan's end nor an abstention."""
         return self.tool is not None and self.tool != END
@@ -284,7 +310,7 @@ class Decision:
     def __getstate__(self) -> list[Any]:
         """What is copied or sent: not what the process alone has."""
         state = [getattr(self, name) for name in self.__slots__]
-        return [*state[:-1], None if self.why is None else Sent(self.alternatives)]
+        return [*state[:-1], None if self.why is None else Sent(self.alternatives, self._read())]
 
     def to_dict(self) -> dict[str, Any]:
         """The decision as JSON-ready data, the command line's `select --json`; `usage` only if a planner was asked, and
@@ -361,26 +387,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {key: _plain(one) for key, one in value.items()}
     return [_plain(one) for one in value] if isinstance(value, Sequence) and not isinstance(value, str) else value
-
-
-REFERENCE = re.compile(r"\$out_([1-9][0-9]{0,8})")
-"""A string that stands for the output of the plan's k-th call."""
-
-
-def references(arguments: Any) -> tuple[int, ...]:
-    """Which calls' outputs are referred to anywhere in `arguments`: the distinct k of all strings "$out_k", sorted.
-
-    Every mapping, list and tuple is visited once, so that one which holds itself is no trap.
-    """
-    found: set[int] = set()
-    waiting = [arguments]
-    visited: dict[int, Any] = {}  # the containers are kept, so that no other one gets the number of one that is gone
-    while waiting:
-        value = waiting.pop()
-        if isinstance(value, str):
-            if match := REFERENCE.fullmatch(value):
-                found.add(int(match[1]))
-        elif isinstance(value, Mapping | list | tuple) and id(value) not in visited:
-            visited[id(value)] = value
-            waiting += value.values() if isinstance(value, Mapping) else value
-    return tuple(sorted(found))

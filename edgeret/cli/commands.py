@@ -59,6 +59,7 @@ def make_parser() -> argparse.ArgumentParser:
     _add_policy(select)
     _add_masking(select)
     select.add_argument("--explain", action="store_true", help="tell which part said what, and what would turn it")
+    select.add_argument("--arguments", action="store_true", help="tell the call's arguments as the request gives them")
     select.add_argument("--why-not", metavar="TOOL", help="the same against this tool, and not against the runner-up")
 
     prompt = add_command(
@@ -215,6 +216,11 @@ def _select(arguments: argparse.Namespace) -> Mapping[str, Any]:
         weighted=arguments.weighted,
     )
     result = decision.to_dict()
+    if arguments.arguments:
+        result |= {
+            "arguments": {name: one.to_dict() for name, one in decision.arguments.items()},
+            "missing": dict(decision.missing),
+        }
     if arguments.explain or arguments.why_not is not None:
         result["explanation"] = decision.explain(arguments.why_not).to_dict()
     return result
@@ -229,6 +235,10 @@ def _print_select(result: Mapping[str, Any]) -> str:
     if shared := result["alternatives"]:
         told = [f"{one['tool']} ({one['distinction'] or format(one['probability'], '.3f')})" for one in shared]
         lines.append(f"either: {' or '.join(told)}")
+    if "arguments" in result:
+        rows = [[name, one["value"], one["confidence"], one["source"]] for name, one in result["arguments"].items()]
+        lines += ["", table(rows, ("argument", "value", "sure", "from"))] if rows else []
+        lines += [f"missing {name}: {question}" for name, question in result["missing"].items()]
     if explained := result.get("explanation"):
         lines += ["", *explained["lines"][1:], "", _vote_table(explained)]
     lines += ["", table([[c["probability"], c["tool"]] for c in result["candidates"]], ("probability", "candidate"))]

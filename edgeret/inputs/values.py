@@ -39,7 +39,7 @@ _BY_FORMAT = {"uri": "url", "url": "url", "email": "email", "date": "date", "tim
 _MOST_PARAMETERS, _DIGITS = 48, "0123456789"
 MOST_CHARS = 4000
 """Of a text, in which values are looked for; behind them it tells a story."""
-_ENDINGS = "txt|md|pdf|csv|json|py|js|ts|html|docx?|xlsx?|pptx?|png|jpe?g|gif|svg|zip|log|ya?ml|xml|mp[34]|wav|sh"
+ENDINGS = "txt|md|pdf|csv|json|py|js|ts|html|docx?|xlsx?|pptx?|png|jpe?g|gif|svg|zip|log|ya?ml|xml|mp[34]|wav|sh"
 _MAY = re.compile(r"[0-9@#/*%$€£¥\"“«「'.一-鿿]")
 """What a token has that may be, or belong to, a value that no word of a list tells."""
 
@@ -75,7 +75,7 @@ def values_taken(tool: Tool) -> tuple[int, ...]:
     return tuple(sorted(found))
 
 
-_MONTH = "jan|feb|mar|apr|may|jun|jul|aug|sept?|oct|nov|dec|mai|mär|mars|mayo"
+MONTH = "jan|feb|mar|apr|may|jun|jul|aug|sept?|oct|nov|dec|mai|mär|mars|mayo"
 _MATTERS = 1 << len(KINDS)
 _SURE = len(KINDS) + 1
 _KEPT: dict[str, int] = {}
@@ -102,7 +102,7 @@ def _told_by(token: str) -> int:
 @cache
 def _triggers() -> tuple[re.Pattern[str], tuple[re.Pattern[str], ...]]:
     """A token that is one of the words that matter; and for each of KINDS what some token of every match has."""
-    date, time, unit = (_listed(kind) for kind in ("date", "time", "unit"))
+    date, time, unit = (listed(kind) for kind in ("date", "time", "unit"))
     by_kind = {
         "url": r"\.\w|//",
         "email": "@",
@@ -110,7 +110,7 @@ def _triggers() -> tuple[re.Pattern[str], tuple[re.Pattern[str], ...]]:
         "channel": "#",
         "iban": r"[A-Z]{2}\d\d",
         "time": rf"\d:\d|[ap]\.?m\b|clock\b|h\b|uhr\b|\bat\b|点|\b(?:{time})\b",
-        "date": rf"\d[-/.]\d|\d(?:st|nd|rd|th)\b|\b(?:{_MONTH}|{date}|week|month|year)|[今明后昨]天|星期|周|月",
+        "date": rf"\d[-/.]\d|\d(?:st|nd|rd|th)\b|\b(?:{MONTH}|{date}|week|month|year)|[今明后昨]天|星期|周|月",
         "duration": rf"(?:{unit})\b|分钟|小时|天|星期|月",
         "quoted": "[\"“«「']",
     }
@@ -121,21 +121,21 @@ def _triggers() -> tuple[re.Pattern[str], tuple[re.Pattern[str], ...]]:
 @cache
 def _patterns() -> tuple[re.Pattern[str], ...]:
     """One for each of KINDS."""
-    date, time, unit, count, money = (_listed(kind) for kind in ("date", "time", "unit", "count", "money"))
+    date, time, unit, count, money = (listed(kind) for kind in ("date", "time", "unit", "count", "money"))
     by_kind = {
         "url": r"https?://\S|\bwww\.\w|(?:^|(?<=[^\w@.+-]))[\w-]{2,40}(?:\.[\w-]{1,40}){0,3}"
         r"\.(?:com|org|net|io|dev|de|fr|es|cn|edu|gov|ai|app|co\.uk)\b",
         "email": r"\w@\w[\w-]{0,60}\.\w",
         "path": rf"(?:(?<=\s)|^)(?:~/|/)[\w.-]|\b[\w.-]{{1,60}}/[\w./-]{{1,200}}\.\w|\*\.\w"
-        rf"|\b[\w-]{{1,60}}\.(?:{_ENDINGS})\b",
+        rf"|\b[\w-]{{1,60}}\.(?:{ENDINGS})\b",
         "channel": r"(?:(?<=\s)|^)#[^\W\d_]",
         "iban": r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){3}",
         "money": rf"[$€£¥]\s?\d|\d\s?(?:€|£|元|块|(?:{money})\b)",
         "time": rf"\b\d{{1,2}}(?::\d\d)?\s?(?:[ap]\.?m\b|o'?clock\b|h\b|uhr\b)|\b(?:[01]?\d|2[0-3]):[0-5]\d\b"
         rf"|\bat \d{{1,2}}\b|\b(?:{time})\b|[\d一二三四五六七八九十]点",
         "date": rf"\b(?:{date})\b|\bnext (?:week|month|year)\b|\bthis (?:week|month)\b|\b\d{{4}}-\d\d-\d\d\b"
-        rf"|\b\d{{1,2}}(?:st|nd|rd|th)\b|\b\d{{1,2}}/\d{{1,2}}\b|\b\d{{1,2}}\.\d{{1,2}}\.|\b(?:{_MONTH})\.? \d{{1,2}}\b"
-        rf"|\b\d{{1,2}}\.? (?:{_MONTH})|今天|明天|后天|昨天|星期|周[一二三四五六日末]|\d月",
+        rf"|\b\d{{1,2}}(?:st|nd|rd|th)\b|\b\d{{1,2}}/\d{{1,2}}\b|\b\d{{1,2}}\.\d{{1,2}}\.|\b(?:{MONTH})\.? \d{{1,2}}\b"
+        rf"|\b\d{{1,2}}\.? (?:{MONTH})|今天|明天|后天|昨天|星期|周[一二三四五六日末]|\d月",
         "duration": rf"\b(?:\d+|{count})\s?(?:-\s?)?(?:{unit})\b"
         r"|[\d一二两三四五六七八九十半]+个?(?:分钟|小时|天|星期|月)",
         "phone": r"(?:^|(?<=[^\w:.-]))(?!\d{4}-\d\d-\d\d)\+?\d[\d ()-]{6,24}\d(?![\w:])",
@@ -147,7 +147,7 @@ def _patterns() -> tuple[re.Pattern[str], ...]:
 
 
 @cache
-def _listed(kind: str) -> str:
+def listed(kind: str) -> str:
     """A kind's words of all languages, as alternatives of a pattern, the longest first."""
     told = json.loads(Path(__file__).with_name("value_words.json").read_text("utf-8"))
     words = {word for words in told[kind].values() for word in words.split()}

@@ -17,8 +17,9 @@ from typing import Any
 
 from edgeret.errors import EdgeretError
 from edgeret.inputs.jsonl import plain
+from edgeret.inputs.numerals import find_numbers
 from edgeret.inputs.tools import MAX_PARAMETERS_BYTES
-from edgeret.planner.spans import find_numbers, find_words, quote, span_rules
+from edgeret.planner.spans import find_words, quote, span_rules
 from edgeret.quoting import quoted, shortened
 
 MAX_DEPTH = 5

@@ -1,11 +1,10 @@
-"""What of a query an argument may be: words that stand together, and numbers. Knows nothing of schemas and models."""
+"""What of a query an argument may be: words that stand together. Knows nothing of schemas and models."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Sequence
-from decimal import Decimal
 from typing import NamedTuple
 
 
@@ -47,46 +46,6 @@ def find_words(query: str) -> list[Word]:
             space = escape(gap) if i == len(pieces) - 1 else ""
             found.append(Word(marks, escape(core), escape(possessive), behind, space))
     return found
-
-
-_DIGITS = re.compile(r"(?:(?<![^\s(\[{:=])[-+−])?(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?")
-_NUMBER_WORDS = (
-    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
-    "eighteen nineteen twenty thirty forty fifty sixty seventy eighty ninety"
-)
-_NUMERALS = dict(zip(_NUMBER_WORDS.split(), (*range(20), *range(20, 100, 10)), strict=True))
-
-
-def find_numbers(query: str) -> list[Decimal]:
-    """The numbers that stand in a query, without repeats: digits (12, -3.5, 1,200), then English words up to 999
-    (forty-five, two hundred and ten), `half` being 0.5."""
-    digits = (text.replace(",", "").replace("−", "-") for text in _DIGITS.findall(query))
-    found = [Decimal(text) + 0 for text in digits if len(text) <= 18]
-    words = re.findall(r"[^\W\d_]+|\d+|[^\w\s-]", query.lower())
-    i = 0
-    while i < len(words):
-        value, end = _numeral(words, i)
-        if value is not None and words[end : end + 1] == ["hundred"]:
-            start = end + 1 + (words[end + 1 : end + 2] == ["and"])
-            rest, behind = _numeral(words, start)
-            value, end = (100 * value, end + 1) if rest is None else (100 * value + rest, behind)
-        if value is not None:
-            found.append(Decimal(value))
-        elif words[i] == "half":
-            found.append(Decimal("0.5"))
-        i = max(end, i + 1)
-    return list(dict.fromkeys(found))
-
-
-def _numeral(words: Sequence[str], start: int) -> tuple[int | None, int]:
-    """The number below 100 (or the "a" of "a hundred") that begins at a word, and where it ends."""
-    word, following = (*words[start : start + 2], "", "")[:2]
-    if word in ("a", "an") and following == "hundred":
-        return 1, start + 1
-    value = _NUMERALS.get(word)
-    if value is not None and value >= 20 and 0 < _NUMERALS.get(following, 0) < 10:
-        return value + _NUMERALS[following], start + 2
-    return value, start + (value is not None)
 
 
 def span_rules(words: Sequence[Word], rules: dict[str, str]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Any
 
 from edgeret.errors import InputError
@@ -24,12 +25,15 @@ _NOTHING: frozenset[str] = frozenset()
 class History:
     """The calls so far, the number of each one's label (UNKNOWN where it has none), and the failures, in order.
 
+    `now` is what days such as "tomorrow" are counted from, None where nobody told.
+
     A failure stands behind as many calls as it says, so the order of all that happened is known.
     """
 
     calls: list[Call] = field(default_factory=list)
     numbers: list[int] = field(default_factory=list)
     failures: list[Failure] = field(default_factory=list)
+    now: datetime | None = None
 
     @property
     def blocked(self) -> frozenset[str]:
@@ -80,7 +84,7 @@ class History:
 
     def copy(self) -> History:
         """Another history with the same calls and failures."""
-        return History(self.calls.copy(), self.numbers.copy(), self.failures.copy())
+        return History(self.calls.copy(), self.numbers.copy(), self.failures.copy(), self.now)
 
     def _open(self) -> dict[str, str]:
         """Why each blocked tool failed, the last time that it did."""
@@ -115,3 +119,9 @@ def check_reason(value: object) -> str:
     if not is_text(value):
         raise InputError("the reason of a failure holds half a surrogate pair, which no text can; give repr(error)")
     return value[:MAX_REASON_CHARS]
+
+
+def check_clock(now: object) -> None:
+    """Raises InputError for what is no moment."""
+    if now is not None and not isinstance(now, datetime):
+        raise InputError(f"now must be a datetime, found {type(now).__name__}; give datetime.now()")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -15,7 +15,7 @@ from edgeret.runtime.ranking import ranked
 from edgeret.runtime.request import Request
 from edgeret.runtime.scorer import Scorer
 from edgeret.stopwatch import Stopwatch
-from edgeret.types import Call, Candidate, Decision, Failure
+from edgeret.types import Call, Candidate, Decision, Failure, Tool
 
 
 class Decides(Protocol):
@@ -42,7 +42,7 @@ class Moment:
     ever decided would cost its vectors and scores.
     """
 
-    __slots__ = ("_again", "_calls", "_failures", "decider", "learned", "options", "values")
+    __slots__ = ("_again", "_calls", "_failures", "decider", "learned", "now", "options", "values")
 
     def __init__(
         self, request: Request, history: History, options: DecideOptions, values: NDArray[np.float32], decider: Decides
@@ -52,6 +52,7 @@ class Moment:
         self._again = request.again
         self._calls = tuple(history.calls)
         self._failures: Sequence[Failure] = tuple(history.failures) if history.failures else ()
+        self.now = history.now
         self.options, self.values, self.decider, self.learned = options, values, decider, request.learned_then
 
     @property
@@ -75,6 +76,11 @@ class Moment:
         return self._again.read(scorer)
 
     @property
+    def tools(self) -> Mapping[str, Tool]:
+        """All tools that there were, by name."""
+        return self.scorer.components.tools
+
+    @property
     def calls(self) -> tuple[Call, ...]:
         """The calls that had been made."""
         return self._calls
@@ -82,7 +88,7 @@ class Moment:
     def history(self) -> History:
         """What had happened; a copy."""
         numbers = [self.scorer.number(call.tool) for call in self._calls]
-        return History(list(self._calls), numbers, list(self._failures))
+        return History(list(self._calls), numbers, list(self._failures), self.now)
 
     def candidates(self, k: int | None) -> tuple[Candidate, ...]:
         """The `k` most probable candidates then, however many were listed."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
@@ -21,6 +22,7 @@ from edgeret.runtime.cascade import FirstStage
 from edgeret.runtime.components import Components, fingerprint_of, learner_for, load_components
 from edgeret.runtime.conversation import Conversation
 from edgeret.runtime.decide import Decider
+from edgeret.runtime.history import check_clock
 from edgeret.runtime.learned_plan import LearnedPlan
 from edgeret.runtime.learning import Learned, LearnReport
 from edgeret.runtime.options import LOSS, DecideOptions, LoadOptions, Policy, Profile, check_count, check_path
@@ -161,13 +163,22 @@ class Runtime:
         """The tools by name, to be read: every one is a copy."""
         return self._tools
 
-    def task(self, query: str, history: Sequence[str | Call] = (), *, tools: Collection[str] | None = None) -> Task:
+    def task(
+        self,
+        query: str,
+        history: Sequence[str | Call] = (),
+        *,
+        tools: Collection[str] | None = None,
+        now: datetime | None = None,
+    ) -> Task:
         """Opens a task: encodes the query, once. `history` are the calls made so far, in order, as names of tools or as
-        `Call`. `tools` are those that may be chosen (None: all), for instance what this user may call. Raises
-        InputError for a query that is blank or too long, for calls that `Task.call` refuses, for unknown tools and for
-        none."""
+        `Call`. `tools` are those that may be chosen (None: all), for instance what this user may call. `now` is
+        what days such as "tomorrow" are counted from where arguments are asked for. Raises InputError for a query
+        that is blank or too long, for calls that `Task.call` refuses, for unknown tools and for none."""
         checked = self._components.checked(query)
         begun = begin(history, self._components.tools, self._scorer.number)
+        check_clock(now)
+        begun.now = now
         return Task(self._scorer, self._decider, checked, begun, tools, self._first)
 
     def resume(self, value: Mapping[str, Any], *, tools: Collection[str] | None = None) -> Task:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,17 +18,21 @@ from edgeret.planner.prompts import Masking
 from edgeret.runtime.cascade import FirstStage
 from edgeret.runtime.decide import MAX_ASKED, Decider
 from edgeret.runtime.follow_up import Earlier
-from edgeret.runtime.history import History, check_arguments, check_reason, check_result
+from edgeret.runtime.history import History, check_arguments, check_clock, check_reason, check_result
 from edgeret.runtime.learning import LearnReport
 from edgeret.runtime.options import COVERAGE, DecideOptions, Policy, PromptOptions, Weighted, checked_before
 from edgeret.runtime.request import Request
 from edgeret.runtime.saved import checked_name, find_tool, save
 from edgeret.runtime.scorer import Scorer
 from edgeret.stopwatch import Stopwatch
-from edgeret.types import Call, Candidate, Decision, Failure, Usage
+from edgeret.types import Arguments, Call, Candidate, Decision, Failure, Usage
 
 if TYPE_CHECKING:
     from edgeret.planner.arguments import Filled
+
+
+SURE = 0.9
+"""How sure an argument must be that nobody confirmed."""
 
 
 class Task:
@@ -137,7 +142,8 @@ class Task:
         return copy.deepcopy(save(self.query, components.manifest.content_hash, self._history, components.tools))
 
     def accept(self, decision: Decision, arguments: Mapping[str, Any] | None = None, result: Any = None) -> bool:
-        """Adds the call that a decision names, if it names one; whether it did. False says that the plan is over:
+        """Adds the call that a decision names, if it names one; whether it did. Without `arguments` it is made with
+        those of the decision's own that are sure, from a confidence of SURE on. False says that the plan is over:
         nothing is left to do, nothing fits, or the history is full. So this loop is right for every request:
 
             while task.accept(decision := task.next()):
@@ -155,7 +161,8 @@ class Task:
             raise InputError("this decision was taken already; ask task.next() again")
         if made == MAX_CALLS:
             return False
-        self.call(str(decision.tool), arguments, result)
+        taken = decision.why.arguments(decision).sure(SURE) if arguments is None and decision.why else arguments
+        self.call(str(decision.tool), taken, result)
         if decision is self._given:
             self._taken_after = made
         return True
@@ -241,6 +248,17 @@ class Task:
             raise InputError("candidates must be Candidate(tool, probability), as task.candidates() gives them")
         mask = self._decider.mask(self.candidates(MAX_ASKED), coverage) if candidates is None else candidates
         return self._decider.prompt(self.request, self._history, mask, options)
+
+    def arguments(self, tool: str, *, now: datetime | None = None) -> Arguments:
+        """The arguments of a call of `tool` as the next one, as the words of the request and earlier calls give
+        them, and a question for each that is missing; `Decision.arguments` for a tool that was not decided. No planner
+        is asked.
+        `now` is what "tomorrow" is counted from, the task's own by default. Raises InputError for an unknown tool."""
+        from edgeret.runtime.arguments import fill
+
+        tools, history = self._components.tools, self._history
+        check_clock(now)
+        return fill(find_tool(tools, tool), self.query, history.calls, tools, history.now if now is None else now)
 
     def fill(self, tool: str) -> tuple[Filled, Usage | None]:
         """The arguments of a call of `tool` as the next one, by the planner: what the query and earlier outputs give,

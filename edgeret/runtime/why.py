@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from edgeret.runtime.moment import Moment
-from edgeret.types import Alternative, Decision, Explanation
+from edgeret.types import Alternative, Arguments, Decision, Explanation
 
 
 class Remembered(Moment):
     """A decision's `why`."""
 
-    __slots__ = ("_alternatives",)
+    __slots__ = ("_alternatives", "_arguments")
 
     def alternatives(self, decision: Decision) -> tuple[Alternative, ...]:
         """As `Decision.alternatives`."""
@@ -20,6 +20,17 @@ class Remembered(Moment):
 
             self._alternatives: tuple[Alternative, ...] = alternatives(self, decision)
             return self._alternatives
+
+    def arguments(self, decision: Decision) -> Arguments:
+        """As `Decision.arguments` and `Decision.missing`."""
+        try:
+            return self._arguments
+        except AttributeError:
+            from edgeret.runtime.arguments import fill
+
+            tools = self.tools
+            self._arguments: Arguments = fill(tools[str(decision.tool)], self.query, self.calls, tools, self.now)
+            return self._arguments
 
     def explain(self, decision: Decision, instead: str | None) -> Explanation:
         """As `Decision.explain`."""

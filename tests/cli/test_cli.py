@@ -52,6 +52,14 @@ def test_select(capsys: pytest.CaptureFixture[str], tiny: Path) -> None:
     assert ok(capsys, "edgeret", "select", tiny, "open calendar day")["tool"] is None
 
 
+def test_select_tells_arguments_if_asked(capsys: pytest.CaptureFixture[str], tiny: Path) -> None:
+    result = ok(capsys, "edgeret", "select", tiny, "find my file and send a mail", "--arguments")
+    assert (result["tool"], result["missing"]) == ("find_file", {})
+    assert set(result["arguments"]) <= {"name"}
+    for one in result["arguments"].values():
+        assert set(one) == {"value", "source", "span", "confidence", "alternatives"}
+
+
 def test_plan_search_inspect_doctor_verify(capsys: pytest.CaptureFixture[str], tiny: Path) -> None:
     assert ok(capsys, "edgeret", "plan", tiny, "find my file and send a mail")["tools"] == ["find_file", "send_mail"]
     assert ok(capsys, "edgeret", "search", tiny, "play music", "-k", 2)["hits"][0]["tool"] == "play_music"

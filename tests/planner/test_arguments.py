@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from edgeret.errors import MissingExtraError
+from edgeret.inputs.numerals import find_numbers
 from edgeret.inputs.tools import read_tools
 from edgeret.planner.arguments import Filled, settle, validates
 from edgeret.planner.grammar import UnsupportedSchemaError, grammar
-from edgeret.planner.spans import find_numbers
 from edgeret.types import references
 
 TOOLS = {tool.name: tool.parameters for tool in read_tools(EXAMPLE / "tools.jsonl")}

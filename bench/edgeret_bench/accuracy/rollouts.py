@@ -77,7 +77,7 @@ def isomorphic(calls: Sequence[Call], truth: Demonstration, arguments: bool = Tr
     """
     if sorted(call.tool for call in calls) != sorted(call.tool for call in truth.calls):
         return False
-    wanted = [_comparable(call.arguments, range(len(truth.calls))) for call in truth.calls]
+    wanted = [comparable(call.arguments, range(len(truth.calls))) for call in truth.calls]
     referred = sorted({k - 1 for call in calls for k in references(call.arguments)}) if arguments else []
     hopeless: set[tuple[frozenset[int], tuple[int, ...]]] = set()
 
@@ -90,7 +90,7 @@ def isomorphic(calls: Sequence[Call], truth: Demonstration, arguments: bool = Tr
         if state in hopeless:
             return False
         call = calls[len(chosen)]
-        found = _comparable(call.arguments, chosen)
+        found = comparable(call.arguments, chosen)
         for j in truth.ready(chosen):
             fits = truth.calls[j].tool == call.tool and (not arguments or found == wanted[j])
             if fits and extend((*chosen, j)):
@@ -101,14 +101,14 @@ def isomorphic(calls: Sequence[Call], truth: Demonstration, arguments: bool = Tr
     return extend(())
 
 
-def _comparable(value: Any, outputs: Sequence[int]) -> Any:
+def comparable(value: Any, outputs: Sequence[int]) -> Any:
     """A form of JSON for ==; `outputs[k - 1]` is what "$out_k" stands for."""
     if isinstance(value, str):
         if found := references(value):
             return ("output", outputs[found[0] - 1] if found[0] <= len(outputs) else -found[0])
         return ("text", " ".join(value.split()).casefold())
     if isinstance(value, Mapping):
-        return {key: _comparable(inner, outputs) for key, inner in value.items()}
+        return {key: comparable(inner, outputs) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [_comparable(inner, outputs) for inner in value]
+        return [comparable(inner, outputs) for inner in value]
     return ("truth", value) if isinstance(value, bool) else value

@@ -29,11 +29,12 @@ from edgeret_export.sources.cards import DEFAULT_ENCODER, find_card, with_dimens
 
 
 def add_commands(commands: Any) -> None:
-    """Adds next-tool, conversation, cascade, plan, methods and retrieval."""
+    """Adds next-tool, conversation, cascade, plan, arguments, methods and retrieval."""
     _add_next_tool(commands)
     _add_conversation(commands)
     _add_cascade(commands)
     _add_plan(commands)
+    _add_arguments(commands)
     _add_methods(commands)
     _add_retrieval(commands)
 
@@ -106,6 +107,18 @@ def _add_plan(commands: Any) -> None:
     )
     plan.add_argument("--seed", type=seed, default=0, metavar="N", help="of the sample (default: %(default)s)")
     add_runtime_options(plan)
+
+
+def _add_arguments(commands: Any) -> None:
+    read = add_benchmark(
+        commands,
+        "arguments",
+        "Arguments as they are read from the requests, functions given: single ones, whole calls and whole plans.",
+        _arguments,
+        bundle=True,
+    )
+    read.add_argument("--demos", required=True, metavar="D", help="demonstrations with arguments: JSONL")
+    add_runtime_options(read)
 
 
 def _add_methods(commands: Any) -> None:
@@ -193,6 +206,14 @@ def _next_tool(arguments: argparse.Namespace) -> Mapping[str, Any]:
     methods = () if arguments.methods is None else some(arguments.methods, "--methods")
     result = next_tool.run(runtime, demonstrations, methods, arguments.seed)
     return {"bundle_hash": runtime.manifest.content_hash, **result}
+
+
+def _arguments(arguments: argparse.Namespace) -> Mapping[str, Any]:
+    from edgeret_bench.accuracy import arguments as measured
+
+    runtime = load_runtime(arguments)
+    demonstrations = read_demonstrations(arguments.demos, runtime.tools)
+    return {"bundle_hash": runtime.manifest.content_hash, **measured.run(runtime, demonstrations)}
 
 
 def _plan(arguments: argparse.Namespace) -> Mapping[str, Any]:

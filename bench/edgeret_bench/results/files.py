@@ -27,6 +27,7 @@ KINDS = (
     "targets",
     "conversation",
     "plan",
+    "arguments",
     "few",
     "stream",
     "methods",

@@ -354,6 +354,23 @@ def _stats(result: Result) -> list[Table]:
     return [Table("figures", ("what", "value"), rows, note), Table("plans by length", ("calls", "plans"), lengths)]
 
 
+def _arguments(result: Result) -> list[Table]:
+    names = ("calls_right", "plans_right", "precision", "recall", "exact", "missing_told")
+    rows: list[list[Any]] = [[name.replace("_", " "), result[name]] for name in names]
+    rows.append(["us a call, p50", result["us_per_call"]["p50"]])
+    note = (
+        f"{result['n_arguments']} arguments of {result['n_calls']} calls in {result['n_plans']} plans, functions and "
+        f"earlier calls given; {result['n_missing']} that a call must have are in no request"
+    )
+    sources = [[name, one["n"], one["precision"]] for name, one in result["by_source"].items()]
+    sure = [[least, one["coverage"], one["precision"]] for least, one in result["thresholds"].items()]
+    return [
+        Table("arguments", ("what", "value"), rows, note),
+        Table("by source", ("source", "arguments", "right"), sources),
+        Table("by confidence", ("at least", "share of those read", "right"), sure),
+    ]
+
+
 def _provenance(result: Result) -> Table:
     environment = result["environment"]
     rows: list[list[Any]] = [[k, v] for k, v in environment.items() if not isinstance(v, Mapping)]
@@ -370,6 +387,7 @@ _BY_KIND: Mapping[str, Callable[[Result], list[Table]]] = {
     "methods": _methods,
     "retrieval": _search,
     "plan": _plan,
+    "arguments": _arguments,
     "cascade": _cascade,
     "conversation": _conversation,
     "targets": _targets,

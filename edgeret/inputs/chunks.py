@@ -1,0 +1,258 @@
+"""Which runs of a request's words may be a value, with the words that lead to each. Knows nothing of tools."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import NamedTuple
+
+from edgeret.inputs.clauses import clause_spans
+from edgeret.inputs.language import rules_in
+from edgeret.inputs.units import PATTERNS, Reading, read
+from edgeret.inputs.words import COMMON, words
+
+MOST_CHUNKS = 400
+"""Of a request."""
+_PREPOSITION_WORDS = (
+    "about after around as at before behind between by called due during except for from in inside into near "
+    "named next of off on onto out over per regarding saying since than that through till titled to toward "
+    "towards under until up via with within without zu für von bei nach mit um"
+)
+_PREPOSITIONS = frozenset(_PREPOSITION_WORDS.split(" "))
+_BREAK_WORDS = (
+    "again ago along among amongst already also always am another anybody anyone anything anyway because been "
+    "being best both but cannot cause couldn't didn't does doesn't don't done each either else every everybody "
+    "everyone everything far few first further good great happily get gets getting give gives got gotta hadn't "
+    "hasn't haven't having hello hey hi him himself however i'd i'll i'm i've instead isn't it's its itself "
+    "kindly know let let's lets like look looks made make makes many may maybe might mine more most much must "
+    "myself moment need needs neither never nobody nor nothing now okay once one only onto or otherwise ought "
+    "ours perhaps please pls put puts quite rather really said say says see shall should since somebody soon "
+    "straight someone something still such sure take takes tell tells thank thanks that's then there's these "
+    "they're thing think this those though too took try unless until upon us use very want wanted wants was "
+    "wasn't way we'd we'll we're we've well went were weren't what's where where's whenever whether while whose "
+    "why won't would wouldn't yes yet you'd you'll you're you've yours if isn't no not und oder der die das den "
+    "dem ein eine einen einer bitte"
+)
+_BREAKS = COMMON | _PREPOSITIONS | frozenset(_BREAK_WORDS.split(" "))
+_NEGATIONS = frozenset(("not", "no", "except", "without", "nicht", "kein", "keine", "never", "than", "isn't", "don't"))
+_NOT_VALUES = re.compile(r"\b(?:instead of|rather than|anything but|but not)\s*$", re.IGNORECASE)
+_CORRECTION = re.compile(
+    r"(?:[,;.…—–-]|\bor)\s*(?:oh\s+|ah\s+|er\s+)?"
+    r"(?:no|sorry|i mean(?:t)?|rather|actually|make that|wait|scratch that|nein)\b"
+    r"[,:;.]?\s*(?:(?:wait|sorry|i mean(?:t)?|rather|actually|make that|make it|better)\b[,:]?\s*)?",
+    re.IGNORECASE,
+)
+_SPEAKS = frozenset(("that", "saying", "says", "say", "tell", "reading", ":"))
+
+
+class Chunk(NamedTuple):
+    """Units from the first up to another one. `kind` is a pattern's, "chunk" for words between small words,
+    "head" and "tail" for the first and the last of those, "joined" for two such runs, "rest" for all behind a small
+    word up to the end of a clause, "clause" and "sentence" for these, and "told" for what somebody is told. `leads` are
+    the words in front, the nearest first; `clause` is the
+    number of the clause. `void` says that it was negated or taken back."""
+
+    kind: str
+    first: int
+    last: int
+    leads: tuple[str, ...]
+    clause: int
+    void: bool
+    joined: bool
+
+
+class Chunks(NamedTuple):
+    """A request's reading, its chunks in order, and the clause of every unit with its stems."""
+
+    reading: Reading
+    chunks: tuple[Chunk, ...]
+    clauses: tuple[frozenset[str], ...]
+    clause_of: tuple[int, ...]
+
+
+@lru_cache(64)
+def chunks(text: str) -> Chunks:
+    """The chunks of a request; the same request is read once."""
+    reading = read(text)
+    spans = clause_spans(reading.text, 1)
+    clause_of = _clauses(reading, spans)
+    stems = tuple(frozenset(words(reading.text[a:b])) for a, b in spans)
+    taken_back = _taken_back(reading)
+    found: dict[tuple[str, int, int], Chunk] = {}
+    for kind, first, last in (*_matches(reading), *_between(reading, clause_of), *_told(reading, clause_of)):
+        leads = _leads(reading, first)
+        void = _is_void(reading, first, taken_back, last)
+        joined = first > 0 and reading.units[first - 1].lower in (",", "and", "or", "&", "und")
+        found.setdefault((kind, first, last), Chunk(kind, first, last, leads, clause_of[first], void, joined))
+        if len(found) >= MOST_CHUNKS:
+            break
+    return Chunks(reading, tuple(sorted(found.values(), key=lambda one: (one.first, one.last))), stems, clause_of)
+
+
+def _clauses(reading: Reading, spans: list[tuple[int, int]]) -> tuple[int, ...]:
+    numbers, at = [], 0
+    for unit in reading.units:
+        while at + 1 < len(spans) and unit.start >= spans[at + 1][0]:
+            at += 1
+        numbers.append(at)
+    return tuple(numbers)
+
+
+def _matches(reading: Reading) -> Iterator[tuple[str, int, int]]:
+    for kind in PATTERNS:
+        for match in reading.matches.get(kind, ()):
+            yield match.kind, match.first, match.last
+
+
+def _between(reading: Reading, clause_of: tuple[int, ...]) -> Iterator[tuple[str, int, int]]:
+    """Runs between small words and marks, alone, and two of them with what joins them."""
+    units, runs, at = reading.units, [], 0
+    verbs = rules_in(reading.text).verbs
+    while at < len(units):
+        end = at
+        if units[at].lower in verbs and _begins(reading, at, clause_of):
+            at += 1
+            continue
+        while end < len(units) and _belongs(reading, end, at):
+            end += 1
+        if end > at:
+            runs.append((at, end))
+        at = max(end, at + 1)
+    for i, (first, last) in enumerate(runs):
+        yield "chunk", first, last
+        for cut in range(1, min(last - first, _MOST_CUT + 1)):
+            if units[first + cut].is_word and units[first + cut - 1].is_word:
+                yield "tail", first + cut, last
+            if units[last - cut].is_word and units[last - cut - 1].is_word:
+                yield "head", first, last - cut
+        if i + 1 < len(runs):
+            behind, end = runs[i + 1]
+            between = [unit.lower for unit in units[last:behind]]
+            if (
+                between
+                and len(between) <= 2
+                and between[0] in _JOINS
+                and all(w in _JOINS or w in ("the", "a") for w in between)
+            ):
+                yield "joined", first, end
+
+
+def _begins(reading: Reading, at: int, clause_of: tuple[int, ...]) -> bool:
+    """Whether a word begins what is asked for: a clause, or behind "please", "to", "and" and a comma."""
+    if at == 0 or clause_of[at] != clause_of[at - 1]:
+        return True
+    return reading.units[at - 1].lower in _BEFORE_VERBS
+
+
+_BEFORE_VERBS = frozenset(
+    (*".,;:!?", "please", "to", "and", "then", "can", "could", "you", "or", "but", "would", "pls", "just", "also")
+)
+_MOST_CUT = 3
+_JOINS = frozenset(
+    ("of", "and", "for", "with", "on", "in", "at", "to", "'s", "’s", "about", "from", "by", "&", "/", "’", "'")
+)
+
+
+def _belongs(reading: Reading, at: int, first: int) -> bool:
+    unit = reading.units[at]
+    if unit.is_word:
+        return unit.lower not in _BREAKS or (at > first and unit.text[0].isupper() and unit.lower in ("may", "us"))
+    if at == first or at + 1 >= len(reading.units):
+        return False
+    before, behind = reading.units[at - 1], reading.units[at + 1]
+    glued = unit.start == before.end and behind.start == unit.end and behind.is_word
+    return glued and unit.text in "-_/.'’@+&:"
+
+
+def _told(reading: Reading, clause_of: tuple[int, ...]) -> Iterator[tuple[str, int, int]]:
+    """From a word that makes somebody speak, or a colon, to the end of the sentence; and from a preposition on to the
+    end of the clause."""
+    units = reading.units
+    for i, unit in enumerate(units[:-1]):
+        if unit.is_word and (i == 0 or clause_of[i] != clause_of[i - 1] or units[i - 1].text in ",.:;!?"):
+            for kind, ends in (("clause", clause_of), ("sentence", None)):
+                end = _end(reading, i, ends)
+                if end > i + 1:
+                    yield kind, i, end
+        if unit.lower in _SPEAKS and i:
+            first = i + 2 if units[i + 1].lower == "that" else i + 1
+            end = _end(reading, first, None)
+            if end > first + 1:
+                yield "told", first, end
+        if unit.lower in _PREPOSITIONS or (unit.lower in ("the", "a", "an", "my") and i):
+            end = _end(reading, i + 1, clause_of)
+            if end > i + 1:
+                yield "rest", i + 1, end
+
+
+def _end(reading: Reading, first: int, clause_of: tuple[int, ...] | None) -> int:
+    """Where a sentence ends, or a clause."""
+    units = reading.units
+    end = first
+    while end < len(units):
+        unit = units[end]
+        ends = unit.text in ".!?;" and (end + 1 == len(units) or units[end + 1].start > unit.end)
+        if ends or (clause_of is not None and (clause_of[end] != clause_of[first] or unit.text == ",")):
+            break
+        if end > first and "\n" in reading.text[units[end - 1].end : unit.start]:
+            break
+        end += 1
+    while end > first and not units[end - 1].is_word:
+        end -= 1
+    while end > first and units[end - 1].lower in ("and", "please", "then", "or", "but", "thanks"):
+        end -= 1
+    return end
+
+
+_MOST_LEADS = 4
+
+
+def _leads(reading: Reading, first: int) -> tuple[str, ...]:
+    found = []
+    for at in range(first - 1, max(-1, first - 1 - _MOST_LEADS), -1):
+        unit = reading.units[at]
+        if unit.text in ".!?;\n":
+            break
+        found.append(unit.lower)
+    return tuple(found)
+
+
+def _taken_back(reading: Reading) -> list[tuple[int, int]]:
+    """Units in front of a correction, and where that ends."""
+    found = []
+    for match in _CORRECTION.finditer(reading.text):
+        if match.start():
+            before = sum(unit.end <= match.start() for unit in reading.units)
+            behind = sum(unit.start < match.end() for unit in reading.units)
+            # "... is there, no, nothing else": a correction says something else right behind it.
+            if before and behind < len(reading.units):
+                found.append((before, behind))
+    return found
+
+
+def _is_void(reading: Reading, first: int, taken_back: list[tuple[int, int]], last: int) -> bool:
+    units = reading.units
+    if any(last == before or (first < before < last) for before, _ in taken_back):
+        return True
+    at = first - 1
+    while at >= 0 and units[at].lower in (
+        "the",
+        "a",
+        "an",
+        "on",
+        "at",
+        "to",
+        "for",
+        "in",
+        "by",
+        "from",
+        "my",
+        "with",
+        '"',
+        "“",
+    ):
+        at -= 1
+    if at >= 0 and units[at].lower in _NEGATIONS and not any(first == behind for _, behind in taken_back):
+        return units[at].lower != "than" or (at > 0 and units[at - 1].lower == "rather")
+    return _NOT_VALUES.search(reading.text[: units[first].start]) is not None

@@ -1,0 +1,129 @@
+"""Dates and times as people say them, as the day and the hour that are meant. English, and what is written in digits.
+What may be either of two days or hours is neither. Knows nothing of parameters."""
+
+from __future__ import annotations
+
+import re
+from datetime import date, datetime, time, timedelta
+
+_WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_MONTH_NAMES = "january february march april may june july august september october november december"
+_FULL_MONTHS = _MONTH_NAMES.split(" ")
+_FROM_TODAY = {"today": 0, "tonight": 0, "tomorrow": 1, "yesterday": -1, "day after tomorrow": 2}
+_NUMBERS = ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"]
+_PART = re.compile(r" (?:morning|noon|afternoon|evening|night)$")
+_ISO = re.compile(r"(\d{4})-(\d\d)-(\d\d)")
+_SLASHED = re.compile(r"(\d{1,2})/(\d{1,2})/(\d{4})")
+_DOTTED = re.compile(r"(\d{1,2})\.(\d{1,2})\.?(\d{4})?")
+_MONTH_DAY = re.compile(r"([a-z]{3,9})\.? (\d{1,2})(?:st|nd|rd|th)?(?:,? (\d{4}))?")
+_DAY_MONTH = re.compile(r"(\d{1,2})(?:st|nd|rd|th|\.)?(?: of)? ([a-z]{3,9})\.?(?: (\d{4}))?")
+_ORDINAL = re.compile(r"(\d{1,2})(?:st|nd|rd|th)")
+_AHEAD = re.compile(r"in (\d{1,3}|an?|[a-z]+) (day|week)s?")
+_CLOCK = re.compile(r"(\d{1,2})(?:[:.](\d\d)(?::(\d\d))?)?\s?([ap])?\.?(m)?\.?(?: ?uhr| ?h)?")
+
+
+def day_of(said: str, now: datetime | None, past: bool = False) -> date | None:
+    """The day that some words name. Without a year, a month or more it is the next such day from `now` on, or the last
+    one up to it where it lies in the `past`; without a clock only what is complete names a day."""
+    text = " ".join(_PART.sub("", said.lower().strip(" .,")).removeprefix("the ").removeprefix("on ").split())
+    if match := _ISO.fullmatch(text):
+        return _day(int(match[1]), int(match[2]), int(match[3]))
+    if match := _SLASHED.fullmatch(text):
+        first, second = int(match[1]), int(match[2])
+        # 3/4 is in March or in April; 3/14 and 14/3 can only be one day.
+        if first > 12 or second > 12 or first == second:
+            return _day(int(match[3]), min(first, second), max(first, second))
+        return None
+    if match := _DOTTED.fullmatch(text):
+        return _in_year(int(match[2]), int(match[1]), match[3], now, past)
+    for pattern, month, day in ((_MONTH_DAY, 1, 2), (_DAY_MONTH, 2, 1)):
+        if (match := pattern.fullmatch(text)) and (number := _month(match[month])):
+            return _in_year(number, int(match[day]), match[3], now, past)
+    return None if now is None else _from(text, now.date(), past)
+
+
+def _from(text: str, today: date, past: bool) -> date | None:
+    """The day that is named from today."""
+    if text in _FROM_TODAY:
+        return today + timedelta(_FROM_TODAY[text])
+    name = text.removeprefix("last ").removeprefix("this ")
+    if name in _WEEKDAYS:
+        ahead = (_WEEKDAYS.index(name) - today.weekday()) % 7
+        if past or text.startswith("last "):
+            return today - timedelta((7 - ahead) % 7 or 7)
+        return today + timedelta(ahead or 7) if ahead or not text.startswith("this") else today
+    if match := _ORDINAL.fullmatch(text):
+        return _nth(int(match[1]), today, past)
+    if match := _AHEAD.fullmatch(text):
+        count = _count(match[1])
+        return None if count is None else today + timedelta(count * (7 if match[2] == "week" else 1))
+    return None
+
+
+def _count(word: str) -> int | None:
+    if word.isdecimal():
+        return int(word)
+    return 1 if word in ("a", "an") else _NUMBERS.index(word) + 1 if word in _NUMBERS else None
+
+
+def _nth(day: int, today: date, past: bool) -> date | None:
+    """The next or the last day of a month with this number."""
+    year, month = today.year, today.month
+    for _ in range(12):
+        found = _day(year, month, day)
+        if found is not None and (found <= today if past else found >= today):
+            return found
+        month += -1 if past else 1
+        year, month = year + (month - 1) // 12, (month - 1) % 12 + 1
+    return None
+
+
+def _in_year(month: int, day: int, year: str | None, now: datetime | None, past: bool) -> date | None:
+    if year is not None:
+        return _day(int(year), month, day)
+    if now is None:
+        return None
+    for ahead in (0, -1) if past else (0, 1):
+        found = _day(now.year + ahead, month, day)
+        if found is not None and (found <= now.date() if past else found >= now.date()):
+            return found
+    return None
+
+
+def _month(name: str) -> int:
+    """A month's number, 0 for what is none."""
+    if name in _FULL_MONTHS:
+        return _FULL_MONTHS.index(name) + 1
+    return _MONTHS.index(name[:3]) + 1 if name in (*_MONTHS, "sept") else 0
+
+
+def _day(year: int, month: int, day: int) -> date | None:
+    try:
+        return date(year, month, day)
+    except ValueError:
+        return None
+
+
+def time_of(said: str) -> time | None:
+    """The time of a day that some words name. "at nine" is in the morning or in the evening, so it names none."""
+    text = " ".join(said.lower().strip(" ,").removeprefix("at ").split())
+    if text in ("noon", "midday"):
+        return time(12)
+    if text == "midnight":
+        return time(0)
+    first = text.partition(" ")[0]
+    spoken = next((word for word in _NUMBERS if first.removesuffix("am").removesuffix("pm") == word), None)
+    if spoken:
+        text = str(_NUMBERS.index(spoken) + 1) + text[len(spoken) :]
+    match = _CLOCK.fullmatch(text)
+    if match is None or (match[4] is None) != (match[5] is None):
+        return None
+    hour, minute, second = int(match[1]), int(match[2] or 0), int(match[3] or 0)
+    if match[4] is not None:
+        if not 1 <= hour <= 12:
+            return None
+        hour = hour % 12 + (12 if match[4] == "p" else 0)
+    elif match[2] is None and not text.endswith(("uhr", "h")):
+        return None
+    return time(hour, minute, second) if hour < 24 and minute < 60 and second < 60 else None

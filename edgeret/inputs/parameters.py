@@ -1,0 +1,190 @@
+"""What one parameter of a tool takes: its kind, the words by which users lead to it, its unit. By its name, type,
+format and description alone. Knows nothing of requests."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from edgeret.inputs.measures import UNITS
+from edgeret.inputs.needs import FINDERS
+from edgeret.inputs.tool_text import name_in_words
+from edgeret.inputs.words import words
+from edgeret.types import Tool
+
+MOST_PARAMETERS = 400
+"""Of a tool, the first ones."""
+MOST_CHOICES = 400
+_BY_FORMAT = {
+    **{"email": "email", "idn-email": "email", "uri": "url", "iri": "url", "url": "url", "uri-reference": "url"},
+    **{"date": "when", "time": "when", "date-time": "when", "duration": "duration"},
+}
+_BY_NAME = (
+    ("email", "email mail e-mail"),
+    ("url", "url uri link website webpage href"),
+    ("phone", "phone mobile telephone tel"),
+    ("id", "id ids identifier uuid guid"),
+    ("path", "path paths file files filename folder directory"),
+    ("duration", "duration"),
+    ("when", "time date day when start end due deadline until since after before from_date datetime birthday expires"),
+    ("text", "text message body content comment note notes reply answer caption sentence"),
+    (
+        "place",
+        "place location city town country countries destination origin address street near region area airport station",
+    ),
+    ("person", "person guest recipient attendee attendees sender author payee owner member user customer artist"),
+)
+_BY_TOLD = (
+    ("email", r"e-?mail address"),
+    ("phone", r"phone number"),
+    ("id", r"\b(?:ids?|identifiers?) (?:of|from)\b|_id\b|\bfrom [\w.]+[_.-]\w+"),
+    ("when", r"\b(?:day|date|time|when|clock time|first day|last day)\b(?! of the month)"),
+    ("place", r"\b(?:town|city|place|where|country|region|address)\b"),
+    ("person", r"\b(?:name of the (?:person|guest|payer|recipient)|who|person|first name|full name)\b"),
+)
+_CALENDAR = frozenset(("second", "minute", "hour", "day", "week", "month", "year", "min", "sec"))
+_PREPOSITIONS = {
+    **dict.fromkeys(
+        ("from", "origin", "source", "sender", "since", "start", "after", "begin", "check_in"), "from since after"
+    ),
+    **dict.fromkeys(("to", "destination", "target", "recipient", "folder", "receiver"), "to into onto for"),
+    **dict.fromkeys(("until", "end", "till", "check_out", "expires", "valid_until"), "until till to through"),
+    **dict.fromkeys(("due", "by", "before", "deadline"), "by before until for due"),
+    **dict.fromkeys(
+        ("near", "place", "location", "town", "city", "where", "area", "region"), "in at near around to for of"
+    ),
+    **dict.fromkeys(("room", "rooms"), "in of"),
+    **dict.fromkeys(("title", "name", "new_name", "called"), "called named as"),
+    **dict.fromkeys(("topic", "subject", "about", "keywords", "reason", "what"), "about on regarding for of"),
+    **dict.fromkeys(("artist", "author"), "by from of"),
+    **dict.fromkeys(("language",), "into in to"),
+    **dict.fromkeys(("time", "day", "date", "when"), "on at for from of"),
+    **dict.fromkeys(("period", "week"), "for this"),
+    **dict.fromkeys(("with", "attendee", "attendees", "guest"), "with for to"),
+}
+
+
+class Parameter(NamedTuple):
+    """`kind` is one of email, url, phone, id, path, duration, when, text, place, person, number, boolean, choice, list
+    of objects and objects being "nested", and "" for any words. `stems` are those of the name, `told` those of the
+    description. `led` are words in front of a value; `unit` is as in UNITS. `schema` is that of one value, so that of
+    the items where `many`."""
+
+    name: str
+    schema: Mapping[str, Any]
+    whole: Mapping[str, Any]
+    required: bool
+    many: bool
+    kind: str
+    stems: frozenset[str]
+    told: frozenset[str]
+    led: frozenset[str]
+    unit: tuple[str, float] | None
+    described: str
+
+
+def parameters(tool: Tool) -> tuple[Parameter, ...]:
+    """A tool's parameters, in order. Worked out once for each tool that is asked about."""
+    return _parameters(Same(tool))
+
+
+class Same:
+    """A tool as a key: itself, and no other that looks like it."""
+
+    __slots__ = ("tool",)
+
+    def __init__(self, tool: Tool) -> None:
+        self.tool = tool
+
+    def __hash__(self) -> int:
+        return id(self.tool)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Same) and self.tool is other.tool
+
+
+@lru_cache(512)
+def _parameters(key: Same) -> tuple[Parameter, ...]:
+    properties, required = key.tool.parameters.get("properties"), key.tool.parameters.get("required")
+    if not isinstance(properties, Mapping):
+        return ()
+    needed = {name for name in required if isinstance(name, str)} if isinstance(required, list | tuple) else set()
+    given = list(properties.items())
+    given.sort(key=lambda pair: pair[0] not in needed)  # the order of equals stays
+    finds = not FINDERS.isdisjoint(words(name_in_words(key.tool.name)))
+    return tuple(
+        _parameter(str(name), schema, name in needed, finds)
+        for name, schema in given[:MOST_PARAMETERS]
+        if isinstance(schema, Mapping)
+    )
+
+
+def _parameter(name: str, whole: Mapping[str, Any], required: bool, finds: bool) -> Parameter:
+    schema = plain(whole)
+    many = schema.get("type") == "array"
+    inner = schema.get("items") if many else schema
+    item = plain(inner) if isinstance(inner, Mapping) else {}
+    told = " ".join(text for one in (whole, item if many else {}) if isinstance(text := one.get("description"), str))
+    spelt = name_in_words(name).lower().split()
+    stems = frozenset(words(" ".join(spelt)))
+    led = " ".join(_PREPOSITIONS.get(word, "") for word in (*spelt, name.lower()))
+    kind = _kind(spelt, item, told)
+    # Who looks something up by words may do so by any of several kinds: "name, e-mail or number".
+    if finds and (
+        kind == "text" or (kind in ("email", "phone") and not item.get("format") and _has_others(spelt, told))
+    ):
+        kind = ""
+    return Parameter(
+        *(name, item, whole, required, many, kind, stems, frozenset(words(told)), frozenset(led.split())),
+        *(_unit(spelt, told) if kind == "number" else None, told),
+    )
+
+
+def _has_others(spelt: list[str], told: str) -> bool:
+    """Whether a value may be of other kinds than the one that a description names first."""
+    return not {"email", "mail", "phone", "mobile"} & set(spelt) and re.search(r",|\bor\b", told) is not None
+
+
+def _unit(spelt: list[str], told: str) -> tuple[str, float] | None:
+    """What a number counts. A `day` or a `year` is one of a calendar, `days` and `years` are many."""
+    said = [word for word in (*spelt, *re.findall(r"[^\W\d_]+|[%€$£]", told.lower())) if word in UNITS]
+    return next((UNITS[word] for word in said if len(word) > 1 and word not in _CALENDAR), None)
+
+
+def plain(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The one of some alternatives that is not null, where there is one such; the schema itself otherwise."""
+    for key in ("anyOf", "oneOf"):
+        options = schema.get(key)
+        if isinstance(options, list) and "type" not in schema and "enum" not in schema:
+            kept = [one for one in options if isinstance(one, Mapping) and one.get("type") != "null"]
+            if len(kept) == 1:
+                return {**{k: v for k, v in schema.items() if k != key}, **kept[0]}
+    kinds = schema.get("type")
+    if isinstance(kinds, list):
+        named = [kind for kind in kinds if kind != "null"]
+        return {**schema, "type": named[0]} if len(named) == 1 else schema
+    return schema
+
+
+def _kind(spelt: list[str], schema: Mapping[str, Any], told: str) -> str:
+    kind = schema.get("type")
+    if isinstance(schema.get("enum"), list):
+        return "choice"
+    if kind == "boolean":
+        return "boolean"
+    if kind in ("number", "integer"):
+        return "number"
+    if kind in ("object", "array") or "properties" in schema:
+        return "nested"
+    if isinstance(told_format := schema.get("format"), str) and told_format in _BY_FORMAT:
+        return _BY_FORMAT[told_format]
+    said = {word.rstrip("0123456789") for word in spelt}
+    by_name = next((found for found, names in _BY_NAME if not said.isdisjoint(names.split())), "")
+    if by_name in ("email", "url", "id", "phone"):
+        return by_name
+    by_told = next((found for found, pattern in _BY_TOLD if re.search(pattern, told, re.IGNORECASE)), "")
+    if by_told in ("email", "phone", "id"):
+        return by_told
+    return by_name or by_told

@@ -1,0 +1,224 @@
+"""A request cut into words, numbers and marks, and where values of some kinds stand in it. Knows nothing of tools."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache, lru_cache
+from typing import NamedTuple
+
+from edgeret.inputs.measures import UNITS
+from edgeret.inputs.numerals import NUMERALS, SCALES, numeral
+from edgeret.inputs.values import ENDINGS, MONTH, MOST_CHARS, listed
+from edgeret.inputs.words import COMMON
+
+PATTERNS = (
+    *("email", "url", "path", "phone", "date", "time", "moment", "duration", "percent", "money"),
+    *("number", "measure", "quoted", "name", "code"),
+)
+"""The kinds of matches; a "moment" is a date with a time, a "name" a run of capitals, a "code" letters with digits."""
+MOST_UNITS = 1200
+"""Of a request; behind them it tells a story."""
+_UNIT = re.compile(r"\d+(?:[.,]\d+)*(?![\w])|['’][sS]\b|[^\W\d_]+(?:['’](?![sS]\b)[^\W\d_]+)*(?!\w)|\w+|[^\w\s]")
+
+
+class Unit(NamedTuple):
+    """A word, a number, a possessive 's or one mark, with its characters and its text in lower case."""
+
+    text: str
+    start: int
+    end: int
+    lower: str
+
+    @property
+    def is_word(self) -> bool:
+        """Whether it is a word or a number."""
+        return self.text[0].isalnum()
+
+
+class Match(NamedTuple):
+    """Units of a kind, from the first up to the one behind the last."""
+
+    kind: str
+    first: int
+    last: int
+
+
+class Reading(NamedTuple):
+    """A request's first characters, their units, and the values found among them, by kind."""
+
+    text: str
+    units: tuple[Unit, ...]
+    matches: Mapping[str, tuple[Match, ...]]
+
+    def words(self, first: int, last: int) -> str:
+        """The text from one unit up to another."""
+        return self.text[self.units[first].start : self.units[last - 1].end]
+
+
+@lru_cache(64)
+def read(text: str) -> Reading:
+    """The units and values of a request; the same request is read once."""
+    text = text[:MOST_CHARS]
+    units = tuple(Unit(match[0], match.start(), match.end(), match[0].lower()) for match in _UNIT.finditer(text))[
+        :MOST_UNITS
+    ]
+    return Reading(text, units, _matches(text, units))
+
+
+def _matches(text: str, units: Sequence[Unit]) -> dict[str, tuple[Match, ...]]:
+    first = {unit.start: i for i, unit in enumerate(units)}
+    last = {unit.end: i + 1 for i, unit in enumerate(units)}
+    found: dict[str, list[Match]] = {kind: [] for kind in PATTERNS}
+    for kind, pattern in _patterns():
+        for match in pattern.finditer(text):
+            group = next((name for name in pattern.groupindex if match[name] is not None), 0)
+            begin, end = match.span(group)
+            if begin in first and end in last and begin < end:
+                found[kind].append(Match(kind, first[begin], last[end]))
+    found["number"] = list(_numbers(units))
+    found["measure"] = list(_measures(units, found["number"]))
+    found["name"] = list(_names(units))
+    found["moment"] = list(_moments(units, found["date"], found["time"]))
+    return {kind: tuple(matches) for kind, matches in found.items() if matches}
+
+
+@cache
+def _patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
+    """Kinds that are told by characters. A group `v` is the value, where that is not all of it."""
+    date, time, unit, count, money = (listed(kind) for kind in ("date", "time", "unit", "count", "money"))
+    count = rf"{count}|{'|'.join(NUMERALS)}"
+    month = rf"(?:{MONTH})(?:[a-zä]+|\.(?= ))?"
+    part = r"(?: (?:morning|noon|afternoon|evening|night))?"
+    hour = r"(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\d{1,2})"
+    which = r"next|last|this|coming|first|second|third|nächsten?|letzten?|diesen?"
+    period = r"week|month|year|quarter|term|spring|summer|autumn|winter|woche|monat|jahr"
+    days = (
+        r"\d{4}-\d\d-\d\d|\d{1,2}/\d{1,2}(?:/\d{2,4})?|\d{1,2}\.\d{1,2}\.(?:\d{2,4})?",
+        rf"{month} \d{{1,2}}(?:st|nd|rd|th)?(?!\w|:)(?:,? \d{{4}})?",
+        rf"\d{{1,2}}(?:st|nd|rd|th|\.)?(?: of)? {month}(?!\w)(?: \d{{4}})?",
+        rf"(?:(?:{which}) ){{1,2}}(?:{date}|{period})(?!\w){part}(?:(?: of)? {month}(?!\w))?",
+        rf"(?:the )?day after tomorrow|\d{{1,2}}(?:st|nd|rd|th)|(?:{date}){part}",
+        rf"in (?:\d+|{count}) (?:days?|weeks?|months?|tagen?|wochen?)",
+        "今天|明天|后天|昨天|星期[一二三四五六日天]|周[一二三四五六日末]",
+    )
+    clock = (
+        r"\d{1,2}[:.]\d\d(?::\d\d)?(?: ?[ap]\.?m\b\.?| ?(?:uhr|h)\b)?",
+        rf"{hour} ?(?:[ap]m\b|[ap]\.m\.|o['’]clock\b)|\d{{1,2}} ?(?:uhr|h)\b",
+        rf"half past {hour}|quarter (?:past|to) {hour}|{time}",
+        rf"(?:(?<=\bat )|(?<=\bum )){hour}(?! ?(?:{unit}|per|%|degrees)|[:.]\d)",
+    )
+    number = rf"(?:\d+(?:[.,]\d+)?|{count})"
+    single = r"(?<!\w)['‘](?P<v>[^'’\n]{2,200}(?:['’](?:s|t|m|re|ve|ll|d)\b[^'’\n]{0,200}){0,3})['’](?!\w)"
+    patterns = (
+        ("email", r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{2,63}){1,4}"),
+        ("url", r"https?://[^\s<>\"“”]{0,400}[^\s<>\"“”.,;:!?)\]]|\bwww\.[\w./?=&%#-]{1,300}[\w/]"),
+        ("url", r"(?<![\w@./-])[\w-]{2,40}(?:\.[\w-]{2,40}){0,3}\.(?:com|org|net|io|dev|edu|gov|co\.uk)(?![\w@])"),
+        ("path", r"(?<!\S)(?:~/|/)[\w./-]{0,200}[\w/]|(?<![\w@/:.])[\w-][\w.-]{0,60}(?:/[\w.-]{1,60}){1,8}(?<!\.)"),
+        ("path", rf"(?<![\w/])[\w-]{{1,60}}(?:\.[\w-]{{1,20}})?\.(?:{ENDINGS})\b"),
+        ("phone", r"(?<![\w:.-])(?!\d{4}-\d\d-\d\d)\+?\d(?:[ ()/-]?\d){6,14}(?![\w:])"),
+        ("date", rf"(?<!\w)(?:{'|'.join(days)})(?!\w)"),
+        ("time", rf"(?<![\w.])(?:{'|'.join(clock)})(?!\w)"),
+        ("duration", rf"(?<!\w)(?:half an?|a quarter of an|{number})[ -]?(?:{unit})(?: and a half)?\b"),
+        ("duration", rf"(?<!\w){number} (?:{unit})(?: and)? {number} (?:{unit})\b"),
+        ("percent", r"\d+(?:[.,]\d+)? ?(?:%|percent\b|per cent\b|prozent\b)"),
+        ("money", rf"[$€£¥] ?\d[\d.,]*(?<![.,])|\d[\d.,]* ?(?:€|£|元|块|(?:{money})\b)"),
+        ("quoted", r"\"(?P<v>[^\"]{1,600})\"|“(?P<w>[^”]{1,600})”"),
+        ("quoted", r"«\s?(?P<v>[^»]{1,600}?)\s?»|「(?P<w>[^」]{1,600})」"),
+        ("quoted", single),
+    )
+    code = (
+        r"(?<![\w@.+#/-])(?=[\w-]{0,24}\d)(?=[\w-]{0,24}[A-Za-z_])[A-Za-z0-9_]+(?:-[A-Za-z0-9_]+)*(?![\w@])",
+        r"(?<![\w@])[A-Z]+(?:_[A-Z]+)+(?!\w)|(?<![\w@./-])[a-z0-9]+(?:-[a-z0-9]+)+(?![\w@.-])",
+        r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,4})?\b|#\d+|(?<![\w.])\d+(?:\.\d+){2,}(?![\w.])",
+    )
+    found = [(kind, re.compile(pattern, re.IGNORECASE)) for kind, pattern in patterns]
+    return (*found, *(("code", re.compile(pattern)) for pattern in code))
+
+
+def _numbers(units: Sequence[Unit]) -> Iterator[Match]:
+    """Numbers in digits, and in English words."""
+    words = [unit.lower for unit in units]
+    at = 0
+    while at < len(units):
+        end = at + 1
+        if words[at][0].isdecimal():
+            end += end < len(words) and words[end] in SCALES
+            if words[at][-1].isdecimal():
+                yield Match("number", at, end)
+        else:
+            value, behind = numeral(words, at)
+            # "the one of Tuesday" counts nothing.
+            if value is not None and words[at:behind] != ["one"]:
+                yield Match("number", at, behind)
+            end = max(end, behind)
+        at = end
+
+
+def _measures(units: Sequence[Unit], numbers: Sequence[Match]) -> Iterator[Match]:
+    """Numbers with a unit behind them, and "half a litre"."""
+    for number in numbers:
+        if number.last < len(units) and units[number.last].lower in UNITS:
+            yield Match("measure", number.first, number.last + 1)
+    for at in range(len(units) - 2):
+        if units[at].lower == "half" and units[at + 1].lower in ("a", "an") and units[at + 2].lower in UNITS:
+            yield Match("measure", at, at + 3)
+
+
+def _names(units: Sequence[Unit]) -> Iterator[Match]:
+    """Runs of capitals; the first word of a sentence is one where another one follows, or where it is no plain word."""
+    at = 0
+    while at < len(units):
+        end = at
+        while end < len(units) and _is_capital(units, end, at):
+            end += 1
+        # A small word between two capitals belongs to a name: "Isle of Man".
+        while at < end < len(units) - 1 and units[end].lower in _INSIDE and _is_capital(units, end + 1, at):
+            end += 2
+        if end > at and not (end == at + 1 and (_begins(units, at) or units[at].lower in COMMON)):
+            begin = at + 1 if _begins(units, at) and end > at + 1 and units[at].lower in _OPENERS else at
+            yield Match("name", begin, end)
+            if end < len(units) and units[end].text.isdecimal():
+                yield Match("name", begin, end + 1)
+        at = max(end, at + 1)
+
+
+def _is_capital(units: Sequence[Unit], at: int, first: int) -> bool:
+    unit = units[at]
+    if unit.text[0].isupper() and unit.text != "I" and not unit.lower.startswith(("i'", "i’")):
+        return True
+    if at == first:
+        return False
+    before = units[at - 1]
+    if unit.text == "." and len(before.text) > _INITIAL:
+        return False
+    joined = unit.text in "&-'’." and unit.start == before.end + (unit.text == "&") and at + 1 < len(units)
+    return joined and units[at + 1].text[0].isupper() and units[at + 1].start <= unit.end + (unit.text in "&.")
+
+
+def _begins(units: Sequence[Unit], at: int) -> bool:
+    """Whether a sentence begins with a unit."""
+    return at == 0 or units[at - 1].text in _ENDS
+
+
+def _moments(units: Sequence[Unit], dates: Sequence[Match], times: Sequence[Match]) -> Iterator[Match]:
+    """A date and a time beside each other, "at" or a comma between them or not."""
+    pairs = [(a, b) for a in dates for b in times] + [(b, a) for a in dates for b in times]
+    for a, b in pairs if len(pairs) < _MOST_PAIRS else ():
+        between = [unit.lower for unit in units[a.last : b.first]]
+        if b.first >= a.last and len(between) <= 1 and _JOINTS.issuperset(between):
+            yield Match("moment", a.first, b.last)
+
+
+_MOST_PAIRS, _INITIAL = 400, 3
+_INSIDE = frozenset(("of", "the", "de", "la", "van", "von", "und", "and", "du", "der"))
+_ENDS = frozenset('.!?:;•"“”')
+_JOINTS = frozenset(("at", "on", ",", "um", "à", "from"))
+_OPENER_WORDS = (
+    "add ask book buy call cancel change check close convert create delete dim do does did email find fix forward "
+    "get give has have hello hey hi how i invite is join let list listen look mail make message move open order "
+    "pause pay play please put read remind remove rename send set share show start stop tell text the then turn "
+    "what when where which who write"
+)
+_OPENERS = frozenset(_OPENER_WORDS.split(" "))
+"""First words of sentences that are no part of a name behind them."""

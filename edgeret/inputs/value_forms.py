@@ -1,0 +1,365 @@
+"""Words as a parameter's schema wants them: numbers in its unit, days by a clock, texts. What the schema refuses, or
+may refuse by a rule that is not known here, is no value. Knows nothing of requests and of which words are meant."""
+
+from __future__ import annotations
+
+import json
+import operator
+import re
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from decimal import Decimal, InvalidOperation
+from functools import lru_cache
+from typing import Any
+
+from edgeret.inputs.dates import day_of, time_of
+from edgeret.inputs.measures import UNITS
+from edgeret.inputs.numerals import SCALES, numeral
+from edgeret.inputs.parameters import Parameter, plain
+from edgeret.inputs.units import read
+from edgeret.types import REFERENCE
+
+
+class _Missing:
+    """No value's class."""
+
+    def __repr__(self) -> str:
+        return "MISSING"
+
+
+MISSING: Any = _Missing()
+"""No value: None may be one."""
+MOST_CHARS = 2000
+"""Of a value's text."""
+_KNOWN = (
+    "$comment title description default examples deprecated readOnly writeOnly nullable example type enum const "
+    "minimum maximum exclusiveMinimum exclusiveMaximum multipleOf minLength maxLength pattern format items minItems "
+    "maxItems uniqueItems contentEncoding contentMediaType"
+)
+_SAYS_NOTHING = frozenset(_KNOWN.split(" "))
+"""Keywords that are checked, or that refuse nothing. Whoever has others may refuse anything."""
+_TYPES: Mapping[str, type | tuple[type, ...]] = {"string": str, "boolean": bool, "array": list, "object": dict}
+_EMAIL = re.compile(r"[^\s@<>()\",:;\\\[\]]+@[^\W_](?:[\w-]*[^\W_])?(?:\.[^\W_](?:[\w-]*[^\W_])?)+")
+_URI = re.compile(r"[a-z][a-z0-9+.-]*:[^\s<>\"{}|\\^`]+", re.IGNORECASE)
+_URI_REFERENCE = re.compile(r"[^\s<>\"{}|\\^`]+")
+_TIME = re.compile(r"(?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d+)?)?(?:Z|[+-][0-2]\d:[0-5]\d)?")
+_FORMATS: Mapping[str, re.Pattern[str]] = {
+    **dict.fromkeys(("email", "idn-email"), _EMAIL),
+    **dict.fromkeys(("uri", "iri", "url"), _URI),
+    **dict.fromkeys(("uri-reference", "iri-reference"), _URI_REFERENCE),
+    "uuid": re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"),
+    "date": re.compile(r"\d{4}-\d\d-\d\d"),
+    "time": _TIME,
+    "date-time": re.compile(rf"\d{{4}}-\d\d-\d\d[Tt ]{_TIME.pattern}"),
+    "duration": re.compile(r"P(?=.)(?:\d+W|(?:\d+Y)?(?:\d+M)?(?:\d+D)?(?:T(?=.)(?:\d+H)?(?:\d+M)?(?:\d+S)?)?)"),
+    "ipv4": re.compile(r"(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)(?:\.(?!$)|$)){4}"),
+    "hostname": re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,62})(?:\.[A-Za-z0-9][A-Za-z0-9-]{0,62}){0,8}"),
+}
+_CURRENCIES = frozenset(("eur", "usd", "gbp"))
+
+
+def fits(value: Any, schema: Mapping[str, Any]) -> bool:
+    """Whether a schema surely takes a value. A reference to an output fits everywhere, since nobody knows it yet."""
+    if isinstance(value, str) and REFERENCE.fullmatch(value):
+        return True
+    if not _is_known(schema):
+        return False
+    if value is None:
+        return schema.get("nullable") is True or schema.get("type") == "null"
+    if not _of_type(value, schema.get("type")):
+        return False
+    if "enum" in schema and not any(_same(value, one) for one in _listed(schema["enum"])):
+        return False
+    if "const" in schema and not _same(value, schema["const"]):
+        return False
+    if isinstance(value, str):
+        return _text_fits(value, schema)
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return _number_fits(value, schema)
+    if isinstance(value, list):
+        return _list_fits(value, schema)
+    return not isinstance(value, dict)
+
+
+def _is_known(schema: Mapping[str, Any]) -> bool:
+    return _SAYS_NOTHING.issuperset(schema) and isinstance(schema.get("items", True), Mapping | bool)
+
+
+def _listed(value: Any) -> Sequence[Any]:
+    return value if isinstance(value, list | tuple) else ()
+
+
+def _same(value: Any, other: Any) -> bool:
+    """Equal as JSON, where true is not 1."""
+    return isinstance(value, bool) == isinstance(other, bool) and bool(value == other)
+
+
+def _of_type(value: Any, kinds: Any) -> bool:
+    if kinds is None:
+        return True
+    for kind in [kinds] if isinstance(kinds, str) else _listed(kinds):
+        if kind in ("number", "integer"):
+            if (
+                isinstance(value, int | float)
+                and not isinstance(value, bool)
+                and (kind == "number" or value == int(value))
+            ):
+                return True
+        elif isinstance(kind, str) and kind in _TYPES and isinstance(value, _TYPES[kind]):
+            return True
+    return False
+
+
+_BOUNDS: Mapping[str, Callable[[float, float], bool]] = {
+    **{"minimum": operator.ge, "maximum": operator.le, "exclusiveMinimum": operator.gt, "exclusiveMaximum": operator.lt}
+}
+
+
+def _number_fits(value: float, schema: Mapping[str, Any]) -> bool:
+    for key, holds in _BOUNDS.items():
+        bound = schema.get(key)
+        if bound is None:
+            continue
+        if isinstance(bound, bool):  # draft 4: exclusive of the other bound
+            other = schema.get("minimum" if key == "exclusiveMinimum" else "maximum")
+            if bound and value == other:
+                return False
+        elif not isinstance(bound, int | float) or not holds(value, bound):
+            return False
+    step = schema.get("multipleOf")
+    if step is None:
+        return True
+    if not isinstance(step, int | float) or isinstance(step, bool) or not step > 0:
+        return False
+    return Decimal(str(value)) % Decimal(str(step)) == 0
+
+
+def _text_fits(value: str, schema: Mapping[str, Any]) -> bool:
+    if not value.strip() or len(value) > MOST_CHARS:
+        return False
+    least, most = schema.get("minLength", 0), schema.get("maxLength", MOST_CHARS)
+    if not isinstance(least, int) or not isinstance(most, int) or not least <= len(value) <= most:
+        return False
+    told = schema.get("format")
+    if isinstance(told, str) and told in _FORMATS and not _FORMATS[told].fullmatch(value):
+        return False
+    if told == "date" and day_of(value, None) is None:
+        return False
+    if told == "date-time" and day_of(value[:10], None) is None:
+        return False
+    if "pattern" not in schema:
+        return True
+    pattern = safe_pattern(schema["pattern"]) if isinstance(schema["pattern"], str) else None
+    return pattern is not None and len(value) <= _MATCHED and pattern.search(value) is not None
+
+
+_MATCHED, _LONGEST, _MOST_UNBOUNDED = 200, 300, 2
+
+
+@lru_cache(512)
+def safe_pattern(pattern: str) -> re.Pattern[str] | None:
+    """A schema's pattern, where it says the same here as in JavaScript and no text can make it take long; else None."""
+    # A repeat within a repeat, a look around or a way back is what makes a pattern slow, and a group may be repeated.
+    if len(pattern) > _LONGEST or re.search(r"\\[1-9kpPAZG]|\(\?(?!:)|\)[*+{]|[*+}][+]|\[\[|&&|--", pattern):
+        return None
+    plain_text = re.sub(r"\\.|\[(?:\\.|[^\]\\])*\]", "x", pattern)
+    if len(re.findall(r"[*+]|\{\d*,\}", plain_text)) > _MOST_UNBOUNDED:
+        return None
+    if any(int(number) > _MATCHED for number in re.findall(r"[{,](\d+)(?=[,}])", plain_text)):
+        return None
+    try:
+        # `$` is the very end, and `\d` a digit of ASCII, as in other languages.
+        return re.compile(re.sub(r"(?<!\\)\$(?![\]])", r"\\Z", pattern), re.ASCII)
+    except (re.error, RecursionError, OverflowError):
+        return None
+
+
+def _list_fits(value: list[Any], schema: Mapping[str, Any]) -> bool:
+    least, most = schema.get("minItems", 0), schema.get("maxItems", len(value))
+    if not isinstance(least, int) or not isinstance(most, int) or not least <= len(value) <= most:
+        return False
+    if schema.get("uniqueItems") and len({json.dumps(one, sort_keys=True) for one in value}) < len(value):
+        return False
+    items = schema.get("items", True)
+    if isinstance(items, bool):
+        return items or not value
+    return all(fits(one, items) for one in value)
+
+
+def form(said: str, kind: str, parameter: Parameter, now: datetime | None, past: bool = False) -> Any:
+    """What some words, which match a pattern of `kind`, are as one value of a parameter; MISSING for what they are
+    not."""
+    schema = parameter.schema
+    if parameter.kind == "number":
+        value: Any = _number(said, kind, parameter)
+    else:
+        value = _text(said, kind, schema, parameter, now, past)
+    return value if value is not MISSING and fits(value, schema) else MISSING
+
+
+def _text(
+    said: str, kind: str, schema: Mapping[str, Any], parameter: Parameter, now: datetime | None, past: bool
+) -> Any:
+    told = schema.get("format")
+    named = _named(parameter.described) if told is None else None
+    if told in ("date", "time", "date-time") or named is not None:
+        given = _moment(said, str(told or "date"), now, past) if named is None else _as_named(said, named, now, past)
+        if given is not None:
+            return given
+        return MISSING if named is None or parameter.kind == "when" else said
+    if told == "duration":
+        return _iso_duration(said)
+    return said
+
+
+def _moment(said: str, told: str, now: datetime | None, past: bool) -> str | None:
+    """A day, a time or both in the form of ISO 8601."""
+    if told == "time":
+        clock = time_of(said)
+        return None if clock is None else clock.isoformat()
+    if told == "date":
+        day = day_of(said, now, past)
+        if day is None and (match := read(said).matches.get("date")) and len(match) == 1:
+            day = day_of(read(said).words(match[0].first, match[0].last), now, past)
+        return None if day is None else day.isoformat()
+    if _FORMATS["date-time"].fullmatch(said):
+        return said
+    found = read(said)
+    days, clocks = found.matches.get("date", ()), found.matches.get("time", ())
+    clock = time_of(found.words(clocks[0].first, clocks[0].last)) if len(clocks) == 1 else None
+    if clock is None or len(days) > 1:
+        return None
+    day = day_of(found.words(days[0].first, days[0].last), now, past) if days else (now.date() if now else None)
+    if day is None or (now is None and not days):
+        return None
+    zone = now.strftime("%z") if now is not None else ""
+    return f"{day.isoformat()}T{clock.isoformat()}" + (f"{zone[:3]}:{zone[3:5]}" if zone else "")
+
+
+_NAMED = re.compile(r"YYYY-MM-DD(?:[T ]HH:MM(?::SS)?)?|MM/DD/YYYY|DD/MM/YYYY|DD\.MM\.YYYY|HH:MM(?::SS)?")
+
+
+def _named(described: str) -> str | None:
+    """The form of a date or time that a description names."""
+    match = _NAMED.search(described)
+    return None if match is None else match[0]
+
+
+def _as_named(said: str, named: str, now: datetime | None, past: bool) -> str | None:
+    if named.startswith("HH"):
+        clock = time_of(said)
+        return None if clock is None else clock.strftime("%H:%M:%S" if named.endswith("SS") else "%H:%M")
+    if "HH" in named:
+        moment = _moment(said, "date-time", now, past)
+        return None if moment is None else moment.replace("T", named[10])[: len(named)]
+    day = day_of(said, now, past)
+    shapes = {"YYYY-MM-DD": "%Y-%m-%d", "MM/DD/YYYY": "%m/%d/%Y", "DD/MM/YYYY": "%d/%m/%Y", "DD.MM.YYYY": "%d.%m.%Y"}
+    return None if day is None else day.strftime(shapes[named])
+
+
+def _iso_duration(said: str) -> Any:
+    """A length of time as ISO 8601 writes it."""
+    amount = amount_of(said)
+    if amount is None or amount[1] not in ("s", "mo") or amount[0] != int(amount[0]):
+        return MISSING
+    number = int(amount[0])
+    if amount[1] == "mo":
+        return f"P{number}M"
+    days, seconds = divmod(number, 86400)
+    hours, minutes, seconds = seconds // 3600, seconds % 3600 // 60, seconds % 60
+    clock = "".join(f"{count}{letter}" for count, letter in ((hours, "H"), (minutes, "M"), (seconds, "S")) if count)
+    return f"P{f'{days}D' if days else ''}{f'T{clock}' if clock else ''}" if number else "PT0S"
+
+
+def _number(said: str, kind: str, parameter: Parameter) -> Any:
+    amount = amount_of(said)
+    if amount is None:
+        return MISSING
+    number, dimension = amount
+    unit = parameter.unit
+    if dimension is not None and unit is not None:
+        if dimension != unit[0]:
+            # What a year has in days, and a euro in dollars, nobody says here; and per cent of a euro is no euro.
+            return MISSING
+        number /= Decimal(str(unit[1]))
+    elif dimension in ("s", "mo") and kind == "duration":
+        return MISSING  # a length of time for what counts something else
+    whole = number == int(number)
+    if parameter.schema.get("type") == "integer" and not whole:
+        return MISSING
+    return int(number) if whole else float(number)
+
+
+_AMOUNT = re.compile(r"[+\-−]?\d+(?:[.,]\d+)*")
+
+
+def amount_of(said: str) -> tuple[Decimal, str | None] | None:
+    """The number that some words say, and what it measures, in its smallest unit; None for no number or more than one
+    unit's."""
+    text = said.lower().strip()
+    words = re.findall(r"[^\W\d_]+|\d+(?:[.,]\d+)*|[^\w\s]", text)
+    total, dimension, at, seen = Decimal(0), None, 0, False
+    while at < len(words):
+        number, end = _read_number(words, at)
+        if number is None:
+            if words[at] in UNITS and not seen:  # "$5"
+                dimension = UNITS[words[at]][0]
+            elif words[at] not in _IDLE:
+                return None
+            at += 1
+            continue
+        if end < len(words) and words[end] == "-":
+            end += 1
+        if words[end : end + 1] == ["per"] and words[end + 1 : end + 2] == ["cent"]:
+            words[end : end + 2] = ["percent"]
+        unit = UNITS.get(words[end]) if end < len(words) else None
+        if unit is not None:
+            end += 1
+            if words[end : end + 3] == ["and", "a", "half"]:
+                number, end = number + Decimal("0.5"), end + 3
+            if seen and unit[0] != dimension:
+                return None
+            dimension, number = unit[0], number * Decimal(str(unit[1]))
+        elif seen:
+            return None
+        total, at, seen = total + number, end, True
+    return (total, dimension) if seen else None
+
+
+_IDLE = frozenset(("and", "of", "the", "°", "about", "around", "exactly", "degrees", "degree", ",", "."))
+
+
+def _read_number(words: list[str], at: int) -> tuple[Decimal | None, int]:
+    word = words[at]
+    if word[0].isdecimal():
+        number, scale = digits(word), SCALES.get((*words[at + 1 : at + 2], "")[0])
+        return (number, at + 1) if number is None or scale is None else (number * scale, at + 2)
+    if word == "half":
+        return Decimal("0.5"), at + 1 + (words[at + 1 : at + 2] in (["a"], ["an"]))
+    if word in ("a", "an") and at + 1 < len(words):
+        if words[at + 1] == "half":
+            return Decimal("0.5"), at + 2
+        if words[at + 1] in UNITS:
+            return Decimal(1), at + 1
+    return numeral(words, at)
+
+
+def digits(text: str) -> Decimal | None:
+    """A number in digits: 1,200 and 1.200.000 are whole, 3,5 and 3.5 are not; None for what may be two."""
+    if re.fullmatch(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?", text):
+        text = text.replace(",", "")
+    elif re.fullmatch(r"\d{1,3}(?:\.\d{3}){2,}(?:,\d+)?", text):
+        text = text.replace(".", "").replace(",", ".")
+    elif text.count(",") == 1 and "." not in text:
+        text = text.replace(",", ".")
+    try:
+        return Decimal(text) if len(text) <= 18 else None
+    except InvalidOperation:
+        return None
+
+
+def listed(values: Sequence[Any], parameter: Parameter) -> Any:
+    """Several values as a parameter takes them; MISSING for what its schema refuses."""
+    found = [value for i, value in enumerate(values) if value not in values[:i]]
+    whole = plain(parameter.whole)
+    return found if found and fits(found, {**whole, "items": whole.get("items", {})}) else MISSING

@@ -1,0 +1,123 @@
+"""Which earlier call's output a parameter takes, by the words of both. Knows nothing of requests."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from edgeret.inputs.needs import facts_of
+from edgeret.inputs.parameters import Parameter, Same
+from edgeret.inputs.words import words
+from edgeret.types import Call, Tool, references
+
+FLOOR = 0.5
+"""From this score on an output is taken."""
+NAMED, FIRST, EMAIL, USED, USED_ID, OWNED, TOLD = 3.0, 0.5, 1.0, 0.6, 0.2, 1.2, 0.8
+"""What the description says by name; the share of a sentence's first stems; an address; one that was taken already,
+which counts against it; an id of what the earlier tool is about, and one whose description says what that is."""
+_FIRST_STEMS = 6
+_SAID = re.compile(r"\breturns?\b(.*?)(?:\.\s|\.$|$)", re.IGNORECASE | re.DOTALL)
+_TAKES_NONE = frozenset(("number", "boolean", "choice", "nested"))
+"""Kinds that take an output only where the description names its tool."""
+_IDLE = frozenset(("id", "it", "need", "needed", "other", "tool", "take", "user", "nam", "text", "first", "function"))
+
+
+class Output(NamedTuple):
+    """An earlier call, counted from 1, and how surely it is meant; `named` if the description says so. `beside` are the
+    other calls of its tool whose output nobody took: a list takes them all."""
+
+    call: int
+    score: float
+    named: bool
+    beside: tuple[int, ...] = ()
+
+
+class _Gives(NamedTuple):
+    """A tool's name in lower case, what it is about, the words of that name and of what it says that it returns;
+    `finds` where it only tells, and changes nothing."""
+
+    name: str
+    about: frozenset[str]
+    spelt: frozenset[str]
+    returns: tuple[str, ...]
+    finds: bool
+
+
+def outputs(
+    tool: Tool, wanted: Sequence[Parameter], calls: Sequence[Call], tools: Mapping[str, Tool]
+) -> dict[str, Output]:
+    """For each parameter of a tool the earlier call whose output it takes; none where none fits. Each output is taken
+    once, but where descriptions name it."""
+    if not calls:
+        return {}
+    used = {k for call in calls for k in references(call.arguments)}
+    # Of several calls of one tool the last counts, but where its output was taken and another one's was not.
+    scored: list[tuple[float, int, int, bool]] = []
+    for number, parameter in enumerate(wanted):
+        for k, call in enumerate(calls, 1):
+            giver = tools.get(call.tool)
+            if giver is None:
+                continue
+            score, named = _score(parameter, _gives(Same(giver)))
+            score -= 0.0 if k not in used else USED_ID if parameter.kind == "id" else USED
+            if parameter.kind in _TAKES_NONE and not named:
+                continue
+            # What takes the value itself gives no new one.
+            if score >= FLOOR and (named or giver.name != tool.name):
+                scored.append((score, number, k, named))
+    scored.sort(key=lambda one: (-one[0], one[1], -one[2]))
+    found: dict[str, Output] = {}
+    taken: set[int] = set()
+    for score, number, k, named in scored:
+        name = wanted[number].name
+        if name not in found and (named or k not in taken):
+            same = [i for i, call in enumerate(calls, 1) if call.tool == calls[k - 1].tool and i not in used | taken]
+            beside = tuple(i for i in same if i != k) if wanted[number].many else ()
+            found[name] = Output(k, score, named, beside)
+            taken.update((k, *beside))
+    return _in_order(found, wanted, calls)
+
+
+def _in_order(found: dict[str, Output], wanted: Sequence[Parameter], calls: Sequence[Call]) -> dict[str, Output]:
+    """Two parameters that take from one tool, called twice: the first of them from the first call."""
+    by_tool: dict[str, list[str]] = {}
+    for parameter in wanted:
+        if parameter.name in found and found[parameter.name].named:
+            by_tool.setdefault(calls[found[parameter.name].call - 1].tool, []).append(parameter.name)
+    for tool, names in by_tool.items():
+        made = [k for k, call in enumerate(calls, 1) if call.tool == tool]
+        if 1 < len(names) <= len(made):
+            for name, k in zip(names, made[-len(names) :], strict=True):
+                found[name] = found[name]._replace(call=k)
+    return found
+
+
+def _score(parameter: Parameter, gives: _Gives) -> tuple[float, bool]:
+    told = parameter.described.lower()
+    named = bool(gives.name) and re.search(rf"(?<![\w.-]){re.escape(gives.name)}(?![\w-])", told) is not None
+    score = NAMED if named else 0.0
+    wanted = (parameter.stems | parameter.told) - _IDLE
+    for stems, weight in ((gives.returns, 1.0), (gives.returns[:_FIRST_STEMS], FIRST)):
+        kept = set(stems) - _IDLE
+        if kept and wanted:
+            score += weight * len(kept & wanted) / min(len(kept), len(wanted))
+    if parameter.kind == "email" and "email" in gives.spelt:
+        score += EMAIL
+    if parameter.kind == "id" and gives.finds and gives.about:
+        owner = parameter.stems - _IDLE
+        if owner & gives.about:
+            score += OWNED * len(owner & gives.about) / len(owner | gives.about)
+        elif gives.about <= parameter.told:
+            score += TOLD
+    return score, named
+
+
+@lru_cache(2048)
+def _gives(key: Same) -> _Gives:
+    tool = key.tool
+    facts = facts_of(tool)
+    match = _SAID.search(tool.description)
+    returns = tuple(words(match[1])) if match else ()
+    return _Gives(tool.name.lower(), facts.object, facts.name, returns, facts.verb in ("find", "make"))

@@ -1,0 +1,330 @@
+"""How well each run of a request's words suits a parameter, by signs that are weighed. Knows nothing of outputs and
+of what becomes of the values.
+
+A sign is a short text, such as "when|date" (a day, for a parameter that takes one) or "led" (the word in front leads
+to such
+a parameter). Its weight was fitted on other people's requests; the weighed sums of a parameter's chunks, and that of
+none, make shares.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from functools import cache, lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from edgeret.inputs.chunks import Chunk, Chunks
+from edgeret.inputs.parameters import Parameter, Same
+from edgeret.inputs.tool_text import name_in_words
+from edgeret.inputs.value_forms import MISSING, form
+from edgeret.inputs.words import words
+from edgeret.types import Call, Tool
+
+_WORDS = frozenset(("chunk", "head", "tail", "joined", "name", "quoted", "rest", "clause"))
+_SUITS: Mapping[str, frozenset[str]] = {
+    "email": frozenset(("email",)),
+    "url": frozenset(("url",)),
+    "phone": frozenset(("phone",)),
+    "path": _WORDS | {"path", "url", "code"},
+    "id": frozenset(("code", "number", "path", "quoted", "name")),
+    "when": frozenset(("moment", "date", "time", "duration", "chunk", "rest")),
+    "duration": frozenset(("duration", "measure")),
+    "number": frozenset(("money", "percent", "duration", "measure", "number")),
+    "person": _WORDS | {"email"},
+    "place": _WORDS | {"code"},
+    "text": _WORDS | {"told", "sentence"},
+    "": _WORDS | {"code", "path", "number", "told", "money", "measure", "date", "duration"},
+}
+"""The kinds of chunks that a kind of parameter may take at all."""
+_PLAIN = frozenset(("chunk", "head", "tail", "joined", "rest", "told", "clause", "sentence"))
+_ARTICLES = frozenset(
+    ("the", "a", "an", "my", "our", "his", "her", "their", "your", "some", '"', "“", "#", "$", "€", "'", "‘")
+)
+_THE = frozenset(("the", "a", "an", "that"))
+_LEAD_WORDS = (
+    "in at to for from with about on of called named by until till into near is as under over : , and that not "
+    "since before after between than"
+)
+_LEADS = frozenset(_LEAD_WORDS.split(" "))
+_WHENS = ("moment", "date", "time")
+_NUMBERS = ("number", "measure", "money", "duration", "percent")
+_TOKENS = (*_WHENS, "phone", "code", "path", "url", "email")
+_PAST = frozenset(("since", "last", "past", "received", "ago", "seit", "after"))
+_MEASURES = ("duration", "measure", "percent", "money")
+_LAST_LATIN = "\u024f"
+"""Of scripts behind it no small words are known, so that nobody knows where in a sentence a value ends."""
+_FAR, _MOST_WHOLE = 12.0, 3
+
+
+class Fit(NamedTuple):
+    """A chunk as a parameter's value, and the sum of its signs' weights."""
+
+    score: float
+    chunk: Chunk
+    value: Any
+
+
+class About(NamedTuple):
+    """A tool's own words: of its name, and of that and its description."""
+
+    name: frozenset[str]
+    text: frozenset[str]
+
+
+@lru_cache(1024)
+def about(key: Same) -> About:
+    """What a tool says of itself."""
+    name = frozenset(words(name_in_words(key.tool.name)))
+    return About(name, name | frozenset(words(key.tool.description)))
+
+
+@cache
+def weights() -> Mapping[str, float]:
+    """The signs' weights, as they were fitted."""
+    told = json.loads(Path(__file__).with_name("argument_weights.json").read_text("utf-8"))
+    return {str(sign): float(weight) for sign, weight in told["weights"].items()}
+
+
+class Suitor:
+    """Judges a request's chunks for one call."""
+
+    def __init__(self, found: Chunks, tool: Tool, calls: Sequence[Call], now: datetime | None) -> None:
+        """Of a call of `tool` behind other `calls`."""
+        self._found, self._tool, self._now = found, about(Same(tool)), now
+        self._said, self._taken, self._named = _values(calls, tool.name)
+        shared = [len(stems & self._tool.name) + 0.3 * len(stems & self._tool.text) for stems in found.clauses]
+        most = max(shared, default=0.0)
+        self.near = [share / most if most else 0.0 for share in shared]
+        units = found.reading.units
+        self.stems = [(words(unit.text) or [""])[0] if unit.is_word else "" for unit in units]
+        self._anchors = [i for i, stem in enumerate(self.stems) if stem in self._tool.name]
+        lower = found.reading.text.lower()
+        ends = [at + len(one) for one in self._said if len(one) > 1 and (at := lower.find(one)) >= 0]
+        self._reached = max(ends, default=-1)
+        self._begun = bool(self._said)
+        self._within: dict[tuple[str, ...], list[bool]] = {}
+
+    def fits(self, parameter: Parameter) -> list[Fit]:
+        """The chunks that may be meant, the best first."""
+        by_sign = weights()
+        found = [
+            Fit(sum(by_sign.get(sign, 0.0) * value for sign, value in signs), chunk, value)
+            for chunk, value, signs in self.candidates(parameter)
+        ]
+        found.sort(key=lambda fit: (-fit.score, fit.chunk.first))
+        return found
+
+    def candidates(self, parameter: Parameter) -> Iterator[tuple[Chunk, Any, Iterator[tuple[str, float]]]]:
+        """Chunks that a parameter may take, each with the value that it would be and its signs."""
+        suits = _SUITS.get(parameter.kind, frozenset())
+        reading = self._found.reading
+        seen = set()
+        for chunk in self._found.chunks:
+            if chunk.kind not in suits or chunk.void:
+                continue
+            if chunk.kind in _PLAIN:
+                chunk = self._trimmed(chunk)
+            place = (chunk.kind, chunk.first, chunk.last)
+            if chunk.first >= chunk.last or place in seen:
+                continue
+            seen.add(place)
+            if self._is_cut(parameter, chunk):
+                continue
+            said = reading.words(chunk.first, chunk.last)
+            value = form(said, chunk.kind, parameter, self._now, _is_past(parameter, chunk))
+            if value is not MISSING:
+                yield chunk, value, self._signs(parameter, chunk, said, value)
+
+    def _is_cut(self, parameter: Parameter, chunk: Chunk) -> bool:
+        """Whether a chunk cannot be whole: 150 of "150 pounds" for what counts in another unit, words of a
+        script whose small words are not known, and all that was said."""
+        if parameter.kind in ("number", "duration"):
+            whole: tuple[str, ...] = _MEASURES if chunk.kind == "number" and parameter.unit is not None else ()
+            whole = ("duration",) if chunk.kind == "measure" else whole
+            return bool(whole) and any(
+                match.first <= chunk.first and chunk.last <= match.last and match[1:] != (chunk.first, chunk.last)
+                for kind in whole
+                for match in self._found.reading.matches.get(kind, ())
+            )
+        if chunk.kind not in _PLAIN and chunk.kind != "name":
+            return False
+        if parameter.kind != "text" and chunk.first == 0 and chunk.last >= len(self.stems) - 1 > _MOST_WHOLE:
+            return True
+        reading = self._found.reading
+        if reading.text.isascii():
+            return False
+        return any(mark > _LAST_LATIN and mark.isalpha() for mark in reading.words(chunk.first, chunk.last))
+
+    def absent(self, parameter: Parameter) -> float:
+        """The sum of the signs that nobody said it."""
+        by_sign = weights()
+        return sum(by_sign.get(sign, 0.0) for sign in absent_signs(parameter))
+
+    def _trimmed(self, chunk: Chunk) -> Chunk:
+        """A run of plain words without small words and the tool's own name in front of it."""
+        first, last, units = chunk.first, chunk.last, self._found.reading.units
+        short = chunk.kind in ("chunk", "joined")
+        own = self._tool.name if short else frozenset()
+        idle = _ARTICLES if short else _THE
+        while first < last and (not units[first].is_word or units[first].lower in idle or self.stems[first] in own):
+            first += 1
+        while last > first and not units[last - 1].is_word:
+            last -= 1
+        if first == chunk.first:
+            return chunk._replace(last=last)
+        leads = (*(units[i].lower for i in range(first - 1, chunk.first - 1, -1)), *chunk.leads)
+        return chunk._replace(first=first, last=last, leads=leads[:4])
+
+    def _signs(self, parameter: Parameter, chunk: Chunk, said: str, value: Any) -> Iterator[tuple[str, float]]:
+        kind, plain = parameter.kind, chunk.kind in _PLAIN or chunk.kind == "name"
+        sort = f"{kind}|{chunk.kind}"
+        yield sort, 1.0
+        yield f"any|{chunk.kind}", 1.0
+        leads = [lead for lead in chunk.leads if lead not in _ARTICLES][:2]
+        lead = leads[0] if leads else "^"
+        named = lead if lead in _LEADS or lead == "^" else "other"
+        yield f"{kind}<{named}", 1.0
+        yield f"any<{named}", 1.0
+        if leads != list(chunk.leads[: len(leads)]):
+            yield "article", 1.0
+        if lead in parameter.led:
+            yield "led", 1.0
+            yield f"led {kind}", 1.0
+        stems = {(words(one) or [""])[0] for one in leads} - {""}
+        if stems & parameter.stems:
+            yield "cued", 1.0
+        elif stems & parameter.told:
+            yield "told cue", 1.0
+        if stems & self._tool.name:
+            yield "behind the tool's words", 1.0
+        inside = self.stems[chunk.first : chunk.last]
+        if not parameter.stems.isdisjoint(inside):
+            yield "own words within", 1.0
+            if inside[-1] in parameter.stems:
+                yield "own word at the end", 1.0
+            if inside[0] in parameter.stems:
+                yield "own word first", 1.0
+        behind = self.stems[chunk.last] if chunk.last < len(self.stems) else ""
+        if behind and behind in parameter.stems:
+            yield "own word behind", 1.0
+        elif behind and (behind in parameter.told or behind in self._tool.name):
+            yield "told word behind", 1.0
+        yield "near", self.near[chunk.clause]
+        if self._anchors:
+            nearest = min(self._anchors, key=lambda at: abs(chunk.first - at))
+            yield ("behind" if chunk.first > nearest else "before"), min(abs(chunk.first - nearest), _FAR) / _FAR
+            if chunk.first <= nearest < chunk.last:
+                yield "holds the tool's words", 1.0
+        keys = {said.lower(), str(value).lower()}
+        if (same := self._named.get(parameter.name)) is not None:
+            yield ("of the same name" if not keys.isdisjoint(same) else "not of the same name"), 1.0
+        if not keys.isdisjoint(self._taken):
+            yield "taken", 1.0
+        elif not keys.isdisjoint(self._said):
+            yield "said", 1.0
+            yield f"said {kind}", 1.0
+        elif self._said and any(len(one) > 3 and (one in said.lower() or said.lower() in one) for one in self._said):
+            yield "part of what was said", 1.0
+        if plain:
+            yield from self._plain_signs(parameter, chunk, inside)
+        yield from self._value_signs(parameter, chunk)
+
+    def _value_signs(self, parameter: Parameter, chunk: Chunk) -> Iterator[tuple[str, float]]:
+        """Signs of whole values and of parts of them, and of where in the request a chunk stands."""
+        reading, kind = self._found.reading, parameter.kind
+        if chunk.kind in ("date", "time") and self._is_within(chunk, ("moment",)):
+            yield "part of a moment", 1.0
+        if chunk.kind in ("number", "measure") and self._is_within(chunk, _TOKENS):
+            yield "part of a token", 1.0
+        if chunk.kind == "number" and self._is_within(chunk, ("duration", "percent", "measure")):
+            yield "part of a measure", 1.0
+        if kind == "number" and parameter.unit is not None and chunk.kind != "number":
+            yield "of the unit", 1.0
+        if self._reached >= 0:
+            yield (
+                ("behind what was said" if reading.units[chunk.first].start >= self._reached else "in front of it"),
+                1.0,
+            )
+        else:
+            yield f"clause {min(chunk.clause, 3)} {self._begun}", 1.0
+
+    def _plain_signs(self, parameter: Parameter, chunk: Chunk, inside: Sequence[str]) -> Iterator[tuple[str, float]]:
+        """Signs of plain words."""
+        kind = parameter.kind
+        length = chunk.last - chunk.first
+        yield f"{'long' if kind == 'text' else 'any'} {min(length, 8)}", 1.0
+        if {stem for stem in inside if stem} <= self._tool.text:
+            yield "the tool's words", 1.0
+        for name, kinds in (("when", _WHENS), ("number", _NUMBERS), ("token", _TOKENS[3:])):
+            if self._is_within(chunk, kinds):
+                yield f"{name} within", 1.0
+        if chunk.kind != "name" and self._is_within(chunk, ("name",)):
+            yield f"name within {kind}", 1.0
+            yield "name within", 1.0
+        if self._is_within(chunk, ("quoted",)):
+            yield "of a quotation", 1.0
+        last = self._found.reading.units[chunk.last - 1].lower
+        if last.endswith(("ing", "ed")):
+            yield "ends like a verb", 1.0
+        if chunk.first == 0:
+            yield "begins all", 1.0
+
+    def _is_within(self, chunk: Chunk, kinds: tuple[str, ...]) -> bool:
+        """Whether a chunk shares units with a match of some kinds."""
+        marked = self._within.get(kinds)
+        if marked is None:
+            marked = [False] * len(self.stems)
+            for kind in kinds:
+                for match in self._found.reading.matches.get(kind, ()):
+                    marked[match.first : match.last] = [True] * (match.last - match.first)
+            self._within[kinds] = marked
+        return True in marked[chunk.first : chunk.last]
+
+
+def _values(calls: Sequence[Call], tool: str) -> tuple[set[str], set[str], dict[str, set[str]]]:
+    """Values of earlier calls in lower case: of all; of those of one tool; and of the others, by parameter."""
+    said: set[str] = set()
+    taken: set[str] = set()
+    named: dict[str, set[str]] = {}
+    for call in calls:
+        for name, value in call.arguments.items():
+            for one in value if isinstance(value, list) else [value]:
+                if isinstance(one, str | int | float) and not isinstance(one, bool):
+                    said.add(str(one).lower())
+                    if call.tool == tool:
+                        taken.add(str(one).lower())
+                    else:
+                        named.setdefault(name, set()).add(str(one).lower())
+    return said, taken, named
+
+
+def absent_signs(parameter: Parameter) -> tuple[str, ...]:
+    """Signs that nobody said a parameter."""
+    needed = "required" if parameter.required else "optional"
+    return (
+        f"absent {needed}",
+        f"absent {parameter.kind}",
+        f"absent {needed} {parameter.kind}",
+        f"absent many {parameter.many}",
+    )
+
+
+def shares(scores: Sequence[float]) -> list[float]:
+    """The shares that scores have."""
+    most = max(scores, default=0.0)
+    powers = [math.exp(score - most) for score in scores]
+    total = sum(powers)
+    return [power / total for power in powers]
+
+
+def _is_past(parameter: Parameter, chunk: Chunk) -> bool:
+    return not _PAST.isdisjoint(chunk.leads[:1]) or not _PAST.isdisjoint(parameter.stems | {parameter.name.lower()})
+
+
+def overlaps(chunk: Chunk, others: Sequence[Chunk]) -> bool:
+    """Whether it shares units with others."""
+    return any(chunk.first < other.last and other.first < chunk.last for other in others)

@@ -1,0 +1,316 @@
+"""Arguments read from requests: by sources, with how sure they are, and missing where nobody said them."""
+
+from __future__ import annotations
+
+import copy
+import time
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import edgeret
+from edgeret import Argument, Arguments, Call, InputError, Runtime, Tool
+from edgeret.planner.schemas import Check
+from edgeret.runtime.arguments import fill
+
+NOW = datetime(2026, 11, 26, 12)
+TEXT = {"type": "string"}
+
+
+def tool(name: str, description: str, required: Sequence[str] | None = None, /, **properties: Any) -> Tool:
+    needed = list(properties) if required is None else list(required)
+    return Tool(name, description, {"type": "object", "properties": properties, "required": needed})
+
+
+EMAIL = {"type": "string", "format": "email", "description": "E-mail address."}
+MAIL = tool("send_mail", "Sends an e-mail to an address.", to=EMAIL)
+MESSAGE = tool(
+    *("message_person", "Sends a message to a person.", None),
+    person={"type": "string", "description": "Name of the person."},
+    text={"type": "string", "description": "Text of the message."},
+)
+DAY = {"type": "string", "format": "date", "description": "Day on which it takes place."}
+EVENT = tool("find_event", "Looks up an appointment. Returns the id of the event.", day=DAY)
+CANCEL = tool(
+    *("cancel_event", "Takes an appointment off the calendar.", None),
+    event_id={"type": "string", "description": "Id of the event, from find_event."},
+)
+TIMER = tool("set_timer", "Sets a timer.", minutes={"type": "integer", "minimum": 1, "maximum": 600})
+THEME = tool("set_theme", "Changes the look of the desktop.", mode={"type": "string", "enum": ["light", "dark"]})
+FLAG = tool("switch_flag", "Switches a flag.", on={"type": "boolean", "description": "True for on."})
+ALL = {one.name: one for one in (MAIL, MESSAGE, EVENT, CANCEL, TIMER, THEME, FLAG)}
+
+
+def read(of: Tool, query: str, calls: Sequence[Call] = (), now: datetime | None = None) -> dict[str, Any]:
+    found = fill(of, query, calls, ALL | {of.name: of}, now)
+    return {name: one.value for name, one in found.given.items()}
+
+
+@pytest.mark.parametrize(
+    ("of", "query", "values"),
+    [
+        (MAIL, "mail it to jo@example.com please", {"to": "jo@example.com"}),
+        (MESSAGE, "Tell Ana that dinner is ready", {"person": "Ana", "text": "dinner is ready"}),
+        (TIMER, "set a timer for half an hour", {"minutes": 30}),
+        (TIMER, "timer, two hours", {"minutes": 120}),
+        (THEME, "make the desktop dark", {"mode": "dark"}),
+        (FLAG, "switch the flag off", {"on": False}),
+        (FLAG, "please turn that flag on", {"on": True}),
+    ],
+)
+def test_values_of_a_request(of: Tool, query: str, values: dict[str, Any]) -> None:
+    assert read(of, query) == values
+
+
+def test_a_value_tells_its_source_its_words_and_how_sure_it_is() -> None:
+    query = "mail it to jo@example.com"
+    found = fill(MAIL, query, (), ALL).given["to"]
+    assert found.source == "rule"
+    assert found.span is not None
+    assert query[slice(*found.span)] == "jo@example.com"
+    assert 0.5 < found.confidence <= 0.95
+    choice = fill(THEME, "dark please", (), ALL).given["mode"]
+    assert (choice.source, choice.alternatives) == ("choice", ())
+
+
+def test_an_output_goes_where_a_description_names_its_tool() -> None:
+    calls = [Call("find_event", {"day": "tomorrow"})]
+    found = fill(CANCEL, "cancel tomorrow's appointment", calls, ALL).given["event_id"]
+    assert (found.value, found.source, found.span) == ("$out_1", "output", None)
+    assert found.confidence >= 0.9
+
+
+def test_two_parameters_of_one_giver_take_its_calls_in_order() -> None:
+    key = {"type": "string", "description": "Id of the station, from find_station."}
+    search = tool("search_trains", "Searches trains.", start=key, end=key)
+    find = tool("find_station", "Finds a station. Returns its id.", name=TEXT)
+    calls = [Call("find_station", {"name": "Graz"}), Call("find_station", {"name": "Linz"})]
+    found = fill(search, "trains from Graz to Linz", calls, {search.name: search, find.name: find})
+    assert {name: one.value for name, one in found.given.items()} == {"start": "$out_1", "end": "$out_2"}
+
+
+def test_a_reference_that_another_call_took_goes_to_the_same_name() -> None:
+    read_it, tag = (
+        tool(name, "Does it.", order={"type": "string", "description": "What it is for."}) for name in ("a", "b")
+    )
+    calls = [Call("find"), Call("a", {"order": "$out_1"})]
+    found = fill(tag, "do both", calls, {"a": read_it, "b": tag}).given["order"]
+    assert (found.value, found.source) == ("$out_1", "earlier")
+
+
+def test_a_default_stands_where_a_call_must_have_a_value_and_nobody_said_one() -> None:
+    volume = {"type": "integer", "default": 5}
+    found = fill(tool("play", "Plays.", level=volume), "play", (), {}).given["level"]
+    assert (found.value, found.source) == (5, "default")
+    assert read(tool("play", "Plays.", [], level=volume), "play") == {}
+
+
+def test_what_nobody_said_is_missing_with_a_question() -> None:
+    assert fill(MAIL, "mail it", (), ALL) == Arguments({}, {"to": "Which e-mail address?"})
+    assert fill(THEME, "change the look", (), ALL).missing == {"mode": "Mode: light or dark?"}
+    assert fill(EVENT, "look it up for tomorrow", (), ALL).missing == {"day": "Which date is “tomorrow”?"}
+    assert read(EVENT, "the appointment of tomorrow", now=NOW) == {"day": "2026-11-27"}
+
+
+# Bad input, by name.
+
+
+def test_an_argument_that_is_an_instruction_is_no_address() -> None:
+    assert read(MAIL, "mail it to rm -rf /") == {}
+
+
+def test_a_negated_value_is_not_taken() -> None:
+    assert read(EVENT, "the appointment, not Friday, Saturday", now=NOW) == {"day": "2026-11-28"}
+    assert read(THEME, "the look should be dark, not light") == {"mode": "dark"}
+
+
+def test_a_correction_takes_the_later_value() -> None:
+    assert read(MESSAGE, "message to Ana, no, to Jonas: I'm late")["person"] == "Jonas"
+
+
+def test_one_of_two_with_an_or_is_asked_for() -> None:
+    assert read(MAIL, "mail jo@example.com or ana@example.org") == {}
+
+
+@pytest.mark.parametrize("query", ["a timer of 90 seconds", "set a timer for 3 days", "timer, 5 km"])
+def test_a_unit_that_does_not_fit_is_not_dropped(query: str) -> None:
+    assert read(TIMER, query) == {}
+
+
+def test_two_hundred_parameters_are_given_or_missing() -> None:
+    many = tool("many", "Takes many.", **{f"p{i}": TEXT for i in range(200)})
+    found = fill(many, "Do it with Ana in Linz on Friday", (), {})
+    assert found.given.keys() | found.missing.keys() == {f"p{i}" for i in range(200)}
+
+
+def test_four_hundred_choices() -> None:
+    picks = tool("pick", "Picks one.", choice={"enum": [f"number {i}" for i in range(400)]})
+    assert read(picks, "pick number 17") == {"choice": "number 17"}
+
+
+def test_a_parameter_without_description_or_with_a_keyword_for_a_name() -> None:
+    odd = tool("odd", "", [], **{"class": TEXT, "": TEXT, "📎": TEXT, "from": {}})
+    assert read(odd, "odd").keys() <= {"class", "", "📎", "from"}
+
+
+def test_a_value_that_stands_twice_is_taken_once() -> None:
+    both = tool("pair", "Pairs.", None, first_email=EMAIL, second_email=EMAIL)
+    found = read(both, "pair jo@example.com with jo@example.com")
+    assert set(found.values()) <= {"jo@example.com"}
+
+
+@pytest.mark.parametrize("query", ["发消息给小王：我晚点到", "שלח הודעה ליוסי שאני מאחר", "🎉🎉"])
+def test_other_scripts_give_no_half_sentences(query: str) -> None:
+    found = fill(MESSAGE, query, (), ALL)
+    assert "person" in found.missing
+
+
+def test_twenty_thousand_characters() -> None:
+    started = time.perf_counter()
+    read(MESSAGE, "Tell Ana that dinner is ready. " * 650)
+    assert time.perf_counter() - started < 5
+
+
+@pytest.mark.parametrize("schema", [{}, {"properties": []}, {"properties": {"a": True}}, {"required": "a"}])
+def test_a_schema_that_says_nothing_asks_for_nothing(schema: dict[str, Any]) -> None:
+    assert fill(Tool("odd", "Odd.", schema), "odd", (), {}) == Arguments({}, {})
+
+
+def test_a_schema_with_rules_for_all_values_together_is_left_to_others() -> None:
+    of = Tool("odd", "Odd.", {**MAIL.parameters, "not": {"required": ["to"]}})
+    assert fill(of, "to jo@example.com", (), {}) == Arguments({}, {"to": "Which e-mail address?"})
+
+
+SCHEMAS = st.fixed_dictionaries(
+    {},
+    optional={
+        "type": st.sampled_from(["string", "integer", "number", "boolean", "array", ["string", "null"]]),
+        "format": st.sampled_from(["date", "time", "date-time", "email", "uri", "duration"]),
+        "enum": st.lists(st.sampled_from(["red", "dark blue", 3, True, None]), min_size=1, max_size=3, unique_by=repr),
+        "minimum": st.integers(-5, 50),
+        "maximum": st.integers(0, 100),
+        "multipleOf": st.sampled_from([2, 0.5]),
+        "minLength": st.integers(0, 8),
+        "maxLength": st.integers(0, 20),
+        "pattern": st.sampled_from(["^[A-Z]", r"\d$", "(a+)+$"]),
+        "items": st.sampled_from([{"type": "string"}, {"type": "integer", "maximum": 3}, {"enum": ["red"]}]),
+        "minItems": st.integers(0, 2),
+        "default": st.sampled_from(["red", 3, None]),
+        "description": st.sampled_from(["Day, YYYY-MM-DD.", "Name of the person.", "Colour.", "Length in minutes."]),
+    },
+)
+NAMES = st.sampled_from(["day", "to", "colour", "minutes", "name", "on", "items", "start"])
+WORDS = st.sampled_from(
+    [
+        "red",
+        "dark",
+        "blue",
+        "Ana",
+        "Linz",
+        "tomorrow",
+        "Friday",
+        "9am",
+        "noon",
+        "3",
+        "twelve",
+        "half",
+        "an",
+        "hour",
+        "jo@example.com",
+        "not",
+        "no,",
+        "and",
+        "or",
+        "to",
+        "at",
+        "for",
+        "2026-12-24",
+        "https://a.example",
+        "on",
+        "off",
+        "set",
+        "it",
+    ]
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.dictionaries(NAMES, SCHEMAS, min_size=1, max_size=4), st.lists(WORDS, min_size=1, max_size=14), st.booleans())
+def test_nothing_is_returned_that_the_schema_refuses(properties: dict[str, Any], said: list[str], clock: bool) -> None:
+    schema = {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+    query = " ".join(said)
+    found = fill(
+        Tool("set_it", "Sets the colour.", schema), query, [Call("x", {"day": "$out_1"})], {}, NOW if clock else None
+    )
+    arguments = {name: one.value for name, one in found.given.items()}
+    assert Check({**schema, "required": []}).errors(arguments) == []
+    assert found.given.keys() | found.missing.keys() == properties.keys()
+    assert found.given.keys().isdisjoint(found.missing)
+    for one in found.given.values():
+        assert 0 < one.confidence <= 1
+        assert one.span is None or 0 <= one.span[0] < one.span[1] <= len(query)
+
+
+# The task's and the decision's own.
+
+
+@pytest.fixture(scope="module")
+def runtime(tiny_original: Path) -> Runtime:
+    return edgeret.load(tiny_original, threads=1).with_tools(add=[EVENT], replace=[MAIL])
+
+
+def test_a_task_tells_the_arguments_of_any_tool(runtime: Runtime) -> None:
+    task = runtime.task("mail it to jo@example.com")
+    assert task.arguments("send_mail").given["to"].value == "jo@example.com"
+    assert task.arguments("find_event") == Arguments({}, {"day": "For when?"})
+    with pytest.raises(InputError, match="unknown tool"):
+        task.arguments("nothing")
+    with pytest.raises(InputError, match="now must be a datetime"):
+        task.arguments("find_event", now="today")  # type: ignore[arg-type]
+
+
+def test_the_clock_is_the_tasks_or_the_calls(runtime: Runtime) -> None:
+    told = runtime.task("the appointment tomorrow", now=NOW)
+    assert told.arguments("find_event").given["day"].value == "2026-11-27"
+    assert told.fork().arguments("find_event").given["day"].value == "2026-11-27"
+    plain = runtime.task("the appointment tomorrow")
+    assert plain.arguments("find_event", now=NOW).given["day"].value == "2026-11-27"
+    assert plain.arguments("find_event").missing == {"day": "Which date is “tomorrow”?"}
+
+
+def test_a_decision_tells_its_own_and_keeps_them_when_it_is_sent(runtime: Runtime) -> None:
+    task = runtime.task(
+        "find my file and send a mail to jo@example.com", ["find_file"], tools=["find_file", "send_mail"]
+    )
+    decision = task.next(policy="heads")
+    assert decision.tool == "send_mail"
+    assert decision.arguments is decision.arguments
+    assert decision.arguments["to"].value == "jo@example.com"
+    assert decision.missing == {}
+    for other in (copy.copy(decision), copy.deepcopy(decision)):
+        assert other.arguments == decision.arguments
+    assert "arguments" not in decision.to_dict()
+
+
+def test_accept_takes_what_is_sure_unless_some_are_given(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
+    sure, unsure = Argument("a", "rule", (0, 1), 0.9), Argument("b", "rule", (0, 1), 0.89)
+    monkeypatch.setattr("edgeret.runtime.arguments.fill", lambda *_: Arguments({"sure": sure, "unsure": unsure}, {}))
+    task = runtime.task("find_event", tools=["find_event"])
+    assert task.accept(task.next(policy="heads"))
+    assert task.calls == (Call("find_event", {"sure": "a"}),)
+    other = runtime.task("find_event", tools=["find_event"])
+    assert other.accept(other.next(policy="heads"), {})
+    assert other.calls == (Call("find_event", {}),)
+
+
+def test_a_list_takes_all_outputs_that_nobody_took() -> None:
+    find = tool("get_email", "Looks a person up. Returns the person's e-mail address.", name=TEXT)
+    send = tool("invite", "Invites guests.", to={"type": "array", "items": EMAIL, "description": "E-mail addresses."})
+    calls = [Call("get_email", {"name": "Ana"}), Call("get_email", {"name": "Jonas"})]
+    found = fill(send, "invite Ana and Jonas", calls, {find.name: find, send.name: send})
+    assert found.given["to"].value == ["$out_1", "$out_2"]
