@@ -111,7 +111,7 @@ def _between(reading: Reading, clause_of: tuple[int, ...]) -> Iterator[tuple[str
     verbs = rules_in(reading.text).verbs
     while at < len(units):
         end = at
-        if units[at].lower in verbs and _begins(reading, at, clause_of):
+        if (units[at].text.lower() in verbs or units[at].lower in verbs) and _begins(reading, at, clause_of):
             at += 1
             continue
         while end < len(units) and _belongs(reading, end, at):
@@ -157,7 +157,7 @@ _JOINS = frozenset(
 def _belongs(reading: Reading, at: int, first: int) -> bool:
     unit = reading.units[at]
     if unit.is_word:
-        return unit.lower not in _BREAKS or (at > first and unit.text[0].isupper() and unit.lower in ("may", "us"))
+        return (unit.lower != "" and unit.lower not in _BREAKS) or (at > first and unit.text[0].isupper() and unit.lower in ("may", "us"))
     if at == first or at + 1 >= len(reading.units):
         return False
     before, behind = reading.units[at - 1], reading.units[at + 1]

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import NamedTuple
 
+from edgeret.inputs.glosses import GLOSSED, gloss
+from edgeret.inputs.language import language_of
 from edgeret.inputs.measures import UNITS
 from edgeret.inputs.numerals import NUMERALS, SCALES, numeral
 from edgeret.inputs.values import ENDINGS, MONTH, MOST_CHARS, listed
@@ -19,11 +21,19 @@ PATTERNS = (
 """The kinds of matches; a "moment" is a date with a time, a "name" a run of capitals, a "code" letters with digits."""
 MOST_UNITS = 1200
 """Of a request; behind them it tells a story."""
-_UNIT = re.compile(r"\d+(?:[.,]\d+)*(?![\w])|['’][sS]\b|[^\W\d_]+(?:['’](?![sS]\b)[^\W\d_]+)*(?!\w)|\w+|[^\w\s]")
+_CUT = r"\d+(?:[.,]\d+)*(?![\w])|['’][sS]\b|[^\W\d_]+(?:['’](?![sS]\b)[^\W\d_]+)*(?!\w)|\w+|[^\w\s]"
+_UNIT = re.compile(_CUT)
+_HAN = "\u3400-\u4dbf\u4e00-\u9fff〇"
+_UNITS_OF = {
+    "fr": re.compile(rf"\b(?:[ldjnscmt]|qu)['’](?=\w)|{_CUT}", re.IGNORECASE),
+    # Chinese has no spaces: each sign is a unit.
+    "zh": re.compile(rf"[{_HAN}]|\d+(?:[.,:]\d+)*|[A-Za-z]+|[^\W{_HAN}\d_A-Za-z]+|[^\w\s]|_"),
+}
 
 
 class Unit(NamedTuple):
-    """A word, a number, a possessive 's or one mark, with its characters and its text in lower case."""
+    """A word, a number, a possessive 's or one mark, with its characters and its text in lower case: in English, where
+    `glosses` has it, and "" for one that belongs to the unit before it."""
 
     text: str
     start: int
@@ -35,6 +45,11 @@ class Unit(NamedTuple):
         """Whether it is a word or a number."""
         return self.text[0].isalnum()
 
+    @property
+    def known(self) -> str:
+        """Its text, or in English where that is another."""
+        return self.text if self.lower == self.text.lower() else self.lower
+
 
 class Match(NamedTuple):
     """Units of a kind, from the first up to the one behind the last."""
@@ -45,30 +60,66 @@ class Match(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """A request's first characters, their units, and the values found among them, by kind."""
+    """A request's first characters, their units, the values found among them, by kind, and `english`: the text with
+    what `glosses` has of it, and where in that each unit stands."""
 
     text: str
     units: tuple[Unit, ...]
     matches: Mapping[str, tuple[Match, ...]]
+    english: str
+    places: Sequence[tuple[int, int]]
 
     def words(self, first: int, last: int) -> str:
         """The text from one unit up to another."""
         return self.text[self.units[first].start : self.units[last - 1].end]
+
+    def glossed(self, first: int, last: int) -> str:
+        """The same in English, as far as it is known."""
+        return self.english[self.places[first][0] : self.places[last - 1][1]]
 
 
 @lru_cache(64)
 def read(text: str) -> Reading:
     """The units and values of a request; the same request is read once."""
     text = text[:MOST_CHARS]
-    units = tuple(Unit(match[0], match.start(), match.end(), match[0].lower()) for match in _UNIT.finditer(text))[
-        :MOST_UNITS
-    ]
-    return Reading(text, units, _matches(text, units))
+    language = language_of(text)
+    pattern = _UNIT if language not in _UNITS_OF else _UNITS_OF[language]
+    places = [match.span() for match in pattern.finditer(text)][:MOST_UNITS]
+    said = [text[start:end] for start, end in places]
+    lower, english = [word.lower() for word in said], text
+    spans: Sequence[tuple[int, int]] = places
+    if language in GLOSSED:
+        glossed = gloss(text, places, language)
+        english, spans = _joined(text, places, glossed)
+        lower = [word.lower() for word in glossed]
+    units = tuple(Unit(word, *place, low) for word, place, low in zip(said, places, lower, strict=True))
+    return Reading(text, units, _matches(english, spans, units), english, spans)
 
 
-def _matches(text: str, units: Sequence[Unit]) -> dict[str, tuple[Match, ...]]:
-    first = {unit.start: i for i, unit in enumerate(units)}
-    last = {unit.end: i + 1 for i, unit in enumerate(units)}
+def _joined(text: str, places: Sequence[tuple[int, int]], glossed: Sequence[str]) -> tuple[str, list[tuple[int, int]]]:
+    """The glosses as one text, with what stands between them, and their places."""
+    found: list[str] = []
+    spans: list[tuple[int, int]] = []
+    at = before = 0
+    for (start, end), word in zip(places, glossed, strict=True):
+        between = text[before:start] if word else ""
+        between = between or (" " if spans and word[:1].isalnum() and _is_glued(word, text[start:end], found) else "")
+        found += [between, word]
+        begin = at + len(between)
+        at = begin + len(word)
+        spans.append((begin, at))
+        before = end
+    return "".join(found), spans
+
+
+def _is_glued(word: str, said: str, found: Sequence[str]) -> bool:
+    """Whether a gloss would run into the word before it, as no words of the text do."""
+    return (word != said or found[-1] == "") and bool(found) and "".join(found[-4:])[-1:].isalnum()
+
+
+def _matches(text: str, places: Sequence[tuple[int, int]], units: Sequence[Unit]) -> dict[str, tuple[Match, ...]]:
+    first = {start: i for i, (start, end) in reversed([*enumerate(places)]) if end > start}
+    last = {end: i + 1 for i, (_, end) in enumerate(places)}
     found: dict[str, list[Match]] = {kind: [] for kind in PATTERNS}
     for kind, pattern in _patterns():
         for match in pattern.finditer(text):
@@ -142,9 +193,11 @@ def _numbers(units: Sequence[Unit]) -> Iterator[Match]:
     at = 0
     while at < len(units):
         end = at + 1
-        if words[at][0].isdecimal():
+        while end < len(words) and not words[end]:
+            end += 1
+        if words[at][:1].isdecimal():
             end += end < len(words) and words[end] in SCALES
-            if words[at][-1].isdecimal():
+            if _DIGITS.fullmatch(words[at]):
                 yield Match("number", at, end)
         else:
             value, behind = numeral(words, at)
@@ -160,6 +213,10 @@ def _measures(units: Sequence[Unit], numbers: Sequence[Match]) -> Iterator[Match
     for number in numbers:
         if number.last < len(units) and units[number.last].lower in UNITS:
             yield Match("measure", number.first, number.last + 1)
+    for at, unit in enumerate(units):
+        if " " in unit.lower and unit.lower[0].isdecimal() and unit.lower.rpartition(" ")[2] in UNITS:
+            behind = next((i for i in range(at + 1, len(units)) if units[i].lower), len(units))
+            yield Match("measure", at, behind)
     for at in range(len(units) - 2):
         if units[at].lower == "half" and units[at + 1].lower in ("a", "an") and units[at + 2].lower in UNITS:
             yield Match("measure", at, at + 3)
@@ -185,6 +242,8 @@ def _names(units: Sequence[Unit]) -> Iterator[Match]:
 
 def _is_capital(units: Sequence[Unit], at: int, first: int) -> bool:
     unit = units[at]
+    if unit.lower != unit.text.lower():
+        return False
     if unit.text[0].isupper() and unit.text != "I" and not unit.lower.startswith(("i'", "i’")):
         return True
     if at == first:
@@ -211,6 +270,7 @@ def _moments(units: Sequence[Unit], dates: Sequence[Match], times: Sequence[Matc
 
 
 _MOST_PAIRS, _INITIAL = 400, 3
+_DIGITS = re.compile(r"\d+(?:[.,]\d+)*")
 _INSIDE = frozenset(("of", "the", "de", "la", "van", "von", "und", "and", "du", "der"))
 _ENDS = frozenset('.!?:;•"“”')
 _JOINTS = frozenset(("at", "on", ",", "um", "à", "from"))

@@ -100,7 +100,7 @@ class Suitor:
         most = max(shared, default=0.0)
         self.near = [share / most if most else 0.0 for share in shared]
         units = found.reading.units
-        self.stems = [(words(unit.text) or [""])[0] if unit.is_word else "" for unit in units]
+        self.stems = [(words(unit.known) or [""])[0] if unit.is_word else "" for unit in units]
         self._anchors = [i for i, stem in enumerate(self.stems) if stem in self._tool.name]
         lower = found.reading.text.lower()
         ends = [at + len(one) for one in self._said if len(one) > 1 and (at := lower.find(one)) >= 0]
@@ -135,7 +135,8 @@ class Suitor:
             if self._is_cut(parameter, chunk):
                 continue
             said = reading.words(chunk.first, chunk.last)
-            value = form(said, chunk.kind, parameter, self._now, _is_past(parameter, chunk))
+            glossed = reading.glossed(chunk.first, chunk.last)
+            value = form(said, chunk.kind, parameter, self._now, _is_past(parameter, chunk), glossed)
             if value is not MISSING:
                 yield chunk, value, self._signs(parameter, chunk, said, value)
 
