@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from edgeret.inputs.clauses import clause_spans
 from edgeret.inputs.language import rules_in
-from edgeret.inputs.units import PATTERNS, Reading, read
+from edgeret.inputs.units import PATTERNS, Reading, Unit, read
 from edgeret.inputs.words import COMMON, words
 
 MOST_CHUNKS = 400
@@ -80,7 +80,13 @@ def chunks(text: str) -> Chunks:
     stems = tuple(frozenset(words(reading.text[a:b])) for a, b in spans)
     taken_back = _taken_back(reading)
     found: dict[tuple[str, int, int], Chunk] = {}
-    for kind, first, last in (*_matches(reading), *_between(reading, clause_of), *_told(reading, clause_of)):
+    for kind, first, last in (
+        *_matches(reading),
+        *_spoken(reading, clause_of),
+        *_commands(reading, clause_of),
+        *_between(reading, clause_of),
+        *_told(reading, clause_of),
+    ):
         leads = _leads(reading, first)
         void = _is_void(reading, first, taken_back, last)
         joined = first > 0 and reading.units[first - 1].lower in (",", "and", "or", "&", "und")
@@ -184,6 +190,79 @@ def _told(reading: Reading, clause_of: tuple[int, ...]) -> Iterator[tuple[str, i
             end = _end(reading, i + 1, clause_of)
             if end > i + 1:
                 yield "rest", i + 1, end
+
+
+def _spoken(reading: Reading, clause_of: tuple[int, ...]) -> Iterator[tuple[str, int, int]]:
+    """Whom somebody tells something, and what: "text jonas that im late", "let mum know dinner is ready"."""
+    units = reading.units
+    for i, unit in enumerate(units[:-1]):
+        if unit.lower not in _TELLS or not _begins(reading, i, clause_of):
+            continue
+        first = i + 1
+        while first < len(units) and units[first].lower in _BEFORE_NAMES:
+            first += 1
+        last = first
+        while last < min(len(units), first + _MOST_NAME) and _is_named(units, last, first):
+            last += 1
+        at = last
+        while at < len(units) and units[at].lower in _BEFORE_TOLD:
+            at += 1
+        if last == first or (at == len(units) and not units[first].text[0].isupper()):
+            continue
+        starts = at > last or (at < len(units) and _SUBJECT.fullmatch(units[at].lower) is not None)
+        if not starts and not units[first].text[0].isupper():
+            continue
+        yield "addressee", first, last
+        end = _end(reading, at, None) if starts and at < len(units) else at
+        if end > at:
+            yield "told", at, end
+
+
+def _is_named(units: tuple[Unit, ...], at: int, first: int) -> bool:
+    """Whether a word is one of a name's: capitals in a row, or one word that says nothing else."""
+    unit = units[at]
+    if not unit.is_word or _SUBJECT.fullmatch(unit.lower) or unit.lower in _BEFORE_TOLD:
+        return False
+    if at > first:
+        return unit.text[0].isupper() and units[first].text[0].isupper() and unit.lower == unit.text.lower()
+    return unit.lower not in _BREAKS and not unit.text[0].isdecimal()
+
+
+def _commands(reading: Reading, clause_of: tuple[int, ...]) -> Iterator[tuple[str, int, int]]:
+    """All that stands behind "run", up to where it is run."""
+    units = reading.units
+    for i, unit in enumerate(units[:-1]):
+        if unit.lower not in _RUNS or not _begins(reading, i, clause_of):
+            continue
+        first = i + 1
+        behind = _BEHIND_COMMAND.search(reading.english, reading.places[first][0])
+        stop = len(reading.english) if behind is None else behind.start()
+        last = first
+        while last < len(units) and reading.places[last][1] <= stop:
+            last += 1
+        while first < last and units[first].lower in _BEFORE_COMMANDS:
+            first += 1
+        while last > first and units[last - 1].text in ",.;:!?`\"":
+            last -= 1
+        if last > first:
+            yield "command", first, last
+        return
+
+
+_TELLS = frozenset("tell text message write ask remind inform warn answer notify ping let sms whatsapp dm say".split())
+_BEFORE_NAMES = frozenset(("to", "my", "our", "the", "a", "back"))
+_BEFORE_TOLD = frozenset(("that", "know", ":", ","))
+_SUBJECT = re.compile(
+    r"(?:i|we|you|he|she|they|it|there|that)(?:['’]?(?:m|ll|re|s|ve|d))?|if|whether|my|our|what|when|where|why|how|not"
+)
+_MOST_NAME = 3
+_RUNS = frozenset(("run", "execute", "exec"))
+_BEFORE_COMMANDS = frozenset(("the", "command", "this", ":", "`", '"'))
+_BEHIND_COMMAND = re.compile(
+    r"\s+(?:(?:in|on|at|inside) (?:the |my |a )?(?:terminal|shell|console|command line|prompt|bash|cmd|host)\b"
+    r"|(?:please|pls|thanks|thank you|for (?:me|us))\W*$|and (?:then )?(?:tell|show|send|give|let)\b|aus\W*$)|\n",
+    re.IGNORECASE,
+)
 
 
 def _end(reading: Reading, first: int, clause_of: tuple[int, ...] | None) -> int:

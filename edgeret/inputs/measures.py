@@ -32,3 +32,5 @@ UNITS: Mapping[str, tuple[str, float]] = {
     word: (dimension, factor) for dimension, factor, listed in _UNITS for word in listed.split()
 }
 """What a word for a unit measures, and how many of the smallest one it is; months and seconds do not mix."""
+MONEY = frozenset(("eur", "usd", "gbp"))
+"""Of these measures, those of money."""

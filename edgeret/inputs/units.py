@@ -120,18 +120,35 @@ def _is_glued(word: str, said: str, found: Sequence[str]) -> bool:
 def _matches(text: str, places: Sequence[tuple[int, int]], units: Sequence[Unit]) -> dict[str, tuple[Match, ...]]:
     first = {start: i for i, (start, end) in reversed([*enumerate(places)]) if end > start}
     last = {end: i + 1 for i, (_, end) in enumerate(places)}
-    found: dict[str, list[Match]] = {kind: [] for kind in PATTERNS}
+    found: dict[str, list[Match]] = {kind: [] for kind in (*PATTERNS, "serial")}
     for kind, pattern in _patterns():
         for match in pattern.finditer(text):
             group = next((name for name in pattern.groupindex if match[name] is not None), 0)
             begin, end = match.span(group)
             if begin in first and end in last and begin < end:
                 found[kind].append(Match(kind, first[begin], last[end]))
+    _whole_serials(found)
     found["number"] = list(_numbers(units))
     found["measure"] = list(_measures(units, found["number"]))
-    found["name"] = list(_names(units))
+    found["name"] = [
+        name
+        for name in _names(units)
+        if not any(one.first < name.last < one.last or one.first < name.last == one.last for one in found["serial"])
+    ]
     found["moment"] = list(_moments(units, found["date"], found["time"]))
     return {kind: tuple(matches) for kind, matches in found.items() if matches}
+
+
+def _whole_serials(found: dict[str, list[Match]]) -> None:
+    """Makes numbers of accounts, cards and orders, with their spaces and dashes, codes; no part of one is a code or a
+    phone number."""
+    for kind in ("code", "phone"):
+        found[kind] = [
+            match
+            for match in found[kind]
+            if not any(one.first <= match.first and match.last <= one.last for one in found["serial"])
+        ]
+    found["code"] += [Match("code", one.first, one.last) for one in found["serial"]]
 
 
 @cache
@@ -153,7 +170,9 @@ def _patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
         rf"in (?:\d+|{count}) (?:days?|weeks?|months?|tagen?|wochen?)",
         "今天|明天|后天|昨天|星期[一二三四五六日天]|周[一二三四五六日末]",
     )
+    of_day = r"in the (?:morning|afternoon|evening)|at night|tonight|this (?:morning|afternoon|evening)"
     clock = (
+        rf"{hour}(?:[:.]\d\d)?(?: o['’]clock)? (?:{of_day})",
         r"\d{1,2}[:.]\d\d(?::\d\d)?(?: ?[ap]\.?m\b\.?| ?(?:uhr|h)\b)?",
         rf"{hour} ?(?:[ap]m\b|[ap]\.m\.|o['’]clock\b)|\d{{1,2}} ?(?:uhr|h)\b",
         rf"half past {hour}|quarter (?:past|to) {hour}|{time}",
@@ -167,7 +186,8 @@ def _patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
         ("url", r"(?<![\w@./-])[\w-]{2,40}(?:\.[\w-]{2,40}){0,3}\.(?:com|org|net|io|dev|edu|gov|co\.uk)(?![\w@])"),
         ("path", r"(?<!\S)(?:~/|/)[\w./-]{0,200}[\w/]|(?<![\w@/:.])[\w-][\w.-]{0,60}(?:/[\w.-]{1,60}){1,8}(?<!\.)"),
         ("path", rf"(?<![\w/])[\w-]{{1,60}}(?:\.[\w-]{{1,20}})?\.(?:{ENDINGS})\b"),
-        ("phone", r"(?<![\w:.-])(?!\d{4}-\d\d-\d\d)\+?\d(?:[ ()/-]?\d){6,14}(?![\w:])"),
+        ("phone", r"(?<![\w:.-])(?!\d{4}-\d\d-\d\d)\+?\d(?:[ ()/-]{0,2}\d){6,14}(?![\w:])"),
+        ("serial", r"(?<![\w.,/-])(?!\d{4}-\d\d-\d\d)\d{2,}(?:-\d{2,}){2,}(?![\w-])|(?<![\w.,])(?:\d{4} ){3}\d{1,4}(?!\w)"),
         ("date", rf"(?<!\w)(?:{'|'.join(days)})(?!\w)"),
         ("time", rf"(?<![\w.])(?:{'|'.join(clock)})(?!\w)"),
         ("duration", rf"(?<!\w)(?:half an?|a quarter of an|{number})[ -]?(?:{unit})(?: and a half)?\b"),
@@ -176,15 +196,21 @@ def _patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
         ("money", rf"[$€£¥] ?\d[\d.,]*(?<![.,])|\d[\d.,]* ?(?:€|£|元|块|(?:{money})\b)"),
         ("quoted", r"\"(?P<v>[^\"]{1,600})\"|“(?P<w>[^”]{1,600})”"),
         ("quoted", r"«\s?(?P<v>[^»]{1,600}?)\s?»|「(?P<w>[^」]{1,600})」"),
+        ("quoted", r"`(?P<v>[^`]{1,600})`|''(?P<w>[^'\n]{2,200})''"),
         ("quoted", single),
     )
     code = (
         r"(?<![\w@.+#/-])(?=[\w-]{0,24}\d)(?=[\w-]{0,24}[A-Za-z_])[A-Za-z0-9_]+(?:-[A-Za-z0-9_]+)*(?![\w@])",
         r"(?<![\w@])[A-Z]+(?:_[A-Z]+)+(?!\w)|(?<![\w@./-])[a-z0-9]+(?:-[a-z0-9]+)+(?![\w@.-])",
-        r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,4})?\b|#\d+|(?<![\w.])\d+(?:\.\d+){2,}(?![\w.])",
+        r"#\d+|(?<![\w.])\d+(?:\.\d+){2,}(?![\w.])",
+    )
+    serial = (
+        r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,4})?\b",
+        r"(?<![\w-])[A-Z]{1,4}[ -]\d{3,}(?:[ -]\d{2,})*(?![\w-])",
     )
     found = [(kind, re.compile(pattern, re.IGNORECASE)) for kind, pattern in patterns]
-    return (*found, *(("code", re.compile(pattern)) for pattern in code))
+    exact = [("code", pattern) for pattern in code] + [("serial", pattern) for pattern in serial]
+    return (*found, *((kind, re.compile(pattern)) for kind, pattern in exact))
 
 
 def _numbers(units: Sequence[Unit]) -> Iterator[Match]:

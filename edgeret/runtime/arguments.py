@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from edgeret.inputs.chunks import Chunk, Chunks, chunks
+from edgeret.inputs.measures import MONEY, UNITS
 from edgeret.inputs.parameters import MOST_CHOICES, Parameter, Same, parameters
 from edgeret.inputs.value_forms import MISSING, fits, listed
 from edgeret.inputs.words import words
@@ -255,6 +256,9 @@ class _Filling:
         for i, stem in enumerate(stems):
             if stem and not self._is_negated(i):
                 places.setdefault(stem, []).append(i)
+        for i, unit in enumerate(self.chunks.reading.units):
+            if (counted := UNITS.get(unit.lower)) is not None and counted[0] in MONEY:
+                places.setdefault(counted[0], []).append(i)
         for choice in choices:
             wanted = (
                 words(str(choice).replace("_", " ").replace("-", " ")) if isinstance(choice, str) else [str(choice)]

@@ -34,10 +34,11 @@ _SUITS: Mapping[str, frozenset[str]] = {
     "when": frozenset(("moment", "date", "time", "duration", "chunk", "rest")),
     "duration": frozenset(("duration", "measure")),
     "number": frozenset(("money", "percent", "duration", "measure", "number")),
-    "person": _WORDS | {"email"},
+    "command": frozenset(("command", "quoted", "told")),
+    "person": _WORDS | {"email", "addressee"},
     "place": _WORDS | {"code"},
     "text": _WORDS | {"told", "sentence"},
-    "": _WORDS | {"code", "path", "number", "told", "money", "measure", "date", "duration"},
+    "": _WORDS | {"code", "path", "number", "told", "money", "measure", "date", "duration", "addressee"},
 }
 """The kinds of chunks that a kind of parameter may take at all."""
 _PLAIN = frozenset(("chunk", "head", "tail", "joined", "rest", "told", "clause", "sentence"))
@@ -45,6 +46,7 @@ _ARTICLES = frozenset(
     ("the", "a", "an", "my", "our", "his", "her", "their", "your", "some", '"', "“", "#", "$", "€", "'", "‘")
 )
 _THE = frozenset(("the", "a", "an", "that"))
+_THAT = frozenset(("that",))
 _LEAD_WORDS = (
     "in at to for from with about on of called named by until till into near is as under over : , and that not "
     "since before after between than"
@@ -54,6 +56,7 @@ _WHENS = ("moment", "date", "time")
 _NUMBERS = ("number", "measure", "money", "duration", "percent")
 _TOKENS = (*_WHENS, "phone", "code", "path", "url", "email")
 _PAST = frozenset(("since", "last", "past", "received", "ago", "seit", "after"))
+_NOT_OF_PART: Mapping[str, tuple[str, ...]] = {"day": ("moment", "time", "duration"), "time": ("moment", "date", "duration")}
 _MEASURES = ("duration", "measure", "percent", "money")
 _LAST_LATIN = "\u024f"
 """Of scripts behind it no small words are known, so that nobody knows where in a sentence a value ends."""
@@ -124,7 +127,7 @@ class Suitor:
         reading = self._found.reading
         seen = set()
         for chunk in self._found.chunks:
-            if chunk.kind not in suits or chunk.void:
+            if chunk.kind not in suits or chunk.void or chunk.kind in _NOT_OF_PART.get(parameter.part, ()):
                 continue
             if chunk.kind in _PLAIN:
                 chunk = self._trimmed(chunk)
@@ -143,6 +146,9 @@ class Suitor:
     def _is_cut(self, parameter: Parameter, chunk: Chunk) -> bool:
         """Whether a chunk cannot be whole: 150 of "150 pounds" for what counts in another unit, words of a
         script whose small words are not known, and all that was said."""
+        for serial in self._found.reading.matches.get("serial", ()):
+            if serial.first <= chunk.first and chunk.last <= serial.last and serial[1:] != (chunk.first, chunk.last):
+                return True
         if parameter.kind in ("number", "duration"):
             whole: tuple[str, ...] = _MEASURES if chunk.kind == "number" and parameter.unit is not None else ()
             whole = ("duration",) if chunk.kind == "measure" else whole
@@ -170,7 +176,7 @@ class Suitor:
         first, last, units = chunk.first, chunk.last, self._found.reading.units
         short = chunk.kind in ("chunk", "joined")
         own = self._tool.name if short else frozenset()
-        idle = _ARTICLES if short else _THE
+        idle = _ARTICLES if short else _THAT if chunk.kind == "told" else _THE
         while first < last and (not units[first].is_word or units[first].lower in idle or self.stems[first] in own):
             first += 1
         while last > first and not units[last - 1].is_word:
@@ -237,7 +243,9 @@ class Suitor:
     def _value_signs(self, parameter: Parameter, chunk: Chunk) -> Iterator[tuple[str, float]]:
         """Signs of whole values and of parts of them, and of where in the request a chunk stands."""
         reading, kind = self._found.reading, parameter.kind
-        if chunk.kind in ("date", "time") and self._is_within(chunk, ("moment",)):
+        if chunk.kind in ("date", "time") and parameter.part:
+            yield "its part", 1.0
+        elif chunk.kind in ("date", "time") and self._is_within(chunk, ("moment",)):
             yield "part of a moment", 1.0
         if chunk.kind in ("number", "measure") and self._is_within(chunk, _TOKENS):
             yield "part of a token", 1.0

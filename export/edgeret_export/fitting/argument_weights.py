@@ -70,6 +70,7 @@ PRIOR = {
     **{"email|email": 3.0, "url|url": 3.0, "phone|phone": 3.0, "when|moment": 2.5, "when|date": 2.0, "when|time": 2.0},
     **{"any|quoted": 2.0, "any|name": 1.0, "person|name": 1.0, "path|path": 2.5, "text|told": 1.5, "|code": 0.5},
     **{"any|head": -1.0, "any|tail": -1.0, "any|rest": -1.0, "any|clause": -1.0, "any|joined": -0.5},
+    **{"any|addressee": 2.0, "person|addressee": 1.5, "command|command": 3.0, "command|quoted": 3.5, "its part": 1.5},
     **{"absent required": 1.0, "absent optional": 2.5},
 }
 """What is thought of signs before anything is counted, so that rare ones are not nothing."""
