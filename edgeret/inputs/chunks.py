@@ -199,6 +199,8 @@ def _spoken(reading: Reading, clause_of: tuple[int, ...]) -> Iterator[tuple[str,
         if unit.lower not in _TELLS or not _begins(reading, i, clause_of):
             continue
         first = i + 1
+        if unit.lower == "remind" and units[first].lower in ("me", "us"):
+            yield from _to_do(reading, first + 1)
         while first < len(units) and units[first].lower in _BEFORE_NAMES:
             first += 1
         last = first
@@ -210,12 +212,41 @@ def _spoken(reading: Reading, clause_of: tuple[int, ...]) -> Iterator[tuple[str,
         if last == first or (at == len(units) and not units[first].text[0].isupper()):
             continue
         starts = at > last or (at < len(units) and _SUBJECT.fullmatch(units[at].lower) is not None)
+        starts = starts or (at < len(units) and units[at].text in "\"'“‘«`")
         if not starts and not units[first].text[0].isupper():
             continue
         yield "addressee", first, last
         end = _end(reading, at, None) if starts and at < len(units) else at
         if end > at:
             yield "told", at, end
+
+
+def _to_do(reading: Reading, first: int) -> Iterator[tuple[str, int, int]]:
+    """What somebody is to be reminded of, without the day and the time in front of it and behind it."""
+    units = reading.units
+    whens = [m for kind in ("moment", "date", "time", "duration") for m in reading.matches.get(kind, ())]
+    moved = True
+    while moved:
+        moved = False
+        for match in whens:
+            if match.first >= first and all(unit.lower in _BEFORE_WHEN for unit in units[first : match.first]):
+                first, moved = match.last, True
+    while first < len(units) and units[first].lower in ("to", "that", "about", "of", ":", ","):
+        first += 1
+    end = _end(reading, first, None) if first < len(units) else first
+    moved = True
+    while moved:
+        moved = False
+        for match in whens:
+            if first < match.first < match.last == end:
+                end, moved = match.first, True
+        while end > first and units[end - 1].lower in _BEFORE_WHEN:
+            end -= 1
+    if end > first:
+        yield "told", first, end
+
+
+_BEFORE_WHEN = frozenset(("at", "on", "in", "by", "for", "around", ",", "this", "from"))
 
 
 def _is_named(units: tuple[Unit, ...], at: int, first: int) -> bool:
@@ -256,7 +287,7 @@ _SUBJECT = re.compile(
     r"(?:i|we|you|he|she|they|it|there|that)(?:['’]?(?:m|ll|re|s|ve|d))?|if|whether|my|our|what|when|where|why|how|not"
 )
 _MOST_NAME = 3
-_RUNS = frozenset(("run", "execute", "exec"))
+_RUNS = frozenset(("run", "execute", "exec", "exécute", "lance", "ejecuta", "führe", "starte"))
 _BEFORE_COMMANDS = frozenset(("the", "command", "this", ":", "`", '"'))
 _BEHIND_COMMAND = re.compile(
     r"\s+(?:(?:in|on|at|inside) (?:the |my |a )?(?:terminal|shell|console|command line|prompt|bash|cmd|host)\b"

@@ -210,10 +210,12 @@ def _compiled(told: Mapping[str, Any]) -> Glossary:
     numbers |= {word: 10 * i for i, word in enumerate(told.get("tens", "").split(), 2)}
     scales, joined, months = told["scales"], told["joined"], told["months"].split()
     spaced = told["language"] != "zh"
-    every = "|".join(map(re.escape, sorted((*numbers, *scales, *([joined] if joined else [])), key=len, reverse=True)))
-    part = re.compile(f"(?:{every})+") if told["compounds"] else None
-    alone = f"(?:{every})" if part is None else f"(?:{every})+"
-    number = rf"(?:\d+(?:\.\d+)?|{alone}(?:[ -]{alone})*)" if spaced else rf"(?:\d+(?:\.\d+)?|{alone})"
+    every = "|".join(map(re.escape, sorted((*numbers, *scales), key=len, reverse=True)))
+    within = f"(?:{joined})?" if joined else ""
+    part = re.compile(f"(?:{every})(?:{within}(?:{every}))*") if told["compounds"] else None
+    alone = f"(?:{every})" if part is None else part.pattern
+    between = f"[ -](?:{joined}[ -])?" if joined else "[ -]"
+    number = rf"(?:\d+(?:\.\d+)?|{alone}(?:{between}{alone})*)" if spaced else rf"(?:\d+(?:\.\d+)?|{alone})"
     parts = told["parts"] if not spaced or told["language"] != "de" else {}
     parts = parts or {name: listed.replace(" ", "|") for name, listed in told["parts"].items()}
     by_name = {"N": number, "PART": "|".join(parts.values()), "MONTH": "|".join(map(re.escape, months)) or "(?!)"}

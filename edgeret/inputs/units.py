@@ -101,20 +101,18 @@ def _joined(text: str, places: Sequence[tuple[int, int]], glossed: Sequence[str]
     found: list[str] = []
     spans: list[tuple[int, int]] = []
     at = before = 0
+    changed = False  # what runs into another word in one language may be two words in the other
     for (start, end), word in zip(places, glossed, strict=True):
         between = text[before:start] if word else ""
-        between = between or (" " if spans and word[:1].isalnum() and _is_glued(word, text[start:end], found) else "")
+        now = word != text[start:end]
+        if word and not between and (now or changed) and spans and word[0].isalnum():
+            between = " "
         found += [between, word]
         begin = at + len(between)
         at = begin + len(word)
         spans.append((begin, at))
-        before = end
+        before, changed = end, now
     return "".join(found), spans
-
-
-def _is_glued(word: str, said: str, found: Sequence[str]) -> bool:
-    """Whether a gloss would run into the word before it, as no words of the text do."""
-    return (word != said or found[-1] == "") and bool(found) and "".join(found[-4:])[-1:].isalnum()
 
 
 def _matches(text: str, places: Sequence[tuple[int, int]], units: Sequence[Unit]) -> dict[str, tuple[Match, ...]]:
@@ -128,7 +126,12 @@ def _matches(text: str, places: Sequence[tuple[int, int]], units: Sequence[Unit]
             if begin in first and end in last and begin < end:
                 found[kind].append(Match(kind, first[begin], last[end]))
     _whole_serials(found)
-    found["number"] = list(_numbers(units))
+    whole = [*found["date"], *found["time"], *found["code"], *found["phone"]]
+    found["number"] = [
+        match
+        for match in _numbers(units)
+        if not any(one.first <= match.first and match.last <= one.last and one[1:] != match[1:] for one in whole)
+    ]
     found["measure"] = list(_measures(units, found["number"]))
     found["name"] = [
         name
@@ -142,12 +145,23 @@ def _matches(text: str, places: Sequence[tuple[int, int]], units: Sequence[Unit]
 def _whole_serials(found: dict[str, list[Match]]) -> None:
     """Makes numbers of accounts, cards and orders, with their spaces and dashes, codes; no part of one is a code or a
     phone number."""
+    found["serial"] = [
+        one
+        for one in found["serial"]
+        if not any(other.first <= one.first and one.last <= other.last and other != one for other in found["serial"])
+    ]
     for kind in ("code", "phone"):
         found[kind] = [
             match
             for match in found[kind]
             if not any(one.first <= match.first and match.last <= one.last for one in found["serial"])
         ]
+    whens = [*found["date"], *found["time"], *found["duration"]]
+    found["code"] = [
+        match
+        for match in found["code"]
+        if not any(one.first <= match.first and match.last <= one.last for one in whens)
+    ]
     found["code"] += [Match("code", one.first, one.last) for one in found["serial"]]
 
 

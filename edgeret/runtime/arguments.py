@@ -3,6 +3,7 @@ model is asked, and nothing is made up. Knows nothing of decisions."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -96,7 +97,7 @@ class _Filling:
     def found(self) -> dict[str, _Found]:
         """The values by name."""
         found: dict[str, _Found] = {}
-        fits_of: list[tuple[float, int, Fit]] = []
+        waiting: dict[int, list[Fit]] = {}
         for number, one in enumerate(self.wanted):
             output = self.outputs.get(one.name)
             if output is not None and output.named and one.kind not in ("number", "when"):
@@ -112,49 +113,61 @@ class _Filling:
                 value = self._boolean(one)
             else:
                 value = None
-                fits_of += [(share, number, fit) for share, fit in self._shared(one)]
+                waiting[number] = self.suitor.fits(one)
             if value is not None:
                 found[one.name] = value
-        self._assign(fits_of, found)
+        self._assign(waiting, found)
         for one in self.wanted:
             if one.name not in found and (rest := self._rest(one)) is not None:
                 found[one.name] = rest
         return found
 
-    def _shared(self, one: Parameter) -> list[tuple[float, Fit]]:
-        """The chunks that a parameter may take, each with the share of its value: several chunks may have the same."""
-        fitting = self.suitor.fits(one)
+    def _shared(self, one: Parameter, fitting: Sequence[Fit]) -> list[tuple[float, Fit]]:
+        """The chunks that a parameter may take, the likeliest first, each with the share of its value: several chunks
+        may have the same."""
         if not fitting:
             return []
         *told, absent = shares([*(fit.score for fit in fitting), self.suitor.absent(one)])
         by_value: dict[str, float] = {}
-        for fit, share in zip(fitting, told, strict=True):
-            by_value[repr(fit.value)] = by_value.get(repr(fit.value), 0.0) + share
+        keys = [repr(fit.value) for fit in fitting]
+        for key, share in zip(keys, told, strict=True):
+            by_value[key] = by_value.get(key, 0.0) + share
         least = max(LEAST, absent * OF_ABSENT_REQUIRED) if one.required else max(LEAST_OPTIONAL, absent)
-        found = [(by_value[repr(fit.value)], fit) for fit in fitting]
-        return [(share, fit) for share, fit in found if share >= least]
+        found = [
+            (by_value[key], fit) for key, fit in zip(keys, fitting, strict=True) if by_value[key] >= least
+        ]
+        found.sort(key=lambda pair: (-pair[0], pair[1].chunk.first))
+        return found
 
-    def _assign(self, fits_of: list[tuple[float, int, Fit]], found: dict[str, _Found]) -> None:
-        """Gives each parameter the chunk that suits it best, the surest first; no unit is given twice."""
-        fits_of.sort(key=lambda one: (-one[0], one[1], one[2].chunk.first))
-        for share, number, fit in fits_of:
-            one = self.wanted[number]
+    def _assign(self, waiting: dict[int, list[Fit]], found: dict[str, _Found]) -> None:
+        """Gives each parameter the chunk that suits it best, the surest first. No unit is given twice: what is left
+        is shared anew among the chunks that are left."""
+        shared = {number: self._shared(self.wanted[number], fitting) for number, fitting in waiting.items()}
+        while any(shared.values()):
+            number = min((n for n, pairs in shared.items() if pairs), key=lambda n: (-shared[n][0][0], n))
+            one, (share, fit) = self.wanted[number], shared[number][0]
+            rest = shared[number][1:]
+            shared[number] = rest
             output = self.outputs.get(one.name)
-            if one.name in found or overlaps(fit.chunk, self.used):
-                continue
             if output is not None and not output.named and share < _OVER_OUTPUT:
                 continue
-            others = tuple(other.value for _, n, other in fits_of if n == number and other.value != fit.value)
             if not one.many and self._is_either(fit.chunk):
                 continue
             value, last = (fit.value, fit.chunk) if not one.many else self._several(one, fit)
             if value is MISSING:
                 continue
-            self.used.append(fit.chunk if not one.many else fit.chunk._replace(last=max(fit.chunk.last, last.last)))
+            used = fit.chunk if not one.many else fit.chunk._replace(last=max(fit.chunk.last, last.last))
+            self.used.append(used)
             units = self.chunks.reading.units
             span = units[fit.chunk.first].start, units[last.last - 1].end
-            distinct = tuple(other for i, other in enumerate(others) if other not in others[:i])
-            found[one.name] = _Found(value, "rule", f"{fit.chunk.kind}", share, span, distinct[:MOST_ALTERNATIVES])
+            others = tuple(dict.fromkeys(other.value for _, other in rest if other.value != fit.value))
+            found[one.name] = _Found(value, "rule", f"{fit.chunk.kind}", share, span, others[:MOST_ALTERNATIVES])
+            del shared[number]
+            for other in shared:
+                left = [fit for fit in waiting[other] if not overlaps(fit.chunk, (used,))]
+                if len(left) < len(waiting[other]):
+                    waiting[other] = left
+                    shared[other] = self._shared(self.wanted[other], left)
 
     def _is_either(self, chunk: Chunk) -> bool:
         """Whether a value is one of two with an "or" between them, so that nobody knows which."""
@@ -171,6 +184,8 @@ class _Filling:
     def _several(self, one: Parameter, fit: Fit) -> tuple[Any, Chunk]:
         """A list's values: a chunk, and those that commas and "and" join to it."""
         values, last = [fit.value], fit.chunk
+        if fit.chunk.kind == "name" and isinstance(fit.value, str):
+            values = _AND.split(fit.value)
         units = self.chunks.reading.units
         items = {
             other.chunk.first: other
@@ -325,6 +340,9 @@ class _Filling:
         found = self.chunks.reading
         said = [found.words(m.first, m.last) for m in found.matches.get("date", ())] if one.kind == "when" else []
         return question(one, said)
+
+
+_AND = re.compile(r"\s+(?:and|und|et|y)\s+")
 
 
 def question(one: Parameter, said: Sequence[str]) -> str:

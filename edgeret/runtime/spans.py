@@ -55,6 +55,9 @@ _LEADS = frozenset(_LEAD_WORDS.split(" "))
 _WHENS = ("moment", "date", "time")
 _NUMBERS = ("number", "measure", "money", "duration", "percent")
 _TOKENS = (*_WHENS, "phone", "code", "path", "url", "email")
+_HELD = (("when", _WHENS), ("number", _NUMBERS), ("token", _TOKENS[3:]))
+_WHOLE = ("told", "command")
+"""Kinds of chunks that may hold any value: what is told may be about a day."""
 _PAST = frozenset(("since", "last", "past", "received", "ago", "seit", "after"))
 _NOT_OF_PART: Mapping[str, tuple[str, ...]] = {"day": ("moment", "time", "duration"), "time": ("moment", "date", "duration")}
 _MEASURES = ("duration", "measure", "percent", "money")
@@ -268,7 +271,7 @@ class Suitor:
         yield f"{'long' if kind == 'text' else 'any'} {min(length, 8)}", 1.0
         if {stem for stem in inside if stem} <= self._tool.text:
             yield "the tool's words", 1.0
-        for name, kinds in (("when", _WHENS), ("number", _NUMBERS), ("token", _TOKENS[3:])):
+        for name, kinds in _HELD if chunk.kind not in _WHOLE else ():
             if self._is_within(chunk, kinds):
                 yield f"{name} within", 1.0
         if chunk.kind != "name" and self._is_within(chunk, ("name",)):
