@@ -24,6 +24,8 @@ LEAST, LEAST_OPTIONAL, OF_ABSENT_REQUIRED = 0.2, 0.4, 0.5
 """The least share of a value that is taken, and the least part of the share that nobody said it."""
 _OVER_OUTPUT = 0.8
 """A chunk that suits so well goes before an output that no description names."""
+_OF_TAKEN = 0.5
+"""How much of what others took stands against a value: with none of it there are more of them, and fewer are right."""
 _MOST_ITEMS = 32
 _SWITCHES = frozenset(("on", "enabled", "enable", "active", "activate", "allowed", "allow", "state", "power"))
 _ONS = frozenset(("on", "enable", "activate", "start", "switch", "allow", "an", "ein", "work"))
@@ -122,12 +124,17 @@ class _Filling:
                 found[one.name] = rest
         return found
 
-    def _shared(self, one: Parameter, fitting: Sequence[Fit]) -> list[tuple[float, Fit]]:
+    def _shared(self, one: Parameter, fitting: Sequence[Fit], taken: Sequence[Fit] = ()) -> list[tuple[float, Fit]]:
         """The chunks that a parameter may take, the likeliest first, each with the share of its value: several chunks
-        may have the same."""
+        may have the same. Of the share of what was `taken` by other parameters a part goes to nothing."""
         if not fitting:
             return []
-        *told, absent = shares([*(fit.score for fit in fitting), self.suitor.absent(one)])
+        scores = [fit.score for fit in (*fitting, *taken)]
+        *told, absent = shares([*scores, self.suitor.absent(one)])
+        absent += _OF_TAKEN * sum(told[len(fitting) :])
+        told = told[: len(fitting)]
+        total = sum(told) + absent
+        told, absent = [share / total for share in told], absent / total
         by_value: dict[str, float] = {}
         keys = [repr(fit.value) for fit in fitting]
         for key, share in zip(keys, told, strict=True):
@@ -136,13 +143,14 @@ class _Filling:
         found = [
             (by_value[key], fit) for key, fit in zip(keys, fitting, strict=True) if by_value[key] >= least
         ]
-        found.sort(key=lambda pair: (-pair[0], pair[1].chunk.first))
+        found.sort(key=lambda pair: -pair[0])  # of equal ones the best fit is first
         return found
 
     def _assign(self, waiting: dict[int, list[Fit]], found: dict[str, _Found]) -> None:
         """Gives each parameter the chunk that suits it best, the surest first. No unit is given twice: what is left
         is shared anew among the chunks that are left."""
         shared = {number: self._shared(self.wanted[number], fitting) for number, fitting in waiting.items()}
+        gone: dict[int, list[Fit]] = {}
         while any(shared.values()):
             number = min((n for n, pairs in shared.items() if pairs), key=lambda n: (-shared[n][0][0], n))
             one, (share, fit) = self.wanted[number], shared[number][0]
@@ -166,8 +174,9 @@ class _Filling:
             for other in shared:
                 left = [fit for fit in waiting[other] if not overlaps(fit.chunk, (used,))]
                 if len(left) < len(waiting[other]):
+                    gone.setdefault(other, []).extend(fit for fit in waiting[other] if overlaps(fit.chunk, (used,)))
                     waiting[other] = left
-                    shared[other] = self._shared(self.wanted[other], left)
+                    shared[other] = self._shared(self.wanted[other], left, gone[other])
 
     def _is_either(self, chunk: Chunk) -> bool:
         """Whether a value is one of two with an "or" between them, so that nobody knows which."""
