@@ -71,7 +71,8 @@ class Parameter(NamedTuple):
     """`kind` is one of email, url, phone, id, path, duration, when, text, place, person, number, boolean, choice, list
     of objects and objects being "nested", and "" for any words. `stems` are those of the name, `told` those of the
     description. `led` are words in front of a value; `unit` is as in UNITS. `schema` is that of one value, so that of
-    the items where `many`. `part` is "day" or "time" where the other one is not wanted with it."""
+    the items where `many`. `part` is "day" or "time" where the other one is not wanted with it. `shapes` are those of the examples that the
+    description and the schema give."""
 
     name: str
     schema: Mapping[str, Any]
@@ -85,6 +86,7 @@ class Parameter(NamedTuple):
     unit: tuple[str, float] | None
     described: str
     part: str = ""
+    shapes: frozenset[str] = frozenset()
 
 
 def parameters(tool: Tool) -> tuple[Parameter, ...]:
@@ -165,8 +167,26 @@ def _parameter(name: str, whole: Mapping[str, Any], required: bool, finds: bool)
         kind = ""
     return Parameter(
         *(name, item, whole, required, many, kind, stems, frozenset(words(told)), frozenset(led.split())),
-        *(_unit(spelt, told) if kind == "number" else None, told),
+        *(_unit(spelt, told) if kind == "number" else None, told, "", _shapes(item, told)),
     )
+
+
+def _shapes(schema: Mapping[str, Any], told: str) -> frozenset[str]:
+    """The shapes of examples that have more than letters, "a/a" of "group/name"."""
+    listed = schema.get("examples")
+    found = [one for one in listed[:_MOST_EXAMPLES] if isinstance(one, str)] if isinstance(listed, list) else []
+    found += [match[1] for match in _QUOTED.finditer(told)] + _MARKED.findall(told)
+    return frozenset(shape for one in found if not (shape := shape_of(one)).isalpha() and " " not in shape)
+
+
+def shape_of(said: str) -> str:
+    """Words with one letter for all their letters, and numbers with one digit."""
+    return re.sub(r"[^\W\d_]+", "a", re.sub(r"\d+", "9", said))
+
+
+_MOST_EXAMPLES = 8
+_QUOTED = re.compile(r"[\"“'`]([^\"”'`]{2,40})[\"”'`]")
+_MARKED = re.compile(r"(?:such as|example|e\.g\.|like) ([\w./#:@-]*\d[\w./#:@-]*\w)")
 
 
 def _has_others(spelt: list[str], told: str) -> bool:

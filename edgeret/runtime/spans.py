@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from edgeret.inputs.chunks import Chunk, Chunks
-from edgeret.inputs.parameters import Parameter, Same
+from edgeret.inputs.parameters import Parameter, Same, shape_of
 from edgeret.inputs.tool_text import name_in_words
 from edgeret.inputs.value_forms import MISSING, form
 from edgeret.inputs.words import words
@@ -58,6 +58,7 @@ _TOKENS = (*_WHENS, "phone", "code", "path", "url", "email")
 _HELD = (("when", _WHENS), ("number", _NUMBERS), ("token", _TOKENS[3:]))
 _WHOLE = ("told", "command")
 """Kinds of chunks that may hold any value: what is told may be about a day."""
+_POINTING = frozenset(("that", "this", "these", "those", "same", "it"))
 _PAST = frozenset(("since", "last", "past", "received", "ago", "seit", "after"))
 _NOT_OF_PART: Mapping[str, tuple[str, ...]] = {"day": ("moment", "time", "duration"), "time": ("moment", "date", "duration")}
 _MEASURES = ("duration", "measure", "percent", "money")
@@ -201,6 +202,10 @@ class Suitor:
         yield f"any<{named}", 1.0
         if leads != list(chunk.leads[: len(leads)]):
             yield "article", 1.0
+        if not _POINTING.isdisjoint(chunk.leads[:1]) and chunk.kind not in _WHOLE:
+            yield "pointed at", 1.0
+        if parameter.shapes and shape_of(said) in parameter.shapes:
+            yield "shape of an example", 1.0
         if lead in parameter.led:
             yield "led", 1.0
             yield f"led {kind}", 1.0
@@ -284,6 +289,18 @@ class Suitor:
             yield "ends like a verb", 1.0
         if chunk.first == 0:
             yield "begins all", 1.0
+        if self._is_behind_verb(chunk):
+            yield "behind the verb", 1.0
+        if chunk.last >= len(self.stems) or self._found.clause_of[chunk.last] != chunk.clause:
+            yield "ends the clause", 1.0
+
+    def _is_behind_verb(self, chunk: Chunk) -> bool:
+        """Whether only articles stand between the first word of a clause and a chunk."""
+        units, clause_of = self._found.reading.units, self._found.clause_of
+        at = chunk.first - 1
+        while at > 0 and units[at].lower in _ARTICLES:
+            at -= 1
+        return at >= 0 and units[at].is_word and (at == 0 or clause_of[at - 1] != clause_of[at])
 
     def _is_within(self, chunk: Chunk, kinds: tuple[str, ...]) -> bool:
         """Whether a chunk shares units with a match of some kinds."""

@@ -68,9 +68,10 @@ PRIOR = {
     **{"when within": -2.0, "number within": -1.0, "part of a moment": -2.0, "part of a token": -1.5},
     **{"part of a measure": -1.5, "of the unit": 1.5, "name within": 0.5, "of a quotation": -1.0},
     **{"email|email": 3.0, "url|url": 3.0, "phone|phone": 3.0, "when|moment": 2.5, "when|date": 2.0, "when|time": 2.0},
-    **{"any|quoted": 2.0, "any|name": 1.0, "person|name": 1.0, "path|path": 2.5, "text|told": 1.5, "|code": 0.5},
+    **{"any|quoted": 2.0, "any|name": 1.0, "person|name": 1.0, "path|path": 2.5, "text|told": 2.2, "|code": 0.5},
     **{"any|head": -1.0, "any|tail": -1.0, "any|rest": -1.0, "any|clause": -1.0, "any|joined": -0.5},
     **{"any|addressee": 2.0, "person|addressee": 1.5, "command|command": 3.0, "command|quoted": 3.5, "its part": 1.5},
+    **{"pointed at": -1.5, "shape of an example": 2.0, "behind the verb": 0.5},
     **{"text|quoted": 1.0, "person|quoted": -1.0},
     **{"absent required": 1.0, "absent optional": 2.5},
 }
