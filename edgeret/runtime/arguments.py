@@ -15,7 +15,8 @@ from edgeret.inputs.value_forms import MISSING, fits, listed
 from edgeret.inputs.words import words
 from edgeret.runtime.outputs import Output, outputs
 from edgeret.runtime.spans import Fit, Suitor, about, overlaps, shares
-from edgeret.types import REFERENCE, Argument, Arguments, ArgumentSource, Call, Tool
+from edgeret.runtime.sureness import ASKED, Found, confidence
+from edgeret.types import REFERENCE, Argument, Arguments, Call, Tool
 
 MOST_ALTERNATIVES = 3
 MOST_READ = 64
@@ -50,17 +51,6 @@ _QUESTIONS = {
 }
 
 
-class _Found(NamedTuple):
-    """A value with the rule that found it and how well it suits, before anything is known of how sure that is."""
-
-    value: Any
-    source: ArgumentSource
-    rule: str
-    score: float
-    span: tuple[int, int] | None
-    others: tuple[Any, ...] = ()
-
-
 def fill(
     tool: Tool, query: str, calls: Sequence[Call], tools: Mapping[str, Tool], now: datetime | None = None
 ) -> Arguments:
@@ -69,12 +59,23 @@ def fill(
     wanted = parameters(tool)
     if not wanted or not _WHOLE.issuperset(tool.parameters):
         return Arguments({}, {one.name: question(one, ()) for one in wanted if one.required})
-    filling = _Filling(tool, wanted[:MOST_READ], query, calls, tools, now)
+    filling = _Filling(tool, wanted[:MOST_READ], query, calls, tools, now, None)
     found = filling.found()
     told = {name: Argument(one.value, one.source, one.span, confidence(one), one.others) for name, one in found.items()}
     given = {one.name: told[one.name] for one in wanted if one.name in told}
-    missing = {one.name: filling.question(one) for one in wanted if one.required and one.name not in told}
+    missing = {
+        one.name: filling.question(one)
+        for one in wanted
+        if one.required and (one.name not in told or told[one.name].confidence < ASKED)
+    }
     return Arguments(given, missing)
+
+
+def found_in(
+    tool: Tool, query: str, calls: Sequence[Call], tools: Mapping[str, Tool], by_sign: Mapping[str, float]
+) -> dict[str, Found]:
+    """What is found with other weights than those that are shipped, before it is told how sure that is."""
+    return _Filling(tool, parameters(tool)[:MOST_READ], query, calls, tools, None, by_sign).found()
 
 
 class _Filling:
@@ -88,17 +89,18 @@ class _Filling:
         calls: Sequence[Call],
         tools: Mapping[str, Tool],
         now: datetime | None,
+        by_sign: Mapping[str, float] | None,
     ) -> None:
         self.tool, self.wanted, self.calls = tool.name, wanted, calls
         self.chunks: Chunks = chunks(query)
         self.about = about(Same(tool))
-        self.suitor = Suitor(self.chunks, tool, calls, now)
+        self.suitor = Suitor(self.chunks, tool, calls, now, by_sign)
         self.outputs = outputs(tool, wanted, calls, tools)
         self.used: list[Chunk] = []
 
-    def found(self) -> dict[str, _Found]:
+    def found(self) -> dict[str, Found]:
         """The values by name."""
-        found: dict[str, _Found] = {}
+        found: dict[str, Found] = {}
         waiting: dict[int, list[Fit]] = {}
         for number, one in enumerate(self.wanted):
             output = self.outputs.get(one.name)
@@ -146,7 +148,7 @@ class _Filling:
         found.sort(key=lambda pair: -pair[0])  # of equal ones the best fit is first
         return found
 
-    def _assign(self, waiting: dict[int, list[Fit]], found: dict[str, _Found]) -> None:
+    def _assign(self, waiting: dict[int, list[Fit]], found: dict[str, Found]) -> None:
         """Gives each parameter the chunk that suits it best, the surest first. No unit is given twice: what is left
         is shared anew among the chunks that are left."""
         shared = {number: self._shared(self.wanted[number], fitting) for number, fitting in waiting.items()}
@@ -169,7 +171,7 @@ class _Filling:
             units = self.chunks.reading.units
             span = units[fit.chunk.first].start, units[last.last - 1].end
             others = tuple(dict.fromkeys(other.value for _, other in rest if other.value != fit.value))
-            found[one.name] = _Found(value, "rule", f"{fit.chunk.kind}", share, span, others[:MOST_ALTERNATIVES])
+            found[one.name] = Found(value, "rule", f"{fit.chunk.kind}", share, span, others[:MOST_ALTERNATIVES])
             del shared[number]
             for other in shared:
                 left = [fit for fit in waiting[other] if not overlaps(fit.chunk, (used,))]
@@ -225,7 +227,7 @@ class _Filling:
             last = items[at].chunk
         return listed(values, one), last
 
-    def _from_output(self, one: Parameter, output: Output) -> _Found | None:
+    def _from_output(self, one: Parameter, output: Output) -> Found | None:
         reference = f"$out_{output.call}"
         value: Any = reference
         if one.many:
@@ -233,17 +235,17 @@ class _Filling:
             if listed(value, one) is MISSING:
                 value = [reference]
         rule = "named" if output.named else "words"
-        return _Found(value, "output", f"{rule} {'id' if one.kind == 'id' else 'text'}", output.score, None)
+        return Found(value, "output", f"{rule} {'id' if one.kind == 'id' else 'text'}", output.score, None)
 
-    def _reference(self, one: Parameter) -> _Found | None:
+    def _reference(self, one: Parameter) -> Found | None:
         """The output that an earlier call of another tool took by the same name."""
         for call in reversed(self.calls) if one.kind not in ("number", "when", "text", "choice", "boolean") else ():
             value = call.arguments.get(one.name)
             if isinstance(value, str) and REFERENCE.fullmatch(value) and call.tool != self.tool:
-                return _Found([value] if one.many else value, "earlier", "reference", 1.0, None)
+                return Found([value] if one.many else value, "earlier", "reference", 1.0, None)
         return None
 
-    def _rest(self, one: Parameter) -> _Found | None:
+    def _rest(self, one: Parameter) -> Found | None:
         """What is left to a parameter that no words of the request are for."""
         output = self.outputs.get(one.name)
         if output is not None and (value := self._from_output(one, output)) is not None:
@@ -253,9 +255,9 @@ class _Filling:
                 value = call.arguments.get(one.name, MISSING)
                 reference = isinstance(value, str) and REFERENCE.fullmatch(value)
                 if value is not MISSING and (reference or (self._is_there(value) and self._takes(one, value))):
-                    return _Found(value, "earlier", "earlier", 1.0 if call.tool in self.about.name else 0.5, None)
+                    return Found(value, "earlier", "earlier", 1.0 if call.tool in self.about.name else 0.5, None)
         if one.required and "default" in one.whole and self._takes(one, one.whole["default"]):
-            return _Found(one.whole["default"], "default", "default", 1.0, None)
+            return Found(one.whole["default"], "default", "default", 1.0, None)
         return None
 
     def _is_there(self, value: Any) -> bool:
@@ -269,7 +271,7 @@ class _Filling:
             else not one.many and fits(value, one.schema)
         )
 
-    def _choice(self, one: Parameter) -> _Found | None:
+    def _choice(self, one: Parameter) -> Found | None:
         """The choice whose every stem the request says; where it says several, the one nearest to the tool's words."""
         choices = one.schema.get("enum", ())
         if not isinstance(choices, list) or len(choices) > MOST_CHOICES:
@@ -304,7 +306,7 @@ class _Filling:
         unit = self.chunks.reading.units[at]
         others = tuple(other for _, _, other, _ in said[1 : 1 + MOST_ALTERNATIVES])
         rule = f"{'several' if others else 'only'} {'required' if one.required else 'optional'}"
-        return _Found([choice] if one.many else choice, "choice", rule, score, (unit.start, unit.end), others)
+        return Found([choice] if one.many else choice, "choice", rule, score, (unit.start, unit.end), others)
 
     def _is_negated(self, at: int) -> bool:
         units = self.chunks.reading.units
@@ -313,7 +315,7 @@ class _Filling:
             behind[-1:] in (["the"], ["a"], ["on"]) and not _NOTS.isdisjoint(behind)
         )
 
-    def _boolean(self, one: Parameter) -> _Found | None:
+    def _boolean(self, one: Parameter) -> Found | None:
         """True where the request says the parameter's own words, false where it says them with "not"; and on and
         off."""
         units, stems = self.chunks.reading.units, self.suitor.stems
@@ -330,17 +332,17 @@ class _Filling:
                 if not off:
                     return None
                 # "off ... on Monday": what stands nearer to the tool's own words.
-                return _Found(False, "choice", "switch both", 0.5, (units[off[0]].start, units[off[0]].end))
+                return Found(False, "choice", "switch both", 0.5, (units[off[0]].start, units[off[0]].end))
             at = (off or on)[0]
             value = bool(on) != self._is_negated(at)
-            return _Found(value, "choice", "switch", 1.0, (units[at].start, units[at].end))
+            return Found(value, "choice", "switch", 1.0, (units[at].start, units[at].end))
         wanted = one.stems - _IDLE
         places = [i for i, stem in enumerate(stems) if stem and stem in wanted]
         if not wanted or not wanted <= {stems[i] for i in places}:
             return None
         at = places[0]
         negated = self._is_negated(at)
-        return _Found(
+        return Found(
             not negated, "choice", "boolean not" if negated else "boolean", 1.0, (units[at].start, units[at].end)
         )
 
@@ -371,22 +373,3 @@ def _named(one: Parameter) -> str:
     told = one.described.partition(".")[0].partition(";")[0].strip()
     shown = told if 0 < len(told) <= 60 else one.name.replace("_", " ")
     return shown[:1].upper() + shown[1:]
-
-
-def confidence(found: _Found) -> float:
-    """How sure a value is: the share of such ones that were right, where each of examples/transfer's sets was read with
-    weights fitted on the others. What words are worth their own share says."""
-    if found.source == "rule":
-        share = found.score if not isinstance(found.value, list) else found.score * _LIST
-        return min(round(share, 3), _SUREST)
-    return _RIGHT[found.rule]
-
-
-_SUREST, _LIST = 0.95, 0.6
-_RIGHT = {
-    **{"named id": 0.98, "named text": 0.88, "words id": 0.96, "words text": 0.85, "reference": 0.83, "earlier": 0.85},
-    **{"only optional": 0.84, "only required": 0.83, "several required": 0.5, "boolean": 0.71, "boolean not": 0.6},
-    **{"switch": 0.9, "switch both": 0.5, "default": 0.6},
-}
-"""By rule; (right + 1) / (found + 2) of 700 values, and for rules that found fewer than four a guess below that. Of
-"words text" these sets have five; the desktop example's demonstrations have 500, of which .93 are right."""

@@ -99,8 +99,16 @@ def weights() -> Mapping[str, float]:
 class Suitor:
     """Judges a request's chunks for one call."""
 
-    def __init__(self, found: Chunks, tool: Tool, calls: Sequence[Call], now: datetime | None) -> None:
-        """Of a call of `tool` behind other `calls`."""
+    def __init__(
+        self,
+        found: Chunks,
+        tool: Tool,
+        calls: Sequence[Call],
+        now: datetime | None,
+        by_sign: Mapping[str, float] | None = None,
+    ) -> None:
+        """Of a call of `tool` behind other `calls`; with the weights that are shipped, or others."""
+        self._by_sign = weights() if by_sign is None else by_sign
         self._found, self._tool, self._now = found, about(Same(tool)), now
         self._said, self._taken, self._named = _values(calls, tool.name)
         shared = [len(stems & self._tool.name) + 0.3 * len(stems & self._tool.text) for stems in found.clauses]
@@ -117,7 +125,7 @@ class Suitor:
 
     def fits(self, parameter: Parameter) -> list[Fit]:
         """The chunks that may be meant, the best first."""
-        by_sign = weights()
+        by_sign = self._by_sign
         found = [
             Fit(sum(by_sign.get(sign, 0.0) * value for sign, value in signs), chunk, value)
             for chunk, value, signs in self.candidates(parameter)
@@ -172,8 +180,7 @@ class Suitor:
 
     def absent(self, parameter: Parameter) -> float:
         """The sum of the signs that nobody said it."""
-        by_sign = weights()
-        return sum(by_sign.get(sign, 0.0) for sign in absent_signs(parameter))
+        return sum(self._by_sign.get(sign, 0.0) for sign in absent_signs(parameter))
 
     def _trimmed(self, chunk: Chunk) -> Chunk:
         """A run of plain words without small words and the tool's own name in front of it."""
