@@ -14,6 +14,7 @@ from edgeret.inputs.parameters import MOST_CHOICES, Parameter, Same, parameters
 from edgeret.inputs.value_forms import MISSING, fits, listed
 from edgeret.inputs.words import words
 from edgeret.runtime.outputs import Output, outputs
+from edgeret.runtime.results import value_of
 from edgeret.runtime.spans import Fit, Suitor, about, overlaps, shares
 from edgeret.runtime.sureness import ASKED, Found, confidence
 from edgeret.types import REFERENCE, Argument, Arguments, Call, Tool
@@ -97,6 +98,7 @@ class _Filling:
         self.suitor = Suitor(self.chunks, tool, calls, now, by_sign)
         self.outputs = outputs(tool, wanted, calls, tools)
         self.used: list[Chunk] = []
+        self.tools = tools
 
     def found(self) -> dict[str, Found]:
         """The values by name."""
@@ -228,8 +230,14 @@ class _Filling:
         return listed(values, one), last
 
     def _from_output(self, one: Parameter, output: Output) -> Found | None:
+        """An output: the value that its result has, where somebody told it, or else what stands for it."""
         reference = f"$out_{output.call}"
-        value: Any = reference
+        call = self.calls[output.call - 1]
+        if call.result is not None and not one.many:
+            value = value_of(call, self.tools.get(call.tool), one, True)
+            if value is not MISSING:
+                return Found(value, "output", "named result" if output.named else "result", output.score, None, (reference,))
+        value = reference
         if one.many:
             value = [f"$out_{k}" for k in sorted((output.call, *output.beside))]
             if listed(value, one) is MISSING:
@@ -250,6 +258,11 @@ class _Filling:
         output = self.outputs.get(one.name)
         if output is not None and (value := self._from_output(one, output)) is not None:
             return value
+        for call in reversed(self.calls) if one.required and not one.many else ():
+            if call.result is not None and call.tool != self.tool:
+                value = value_of(call, self.tools.get(call.tool), one, False)
+                if value is not MISSING:
+                    return Found(value, "output", "result", 1.0, None)
         if one.required or one.kind == "id":
             for call in reversed(self.calls):
                 value = call.arguments.get(one.name, MISSING)

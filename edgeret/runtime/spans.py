@@ -171,6 +171,12 @@ class Suitor:
             )
         if chunk.kind not in _PLAIN and chunk.kind != "name":
             return False
+        # "That game": which one, was said elsewhere.
+        units = self._found.reading.units
+        behind = [unit.lower for unit in units[chunk.last : chunk.last + 2]]
+        points = not _POINTING.isdisjoint(chunk.leads[:1]) or (behind[:1] == ["of"] and not _POINTING.isdisjoint(behind))
+        if chunk.kind not in _WHOLE and points:
+            return True
         if parameter.kind != "text" and chunk.first == 0 and chunk.last >= len(self.stems) - 1 > _MOST_WHOLE:
             return True
         reading = self._found.reading
@@ -209,8 +215,6 @@ class Suitor:
         yield f"any<{named}", 1.0
         if leads != list(chunk.leads[: len(leads)]):
             yield "article", 1.0
-        if not _POINTING.isdisjoint(chunk.leads[:1]) and chunk.kind not in _WHOLE:
-            yield "pointed at", 1.0
         if parameter.shapes and shape_of(said) in parameter.shapes:
             yield "shape of an example", 1.0
         if lead in parameter.led:

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 from edgeret.types import ArgumentSource
 
-ASKED = 0.4
-"""What a call must have and is less sure than this is asked for too, beside the guess."""
+ASKED = 0.5
+"""What a call must have and is likelier wrong than right is asked for too, beside the guess."""
 SUREST, LEAST_SURE = 0.95, 0.02
 _GROUPS = {
     **dict.fromkeys(("email", "url", "path", "phone", "code", "quoted"), "token"),
@@ -25,8 +25,8 @@ _GROUPS = {
 _SURE_WORDS = 1.0
 """From this score on the words of two tools name an output surely."""
 _RIGHT = {
-    **{"named id": 0.98, "named text": 0.88, "words id": 0.96, "words text": 0.5, "reference": 0.83, "earlier": 0.85},
-    **{"words id, weak": 0.8, "result": 0.8},
+    **{"named id": 0.98, "named text": 0.88, "words id": 0.96, "words text": 0.85, "reference": 0.83, "earlier": 0.85},
+    **{"words id, weak": 0.8, "result": 0.8, "named result": 0.95},
     **{"only optional": 0.84, "only required": 0.9, "several required": 0.5, "boolean": 0.71, "boolean not": 0.6},
     **{"switch": 0.9, "switch both": 0.5, "default": 0.6},
 }

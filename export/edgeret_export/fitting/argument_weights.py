@@ -74,7 +74,7 @@ PRIOR = {
     **{"any|quoted": 2.0, "any|name": 1.0, "person|name": 1.0, "path|path": 2.5, "text|told": 2.2, "|code": 0.5},
     **{"any|head": -1.0, "any|tail": -1.0, "any|rest": -1.0, "any|clause": -1.0, "any|joined": -0.5},
     **{"any|addressee": 2.0, "person|addressee": 1.5, "command|command": 3.0, "command|quoted": 3.5, "its part": 1.5},
-    **{"pointed at": -1.5, "shape of an example": 2.0, "behind the verb": 0.5},
+    **{"shape of an example": 2.0, "behind the verb": 0.5},
     **{"text|quoted": 1.0, "person|quoted": -1.0},
     **{"absent required": 1.0, "absent optional": 2.5},
 }
