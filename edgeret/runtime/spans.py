@@ -116,6 +116,8 @@ class Suitor:
         self.near = [share / most if most else 0.0 for share in shared]
         units = found.reading.units
         self.stems = [(words(unit.known) or [""])[0] if unit.is_word else "" for unit in units]
+        self._serials = found.reading.matches.get("serial", ())
+        self._points = any(unit.lower in _POINTING for unit in units)
         self._anchors = [i for i, stem in enumerate(self.stems) if stem in self._tool.name]
         lower = found.reading.text.lower()
         ends = [at + len(one) for one in self._said if len(one) > 1 and (at := lower.find(one)) >= 0]
@@ -125,11 +127,13 @@ class Suitor:
 
     def fits(self, parameter: Parameter) -> list[Fit]:
         """The chunks that may be meant, the best first."""
-        by_sign = self._by_sign
-        found = [
-            Fit(sum(by_sign.get(sign, 0.0) * value for sign, value in signs), chunk, value)
-            for chunk, value, signs in self.candidates(parameter)
-        ]
+        weight_of = self._by_sign.get
+        found = []
+        for chunk, value, signs in self.candidates(parameter):
+            score = 0.0
+            for sign, size in signs:
+                score += weight_of(sign, 0.0) * size
+            found.append(Fit(score, chunk, value))
         found.sort(key=lambda fit: (-fit.score, fit.chunk.first))
         return found
 
@@ -158,7 +162,7 @@ class Suitor:
     def _is_cut(self, parameter: Parameter, chunk: Chunk) -> bool:
         """Whether a chunk cannot be whole: 150 of "150 pounds" for what counts in another unit, words of a
         script whose small words are not known, and all that was said."""
-        for serial in self._found.reading.matches.get("serial", ()):
+        for serial in self._serials:
             if serial.first <= chunk.first and chunk.last <= serial.last and serial[1:] != (chunk.first, chunk.last):
                 return True
         if parameter.kind in ("number", "duration"):
@@ -171,11 +175,7 @@ class Suitor:
             )
         if chunk.kind not in _PLAIN and chunk.kind != "name":
             return False
-        # "That game": which one, was said elsewhere.
-        units = self._found.reading.units
-        behind = [unit.lower for unit in units[chunk.last : chunk.last + 2]]
-        points = not _POINTING.isdisjoint(chunk.leads[:1]) or (behind[:1] == ["of"] and not _POINTING.isdisjoint(behind))
-        if chunk.kind not in _WHOLE and points:
+        if chunk.kind not in _WHOLE and self._points and self._is_pointed_at(chunk):
             return True
         if parameter.kind != "text" and chunk.first == 0 and chunk.last >= len(self.stems) - 1 > _MOST_WHOLE:
             return True
@@ -183,6 +183,17 @@ class Suitor:
         if reading.text.isascii():
             return False
         return any(mark > _LAST_LATIN and mark.isalpha() for mark in reading.words(chunk.first, chunk.last))
+
+    def _is_pointed_at(self, chunk: Chunk) -> bool:
+        """Whether it is "that game", or the news of "news of that show": which one, was said elsewhere."""
+        units = self._found.reading.units
+        if not _POINTING.isdisjoint(chunk.leads[:1]):
+            return True
+        return (
+            chunk.last + 1 < len(units)
+            and units[chunk.last].lower == "of"
+            and units[chunk.last + 1].lower in _POINTING
+        )
 
     def absent(self, parameter: Parameter) -> float:
         """The sum of the signs that nobody said it."""
