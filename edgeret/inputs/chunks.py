@@ -206,6 +206,8 @@ def _spoken(reading: Reading, clause_of: tuple[int, ...]) -> Iterator[tuple[str,
         last = first
         while last < min(len(units), first + _MOST_NAME) and _is_named(units, last, first):
             last += 1
+        is_somebody = last == first and first < len(units) and units[first].lower in _SOMEBODY
+        last += is_somebody
         at = last
         while at < len(units) and units[at].lower in _BEFORE_TOLD:
             at += 1
@@ -215,7 +217,8 @@ def _spoken(reading: Reading, clause_of: tuple[int, ...]) -> Iterator[tuple[str,
         starts = starts or (at < len(units) and units[at].text in "\"'“‘«`")
         if not starts and not units[first].text[0].isupper():
             continue
-        yield "addressee", first, last
+        if not is_somebody:
+            yield "addressee", first, last
         end = _end(reading, at, None) if starts and at < len(units) else at
         if end > at:
             yield "told", at, end
@@ -273,10 +276,12 @@ def _commands(reading: Reading, clause_of: tuple[int, ...]) -> Iterator[tuple[st
             last += 1
         while first < last and units[first].lower in _BEFORE_COMMANDS:
             first += 1
+        if first >= last or units[first].lower in _BREAKS:  # "run it again", "run the tests"
+            return
         while last > first and units[last - 1].text in ",.;:!?`\"":
             last -= 1
         if last > first:
-            yield "command", first, last
+            yield ("command" if _CODE.search(reading.words(first, last)) else "told"), first, last
         return
 
 
@@ -287,8 +292,11 @@ _SUBJECT = re.compile(
     r"(?:i|we|you|he|she|they|it|there|that)(?:['’]?(?:m|ll|re|s|ve|d))?|if|whether|my|our|what|when|where|why|how|not"
 )
 _MOST_NAME = 3
+_SOMEBODY = frozenset(("him", "her", "them"))
 _RUNS = frozenset(("run", "execute", "exec", "exécute", "lance", "ejecuta", "führe", "starte"))
-_BEFORE_COMMANDS = frozenset(("the", "command", "this", ":", "`", '"'))
+_BEFORE_COMMANDS = frozenset(("command", ":", "`", '"'))
+_CODE = re.compile(r"(?:^|\s)-|[/|&=<>$~*_`\"{}\\]|\w[.:]\w|\d")
+"""What commands have and plain words do not."""
 _BEHIND_COMMAND = re.compile(
     r"\s+(?:(?:in|on|at|inside) (?:the |my |a )?(?:terminal|shell|console|command line|prompt|bash|cmd|host)\b"
     r"|(?:please|pls|thanks|thank you|for (?:me|us))\W*$|and (?:then )?(?:tell|show|send|give|let)\b|aus\W*$)|\n",

@@ -212,10 +212,10 @@ def _compiled(told: Mapping[str, Any]) -> Glossary:
     spaced = told["language"] != "zh"
     every = "|".join(map(re.escape, sorted((*numbers, *scales), key=len, reverse=True)))
     within = f"(?:{joined})?" if joined else ""
-    part = re.compile(f"(?:{every})(?:{within}(?:{every}))*") if told["compounds"] else None
+    part = re.compile(f"(?:{every})(?:{within}(?:{every})){{0,9}}") if told["compounds"] else None
     alone = f"(?:{every})" if part is None else part.pattern
     between = f"[ -](?:{joined}[ -])?" if joined else "[ -]"
-    number = rf"(?:\d+(?:\.\d+)?|{alone}(?:{between}{alone})*)" if spaced else rf"(?:\d+(?:\.\d+)?|{alone})"
+    number = rf"(?:\d+(?:\.\d+)?|{alone}(?:{between}{alone}){{0,8}})" if spaced else rf"(?:\d+(?:\.\d+)?|{alone})"
     parts = told["parts"] if not spaced or told["language"] != "de" else {}
     parts = parts or {name: listed.replace(" ", "|") for name, listed in told["parts"].items()}
     by_name = {"N": number, "PART": "|".join(parts.values()), "MONTH": "|".join(map(re.escape, months)) or "(?!)"}
@@ -225,7 +225,7 @@ def _compiled(told: Mapping[str, Any]) -> Glossary:
         return re.compile(rf"(?<!\w)(?:{filled})(?!\w)" if spaced else filled, re.IGNORECASE)
 
     def _filled(match: re.Match[str]) -> str:
-        return f"(?:{every}){{2,}}" if match[1] == "N{2,}" else by_name[match[1]]
+        return f"(?:{every}){{2,9}}" if match[1] == "N{2,}" else by_name[match[1]]
 
     phrases = [("clock", made(pattern)) for pattern in told["clocks"]]
     phrases += [("date", made(pattern)) for pattern in told["dates"]]

@@ -192,6 +192,7 @@ def _patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
         rf"half past {hour}|quarter (?:past|to) {hour}|{time}",
         rf"(?:(?<=\bat )|(?<=\bum )){hour}(?! ?(?:{unit}|per|%|degrees)|[:.]\d)",
     )
+    amount = r"\d{1,18}(?:[.,]\d{1,18}){0,6}"
     number = rf"(?:\d+(?:[.,]\d+)?|{count})"
     single = r"(?<!\w)['‘](?P<v>[^'’\n]{2,200}(?:['’](?:s|t|m|re|ve|ll|d)\b[^'’\n]{0,200}){0,3})['’](?!\w)"
     patterns = (
@@ -206,8 +207,8 @@ def _patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
         ("time", rf"(?<![\w.])(?:{'|'.join(clock)})(?!\w)"),
         ("duration", rf"(?<!\w)(?:half an?|a quarter of an|{number})[ -]?(?:{unit})(?: and a half)?\b"),
         ("duration", rf"(?<!\w){number} (?:{unit})(?: and)? {number} (?:{unit})\b"),
-        ("percent", r"\d+(?:[.,]\d+)? ?(?:%|percent\b|per cent\b|prozent\b)"),
-        ("money", rf"[$€£¥] ?\d[\d.,]*(?<![.,])|\d[\d.,]* ?(?:€|£|元|块|(?:{money})\b)"),
+        ("percent", r"(?<!\d)\d{1,18}(?:[.,]\d{1,18})? ?(?:%|percent\b|per cent\b|prozent\b)"),
+        ("money", rf"[$€£¥] ?{amount}|(?<!\d){amount} ?(?:€|£|元|块|(?:{money})\b)"),
         ("quoted", r"\"(?P<v>[^\"]{1,600})\"|“(?P<w>[^”]{1,600})”"),
         ("quoted", r"«\s?(?P<v>[^»]{1,600}?)\s?»|「(?P<w>[^」]{1,600})」"),
         ("quoted", r"`(?P<v>[^`]{1,600})`|''(?P<w>[^'\n]{2,200})''"),

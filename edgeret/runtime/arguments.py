@@ -190,8 +190,9 @@ class _Filling:
         before = chunk.first - 1 if chunk.first > 1 and units[chunk.first - 1].lower in ors else -1
         if chunk.kind in ("chunk", "head", "tail", "joined", "rest", "clause", "told", "sentence"):
             return False
+        same = _COUNTS if chunk.kind in _COUNTS else (chunk.kind,)
         return any(
-            other.kind == chunk.kind and (other.first == behind or other.last == before) for other in self.chunks.chunks
+            other.kind in same and (other.first == behind or other.last == before) for other in self.chunks.chunks
         )
 
     def _several(self, one: Parameter, fit: Fit) -> tuple[Any, Chunk]:
@@ -366,6 +367,7 @@ class _Filling:
         return question(one, said)
 
 
+_COUNTS = ("number", "measure", "duration", "money", "percent")
 _AND = re.compile(r"\s+(?:and|und|et|y)\s+")
 
 

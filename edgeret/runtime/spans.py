@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from edgeret.inputs.chunks import Chunk, Chunks
-from edgeret.inputs.parameters import Parameter, Same, shape_of
+from edgeret.inputs.parameters import Parameter, Same, parameters, shape_of
 from edgeret.inputs.tool_text import name_in_words
 from edgeret.inputs.value_forms import MISSING, form
 from edgeret.inputs.words import words
@@ -58,6 +58,9 @@ _TOKENS = (*_WHENS, "phone", "code", "path", "url", "email")
 _HELD = (("when", _WHENS), ("number", _NUMBERS), ("token", _TOKENS[3:]))
 _WHOLE = ("told", "command")
 """Kinds of chunks that may hold any value: what is told may be about a day."""
+_UNDATED = frozenset(("", "person", "place", "text"))
+"""Kinds that take no day where another parameter takes days."""
+_MINUS, _POINTS = ("minus", "negative", "moins", "menos"), ("point", "comma", "komma", "virgule", "coma")
 _POINTING = frozenset(("that", "this", "these", "those", "same", "it"))
 _PAST = frozenset(("since", "last", "past", "received", "ago", "seit", "after"))
 _NOT_OF_PART: Mapping[str, tuple[str, ...]] = {"day": ("moment", "time", "duration"), "time": ("moment", "date", "duration")}
@@ -117,6 +120,8 @@ class Suitor:
         units = found.reading.units
         self.stems = [(words(unit.known) or [""])[0] if unit.is_word else "" for unit in units]
         self._serials = found.reading.matches.get("serial", ())
+        self._dated = any(one.kind == "when" for one in parameters(tool))
+        self._whens = [match for kind in _WHENS for match in found.reading.matches.get(kind, ())]
         self._points = any(unit.lower in _POINTING for unit in units)
         self._anchors = [i for i, stem in enumerate(self.stems) if stem in self._tool.name]
         lower = found.reading.text.lower()
@@ -155,9 +160,21 @@ class Suitor:
                 continue
             said = reading.words(chunk.first, chunk.last)
             glossed = reading.glossed(chunk.first, chunk.last)
+            if parameter.kind == "number" and chunk.first:
+                glossed = self._signed(chunk, glossed)
             value = form(said, chunk.kind, parameter, self._now, _is_past(parameter, chunk), glossed)
             if value is not MISSING:
                 yield chunk, value, self._signs(parameter, chunk, said, value)
+
+    def _signed(self, chunk: Chunk, glossed: str) -> str:
+        """A number with the sign in front of it, and with the one that it is a fraction of, which makes it none."""
+        units = self._found.reading.units
+        before, at = units[chunk.first - 1], units[chunk.first].start
+        if before.lower in _MINUS or (
+            before.text in "-−" and before.end == at and (chunk.first == 1 or units[chunk.first - 2].end < before.start)
+        ):
+            return f"minus {glossed}"
+        return f"point {glossed}" if before.lower in _POINTS and chunk.first > 1 else glossed
 
     def _is_cut(self, parameter: Parameter, chunk: Chunk) -> bool:
         """Whether a chunk cannot be whole: 150 of "150 pounds" for what counts in another unit, words of a
@@ -165,6 +182,10 @@ class Suitor:
         for serial in self._serials:
             if serial.first <= chunk.first and chunk.last <= serial.last and serial[1:] != (chunk.first, chunk.last):
                 return True
+        if self._dated and parameter.kind in _UNDATED and chunk.kind not in _WHOLE:
+            for when in self._whens:
+                if when.first <= chunk.first and chunk.last <= when.last:
+                    return True
         if parameter.kind in ("number", "duration"):
             whole: tuple[str, ...] = _MEASURES if chunk.kind == "number" and parameter.unit is not None else ()
             whole = ("duration",) if chunk.kind == "measure" else whole
