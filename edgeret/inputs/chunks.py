@@ -163,7 +163,9 @@ _JOINS = frozenset(
 def _belongs(reading: Reading, at: int, first: int) -> bool:
     unit = reading.units[at]
     if unit.is_word:
-        return (unit.lower != "" and unit.lower not in _BREAKS) or (at > first and unit.text[0].isupper() and unit.lower in ("may", "us"))
+        return (unit.lower != "" and unit.lower not in _BREAKS) or (
+            at > first and unit.text[0].isupper() and unit.lower in ("may", "us")
+        )
     if at == first or at + 1 >= len(reading.units):
         return False
     before, behind = reading.units[at - 1], reading.units[at + 1]
@@ -278,14 +280,15 @@ def _commands(reading: Reading, clause_of: tuple[int, ...]) -> Iterator[tuple[st
             first += 1
         if first >= last or units[first].lower in _BREAKS:  # "run it again", "run the tests"
             return
-        while last > first and units[last - 1].text in ",.;:!?`\"":
+        while last > first and units[last - 1].text in ',.;:!?`"':
             last -= 1
         if last > first:
             yield ("command" if _CODE.search(reading.words(first, last)) else "told"), first, last
         return
 
 
-_TELLS = frozenset("tell text message write ask remind inform warn answer notify ping let sms whatsapp dm say".split())
+_TELL_WORDS = "tell text message write ask remind inform warn answer notify ping let sms whatsapp dm say"
+_TELLS = frozenset(_TELL_WORDS.split(" "))
 _BEFORE_NAMES = frozenset(("to", "my", "our", "the", "a", "back"))
 _BEFORE_TOLD = frozenset(("that", "know", ":", ","))
 _SUBJECT = re.compile(

@@ -15,7 +15,8 @@ from edgeret.errors import BundleError
 FOLDER = Path(__file__).with_name("glosses")
 GLOSSED = ("de", "fr", "es", "zh")
 """Languages with a file."""
-_MONTHS = "january february march april may june july august september october november december".split()
+_MONTH_NAMES = "january february march april may june july august september october november december"
+_MONTHS = _MONTH_NAMES.split(" ")
 _MOST_WORDS = 9
 """Of a number."""
 _NOON = re.compile("中午|mittag|tarde")
@@ -123,11 +124,7 @@ def _value(known: Glossary, tokens: Sequence[str]) -> int | None:
                 pending = value if not seen or section or total else -1
             elif pending == 4 and value == 20:  # quatre-vingts
                 pending = 80
-            elif pending % 10 == 0 and value < min(pending, 20 if pending % 20 == 0 and pending != 20 else 10):
-                pending += value
-            elif pending % 100 == 0 and value < 100:
-                pending += value
-            elif pending < 10 and value >= 20 and value % 10 == 0 and known.part is not None:
+            elif _adds(pending, value, known.part is not None):
                 pending += value
             else:
                 return None
@@ -135,6 +132,16 @@ def _value(known: Glossary, tokens: Sequence[str]) -> int | None:
                 return None
         seen = True
     return total + section + pending if seen and total + section + pending < 10**12 else None
+
+
+def _adds(pending: int, value: int, compounds: bool) -> bool:
+    """Whether a number word goes on with a number: "sixty" with "five" or, in French, with "fifteen"; "hundred" with
+    both; and, in one German word, "five" with "sixty"."""
+    if pending % 100 == 0:
+        return value < 100
+    if pending % 10 == 0:
+        return value < (20 if pending in (60, 80) else 10)
+    return compounds and pending < 10 and value >= 20 and value % 10 == 0
 
 
 def _number(known: Glossary, said: str | None) -> int | None:

@@ -18,7 +18,8 @@ PATTERNS = (
     *("email", "url", "path", "phone", "date", "time", "moment", "duration", "percent", "money"),
     *("number", "measure", "quoted", "name", "code"),
 )
-"""The kinds of matches; a "moment" is a date with a time, a "name" a run of capitals, a "code" letters with digits."""
+"""The kinds of matches; a "moment" is a date with a time, a "name" a run of capitals, a "code" letters with digits. A
+"serial", such as an account's number with its spaces, is a code too, and no part of it is anything."""
 MOST_UNITS = 1200
 """Of a request; behind them it tells a story."""
 _CUT = r"\d+(?:[.,]\d+)*(?![\w])|['’][sS]\b|[^\W\d_]+(?:['’](?![sS]\b)[^\W\d_]+)*(?!\w)|\w+|[^\w\s]"
@@ -83,7 +84,7 @@ def read(text: str) -> Reading:
     """The units and values of a request; the same request is read once."""
     text = text[:MOST_CHARS]
     language = language_of(text)
-    pattern = _UNIT if language not in _UNITS_OF else _UNITS_OF[language]
+    pattern = _UNITS_OF.get(language, _UNIT)
     places = [match.span() for match in pattern.finditer(text)][:MOST_UNITS]
     said = [text[start:end] for start, end in places]
     lower, english = [word.lower() for word in said], text
@@ -202,7 +203,10 @@ def _patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
         ("path", r"(?<!\S)(?:~/|/)[\w./-]{0,200}[\w/]|(?<![\w@/:.])[\w-][\w.-]{0,60}(?:/[\w.-]{1,60}){1,8}(?<!\.)"),
         ("path", rf"(?<![\w/])[\w-]{{1,60}}(?:\.[\w-]{{1,20}})?\.(?:{ENDINGS})\b"),
         ("phone", r"(?<![\w:.-])(?!\d{4}-\d\d-\d\d)\+?\d(?:[ ()/-]{0,2}\d){6,14}(?![\w:])"),
-        ("serial", r"(?<![\w.,/-])(?!\d{4}-\d\d-\d\d)\d{2,}(?:-\d{2,}){2,}(?![\w-])|(?<![\w.,])(?:\d{4} ){3}\d{1,4}(?!\w)"),
+        (
+            "serial",
+            r"(?<![\w.,/-])(?!\d{4}-\d\d-\d\d)\d{2,}(?:-\d{2,}){2,}(?![\w-])|(?<![\w.,])(?:\d{4} ){3}\d{1,4}(?!\w)",
+        ),
         ("date", rf"(?<!\w)(?:{'|'.join(days)})(?!\w)"),
         ("time", rf"(?<![\w.])(?:{'|'.join(clock)})(?!\w)"),
         ("duration", rf"(?<!\w)(?:half an?|a quarter of an|{number})[ -]?(?:{unit})(?: and a half)?\b"),

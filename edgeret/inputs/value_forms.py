@@ -203,7 +203,13 @@ def form(
 
 
 def _text(
-    said: str, kind: str, schema: Mapping[str, Any], parameter: Parameter, now: datetime | None, past: bool, glossed: str
+    said: str,
+    kind: str,
+    schema: Mapping[str, Any],
+    parameter: Parameter,
+    now: datetime | None,
+    past: bool,
+    glossed: str,
 ) -> Any:
     told = schema.get("format")
     named = _named(parameter.described) if told is None else None

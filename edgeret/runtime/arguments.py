@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 from edgeret.inputs.chunks import Chunk, Chunks, chunks
 from edgeret.inputs.measures import MONEY, UNITS
@@ -144,9 +144,7 @@ class _Filling:
         for key, share in zip(keys, told, strict=True):
             by_value[key] = by_value.get(key, 0.0) + share
         least = max(LEAST, absent * OF_ABSENT_REQUIRED) if one.required else max(LEAST_OPTIONAL, absent)
-        found = [
-            (by_value[key], fit) for key, fit in zip(keys, fitting, strict=True) if by_value[key] >= least
-        ]
+        found = [(by_value[key], fit) for key, fit in zip(keys, fitting, strict=True) if by_value[key] >= least]
         found.sort(key=lambda pair: -pair[0])  # of equal ones the best fit is first
         return found
 
@@ -237,7 +235,9 @@ class _Filling:
         if call.result is not None and not one.many:
             value = value_of(call, self.tools.get(call.tool), one, True)
             if value is not MISSING:
-                return Found(value, "output", "named result" if output.named else "result", output.score, None, (reference,))
+                return Found(
+                    value, "output", "named result" if output.named else "result", output.score, None, (reference,)
+                )
         value = reference
         if one.many:
             value = [f"$out_{k}" for k in sorted((output.call, *output.beside))]

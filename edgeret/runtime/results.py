@@ -1,5 +1,5 @@
-"""What an earlier call gave, as a parameter's value: the field of its JSON that has the parameter's name. Knows nothing of
-requests."""
+"""What an earlier call gave, as a parameter's value: the field of its JSON that has the parameter's name. Knows nothing
+of requests."""
 
 from __future__ import annotations
 

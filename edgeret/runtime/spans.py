@@ -63,7 +63,10 @@ _UNDATED = frozenset(("", "person", "place", "text"))
 _MINUS, _POINTS = ("minus", "negative", "moins", "menos"), ("point", "comma", "komma", "virgule", "coma")
 _POINTING = frozenset(("that", "this", "these", "those", "same", "it"))
 _PAST = frozenset(("since", "last", "past", "received", "ago", "seit", "after"))
-_NOT_OF_PART: Mapping[str, tuple[str, ...]] = {"day": ("moment", "time", "duration"), "time": ("moment", "date", "duration")}
+_NOT_OF_PART: Mapping[str, tuple[str, ...]] = {
+    "day": ("moment", "time", "duration"),
+    "time": ("moment", "date", "duration"),
+}
 _MEASURES = ("duration", "measure", "percent", "money")
 _LAST_LATIN = "\u024f"
 """Of scripts behind it no small words are known, so that nobody knows where in a sentence a value ends."""
@@ -211,9 +214,7 @@ class Suitor:
         if not _POINTING.isdisjoint(chunk.leads[:1]):
             return True
         return (
-            chunk.last + 1 < len(units)
-            and units[chunk.last].lower == "of"
-            and units[chunk.last + 1].lower in _POINTING
+            chunk.last + 1 < len(units) and units[chunk.last].lower == "of" and units[chunk.last + 1].lower in _POINTING
         )
 
     def absent(self, parameter: Parameter) -> float:
