@@ -71,8 +71,8 @@ class Parameter(NamedTuple):
     """`kind` is one of email, url, phone, id, path, duration, when, text, place, person, number, boolean, choice, list
     of objects and objects being "nested", and "" for any words. `stems` are those of the name, `told` those of the
     description. `led` are words in front of a value; `unit` is as in UNITS. `schema` is that of one value, so that of
-    the items where `many`. `part` is "day" or "time" where
-    the other one is not wanted with it. `shapes` are those of the examples that description and schema give."""
+    the items where `many`. `part` is "day" or "time" where the other one is not wanted with it. `shapes` are
+    those of the examples that description and schema give."""
 
     name: str
     schema: Mapping[str, Any]

@@ -163,19 +163,22 @@ class Suitor:
                 continue
             said = reading.words(chunk.first, chunk.last)
             glossed = reading.glossed(chunk.first, chunk.last)
-            if parameter.kind == "number" and chunk.first:
+            if parameter.kind == "number":
                 glossed = self._signed(chunk, glossed)
             value = form(said, chunk.kind, parameter, self._now, _is_past(parameter, chunk), glossed)
             if value is not MISSING:
                 yield chunk, value, self._signs(parameter, chunk, said, value)
 
     def _signed(self, chunk: Chunk, glossed: str) -> str:
-        """A number with the sign in front of it, and with the one that it is a fraction of, which makes it none."""
+        """A number with the sign in front of it; and as what is none, where it is a part of one: "twenty point five"."""
         units = self._found.reading.units
+        if chunk.last + 1 < len(units) and units[chunk.last].lower in _POINTS:
+            return f"{glossed} point"
+        if not chunk.first:
+            return glossed
         before, at = units[chunk.first - 1], units[chunk.first].start
-        if before.lower in _MINUS or (
-            before.text in "-−" and before.end == at and (chunk.first == 1 or units[chunk.first - 2].end < before.start)
-        ):
+        is_glued = before.end == at and (chunk.first == 1 or units[chunk.first - 2].end < before.start)
+        if before.lower in _MINUS or (before.text in "-−" and is_glued):
             return f"minus {glossed}"
         return f"point {glossed}" if before.lower in _POINTS and chunk.first > 1 else glossed
 

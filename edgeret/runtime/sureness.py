@@ -30,8 +30,8 @@ _RIGHT = {
     **{"only optional": 0.84, "only required": 0.83, "several required": 0.5, "boolean": 0.71, "boolean not": 0.6},
     **{"switch": 0.88, "switch both": 0.5, "default": 0.6},
 }
-"""By rule; (right + 1) / (found + 2) of 715 values of examples/transfer, less for choices, which strangers' sets have few
-of, and for rules that found fewer than four a guess below that. Of "words text" these sets have five; the desktop
+"""By rule; (right + 1) / (found + 2) of 715 values of examples/transfer, less for choices, of which strangers' sets
+have few, and for rules that found fewer than four a guess below that. Of "words text" these sets have five; the desktop
 example's demonstrations have 500, of which .93 are right. Results are in no set: theirs are guesses."""
 
 

@@ -117,8 +117,7 @@ def fit(all_choices: Sequence[Choice], l2: float = L2) -> dict[str, float]:
 
 
 MARGIN = {"plain": 0.3, "name": 0.3, "told": 0.3}
-"""What is taken off the confidence of words, in logits: those of a stranger's requests are further from these than their
-numbers are."""
+"""What is taken off the confidence of words, in logits: a stranger's words are further from these than numbers are."""
 STEPS_OF_NEWTON, L2_OF_TRAITS = 40, 2.0
 
 
