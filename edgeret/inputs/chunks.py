@@ -339,6 +339,23 @@ def _leads(reading: Reading, first: int) -> tuple[str, ...]:
     return tuple(found)
 
 
+def signed(reading: Reading, chunk: Chunk, said: str) -> str:
+    """A number with the sign in front of it; or no number, where it is a part of one: "twenty point five"."""
+    units = reading.units
+    if chunk.last + 1 < len(units) and units[chunk.last].lower in _POINTS:
+        return f"{said} point"
+    if not chunk.first:
+        return said
+    before, at = units[chunk.first - 1], units[chunk.first].start
+    is_glued = before.end == at and (chunk.first == 1 or units[chunk.first - 2].end < before.start)
+    if before.lower in _MINUS or (before.text in "-−" and is_glued):
+        return f"minus {said}"
+    return f"point {said}" if before.lower in _POINTS and chunk.first > 1 else said
+
+
+_MINUS, _POINTS = ("minus", "negative", "moins", "menos"), ("point", "comma", "komma", "virgule", "coma")
+
+
 def _taken_back(reading: Reading) -> list[tuple[int, int]]:
     """Units in front of a correction, and where that ends."""
     found = []

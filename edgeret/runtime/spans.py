@@ -17,7 +17,7 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from edgeret.inputs.chunks import Chunk, Chunks
+from edgeret.inputs.chunks import Chunk, Chunks, signed
 from edgeret.inputs.parameters import Parameter, Same, parameters, shape_of
 from edgeret.inputs.tool_text import name_in_words
 from edgeret.inputs.value_forms import MISSING, form
@@ -60,7 +60,6 @@ _WHOLE = ("told", "command")
 """Kinds of chunks that may hold any value: what is told may be about a day."""
 _UNDATED = frozenset(("", "person", "place", "text"))
 """Kinds that take no day where another parameter takes days."""
-_MINUS, _POINTS = ("minus", "negative", "moins", "menos"), ("point", "comma", "komma", "virgule", "coma")
 _POINTING = frozenset(("that", "this", "these", "those", "same", "it"))
 _PAST = frozenset(("since", "last", "past", "received", "ago", "seit", "after"))
 _NOT_OF_PART: Mapping[str, tuple[str, ...]] = {
@@ -164,23 +163,10 @@ class Suitor:
             said = reading.words(chunk.first, chunk.last)
             glossed = reading.glossed(chunk.first, chunk.last)
             if parameter.kind == "number":
-                glossed = self._signed(chunk, glossed)
+                glossed = signed(reading, chunk, glossed)
             value = form(said, chunk.kind, parameter, self._now, _is_past(parameter, chunk), glossed)
             if value is not MISSING:
                 yield chunk, value, self._signs(parameter, chunk, said, value)
-
-    def _signed(self, chunk: Chunk, glossed: str) -> str:
-        """A number with the sign in front of it; and as what is none, where it is a part of one: "twenty point five"."""
-        units = self._found.reading.units
-        if chunk.last + 1 < len(units) and units[chunk.last].lower in _POINTS:
-            return f"{glossed} point"
-        if not chunk.first:
-            return glossed
-        before, at = units[chunk.first - 1], units[chunk.first].start
-        is_glued = before.end == at and (chunk.first == 1 or units[chunk.first - 2].end < before.start)
-        if before.lower in _MINUS or (before.text in "-−" and is_glued):
-            return f"minus {glossed}"
-        return f"point {glossed}" if before.lower in _POINTS and chunk.first > 1 else glossed
 
     def _is_cut(self, parameter: Parameter, chunk: Chunk) -> bool:
         """Whether a chunk cannot be whole: 150 of "150 pounds" for what counts in another unit, words of a
