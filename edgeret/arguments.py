@@ -37,7 +37,7 @@ class Argument:
 
 class Arguments(NamedTuple):
     """What a call's arguments are, by name in the schema's order, and a question for each one that the call must
-    have and nobody gave."""
+    have and nobody gave, or whose value is likelier wrong than right."""
 
     given: Mapping[str, Argument]
     missing: Mapping[str, str]

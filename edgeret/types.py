@@ -296,7 +296,8 @@ class Decision:
 
     @property
     def missing(self) -> Mapping[str, str]:
-        """A question for the user for each argument that the call must have and nobody gave, by name."""
+        """A question for the user for each argument that the call must have and nobody gave, by name; also for one of
+        `arguments` that is likelier wrong than right."""
         return self._read().missing
 
     def _read(self) -> Arguments:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from edgeret.inputs.clauses import clause_spans
 from edgeret.inputs.language import rules_in
-from edgeret.inputs.units import PATTERNS, Reading, read
+from edgeret.inputs.units import PATTERNS, Reading, Unit, read
 from edgeret.inputs.words import COMMON, words
 
 MOST_CHUNKS = 400
@@ -80,7 +80,13 @@ def chunks(text: str) -> Chunks:
     stems = tuple(frozenset(words(reading.text[a:b])) for a, b in spans)
     taken_back = _taken_back(reading)
     found: dict[tuple[str, int, int], Chunk] = {}
-    for kind, first, last in (*_matches(reading), *_between(reading, clause_of), *_told(reading, clause_of)):
+    for kind, first, last in (
+        *_matches(reading),
+        *_spoken(reading, clause_of),
+        *_commands(reading, clause_of),
+        *_between(reading, clause_of),
+        *_told(reading, clause_of),
+    ):
         leads = _leads(reading, first)
         void = _is_void(reading, first, taken_back, last)
         joined = first > 0 and reading.units[first - 1].lower in (",", "and", "or", "&", "und")
@@ -111,7 +117,7 @@ def _between(reading: Reading, clause_of: tuple[int, ...]) -> Iterator[tuple[str
     verbs = rules_in(reading.text).verbs
     while at < len(units):
         end = at
-        if units[at].lower in verbs and _begins(reading, at, clause_of):
+        if (units[at].text.lower() in verbs or units[at].lower in verbs) and _begins(reading, at, clause_of):
             at += 1
             continue
         while end < len(units) and _belongs(reading, end, at):
@@ -157,7 +163,9 @@ _JOINS = frozenset(
 def _belongs(reading: Reading, at: int, first: int) -> bool:
     unit = reading.units[at]
     if unit.is_word:
-        return unit.lower not in _BREAKS or (at > first and unit.text[0].isupper() and unit.lower in ("may", "us"))
+        return (unit.lower != "" and unit.lower not in _BREAKS) or (
+            at > first and unit.text[0].isupper() and unit.lower in ("may", "us")
+        )
     if at == first or at + 1 >= len(reading.units):
         return False
     before, behind = reading.units[at - 1], reading.units[at + 1]
@@ -184,6 +192,119 @@ def _told(reading: Reading, clause_of: tuple[int, ...]) -> Iterator[tuple[str, i
             end = _end(reading, i + 1, clause_of)
             if end > i + 1:
                 yield "rest", i + 1, end
+
+
+def _spoken(reading: Reading, clause_of: tuple[int, ...]) -> Iterator[tuple[str, int, int]]:
+    """Whom somebody tells something, and what: "text jonas that im late", "let mum know dinner is ready"."""
+    units = reading.units
+    for i, unit in enumerate(units[:-1]):
+        if unit.lower not in _TELLS or not _begins(reading, i, clause_of):
+            continue
+        first = i + 1
+        if unit.lower == "remind" and units[first].lower in ("me", "us"):
+            yield from _to_do(reading, first + 1)
+        while first < len(units) and units[first].lower in _BEFORE_NAMES:
+            first += 1
+        last = first
+        while last < min(len(units), first + _MOST_NAME) and _is_named(units, last, first):
+            last += 1
+        is_somebody = last == first and first < len(units) and units[first].lower in _SOMEBODY
+        last += is_somebody
+        at = last
+        while at < len(units) and units[at].lower in _BEFORE_TOLD:
+            at += 1
+        if last == first or (at == len(units) and not units[first].text[0].isupper()):
+            continue
+        starts = at > last or (at < len(units) and _SUBJECT.fullmatch(units[at].lower) is not None)
+        starts = starts or (at < len(units) and units[at].text in "\"'“‘«`")
+        if not starts and not units[first].text[0].isupper():
+            continue
+        if not is_somebody:
+            yield "addressee", first, last
+        end = _end(reading, at, None) if starts and at < len(units) else at
+        if end > at:
+            yield "told", at, end
+
+
+def _to_do(reading: Reading, first: int) -> Iterator[tuple[str, int, int]]:
+    """What somebody is to be reminded of, without the day and the time in front of it and behind it."""
+    units = reading.units
+    whens = [m for kind in ("moment", "date", "time", "duration") for m in reading.matches.get(kind, ())]
+    moved = True
+    while moved:
+        moved = False
+        for match in whens:
+            if match.first >= first and all(unit.lower in _BEFORE_WHEN for unit in units[first : match.first]):
+                first, moved = match.last, True
+    while first < len(units) and units[first].lower in ("to", "that", "about", "of", ":", ","):
+        first += 1
+    end = _end(reading, first, None) if first < len(units) else first
+    moved = True
+    while moved:
+        moved = False
+        for match in whens:
+            if first < match.first < match.last == end:
+                end, moved = match.first, True
+        while end > first and units[end - 1].lower in _BEFORE_WHEN:
+            end -= 1
+    if end > first:
+        yield "told", first, end
+
+
+_BEFORE_WHEN = frozenset(("at", "on", "in", "by", "for", "around", ",", "this", "from"))
+
+
+def _is_named(units: tuple[Unit, ...], at: int, first: int) -> bool:
+    """Whether a word is one of a name's: capitals in a row, or one word that says nothing else."""
+    unit = units[at]
+    if not unit.is_word or _SUBJECT.fullmatch(unit.lower) or unit.lower in _BEFORE_TOLD:
+        return False
+    if at > first:
+        return unit.text[0].isupper() and units[first].text[0].isupper() and unit.lower == unit.text.lower()
+    return unit.lower not in _BREAKS and not unit.text[0].isdecimal()
+
+
+def _commands(reading: Reading, clause_of: tuple[int, ...]) -> Iterator[tuple[str, int, int]]:
+    """All that stands behind "run", up to where it is run."""
+    units = reading.units
+    for i, unit in enumerate(units[:-1]):
+        if unit.lower not in _RUNS or not _begins(reading, i, clause_of):
+            continue
+        first = i + 1
+        behind = _BEHIND_COMMAND.search(reading.english, reading.places[first][0])
+        stop = len(reading.english) if behind is None else behind.start()
+        last = first
+        while last < len(units) and reading.places[last][1] <= stop:
+            last += 1
+        while first < last and units[first].lower in _BEFORE_COMMANDS:
+            first += 1
+        if first >= last or units[first].lower in _BREAKS:  # "run it again", "run the tests"
+            return
+        while last > first and units[last - 1].text in ',.;:!?`"':
+            last -= 1
+        if last > first:
+            yield ("command" if _CODE.search(reading.words(first, last)) else "told"), first, last
+        return
+
+
+_TELL_WORDS = "tell text message write ask remind inform warn answer notify ping let sms whatsapp dm say"
+_TELLS = frozenset(_TELL_WORDS.split(" "))
+_BEFORE_NAMES = frozenset(("to", "my", "our", "the", "a", "back"))
+_BEFORE_TOLD = frozenset(("that", "know", ":", ","))
+_SUBJECT = re.compile(
+    r"(?:i|we|you|he|she|they|it|there|that)(?:['’]?(?:m|ll|re|s|ve|d))?|if|whether|my|our|what|when|where|why|how|not"
+)
+_MOST_NAME = 3
+_SOMEBODY = frozenset(("him", "her", "them"))
+_RUNS = frozenset(("run", "execute", "exec", "exécute", "lance", "ejecuta", "führe", "starte"))
+_BEFORE_COMMANDS = frozenset(("command", ":", "`", '"'))
+_CODE = re.compile(r"(?:^|\s)-|[/|&=<>$~*_`\"{}\\]|\w[.:]\w|\d")
+"""What commands have and plain words do not."""
+_BEHIND_COMMAND = re.compile(
+    r"\s+(?:(?:in|on|at|inside) (?:the |my |a )?(?:terminal|shell|console|command line|prompt|bash|cmd|host)\b"
+    r"|(?:please|pls|thanks|thank you|for (?:me|us))\W*$|and (?:then )?(?:tell|show|send|give|let)\b|aus\W*$)|\n",
+    re.IGNORECASE,
+)
 
 
 def _end(reading: Reading, first: int, clause_of: tuple[int, ...] | None) -> int:
@@ -216,6 +337,23 @@ def _leads(reading: Reading, first: int) -> tuple[str, ...]:
             break
         found.append(unit.lower)
     return tuple(found)
+
+
+def signed(reading: Reading, chunk: Chunk, said: str) -> str:
+    """A number with the sign in front of it; or no number, where it is a part of one: "twenty point five"."""
+    units = reading.units
+    if chunk.last + 1 < len(units) and units[chunk.last].lower in _POINTS:
+        return f"{said} point"
+    if not chunk.first:
+        return said
+    before, at = units[chunk.first - 1], units[chunk.first].start
+    is_glued = before.end == at and (chunk.first == 1 or units[chunk.first - 2].end < before.start)
+    if before.lower in _MINUS or (before.text in "-−" and is_glued):
+        return f"minus {said}"
+    return f"point {said}" if before.lower in _POINTS and chunk.first > 1 else said
+
+
+_MINUS, _POINTS = ("minus", "negative", "moins", "menos"), ("point", "comma", "komma", "virgule", "coma")
 
 
 def _taken_back(reading: Reading) -> list[tuple[int, int]]:

@@ -20,6 +20,10 @@ _MONTH_DAY = re.compile(r"([a-z]{3,9})\.? (\d{1,2})(?:st|nd|rd|th)?(?:,? (\d{4})
 _DAY_MONTH = re.compile(r"(\d{1,2})(?:st|nd|rd|th|\.)?(?: of)? ([a-z]{3,9})\.?(?: (\d{4}))?")
 _ORDINAL = re.compile(r"(\d{1,2})(?:st|nd|rd|th)")
 _AHEAD = re.compile(r"in (\d{1,3}|an?|[a-z]+) (day|week)s?")
+_OF_DAY = re.compile(
+    r"(\w+(?:[:.]\d\d)?)(?: o['’]clock)? "
+    r"(in the (?:morning|afternoon|evening)|at night|tonight|this (?:morning|afternoon|evening))"
+)
 _CLOCK = re.compile(r"(\d{1,2})(?:[:.](\d\d)(?::(\d\d))?)?\s?([ap])?\.?(m)?\.?(?: ?uhr| ?h)?")
 
 
@@ -108,6 +112,9 @@ def _day(year: int, month: int, day: int) -> date | None:
 def time_of(said: str) -> time | None:
     """The time of a day that some words name. "at nine" is in the morning or in the evening, so it names none."""
     text = " ".join(said.lower().strip(" ,").removeprefix("at ").split())
+    if match := _OF_DAY.fullmatch(text):
+        half = "am" if match[2].endswith("morning") else "pm"
+        return None if match[2] == "at night" else time_of(f"{match[1]} {half}")
     if text in ("noon", "midday"):
         return time(12)
     if text == "midnight":

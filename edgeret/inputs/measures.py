@@ -17,6 +17,7 @@ _UNITS = (
     ("m", 0.01, "cm centimetre centimetres centimeter centimeters"),
     ("mi", 1, "mile miles"),
     ("g", 1, "gram grams g"),
+    ("g", 0.001, "mg milligram milligrams"),
     ("g", 1000, "kg kilo kilos kilogram kilograms"),
     ("lb", 1, "lb lbs pound pounds"),
     ("ml", 1, "ml millilitre millilitres milliliter milliliters"),
@@ -32,3 +33,5 @@ UNITS: Mapping[str, tuple[str, float]] = {
     word: (dimension, factor) for dimension, factor, listed in _UNITS for word in listed.split()
 }
 """What a word for a unit measures, and how many of the smallest one it is; months and seconds do not mix."""
+MONEY = frozenset(("eur", "usd", "gbp"))
+"""Of these measures, those of money."""

@@ -25,7 +25,8 @@ _BY_NAME = (
     ("email", "email mail e-mail"),
     ("url", "url uri link website webpage href"),
     ("phone", "phone mobile telephone tel"),
-    ("id", "id ids identifier uuid guid"),
+    ("id", "id ids identifier uuid guid iban bic isbn imei sku barcode"),
+    ("command", "command cmd"),
     ("path", "path paths file files filename folder directory"),
     ("duration", "duration"),
     ("when", "time date day when start end due deadline until since after before from_date datetime birthday expires"),
@@ -70,7 +71,8 @@ class Parameter(NamedTuple):
     """`kind` is one of email, url, phone, id, path, duration, when, text, place, person, number, boolean, choice, list
     of objects and objects being "nested", and "" for any words. `stems` are those of the name, `told` those of the
     description. `led` are words in front of a value; `unit` is as in UNITS. `schema` is that of one value, so that of
-    the items where `many`."""
+    the items where `many`. `part` is "day" or "time" where the other one is not wanted with it. `shapes` are
+    those of the examples that description and schema give."""
 
     name: str
     schema: Mapping[str, Any]
@@ -83,6 +85,8 @@ class Parameter(NamedTuple):
     led: frozenset[str]
     unit: tuple[str, float] | None
     described: str
+    part: str = ""
+    shapes: frozenset[str] = frozenset()
 
 
 def parameters(tool: Tool) -> tuple[Parameter, ...]:
@@ -114,11 +118,36 @@ def _parameters(key: Same) -> tuple[Parameter, ...]:
     given = list(properties.items())
     given.sort(key=lambda pair: pair[0] not in needed)  # the order of equals stays
     finds = not FINDERS.isdisjoint(words(name_in_words(key.tool.name)))
-    return tuple(
+    found = tuple(
         _parameter(str(name), schema, name in needed, finds)
         for name, schema in given[:MOST_PARAMETERS]
         if isinstance(schema, Mapping)
     )
+    parts = {_part(one) for one in found}
+    return tuple(
+        one._replace(part=part) if (part := _part(one)) and (_is_formed(one) or len(parts - {""}) > 1) else one
+        for one in found
+    )
+
+
+def _part(one: Parameter) -> str:
+    """Whether a parameter's format, the form that its description names, or its name tells a day or a time."""
+    if one.kind != "when" or one.schema.get("format") == "date-time":
+        return ""
+    match = _FORMED.search(one.described)
+    form = one.schema.get("format") or (match[0] if match else "")
+    if form:
+        has_day, has_time = form == "date" or "DD" in form, form == "time" or "HH" in form
+        return "" if has_day and has_time else "day" if has_day else "time"
+    spelt = set(name_in_words(one.name).lower().split())
+    return "day" if spelt & {"day", "date", "birthday"} else "time" if spelt & {"time", "hour", "clock"} else ""
+
+
+def _is_formed(one: Parameter) -> bool:
+    return isinstance(one.schema.get("format"), str) or _FORMED.search(one.described) is not None
+
+
+_FORMED = re.compile(r"[YMD]{2,4}[-/.][MD]{2}[-/.][YD]{2,4}(?:[T ]HH:MM)?|HH:MM")
 
 
 def _parameter(name: str, whole: Mapping[str, Any], required: bool, finds: bool) -> Parameter:
@@ -138,8 +167,26 @@ def _parameter(name: str, whole: Mapping[str, Any], required: bool, finds: bool)
         kind = ""
     return Parameter(
         *(name, item, whole, required, many, kind, stems, frozenset(words(told)), frozenset(led.split())),
-        *(_unit(spelt, told) if kind == "number" else None, told),
+        *(_unit(spelt, told) if kind == "number" else None, told, "", _shapes(item, told)),
     )
+
+
+def _shapes(schema: Mapping[str, Any], told: str) -> frozenset[str]:
+    """The shapes of examples that have more than letters, "a/a" of "group/name"."""
+    listed = schema.get("examples")
+    found = [one for one in listed[:_MOST_EXAMPLES] if isinstance(one, str)] if isinstance(listed, list) else []
+    found += [match[1] for match in _QUOTED.finditer(told)] + _MARKED.findall(told)
+    return frozenset(shape for one in found if not (shape := shape_of(one)).isalpha() and " " not in shape)
+
+
+def shape_of(said: str) -> str:
+    """Words with one letter for all their letters, and numbers with one digit."""
+    return re.sub(r"[^\W\d_]+", "a", re.sub(r"\d+", "9", said))
+
+
+_MOST_EXAMPLES = 8
+_QUOTED = re.compile(r"[\"“'`]([^\"”'`]{2,40})[\"”'`]")
+_MARKED = re.compile(r"(?:such as|example|e\.g\.|like) ([\w./#:@-]*\d[\w./#:@-]*\w)")
 
 
 def _has_others(spelt: list[str], told: str) -> bool:

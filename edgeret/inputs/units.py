@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from typing import NamedTuple
 
+from edgeret.inputs.glosses import GLOSSED, gloss
+from edgeret.inputs.language import language_of
 from edgeret.inputs.measures import UNITS
 from edgeret.inputs.numerals import NUMERALS, SCALES, numeral
 from edgeret.inputs.values import ENDINGS, MONTH, MOST_CHARS, listed
@@ -16,14 +18,23 @@ PATTERNS = (
     *("email", "url", "path", "phone", "date", "time", "moment", "duration", "percent", "money"),
     *("number", "measure", "quoted", "name", "code"),
 )
-"""The kinds of matches; a "moment" is a date with a time, a "name" a run of capitals, a "code" letters with digits."""
+"""The kinds of matches; a "moment" is a date with a time, a "name" a run of capitals, a "code" letters with digits. A
+"serial", such as an account's number with its spaces, is a code too, and no part of it is anything."""
 MOST_UNITS = 1200
 """Of a request; behind them it tells a story."""
-_UNIT = re.compile(r"\d+(?:[.,]\d+)*(?![\w])|['’][sS]\b|[^\W\d_]+(?:['’](?![sS]\b)[^\W\d_]+)*(?!\w)|\w+|[^\w\s]")
+_CUT = r"\d+(?:[.,]\d+)*(?![\w])|['’][sS]\b|[^\W\d_]+(?:['’](?![sS]\b)[^\W\d_]+)*(?!\w)|\w+|[^\w\s]"
+_UNIT = re.compile(_CUT)
+_HAN = "\u3400-\u4dbf\u4e00-\u9fff〇"
+_UNITS_OF = {
+    "fr": re.compile(rf"\b(?:[ldjnscmt]|qu)['’](?=\w)|{_CUT}", re.IGNORECASE),
+    # Chinese has no spaces: each sign is a unit.
+    "zh": re.compile(rf"[{_HAN}]|\d+(?:[.,:]\d+)*|[A-Za-z]+|[^\W{_HAN}\d_A-Za-z]+|[^\w\s]|_"),
+}
 
 
 class Unit(NamedTuple):
-    """A word, a number, a possessive 's or one mark, with its characters and its text in lower case."""
+    """A word, a number, a possessive 's or one mark, with its characters and its text in lower case: in English, where
+    `glosses` has it, and "" for one that belongs to the unit before it."""
 
     text: str
     start: int
@@ -35,6 +46,11 @@ class Unit(NamedTuple):
         """Whether it is a word or a number."""
         return self.text[0].isalnum()
 
+    @property
+    def known(self) -> str:
+        """Its text, or in English where that is another."""
+        return self.text if self.lower == self.text.lower() else self.lower
+
 
 class Match(NamedTuple):
     """Units of a kind, from the first up to the one behind the last."""
@@ -45,42 +61,109 @@ class Match(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """A request's first characters, their units, and the values found among them, by kind."""
+    """A request's first characters, their units, the values found among them, by kind, and `english`: the text with
+    what `glosses` has of it, and where in that each unit stands."""
 
     text: str
     units: tuple[Unit, ...]
     matches: Mapping[str, tuple[Match, ...]]
+    english: str
+    places: Sequence[tuple[int, int]]
 
     def words(self, first: int, last: int) -> str:
         """The text from one unit up to another."""
         return self.text[self.units[first].start : self.units[last - 1].end]
+
+    def glossed(self, first: int, last: int) -> str:
+        """The same in English, as far as it is known."""
+        return self.english[self.places[first][0] : self.places[last - 1][1]]
 
 
 @lru_cache(64)
 def read(text: str) -> Reading:
     """The units and values of a request; the same request is read once."""
     text = text[:MOST_CHARS]
-    units = tuple(Unit(match[0], match.start(), match.end(), match[0].lower()) for match in _UNIT.finditer(text))[
-        :MOST_UNITS
-    ]
-    return Reading(text, units, _matches(text, units))
+    language = language_of(text)
+    pattern = _UNITS_OF.get(language, _UNIT)
+    places = [match.span() for match in pattern.finditer(text)][:MOST_UNITS]
+    said = [text[start:end] for start, end in places]
+    lower, english = [word.lower() for word in said], text
+    spans: Sequence[tuple[int, int]] = places
+    if language in GLOSSED:
+        glossed = gloss(text, places, language)
+        english, spans = _joined(text, places, glossed)
+        lower = [word.lower() for word in glossed]
+    units = tuple(Unit(word, *place, low) for word, place, low in zip(said, places, lower, strict=True))
+    return Reading(text, units, _matches(english, spans, units), english, spans)
 
 
-def _matches(text: str, units: Sequence[Unit]) -> dict[str, tuple[Match, ...]]:
-    first = {unit.start: i for i, unit in enumerate(units)}
-    last = {unit.end: i + 1 for i, unit in enumerate(units)}
-    found: dict[str, list[Match]] = {kind: [] for kind in PATTERNS}
+def _joined(text: str, places: Sequence[tuple[int, int]], glossed: Sequence[str]) -> tuple[str, list[tuple[int, int]]]:
+    """The glosses as one text, with what stands between them, and their places."""
+    found: list[str] = []
+    spans: list[tuple[int, int]] = []
+    at = before = 0
+    changed = False  # what runs into another word in one language may be two words in the other
+    for (start, end), word in zip(places, glossed, strict=True):
+        between = text[before:start] if word else ""
+        now = word != text[start:end]
+        if word and not between and (now or changed) and spans and word[0].isalnum():
+            between = " "
+        found += [between, word]
+        begin = at + len(between)
+        at = begin + len(word)
+        spans.append((begin, at))
+        before, changed = end, now
+    return "".join(found), spans
+
+
+def _matches(text: str, places: Sequence[tuple[int, int]], units: Sequence[Unit]) -> dict[str, tuple[Match, ...]]:
+    first = {start: i for i, (start, end) in reversed([*enumerate(places)]) if end > start}
+    last = {end: i + 1 for i, (_, end) in enumerate(places)}
+    found: dict[str, list[Match]] = {kind: [] for kind in (*PATTERNS, "serial")}
     for kind, pattern in _patterns():
         for match in pattern.finditer(text):
             group = next((name for name in pattern.groupindex if match[name] is not None), 0)
             begin, end = match.span(group)
             if begin in first and end in last and begin < end:
                 found[kind].append(Match(kind, first[begin], last[end]))
-    found["number"] = list(_numbers(units))
+    _whole_serials(found)
+    whole = [*found["date"], *found["time"], *found["code"], *found["phone"]]
+    found["number"] = [
+        match
+        for match in _numbers(units)
+        if not any(one.first <= match.first and match.last <= one.last and one[1:] != match[1:] for one in whole)
+    ]
     found["measure"] = list(_measures(units, found["number"]))
-    found["name"] = list(_names(units))
+    found["name"] = [
+        name
+        for name in _names(units)
+        if not any(one.first < name.last < one.last or one.first < name.last == one.last for one in found["serial"])
+    ]
     found["moment"] = list(_moments(units, found["date"], found["time"]))
     return {kind: tuple(matches) for kind, matches in found.items() if matches}
+
+
+def _whole_serials(found: dict[str, list[Match]]) -> None:
+    """Makes numbers of accounts, cards and orders, with their spaces and dashes, codes; no part of one is a code or a
+    phone number."""
+    found["serial"] = [
+        one
+        for one in found["serial"]
+        if not any(other.first <= one.first and one.last <= other.last and other != one for other in found["serial"])
+    ]
+    for kind in ("code", "phone"):
+        found[kind] = [
+            match
+            for match in found[kind]
+            if not any(one.first <= match.first and match.last <= one.last for one in found["serial"])
+        ]
+    whens = [*found["date"], *found["time"], *found["duration"]]
+    found["code"] = [
+        match
+        for match in found["code"]
+        if not any(one.first <= match.first and match.last <= one.last for one in whens)
+    ]
+    found["code"] += [Match("code", one.first, one.last) for one in found["serial"]]
 
 
 @cache
@@ -102,12 +185,15 @@ def _patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
         rf"in (?:\d+|{count}) (?:days?|weeks?|months?|tagen?|wochen?)",
         "今天|明天|后天|昨天|星期[一二三四五六日天]|周[一二三四五六日末]",
     )
+    of_day = r"in the (?:morning|afternoon|evening)|at night|tonight|this (?:morning|afternoon|evening)"
     clock = (
+        rf"{hour}(?:[:.]\d\d)?(?: o['’]clock)? (?:{of_day})",
         r"\d{1,2}[:.]\d\d(?::\d\d)?(?: ?[ap]\.?m\b\.?| ?(?:uhr|h)\b)?",
         rf"{hour} ?(?:[ap]m\b|[ap]\.m\.|o['’]clock\b)|\d{{1,2}} ?(?:uhr|h)\b",
         rf"half past {hour}|quarter (?:past|to) {hour}|{time}",
         rf"(?:(?<=\bat )|(?<=\bum )){hour}(?! ?(?:{unit}|per|%|degrees)|[:.]\d)",
     )
+    amount = r"\d{1,18}(?:[.,]\d{1,18}){0,6}"
     number = rf"(?:\d+(?:[.,]\d+)?|{count})"
     single = r"(?<!\w)['‘](?P<v>[^'’\n]{2,200}(?:['’](?:s|t|m|re|ve|ll|d)\b[^'’\n]{0,200}){0,3})['’](?!\w)"
     patterns = (
@@ -116,24 +202,34 @@ def _patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
         ("url", r"(?<![\w@./-])[\w-]{2,40}(?:\.[\w-]{2,40}){0,3}\.(?:com|org|net|io|dev|edu|gov|co\.uk)(?![\w@])"),
         ("path", r"(?<!\S)(?:~/|/)[\w./-]{0,200}[\w/]|(?<![\w@/:.])[\w-][\w.-]{0,60}(?:/[\w.-]{1,60}){1,8}(?<!\.)"),
         ("path", rf"(?<![\w/])[\w-]{{1,60}}(?:\.[\w-]{{1,20}})?\.(?:{ENDINGS})\b"),
-        ("phone", r"(?<![\w:.-])(?!\d{4}-\d\d-\d\d)\+?\d(?:[ ()/-]?\d){6,14}(?![\w:])"),
+        ("phone", r"(?<![\w:.-])(?!\d{4}-\d\d-\d\d)\+?\d(?:[ ()/-]{0,2}\d){6,14}(?![\w:])"),
+        (
+            "serial",
+            r"(?<![\w.,/-])(?!\d{4}-\d\d-\d\d)\d{2,}(?:-\d{2,}){2,}(?![\w-])|(?<![\w.,])(?:\d{4} ){3}\d{1,4}(?!\w)",
+        ),
         ("date", rf"(?<!\w)(?:{'|'.join(days)})(?!\w)"),
         ("time", rf"(?<![\w.])(?:{'|'.join(clock)})(?!\w)"),
         ("duration", rf"(?<!\w)(?:half an?|a quarter of an|{number})[ -]?(?:{unit})(?: and a half)?\b"),
         ("duration", rf"(?<!\w){number} (?:{unit})(?: and)? {number} (?:{unit})\b"),
-        ("percent", r"\d+(?:[.,]\d+)? ?(?:%|percent\b|per cent\b|prozent\b)"),
-        ("money", rf"[$€£¥] ?\d[\d.,]*(?<![.,])|\d[\d.,]* ?(?:€|£|元|块|(?:{money})\b)"),
+        ("percent", r"(?<!\d)\d{1,18}(?:[.,]\d{1,18})? ?(?:%|percent\b|per cent\b|prozent\b)"),
+        ("money", rf"[$€£¥] ?{amount}|(?<!\d){amount} ?(?:€|£|元|块|(?:{money})\b)"),
         ("quoted", r"\"(?P<v>[^\"]{1,600})\"|“(?P<w>[^”]{1,600})”"),
         ("quoted", r"«\s?(?P<v>[^»]{1,600}?)\s?»|「(?P<w>[^」]{1,600})」"),
+        ("quoted", r"`(?P<v>[^`]{1,600})`|''(?P<w>[^'\n]{2,200})''"),
         ("quoted", single),
     )
     code = (
         r"(?<![\w@.+#/-])(?=[\w-]{0,24}\d)(?=[\w-]{0,24}[A-Za-z_])[A-Za-z0-9_]+(?:-[A-Za-z0-9_]+)*(?![\w@])",
         r"(?<![\w@])[A-Z]+(?:_[A-Z]+)+(?!\w)|(?<![\w@./-])[a-z0-9]+(?:-[a-z0-9]+)+(?![\w@.-])",
-        r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,4})?\b|#\d+|(?<![\w.])\d+(?:\.\d+){2,}(?![\w.])",
+        r"#\d+|(?<![\w.])\d+(?:\.\d+){2,}(?![\w.])",
+    )
+    serial = (
+        r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,4})?\b",
+        r"(?<![\w-])[A-Z]{1,4}[ -]\d{3,}(?:[ -]\d{2,})*(?![\w-])",
     )
     found = [(kind, re.compile(pattern, re.IGNORECASE)) for kind, pattern in patterns]
-    return (*found, *(("code", re.compile(pattern)) for pattern in code))
+    exact = [("code", pattern) for pattern in code] + [("serial", pattern) for pattern in serial]
+    return (*found, *((kind, re.compile(pattern)) for kind, pattern in exact))
 
 
 def _numbers(units: Sequence[Unit]) -> Iterator[Match]:
@@ -142,9 +238,11 @@ def _numbers(units: Sequence[Unit]) -> Iterator[Match]:
     at = 0
     while at < len(units):
         end = at + 1
-        if words[at][0].isdecimal():
+        while end < len(words) and not words[end]:
+            end += 1
+        if words[at][:1].isdecimal():
             end += end < len(words) and words[end] in SCALES
-            if words[at][-1].isdecimal():
+            if _DIGITS.fullmatch(words[at]):
                 yield Match("number", at, end)
         else:
             value, behind = numeral(words, at)
@@ -160,6 +258,10 @@ def _measures(units: Sequence[Unit], numbers: Sequence[Match]) -> Iterator[Match
     for number in numbers:
         if number.last < len(units) and units[number.last].lower in UNITS:
             yield Match("measure", number.first, number.last + 1)
+    for at, unit in enumerate(units):
+        if " " in unit.lower and unit.lower[0].isdecimal() and unit.lower.rpartition(" ")[2] in UNITS:
+            behind = next((i for i in range(at + 1, len(units)) if units[i].lower), len(units))
+            yield Match("measure", at, behind)
     for at in range(len(units) - 2):
         if units[at].lower == "half" and units[at + 1].lower in ("a", "an") and units[at + 2].lower in UNITS:
             yield Match("measure", at, at + 3)
@@ -185,6 +287,8 @@ def _names(units: Sequence[Unit]) -> Iterator[Match]:
 
 def _is_capital(units: Sequence[Unit], at: int, first: int) -> bool:
     unit = units[at]
+    if unit.lower != unit.text.lower():
+        return False
     if unit.text[0].isupper() and unit.text != "I" and not unit.lower.startswith(("i'", "i’")):
         return True
     if at == first:
@@ -211,6 +315,7 @@ def _moments(units: Sequence[Unit], dates: Sequence[Match], times: Sequence[Matc
 
 
 _MOST_PAIRS, _INITIAL = 400, 3
+_DIGITS = re.compile(r"\d+(?:[.,]\d+)*")
 _INSIDE = frozenset(("of", "the", "de", "la", "van", "von", "und", "and", "du", "der"))
 _ENDS = frozenset('.!?:;•"“”')
 _JOINTS = frozenset(("at", "on", ",", "um", "à", "from"))

@@ -55,7 +55,7 @@ _FORMATS: Mapping[str, re.Pattern[str]] = {
     "ipv4": re.compile(r"(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)(?:\.(?!$)|$)){4}"),
     "hostname": re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,62})(?:\.[A-Za-z0-9][A-Za-z0-9-]{0,62}){0,8}"),
 }
-_CURRENCIES = frozenset(("eur", "usd", "gbp"))
+_SPACED = ("code", "phone")
 
 
 def fits(value: Any, schema: Mapping[str, Any]) -> bool:
@@ -186,29 +186,42 @@ def _list_fits(value: list[Any], schema: Mapping[str, Any]) -> bool:
     return all(fits(one, items) for one in value)
 
 
-def form(said: str, kind: str, parameter: Parameter, now: datetime | None, past: bool = False) -> Any:
+def form(
+    said: str, kind: str, parameter: Parameter, now: datetime | None, past: bool = False, glossed: str | None = None
+) -> Any:
     """What some words, which match a pattern of `kind`, are as one value of a parameter; MISSING for what they are
-    not."""
+    not. `glossed` are these words in English, where they are in another language."""
     schema = parameter.schema
+    glossed = said if glossed is None else glossed
     if parameter.kind == "number":
-        value: Any = _number(said, kind, parameter)
+        value: Any = _number(glossed, kind, parameter)
     else:
-        value = _text(said, kind, schema, parameter, now, past)
+        value = _text(said, kind, schema, parameter, now, past, glossed)
+        if value is said and kind in _SPACED and not fits(value, schema):
+            value = re.sub(r"[ ()/-]", "", said)  # the spaces of an IBAN and of a phone number say nothing
     return value if value is not MISSING and fits(value, schema) else MISSING
 
 
 def _text(
-    said: str, kind: str, schema: Mapping[str, Any], parameter: Parameter, now: datetime | None, past: bool
+    said: str,
+    kind: str,
+    schema: Mapping[str, Any],
+    parameter: Parameter,
+    now: datetime | None,
+    past: bool,
+    glossed: str,
 ) -> Any:
     told = schema.get("format")
     named = _named(parameter.described) if told is None else None
     if told in ("date", "time", "date-time") or named is not None:
-        given = _moment(said, str(told or "date"), now, past) if named is None else _as_named(said, named, now, past)
+        given = (
+            _moment(glossed, str(told or "date"), now, past) if named is None else _as_named(glossed, named, now, past)
+        )
         if given is not None:
             return given
         return MISSING if named is None or parameter.kind == "when" else said
     if told == "duration":
-        return _iso_duration(said)
+        return _iso_duration(glossed)
     return said
 
 
@@ -298,6 +311,8 @@ def amount_of(said: str) -> tuple[Decimal, str | None] | None:
     unit's."""
     text = said.lower().strip()
     words = re.findall(r"[^\W\d_]+|\d+(?:[.,]\d+)*|[^\w\s]", text)
+    if words[:1] == ["minus"] and (below := amount_of(text.removeprefix("minus "))) is not None:
+        return -below[0], below[1]
     total, dimension, at, seen = Decimal(0), None, 0, False
     while at < len(words):
         number, end = _read_number(words, at)

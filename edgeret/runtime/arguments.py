@@ -3,17 +3,21 @@ model is asked, and nothing is made up. Knows nothing of decisions."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 from edgeret.inputs.chunks import Chunk, Chunks, chunks
+from edgeret.inputs.measures import MONEY, UNITS
 from edgeret.inputs.parameters import MOST_CHOICES, Parameter, Same, parameters
 from edgeret.inputs.value_forms import MISSING, fits, listed
 from edgeret.inputs.words import words
 from edgeret.runtime.outputs import Output, outputs
+from edgeret.runtime.results import value_of
 from edgeret.runtime.spans import Fit, Suitor, about, overlaps, shares
-from edgeret.types import REFERENCE, Argument, Arguments, ArgumentSource, Call, Tool
+from edgeret.runtime.sureness import ASKED, Found, confidence
+from edgeret.types import REFERENCE, Argument, Arguments, Call, Tool
 
 MOST_ALTERNATIVES = 3
 MOST_READ = 64
@@ -22,6 +26,8 @@ LEAST, LEAST_OPTIONAL, OF_ABSENT_REQUIRED = 0.2, 0.4, 0.5
 """The least share of a value that is taken, and the least part of the share that nobody said it."""
 _OVER_OUTPUT = 0.8
 """A chunk that suits so well goes before an output that no description names."""
+_OF_TAKEN = 0.5
+"""How much of what others took stands against a value: with none of it there are more of them, and fewer are right."""
 _MOST_ITEMS = 32
 _SWITCHES = frozenset(("on", "enabled", "enable", "active", "activate", "allowed", "allow", "state", "power"))
 _ONS = frozenset(("on", "enable", "activate", "start", "switch", "allow", "an", "ein", "work"))
@@ -46,17 +52,6 @@ _QUESTIONS = {
 }
 
 
-class _Found(NamedTuple):
-    """A value with the rule that found it and how well it suits, before anything is known of how sure that is."""
-
-    value: Any
-    source: ArgumentSource
-    rule: str
-    score: float
-    span: tuple[int, int] | None
-    others: tuple[Any, ...] = ()
-
-
 def fill(
     tool: Tool, query: str, calls: Sequence[Call], tools: Mapping[str, Tool], now: datetime | None = None
 ) -> Arguments:
@@ -65,12 +60,23 @@ def fill(
     wanted = parameters(tool)
     if not wanted or not _WHOLE.issuperset(tool.parameters):
         return Arguments({}, {one.name: question(one, ()) for one in wanted if one.required})
-    filling = _Filling(tool, wanted[:MOST_READ], query, calls, tools, now)
+    filling = _Filling(tool, wanted[:MOST_READ], query, calls, tools, now, None)
     found = filling.found()
     told = {name: Argument(one.value, one.source, one.span, confidence(one), one.others) for name, one in found.items()}
     given = {one.name: told[one.name] for one in wanted if one.name in told}
-    missing = {one.name: filling.question(one) for one in wanted if one.required and one.name not in told}
+    missing = {
+        one.name: filling.question(one)
+        for one in wanted
+        if one.required and (one.name not in told or told[one.name].confidence < ASKED)
+    }
     return Arguments(given, missing)
+
+
+def found_in(
+    tool: Tool, query: str, calls: Sequence[Call], tools: Mapping[str, Tool], by_sign: Mapping[str, float]
+) -> dict[str, Found]:
+    """What is found with other weights than those that are shipped, before it is told how sure that is."""
+    return _Filling(tool, parameters(tool)[:MOST_READ], query, calls, tools, None, by_sign).found()
 
 
 class _Filling:
@@ -84,18 +90,20 @@ class _Filling:
         calls: Sequence[Call],
         tools: Mapping[str, Tool],
         now: datetime | None,
+        by_sign: Mapping[str, float] | None,
     ) -> None:
         self.tool, self.wanted, self.calls = tool.name, wanted, calls
         self.chunks: Chunks = chunks(query)
         self.about = about(Same(tool))
-        self.suitor = Suitor(self.chunks, tool, calls, now)
+        self.suitor = Suitor(self.chunks, tool, calls, now, by_sign)
         self.outputs = outputs(tool, wanted, calls, tools)
         self.used: list[Chunk] = []
+        self.tools = tools
 
-    def found(self) -> dict[str, _Found]:
+    def found(self) -> dict[str, Found]:
         """The values by name."""
-        found: dict[str, _Found] = {}
-        fits_of: list[tuple[float, int, Fit]] = []
+        found: dict[str, Found] = {}
+        waiting: dict[int, list[Fit]] = {}
         for number, one in enumerate(self.wanted):
             output = self.outputs.get(one.name)
             if output is not None and output.named and one.kind not in ("number", "when"):
@@ -111,49 +119,66 @@ class _Filling:
                 value = self._boolean(one)
             else:
                 value = None
-                fits_of += [(share, number, fit) for share, fit in self._shared(one)]
+                waiting[number] = self.suitor.fits(one)
             if value is not None:
                 found[one.name] = value
-        self._assign(fits_of, found)
+        self._assign(waiting, found)
         for one in self.wanted:
             if one.name not in found and (rest := self._rest(one)) is not None:
                 found[one.name] = rest
         return found
 
-    def _shared(self, one: Parameter) -> list[tuple[float, Fit]]:
-        """The chunks that a parameter may take, each with the share of its value: several chunks may have the same."""
-        fitting = self.suitor.fits(one)
+    def _shared(self, one: Parameter, fitting: Sequence[Fit], taken: Sequence[Fit] = ()) -> list[tuple[float, Fit]]:
+        """The chunks that a parameter may take, the likeliest first, each with the share of its value: several chunks
+        may have the same. Of the share of what was `taken` by other parameters a part goes to nothing."""
         if not fitting:
             return []
-        *told, absent = shares([*(fit.score for fit in fitting), self.suitor.absent(one)])
+        scores = [fit.score for fit in (*fitting, *taken)]
+        *told, absent = shares([*scores, self.suitor.absent(one)])
+        absent += _OF_TAKEN * sum(told[len(fitting) :])
+        told = told[: len(fitting)]
+        total = sum(told) + absent
+        told, absent = [share / total for share in told], absent / total
         by_value: dict[str, float] = {}
-        for fit, share in zip(fitting, told, strict=True):
-            by_value[repr(fit.value)] = by_value.get(repr(fit.value), 0.0) + share
+        keys = [repr(fit.value) for fit in fitting]
+        for key, share in zip(keys, told, strict=True):
+            by_value[key] = by_value.get(key, 0.0) + share
         least = max(LEAST, absent * OF_ABSENT_REQUIRED) if one.required else max(LEAST_OPTIONAL, absent)
-        found = [(by_value[repr(fit.value)], fit) for fit in fitting]
-        return [(share, fit) for share, fit in found if share >= least]
+        found = [(by_value[key], fit) for key, fit in zip(keys, fitting, strict=True) if by_value[key] >= least]
+        found.sort(key=lambda pair: -pair[0])  # of equal ones the best fit is first
+        return found
 
-    def _assign(self, fits_of: list[tuple[float, int, Fit]], found: dict[str, _Found]) -> None:
-        """Gives each parameter the chunk that suits it best, the surest first; no unit is given twice."""
-        fits_of.sort(key=lambda one: (-one[0], one[1], one[2].chunk.first))
-        for share, number, fit in fits_of:
-            one = self.wanted[number]
+    def _assign(self, waiting: dict[int, list[Fit]], found: dict[str, Found]) -> None:
+        """Gives each parameter the chunk that suits it best, the surest first. No unit is given twice: what is left
+        is shared anew among the chunks that are left."""
+        shared = {number: self._shared(self.wanted[number], fitting) for number, fitting in waiting.items()}
+        gone: dict[int, list[Fit]] = {}
+        while any(shared.values()):
+            number = min((n for n, pairs in shared.items() if pairs), key=lambda n: (-shared[n][0][0], n))
+            one, (share, fit) = self.wanted[number], shared[number][0]
+            rest = shared[number][1:]
+            shared[number] = rest
             output = self.outputs.get(one.name)
-            if one.name in found or overlaps(fit.chunk, self.used):
-                continue
             if output is not None and not output.named and share < _OVER_OUTPUT:
                 continue
-            others = tuple(other.value for _, n, other in fits_of if n == number and other.value != fit.value)
             if not one.many and self._is_either(fit.chunk):
                 continue
             value, last = (fit.value, fit.chunk) if not one.many else self._several(one, fit)
             if value is MISSING:
                 continue
-            self.used.append(fit.chunk if not one.many else fit.chunk._replace(last=max(fit.chunk.last, last.last)))
+            used = fit.chunk if not one.many else fit.chunk._replace(last=max(fit.chunk.last, last.last))
+            self.used.append(used)
             units = self.chunks.reading.units
             span = units[fit.chunk.first].start, units[last.last - 1].end
-            distinct = tuple(other for i, other in enumerate(others) if other not in others[:i])
-            found[one.name] = _Found(value, "rule", f"{fit.chunk.kind}", share, span, distinct[:MOST_ALTERNATIVES])
+            others = tuple(dict.fromkeys(other.value for _, other in rest if other.value != fit.value))
+            found[one.name] = Found(value, "rule", f"{fit.chunk.kind}", share, span, others[:MOST_ALTERNATIVES])
+            del shared[number]
+            for other in shared:
+                left = [fit for fit in waiting[other] if not overlaps(fit.chunk, (used,))]
+                if len(left) < len(waiting[other]):
+                    gone.setdefault(other, []).extend(fit for fit in waiting[other] if overlaps(fit.chunk, (used,)))
+                    waiting[other] = left
+                    shared[other] = self._shared(self.wanted[other], left, gone[other])
 
     def _is_either(self, chunk: Chunk) -> bool:
         """Whether a value is one of two with an "or" between them, so that nobody knows which."""
@@ -163,13 +188,16 @@ class _Filling:
         before = chunk.first - 1 if chunk.first > 1 and units[chunk.first - 1].lower in ors else -1
         if chunk.kind in ("chunk", "head", "tail", "joined", "rest", "clause", "told", "sentence"):
             return False
+        same = _COUNTS if chunk.kind in _COUNTS else (chunk.kind,)
         return any(
-            other.kind == chunk.kind and (other.first == behind or other.last == before) for other in self.chunks.chunks
+            other.kind in same and (other.first == behind or other.last == before) for other in self.chunks.chunks
         )
 
     def _several(self, one: Parameter, fit: Fit) -> tuple[Any, Chunk]:
         """A list's values: a chunk, and those that commas and "and" join to it."""
         values, last = [fit.value], fit.chunk
+        if fit.chunk.kind == "name" and isinstance(fit.value, str):
+            values = _AND.split(fit.value)
         units = self.chunks.reading.units
         items = {
             other.chunk.first: other
@@ -200,37 +228,50 @@ class _Filling:
             last = items[at].chunk
         return listed(values, one), last
 
-    def _from_output(self, one: Parameter, output: Output) -> _Found | None:
+    def _from_output(self, one: Parameter, output: Output) -> Found | None:
+        """An output: the value that its result has, where somebody told it, or else what stands for it."""
         reference = f"$out_{output.call}"
-        value: Any = reference
+        call = self.calls[output.call - 1]
+        if call.result is not None and not one.many:
+            value = value_of(call, self.tools.get(call.tool), one, True)
+            if value is not MISSING:
+                return Found(
+                    value, "output", "named result" if output.named else "result", output.score, None, (reference,)
+                )
+        value = reference
         if one.many:
             value = [f"$out_{k}" for k in sorted((output.call, *output.beside))]
             if listed(value, one) is MISSING:
                 value = [reference]
         rule = "named" if output.named else "words"
-        return _Found(value, "output", f"{rule} {'id' if one.kind == 'id' else 'text'}", output.score, None)
+        return Found(value, "output", f"{rule} {'id' if one.kind == 'id' else 'text'}", output.score, None)
 
-    def _reference(self, one: Parameter) -> _Found | None:
+    def _reference(self, one: Parameter) -> Found | None:
         """The output that an earlier call of another tool took by the same name."""
         for call in reversed(self.calls) if one.kind not in ("number", "when", "text", "choice", "boolean") else ():
             value = call.arguments.get(one.name)
             if isinstance(value, str) and REFERENCE.fullmatch(value) and call.tool != self.tool:
-                return _Found([value] if one.many else value, "earlier", "reference", 1.0, None)
+                return Found([value] if one.many else value, "earlier", "reference", 1.0, None)
         return None
 
-    def _rest(self, one: Parameter) -> _Found | None:
+    def _rest(self, one: Parameter) -> Found | None:
         """What is left to a parameter that no words of the request are for."""
         output = self.outputs.get(one.name)
         if output is not None and (value := self._from_output(one, output)) is not None:
             return value
+        for call in reversed(self.calls) if one.required and not one.many else ():
+            if call.result is not None and call.tool != self.tool:
+                value = value_of(call, self.tools.get(call.tool), one, False)
+                if value is not MISSING:
+                    return Found(value, "output", "result", 1.0, None)
         if one.required or one.kind == "id":
             for call in reversed(self.calls):
                 value = call.arguments.get(one.name, MISSING)
                 reference = isinstance(value, str) and REFERENCE.fullmatch(value)
                 if value is not MISSING and (reference or (self._is_there(value) and self._takes(one, value))):
-                    return _Found(value, "earlier", "earlier", 1.0 if call.tool in self.about.name else 0.5, None)
+                    return Found(value, "earlier", "earlier", 1.0 if call.tool in self.about.name else 0.5, None)
         if one.required and "default" in one.whole and self._takes(one, one.whole["default"]):
-            return _Found(one.whole["default"], "default", "default", 1.0, None)
+            return Found(one.whole["default"], "default", "default", 1.0, None)
         return None
 
     def _is_there(self, value: Any) -> bool:
@@ -244,7 +285,7 @@ class _Filling:
             else not one.many and fits(value, one.schema)
         )
 
-    def _choice(self, one: Parameter) -> _Found | None:
+    def _choice(self, one: Parameter) -> Found | None:
         """The choice whose every stem the request says; where it says several, the one nearest to the tool's words."""
         choices = one.schema.get("enum", ())
         if not isinstance(choices, list) or len(choices) > MOST_CHOICES:
@@ -255,6 +296,9 @@ class _Filling:
         for i, stem in enumerate(stems):
             if stem and not self._is_negated(i):
                 places.setdefault(stem, []).append(i)
+        for i, unit in enumerate(self.chunks.reading.units):
+            if (counted := UNITS.get(unit.lower)) is not None and counted[0] in MONEY:
+                places.setdefault(counted[0], []).append(i)
         for choice in choices:
             wanted = (
                 words(str(choice).replace("_", " ").replace("-", " ")) if isinstance(choice, str) else [str(choice)]
@@ -276,7 +320,7 @@ class _Filling:
         unit = self.chunks.reading.units[at]
         others = tuple(other for _, _, other, _ in said[1 : 1 + MOST_ALTERNATIVES])
         rule = f"{'several' if others else 'only'} {'required' if one.required else 'optional'}"
-        return _Found([choice] if one.many else choice, "choice", rule, score, (unit.start, unit.end), others)
+        return Found([choice] if one.many else choice, "choice", rule, score, (unit.start, unit.end), others)
 
     def _is_negated(self, at: int) -> bool:
         units = self.chunks.reading.units
@@ -285,7 +329,7 @@ class _Filling:
             behind[-1:] in (["the"], ["a"], ["on"]) and not _NOTS.isdisjoint(behind)
         )
 
-    def _boolean(self, one: Parameter) -> _Found | None:
+    def _boolean(self, one: Parameter) -> Found | None:
         """True where the request says the parameter's own words, false where it says them with "not"; and on and
         off."""
         units, stems = self.chunks.reading.units, self.suitor.stems
@@ -302,17 +346,17 @@ class _Filling:
                 if not off:
                     return None
                 # "off ... on Monday": what stands nearer to the tool's own words.
-                return _Found(False, "choice", "switch both", 0.5, (units[off[0]].start, units[off[0]].end))
+                return Found(False, "choice", "switch both", 0.5, (units[off[0]].start, units[off[0]].end))
             at = (off or on)[0]
             value = bool(on) != self._is_negated(at)
-            return _Found(value, "choice", "switch", 1.0, (units[at].start, units[at].end))
+            return Found(value, "choice", "switch", 1.0, (units[at].start, units[at].end))
         wanted = one.stems - _IDLE
         places = [i for i, stem in enumerate(stems) if stem and stem in wanted]
         if not wanted or not wanted <= {stems[i] for i in places}:
             return None
         at = places[0]
         negated = self._is_negated(at)
-        return _Found(
+        return Found(
             not negated, "choice", "boolean not" if negated else "boolean", 1.0, (units[at].start, units[at].end)
         )
 
@@ -321,6 +365,10 @@ class _Filling:
         found = self.chunks.reading
         said = [found.words(m.first, m.last) for m in found.matches.get("date", ())] if one.kind == "when" else []
         return question(one, said)
+
+
+_COUNTS = ("number", "measure", "duration", "money", "percent")
+_AND = re.compile(r"\s+(?:and|und|et|y)\s+")
 
 
 def question(one: Parameter, said: Sequence[str]) -> str:
@@ -340,22 +388,3 @@ def _named(one: Parameter) -> str:
     told = one.described.partition(".")[0].partition(";")[0].strip()
     shown = told if 0 < len(told) <= 60 else one.name.replace("_", " ")
     return shown[:1].upper() + shown[1:]
-
-
-def confidence(found: _Found) -> float:
-    """How sure a value is: the share of such ones that were right, where each of examples/transfer's sets was read with
-    weights fitted on the others. What words are worth their own share says."""
-    if found.source == "rule":
-        share = found.score if not isinstance(found.value, list) else found.score * _LIST
-        return min(round(share, 3), _SUREST)
-    return _RIGHT[found.rule]
-
-
-_SUREST, _LIST = 0.95, 0.6
-_RIGHT = {
-    **{"named id": 0.98, "named text": 0.88, "words id": 0.96, "words text": 0.85, "reference": 0.83, "earlier": 0.85},
-    **{"only optional": 0.84, "only required": 0.83, "several required": 0.5, "boolean": 0.71, "boolean not": 0.6},
-    **{"switch": 0.9, "switch both": 0.5, "default": 0.6},
-}
-"""By rule; (right + 1) / (found + 2) of 700 values, and for rules that found fewer than four a guess below that. Of
-"words text" these sets have five; the desktop example's demonstrations have 500, of which .93 are right."""

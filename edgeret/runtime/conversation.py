@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from edgeret.errors import InputError
 from edgeret.runtime.cascade import FirstStage
 from edgeret.runtime.decide import Decider
 from edgeret.runtime.follow_up import Earlier
-from edgeret.runtime.history import History
+from edgeret.runtime.history import History, check_clock
 from edgeret.runtime.saved import restore, save
 from edgeret.runtime.scorer import Scorer
 from edgeret.runtime.task import Task
@@ -54,14 +55,16 @@ class Conversation:
             self._task = self._opened(*self._said[-1], self._said[:-1])
         return self._task
 
-    def say(self, text: str) -> Task:
+    def say(self, text: str, *, now: datetime | None = None) -> Task:
         """The next turn: a task with a history of its own. Calls that earlier turns made stay as they are now; a plan
-        that is not finished counts as far as it came.
+        that is not finished counts as far as it came. `now` is what days such as "tomorrow" are counted from.
 
         Raises InputError for text that is blank or too long, which leaves the conversation as it was, and for more than
         MAX_TURNS turns.
         """
-        query, history = self._scorer.components.checked(text), History()
+        query = self._scorer.components.checked(text)
+        check_clock(now)
+        history = History(now=now)
         if len(self._said) == MAX_TURNS:
             raise InputError(f"{MAX_TURNS} turns were said already; open a new conversation")
         task = self._opened(query, history, self._said)

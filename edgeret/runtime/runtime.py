@@ -181,12 +181,16 @@ class Runtime:
         begun.now = now
         return Task(self._scorer, self._decider, checked, begun, tools, self._first)
 
-    def resume(self, value: Mapping[str, Any], *, tools: Collection[str] | None = None) -> Task:
+    def resume(
+        self, value: Mapping[str, Any], *, tools: Collection[str] | None = None, now: datetime | None = None
+    ) -> Task:
         """Opens a task as `Task.to_dict` kept it, also with another bundle that has its tools. The query is encoded
-        again. Which `tools` may be chosen is said again too: what a user may call can have changed. Raises InputError
-        for anything else, and for tools that this bundle does not have."""
+        again. Which `tools` may be chosen is said again too, since what a user may call can have changed, and what time
+        it is `now`. Raises InputError for anything else, and for tools that this bundle does not have."""
         self._components.check_process()
+        check_clock(now)
         query, history = restore(value, self._components.tools, self._scorer.number)
+        history.now = now
         return Task(self._scorer, self._decider, query, history, tools, self._first)
 
     def conversation(

@@ -17,8 +17,8 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from edgeret.inputs.chunks import Chunk, Chunks
-from edgeret.inputs.parameters import Parameter, Same
+from edgeret.inputs.chunks import Chunk, Chunks, signed
+from edgeret.inputs.parameters import Parameter, Same, parameters, shape_of
 from edgeret.inputs.tool_text import name_in_words
 from edgeret.inputs.value_forms import MISSING, form
 from edgeret.inputs.words import words
@@ -34,10 +34,11 @@ _SUITS: Mapping[str, frozenset[str]] = {
     "when": frozenset(("moment", "date", "time", "duration", "chunk", "rest")),
     "duration": frozenset(("duration", "measure")),
     "number": frozenset(("money", "percent", "duration", "measure", "number")),
-    "person": _WORDS | {"email"},
+    "command": frozenset(("command", "quoted", "told")),
+    "person": _WORDS | {"email", "addressee"},
     "place": _WORDS | {"code"},
     "text": _WORDS | {"told", "sentence"},
-    "": _WORDS | {"code", "path", "number", "told", "money", "measure", "date", "duration"},
+    "": _WORDS | {"code", "path", "number", "told", "money", "measure", "date", "duration", "addressee"},
 }
 """The kinds of chunks that a kind of parameter may take at all."""
 _PLAIN = frozenset(("chunk", "head", "tail", "joined", "rest", "told", "clause", "sentence"))
@@ -45,6 +46,7 @@ _ARTICLES = frozenset(
     ("the", "a", "an", "my", "our", "his", "her", "their", "your", "some", '"', "“", "#", "$", "€", "'", "‘")
 )
 _THE = frozenset(("the", "a", "an", "that"))
+_THAT = frozenset(("that",))
 _LEAD_WORDS = (
     "in at to for from with about on of called named by until till into near is as under over : , and that not "
     "since before after between than"
@@ -53,7 +55,17 @@ _LEADS = frozenset(_LEAD_WORDS.split(" "))
 _WHENS = ("moment", "date", "time")
 _NUMBERS = ("number", "measure", "money", "duration", "percent")
 _TOKENS = (*_WHENS, "phone", "code", "path", "url", "email")
+_HELD = (("when", _WHENS), ("number", _NUMBERS), ("token", _TOKENS[3:]))
+_WHOLE = ("told", "command")
+"""Kinds of chunks that may hold any value: what is told may be about a day."""
+_UNDATED = frozenset(("", "person", "place", "text"))
+"""Kinds that take no day where another parameter takes days."""
+_POINTING = frozenset(("that", "this", "these", "those", "same", "it"))
 _PAST = frozenset(("since", "last", "past", "received", "ago", "seit", "after"))
+_NOT_OF_PART: Mapping[str, tuple[str, ...]] = {
+    "day": ("moment", "time", "duration"),
+    "time": ("moment", "date", "duration"),
+}
 _MEASURES = ("duration", "measure", "percent", "money")
 _LAST_LATIN = "\u024f"
 """Of scripts behind it no small words are known, so that nobody knows where in a sentence a value ends."""
@@ -92,15 +104,27 @@ def weights() -> Mapping[str, float]:
 class Suitor:
     """Judges a request's chunks for one call."""
 
-    def __init__(self, found: Chunks, tool: Tool, calls: Sequence[Call], now: datetime | None) -> None:
-        """Of a call of `tool` behind other `calls`."""
+    def __init__(
+        self,
+        found: Chunks,
+        tool: Tool,
+        calls: Sequence[Call],
+        now: datetime | None,
+        by_sign: Mapping[str, float] | None = None,
+    ) -> None:
+        """Of a call of `tool` behind other `calls`; with the weights that are shipped, or others."""
+        self._by_sign = weights() if by_sign is None else by_sign
         self._found, self._tool, self._now = found, about(Same(tool)), now
         self._said, self._taken, self._named = _values(calls, tool.name)
         shared = [len(stems & self._tool.name) + 0.3 * len(stems & self._tool.text) for stems in found.clauses]
         most = max(shared, default=0.0)
         self.near = [share / most if most else 0.0 for share in shared]
         units = found.reading.units
-        self.stems = [(words(unit.text) or [""])[0] if unit.is_word else "" for unit in units]
+        self.stems = [(words(unit.known) or [""])[0] if unit.is_word else "" for unit in units]
+        self._serials = found.reading.matches.get("serial", ())
+        self._dated = any(one.kind == "when" for one in parameters(tool))
+        self._whens = [match for kind in _WHENS for match in found.reading.matches.get(kind, ())]
+        self._points = any(unit.lower in _POINTING for unit in units)
         self._anchors = [i for i, stem in enumerate(self.stems) if stem in self._tool.name]
         lower = found.reading.text.lower()
         ends = [at + len(one) for one in self._said if len(one) > 1 and (at := lower.find(one)) >= 0]
@@ -110,11 +134,13 @@ class Suitor:
 
     def fits(self, parameter: Parameter) -> list[Fit]:
         """The chunks that may be meant, the best first."""
-        by_sign = weights()
-        found = [
-            Fit(sum(by_sign.get(sign, 0.0) * value for sign, value in signs), chunk, value)
-            for chunk, value, signs in self.candidates(parameter)
-        ]
+        weight_of = self._by_sign.get
+        found = []
+        for chunk, value, signs in self.candidates(parameter):
+            score = 0.0
+            for sign, size in signs:
+                score += weight_of(sign, 0.0) * size
+            found.append(Fit(score, chunk, value))
         found.sort(key=lambda fit: (-fit.score, fit.chunk.first))
         return found
 
@@ -124,7 +150,7 @@ class Suitor:
         reading = self._found.reading
         seen = set()
         for chunk in self._found.chunks:
-            if chunk.kind not in suits or chunk.void:
+            if chunk.kind not in suits or chunk.void or chunk.kind in _NOT_OF_PART.get(parameter.part, ()):
                 continue
             if chunk.kind in _PLAIN:
                 chunk = self._trimmed(chunk)
@@ -135,13 +161,23 @@ class Suitor:
             if self._is_cut(parameter, chunk):
                 continue
             said = reading.words(chunk.first, chunk.last)
-            value = form(said, chunk.kind, parameter, self._now, _is_past(parameter, chunk))
+            glossed = reading.glossed(chunk.first, chunk.last)
+            if parameter.kind == "number":
+                glossed = signed(reading, chunk, glossed)
+            value = form(said, chunk.kind, parameter, self._now, _is_past(parameter, chunk), glossed)
             if value is not MISSING:
                 yield chunk, value, self._signs(parameter, chunk, said, value)
 
     def _is_cut(self, parameter: Parameter, chunk: Chunk) -> bool:
         """Whether a chunk cannot be whole: 150 of "150 pounds" for what counts in another unit, words of a
         script whose small words are not known, and all that was said."""
+        for serial in self._serials:
+            if serial.first <= chunk.first and chunk.last <= serial.last and serial[1:] != (chunk.first, chunk.last):
+                return True
+        if self._dated and parameter.kind in _UNDATED and chunk.kind not in _WHOLE:
+            for when in self._whens:
+                if when.first <= chunk.first and chunk.last <= when.last:
+                    return True
         if parameter.kind in ("number", "duration"):
             whole: tuple[str, ...] = _MEASURES if chunk.kind == "number" and parameter.unit is not None else ()
             whole = ("duration",) if chunk.kind == "measure" else whole
@@ -152,6 +188,8 @@ class Suitor:
             )
         if chunk.kind not in _PLAIN and chunk.kind != "name":
             return False
+        if chunk.kind not in _WHOLE and self._points and self._is_pointed_at(chunk):
+            return True
         if parameter.kind != "text" and chunk.first == 0 and chunk.last >= len(self.stems) - 1 > _MOST_WHOLE:
             return True
         reading = self._found.reading
@@ -159,17 +197,25 @@ class Suitor:
             return False
         return any(mark > _LAST_LATIN and mark.isalpha() for mark in reading.words(chunk.first, chunk.last))
 
+    def _is_pointed_at(self, chunk: Chunk) -> bool:
+        """Whether it is "that game", or the news of "news of that show": which one, was said elsewhere."""
+        units = self._found.reading.units
+        if not _POINTING.isdisjoint(chunk.leads[:1]):
+            return True
+        return (
+            chunk.last + 1 < len(units) and units[chunk.last].lower == "of" and units[chunk.last + 1].lower in _POINTING
+        )
+
     def absent(self, parameter: Parameter) -> float:
         """The sum of the signs that nobody said it."""
-        by_sign = weights()
-        return sum(by_sign.get(sign, 0.0) for sign in absent_signs(parameter))
+        return sum(self._by_sign.get(sign, 0.0) for sign in absent_signs(parameter))
 
     def _trimmed(self, chunk: Chunk) -> Chunk:
         """A run of plain words without small words and the tool's own name in front of it."""
         first, last, units = chunk.first, chunk.last, self._found.reading.units
         short = chunk.kind in ("chunk", "joined")
         own = self._tool.name if short else frozenset()
-        idle = _ARTICLES if short else _THE
+        idle = _ARTICLES if short else _THAT if chunk.kind == "told" else _THE
         while first < last and (not units[first].is_word or units[first].lower in idle or self.stems[first] in own):
             first += 1
         while last > first and not units[last - 1].is_word:
@@ -191,6 +237,8 @@ class Suitor:
         yield f"any<{named}", 1.0
         if leads != list(chunk.leads[: len(leads)]):
             yield "article", 1.0
+        if parameter.shapes and shape_of(said) in parameter.shapes:
+            yield "shape of an example", 1.0
         if lead in parameter.led:
             yield "led", 1.0
             yield f"led {kind}", 1.0
@@ -236,7 +284,9 @@ class Suitor:
     def _value_signs(self, parameter: Parameter, chunk: Chunk) -> Iterator[tuple[str, float]]:
         """Signs of whole values and of parts of them, and of where in the request a chunk stands."""
         reading, kind = self._found.reading, parameter.kind
-        if chunk.kind in ("date", "time") and self._is_within(chunk, ("moment",)):
+        if chunk.kind in ("date", "time") and parameter.part:
+            yield "its part", 1.0
+        elif chunk.kind in ("date", "time") and self._is_within(chunk, ("moment",)):
             yield "part of a moment", 1.0
         if chunk.kind in ("number", "measure") and self._is_within(chunk, _TOKENS):
             yield "part of a token", 1.0
@@ -259,7 +309,7 @@ class Suitor:
         yield f"{'long' if kind == 'text' else 'any'} {min(length, 8)}", 1.0
         if {stem for stem in inside if stem} <= self._tool.text:
             yield "the tool's words", 1.0
-        for name, kinds in (("when", _WHENS), ("number", _NUMBERS), ("token", _TOKENS[3:])):
+        for name, kinds in _HELD if chunk.kind not in _WHOLE else ():
             if self._is_within(chunk, kinds):
                 yield f"{name} within", 1.0
         if chunk.kind != "name" and self._is_within(chunk, ("name",)):
@@ -272,6 +322,18 @@ class Suitor:
             yield "ends like a verb", 1.0
         if chunk.first == 0:
             yield "begins all", 1.0
+        if self._is_behind_verb(chunk):
+            yield "behind the verb", 1.0
+        if chunk.last >= len(self.stems) or self._found.clause_of[chunk.last] != chunk.clause:
+            yield "ends the clause", 1.0
+
+    def _is_behind_verb(self, chunk: Chunk) -> bool:
+        """Whether only articles stand between the first word of a clause and a chunk."""
+        units, clause_of = self._found.reading.units, self._found.clause_of
+        at = chunk.first - 1
+        while at > 0 and units[at].lower in _ARTICLES:
+            at -= 1
+        return at >= 0 and units[at].is_word and (at == 0 or clause_of[at - 1] != clause_of[at])
 
     def _is_within(self, chunk: Chunk, kinds: tuple[str, ...]) -> bool:
         """Whether a chunk shares units with a match of some kinds."""

@@ -77,15 +77,47 @@ def test_every_match_and_chunk_is_a_run_of_units(text: str) -> None:
     read_chunks = chunks(text)
     units = read_chunks.reading.units
     assert all(text[unit.start : unit.end] == unit.text for unit in units)
-    assert set(read_chunks.reading.matches) <= set(PATTERNS)
+    assert set(read_chunks.reading.matches) <= {*PATTERNS, "serial"}
     for one in read_chunks.chunks:
         assert 0 <= one.first < one.last <= len(units)
 
 
 @pytest.mark.parametrize(
-    "text", ["a" * 20_000, "1 " * 10_000, '"' * 20_000, "a-" * 10_000, "no, " * 5_000, "monday at one " * 1_500]
+    "text",
+    [
+        "a" * 20_000,
+        "10" * 3_000,
+        "12-" * 5_000,
+        "1111 " * 4_000,
+        "run " + "a " * 5_000,
+        "1 " * 10_000,
+        '"' * 20_000,
+        "a-" * 10_000,
+        "no, " * 5_000,
+        "monday at one " * 1_500,
+    ],
 )
 def test_no_text_takes_long(text: str) -> None:
     started = time.perf_counter()
     chunks(text)
     assert time.perf_counter() - started < 5
+
+
+@pytest.mark.parametrize(
+    "said",
+    ["DE89 3704 0044 0532 0130 00", "4111 1111 1111 1111", "302-1234567-7654321", "AB 1234 5678", "LH 1234"],
+)
+def test_a_number_with_spaces_is_one_code_and_no_part_of_it_another(said: str) -> None:
+    reading = read(f"it is about {said} of ours")
+    assert [reading.words(m.first, m.last) for m in reading.matches["code"]] == [said]
+    assert not reading.matches.keys() & {"number", "phone", "name"}
+
+
+def test_what_a_day_is_made_of_is_no_number_and_no_code() -> None:
+    matches = read("party on 2026-12-31 at 22:00, and lunch at 3pm").matches
+    assert not matches.keys() & {"number", "code"}
+
+
+def test_a_time_with_its_part_of_the_day() -> None:
+    reading = read("wake me at seven in the morning")
+    assert [reading.words(m.first, m.last) for m in reading.matches["time"]] == ["seven in the morning"]

@@ -4,7 +4,8 @@
 
 A SET is a folder with `tools.jsonl` and `demonstrations.jsonl`. Each parameter of each call is one choice, among the
 chunks
-that it may take and none; a chunk is right if its value is, and references are left out. Knows nothing of outputs.
+that it may take and none; a chunk is right if its value is, and references are left out. How sure a value is that is
+found so is fitted too, each set being left out once. Knows nothing of outputs.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ from edgeret.inputs.chunks import chunks
 from edgeret.inputs.demonstrations import Demonstration, read_demonstrations
 from edgeret.inputs.parameters import parameters
 from edgeret.inputs.tools import read_tools
+from edgeret.runtime.arguments import found_in
 from edgeret.runtime.spans import Suitor, absent_signs
+from edgeret.runtime.sureness import TRAITS, traits
 from edgeret.types import Tool, references
 
 L2, STEPS = 3.0, 300
@@ -68,8 +71,11 @@ PRIOR = {
     **{"when within": -2.0, "number within": -1.0, "part of a moment": -2.0, "part of a token": -1.5},
     **{"part of a measure": -1.5, "of the unit": 1.5, "name within": 0.5, "of a quotation": -1.0},
     **{"email|email": 3.0, "url|url": 3.0, "phone|phone": 3.0, "when|moment": 2.5, "when|date": 2.0, "when|time": 2.0},
-    **{"any|quoted": 2.0, "any|name": 1.0, "person|name": 1.0, "path|path": 2.5, "text|told": 1.5, "|code": 0.5},
+    **{"any|quoted": 2.0, "any|name": 1.0, "person|name": 1.0, "path|path": 2.5, "text|told": 2.2, "|code": 0.5},
     **{"any|head": -1.0, "any|tail": -1.0, "any|rest": -1.0, "any|clause": -1.0, "any|joined": -0.5},
+    **{"any|addressee": 2.0, "person|addressee": 1.5, "command|command": 3.0, "command|quoted": 3.5, "its part": 1.5},
+    **{"shape of an example": 2.0, "behind the verb": 0.5},
+    **{"text|quoted": 1.0, "person|quoted": -1.0},
     **{"absent required": 1.0, "absent optional": 2.5},
 }
 """What is thought of signs before anything is counted, so that rare ones are not nothing."""
@@ -110,6 +116,45 @@ def fit(all_choices: Sequence[Choice], l2: float = L2) -> dict[str, float]:
     return {name: round(weight, 3) for name, weight in sorted(found.items()) if abs(weight) >= 0.005}
 
 
+MARGIN = {"plain": 0.3, "name": 0.3, "told": 0.3}
+"""What is taken off the confidence of words, in logits: a stranger's words are further from these than numbers are."""
+STEPS_OF_NEWTON, L2_OF_TRAITS = 40, 2.0
+
+
+def calibrate(sets: Sequence[tuple[dict[str, Tool], Sequence[Demonstration], Sequence[Choice]]]) -> dict[str, float]:
+    """The weights of the traits by which words of a request are right: each set is read with weights fitted on the
+    others, so that these say what may be expected of a stranger's."""
+    rows: list[list[float]] = []
+    right: list[float] = []
+    for left_out, (tools, demonstrations, _) in enumerate(sets):
+        by_sign = fit([choice for i, (_, _, listed) in enumerate(sets) if i != left_out for choice in listed])
+        for demonstration in demonstrations:
+            for i, call in enumerate(demonstration.calls):
+                before = demonstration.calls[:i]
+                for name, one in found_in(tools[call.tool], demonstration.query, before, tools, by_sign).items():
+                    if one.source == "rule":
+                        told = traits(one)
+                        rows.append([told.get(trait, 0.0) for trait in TRAITS])
+                        right.append(float(_same(call.arguments.get(name), one.value)))
+    seen, good = np.array(rows).reshape(-1, len(TRAITS)), np.array(right)
+    prior = np.array([1.0 if trait == "share" else 0.0 for trait in TRAITS])
+    weights = prior.copy()
+    for _ in range(STEPS_OF_NEWTON):
+        probability = 1.0 / (1.0 + np.exp(-seen @ weights))
+        pull = seen.T @ (good - probability) - L2_OF_TRAITS * (weights - prior)
+        bend = (seen.T * (probability * (1.0 - probability))) @ seen + L2_OF_TRAITS * np.eye(len(TRAITS))
+        weights = weights + np.linalg.solve(bend, pull)
+    return {
+        trait: round(float(weight) - MARGIN.get(trait, 0.0), 3) for trait, weight in zip(TRAITS, weights, strict=True)
+    }
+
+
+def _same(value: Any, other: Any) -> bool:
+    if isinstance(value, list) and isinstance(other, list):
+        return [comparable(one) for one in value] == [comparable(one) for one in other]
+    return value is not None and bool(comparable(value) == comparable(other))
+
+
 def _shares(scores: NDArray[Any], of: NDArray[Any], count: int) -> NDArray[np.float64]:
     most = np.full(count, -np.inf)
     np.maximum.at(most, of, scores)
@@ -124,11 +169,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("sets", nargs="+", metavar="SET")
     parser.add_argument("-o", "--output", required=True, metavar="FILE")
     given = parser.parse_args(argv)
-    found: list[Choice] = []
+    sets = []
     for folder in map(Path, given.sets):
         tools = {tool.name: tool for tool in read_tools(folder / "tools.jsonl")}
-        found += choices(tools, read_demonstrations(folder / "demonstrations.jsonl", tools))
-    told = {"fitted_on": [Path(folder).name for folder in given.sets], "choices": len(found), "weights": fit(found)}
+        demonstrations = read_demonstrations(folder / "demonstrations.jsonl", tools)
+        sets.append((tools, demonstrations, choices(tools, demonstrations)))
+    found = [choice for _, _, listed in sets for choice in listed]
+    told = {
+        "fitted_on": [Path(folder).name for folder in given.sets],
+        "choices": len(found),
+        "confidence": calibrate(sets),
+        "weights": fit(found),
+    }
     Path(given.output).write_text(json.dumps(told, indent=0, ensure_ascii=False) + "\n", "utf-8")
     return 0
 
