@@ -171,28 +171,7 @@ def _patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
     """Kinds that are told by characters. A group `v` is the value, where that is not all of it."""
     date, time, unit, count, money = (listed(kind) for kind in ("date", "time", "unit", "count", "money"))
     count = rf"{count}|{'|'.join(NUMERALS)}"
-    month = rf"(?:{MONTH})(?:[a-zä]+|\.(?= ))?"
-    part = r"(?: (?:morning|noon|afternoon|evening|night))?"
-    hour = r"(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\d{1,2})"
-    which = r"next|last|this|coming|first|second|third|nächsten?|letzten?|diesen?"
-    period = r"week|month|year|quarter|term|spring|summer|autumn|winter|woche|monat|jahr"
-    days = (
-        r"\d{4}-\d\d-\d\d|\d{1,2}/\d{1,2}(?:/\d{2,4})?|\d{1,2}\.\d{1,2}\.(?:\d{2,4})?",
-        rf"{month} \d{{1,2}}(?:st|nd|rd|th)?(?!\w|:)(?:,? \d{{4}})?",
-        rf"\d{{1,2}}(?:st|nd|rd|th|\.)?(?: of)? {month}(?!\w)(?: \d{{4}})?",
-        rf"(?:(?:{which}) ){{1,2}}(?:{date}|{period})(?!\w){part}(?:(?: of)? {month}(?!\w))?",
-        rf"(?:the )?day after tomorrow|\d{{1,2}}(?:st|nd|rd|th)|(?:{date}){part}",
-        rf"in (?:\d+|{count}) (?:days?|weeks?|months?|tagen?|wochen?)",
-        "今天|明天|后天|昨天|星期[一二三四五六日天]|周[一二三四五六日末]",
-    )
-    of_day = r"in the (?:morning|afternoon|evening)|at night|tonight|this (?:morning|afternoon|evening)"
-    clock = (
-        rf"{hour}(?:[:.]\d\d)?(?: o['’]clock)? (?:{of_day})",
-        r"\d{1,2}[:.]\d\d(?::\d\d)?(?: ?[ap]\.?m\b\.?| ?(?:uhr|h)\b)?",
-        rf"{hour} ?(?:[ap]m\b|[ap]\.m\.|o['’]clock\b)|\d{{1,2}} ?(?:uhr|h)\b",
-        rf"half past {hour}|quarter (?:past|to) {hour}|{time}",
-        rf"(?:(?<=\bat )|(?<=\bum )){hour}(?! ?(?:{unit}|per|%|degrees)|[:.]\d)",
-    )
+    days, clock = _days_and_times(date, time, unit, count)
     amount = r"\d{1,18}(?:[.,]\d{1,18}){0,6}"
     number = rf"(?:\d+(?:[.,]\d+)?|{count})"
     single = r"(?<!\w)['‘](?P<v>[^'’\n]{2,200}(?:['’](?:s|t|m|re|ve|ll|d)\b[^'’\n]{0,200}){0,3})['’](?!\w)"
@@ -230,6 +209,33 @@ def _patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
     found = [(kind, re.compile(pattern, re.IGNORECASE)) for kind, pattern in patterns]
     exact = [("code", pattern) for pattern in code] + [("serial", pattern) for pattern in serial]
     return (*found, *((kind, re.compile(pattern)) for kind, pattern in exact))
+
+
+def _days_and_times(date: str, time: str, unit: str, count: str) -> tuple[Sequence[str], Sequence[str]]:
+    """Expressions for days and for times of a day, out of the words for them."""
+    month = rf"(?:{MONTH})(?:[a-zä]+|\.(?= ))?"
+    part = r"(?: (?:morning|noon|afternoon|evening|night))?"
+    hour = r"(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|\d{1,2})"
+    which = r"next|last|this|coming|first|second|third|nächsten?|letzten?|diesen?"
+    period = r"week|month|year|quarter|term|spring|summer|autumn|winter|woche|monat|jahr"
+    days = (
+        r"\d{4}-\d\d-\d\d|\d{1,2}/\d{1,2}(?:/\d{2,4})?|\d{1,2}\.\d{1,2}\.(?:\d{2,4})?",
+        rf"{month} \d{{1,2}}(?:st|nd|rd|th)?(?!\w|:)(?:,? \d{{4}})?",
+        rf"\d{{1,2}}(?:st|nd|rd|th|\.)?(?: of)? {month}(?!\w)(?: \d{{4}})?",
+        rf"(?:(?:{which}) ){{1,2}}(?:{date}|{period})(?!\w){part}(?:(?: of)? {month}(?!\w))?",
+        rf"(?:the )?day after tomorrow|\d{{1,2}}(?:st|nd|rd|th)|(?:{date}){part}",
+        rf"in (?:\d+|{count}) (?:days?|weeks?|months?|tagen?|wochen?)",
+        "今天|明天|后天|昨天|星期[一二三四五六日天]|周[一二三四五六日末]",
+    )
+    of_day = r"in the (?:morning|afternoon|evening)|at night|tonight|this (?:morning|afternoon|evening)"
+    clock = (
+        rf"{hour}(?:[:.]\d\d)?(?: o['’]clock)? (?:{of_day})",
+        r"\d{1,2}[:.]\d\d(?::\d\d)?(?: ?[ap]\.?m\b\.?| ?(?:uhr|h)\b)?",
+        rf"{hour} ?(?:[ap]m\b|[ap]\.m\.|o['’]clock\b)|\d{{1,2}} ?(?:uhr|h)\b",
+        rf"half past {hour}|quarter (?:past|to) {hour}|{time}",
+        rf"(?:(?<=\bat )|(?<=\bum )){hour}(?! ?(?:{unit}|per|%|degrees)|[:.]\d)",
+    )
+    return days, clock
 
 
 def _numbers(units: Sequence[Unit]) -> Iterator[Match]:

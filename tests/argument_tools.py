@@ -1,0 +1,44 @@
+"""Tools whose arguments tests read out of requests."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from edgeret import Call, Tool
+from edgeret.runtime.arguments import fill
+
+NOW = datetime(2026, 11, 26, 12)
+TEXT = {"type": "string"}
+
+
+def tool(name: str, description: str, required: Sequence[str] | None = None, /, **properties: Any) -> Tool:
+    """A tool with these parameters, all of which a call must have unless `required` says which."""
+    needed = list(properties) if required is None else list(required)
+    return Tool(name, description, {"type": "object", "properties": properties, "required": needed})
+
+
+EMAIL = {"type": "string", "format": "email", "description": "E-mail address."}
+MAIL = tool("send_mail", "Sends an e-mail to an address.", to=EMAIL)
+MESSAGE = tool(
+    *("message_person", "Sends a message to a person.", None),
+    person={"type": "string", "description": "Name of the person."},
+    text={"type": "string", "description": "Text of the message."},
+)
+DAY = {"type": "string", "format": "date", "description": "Day on which it takes place."}
+EVENT = tool("find_event", "Looks up an appointment. Returns the id of the event.", day=DAY)
+CANCEL = tool(
+    *("cancel_event", "Takes an appointment off the calendar.", None),
+    event_id={"type": "string", "description": "Id of the event, from find_event."},
+)
+TIMER = tool("set_timer", "Sets a timer.", minutes={"type": "integer", "minimum": 1, "maximum": 600})
+THEME = tool("set_theme", "Changes the look of the desktop.", mode={"type": "string", "enum": ["light", "dark"]})
+FLAG = tool("switch_flag", "Switches a flag.", on={"type": "boolean", "description": "True for on."})
+ALL = {one.name: one for one in (MAIL, MESSAGE, EVENT, CANCEL, TIMER, THEME, FLAG)}
+
+
+def read(of: Tool, query: str, calls: Sequence[Call] = (), now: datetime | None = None) -> dict[str, Any]:
+    """What a request and the calls before it give, by name."""
+    found = fill(of, query, calls, ALL | {of.name: of}, now)
+    return {name: one.value for name, one in found.given.items()}
