@@ -16,6 +16,7 @@ from edgeret.inputs.tool_text import name_in_words
 from edgeret.inputs.words import forms, merge_form
 from edgeret.runtime.lexicon import tool_words
 from edgeret.runtime.word_table import WordTable, arrange, spans
+from edgeret.scoring.products import cosines
 from edgeret.types import Tool
 
 FLOOR = np.float32(0.3)
@@ -86,7 +87,7 @@ class SimilarWords:
             self._rows[numbers] = self._vectors.of([self._table.forms[word] for word in numbers.tolist()])
             self._known[numbers] = True
         with _unwarned():
-            near: NDArray[np.float32] = self._rows[words].dot(self._vectors.of(written).T)
+            near = cosines(self._rows[words], self._vectors.of(written).T)
         near -= FLOOR
         near *= 1 / (1 - FLOOR)
         np.maximum(near, 0, out=near)

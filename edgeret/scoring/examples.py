@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from edgeret.scoring.familiarity import Means
 from edgeret.scoring.passages import Passages
+from edgeret.scoring.products import cosines, product
 
 WEIGHT = np.float32(10.0)
 """What a cosine to a tool, or to the nearest of its sentences, adds to its score, in nats, where any tool of a set
@@ -44,23 +45,26 @@ class Examples:
         shared: NDArray[np.float32] = (np.log(count[number]) / WEIGHT).astype(np.float32)
         return shared
 
-    def gained(self, passages: Passages, vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-        """What they add to the scores of tools with these unit `vectors` (n, dimension), float32 (n,): how near the
-        whole request or one of its clauses comes to each tool or a sentence of it, less what comes nearest. So
-        nothing gains, and whether any tool fits is not moved."""
+    @cached_property
+    def _first(self) -> NDArray[np.intp]:
+        """Where each tool's sentences begin."""
+        return np.flatnonzero(np.diff(self.owners, prepend=-1))
+
+    def gained(self, passages: Passages, own: NDArray[np.float32]) -> NDArray[np.float32]:
+        """What they add to the tools' scores, float32 (n,): how near the whole request or one of its clauses comes to
+        each tool, `own` (n,), or to a sentence of it, less what comes nearest. So nothing gains, and whether any tool
+        fits is not moved."""
         asked = np.vstack((passages.vectors[:1], passages.clauses))
-        own: NDArray[np.float32] = (asked @ vectors.T).max(axis=0)
-        near = (asked @ self.vectors.T).max(axis=0) - self._shared
-        first = np.flatnonzero(np.diff(self.owners, prepend=-1))
-        found, owners = own.copy(), self.owners[first]
-        found[owners] = np.maximum(found[owners], np.maximum.reduceat(near, first))
+        near = product(asked, self.vectors).max(axis=0) - self._shared
+        found, owners = own.copy(), self.owners[self._first]
+        found[owners] = np.maximum(found[owners], np.maximum.reduceat(near, self._first))
         gained: NDArray[np.float32] = WEIGHT * (found - found.max())
         return gained
 
     def nearest(self, vector: NDArray[np.float32]) -> float:
         """The highest cosine of a unit vector (dimension,) to any sentence."""
-        cosines = self.vectors @ vector
-        return cosines.item(cosines.argmax())
+        found = cosines(self.vectors, vector)
+        return found.item(found.argmax())
 
     def means(self) -> Means:
         """The same as weak demonstrations."""

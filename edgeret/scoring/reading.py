@@ -57,7 +57,8 @@ class Reading:
         self.nearest_example: float | None = None
         if prior.examples is not None:
             self.nearest_example = prior.examples.nearest(evidence.passages.vectors[0])
-            self._add(prior.examples.gained(evidence.passages, prior.vectors))
+            own = np.maximum(self.cosines[0], self._clause)
+            self._add(prior.examples.gained(evidence.passages, own))
         self._values = evidence.values
         if evidence.values is not None and prior.weights.tool.values:
             self._add(np.float32(prior.weights.tool.values) * evidence.values.weighed(prior.weights.values))

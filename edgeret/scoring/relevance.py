@@ -46,7 +46,9 @@ def relevance(
     if evidence.values is not None:
         scores += evidence.values.weighed(weights.values)
     if examples is not None:
-        scores += examples.gained(evidence.passages, vectors)
+        rows = evidence.passages
+        own = product(np.vstack((rows.vectors[:1], rows.clauses)), vectors).max(axis=0)
+        scores += examples.gained(rows, own)
     scores[list(evidence.shared.said)] += np.float32(SAID)
     return scores
 
