@@ -15,7 +15,7 @@ from edgeret.inputs.value_forms import MISSING, fits, listed
 from edgeret.inputs.words import words
 from edgeret.runtime.outputs import Output, outputs
 from edgeret.runtime.results import value_of
-from edgeret.runtime.spans import Fit, Suitor, about, overlaps, shares
+from edgeret.runtime.spans import PLAIN, Fit, Suitor, about, overlaps, shares
 from edgeret.runtime.sureness import ASKED, Found, confidence
 from edgeret.types import REFERENCE, Argument, Arguments, Call, Tool
 
@@ -183,10 +183,9 @@ class _Filling:
     def _is_either(self, chunk: Chunk) -> bool:
         """Whether a value is one of two with an "or" between them, so that nobody knows which."""
         units = self.chunks.reading.units
-        ors = ("or", "oder", "ou", "o")
-        behind = chunk.last + 1 if chunk.last < len(units) and units[chunk.last].lower in ors else -1
-        before = chunk.first - 1 if chunk.first > 1 and units[chunk.first - 1].lower in ors else -1
-        if chunk.kind in ("chunk", "head", "tail", "joined", "rest", "clause", "told", "sentence"):
+        behind = chunk.last + 1 if chunk.last < len(units) and units[chunk.last].lower in _ORS else -1
+        before = chunk.first - 1 if chunk.first > 1 and units[chunk.first - 1].lower in _ORS else -1
+        if chunk.kind in PLAIN:
             return False
         same = _COUNTS if chunk.kind in _COUNTS else (chunk.kind,)
         return any(
@@ -206,21 +205,7 @@ class _Filling:
         }
         while len(values) < _MOST_ITEMS:
             at = last.last
-            while at < len(units) and units[at].lower in (
-                ",",
-                "and",
-                "or",
-                "&",
-                "und",
-                "a",
-                "an",
-                "the",
-                "some",
-                "my",
-                '"',
-                "”",
-                "“",
-            ):
+            while at < len(units) and units[at].lower in _JOINTS:
                 at += 1
             if at == last.last or at not in items or overlaps(items[at].chunk, self.used):
                 break
@@ -268,15 +253,13 @@ class _Filling:
             for call in reversed(self.calls):
                 value = call.arguments.get(one.name, MISSING)
                 reference = isinstance(value, str) and REFERENCE.fullmatch(value)
-                if value is not MISSING and (reference or (self._is_there(value) and self._takes(one, value))):
+                if value is not MISSING and (
+                    reference or (not isinstance(value, dict | list) and self._takes(one, value))
+                ):
                     return Found(value, "earlier", "earlier", 1.0 if call.tool in self.about.name else 0.5, None)
         if one.required and "default" in one.whole and self._takes(one, one.whole["default"]):
             return Found(one.whole["default"], "default", "default", 1.0, None)
         return None
-
-    def _is_there(self, value: Any) -> bool:
-        """Whether an earlier call's value may be meant again: it is not taken back in the request."""
-        return not isinstance(value, dict | list)
 
     def _takes(self, one: Parameter, value: Any) -> bool:
         return (
@@ -367,6 +350,9 @@ class _Filling:
         return question(one, said)
 
 
+_ORS = frozenset(("or", "oder", "ou", "o"))
+_JOINTS = frozenset((",", "and", "or", "&", "und", "a", "an", "the", "some", "my", '"', "”", "“"))
+"""What stands between the values of a list."""
 _COUNTS = ("number", "measure", "duration", "money", "percent")
 _AND = re.compile(r"\s+(?:and|und|et|y)\s+")
 

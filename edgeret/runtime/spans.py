@@ -41,7 +41,8 @@ _SUITS: Mapping[str, frozenset[str]] = {
     "": _WORDS | {"code", "path", "number", "told", "money", "measure", "date", "duration", "addressee"},
 }
 """The kinds of chunks that a kind of parameter may take at all."""
-_PLAIN = frozenset(("chunk", "head", "tail", "joined", "rest", "told", "clause", "sentence"))
+PLAIN = frozenset(("chunk", "head", "tail", "joined", "rest", "told", "clause", "sentence"))
+"""Kinds of chunks that are plain words."""
 _ARTICLES = frozenset(
     ("the", "a", "an", "my", "our", "his", "her", "their", "your", "some", '"', "“", "#", "$", "€", "'", "‘")
 )
@@ -152,7 +153,7 @@ class Suitor:
         for chunk in self._found.chunks:
             if chunk.kind not in suits or chunk.void or chunk.kind in _NOT_OF_PART.get(parameter.part, ()):
                 continue
-            if chunk.kind in _PLAIN:
+            if chunk.kind in PLAIN:
                 chunk = self._trimmed(chunk)
             place = (chunk.kind, chunk.first, chunk.last)
             if chunk.first >= chunk.last or place in seen:
@@ -186,7 +187,7 @@ class Suitor:
                 for kind in whole
                 for match in self._found.reading.matches.get(kind, ())
             )
-        if chunk.kind not in _PLAIN and chunk.kind != "name":
+        if chunk.kind not in PLAIN and chunk.kind != "name":
             return False
         if chunk.kind not in _WHOLE and self._points and self._is_pointed_at(chunk):
             return True
@@ -226,7 +227,7 @@ class Suitor:
         return chunk._replace(first=first, last=last, leads=leads[:4])
 
     def _signs(self, parameter: Parameter, chunk: Chunk, said: str, value: Any) -> Iterator[tuple[str, float]]:
-        kind, plain = parameter.kind, chunk.kind in _PLAIN or chunk.kind == "name"
+        kind, plain = parameter.kind, chunk.kind in PLAIN or chunk.kind == "name"
         sort = f"{kind}|{chunk.kind}"
         yield sort, 1.0
         yield f"any|{chunk.kind}", 1.0
