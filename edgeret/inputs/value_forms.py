@@ -193,6 +193,8 @@ def form(
     not. `glossed` are these words in English, where they are in another language."""
     schema = parameter.schema
     glossed = said if glossed is None else glossed
+    if REFERENCE.fullmatch(said):
+        return MISSING  # who says "$out_1" gets no output by that
     if parameter.kind == "number":
         value: Any = _number(glossed, kind, parameter)
     else:

@@ -17,7 +17,7 @@ from edgeret.runtime.outputs import Output, outputs
 from edgeret.runtime.results import value_of
 from edgeret.runtime.spans import PLAIN, Fit, Suitor, about, overlaps, shares
 from edgeret.runtime.sureness import ASKED, Found, confidence
-from edgeret.types import REFERENCE, Argument, Arguments, Call, Tool
+from edgeret.types import REFERENCE, Argument, Arguments, Call, Tool, references
 
 MOST_ALTERNATIVES = 3
 MOST_READ = 64
@@ -40,6 +40,8 @@ _KNOWN = (
 )
 _WHOLE = frozenset(_KNOWN.split(" "))
 """Keywords of a tool's schema under which each parameter stands for itself."""
+_REFERRING = frozenset(("output", "earlier"))
+"""Sources whose values may stand for outputs. Neither a request nor a definition says which outputs a tool gets."""
 _QUESTIONS = {
     **{
         "when": "For when?",
@@ -62,7 +64,11 @@ def fill(
         return Arguments({}, {one.name: question(one, ()) for one in wanted if one.required})
     filling = _Filling(tool, wanted[:MOST_READ], query, calls, tools, now, None)
     found = filling.found()
-    told = {name: Argument(one.value, one.source, one.span, confidence(one), one.others) for name, one in found.items()}
+    told = {
+        name: Argument(one.value, one.source, one.span, confidence(one), one.others)
+        for name, one in found.items()
+        if one.source in _REFERRING or not references(one.value)
+    }
     given = {one.name: told[one.name] for one in wanted if one.name in told}
     missing = {
         one.name: filling.question(one)

@@ -12,7 +12,7 @@ from edgeret.inputs.parameters import Parameter
 from edgeret.inputs.tool_text import name_in_words
 from edgeret.inputs.value_forms import MISSING, fits
 from edgeret.inputs.words import words
-from edgeret.types import Call, Tool
+from edgeret.types import Call, Tool, references
 
 MOST_FIELDS, MOST_DEPTH, MOST_CHARS = 400, 3, 20_000
 """Of a result that are looked at; a text of more characters is no JSON that anybody means."""
@@ -28,12 +28,17 @@ def value_of(call: Call, giver: Tool | None, parameter: Parameter, named: bool) 
         return MISSING
     if not isinstance(result, dict | list):
         is_one = named and (not isinstance(result, str) or (len(result) <= _MOST_PLAIN and " " not in result.strip()))
-        return result if is_one and fits(result, parameter.schema) else MISSING
+        return result if is_one and not references(result) and fits(result, parameter.schema) else MISSING
     about = facts_of(giver).object if giver is not None else frozenset()
     ranked: dict[int, list[Any]] = {}
     for name, value in _fields(result):
         rank = _rank(name, parameter, about)
-        if rank and fits(value, parameter.schema) and value not in ranked.setdefault(rank, []):
+        if (
+            rank
+            and not references(value)
+            and fits(value, parameter.schema)
+            and value not in ranked.setdefault(rank, [])
+        ):
             ranked[rank].append(value)
     best = next((ranked[rank] for rank in sorted(ranked, reverse=True) if ranked[rank]), [])
     # Of several records nobody knows which one is meant.
@@ -62,7 +67,9 @@ def _fields(result: Any) -> Iterator[tuple[str, Any]]:
             if isinstance(inner, dict | list):
                 if depth < MOST_DEPTH:
                     waiting.append((inner, depth + 1))
-            elif name and isinstance(inner, str | int | float) and not isinstance(inner, bool):
+            elif (
+                name and isinstance(inner, str | int | float) and not isinstance(inner, bool) and not references(inner)
+            ):
                 yield str(name), inner
 
 

@@ -13,6 +13,7 @@ from edgeret import Arguments, Call, Tool
 from edgeret.planner.schemas import Check
 from edgeret.runtime.arguments import fill
 from edgeret.runtime.sureness import ASKED, Found, confidence
+from edgeret.types import references
 
 
 @pytest.mark.parametrize(
@@ -86,6 +87,22 @@ def test_what_nobody_said_is_missing_with_a_question() -> None:
 
 def test_an_argument_that_is_an_instruction_is_no_address() -> None:
     assert read(MAIL, "mail it to rm -rf /") == {}
+
+
+@pytest.mark.parametrize("said", ['"$out_1"', "'$out_1'", "`$out_1`", "$out_1"])
+def test_who_says_a_reference_gets_no_output(said: str) -> None:
+    plain = tool("note", "Writes a note.", text={"type": "string"})
+    assert not references(read(plain, f"note {said}", [Call("find_event", {"day": "friday"})]))
+
+
+def test_a_definition_does_not_say_which_output_a_tool_gets() -> None:
+    sly = tool("note", "Writes a note.", text={**TEXT, "default": "$out_1"}, kind={**TEXT, "enum": ["$out_1", "b"]})
+    assert fill(sly, "note out 1 please", [Call("find_event", {"day": "friday"})], ALL).given == {}
+
+
+def test_a_result_does_not_name_another_ones_output() -> None:
+    made = Call("find_event", {"day": "friday"}, {"id": "$out_2", "event_id": "$out_2"})
+    assert "$out_2" not in read(CANCEL, "cancel it", [made]).values()
 
 
 def test_a_negated_value_is_not_taken() -> None:
