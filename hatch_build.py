@@ -1,65 +1,101 @@
-"""Builds our own arithmetic (edgeret/kernel/*.c) into the package, where there is a C compiler.
+"""Builds our own arithmetic (edgeret/kernel/*.c) into the package, with the C compiler that is here.
 
-Without one, or with EDGERET_PURE=1, the package is built without it, and numpy and ONNX Runtime do the same.
+Without a compiler the build ends, and says how to get one. With EDGERET_PURE=1 the package is built without the
+library, and numpy and ONNX Runtime do the same, more slowly. With EDGERET_TARGET=manylinux-aarch64 or another name in
+wheels/targets.py it is compiled for that platform, by zig.
 """
 
 from __future__ import annotations
 
-import hashlib
+import importlib.util
 import os
 import shlex
 import shutil
-import subprocess
 import sys
 import sysconfig
+import tempfile
 from pathlib import Path
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-KERNEL = Path("edgeret", "kernel")
-SOURCES = ("step.c", "teach.c", "first.c", "clauses.c", "many.c", "words.c", "stems.c", "transformer.c", "workers.c")
-HEADERS = ("arithmetic.h", "strings.h", "first_body.h", "transformer.h", "transformer_body.h", "workers.h")
-LIBRARY = KERNEL / "_kernel.so"
-# Nobody reads errno or floating-point traps; without both, loops over probabilities are vectors.
-# Vectors of 64 bytes are passed between inlined functions alone, so no ABI is touched.
-FLAGS = (
-    "-O3",
-    "-fPIC",
-    "-shared",
-    "-pthread",
-    "-fvisibility=hidden",
-    "-fno-math-errno",
-    "-fno-trapping-math",
-    "-Wno-psabi",
-)
+
+def _beside() -> Any:
+    """wheels/targets.py: a build in isolation finds no module of the checkout by its name."""
+    spec = importlib.util.spec_from_file_location("edgeret_targets", Path(__file__).parent / "wheels" / "targets.py")
+    assert spec is not None and spec.loader is not None
+    module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+targets = _beside()
+LIBRARY = targets.KERNEL / "_kernel.so"
 
 
 class StepHook(BuildHookInterface):
     """Compiles before a wheel or an editable installation is made."""
 
+    _made: Path | None = None
+
+    def dependencies(self) -> list[str]:
+        """zig, where it is asked for; pip then fetches it for the build alone."""
+        return [targets.ZIG] if os.environ.get("EDGERET_TARGET") else []
+
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Adds the library to the wheel, which then is for this machine's kind."""
+        """Adds the library to the wheel, which then is for one platform."""
+        if name := os.environ.get("EDGERET_TARGET"):
+            self._for_target(targets.chosen(name), version == "editable", build_data)
+        else:
+            self._for_this_machine(build_data)
+
+    def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
+        """Removes what was compiled for a wheel only."""
+        if self._made is not None:
+            shutil.rmtree(self._made, ignore_errors=True)
+
+    def _for_target(self, name: str, editable: bool, build_data: dict[str, Any]) -> None:
+        """With zig. A failure ends the build: whoever names a platform wants no wheel without the library."""
+        target, root = targets.TARGETS[name], Path(self.root)
+        build_data["pure_python"] = False
+        if editable:
+            if name != targets.here():
+                raise targets.BuildError(
+                    f"EDGERET_TARGET={name}: editable installations are for this machine; set here"
+                )
+            targets.compile_for(target, root, root / targets.KERNEL / target.library)
+            build_data["tag"] = _tag_of_this_machine()
+            return
+        # Not in the checkout, whose own library is for this machine, and where several may build at once.
+        self._made = Path(tempfile.mkdtemp(prefix="edgeret-kernel-"))
+        targets.compile_for(target, root, self._made / target.library)
+        build_data["force_include"][str(self._made / target.library)] = (targets.KERNEL / target.library).as_posix()
+        build_data["tag"] = f"py3-none-{target.tag}"
+
+    def _for_this_machine(self, build_data: dict[str, Any]) -> None:
+        """With the compiler that is here, if there is one."""
         root = Path(self.root)
         library, made = root / LIBRARY, root / LIBRARY.with_suffix(".partial")
+        if os.environ.get("EDGERET_PURE") == "1":
+            library.unlink(missing_ok=True)
+            self.app.display_info("edgeret: EDGERET_PURE=1, so numpy and ONNX Runtime do all arithmetic")
+            return
         compiler = shlex.split(os.environ.get("CC", "cc"))
-        if os.environ.get("EDGERET_PURE") == "1" or sys.platform == "win32" or shutil.which(compiler[0]) is None:
+        # An end, and no warning: pip shows none, and a slim image would be slow without a word.
+        if sys.platform == "win32":
+            raise targets.BuildError(f"on Windows no compiler of the machine's own is used. {targets.WITHOUT_COMPILER}")
+        if shutil.which(compiler[0]) is None:
+            raise targets.BuildError(f"no C compiler ({compiler[0]}) is used here. {targets.ADVICE}")
+        try:
+            targets.compile_with(compiler, targets.FLAGS, root, made)
+        except targets.BuildError as error:
             library.unlink(missing_ok=True)
-            self.app.display_info("edgeret: no C compiler is used, so numpy and ONNX Runtime do all arithmetic")
-            return
-        sources = [str(root / KERNEL / name) for name in SOURCES]
-        content = b"".join((root / KERNEL / name).read_bytes() for name in (*SOURCES, *HEADERS))
-        made_of = f'-DEDGERET_SOURCES="{hashlib.sha256(content).hexdigest()}"'
-        command = [*compiler, *FLAGS, made_of, "-o", str(made), *sources, "-lm"]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-        if done.returncode:
-            made.unlink(missing_ok=True)
-            library.unlink(missing_ok=True)
-            self.app.display_warning(
-                f"edgeret: numpy and ONNX Runtime do all arithmetic; compiling our own failed: {done.stderr[-500:]}"
-            )
-            return
+            raise targets.BuildError(f"{error}. {targets.ADVICE}") from None
         made.replace(library)  # at once: whatever starts meanwhile finds the one before, or this one
         build_data["artifacts"].append(LIBRARY.as_posix())
         build_data["pure_python"] = False
-        build_data["tag"] = f"py3-none-{sysconfig.get_platform().replace('-', '_').replace('.', '_')}"
+        build_data["tag"] = _tag_of_this_machine()
+
+
+def _tag_of_this_machine() -> str:
+    return f"py3-none-{sysconfig.get_platform().replace('-', '_').replace('.', '_')}"

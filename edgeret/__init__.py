@@ -25,9 +25,11 @@ from edgeret.errors import (
     ProviderError,
 )
 from edgeret.inputs.demonstrations import Demonstration, read_demonstrations
+from edgeret.inputs.examples_file import read_examples, with_examples_of
 from edgeret.inputs.hygiene import without_hidden
 from edgeret.inputs.tools import read_tool, read_tools
 from edgeret.planner.chat import Prompt
+from edgeret.runtime.bases import base_path
 from edgeret.runtime.conversation import Conversation
 from edgeret.runtime.learning import LearnReport
 from edgeret.runtime.runtime import Runtime, from_tools, load
@@ -98,12 +100,15 @@ __all__ = [
     "Turn",
     "Vote",
     "__version__",
+    "base_path",
     "from_tools",
     "load",
     "read_demonstrations",
+    "read_examples",
     "read_route",
     "read_tool",
     "read_tools",
+    "with_examples_of",
     "without_hidden",
 ]
 

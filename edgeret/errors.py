@@ -39,7 +39,12 @@ class MissingExtraError(EdgeretError):
     """A part of edgeret that was not installed."""
 
     def __init__(self, extra: str, needed_for: str) -> None:
-        super().__init__(f"{needed_for} requires extra '{extra}'. Install it with: pip install 'edgeret[{extra}]'")
+        """`extra` is one of edgeret's, another distribution, or one of its extras: "cpu", "edgeret-export",
+        "edgeret-export[train]"."""
+        wanted = extra if extra.startswith("edgeret-") else f"edgeret[{extra}]"
+        distribution, _, name = wanted.removesuffix("]").partition("[")
+        missing = f"extra '{name}'" if name else distribution
+        super().__init__(f"{needed_for} requires {missing}. Install it with: pip install '{wanted}'")
 
 
 class CheckFailedError(EdgeretError):

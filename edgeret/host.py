@@ -46,12 +46,12 @@ def instruction_set() -> str:
     try:
         text = _CPUINFO.read_text()
     except OSError:
-        text = ""
+        return _asked(machine)
     flags = {
         word for line in text.splitlines() if line.lower().startswith(("flags", "features")) for word in line.split()
     }
     if machine in ("aarch64", "arm64"):
-        return "arm64_dotprod" if "asimddp" in flags or platform.system() == "Darwin" else "arm64"
+        return "arm64_dotprod" if "asimddp" in flags else _asked(machine)  # an emulator may show its host's list
     for name, needed in (
         ("avx512_vnni", "avx512_vnni"),
         ("avx_vnni", "avx_vnni"),
@@ -61,6 +61,17 @@ def instruction_set() -> str:
         if needed in flags:
             return name
     return "generic"
+
+
+def _asked(machine: str) -> str:
+    """What our own library says of this CPU, where the system lists nothing of it, as macOS and Windows do."""
+    from edgeret.kernel import INSTRUCTION_SETS, LIBRARY
+
+    name = "generic" if LIBRARY is None else INSTRUCTION_SETS[LIBRARY.edgeret_instruction_set()]
+    if machine not in ("aarch64", "arm64"):
+        return name
+    # All of Apple's multiply bytes, the library or not.
+    return "arm64_dotprod" if name == "arm64_dotprod" or platform.system() == "Darwin" else "arm64"
 
 
 def peak_resident_mb() -> float:

@@ -20,6 +20,9 @@ END = "<end>"
 """Closes every plan. A candidate like any tool."""
 MOST_TEXTS = 4
 """Of one search: the user's own words, and what each of a few tools should do."""
+MOST_EXAMPLES = 5
+"""Sentences that a tool shows. Two or three say most of what any number does, and whoever lists everybody's words is
+not found for all of them."""
 SEGMENTS = 3
 """Parts of a query that are pooled on their own beside the whole; requests tend to name their steps in order."""
 SPELLING_BUCKETS = 1024
@@ -327,12 +330,14 @@ class Decision:
 @dataclass(frozen=True, slots=True)
 class PlanStep:
     """A decision and the call that it led to, None at the end; `missing` are required arguments that neither the query
-    nor earlier outputs gave, and `filling` is what asking a planner for the arguments cost."""
+    nor earlier outputs gave, and `filling` is what asking a planner for the arguments cost. `given` says of each
+    argument where it is from and how sure it is."""
 
     decision: Decision
     call: Call | None = None
     missing: tuple[str, ...] = ()
     filling: Usage | None = None
+    given: Mapping[str, Argument] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -367,6 +372,7 @@ class Plan:
                 "arguments": None if step.call is None else dict(step.call.arguments),
                 "missing": list(step.missing),
                 "filling": None if step.filling is None else asdict(step.filling),
+                "given": {name: argument.to_dict() for name, argument in step.given.items()},
             }
             for step in self.steps
         ]

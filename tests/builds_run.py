@@ -1,6 +1,6 @@
 """Builds whole bundles from tool sets cut at random out of public data, and loads each. A command: see `--help`.
 
-A dataset is read from the folders given, or fetched as by `edgeret-bench fetch`, or left out with a line that says so.
+A dataset is read from the folders given, or fetched as by `edgeret-bench lab fetch`, or left out, and says so.
 """
 
 from __future__ import annotations

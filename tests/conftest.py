@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
+import signal
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from core_build import core, core_library  # noqa: F401  (fixtures)
+from filelock import FileLock
 
 from edgeret import kernel
 from edgeret.bundle.writer import writing
@@ -27,6 +31,7 @@ from edgeret_export.encoded import Encoded
 from edgeret_export.encoders.encodings import Encodings, start
 from edgeret_export.encoders.export import ExportedEncoder
 from edgeret_export.encoders.parity import Loss, Parity
+from edgeret_export.fitting import argument_fit
 from edgeret_export.fitting.training_set import FEW_PLANS, training_set
 from edgeret_export.places import HERE, Place
 from edgeret_export.planner.package import PlannerModel
@@ -35,6 +40,11 @@ from edgeret_export.sources.cards import DEFAULT_ENCODER, Card, find_card
 from edgeret_export.sources.encoder_card import EncoderCard
 from edgeret_export.sources.expansions import Expansion
 from edgeret_export.sources.priors import read_prior
+
+# A shell that runs the tests behind `&` has SIGINT ignored, and every command that a test starts would inherit it and
+# never be interrupted.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 EXAMPLE = Path(__file__).parents[1] / "examples" / "desktop"
 WORDS = re.findall(
@@ -252,8 +262,16 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A bundle with real weights (int8) from a third of the desktop example's demonstrations."""
     tools = read_tools(EXAMPLE / "tools.jsonl")
     demonstrations = read_demonstrations(EXAMPLE / "demonstrations.jsonl", [t.name for t in tools])[::3]
-    target = tmp_path_factory.mktemp("real") / "bundle"
-    build_bundle(tools, demonstrations, target, find_card(DEFAULT_ENCODER), Recipe())
+    root = tmp_path_factory.getbasetemp()
+    # One bundle for all processes of a run.
+    root = root.parent if "PYTEST_XDIST_WORKER" in os.environ else root
+    target = root / "real" / "bundle"
+    with FileLock(root / "real.lock"), pytest.MonkeyPatch.context() as patch:
+        # Nothing here is about how well arguments are read; on all of these the head would be tuned for a minute.
+        patch.setattr(argument_fit, "MOST_PLANS", 60)
+        if not target.exists():
+            target.parent.mkdir(exist_ok=True)
+            build_bundle(tools, demonstrations, target, find_card(DEFAULT_ENCODER), Recipe())
     return target
 
 

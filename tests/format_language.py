@@ -46,9 +46,12 @@ def language(query: str) -> str:
     """Which language."""
     low = query[:400].lower()
     words, latin = sorted(set(re.findall(r"[^\W\d_]+", low))), re.findall("[a-z]+", low)
+    others = set().union(*(KNOWN[code] for code in ("de", "fr", "es")))
+    if all(word.isascii() and (word in KNOWN["en"] or word not in others) for word in words):
+        return "en"
     han = len(re.findall("[\u3400-\u4dbf\u4e00-\u9fff]", low))
-    others = re.search("[\u3040-\u30ff\u1100-\u11ff\uac00-\ud7af]", low)
-    if han > len(latin) and han >= 2 * sum(word in KNOWN["en"] for word in latin) and not others:
+    kana = re.search("[\u3040-\u30ff\u1100-\u11ff\uac00-\ud7af]", low)
+    if han > len(latin) and han >= 2 * sum(word in KNOWN["en"] for word in latin) and not kana:
         return "zh"
     found = [(0, "en")]
     for code in ("de", "fr", "es"):

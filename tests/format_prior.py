@@ -174,20 +174,16 @@ class PriorReader(ShownReader):
             evidence["gives"][list(self.named[i])] += share[i]
             evidence["key_gives"][list(self.keyed[i])] += share[i] / max(1, len(self.keyed[i]))
         self.static = sum(self.info["prior"]["tool"][key] * value for key, value in evidence.items())
-        turned, weights = (
-            Turned([self.tools.get(name) for name in self.names], stem, words_of),
-            self.info["prior"]["tool"],
-        )
+        tools, weights = [self.tools.get(name) for name in self.names], self.info["prior"]["tool"]
+        turned = Turned(tools, stem, words_of)
 
         def turns(text: str) -> Array:
             against, agrees = map(np.array, turned.of(text, None if self.rules.code == "en" else self.rules))
             return np.array(weights["opposed"] * against + weights["agrees"] * agrees)
 
-        self.static += turns(query)
+        self.static += turns(query) + weights["values"] * self.valued(query) - 2 * self.set_back(query)
         self.static[self.said] += 10
-        self.static += weights["values"] * self.valued(query)
-        if self.examples:
-            self.static += self.gained()
+        self.static += self.gained() if self.examples else 0
         self.static[self.end] = 0
         self.wishes: list[tuple[Array, Array]] = []
         if len(clauses) == len(spans) and asked:
@@ -395,6 +391,7 @@ class PriorReader(ShownReader):
             "clause_lead": 10 * behind.max(axis=0),
         }
         weights = self.info["prior"]["search"]
-        scores = np.array(sum(weights[key] * evidence[key] for key in weights)) + self.valued(query)
+        told = self.valued(query) - 2 * self.set_back(query)
+        scores = np.array(sum(weights[key] * evidence[key] for key in weights)) + told
         scores[self.said] += 10
         return scores + (self.gained() if self.examples else 0)

@@ -9,8 +9,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from format_asking import changes, only_asks
+from format_language import rules_in
 from format_values import held, taken
-from format_words import in_words
+from format_words import in_words, stem
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
@@ -47,6 +49,12 @@ class ShownReader(ABC):
             for row in self.examples.get(name, ()):
                 near[i] = max(near[i], (self.asked @ row).max() - np.log(same[row.tobytes()]) / 10)
         return np.array(10 * (np.array(near) - max(near)))
+
+    def set_back(self, query: str) -> Array:
+        """Section 16.13: h of every name."""
+        asks = only_asks(query, rules_in(query, stem))
+        tools = [self.tools.get(name) for name in self.names]
+        return np.array([float(asks and tool is not None and changes(tool)) for tool in tools])
 
     def valued(self, query: str) -> Array:
         """Section 16.12: v of every name."""

@@ -95,7 +95,7 @@ def in_python(compiler: str, place: Path, libraries: str, tests: Sequence[str]) 
     """Runs tests on a copy of the package whose library has the sanitizers; their exit code."""
     shutil.copytree(ROOT / "edgeret", place / "edgeret", ignore=shutil.ignore_patterns("__pycache__", "*.so"))
     copy = place / "edgeret" / "kernel"
-    sources = [copy / name for name in kernel.SOURCES if name.endswith(".c")]
+    sources = sorted(copy.glob("*.c"))
     made_of = f'-DEDGERET_SOURCES="{kernel._made_of("")}"'  # noqa: SLF001
     shared = ("-fPIC", "-shared", "-fvisibility=hidden", made_of)
     subprocess.run([compiler, *FLAGS, *shared, "-o", copy / kernel.FILE.name, *sources, "-lm"], check=True)

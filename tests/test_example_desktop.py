@@ -262,9 +262,11 @@ def test_the_command_refuses_a_folder_that_is_a_file(capsys: pytest.CaptureFixtu
 def test_the_command_reads_the_installed_files_where_there_are_some(
     capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    wheel = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
-    carried = {source: target for source, target in wheel["force-include"].items() if source.startswith("examples/")}
-    assert carried == {f"examples/desktop/{name}": f"edgeret_export/desktop/{name}" for name in example.NAMES}
+    wheel = tomllib.loads((ROOT / "export" / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"][
+        "wheel"
+    ]
+    carried = {source: target for source, target in wheel["force-include"].items() if source.startswith("../examples/")}
+    assert carried == {f"../examples/desktop/{name}": f"edgeret_export/desktop/{name}" for name in example.NAMES}
     for target in carried.values():
         (tmp_path / target).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / target).write_text(f"installed {target}")

@@ -16,6 +16,8 @@ EXAMPLES = Path(__file__).parents[1] / "examples"
 WRITTEN = EXAMPLES / "requests"
 FILES = {"seal-tools.jsonl": 2200, "toolbench.jsonl": 900, "bfcl.jsonl": 900, "mcp-servers/demonstrations.jsonl": 979}
 """Each file's tools."""
+PRODUCTS = sorted(folder.name for folder in WRITTEN.iterdir() if folder.is_dir() and folder.name != "mcp-servers")
+"""Invented ones, with requests that need one tool, several or none."""
 
 
 def rows(path: Path) -> list[dict[str, Any]]:
@@ -47,9 +49,20 @@ def test_tools_of_servers_are_those_that_the_requests_call() -> None:
     assert {tool.name for tool in tools} == {called(row)[0] for row in found}
 
 
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_an_invented_product_has_requests_of_each_tool_and_of_none(name: str) -> None:
+    tools = edgeret.read_tools(str(WRITTEN / name / "tools.jsonl"))
+    found = rows(WRITTEN / name / "demonstrations.jsonl")
+    assert len({row["id"] for row in found}) == len({row["query"] for row in found}) == len(found)
+    assert {tool for row in found for tool in called(row)} == {tool.name for tool in tools}
+    assert any(not row["calls"] for row in found)
+
+
 @pytest.mark.parametrize("measured", ["mcp/requests.jsonl", "desktop/requests.jsonl"])
 def test_nothing_is_learned_that_search_is_measured_on(measured: str) -> None:
-    written = set().union(*(said(WRITTEN / name) for name in FILES))
+    written = set().union(
+        *(said(WRITTEN / name) for name in (*FILES, *(f"{p}/demonstrations.jsonl" for p in PRODUCTS)))
+    )
     assert not written & said(EXAMPLES / measured)
 
 
@@ -59,3 +72,18 @@ def test_requests_in_other_languages_have_the_plans_of_the_english_ones(language
         english = {row["id"]: row for row in rows(file.with_name("demonstrations.jsonl"))}
         for row in rows(file):
             assert called(row) == called(english[row["id"]])
+
+
+@pytest.mark.parametrize(("language", "most"), [("de", 3000), ("es", 3000), ("fr", 2000), ("zh", 2000)])
+def test_what_was_translated_calls_what_the_english_request_does(language: str, most: int) -> None:
+    english = {row["id"]: row for name in FILES for row in rows(WRITTEN / name)}
+    found = rows(WRITTEN / f"{language}.jsonl")
+    assert len({row["id"] for row in found}) == len(found) == most
+    assert all(called(row) == called(english[row["id"]]) for row in found)
+
+
+@pytest.mark.parametrize("language", ["en", "de", "es", "fr", "zh"])
+def test_home_assistants_tools_have_three_examples_a_language(language: str) -> None:
+    found = rows(EXAMPLES / "home-assistant" / f"examples.{language}.jsonl")
+    assert len(found) == len({row["name"] for row in found}) == 33
+    assert all(len({said.lower() for said in row["examples"]}) == 3 for row in found)

@@ -87,6 +87,7 @@ def test_doctor_is_content_on_the_build_host(real: Path) -> None:
     assert json.loads(done.stdout)["ok"]
 
 
+@pytest.mark.full
 def test_the_same_inputs_give_the_same_bytes(tmp_path: Path) -> None:
     tools = read_tools(EXAMPLE / "tools.jsonl")
     demonstrations = read_demonstrations(EXAMPLE / "demonstrations.jsonl", [t.name for t in tools])[::20]

@@ -67,6 +67,7 @@ def files(folder: Path) -> list[str]:
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
 
 
+@pytest.mark.full
 @seccomp
 def test_a_fresh_process_opens_no_socket_and_writes_no_file_for_half_a_minute(
     tiny_original: Path, tmp_path: Path

@@ -25,4 +25,4 @@ STEPPED_METHODS = ("steps", "toolreagt")
 SWEEPS = "sweeps"
 """The part of latency that takes longest: CPU threads, batches, and first selections without a pause."""
 SUITE_PARTS = ("next-tool", "abstain", "plan", "peers", "latency", SWEEPS, "scaling", "methods", "few")
-"""What `edgeret-bench suite` measures and can leave out; each but SWEEPS is a command."""
+"""What `edgeret-bench lab suite` measures and can leave out; each but SWEEPS is a command."""

@@ -68,7 +68,8 @@ def share(values: Sequence[bool]) -> float:
 
 
 def quantiles(samples_ms: Sequence[float]) -> dict[str, float]:
-    """p50, p90, p99 and max of latencies in ms, and how many there were."""
+    """p50, p90, p99, max and mean of latencies in ms, and how many there were."""
     values = np.asarray(samples_ms)
     p50, p90, p99 = np.quantile(values, (0.5, 0.9, 0.99))
-    return {"p50": float(p50), "p90": float(p90), "p99": float(p99), "max": float(values.max()), "n": len(values)}
+    most, mean_ms = float(values.max()), float(values.mean())
+    return {"p50": float(p50), "p90": float(p90), "p99": float(p99), "max": most, "mean": mean_ms, "n": len(values)}

@@ -9,10 +9,10 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from edgeret.cli.console import write_whole
-from edgeret.cli.progress import say
 from edgeret.errors import EdgeretError, InputError
 from edgeret.inputs.demonstrations import Demonstration
+from edgeret.terminal.console import write_whole
+from edgeret.terminal.progress import say
 from edgeret.types import Tool
 from edgeret_bench import NEXT_TOOL_METHODS, SUITE_PARTS, SWEEPS
 from edgeret_bench.results.files import read_result

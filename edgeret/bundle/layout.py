@@ -15,7 +15,7 @@ from edgeret.records import dataclass
 
 MAGIC = "edgeret-bundle"
 
-FORMAT_VERSION = 10
+FORMAT_VERSION = 11
 
 MANIFEST = "manifest"
 
@@ -27,6 +27,7 @@ MAX_FILE_BYTES = 16 << 30
 
 _MAX_BYTES = {
     roles.ENCODER: 2 << 30,
+    roles.ENCODER_ARRAYS: 64 << 20,
     roles.TOKENIZER: 64 << 20,
     roles.WORD_VECTORS: 64 << 20,
     roles.TOOLS: 64 << 20,
@@ -37,6 +38,7 @@ _MAX_BYTES = {
     roles.HEAD: 256 << 20,
     roles.MEMORY: 64 << 20,
     roles.FAMILIARITY: 64 << 20,
+    roles.ARGUMENTS: 64 << 20,
     roles.EXEMPLARS: 4 << 20,
     roles.PLANNER: MAX_FILE_BYTES,
     roles.TABLE: 512 << 20,

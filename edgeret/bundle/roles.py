@@ -4,8 +4,11 @@ what they hold."""
 from __future__ import annotations
 
 ENCODER, TABLE, TOKENIZER, WORD_VECTORS = "encoder", "table", "tokenizer", "word-vectors"
+ENCODER_ARRAYS = "encoder-arrays"
+"""Where the encoder's weights lie in its file, for readers that have no use for its graph."""
 TOOLS, WORDS, INDEX, HNSW = "tools", "words", "index", "hnsw"
 GRAPH, HEAD, MEMORY, FAMILIARITY = "graph", "head", "memory", "familiarity"
+ARGUMENTS = "arguments"
 EXEMPLARS, PLANNER, PLANNER_LICENCE = "exemplars", "planner", "planner-licence"
 
 NPU_TOKENS = (16, 32, 64, 128, 256, 512)

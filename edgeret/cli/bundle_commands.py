@@ -11,8 +11,7 @@ from typing import Any
 from edgeret.bundle import roles
 from edgeret.bundle.layout import MANIFEST
 from edgeret.bundle.reader import Bundle, open_bundle, read_manifest, verify_bundle
-from edgeret.cli.console import MOST_CHARS, add_command, table
-from edgeret.cli.doctor import examine, stored_tools, stray_files, versions
+from edgeret.cli.doctor import examine, stored_arrays, stored_tools, stray_files, versions
 from edgeret.cli.options import (
     add_content_hash,
     add_overlay_options,
@@ -31,6 +30,7 @@ from edgeret.quoting import visible
 from edgeret.runtime.options import LOSS
 from edgeret.runtime.runtime import load
 from edgeret.scoring.cascade import Thresholds
+from edgeret.terminal.console import MOST_CHARS, add_command, table
 from edgeret.types import Explanation
 
 EXPLAINED = 3
@@ -211,6 +211,8 @@ def _verify(arguments: argparse.Namespace) -> Mapping[str, Any]:
     size = sum(entry.size for entry in manifest.files)
     detail = f"{len(manifest.files)} files, {size} bytes, content hash {manifest.content_hash}"
     checks = [{"name": "integrity", "ok": True, "detail": detail}, stored_tools(folder), stray_files(folder, manifest)]
+    if manifest.file(roles.ENCODER_ARRAYS) is not None:
+        checks.append(stored_arrays(folder))
     return {"ok": all(c["ok"] for c in checks), "content_hash": manifest.content_hash, "checks": checks}
 
 

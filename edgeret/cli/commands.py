@@ -11,11 +11,13 @@ from typing import Any
 
 from edgeret import __version__
 from edgeret.cli.bundle_commands import add_bundle_commands
-from edgeret.cli.console import Parser, add_command, run, table
+from edgeret.cli.first_use import explain_once
 from edgeret.cli.gate_command import add_gate_command
 from edgeret.cli.learn_command import add_learn_command
 from edgeret.cli.mcp_command import add_mcp_command
 from edgeret.cli.options import (
+    add_base,
+    add_examples,
     add_mask_options,
     add_overlay_options,
     add_runtime_options,
@@ -25,8 +27,11 @@ from edgeret.cli.options import (
     positive,
     probability,
 )
+from edgeret.cli.read_lines import read_lines
+from edgeret.cli.serve_command import add_serve_commands
 from edgeret.cli.tools_command import add_tools_command
-from edgeret.cli.trace_page import draw_trace
+from edgeret.cli.trace_page import draw_trace, took
+from edgeret.cli.try_command import add_try_command
 from edgeret.errors import InputError
 from edgeret.inputs.query import check_query, check_texts
 from edgeret.planner.endpoint import Endpoint
@@ -37,7 +42,15 @@ from edgeret.runtime.runtime import Runtime
 from edgeret.runtime.task import Task
 from edgeret.strategies import STRATEGIES
 from edgeret.strategies.routing import read_route
+from edgeret.terminal.console import Parser, add_command, run, table
 from edgeret.types import PlanStep
+
+_SELECT_EXPLAINED = """\
+Said once. Below: the function to call next, how sure that is (0 to 1), and who says so ("prior": the tools' own words,
+"heads": demonstrations, "planner": a language model). Then why, what else was thought of, and the time of each stage.
+"abstained": nothing fits well enough. Give calls already made with --history a,b; ask why with --explain.
+The first decision of a process is cold. `edgeret-bench latency BUNDLE --queries FILE` measures warm ones.
+"""
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -47,21 +60,7 @@ def make_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
     search = _add_search(commands)
-    select = add_command(commands, "select", "Decide which function comes next.", _select, _print_select, bundle=True)
-    select.add_argument("query", metavar="QUERY")
-    select.add_argument(
-        "--history", default="", metavar="a,b,c", help="tools called so far, in order (or a JSON array)"
-    )
-    select.add_argument(
-        "--tools", metavar="a,b,c", help="the only tools that may be chosen (or a JSON array; default: all)"
-    )
-    select.add_argument("-k", type=positive, default=10, metavar="N", help="candidates to list (default: %(default)s)")
-    _add_policy(select)
-    _add_masking(select)
-    select.add_argument("--explain", action="store_true", help="tell which part said what, and what would turn it")
-    select.add_argument("--arguments", action="store_true", help="tell the call's arguments as the request gives them")
-    select.add_argument("--why-not", metavar="TOOL", help="the same against this tool, and not against the runner-up")
-
+    seldom = _add_select(commands)
     prompt = add_command(
         commands,
         "prompt",
@@ -69,6 +68,7 @@ def make_parser() -> argparse.ArgumentParser:
         _prompt,
         _print_prompt,
         bundle=True,
+        tools=True,
     )
     prompt.add_argument("query", metavar="QUERY")
     prompt.add_argument(
@@ -76,7 +76,9 @@ def make_parser() -> argparse.ArgumentParser:
     )
     _add_masking(prompt)
 
-    plan = add_command(commands, "plan", "Decide step by step until <end>.", _plan, _print_plan, bundle=True)
+    plan = add_command(
+        commands, "plan", "Decide step by step until <end>.", _plan, _print_plan, bundle=True, tools=True
+    )
     plan.add_argument("query", metavar="QUERY")
     plan.add_argument(
         "--max-steps", type=positive, default=16, metavar="N", help="bound on the calls (default: %(default)s)"
@@ -85,23 +87,62 @@ def make_parser() -> argparse.ArgumentParser:
     plan.add_argument("--stream", action="store_true", help="show each step on stderr as it is decided")
     _add_policy(plan, floor=False)
 
-    for command in (search, select, prompt, plan):
-        add_runtime_options(command)
-        add_overlay_options(command)
+    for options in (search, seldom, prompt, plan):
+        add_base(options)
+        add_examples(options)
+        add_runtime_options(options)
+        add_overlay_options(options)
     add_tools_command(commands)
     add_learn_command(commands)
     add_mcp_command(commands)
     add_bundle_commands(commands)
     add_gate_command(commands)
+    add_serve_commands(commands)
+    add_try_command(commands)
     return parser
+
+
+def _add_select(commands: Any) -> argparse._ArgumentGroup:
+    """The command with the options of every day; returns the group of all others, which its help shows below."""
+    select = add_command(
+        commands, "select", "Decide which function comes next.", _select, _print_select, bundle=True, tools=True
+    )
+    select.add_argument("query", metavar="QUERY")
+    select.add_argument(
+        "--history", default="", metavar="a,b,c", help="tools called so far, in order (or a JSON array)"
+    )
+    select.add_argument(
+        "--tools",
+        metavar="a,b,c",
+        help="the only tools that may be chosen (or a JSON array; default: all); without a bundle, a file "
+        "of tools (.json, .jsonl)",
+    )
+    select.add_argument("-k", type=positive, default=10, metavar="N", help="candidates to list (default: %(default)s)")
+    select.add_argument("--explain", action="store_true", help="tell which part said what, and what would turn it")
+    select.add_argument("--arguments", action="store_true", help="tell the call's arguments as the request gives them")
+    seldom = select.add_argument_group("seldom needed")
+    seldom.add_argument("--why-not", metavar="TOOL", help="--explain against this tool, and not against the runner-up")
+    _add_policy(seldom)
+    _add_masking(seldom)
+    return seldom
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Entry point."""
-    return run(make_parser(), argv)
+    return run(make_parser(), _with_tools_first(list(sys.argv[1:] if argv is None else argv)))
 
 
-def _add_policy(parser: argparse.ArgumentParser, floor: bool = True) -> None:
+def _with_tools_first(argv: list[str]) -> list[str]:
+    """`select --tools tools.jsonl QUERY` as `select tools.jsonl QUERY`: argparse cannot leave out the first of two
+    words where options stand between them."""
+    if argv[:1] == ["select"] and "--tools" in argv[:-1]:
+        place = argv.index("--tools")
+        if argv[place + 1].endswith((".json", ".jsonl")):
+            return ["select", argv[place + 1], *argv[1:place], *argv[place + 2 :]]
+    return argv
+
+
+def _add_policy(parser: argparse._ActionsContainer, floor: bool = True) -> None:
     parser.add_argument("--policy", choices=POLICIES, default="auto", help="who decides (default: %(default)s)")
     if floor:
         parser.add_argument(
@@ -112,7 +153,7 @@ def _add_policy(parser: argparse.ArgumentParser, floor: bool = True) -> None:
         )
 
 
-def _add_masking(parser: argparse.ArgumentParser) -> None:
+def _add_masking(parser: argparse._ActionsContainer) -> None:
     parser.add_argument(
         "--masking", choices=MASKINGS, default="hard", help="what a planner's prompt shows (default: %(default)s)"
     )
@@ -120,7 +161,9 @@ def _add_masking(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_search(commands: Any) -> argparse.ArgumentParser:
-    search = add_command(commands, "search", "Find tools for some words.", _search, _print_search, bundle=True)
+    search = add_command(
+        commands, "search", "Find tools for some words.", _search, _print_search, bundle=True, tools=True
+    )
     search.add_argument(
         "query",
         nargs="+",
@@ -139,12 +182,14 @@ def _add_search(commands: Any) -> argparse.ArgumentParser:
     search.add_argument(
         "--route",
         metavar="FILE",
-        help="when auto asks a planner: what edgeret-export route measured (default: never)",
+        help="when auto asks a planner: what edgeret-export lab route measured (default: never)",
     )
     search.add_argument(
         "--needed", action="store_true", help="show what calls of these tools need first, too, and for which of them"
     )
-    search.add_argument("--trace", action="store_true", help="show what was searched for, and what a planner wrote")
+    search.add_argument(
+        "--trace", action="store_true", help="show what was searched for and read in it, and what a planner wrote"
+    )
     search.add_argument("--html", metavar="FILE", help="draw that: what was found when, and how")
     return search
 
@@ -182,7 +227,10 @@ def _search(arguments: argparse.Namespace) -> Mapping[str, Any]:
         "complete": found.trace.complete,
         "problem": found.trace.problem,
     }
-    return result | ({"trace": found.trace.to_dict()} if arguments.trace else {})
+    if arguments.trace:
+        read = [runtime.understood(text).to_dict() for text in texts]
+        result["trace"] = found.trace.to_dict() | {"read": read}
+    return result
 
 
 def _print_search(result: Mapping[str, Any]) -> str:
@@ -194,10 +242,13 @@ def _print_search(result: Mapping[str, Any]) -> str:
     shown = 5 if any(hit[-1] for hit in hits) else 4
     lines = [table([hit[:shown] for hit in hits], ("rank", "tool", "cosine", "share", "needed for")[:shown])]
     if trace := result.get("trace"):
-        rows = [[event["ms"], event["kind"], event["text"], ", ".join(event["tools"])] for event in trace["events"]]
+        rows = [
+            [ms, event["kind"], event["text"], ", ".join(event["tools"])]
+            for ms, event in zip(took(trace), trace["events"], strict=True)
+        ]
         lines += ["", table(rows, ("ms", "what", "text", "tools"))]
         asked = f", the planner asked {trace['answers']} times, {trace['tokens']} tokens" if trace["answers"] else ""
-        lines.append(f"{trace['ms']:.1f} ms{asked}")
+        lines += [f"{trace['ms']:.1f} ms{asked}", *read_lines(trace["read"])]
     if not result["complete"]:
         lines.append(f"not complete, the best ranking so far: {result['problem']}")
     return "\n".join(lines)
@@ -223,6 +274,7 @@ def _select(arguments: argparse.Namespace) -> Mapping[str, Any]:
         }
     if arguments.explain or arguments.why_not is not None:
         result["explanation"] = decision.explain(arguments.why_not).to_dict()
+    explain_once("select", _SELECT_EXPLAINED)
     return result
 
 
@@ -242,7 +294,11 @@ def _print_select(result: Mapping[str, Any]) -> str:
     if explained := result.get("explanation"):
         lines += ["", *explained["lines"][1:], "", _vote_table(explained)]
     lines += ["", table([[c["probability"], c["tool"]] for c in result["candidates"]], ("probability", "candidate"))]
-    lines += ["", "ms: " + ", ".join(f"{stage} {ms:.3f}" for stage, ms in result["timings_ms"].items())]
+    lines += [
+        "",
+        "ms, cold (the first decision of this process): "
+        + ", ".join(f"{stage} {ms:.3f}" for stage, ms in result["timings_ms"].items()),
+    ]
     return "\n".join(lines)
 
 

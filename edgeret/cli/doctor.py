@@ -16,6 +16,7 @@ from edgeret.bundle.layout import MANIFEST, Manifest
 from edgeret.bundle.links import stations
 from edgeret.bundle.reader import open_bundle, unlisted
 from edgeret.encoders.base import MIN_COSINE
+from edgeret.encoders.encoder_arrays import check_arrays
 from edgeret.encoders.variants import WEIGHT_BITS
 from edgeret.errors import BundleError, EdgeretError
 from edgeret.fields import get, get_strings
@@ -135,6 +136,15 @@ def stored_tools(path: Path) -> dict[str, Any]:
         return _check("tools", False, str(error))
 
 
+def stored_arrays(path: Path) -> dict[str, Any]:
+    """A check that the encoder's weights lie where the bundle says."""
+    try:
+        check_arrays(open_bundle(path, only=(roles.ENCODER, roles.ENCODER_ARRAYS)))
+    except BundleError as error:
+        return _check("encoder arrays", False, str(error))
+    return _check("encoder arrays", True, "the encoder's weights lie where the bundle says")
+
+
 def _tools(tools: Mapping[str, Tool], words: WordTable | None) -> dict[str, Any]:
     found = list(tools.values())
     if words is not None and not same(words, table_of(found)):
@@ -199,7 +209,12 @@ def _distributions() -> dict[str, Any]:
 
 
 def _arithmetic(runtime: Runtime) -> dict[str, Any]:
-    detail = "a step's is compiled" if LIBRARY is not None else "a step's is numpy's: no C compiler when this was built"
+    detail = "a step's is compiled"
+    if LIBRARY is None:
+        detail = (
+            "a step's is numpy's, and slower: no C compiler when this was built; take a wheel of this platform, or "
+            "build with EDGERET_TARGET=here, which fetches one"
+        )
     detail += f"; texts are encoded by {runtime.components.encoder.engine}"
     return _check("arithmetic", True, detail)
 

@@ -3,30 +3,24 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from edgeret.cli.console import add_command
-from edgeret.cli.options import BASE, MAKE_BASE, MAKE_TOOLS, add_base, chosen_base, coverage, positive
-from edgeret.errors import InputError, MissingExtraError
+from edgeret.cli.options import add_base, chosen_base, coverage, learned_path, positive
+from edgeret.cli.tokens import add_token_options, chosen_token
 from edgeret.quoting import visible
+from edgeret.terminal.console import add_command, needing
 
 TOKEN_VARIABLE = "EDGERET_GATE_TOKEN"
-_ABOUT = f"""\
+_ABOUT = """\
 Stands between a program and the language model that it asks. Where a request
 brings many tools, the gate passes on only those that it is likely to need, so
 that the model reads less and chooses better. Everything else goes through as it
 is, both ways, and answers are streamed as they come.
 
-First make a bundle that brings an encoder, once:
-
-  {MAKE_TOOLS}
-  {MAKE_BASE} {BASE}
-
-Then, for instance with a llama.cpp server on port 8080:
+For instance with a llama.cpp server on port 8080:
 
   edgeret gate --upstream http://127.0.0.1:8080/v1
 
@@ -65,21 +59,11 @@ def add_gate_command(commands: Any) -> None:
         help="learn from the calls that worked; what is learned stays in a file here (default: learn nothing)",
     )
     gate.add_argument(
-        "--learned", metavar="FILE", help="that file (default: BUNDLE.gate.overlay, beside the bundle); implies --learn"
-    )
-    gate.add_argument(
-        "--token-file",
+        "--learned",
         metavar="FILE",
-        help=f"holds a token that clients send as x-edgeret-token (or set {TOKEN_VARIABLE}); needed where others than "
-        "this machine can ask",
+        help="that file (default: BUNDLE.gate.overlay beside --base, or in ~/.edgeret); implies --learn",
     )
-    gate.add_argument(
-        "--allow-origin",
-        action="append",
-        default=[],
-        metavar="ORIGIN",
-        help="a web page that may ask, such as http://localhost:3000; may be repeated (default: none may)",
-    )
+    add_token_options(gate, TOKEN_VARIABLE)
     gate.add_argument(
         "--ca",
         metavar="FILE",
@@ -100,37 +84,25 @@ def add_gate_command(commands: Any) -> None:
 
 def _gate(arguments: argparse.Namespace) -> Mapping[str, Any]:
     base = chosen_base(arguments)
-    try:
-        from edgeret.adapters.gate.limits import Limits
+    with needing("gate", "edgeret gate"):
         from edgeret.adapters.gate.options import Options
         from edgeret.adapters.gate.server import run
         from edgeret.adapters.selection import Amount
-    except ModuleNotFoundError as error:
-        raise MissingExtraError("gate", f"edgeret gate (it needs the module {error.name})") from None
+        from edgeret.adapters.web.limits import Limits
 
-    learned = Path(arguments.learned) if arguments.learned else base.with_name(f"{base.name}.gate.overlay")
+    learned = Path(arguments.learned) if arguments.learned else learned_path(base, "gate") if arguments.learn else None
     options = Options(
         upstream=arguments.upstream,
         base=base,
         listen=arguments.listen,
         amount=Amount(arguments.k, arguments.coverage),
-        learned=learned if arguments.learn or arguments.learned else None,
-        token=_token(arguments.token_file),
+        learned=learned,
+        token=chosen_token(arguments, TOKEN_VARIABLE),
         origins=arguments.allow_origin,
         ca=arguments.ca,
         limits=Limits(arguments.max_body << 20, arguments.max_requests, arguments.timeout),
     )
     return run(options, _say)
-
-
-def _token(file: str | None) -> str | None:
-    """Raises InputError for a file that cannot be read."""
-    if file is None:
-        return os.environ.get(TOKEN_VARIABLE) or None
-    try:
-        return Path(file).read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError):
-        raise InputError(f"{file}: cannot be read; --token-file needs a text file with the token alone") from None
 
 
 def _say(message: str) -> None:

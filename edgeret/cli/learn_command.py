@@ -12,11 +12,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from edgeret.cli.console import add_command, check_place, table, write_whole
 from edgeret.cli.options import add_overlay_options, add_runtime_options, chosen_overlay, load_runtime
 from edgeret.errors import InputError
 from edgeret.inputs.demonstrations import read_demonstrations
 from edgeret.runtime.runtime import Runtime
+from edgeret.terminal.console import add_command, check_place, table, write_whole
 
 AT_ONCE = 8
 """Demonstrations that are learned between two looks at the bar."""

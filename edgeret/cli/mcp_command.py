@@ -8,10 +8,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from edgeret.bundle.overlay_file import overlay_path
-from edgeret.cli.console import add_command, table, warn
-from edgeret.cli.options import add_base, chosen_base, positive
-from edgeret.errors import InputError, MissingExtraError
+from edgeret.cli.options import add_base, add_examples, chosen_base, learned_path, positive
+from edgeret.errors import InputError
+from edgeret.inputs.examples_file import read_examples
+from edgeret.runtime.runtime import load
+from edgeret.terminal.console import add_command, needing, table, warn
 
 NAMES = ("claude-desktop", "claude-code", "cursor", "vscode", "windsurf")
 K, START_S, CALL_S = 5, 30, 300
@@ -104,8 +105,10 @@ def _add_serving(mcp: argparse.ArgumentParser) -> None:
     mcp.add_argument(
         "--overlay",
         metavar="FILE",
-        help="where that is kept, and read without --learn too (with --learn: BUNDLE.overlay)",
+        help="where that is kept, and read without --learn too (with --learn: BUNDLE.mcp.overlay beside --base, or in "
+        "~/.edgeret)",
     )
+    add_examples(mcp, "")
     mcp.add_argument(
         "--pins", metavar="FILE", help="keep hashes of all definitions; withhold a tool whose definition changed"
     )
@@ -129,15 +132,13 @@ def _add_serving(mcp: argparse.ArgumentParser) -> None:
 
 
 def _mcp(arguments: argparse.Namespace) -> Mapping[str, Any]:
-    try:
+    with needing("mcp", "edgeret mcp"):
         from edgeret.adapters.mcp.config import read_config
         from edgeret.adapters.mcp.logins import Logins, logins_path
         from edgeret.adapters.mcp.look import accept, login, look
         from edgeret.adapters.mcp.serve import Options, serve
         from edgeret.adapters.mcp.upstream import Patience
         from edgeret.adapters.mcp.web import Access, check_access
-    except ModuleNotFoundError as error:
-        raise MissingExtraError("mcp", f"edgeret mcp (it needs the module {error.name})") from None
 
     if arguments.config is None:
         raise InputError("--config FILE names the servers; give it, or see: edgeret mcp install --help")
@@ -146,6 +147,7 @@ def _mcp(arguments: argparse.Namespace) -> Mapping[str, Any]:
     access = Access(Path(arguments.ca) if arguments.ca else None, Logins(logins_path()).auth)
     check_access(access)
     pins = Path(arguments.pins) if arguments.pins else None
+    examples = read_examples(arguments.examples, warn) if arguments.examples else {}
     if arguments.accept:
         if pins is None:
             raise InputError("--accept pins definitions in a file; name it with --pins")
@@ -154,12 +156,16 @@ def _mcp(arguments: argparse.Namespace) -> Mapping[str, Any]:
         tools, asked = login(servers, arguments.login, patience, access, logins_path(), warn)
         return {"server": arguments.login, "tools": tools, "kept": str(logins_path()) if asked else None}
     if arguments.check:
-        found = look(servers, pins, patience, access, warn)
+        found, searched = look(servers, pins, patience, access, warn, examples)
+        if any(tool.examples for tool in searched):
+            for line in load(chosen_base(arguments)).odd_examples(searched):
+                warn(line)
         return {"ok": not any(entry["problem"] or entry["withheld"] for entry in found), "servers": found}
     base = chosen_base(arguments)
-    overlay = Path(arguments.overlay) if arguments.overlay else overlay_path(base) if arguments.learn else None
+    overlay = Path(arguments.overlay) if arguments.overlay else learned_path(base, "mcp") if arguments.learn else None
     options = Options(
-        base, arguments.mode, arguments.k, arguments.learn, overlay, pins, patience, access, arguments.max_result
+        *(base, arguments.mode, arguments.k, arguments.learn, overlay, pins, patience, access, arguments.max_result),
+        examples,
     )
     signalled = serve(servers, options, warn)
     # Nothing is printed: until the client was gone, standard output was the protocol's.
@@ -173,10 +179,13 @@ def _print(result: Mapping[str, Any]) -> str:
     if "accepted" in result:
         return "accepted: " + (", ".join(result["accepted"]) or "nothing that was not accepted before")
     rows = [
-        [entry["server"], entry["tools"], len(entry["withheld"]), entry["reached"], entry["problem"] or "fine"]
+        [
+            *(entry["server"], entry["tools"], entry["tools"] - entry["examples"]["none"]),
+            *(len(entry["withheld"]), entry["reached"], entry["problem"] or "fine"),
+        ]
         for entry in result["servers"]
     ]
-    return table(rows, ("server", "tools", "withheld", "reached by", ""))
+    return table(rows, ("server", "tools", "with examples", "withheld", "reached by", ""))
 
 
 def _install(arguments: argparse.Namespace) -> Mapping[str, Any]:
@@ -184,11 +193,12 @@ def _install(arguments: argparse.Namespace) -> Mapping[str, Any]:
     from edgeret.adapters.mcp.install import install
 
     _check_order(arguments)
-    client, base = CLIENTS[arguments.client], chosen_base(arguments).resolve()
+    client = CLIENTS[arguments.client]
+    base = [] if arguments.base is None else ["--base", str(chosen_base(arguments).resolve())]
     options = _serving(arguments)
 
     def words(config: Path) -> list[str]:
-        return [*_program(), "mcp", "--config", str(config), "--base", str(base), *options]
+        return [*_program(), "mcp", "--config", str(config), *base, *options]
 
     file = Path(arguments.file) if arguments.file else client.file()
     done = install(client, file, words, Path(arguments.config) if arguments.config else None, warn)
@@ -221,7 +231,11 @@ def _program() -> list[str]:
 def _serving(arguments: argparse.Namespace) -> list[str]:
     """The options that were given, for the proxy that the client starts; files by their absolute paths."""
     found = ["--learn"] if arguments.learn else []
-    for option, value in (("--overlay", arguments.overlay), ("--pins", arguments.pins), ("--ca", arguments.ca)):
+    files = (
+        *(("--overlay", arguments.overlay), ("--examples", arguments.examples)),
+        *(("--pins", arguments.pins), ("--ca", arguments.ca)),
+    )
+    for option, value in files:
         found += [option, str(Path(value).absolute())] if value else []
     plain = (
         ("--mode", arguments.mode, "search"),

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from edgeret.bundle.overlay_file import overlay_path
-from edgeret.cli.console import warn
 from edgeret.encoders.providers import NAMES
 from edgeret.encoders.variants import LOADABLE
 from edgeret.errors import InputError
+from edgeret.inputs.examples_file import with_examples_of
+from edgeret.inputs.tools import read_tools
+from edgeret.runtime.bases import base_path
 from edgeret.runtime.options import COVERAGE, LOSS, PROFILES
-from edgeret.runtime.runtime import Runtime, load
+from edgeret.runtime.runtime import Runtime, from_tools, load
 from edgeret.scoring.index import INDEX_KINDS
-
-BASE = "edgeret-base"
-MAKE_TOOLS = "edgeret-export example"
-MAKE_BASE = "edgeret-export build --tools edgeret-example/tools.jsonl --profile full -o"
-"""Any tools do: proxies take the encoder of the bundle alone."""
+from edgeret.terminal.console import warn
+from edgeret.types import Tool
 
 
 def positive(text: str) -> int:
@@ -48,7 +49,7 @@ def coverage(text: str) -> float:
     return value
 
 
-def add_runtime_options(parser: argparse.ArgumentParser) -> None:
+def add_runtime_options(parser: argparse._ActionsContainer) -> None:
     """Adds the options of `edgeret.load` that a command line can give."""
     parser.add_argument(
         "--provider",
@@ -102,7 +103,7 @@ def add_runtime_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_overlay_options(parser: argparse.ArgumentParser, *, writes: bool = False) -> None:
+def add_overlay_options(parser: argparse._ActionsContainer, *, writes: bool = False) -> None:
     """Adds the choice of an overlay to a command that reads one, or `writes` to it; without them, there is none."""
     choice = parser.add_mutually_exclusive_group()
     choice.add_argument(
@@ -131,38 +132,94 @@ def chosen_overlay(arguments: argparse.Namespace) -> Path | None:
     return path
 
 
-def add_base(parser: argparse.ArgumentParser) -> None:
+def add_base(parser: argparse._ActionsContainer) -> None:
     """Adds the bundle that lends a proxy its encoder."""
     parser.add_argument(
         "--base",
-        default=BASE,
         metavar="BUNDLE",
-        help="a bundle whose encoder reads tools and requests; any will do (default: ./%(default)s)",
+        help="a bundle whose encoder reads tools and requests; any will do (default: the one that is installed)",
     )
 
 
+def add_examples(parser: argparse._ActionsContainer, where: str = "where tools are read from a file: ") -> None:
+    """Adds the file of what users say for the tools that a command reads."""
+    parser.add_argument(
+        "--examples",
+        metavar="FILE",
+        help=f'{where}requests for them, {{"name", "examples"}} a line, or what `edgeret-export lab expand` wrote',
+    )
+
+
+def read_shown(arguments: argparse.Namespace, files: Sequence[str]) -> list[Tool]:
+    """The tools of these files, with what `--examples` shows of them; what is mended is told on stderr."""
+    tools = read_tools(*files, tell=warn)
+    return tools if arguments.examples is None else with_examples_of(tools, arguments.examples, warn)
+
+
+def from_files(arguments: argparse.Namespace, files: Sequence[str]) -> Runtime:
+    """A runtime of the tools in these files, in the place of a bundle; tells what is odd about their examples."""
+    tools = read_shown(arguments, files)
+    arguments.bundle, arguments.overlay, arguments.examples = str(chosen_base(arguments)), False, None
+    return _told(from_tools(tools, base=load_runtime(arguments)))
+
+
+def _told(runtime: Runtime) -> Runtime:
+    for line in runtime.odd_examples():
+        warn(line)
+    return runtime
+
+
 def chosen_base(arguments: argparse.Namespace) -> Path:
-    """What the option of `add_base` names. Raises InputError, with the commands that make one, where there is none."""
-    base = Path(arguments.base)
+    """What the option of `add_base` names; else the base that is installed. Raises InputError where there is none."""
+    base = base_path() if getattr(arguments, "base", None) is None else Path(arguments.base)
     if not base.is_dir():
-        raise InputError(
-            f"{base}: no such bundle; one is needed that brings an encoder. Name it with --base, or make one with: "
-            f"{MAKE_TOOLS} && {MAKE_BASE} {base}"
-        )
+        raise InputError(f"{base}: no such bundle; without --base the one that comes with edgeret is used")
     return base
 
 
-def add_content_hash(parser: argparse.ArgumentParser) -> None:
+def learned_path(base: Path, name: str) -> Path:
+    """Where what is learned over a base is kept by default: beside the bundle, or with the user where the base is an
+    installed one, whose folder the next installation replaces. `name` tells who learns. Raises InputError where the
+    user's folder cannot be made."""
+    if base != base_path():
+        return base.with_name(f"{base.name}.{name}.overlay")
+    folder = Path.home() / ".edgeret"
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be made ({error.strerror}); name a place for what is learned") from None
+    return folder / f"{name}.overlay"
+
+
+def add_content_hash(parser: argparse._ActionsContainer) -> None:
     """Adds the option that names the very bundle that is wanted."""
     parser.add_argument("--content-hash", metavar="HEX", help="refuse any bundle but the one with this content hash")
 
 
+def take_file_of_tools(arguments: argparse.Namespace) -> None:
+    """Takes a file in the bundle's place for what `--tools` would name, where that names several."""
+    if arguments.bundle is not None and arguments.tools is None and Path(arguments.bundle).is_file():
+        arguments.bundle, arguments.tools = None, [arguments.bundle]
+
+
 def load_runtime(arguments: argparse.Namespace) -> Runtime:
-    """The runtime that the options of `add_runtime_options` and `add_overlay_options` ask for; says on stderr where it
-    fell back to another provider than the first one."""
-    overlay = chosen_overlay(arguments)
-    runtime = load(
-        arguments.bundle,
+    """The runtime that the options of `add_runtime_options` and `add_overlay_options` ask for, of a bundle or of a file
+    of tools; says on stderr where it fell back to another provider than the first one."""
+    start, overlay = partial(load, arguments.bundle), None
+    place = Path(arguments.bundle)
+    if place.suffix in (".json", ".jsonl") and not place.exists():
+        raise InputError(f"{place}: no such file; give a bundle's folder, or a file of tools")
+    of_tools = hasattr(arguments, "base") and place.is_file()
+    if of_tools:
+        start = partial(from_tools, read_shown(arguments, [arguments.bundle]), base=chosen_base(arguments))
+    elif getattr(arguments, "examples", None) is not None:
+        raise InputError(
+            "--examples goes with a file of tools; give a bundle's tools theirs with: edgeret-export build --examples, "
+            "or edgeret tools add BUNDLE TOOLS --replace --examples"
+        )
+    else:
+        overlay = chosen_overlay(arguments)
+    runtime = start(
         providers=arguments.provider or ("cpu",),
         allow_fallback=arguments.allow_fallback,
         threads=arguments.threads,
@@ -179,7 +236,7 @@ def load_runtime(arguments: argparse.Namespace) -> Runtime:
     asked, running = runtime.components.encoder.requested[0], runtime.components.encoder.providers[0]
     if running != asked:
         warn(f"asked for {asked}, running on {running}")
-    return runtime
+    return _told(runtime) if of_tools else runtime
 
 
 def parse_history(text: str) -> list[str]:
@@ -201,7 +258,7 @@ def parse_names(text: str, option: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
-def add_mask_options(parser: argparse.ArgumentParser) -> None:
+def add_mask_options(parser: argparse._ActionsContainer) -> None:
     """Adds what shapes a planner's mask and prompt, whatever the masking."""
     parser.add_argument(
         "--weighted",

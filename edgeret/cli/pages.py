@@ -5,6 +5,8 @@ Knows no page: what a page shows lies in its template, and whoever renders it br
 
 from __future__ import annotations
 
+from functools import cache
+from importlib.resources import files
 from typing import Any
 
 from edgeret.errors import MissingExtraError
@@ -19,6 +21,7 @@ def render(template: str, extra: str, needed_for: str, package: str = "edgeret.c
     """
     try:
         import jinja2
+        from markupsafe import Markup
     except ImportError:
         raise MissingExtraError(extra, needed_for) from None
     folders = [jinja2.PackageLoader(name) for name in dict.fromkeys((package, "edgeret.cli"))]
@@ -30,7 +33,13 @@ def render(template: str, extra: str, needed_for: str, package: str = "edgeret.c
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.globals["look"] = lambda: Markup(_look())
     return environment.get_template(template).render(values)
+
+
+@cache
+def _look() -> str:
+    return files("edgeret").joinpath("look.css").read_text(encoding="utf-8")
 
 
 def _seen(value: Any) -> Any:

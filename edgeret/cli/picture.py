@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from edgeret.bundle import roles
 from edgeret.bundle.codec import get_array
 from edgeret.bundle.reader import Bundle
-from edgeret.cli.console import write_whole
 from edgeret.cli.pages import render
 from edgeret.cli.tool_map import tool_map
 from edgeret.errors import BundleError
 from edgeret.scoring.graph import GLOBAL, PADDING, Graph, load_graph
 from edgeret.scoring.index import Index, load_index
+from edgeret.terminal.console import write_whole
 from edgeret.types import END, START, Explanation
 
 CLUSTERS, CHAINS, NEAREST = 40, 5, 3

@@ -8,13 +8,19 @@ from contextlib import closing
 from typing import Any
 
 from edgeret.bundle.overlay_file import read_overlay
-from edgeret.cli.console import add_command, table, warn
-from edgeret.cli.options import add_overlay_options, add_runtime_options, chosen_overlay, load_runtime
+from edgeret.cli.options import (
+    add_examples,
+    add_overlay_options,
+    add_runtime_options,
+    chosen_overlay,
+    load_runtime,
+    read_shown,
+)
 from edgeret.errors import InputError
-from edgeret.inputs.tools import read_tools
 from edgeret.runtime.components import fingerprint_of
 from edgeret.runtime.runtime import Runtime
 from edgeret.runtime.tool_changes import summed
+from edgeret.terminal.console import add_command, table, warn
 from edgeret.types import Tool
 
 SHOWN_CHARS = 60
@@ -34,6 +40,7 @@ def add_tools_command(commands: Any) -> None:
         help="tools: JSONL, or a list as OpenAI, Anthropic, Gemini, Bedrock or MCP write it",
     )
     added.add_argument("--replace", action="store_true", help="replace tools that are there already")
+    add_examples(added, "")
     removed = add_command(
         actions, "remove", "Remove tools from those of a bundle.", _remove, _print_change, bundle=True
     )
@@ -67,13 +74,16 @@ def _short(text: str) -> str:
 
 
 def _add(arguments: argparse.Namespace) -> Mapping[str, Any]:
-    tools = read_tools(*arguments.files, tell=warn)
+    tools = read_shown(arguments, arguments.files)
+    arguments.examples = None  # of these files, and not of the bundle
     with closing(load_runtime(arguments)) as runtime:
-        there = [tool for tool in tools if tool.name in runtime.tools]
+        for line in runtime.odd_examples(tools):
+            warn(line)
+        there = [tool for tool in tools if runtime.tools.get(tool.name, tool) != tool]
         if there and not arguments.replace:
             raise InputError(
-                f"{len(there)} of {len(tools)} tools are there already, the first is {there[0].name}; replace "
-                "them with --replace"
+                f"{len(there)} of {len(tools)} tools are there already and differ, the first is {there[0].name}; "
+                "replace them with --replace"
             )
         fresh = [tool for tool in tools if tool.name not in runtime.tools]
         return _changed(arguments, runtime, fresh, (), there)
@@ -96,11 +106,13 @@ def _changed(
         "replaced": [tool.name for tool in replace],
         "tools": len(after.tools),
         "overlay": str(path),
-        "overlay_bytes": path.stat().st_size,
+        "overlay_bytes": path.stat().st_size if path.exists() else 0,
     }
 
 
 def _print_change(result: Mapping[str, Any]) -> str:
     done = [f"{kind}: {', '.join(result[kind])}" for kind in ("added", "removed", "replaced") if result[kind]]
+    if not done:
+        return f"nothing to do: all are there as they are; {result['tools']} tools"
     kept = f"{result['tools']} tools now; kept in {result['overlay']}, {result['overlay_bytes']} bytes"
     return "\n".join([*done, kept])

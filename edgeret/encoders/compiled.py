@@ -7,8 +7,9 @@ not depend on the texts beside it.
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +19,9 @@ from edgeret.encoders.base import REBUILD, EncoderSpec
 from edgeret.encoders.windows import WindowEncoder
 from edgeret.errors import BundleError, InputError
 from edgeret.host import available_cpus, instruction_set
-from edgeret.kernel import COUNT, DOUBLE, LIBRARY, POINTER, address, layout
+from edgeret.kernel import COUNT, DOUBLE, INSTRUCTION_SETS, LIBRARY, POINTER, address, layout
 
-SETS = ("generic", "avx2", "avx_vnni", "avx512", "avx512_vnni", "arm64_dotprod")
+SETS = INSTRUCTION_SETS
 """Sets of instructions that the library may have been made for; a set's number is its place, as in transformer.c."""
 QUICK = frozenset(SETS[1:])
 SEVEN_BITS = frozenset({"avx2", "avx512"})
@@ -30,6 +31,8 @@ KEPT_TOKENS = 64
 """Room for texts of so many tokens is kept for the next one; longer texts get it from the system each time."""
 TOGETHER = 96
 """Tokens of texts that are read side by side: weights then come from memory once for all of them."""
+LATE = 4
+"""What edgeret_transform adds to its answer where a worker is still in the room."""
 LINE = 64
 """Bytes at whose multiples a CPU reads vectors fastest."""
 
@@ -135,7 +138,9 @@ class CompiledEncoder(WindowEncoder):
             raise InputError(f"{where}: weights of 8 bits, which {name} cannot add up exactly")
         self._pooled = (spec.pooling == "cls", spec.normalised)
         self._rooms: list[NDArray[np.uint8]] = []
+        self._late: list[NDArray[np.uint8]] = []
         self._kept = self._bytes(min(KEPT_TOKENS, spec.max_tokens), min(KEPT_TOKENS, spec.max_tokens))
+        weakref.finalize(self, _wait_for, LIBRARY, self._late, self._weights)
 
     @property
     def providers(self) -> tuple[str, ...]:
@@ -175,9 +180,17 @@ class CompiledEncoder(WindowEncoder):
         tokens = np.empty((count, weights.hidden), np.float32)
         room = self._take(self._bytes(count, longest))
         asked = (self._set, address(ids), address(ends), len(ends), self.threads, *self._pooled)
-        failed = self._library.edgeret_transform(weights.at, *asked, address(room), address(tokens), address(vectors))
-        if len(room) == self._kept:
-            self._rooms.append(room)
+        failed = LATE  # where an interrupt comes before the answer, somebody may be in the room
+        try:
+            failed = self._library.edgeret_transform(
+                weights.at, *asked, address(room), address(tokens), address(vectors)
+            )
+        finally:
+            if failed & LATE:
+                self._late.append(room)
+            elif len(room) == self._kept:
+                self._rooms.append(room)
+        failed &= ~LATE
         if failed == 1:
             raise BundleError(
                 f"{self._where}: a text of {longest} tokens with numbers up to {ids.max()}, of {weights.tokens} that "
@@ -193,12 +206,32 @@ class CompiledEncoder(WindowEncoder):
 
     def _take(self, needed: int) -> NDArray[np.uint8]:
         """Bytes for a run, of the ones kept if they are enough; two threads never get the same."""
+        if self._late:
+            self._look_into_late()
         if needed > self._kept:
             return _aligned(needed)
         try:
             return self._rooms.pop()
         except IndexError:
             return _aligned(self._kept)
+
+    def _look_into_late(self) -> None:
+        """Keeps or drops the rooms that late workers have left meanwhile."""
+        for _ in range(len(self._late)):
+            try:
+                room = self._late.pop(0)
+            except IndexError:  # another thread looks, too
+                return
+            if not self._library.edgeret_left(address(room), False):
+                self._late.append(room)
+            elif len(room) == self._kept:
+                self._rooms.append(room)
+
+
+def _wait_for(library: Any, late: list[NDArray[np.uint8]], weights: _Weights) -> None:
+    """Comes back when the workers that an encoder did not wait for have left; they read its weights until then."""
+    for room in late:
+        library.edgeret_left(address(room), True)
 
 
 def compiled_encoder(

@@ -23,7 +23,7 @@ SAMPLE, SAMPLE_CHARACTERS = "find a file and send it", 1000
 """A text to try an encoder with, and how much of the bundle's own is used."""
 SHARED_BY = 2
 """CPUs that share a text of eight tokens or more where nobody says how many: 0.73 of the time of one for 8 tokens, 0.62
-for 12, 0.54 from 24 on (docs/DESIGN.md, decisions)."""
+for 12, 0.54 from 24 on (docs/decisions)."""
 
 
 def load_encoder(

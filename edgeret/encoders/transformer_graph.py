@@ -67,15 +67,21 @@ class Layer:
 @dataclass(frozen=True, slots=True)
 class Transformer:
     """All weights of an encoder; arrays read the graph's file. `words` are int8 (tokens, hidden) with a scale a row,
-    float32 (tokens,), or float32 without; `places` float32 (positions, hidden) with what the first type of token
-    adds."""
+    float32 (tokens,), or float32 without; `positions` float32 (positions, hidden), and `first_type` what the first type
+    of token adds, float32 (hidden,), or None."""
 
     words: NDArray[np.int8] | NDArray[np.float32]
     word_scales: NDArray[np.float32] | None
-    places: NDArray[np.float32]
+    positions: NDArray[np.float32]
+    first_type: NDArray[np.float32] | None
     embedded: Norm
     layers: tuple[Layer, ...]
     heads: int
+
+    @property
+    def places(self) -> NDArray[np.float32]:
+        """What is added to a word's row where it stands, float32 (positions, hidden)."""
+        return self.positions if self.first_type is None else self.positions + self.first_type
 
 
 class _OtherError(Exception):
@@ -112,9 +118,9 @@ class _Reader:
             raise _OtherError
         (count,) = heads
         _need(hidden % BLOCK == 0 and count > 0 and hidden % count == 0 and hidden // count % (BLOCK // 4) == 0)
-        words, scales, places = self._embedding(self._maker(name, NORM).inputs[0], hidden)
-        _need(len(places) >= spec.max_tokens)
-        return Transformer(words, scales, places, self._norm(name, hidden), tuple(layers[::-1]), count)
+        words, scales, positions, first = self._embedding(self._maker(name, NORM).inputs[0], hidden)
+        _need(len(positions) >= spec.max_tokens)
+        return Transformer(words, scales, positions, first, self._norm(name, hidden), tuple(layers[::-1]), count)
 
     def _pooled(self, name: str, seen: set[str]) -> None:
         """Makes sure that nothing but the layers' last output, the mask and single numbers is behind a value."""
@@ -215,8 +221,8 @@ class _Reader:
 
     def _embedding(
         self, name: str, hidden: int
-    ) -> tuple[NDArray[Any], NDArray[np.float32] | None, NDArray[np.float32]]:
-        """Words, their scales, and the sum of places and the first type, of values that are added up."""
+    ) -> tuple[NDArray[Any], NDArray[np.float32] | None, NDArray[np.float32], NDArray[np.float32] | None]:
+        """Words, their scales, positions and the first type, of values that are added up."""
         parts = [name]
         while sums := [part for part in parts if self._operator(part) == "Add"]:
             parts = [part for part in parts if part not in sums]
@@ -224,7 +230,7 @@ class _Reader:
             _need(len(parts) <= 3)
         words: tuple[NDArray[Any], NDArray[np.float32] | None] | None = None
         places: NDArray[np.float32] | None = None
-        first = np.zeros(hidden, np.float32)
+        first: NDArray[np.float32] | None = None
         for part in parts:
             if self._operator(part) == "Mul":
                 _need(words is None)
@@ -239,11 +245,11 @@ class _Reader:
                 _need(places is None)
                 places = found
             else:
-                _need(self._is_nothing(numbers) and len(found) > 0 and not first.any())
+                _need(self._is_nothing(numbers) and len(found) > 0 and (first is None or not first.any()))
                 first = found[0]
         if words is None or places is None:
             raise _OtherError
-        return *words, places + first
+        return *words, places, first
 
     def _scaled_words(self, name: str, hidden: int) -> tuple[NDArray[Any], NDArray[np.float32]]:
         """Rows of bytes, and the scale that each is multiplied by."""

@@ -64,7 +64,7 @@ class WindowEncoder(ABC):
 
     @abstractmethod
     def _vector(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
-        """The vector of tokenised text, float32 (dimension,), not checked yet."""
+        """The vector of tokenized text, float32 (dimension,), not checked yet."""
 
     @abstractmethod
     def _vectors(self, ids: NDArray[np.int64]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
@@ -107,25 +107,25 @@ class WindowEncoder(ABC):
             raise failure(self._where, "the tokenizers library cannot encode a text", error) from None
 
     def embed(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
-        """The unit vector of tokenised text: ids (tokens,) to float32 (dimension,). Raises BundleError, here and below,
+        """The unit vector of tokenized text: ids (tokens,) to float32 (dimension,). Raises BundleError, here and below,
         if the model fails or gives something else."""
         vector = self._vector(ids)
         self._check_unit(float(vector.dot(vector)))
         return vector
 
     def embed_all(self, texts: Sequence[NDArray[np.int64]]) -> NDArray[np.float32]:
-        """The unit vectors of tokenised texts, float32 (len(texts), dimension): the same as one by one."""
+        """The unit vectors of tokenized texts, float32 (len(texts), dimension): the same as one by one."""
         vectors = self._side_by_side(texts) if texts else np.zeros((0, self.spec.dimension), np.float32)
         for squared in np.einsum("ij,ij->i", vectors, vectors).tolist():
             self._check_unit(squared)
         return vectors
 
     def _side_by_side(self, texts: Sequence[NDArray[np.int64]]) -> NDArray[np.float32]:
-        """The vectors of tokenised texts, of which there are some (texts, dimension), not checked yet."""
+        """The vectors of tokenized texts, of which there are some (texts, dimension), not checked yet."""
         return np.stack([self._vector(ids) for ids in texts])
 
     def embed_tokens(self, ids: NDArray[np.int64]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """The unit vector of tokenised text and, from the same run, the vectors of its tokens: float32 (dimension,)
+        """The unit vector of tokenized text and, from the same run, the vectors of its tokens: float32 (dimension,)
         and (tokens, dimension)."""
         vector, words = self._vectors(ids)
         self._check_unit(float(vector.dot(vector)))

@@ -12,8 +12,7 @@ from edgeret.inputs.language import rules_in
 from edgeret.inputs.units import PATTERNS, Reading, Unit, read
 from edgeret.inputs.words import COMMON, words
 
-MOST_CHUNKS = 400
-"""Of a request."""
+MOST_CHUNKS = 400  # of a request
 _PREPOSITION_WORDS = (
     "about after around as at before behind between by called due during except for from in inside into near "
     "named next of off on onto out over per regarding saying since than that through till titled to toward "
@@ -36,10 +35,14 @@ _BREAK_WORDS = (
 )
 _BREAKS = COMMON | _PREPOSITIONS | frozenset(_BREAK_WORDS.split(" "))
 _NEGATIONS = frozenset(("not", "no", "except", "without", "nicht", "kein", "keine", "never", "than", "isn't", "don't"))
-_NOT_VALUES = re.compile(r"\b(?:instead of|rather than|anything but|but not)\s*$", re.IGNORECASE)
+_NOT_VALUES = re.compile(
+    r"\b(?:instead of|rather than|anything but|but not|(?:any|every|all|no) \w+ but|can(?:'|’)?t (?:do|make))"
+    r"\s*(?:on\s*)?$",
+    re.IGNORECASE,
+)
 _CORRECTION = re.compile(
     r"(?:[,;.…—–-]|\bor)\s*(?:oh\s+|ah\s+|er\s+)?"
-    r"(?:no|sorry|i mean(?:t)?|rather|actually|make that|wait|scratch that|nein)\b"
+    r"(?:no(?! (?:need|rush|hurry|more)\b)|sorry|i mean(?:t)?|rather|actually|make that|wait|scratch that|nein)\b"
     r"[,:;.]?\s*(?:(?:wait|sorry|i mean(?:t)?|rather|actually|make that|make it|better)\b[,:]?\s*)?",
     re.IGNORECASE,
 )
@@ -50,8 +53,7 @@ class Chunk(NamedTuple):
     """Units from the first up to another one. `kind` is a pattern's, "chunk" for words between small words,
     "head" and "tail" for the first and the last of those, "joined" for two such runs, "rest" for all behind a small
     word up to the end of a clause, "clause" and "sentence" for these, and "told" for what somebody is told. `leads` are
-    the words in front, the nearest first; `clause` is the
-    number of the clause. `void` says that it was negated or taken back."""
+    the words in front, the nearest first; `clause` is its clause's number. `void`: negated or taken back."""
 
     kind: str
     first: int
@@ -63,12 +65,13 @@ class Chunk(NamedTuple):
 
 
 class Chunks(NamedTuple):
-    """A request's reading, its chunks in order, and the clause of every unit with its stems."""
+    """A request's reading, its chunks in order, each clause's stems, each unit's clause and stem ("": none)."""
 
     reading: Reading
     chunks: tuple[Chunk, ...]
     clauses: tuple[frozenset[str], ...]
     clause_of: tuple[int, ...]
+    stems: tuple[str, ...]
 
 
 @lru_cache(64)
@@ -87,13 +90,14 @@ def chunks(text: str) -> Chunks:
         *_between(reading, clause_of),
         *_told(reading, clause_of),
     ):
-        leads = _leads(reading, first)
+        leads = leads_of(reading, first)
         void = _is_void(reading, first, taken_back, last)
         joined = first > 0 and reading.units[first - 1].lower in (",", "and", "or", "&", "und")
         found.setdefault((kind, first, last), Chunk(kind, first, last, leads, clause_of[first], void, joined))
         if len(found) >= MOST_CHUNKS:
             break
-    return Chunks(reading, tuple(sorted(found.values(), key=lambda one: (one.first, one.last))), stems, clause_of)
+    each = tuple((words(unit.known) or [""])[0] if unit.is_word else "" for unit in reading.units)
+    return Chunks(reading, tuple(sorted(found.values(), key=lambda one: (one.first, one.last))), stems, clause_of, each)
 
 
 def _clauses(reading: Reading, spans: list[tuple[int, int]]) -> tuple[int, ...]:
@@ -329,7 +333,7 @@ def _end(reading: Reading, first: int, clause_of: tuple[int, ...] | None) -> int
 _MOST_LEADS = 4
 
 
-def _leads(reading: Reading, first: int) -> tuple[str, ...]:
+def leads_of(reading: Reading, first: int) -> tuple[str, ...]:
     found = []
     for at in range(first - 1, max(-1, first - 1 - _MOST_LEADS), -1):
         unit = reading.units[at]
@@ -392,5 +396,5 @@ def _is_void(reading: Reading, first: int, taken_back: list[tuple[int, int]], la
     ):
         at -= 1
     if at >= 0 and units[at].lower in _NEGATIONS and not any(first == behind for _, behind in taken_back):
-        return units[at].lower != "than" or (at > 0 and units[at - 1].lower == "rather")
+        return units[at].lower != "than" or (at > 0 and units[at - 1].lower in ("rather", "other"))
     return _NOT_VALUES.search(reading.text[: units[first].start]) is not None

@@ -11,6 +11,7 @@ from edgeret.errors import InputError
 from edgeret.inputs.fit import Misfits
 from edgeret.inputs.jsonl import json_type, list_field, plain, read_objects, refuse_misspelling, text_field
 from edgeret.inputs.query import check_query
+from edgeret.inputs.tools import read_tools
 from edgeret.quoting import quoted, suggestion
 from edgeret.records import dataclass
 from edgeret.types import END, Call, Tool
@@ -89,7 +90,7 @@ def read_and_check(paths: Sequence[str | Path], tools: Sequence[Tool]) -> tuple[
 def _placed(path: Path, known: Collection[str]) -> Iterator[tuple[str, Demonstration]]:
     """A file's demonstrations, each with its place. Raises InputError."""
     number = 0
-    for where, value in read_objects(path, "demonstrations as JSONL"):
+    for where, value in _read_lines(path):
         query, calls = parse_plan(value, where)
         unknown = next((call.tool for call in calls if call.tool not in known), None)
         if unknown is not None:
@@ -103,6 +104,34 @@ def _placed(path: Path, known: Collection[str]) -> Iterator[tuple[str, Demonstra
         number += 1
     if not number:
         raise InputError(f"{path}: no demonstrations in it")
+
+
+def _read_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The objects of a file of demonstrations. Raises InputError; of a file of tools it says that it is one."""
+    lines = read_objects(path, "demonstrations as JSONL")
+    first, wrong = None, None
+    try:
+        first = next(lines, None)
+    except InputError as error:
+        wrong = error
+    if (wrong or (first and not first[1].keys() & {"query", "calls"})) and (count := _tools_in(path)):
+        raise InputError(
+            f"{path}: these are tools ({count}), not demonstrations; give them with --tools. A demonstration is "
+            'a "query" and its "calls", one a line'
+        )
+    if wrong is not None:
+        raise wrong
+    if first is not None:
+        yield first
+        yield from lines
+
+
+def _tools_in(path: Path) -> int:
+    """How many tools a file holds; 0 for what is no file of tools."""
+    try:
+        return len(read_tools(path))
+    except InputError:
+        return 0
 
 
 def parse_plan(value: dict[str, Any], where: str) -> tuple[str, tuple[Call, ...]]:

@@ -51,6 +51,8 @@ class Rules:
     knowledge: re.Pattern[str]
     value: re.Pattern[str]
     name: re.Pattern[str]
+    state: re.Pattern[str]
+    demand: re.Pattern[str]
     sides: Mapping[str, int]
     negations: frozenset[str]
     reach: int
@@ -93,6 +95,15 @@ def pairs() -> tuple[tuple[str, str], ...]:
 
 
 @cache
+def verbs_of_tools() -> Mapping[str, bool]:
+    """Stems of verbs that tools are named and described by, in English: whether what they do changes something. Raises
+    BundleError for a damaged file."""
+    where = str(FOLDER / f"{ENGLISH}.json")
+    told = get(dict(content(ENGLISH)), "tools", dict, where)
+    return {stem(word): key == "changes" for key in ("tells", "changes") for word in _words(told, key, where)}
+
+
+@cache
 def rules_of(language: str) -> Rules:
     """The rules of one of LANGUAGES. Raises BundleError for a damaged file."""
     return read_rules(dict(content(language)), str(FOLDER / f"{language}.json"))
@@ -131,6 +142,8 @@ def read_rules(found: dict[str, Any], where: str) -> Rules:
         knowledge=_compiled(asking, "knowledge", where, flags=0),
         value=_compiled(asking, "value", where, flags=0),
         name=_compiled(asking, "name", where, flags=0),
+        state=_compiled(asking, "state", where),
+        demand=_compiled(asking, "demand", where),
         sides=sides,
         negations=negations,
         reach=get(opposites, "reach", int, where),

@@ -14,6 +14,12 @@ from edgeret.inputs.tool_text import name_in_words
 from edgeret.inputs.words import words
 from edgeret.types import Tool
 
+_APART_WORDS = (
+    "$schema $id $defs definitions $comment type title description properties required additionalProperties examples "
+    "default deprecated"
+)
+APART = frozenset(_APART_WORDS.split(" "))
+"""Keywords of a tool's schema under which each parameter stands for itself."""
 MOST_PARAMETERS = 400
 """Of a tool, the first ones."""
 MOST_CHOICES = 400

@@ -39,6 +39,11 @@ def check_query(query: str, where: str = "query") -> str:
     return query
 
 
+def plain(query: str) -> str:
+    """The query's words, whatever its case and spaces."""
+    return " ".join(query.lower().split())
+
+
 def check_texts(texts: str | Sequence[str]) -> tuple[str, ...]:
     """The texts of one search: one, or a list of one to `MOST_TEXTS` different ones. Those that differ in case and
     blanks alone count once. Raises InputError."""

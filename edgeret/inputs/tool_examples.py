@@ -6,12 +6,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from edgeret.inputs.hygiene import without_hidden
+from edgeret.errors import InputError
+from edgeret.inputs.hygiene import hidden_character, without_hidden
 from edgeret.inputs.jsonl import check_scalar
+from edgeret.quoting import quoted
+from edgeret.types import MOST_EXAMPLES as MOST_EXAMPLES
 
-MOST_EXAMPLES, MAX_EXAMPLE_CHARS = 5, 200
-"""Sentences of a tool, and characters of each; longer ones are left out, since half a sentence is another one. Two or
-three say most of what any number does, and whoever lists everybody's words is not found for all of them."""
+MAX_EXAMPLE_CHARS = 200
+"""Of a sentence; longer ones are left out, since half a sentence is another one."""
 MOST_VALUES, MAX_VALUE_CHARS = 20, 200
 """The same of a parameter's values."""
 _MOST_ENTRIES = 200
@@ -42,6 +44,24 @@ def examples_of(function: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[Map
         elif sentence or arguments is None:
             complete = False
     return tuple(sentences.values()), tuple(calls), not complete
+
+
+def check_examples(shown: object, name: str, where: str) -> None:
+    """Raises InputError unless they are a list of sentences of the tool of that `name`, as `examples_of` gives them."""
+    if not isinstance(shown, list | tuple) or len(shown) > MOST_EXAMPLES:
+        found = f"{len(shown)}" if isinstance(shown, list | tuple) else type(shown).__name__
+        raise InputError(
+            f'{where}: "examples" of {quoted(name)} must be a list of at most {MOST_EXAMPLES} texts, found {found}; '
+            "give the ones that differ most"
+        )
+    for text in shown:
+        if not isinstance(text, str) or not 0 < len(text) <= MAX_EXAMPLE_CHARS or text != " ".join(text.split()):
+            raise InputError(
+                f'{where}: "examples" of {quoted(name)} hold what is no sentence on one line of at most '
+                f"{MAX_EXAMPLE_CHARS} characters; leave it out, or write it so"
+            )
+        if hidden := hidden_character(text):
+            raise InputError(f"{where}: an example of {quoted(name)} contains {hidden}; take it out")
 
 
 def with_values(parameters: dict[str, Any], calls: tuple[Mapping[str, Any], ...]) -> dict[str, Any]:

@@ -19,7 +19,7 @@ def name_in_words(name: str) -> str:
 USUAL = "name+description"
 """Where a bundle does not tell how its tools were read."""
 FORMS: Mapping[str, Callable[[Tool], str]] = {
-    # Of nine forms tried on three tool sets this one found most (docs/DESIGN.md, decisions); the bar beats a colon.
+    # Of nine forms tried on three tool sets this one found most (docs/decisions); the bar beats a colon.
     "name+description": lambda tool: f"{name_in_words(tool.name)} | {tool.description}",
     # What the papers embed, and so what their figures are compared with.
     "description": lambda tool: tool.description,

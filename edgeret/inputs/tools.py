@@ -15,7 +15,7 @@ from edgeret.errors import InputError
 from edgeret.inputs.hygiene import check_name, hidden_character, shows_all, without_hidden
 from edgeret.inputs.jsonl import decode, json_type, parse_objects, plain, plain_text, read_text, text_field
 from edgeret.inputs.tool_care import care_of, check_confirm, check_risk
-from edgeret.inputs.tool_examples import MAX_EXAMPLE_CHARS, MOST_EXAMPLES, examples_of, with_values
+from edgeret.inputs.tool_examples import MAX_EXAMPLE_CHARS, MOST_EXAMPLES, check_examples, examples_of, with_values
 from edgeret.inputs.tool_forms import function_of, is_built_in, listed, parameters_of, title_of, unpacked
 from edgeret.inputs.tool_schema import object_schema
 from edgeret.inputs.tool_text import name_in_words
@@ -199,13 +199,7 @@ def stored_tool(entry: Any, where: str) -> Tool:
     except ValueError as error:
         raise InputError(f'{where}: "parameters" of {quoted(name)} cannot be taken ({error})') from None
     shown = entry.get("examples", [])
-    if not isinstance(shown, list) or len(shown) > MOST_EXAMPLES:
-        raise InputError(f'{where}: "examples" of {quoted(name)} must be a list of at most {MOST_EXAMPLES} texts')
-    for text in shown:
-        if not isinstance(text, str) or not 0 < len(text) <= MAX_EXAMPLE_CHARS or text != " ".join(text.split()):
-            raise InputError(f'{where}: "examples" of {quoted(name)} hold what is no sentence on one line')
-        if hidden := hidden_character(text):
-            raise InputError(f"{where}: an example of {quoted(name)} contains {hidden}; take it out")
+    check_examples(shown, name, where)
     risk = None if entry.get("risk") is None else check_risk(entry["risk"], where)
     confirm = check_confirm(entry.get("confirm", False), where)
     return Tool(name, description, parameters, tuple(shown), risk, confirm)

@@ -22,7 +22,9 @@ PATTERNS = (
 "serial", such as an account's number with its spaces, is a code too, and no part of it is anything."""
 MOST_UNITS = 1200
 """Of a request; behind them it tells a story."""
-_CUT = r"\d+(?:[.,]\d+)*(?![\w])|['’][sS]\b|[^\W\d_]+(?:['’](?![sS]\b)[^\W\d_]+)*(?!\w)|\w+|[^\w\s]"
+_GLUED = "|".join(sorted((word for word in UNITS if word.isalpha()), key=len, reverse=True))
+"""What may stand right behind a number: "40g" is a number and its unit, and no code."""
+_CUT = rf"\d+(?:[.,]\d+)*(?=(?i:{_GLUED})?(?!\w))|['’][sS]\b|[^\W\d_]+(?:['’](?![sS]\b)[^\W\d_]+)*(?!\w)|\w+|[^\w\s]"
 _UNIT = re.compile(_CUT)
 _HAN = "\u3400-\u4dbf\u4e00-\u9fff〇"
 _UNITS_OF = {
@@ -127,7 +129,10 @@ def _matches(text: str, places: Sequence[tuple[int, int]], units: Sequence[Unit]
             if begin in first and end in last and begin < end:
                 found[kind].append(Match(kind, first[begin], last[end]))
     _whole_serials(found)
-    whole = [*found["date"], *found["time"], *found["code"], *found["phone"]]
+    measured = [one for one in found["code"] if _is_measure(units, one)]
+    # "14C" may be a seat, and "40g" is none.
+    found["code"] = [one for one in found["code"] if one not in measured or units[one.first + 1].text.isupper()]
+    whole = [*found["date"], *found["time"], *(one for one in found["code"] if one not in measured), *found["phone"]]
     found["number"] = [
         match
         for match in _numbers(units)
@@ -138,6 +143,7 @@ def _matches(text: str, places: Sequence[tuple[int, int]], units: Sequence[Unit]
         name
         for name in _names(units)
         if not any(one.first < name.last < one.last or one.first < name.last == one.last for one in found["serial"])
+        and not any(one.first < name.first and name.last <= one.last for one in found["measure"])
     ]
     found["moment"] = list(_moments(units, found["date"], found["time"]))
     return {kind: tuple(matches) for kind, matches in found.items() if matches}
@@ -259,11 +265,17 @@ def _numbers(units: Sequence[Unit]) -> Iterator[Match]:
         at = end
 
 
+def _is_measure(units: Sequence[Unit], one: Match) -> bool:
+    """Whether it is a number and its unit, written as one word."""
+    return one.last - one.first == 2 and units[one.first].text[0].isdecimal() and units[one.first + 1].lower in UNITS
+
+
 def _measures(units: Sequence[Unit], numbers: Sequence[Match]) -> Iterator[Match]:
     """Numbers with a unit behind them, and "half a litre"."""
     for number in numbers:
-        if number.last < len(units) and units[number.last].lower in UNITS:
-            yield Match("measure", number.first, number.last + 1)
+        at = number.last + (number.last < len(units) and units[number.last].text == "°")
+        if at < len(units) and units[at].lower in UNITS:
+            yield Match("measure", number.first, at + 1)
     for at, unit in enumerate(units):
         if " " in unit.lower and unit.lower[0].isdecimal() and unit.lower.rpartition(" ")[2] in UNITS:
             behind = next((i for i in range(at + 1, len(units)) if units[i].lower), len(units))

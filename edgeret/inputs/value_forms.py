@@ -289,7 +289,7 @@ def _iso_duration(said: str) -> Any:
 def _number(said: str, kind: str, parameter: Parameter) -> Any:
     amount = amount_of(said)
     if amount is None:
-        return MISSING
+        return _extreme(said, parameter)
     number, dimension = amount
     unit = parameter.unit
     if dimension is not None and unit is not None:
@@ -305,7 +305,19 @@ def _number(said: str, kind: str, parameter: Parameter) -> Any:
     return int(number) if whole else float(number)
 
 
-_AMOUNT = re.compile(r"[+\-−]?\d+(?:[.,]\d+)*")
+EXTREMES: Mapping[str, str] = {
+    **dict.fromkeys(("max", "maximum", "full", "highest", "loudest", "brightest"), "maximum"),
+    **dict.fromkeys(("minimum", "lowest", "quietest", "mute", "muted", "muting", "silent", "silence"), "minimum"),
+}
+"""Words for an end of a scale, and the schema's keyword for that end."""
+
+
+def _extreme(said: str, parameter: Parameter) -> Any:
+    """An end of a scale from 0 on, such as a loudness in per cent; of what counts in a unit nobody says it so."""
+    end, schema = EXTREMES.get(said.lower()), parameter.schema
+    if end is None or schema.get("minimum") != 0 or (parameter.unit is not None and parameter.unit[0] != "%"):
+        return MISSING
+    return schema.get(end, MISSING)
 
 
 def amount_of(said: str) -> tuple[Decimal, str | None] | None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from struct import Struct
@@ -15,13 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-FILE = Path(__file__).with_name("_kernel.so")
+FILE = Path(__file__).with_name("_kernel.dll" if sys.platform == "win32" else "_kernel.so")
 """Where building the package puts the library."""
-SOURCES = (
-    *("step.c", "teach.c", "first.c", "clauses.c", "many.c", "words.c", "stems.c", "transformer.c", "workers.c"),
-    *("arithmetic.h", "strings.h", "first_body.h", "transformer.h", "transformer_body.h", "workers.h"),
-)
-"""What it is made of, beside it in a checkout."""
+INSTRUCTION_SETS = ("generic", "avx2", "avx_vnni", "avx512", "avx512_vnni", "arm64_dotprod")
+"""As cpu.h numbers them."""
 POINTER, COUNT = ctypes.c_void_p, ctypes.c_int64
 FLOAT, DOUBLE = ctypes.c_float, ctypes.c_double
 _CALLS: dict[str, tuple[tuple[Any, ...], Any]] = {  # what each takes and gives, as in the sources
@@ -57,9 +55,12 @@ _CALLS: dict[str, tuple[tuple[Any, ...], Any]] = {  # what each takes and gives,
     "union": ((COUNT, POINTER, COUNT, POINTER), COUNT),
     "covering": ((POINTER, POINTER, COUNT, COUNT, POINTER, POINTER), COUNT),
     "shared": ((POINTER, POINTER, COUNT, POINTER, COUNT, FLOAT, POINTER, POINTER), COUNT),
+    "instruction_set": ((), COUNT),
     "panel": ((COUNT,), COUNT),
     "pack": ((POINTER, COUNT, COUNT, COUNT, POINTER, POINTER), COUNT),
+    "point": ((POINTER, POINTER, COUNT, POINTER, POINTER), COUNT),
     "room": ((POINTER, COUNT, COUNT, COUNT), COUNT),
+    "left": ((POINTER, COUNT), COUNT),
     "transform": ((POINTER, COUNT, POINTER, POINTER, *(COUNT,) * 4, POINTER, POINTER, POINTER), COUNT),
 }
 _IN_SETS = frozenset(
@@ -68,7 +69,9 @@ _IN_SETS = frozenset(
         *("query_logits", "spell", "products", "exponentials", "log_shares", "unseen", "fuse"),
     )
 )  # compiled once for every set of instructions: first.c
-_LONG = frozenset(("keep", "teach", "keep_strings", "nearest", "few", "covering", "shared", "pack", "transform"))
+_LONG = frozenset(
+    ("keep", "teach", "keep_strings", "nearest", "few", "covering", "shared", "pack", "left", "transform")
+)
 """Those that may take milliseconds. Other threads run meanwhile; a short call that let them would wait for its turn
 afterwards, up to 5 ms while another thread computes in Python, as one does that loads a planner."""
 
@@ -126,10 +129,8 @@ class KeptStrings:
 
 def _made_of(default: str) -> str:
     """The hash of the sources, where they are: in a checkout. A wheel has none, and a library made of its own."""
-    files = [FILE.with_name(name) for name in SOURCES]
-    if not all(file.exists() for file in files):
-        return default
-    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
+    files = sorted(FILE.parent.glob("*.[ch]"))
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest() if files else default
 
 
 def load(wide: bool = True) -> ctypes.CDLL | None:

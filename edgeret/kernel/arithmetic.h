@@ -6,7 +6,11 @@
 #include <math.h>
 #include <stdint.h>
 
+#if defined(_WIN32)
+#define PUBLIC __declspec(dllexport)
+#else
 #define PUBLIC __attribute__((visibility("default")))
+#endif
 
 /* For what is compiled once for each of several sets of instructions: NAME(x) is x_SET, and BEGIN(features) to END may
    use them. */

@@ -99,7 +99,4 @@ BEGIN("avx2,fma")
 #include "first_body.h"
 END
 #undef SET
-PUBLIC int64_t edgeret_has_avx2(void) { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"); }
-#else
-PUBLIC int64_t edgeret_has_avx2(void) { return 0; }
 #endif

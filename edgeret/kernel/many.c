@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "arithmetic.h"
+#include "cpu.h"
 
 enum { MOST_FOUND = 64, MOST_LINKS = 32, LINE = 64 };
 
@@ -14,7 +15,7 @@ enum { MOST_FOUND = 64, MOST_LINKS = 32, LINE = 64 };
    are the same numbers. */
 #if defined(__x86_64__) && defined(__GNUC__)
 #define WIDE __attribute__((target("avx2")))
-#define HAS_WIDE __builtin_cpu_supports("avx2")
+#define HAS_WIDE edgeret_has_avx2()
 #else
 #define WIDE
 #define HAS_WIDE 0

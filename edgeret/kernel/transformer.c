@@ -7,59 +7,88 @@
 
 #include "transformer.h"
 
-#include <sched.h>
+#if !defined(EDGERET_TEXTS_ALONE) /* for who has no head of arguments to run: half of what is compiled */
+#include "arguments.h"
+#endif
+#include "cpu.h"
 
-enum { MOST_WAITS = 2000 }; /* looks at what others do, before the CPU is left to somebody else */
+enum { PATIENCE = 200 }; /* looks at a part that another has begun, before it is done here, too */
 
-/* The numbers of sets, as in compiled.py. */
-enum { GENERIC, AVX2, AVX_VNNI, AVX512, AVX512_VNNI, ARM64_DOTPROD, SETS };
+/* A moment for the other thread of this CPU's core. */
+#if defined(__x86_64__)
+#define REST() __builtin_ia32_pause()
+#elif defined(__aarch64__)
+#define REST() __asm__ volatile("yield")
+#else
+#define REST() ((void)0)
+#endif
 
 /* No function: one outside a set of instructions cannot be handed such vectors. */
 #define EITHER(where, yes, no) ((Numbers)(((Wholes)(yes) & (where)) | ((Wholes)(no) & ~(where))))
 
-/* So many floats of a room, of which some are used already; NULL while nobody has the room yet. */
-static float *claim(float *room, int64_t *used, int64_t floats)
+/* So many bytes of a room, of which some are used already; NULL while nobody has the room yet. */
+static void *claim(char *room, size_t *used, int64_t count, size_t size)
 {
-    float *found = room ? room + *used : NULL;
-    *used += (floats + 15) & ~(int64_t)15;
+    void *found = room ? room + *used : NULL;
+    *used += ((size_t)count * size + 63) & ~(size_t)63;
     return found;
 }
 
-/* Places all that a reading keeps in a room that begins at a multiple of 64 bytes; gives how many floats that takes. */
-static int64_t furnish(Reading *job, float *room)
+static int64_t phases(const Transformer *of) { return 2 * of->count + 1; }
+
+/* Places all that a reading keeps in a room that begins at a multiple of 64 bytes; gives how many bytes that takes. */
+static size_t furnish(Reading *job, char *room)
 {
-    int64_t used = 0;
+    size_t used = 0;
     const Transformer *of = job->of;
-    const int64_t hidden = of->hidden, size = hidden / of->heads, phases = 2 * of->count + 1;
-    const int64_t across = (job->longest + 15) & ~(int64_t)15, block = job->block;
+    const int64_t hidden = of->hidden, size = hidden / of->heads;
+    const int64_t across = (job->longest + 15) & ~(int64_t)15, count = job->count, block = job->block;
     int64_t widest = hidden;
     for (int64_t l = 0; l < of->count; l++)
         if (of->layers[l].wide.columns > widest) widest = of->layers[l].wide.columns;
-    job->taken = (_Atomic int64_t *)claim(room, &used, 4 * phases);
-    job->done = room ? job->taken + phases : NULL;
-    job->together = claim(room, &used, 3 * job->count * hidden);
-    job->attended = claim(room, &used, job->count * hidden);
+    claim(room, &used, 1, sizeof *job); /* itself */
+    job->taken = claim(room, &used, phases(of), sizeof *job->taken);
+    job->makers = claim(room, &used, phases(of) * job->parts, sizeof *job->makers);
+    job->ids = claim(room, &used, count, sizeof *job->ids);
+    job->ends = claim(room, &used, job->texts, sizeof *job->ends);
     for (int64_t w = 0; w < job->workers; w++) {
         Desk *desk = &job->desks[w];
-        desk->wide = claim(room, &used, block * widest);
-        desk->next = claim(room, &used, block * hidden);
-        desk->other = claim(room, &used, block * hidden);
-        desk->keys = claim(room, &used, across * (size + 4));
-        desk->scales = claim(room, &used, block);
-        desk->zeros = (int32_t *)claim(room, &used, block);
-        desk->bytes = (uint8_t *)claim(room, &used, (block * widest + 3) / 4);
+        desk->levels = 255.0f;
+        for (int i = 0; i < 2; i++) desk->tokens[i] = claim(room, &used, count * hidden, sizeof(float));
+        desk->together = claim(room, &used, 3 * count * hidden, sizeof(float));
+        desk->attended = claim(room, &used, count * hidden, sizeof(float));
+        desk->wide = claim(room, &used, block * widest, sizeof(float));
+        desk->next = claim(room, &used, block * hidden, sizeof(float));
+        desk->other = claim(room, &used, block * hidden, sizeof(float));
+        desk->keys = claim(room, &used, across * (3 * size + 4), sizeof(float));
+        desk->scales = claim(room, &used, block, sizeof(float));
+        desk->zeros = claim(room, &used, block, sizeof(int32_t));
+        desk->bytes = claim(room, &used, block * widest, 1);
     }
     return used;
+}
+
+/* Where in a room a reading is. */
+static Reading *reading_in(float *room) { return (Reading *)(((uintptr_t)room + 63) & ~(uintptr_t)63); }
+
+static Maker *maker(const Reading *job, int64_t phase, int64_t part) { return job->makers + phase * job->parts + part; }
+
+/* The desk of whoever made a part; only of parts that are made. */
+static const Desk *made_at(const Reading *job, int64_t phase, int64_t part)
+{
+    return job->desks + atomic_load_explicit(maker(job, phase, part), memory_order_relaxed) - 1;
 }
 
 /* Tokens that are worth a worker's while: of fewer, all would spend their time fetching the same weights. */
 enum { LEAST_SHARED = 4 };
 
-static Reading plan(const Transformer *of, int64_t count, int64_t longest, int64_t workers)
+static Reading plan(const Transformer *of, int64_t texts, int64_t count, int64_t longest, int64_t workers)
 {
     const int64_t most = count / LEAST_SHARED < MOST_WORKERS ? count / LEAST_SHARED : MOST_WORKERS;
     const int64_t used = workers < most ? workers : most > 1 ? most : 1;
-    return (Reading){.of = of, .count = count, .longest = longest, .workers = used, .block = (count + used - 1) / used};
+    const int64_t heads = texts * of->heads;
+    return (Reading){.of = of, .texts = texts, .count = count, .longest = longest, .workers = used,
+                     .block = (count + used - 1) / used, .parts = heads > used ? heads : used};
 }
 
 /* Everywhere: what the compiler makes of it. */
@@ -68,6 +97,21 @@ static Reading plan(const Transformer *of, int64_t count, int64_t longest, int64
 #define WIDTH 4
 #define ACROSS 4
 #define DOWN 4
+#if defined(__wasm_simd128__)
+#include <wasm_simd128.h>
+#define Whole v128_t
+INLINE Whole NAME(zero)(void) { return wasm_i32x4_splat(0); }
+INLINE Whole NAME(load)(const int8_t *at) { return wasm_v128_load(at); }
+INLINE Whole NAME(spread)(const uint8_t *at) { return wasm_v128_load32_splat(at); }
+INLINE Whole NAME(add_products)(Whole sum, Whole row, Whole weights)
+{
+    const v128_t low = wasm_i32x4_dot_i16x8(wasm_u16x8_extend_low_u8x16(row), wasm_i16x8_extend_low_i8x16(weights));
+    const v128_t high = wasm_i32x4_dot_i16x8(wasm_u16x8_extend_high_u8x16(row), wasm_i16x8_extend_high_i8x16(weights));
+    /* Two sums a column, side by side. */
+    return wasm_i32x4_add(sum, wasm_i32x4_add(wasm_i32x4_shuffle(low, high, 0, 2, 4, 6), wasm_i32x4_shuffle(low, high, 1, 3, 5, 7)));
+}
+INLINE void NAME(store)(int32_t *at, Whole sums) { wasm_v128_store(at, sums); }
+#else
 typedef struct {
     int32_t each[WIDTH];
 } Four;
@@ -93,6 +137,7 @@ INLINE Whole NAME(add_products)(Whole sum, Whole row, Whole weights)
     return sum;
 }
 INLINE void NAME(store)(int32_t *at, Whole sums) { memcpy(at, &sums, sizeof sums); }
+#endif
 #include "transformer_body.h"
 
 #if defined(__x86_64__)
@@ -207,20 +252,29 @@ INLINE void NAME(store)(int32_t *at, Whole sums) { vst1q_s32(at, sums); }
 END
 #endif
 
+#if defined(EDGERET_TEXTS_ALONE)
+#define SET_OF(name, panel) {run_##name, panel}
+#else
+#define SET_OF(name, panel) {run_##name, panel, point_##name}
+#endif
+
 static const struct {
     Work *run;
     int64_t panel;
-} SETS_HERE[SETS] = {
-    [GENERIC] = {run_generic, 16},
-#if defined(__x86_64__)
-    [AVX2] = {run_avx2, 16},
-#if defined(HAS_AVX_VNNI)
-    [AVX_VNNI] = {run_avx_vnni, 16},
+#if !defined(EDGERET_TEXTS_ALONE)
+    void (*point)(const ArgumentHead *, const ArgumentCall *, const ArgumentDesk *, const ArgumentShares *);
 #endif
-    [AVX512] = {run_avx512, 64},
-    [AVX512_VNNI] = {run_avx512_vnni, 64},
+} SETS_HERE[SETS] = {
+    [GENERIC] = SET_OF(generic, 16),
+#if defined(__x86_64__)
+    [AVX2] = SET_OF(avx2, 16),
+#if defined(HAS_AVX_VNNI)
+    [AVX_VNNI] = SET_OF(avx_vnni, 16),
+#endif
+    [AVX512] = SET_OF(avx512, 64),
+    [AVX512_VNNI] = SET_OF(avx512_vnni, 64),
 #elif defined(__aarch64__)
-    [ARM64_DOTPROD] = {run_arm64_dotprod, 16},
+    [ARM64_DOTPROD] = SET_OF(arm64_dotprod, 16),
 #endif
 };
 
@@ -250,9 +304,12 @@ PUBLIC int64_t edgeret_pack(const int8_t *weights, int64_t rows, int64_t columns
 /* How many floats are needed to read so many tokens, of texts of up to `longest` each. They may begin anywhere. */
 PUBLIC int64_t edgeret_room(const Transformer *of, int64_t count, int64_t longest, int64_t workers)
 {
-    Reading job = plan(of, count, longest, workers);
-    return furnish(&job, NULL) + 16;
+    Reading job = plan(of, count, count, longest, workers);
+    return (int64_t)(furnish(&job, NULL) / sizeof(float)) + 16;
 }
+
+/* Whether every worker has left a room, in which edgeret_transform left some; with `wait`, when they have. */
+PUBLIC int64_t edgeret_left(float *room, int64_t wait) { return edgeret_gone(reading_in(room), wait); }
 
 /* A text's vector (hidden,), of its tokens' (count, hidden): its first token's, or their mean, as a unit vector where that
    is asked for. Whether all numbers are finite. */
@@ -277,7 +334,8 @@ static int pool(const float *tokens, int64_t count, int64_t hidden, int64_t firs
 
 /* The vectors of all tokens (count, hidden) of texts, by the tokens' numbers, and those of the texts (texts, hidden), as
    `pool` makes them. Text i ends before token `ends[i]`; up to `workers` CPUs share the work. 0; 1 for a number that no
-   token has, an empty text or one that is too long; 2 for vectors with numbers that are none. */
+   token has, an empty text or one that is too long; 2 for vectors with numbers that are none. 4 more if a worker is late,
+   which nobody waited for: the room and the weights must stay until edgeret_left says that it is gone. */
 PUBLIC int64_t edgeret_transform(const Transformer *of, int64_t set, const int64_t *ids, const int64_t *ends,
                                  int64_t texts, int64_t workers, int64_t first, int64_t unit, float *room,
                                  float *tokens, float *vectors)
@@ -291,17 +349,58 @@ PUBLIC int64_t edgeret_transform(const Transformer *of, int64_t set, const int64
     if (texts < 1 || !edgeret_panel(set)) return 1;
     for (int64_t t = 0; t < start; t++)
         if (ids[t] < 0 || ids[t] >= of->tokens) return 1;
-    Reading job = plan(of, start, longest, workers);
-    job.ids = ids;
-    job.ends = ends;
-    job.texts = texts;
-    job.tokens = tokens;
-    furnish(&job, (float *)(((uintptr_t)room + 63) & ~(uintptr_t)63));
-    for (int64_t i = 0; i < 2 * (2 * of->count + 1); i++) atomic_init(job.taken + i, 0);
-    edgeret_share(SETS_HERE[set].run, &job, job.workers);
+    Reading planned = plan(of, texts, start, longest, workers), *job = reading_in(room);
+    furnish(&planned, (char *)job);
+    *job = planned;
+    memcpy(job->ids, ids, (size_t)start * sizeof *ids);
+    memcpy(job->ends, ends, (size_t)texts * sizeof *ends);
+    for (int64_t i = 0; i < phases(of); i++) atomic_init(job->taken + i, 0);
+    for (int64_t i = 0; i < phases(of) * job->parts; i++) atomic_init(job->makers + i, 0);
+    const int64_t late = edgeret_share(SETS_HERE[set].run, job, job->workers);
+    for (int64_t first = 0; first < start; first += job->block) {
+        const Desk *desk = made_at(job, 2 * of->count, first / job->block);
+        const int64_t rest = start - first, count = rest < job->block ? rest : job->block;
+        memcpy(tokens + first * of->hidden, desk->tokens[of->count % 2] + first * of->hidden,
+               (size_t)(count * of->hidden) * sizeof *tokens);
+    }
     int fine = 1;
     start = 0;
     for (int64_t i = 0; i < texts; start = ends[i++])
         fine &= pool(tokens + start * of->hidden, ends[i] - start, of->hidden, first, unit, vectors + i * of->hidden);
-    return fine ? 0 : 2;
+    return (fine ? 0 : 2) + (late ? 4 : 0);
 }
+
+#if !defined(EDGERET_TEXTS_ALONE)
+static size_t furnish_call(const ArgumentHead *of, const ArgumentCall *call, char *room, ArgumentDesk *at)
+{
+    size_t used = 0;
+    const int64_t d = ARG_WIDTH, n = call->units, count = call->parameters, rows = 1 + count + n;
+    const int64_t across = (rows + 15) & ~(int64_t)15, deepest = of->word.rows > 3 * d ? of->word.rows : 3 * d;
+    at->x = claim(room, &used, rows * d, sizeof(float));
+    at->next = claim(room, &used, rows * d, sizeof(float));
+    at->wide = claim(room, &used, rows * ARG_INNER, sizeof(float));
+    at->three = claim(room, &used, rows * 3 * d, sizeof(float));
+    at->attended = claim(room, &used, rows * d, sizeof(float));
+    at->ask = claim(room, &used, count * 4 * d, sizeof(float));
+    at->answer = claim(room, &used, n * 3 * d, sizeof(float));
+    at->small = claim(room, &used, count * SMALL, sizeof(float));
+    at->line = claim(room, &used, 3 * n + 1, sizeof(float));
+    at->desk = (Desk){.levels = (float)call->levels};
+    at->desk.keys = claim(room, &used, across * (3 * d / ARG_HEADS + 4), sizeof(float));
+    at->desk.scales = claim(room, &used, rows, sizeof(float));
+    at->desk.zeros = claim(room, &used, rows, sizeof(int32_t));
+    at->desk.bytes = claim(room, &used, rows * deepest, 1);
+    return used;
+}
+
+/* The log-shares of a call's arguments, and how many floats of room that takes; without `room` that alone. */
+PUBLIC int64_t edgeret_point(const ArgumentHead *of, const ArgumentCall *call, int64_t set, float *room,
+                             const ArgumentShares *found)
+{
+    ArgumentDesk at;
+    char *aligned = room ? (char *)(((uintptr_t)room + 63) & ~(uintptr_t)63) : NULL;
+    const int64_t used = (int64_t)(furnish_call(of, call, aligned, &at) / sizeof(float)) + 16;
+    if (room) SETS_HERE[set].point(of, call, &at, found);
+    return used;
+}
+#endif

@@ -51,26 +51,37 @@ typedef struct {
     int64_t tokens, positions, count, hidden, heads;
 } Transformer;
 
-/* What one worker keeps of the rows that it is at, and of the text whose tokens attend to one another. */
+/* Who has made a part: a worker's number and 1, or 0. */
+typedef _Atomic uint8_t Maker;
+
+/* What one worker has made of all tokens, and what it keeps of the rows that it is at and of the text whose tokens attend
+   to one another; a row's numbers become bytes from 0 to `levels`. Nobody else writes here. */
 typedef struct {
+    float levels;
+    float *tokens[2], *together, *attended;
     float *wide, *next, *other, *scales, *keys;
     int32_t *zeros;
     uint8_t *bytes;
 } Desk;
 
-/* Texts to be read, side by side: text i ends before token `ends[i]`. Their tokens' vectors are `tokens` (count, hidden)
-   in the end; `together` (count, 3 hidden) and `attended` (count, hidden) are what each layer's two halves hand over.
+/* Texts to be read, side by side: text i ends before token `ends[i]`.
 
-   Every layer has two phases, and one comes before them all. Workers take a phase's parts one by one, and begin the next
-   phase when all parts are done: blocks of `block` tokens, or a head of a text. Numbers of parts `taken` and `done` are
-   kept for every phase. */
+   Every layer has two phases, and one comes before them all: what tokens are (count, hidden) and query, key and value
+   `together` (count, 3 hidden), then what they `attended` to (count, hidden). Workers take a phase's parts one by one:
+   blocks of `block` tokens, or a head of a text. The next phase begins when all parts are made.
+
+   A worker may lose its CPU in the middle of a part. So who finds nothing left to take does what others have begun, too,
+   until one of them is done: who is first signs in `makers` (phases, parts), and all others read that desk. Both make the
+   same bits. A worker that comes back late may find that what it reads was written anew; then what it makes is wrong, and
+   somebody else has signed long ago. A desk's part is written again two layers later (tokens) or one, when everybody who
+   may still sign has read it. */
 typedef struct {
     const Transformer *of;
-    const int64_t *ids, *ends;
-    int64_t texts, count, block, longest, workers;
-    float *tokens, *together, *attended;
+    int64_t *ids, *ends;
+    int64_t texts, count, block, longest, workers, parts;
     Desk desks[MOST_WORKERS];
-    _Atomic int64_t *taken, *done;
+    _Atomic int64_t *taken;
+    Maker *makers;
 } Reading;
 
 #endif

@@ -25,7 +25,8 @@ INLINE void NAME(tile)(const uint8_t *rows, const int8_t *weights, int64_t depth
 
 /* Rows of numbers (count, depth) to bytes, each row by a scale and a zero of its own. */
 static void NAME(to_bytes)(const float *restrict numbers, const float *restrict shrink, int64_t count, int64_t depth,
-                           uint8_t *restrict bytes, float *restrict scales, int32_t *restrict zeros)
+                           uint8_t *restrict bytes, float *restrict scales, int32_t *restrict zeros,
+                           float levels)
 {
     for (int64_t r = 0; r < count; r++, numbers += depth, bytes += depth) {
         Numbers lows = {0}, highs = {0};
@@ -39,15 +40,15 @@ static void NAME(to_bytes)(const float *restrict numbers, const float *restrict 
             low = lows[k] < low ? lows[k] : low;
             high = highs[k] > high ? highs[k] : high;
         }
-        float scale = (high - low) / 255.0f;
+        float scale = (high - low) / levels;
         if (!(scale > 1e-30f)) scale = 1e-30f; /* a row of zeros; NaN too */
         const float inverse = 1.0f / scale;
         float zero = -low * inverse + 0.5f;
         zero = zero > 0.5f ? zero : 0.5f; /* NaN too, where a scale is infinite: no cast knows it */
-        zero = (float)(int32_t)(zero < 255.0f ? zero : 255.0f);
+        zero = (float)(int32_t)(zero < levels ? zero : levels);
         scales[r] = scale;
         zeros[r] = (int32_t)zero;
-        const Numbers none = {0}, most = none + 255.0f;
+        const Numbers none = {0}, most = none + levels;
         for (int64_t i = 0; i < depth; i += 16) {
             Numbers x = NUMBERS(numbers + i) * NUMBERS(shrink + i) * inverse + (zero + 0.5f);
             x = EITHER(x > none, x, none); /* NaN is 0 */
@@ -57,14 +58,16 @@ static void NAME(to_bytes)(const float *restrict numbers, const float *restrict 
     }
 }
 
-/* `out` (count, columns): rows of numbers (count, rows) times the weights, and the bias. */
-static void NAME(multiply)(const float *numbers, int64_t count, const Product *by, const Desk *desk,
-                           float *restrict out)
+/* `out` (count, columns): rows of numbers (count, rows) times the weights, and the bias; unless somebody else has
+   `made` the part that it is for. */
+static __attribute__((noinline)) void NAME(multiply)(const float *numbers, int64_t count, const Product *by,
+                                                     const Desk *desk, const Maker *made, float *restrict out)
 {
     const int64_t depth = by->rows, columns = by->columns, groups = (count + DOWN - 1) / DOWN;
-    NAME(to_bytes)(numbers, by->shrink, count, depth, desk->bytes, desk->scales, desk->zeros);
+    NAME(to_bytes)(numbers, by->shrink, count, depth, desk->bytes, desk->scales, desk->zeros, desk->levels);
     for (int64_t c = 0; c < columns; c += PANEL) {
         const int8_t *weights = by->packed + c * depth;
+        if (made && atomic_load_explicit(made, memory_order_relaxed)) return;
         for (int64_t g = 0; g < groups; g++) {
             const int64_t first = g * count / groups, rows = (g + 1) * count / groups - first;
             const uint8_t *bytes = desk->bytes + first * depth;
@@ -134,21 +137,31 @@ static void NAME(gelu)(float *x, int64_t n)
     }
 }
 
-/* A head's columns of `out` (count, hidden), of query, key and value of a text, `all` (count, 3 hidden). `room` holds
-   keys on their side, (size, wide), and four rows of `wide`, which is count made a multiple of 16. */
-static void NAME(attend)(const float *all, int64_t count, int64_t hidden, int64_t size, int64_t h, float *room,
-                         float *out)
+/* A room for attention holds a head's keys on their side, (size, wide), where `wide` is count made a multiple of 16; four
+   rows of `wide`; then queries and values (count, size). This puts in those of token s, of its query, key and value. */
+static void NAME(put_in)(const float *row, int64_t s, int64_t count, int64_t hidden, int64_t size, float *room)
 {
-    const int64_t wide = (count + 15) & ~(int64_t)15, step = 3 * hidden;
+    const int64_t wide = (count + 15) & ~(int64_t)15;
     const float scale = 1.0f / sqrtf((float)size);
-    float *keys = room, *shares = room + size * wide;
-    const float *query = all + h * size, *key = query + hidden, *value = key + hidden;
-    for (int64_t s = 0; s < wide; s++)
-        for (int64_t d = 0; d < size; d++) keys[d * wide + s] = s < count ? key[s * step + d] * scale : 0.0f;
+    float *queries = room + (size + 4) * wide + s * size, *values = queries + count * size;
+    for (int64_t d = 0; d < size; d++) room[d * wide + s] = row[hidden + d] * scale;
+    for (int64_t d = 0; d < size; d += 16) {
+        NUMBERS(queries + d) = NUMBERS(row + d);
+        NUMBERS(values + d) = NUMBERS(row + 2 * hidden + d);
+    }
+}
+
+/* A head's columns of `out` (count, hidden), of all tokens in a room. */
+static void NAME(attend)(int64_t count, int64_t hidden, int64_t size, int64_t h, float *room, float *out)
+{
+    const int64_t wide = (count + 15) & ~(int64_t)15;
+    float *keys = room, *shares = keys + size * wide, *queries = shares + 4 * wide, *values = queries + count * size;
+    for (int64_t s = count; s < wide; s++)
+        for (int64_t d = 0; d < size; d++) keys[d * wide + s] = 0.0f;
     for (int64_t t = 0; t < count; t += 4) {
         const int64_t last = count - 1;
         const float *q[4];
-        for (int i = 0; i < 4; i++) q[i] = query + (t + i < last ? t + i : last) * step;
+        for (int i = 0; i < 4; i++) q[i] = queries + (t + i < last ? t + i : last) * size;
         for (int64_t s = 0; s < wide; s += 16) {
             Numbers sums[4] = {{0}, {0}, {0}, {0}};
             for (int64_t d = 0; d < size; d++) {
@@ -171,7 +184,7 @@ static void NAME(attend)(const float *all, int64_t count, int64_t hidden, int64_
         for (int64_t d = 0; d < size; d += 16) {
             Numbers sums[4] = {{0}, {0}, {0}, {0}};
             for (int64_t s = 0; s < count; s++) {
-                const Numbers v = NUMBERS(value + s * step + d);
+                const Numbers v = NUMBERS(values + s * size + d);
                 for (int i = 0; i < 4; i++) sums[i] += shares[i * wide + s] * v;
             }
             for (int i = 0; i < 4 && t + i < count; i++)
@@ -181,7 +194,7 @@ static void NAME(attend)(const float *all, int64_t count, int64_t hidden, int64_
 }
 
 /* What tokens (count, hidden) begin as: their words' rows and their places', added and normalised. */
-static void NAME(begin)(const Reading *job, int64_t first, int64_t count, const Desk *desk)
+static void NAME(begin)(const Reading *job, int64_t first, int64_t count, const Desk *desk, float *tokens)
 {
     const Transformer *of = job->of;
     const int64_t hidden = of->hidden;
@@ -200,44 +213,65 @@ static void NAME(begin)(const Reading *job, int64_t first, int64_t count, const 
             for (int64_t i = 0; i < hidden; i++) to[i] = word[i] + place[i];
         }
     }
-    NAME(normalise)(desk->next, NULL, count, hidden, &of->embedded, job->tokens + first * hidden);
+    NAME(normalise)(desk->next, NULL, count, hidden, &of->embedded, tokens);
 }
 
-/* A layer's second half: what tokens (count, hidden) become by what they attended to. */
-static void NAME(change)(const Layer *layer, float *tokens, const float *attended, int64_t count, int64_t hidden,
-                         const Desk *desk)
+/* A layer's second half: `tokens` (count, hidden) are what those `before` become by what they attended to. */
+static void NAME(change)(const Reading *job, int64_t phase, int64_t first, int64_t count, const Desk *desk,
+                         const Maker *made, float *tokens)
 {
-    NAME(multiply)(attended, count, &layer->attended, desk, desk->other);
-    NAME(normalise)(desk->other, tokens, count, hidden, &layer->between, desk->next);
-    NAME(multiply)(desk->next, count, &layer->wide, desk, desk->wide);
+    const Transformer *of = job->of;
+    const Layer *layer = of->layers + phase / 2 - 1;
+    const int64_t hidden = of->hidden, size = hidden / of->heads;
+    const float *before = made_at(job, phase - 2, first / job->block)->tokens[(phase / 2 - 1) % 2] + first * hidden;
+    for (int64_t t = 0, text = 0; t < count; t++) {
+        while (first + t >= job->ends[text]) text++;
+        for (int64_t h = 0; h < of->heads; h++)
+            memcpy(desk->next + t * hidden + h * size,
+                   made_at(job, phase - 1, text * of->heads + h)->attended + (first + t) * hidden + h * size,
+                   (size_t)size * sizeof(float));
+    }
+    NAME(multiply)(desk->next, count, &layer->attended, desk, made, desk->other);
+    NAME(normalise)(desk->other, before, count, hidden, &layer->between, desk->next);
+    NAME(multiply)(desk->next, count, &layer->wide, desk, made, desk->wide);
+    if (atomic_load_explicit(made, memory_order_relaxed)) return;
     NAME(gelu)(desk->wide, count * layer->wide.columns);
-    NAME(multiply)(desk->wide, count, &layer->narrow, desk, desk->other);
+    NAME(multiply)(desk->wide, count, &layer->narrow, desk, made, desk->other);
     NAME(normalise)(desk->other, desk->next, count, hidden, &layer->behind, tokens);
 }
 
-/* One part of a phase: attention of a head of a text in odd phases; else a block of tokens from there to the next. */
-static void NAME(part)(const Reading *job, int64_t phase, int64_t part, const Desk *desk)
+/* One part of a phase: attention of a head of a text in odd phases; else a block of tokens from there to the next. It is
+   made afterwards, by this worker or another. */
+static void NAME(part)(const Reading *job, int64_t phase, int64_t part, int64_t worker)
 {
     const Transformer *of = job->of;
+    const Desk *desk = job->desks + worker;
     const int64_t hidden = of->hidden, layer = phase / 2;
+    Maker *made = maker(job, phase, part);
     if (phase % 2) {
         const int64_t text = part / of->heads, start = text ? job->ends[text - 1] : 0;
-        NAME(attend)(job->together + start * 3 * hidden, job->ends[text] - start, hidden, hidden / of->heads,
-                     part % of->heads, desk->keys, job->attended + start * hidden);
-        return;
+        const int64_t end = job->ends[text], size = hidden / of->heads, h = part % of->heads;
+        for (int64_t t = start; t < end; t++) {
+            const float *together = made_at(job, phase - 1, t / job->block)->together;
+            NAME(put_in)(together + t * 3 * hidden + h * size, t - start, end - start, hidden, size, desk->keys);
+        }
+        NAME(attend)(end - start, hidden, size, h, desk->keys, desk->attended + start * hidden);
+    } else {
+        const int64_t first = part * job->block, rest = job->count - first;
+        const int64_t count = rest < job->block ? rest : job->block;
+        float *tokens = desk->tokens[layer % 2] + first * hidden;
+        if (phase)
+            NAME(change)(job, phase, first, count, desk, made, tokens);
+        else
+            NAME(begin)(job, first, count, desk, tokens);
+        if (layer < of->count)
+            NAME(multiply)(tokens, count, &of->layers[layer].together, desk, made, desk->together + first * 3 * hidden);
     }
-    const int64_t first = part * job->block, rest = job->count - first;
-    const int64_t count = rest < job->block ? rest : job->block;
-    float *tokens = job->tokens + first * hidden;
-    if (phase)
-        NAME(change)(of->layers + layer - 1, tokens, job->attended + first * hidden, count, hidden, desk);
-    else
-        NAME(begin)(job, first, count, desk);
-    if (layer < of->count)
-        NAME(multiply)(tokens, count, &of->layers[layer].together, desk, job->together + first * 3 * hidden);
+    uint8_t nobody = 0;
+    atomic_compare_exchange_strong(made, &nobody, (uint8_t)(worker + 1));
 }
 
-/* All phases, as far as this worker finds something to do. */
+/* All phases: what nobody has taken, and then what others took and have not made. */
 static void NAME(run)(void *given, int64_t worker)
 {
     const Reading *job = given;
@@ -245,14 +279,18 @@ static void NAME(run)(void *given, int64_t worker)
     for (int64_t phase = 0; phase <= 2 * job->of->count; phase++) {
         const int64_t parts = phase % 2 ? heads : blocks;
         int64_t part;
-        while ((part = atomic_fetch_add(&job->taken[phase], 1)) < parts) {
-            NAME(part)(job, phase, part, &job->desks[worker]);
-            atomic_fetch_add(&job->done[phase], 1);
+        while ((part = atomic_fetch_add(&job->taken[phase], 1)) < parts) NAME(part)(job, phase, part, worker);
+        for (part = 0; part < parts; part++) {
+            const Maker *made = maker(job, phase, part);
+            for (int looks = 0; !atomic_load(made) && looks < PATIENCE; looks++) REST();
+            if (!atomic_load(made)) NAME(part)(job, phase, part, worker);
         }
-        for (int64_t waited = 0; atomic_load(&job->done[phase]) < parts; waited++)
-            if (waited > MOST_WAITS) sched_yield();
     }
 }
+
+#if !defined(EDGERET_TEXTS_ALONE)
+#include "arguments_body.h"
+#endif
 
 #undef PANEL
 #undef SET

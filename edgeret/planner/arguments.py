@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import field
 from typing import Any
 
 from edgeret.inputs.jsonl import MAX_DEPTH, check_scalar
@@ -15,7 +16,7 @@ from edgeret.planner.schema_rules import measure
 from edgeret.planner.schemas import Check
 from edgeret.quoting import quoted, shortened
 from edgeret.records import dataclass
-from edgeret.types import REFERENCE
+from edgeret.types import REFERENCE, Argument, Arguments
 
 Place = tuple[str | int, ...]
 MAX_ANSWER_VALUES = 5_000
@@ -31,12 +32,18 @@ class Filled:
 
     `arguments` hold neither nulls (but see `settle`) nor anything the schema refuses. `missing` names the required
     properties that have no value, nested ones as `address.city` or `songs[0].title`. `problems` are one line each:
-    what was refused and dropped, and what else does not fit.
+    what was refused and dropped, and what else does not fit. `given` says of each argument where it is from.
     """
 
     arguments: dict[str, Any]
     missing: tuple[str, ...]
     problems: tuple[str, ...]
+    given: Mapping[str, Argument] = field(default_factory=dict, compare=False)
+
+    @property
+    def read(self) -> Arguments:
+        """The same with where each value is from, and the names of those that are missing."""
+        return Arguments(self.given, dict.fromkeys(self.missing, ""))
 
 
 def settle(value: Any, schema: Mapping[str, Any], n_outputs: int) -> Filled:

@@ -66,7 +66,9 @@ def plain_schema(schema: Any) -> dict[str, Any]:
     return found
 
 
-def grammar(schema: Mapping[str, Any], query: str, n_outputs: int) -> str:
+def grammar(
+    schema: Mapping[str, Any], query: str, n_outputs: int, choices: Mapping[str, Sequence[Any]] | None = None
+) -> str:
     """GBNF whose rule `root` is the arguments object as JSON without spaces, ready for llama.cpp.
 
     `schema` is the function's parameters (JSON Schema), `n_outputs` counts the calls made so far. Every property
@@ -78,10 +80,11 @@ def grammar(schema: Mapping[str, Any], query: str, n_outputs: int) -> str:
     - enum, const, boolean: one of the choices
     - array: 1 to 4 items; object: the same rules again
 
-    A free-form object can only be null. Without properties the grammar is that of `{}`. Raises UnsupportedSchemaError
-    naming keyword and place; also for what would take more than MAX_ALTERNATIVES, MAX_WORK or MAX_CHARS.
+    A parameter in `choices` is one of these values and nothing else. A free-form object can only be null. Without
+    properties the grammar is that of `{}`. Raises UnsupportedSchemaError naming keyword and place; also for what would
+    take more than MAX_ALTERNATIVES, MAX_WORK or MAX_CHARS.
     """
-    writer = _Writer(plain_schema(schema), query, n_outputs)
+    writer = _Writer(plain_schema(schema), query, n_outputs, choices or {})
     try:
         body = writer.root()
     except RecursionError:
@@ -95,8 +98,10 @@ def grammar(schema: Mapping[str, Any], query: str, n_outputs: int) -> str:
 class _Writer:
     """Collects the rules of one grammar. Methods return a rule's body, or None where only null is left."""
 
-    def __init__(self, schema: Mapping[str, Any], query: str, n_outputs: int) -> None:
-        self.schema, self.query, self.n_outputs = schema, query, n_outputs
+    def __init__(
+        self, schema: Mapping[str, Any], query: str, n_outputs: int, choices: Mapping[str, Sequence[Any]]
+    ) -> None:
+        self.schema, self.query, self.n_outputs, self.choices = schema, query, n_outputs, choices
         self.rules: dict[str, str] = {}
         self._objects: dict[int, tuple[Any, str]] = {}
         self._numbers: list[Decimal] | None = None
@@ -172,7 +177,10 @@ class _Writer:
         literal = "{"
         for name, schema in properties.items():
             literal += _json(str(name)) + ":"
-            body = self.value(schema, f"{path}.{name}", depth)
+            if depth == 0 and name in self.choices:
+                body: str | None = " | ".join(dict.fromkeys(quote(_json(value)) for value in self.choices[name]))
+            else:
+                body = self.value(schema, f"{path}.{name}", depth)
             if body is None:
                 literal += "null,"
             else:

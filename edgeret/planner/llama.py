@@ -32,7 +32,7 @@ LIKELY = 256
 MAX_CELLS = 1 << 16
 """Tokens that the cache is ever made for; every prompt that a planner answers in a minute is far shorter."""
 PART = 8192
-"""Characters that are tokenised at once."""
+"""Characters that are tokenized at once."""
 _WORD = re.compile(r"(?<=\w) (?=\w)")
 _MIN_CELLS = 1024
 _log: list[str] = []
@@ -262,7 +262,7 @@ def log_probabilities(logits: NDArray[np.float32], tokens: Collection[int]) -> N
 
 
 def _parts(text: str) -> Iterator[str]:
-    """A text in parts that are tokenised one by one, cut before words, where it makes no difference.
+    """A text in parts that are tokenized one by one, cut before words, where it makes no difference.
 
     llama.cpp looks for special tokens by walking through all that it found before: of 130,000 characters of Gemma 3's,
     whose new line is such a token, every second one a new line, it took 74 s.

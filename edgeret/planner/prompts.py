@@ -98,21 +98,24 @@ def filling_prompt(
     calls: Sequence[Call],
     shown: Sequence[Exemplar] = (),
     refused: Sequence[str] = (),
+    known: Mapping[str, Any] | None = None,
 ) -> Prompt:
     """Asks for the arguments of `tool` (the paper's second prompt): its parameters with type, whether they are
     required and what they mean, and the calls so far with the names of their outputs, and what they gave. `shown` are
     demonstrations that call this function, each shown with the right answer; others are left out, and very long
-    answers. `refused` is an earlier answer, followed by what was wrong.
+    answers. `refused` is an earlier answer, followed by what was wrong. `known` are arguments that are not asked for.
     """
+    known = known or {}
     described = "\n".join((_function(tool.name, tool.description, "Function:"), *_parameters(tool.parameters)))
     constant = [Turn("system", f"{_FILLING}\n\n{described}")]
     for exemplar in shown:
         place = next((i for i, call in enumerate(exemplar.calls) if call.tool == tool.name), None)
         answer = "" if place is None else _answer(tool, exemplar.calls[place].arguments)
-        if answer and len(answer) <= _ANSWER_CHARS:
-            question = _situation(_data(exemplar.query, SHOWN_CHARS), exemplar.calls[:place])
+        if place is not None and answer and len(answer) <= _ANSWER_CHARS:
+            told = {name: value for name, value in exemplar.calls[place].arguments.items() if name in known}
+            question = _situation(_data(exemplar.query, SHOWN_CHARS), exemplar.calls[:place], told)
             constant += [Turn("user", question), Turn("assistant", answer)]
-    text = _situation(_data(query), calls)
+    text = _situation(_data(query), calls, known)
     if refused:
         text += f"\nNot this: {_line(refused[0])}"
         text += "".join(f"\n- {_line(problem, SHOWN_CHARS)}" for problem in refused[1:])
@@ -166,12 +169,13 @@ def _exemplar_turns(exemplar: Exemplar, finished: bool, tools: Mapping[str, Tool
     return [Turn("user", "\n".join(parts)), Turn("assistant", END if finished else exemplar.calls[-1].tool)]
 
 
-def _situation(request: str, calls: Sequence[Call]) -> str:
+def _situation(request: str, calls: Sequence[Call], known: Mapping[str, Any]) -> str:
     done = [
         f'"$out_{i}" = {call.tool}({_arguments(call.arguments)}){gave}'
         for i, (call, gave) in enumerate(zip(calls, _results(calls), strict=True), 1)
     ]
-    return f"Request: {request}\nCalls so far: " + ("; ".join(done) or "none")
+    told = f"\nKnown: {_arguments(known)}" if known else ""
+    return f"Request: {request}\nCalls so far: " + ("; ".join(done) or "none") + told
 
 
 def _answer(tool: Tool, arguments: Mapping[str, Any]) -> str:

@@ -20,17 +20,23 @@ if TYPE_CHECKING:
     from edgeret.planner.model import Planner
 
 
+UNMEASURED = 0.5
+"""How sure a planner's arguments are where nobody measured it."""
+
+
 @dataclass(frozen=True, slots=True)
 class RerankParameters:
     """What the planner's word is worth, fitted on held-out decisions.
 
     log p = log p_heads + `weight`·s where heads decide too, log p = `scale`·s where the planner decides alone, with s
     the mean log-likelihood of an answer's tokens. `ask_below`: the heads' confidence from which they are not asked.
+    `filling`: the share of right ones among the arguments that it gave where none was read; 0: it is not asked for any.
     """
 
     weight: float = 0.0
     scale: float = 1.0
     ask_below: float = 0.0
+    filling: float = UNMEASURED
 
     def to_dict(self) -> dict[str, float]:
         """The parameters as plain data."""
@@ -43,6 +49,7 @@ class RerankParameters:
             weight=get_number(value, "weight", 0.0, 1e3, where),
             scale=get_number(value, "scale", 0.0, 1e3, where),
             ask_below=get_number(value, "ask_below", 0.0, 1.0, where),
+            filling=get_number({"filling": UNMEASURED, **value}, "filling", 0.0, 1.0, where),
         )
 
 

@@ -3,43 +3,39 @@ model is asked, and nothing is made up. Knows nothing of decisions."""
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from edgeret.encoders.base import EncodedQuery
+from edgeret.inputs.argument_features import options
 from edgeret.inputs.chunks import Chunk, Chunks, chunks
-from edgeret.inputs.measures import MONEY, UNITS
-from edgeret.inputs.parameters import MOST_CHOICES, Parameter, Same, parameters
-from edgeret.inputs.value_forms import MISSING, fits, listed
-from edgeret.inputs.words import words
+from edgeret.inputs.parameters import APART, Parameter, Same, parameters
+from edgeret.inputs.value_forms import MISSING, listed
+from edgeret.runtime.argument_pool import option_shares, pooled, told
+from edgeret.runtime.argument_reader import ArgumentReader
+from edgeret.runtime.choices import MOST_ALTERNATIVES, Chosen, same_option, takes
 from edgeret.runtime.outputs import Output, outputs
 from edgeret.runtime.results import value_of
 from edgeret.runtime.spans import PLAIN, Fit, Suitor, about, overlaps, shares
 from edgeret.runtime.sureness import ASKED, Found, confidence
+from edgeret.scoring.argument_head import LogShares
 from edgeret.types import REFERENCE, Argument, Arguments, Call, Tool, references
 
-MOST_ALTERNATIVES = 3
 MOST_READ = 64
 """Parameters of a tool, those that it must have first; nobody says more in one request."""
 LEAST, LEAST_OPTIONAL, OF_ABSENT_REQUIRED = 0.2, 0.4, 0.5
 """The least share of a value that is taken, and the least part of the share that nobody said it."""
+LEAST_KNOWN, LEAST_SAID, MOST_ABSENT = 0.05, 0.2, 0.65
+"""The same where a head was tuned, whose share is divided among several bounds of one value: of what must be given the
+likeliest value is taken, and so it is of what may be given unless that nobody said it is likelier than this."""
 _OVER_OUTPUT = 0.8
 """A chunk that suits so well goes before an output that no description names."""
 _OF_TAKEN = 0.5
 """How much of what others took stands against a value: with none of it there are more of them, and fewer are right."""
 _MOST_ITEMS = 32
-_SWITCHES = frozenset(("on", "enabled", "enable", "active", "activate", "allowed", "allow", "state", "power"))
-_ONS = frozenset(("on", "enable", "activate", "start", "switch", "allow", "an", "ein", "work"))
-_OFFS = frozenset(("off", "out", "disable", "deactivate", "stop", "cut", "kill", "block", "forbid", "aus", "dark"))
-_NOTS = frozenset(("not", "no", "without", "don't", "dont", "never", "except", "nicht", "ohne", "kein", "keine", "un"))
-_IDLE = frozenset(("only", "is", "with", "includ", "us", "flag", "should", "all"))
-_KNOWN = (
-    "$schema $id $defs definitions $comment type title description properties required additionalProperties examples "
-    "default deprecated"
-)
-_WHOLE = frozenset(_KNOWN.split(" "))
-"""Keywords of a tool's schema under which each parameter stands for itself."""
 _REFERRING = frozenset(("output", "earlier"))
 """Sources whose values may stand for outputs. Neither a request nor a definition says which outputs a tool gets."""
 _QUESTIONS = {
@@ -55,17 +51,25 @@ _QUESTIONS = {
 
 
 def fill(
-    tool: Tool, query: str, calls: Sequence[Call], tools: Mapping[str, Tool], now: datetime | None = None
+    tool: Tool,
+    query: str,
+    calls: Sequence[Call],
+    tools: Mapping[str, Tool],
+    now: datetime | None = None,
+    reader: ArgumentReader | None = None,
+    encoded: EncodedQuery | None = None,
 ) -> Arguments:
     """The arguments of a call of `tool` behind `calls` of these `tools`. `now` is what "tomorrow" is counted from;
-    without it such a day stands for itself where the schema takes any words, and is missing where it takes days."""
+    without it such a day stands for itself where the schema takes any words, and is missing where it takes days. A
+    `reader` has a head's word beside that of the rules; it encodes a query that was not `encoded`."""
     wanted = parameters(tool)
-    if not wanted or not _WHOLE.issuperset(tool.parameters):
+    if not wanted or not APART.issuperset(tool.parameters):
         return Arguments({}, {one.name: question(one, ()) for one in wanted if one.required})
-    filling = _Filling(tool, wanted[:MOST_READ], query, calls, tools, now, None)
+    filling = Filling(tool, wanted[:MOST_READ], query, calls, tools, now, None, reader, encoded)
+    traits = None if filling.by_head is None or reader is None else reader.traits
     found = filling.found()
     told = {
-        name: Argument(one.value, one.source, one.span, confidence(one), one.others)
+        name: Argument(one.value, one.source, one.span, confidence(one, traits), one.others)
         for name, one in found.items()
         if one.source in _REFERRING or not references(one.value)
     }
@@ -79,30 +83,49 @@ def fill(
 
 
 def found_in(
-    tool: Tool, query: str, calls: Sequence[Call], tools: Mapping[str, Tool], by_sign: Mapping[str, float]
+    tool: Tool,
+    query: str,
+    calls: Sequence[Call],
+    tools: Mapping[str, Tool],
+    by_sign: Mapping[str, float] | None,
+    reader: ArgumentReader | None = None,
+    encoded: EncodedQuery | None = None,
 ) -> dict[str, Found]:
     """What is found with other weights than those that are shipped, before it is told how sure that is."""
-    return _Filling(tool, parameters(tool)[:MOST_READ], query, calls, tools, None, by_sign).found()
+    return Filling(tool, parameters(tool)[:MOST_READ], query, calls, tools, None, by_sign, reader, encoded).found()
 
 
-class _Filling:
+class Filling:
     """One call's parameters, as they are given their values."""
 
     def __init__(
         self,
         tool: Tool,
-        wanted: Sequence[Parameter],
+        wanted: Sequence[Parameter] | None,
         query: str,
         calls: Sequence[Call],
         tools: Mapping[str, Tool],
         now: datetime | None,
         by_sign: Mapping[str, float] | None,
+        reader: ArgumentReader | None = None,
+        encoded: EncodedQuery | None = None,
     ) -> None:
+        wanted = parameters(tool)[:MOST_READ] if wanted is None else wanted
         self.tool, self.wanted, self.calls = tool.name, wanted, calls
+        self.named = {one.name: one for one in parameters(tool)[:MOST_READ]}
         self.chunks: Chunks = chunks(query)
         self.about = about(Same(tool))
         self.suitor = Suitor(self.chunks, tool, calls, now, by_sign)
-        self.outputs = outputs(tool, wanted, calls, tools)
+        self.chosen = Chosen(self.chunks, self.suitor)
+        self.outputs = outputs(tool, wanted, calls, tools, {} if reader is None else reader.counts)
+        self.pool = {} if reader is None else reader.pool
+        self.is_tuned = bool(self.pool) and self.pool["head"] >= self.pool["rules"]
+        self.absent: dict[str, float] = {}
+        self.numbers: Mapping[str, int] = {}
+        self.by_head: LogShares | None = None
+        if reader is not None:
+            given = reader.log_shares(tool, calls, self.suitor, self.chunks, query, encoded)
+            self.numbers, self.by_head = ({}, None) if given is None else given
         self.used: list[Chunk] = []
         self.tools = tools
 
@@ -119,13 +142,11 @@ class _Filling:
                     continue
             if output is None and (value := self._reference(one)) is not None:
                 found[one.name] = value
-            elif one.kind == "choice":
-                value = self._choice(one)
-            elif one.kind == "boolean":
-                value = self._boolean(one)
+            elif one.kind in ("choice", "boolean"):
+                value = self._option(one)
             else:
                 value = None
-                waiting[number] = self.suitor.fits(one)
+                waiting[number] = self._fits(one)
             if value is not None:
                 found[one.name] = value
         self._assign(waiting, found)
@@ -134,25 +155,56 @@ class _Filling:
                 found[one.name] = rest
         return found
 
+    def _fits(self, one: Parameter) -> list[Fit]:
+        """The chunks that a parameter may take, with what the rules and the head say together."""
+        number = self.numbers.get(one.name)
+        if self.by_head is None or number is None:
+            return self.suitor.fits(one)
+        fits, self.absent[one.name] = pooled(one, told(self.suitor, one, self.by_head, number, self.pool), self.pool)
+        return fits
+
+    def _option(self, one: Parameter) -> Found | None:
+        """One of a parameter's options: by rule alone, or the likeliest one where a head knows how likely they are."""
+        by_rule = self.chosen.found(one)
+        number = self.numbers.get(one.name)
+        if self.by_head is None or number is None or not (values := options(one)):
+            return by_rule
+        ruled = [same_option(one, value, by_rule) for value in values]
+        each, absent = option_shares(one, self.by_head, number, ruled, self.pool)
+        order = sorted(range(len(values)), key=lambda k: -each[k])
+        share, value = each[order[0]], values[order[0]]
+        if share < self._least(one, absent) or not takes(one, [value] if one.many else value):
+            return None
+        span = by_rule.span if by_rule is not None and ruled[order[0]] else None
+        others = tuple(values[k] for k in order[1 : 1 + MOST_ALTERNATIVES])
+        return Found([value] if one.many else value, "choice", "option", share, span, others)
+
+    def _least(self, one: Parameter, absent: float) -> float:
+        """The least share of a value that is taken, by the share that nobody said any."""
+        if self.is_tuned:
+            return LEAST_KNOWN if one.required else LEAST_SAID if absent < MOST_ABSENT else math.inf
+        return max(LEAST, absent * OF_ABSENT_REQUIRED) if one.required else max(LEAST_OPTIONAL, absent)
+
     def _shared(self, one: Parameter, fitting: Sequence[Fit], taken: Sequence[Fit] = ()) -> list[tuple[float, Fit]]:
         """The chunks that a parameter may take, the likeliest first, each with the share of its value: several chunks
         may have the same. Of the share of what was `taken` by other parameters a part goes to nothing."""
         if not fitting:
             return []
         scores = [fit.score for fit in (*fitting, *taken)]
-        *told, absent = shares([*scores, self.suitor.absent(one)])
-        absent += _OF_TAKEN * sum(told[len(fitting) :])
-        told = told[: len(fitting)]
-        total = sum(told) + absent
-        told, absent = [share / total for share in told], absent / total
+        nobody = self.absent[one.name] if one.name in self.absent else self.suitor.absent(one)
+        *found, absent = shares([*scores, nobody])
+        absent += _OF_TAKEN * sum(found[len(fitting) :])
+        found = found[: len(fitting)]
+        total = sum(found) + absent
+        found, absent = [share / total for share in found], absent / total
         by_value: dict[str, float] = {}
         keys = [repr(fit.value) for fit in fitting]
-        for key, share in zip(keys, told, strict=True):
+        for key, share in zip(keys, found, strict=True):
             by_value[key] = by_value.get(key, 0.0) + share
-        least = max(LEAST, absent * OF_ABSENT_REQUIRED) if one.required else max(LEAST_OPTIONAL, absent)
-        found = [(by_value[key], fit) for key, fit in zip(keys, fitting, strict=True) if by_value[key] >= least]
-        found.sort(key=lambda pair: -pair[0])  # of equal ones the best fit is first
-        return found
+        least = self._least(one, absent)
+        pairs = [(by_value[key], fit) for key, fit in zip(keys, fitting, strict=True) if by_value[key] >= least]
+        pairs.sort(key=lambda pair: -pair[0])  # of equal ones the best fit is first
+        return pairs
 
     def _assign(self, waiting: dict[int, list[Fit]], found: dict[str, Found]) -> None:
         """Gives each parameter the chunk that suits it best, the surest first. No unit is given twice: what is left
@@ -169,13 +221,12 @@ class _Filling:
                 continue
             if not one.many and self._is_either(fit.chunk):
                 continue
-            value, last = (fit.value, fit.chunk) if not one.many else self._several(one, fit)
+            value, used = (fit.value, fit.chunk) if not one.many else self._several(one, fit, waiting[number])
             if value is MISSING:
                 continue
-            used = fit.chunk if not one.many else fit.chunk._replace(last=max(fit.chunk.last, last.last))
             self.used.append(used)
             units = self.chunks.reading.units
-            span = units[fit.chunk.first].start, units[last.last - 1].end
+            span = units[used.first].start, units[used.last - 1].end
             others = tuple(dict.fromkeys(other.value for _, other in rest if other.value != fit.value))
             found[one.name] = Found(value, "rule", f"{fit.chunk.kind}", share, span, others[:MOST_ALTERNATIVES])
             del shared[number]
@@ -198,26 +249,33 @@ class _Filling:
             other.kind in same and (other.first == behind or other.last == before) for other in self.chunks.chunks
         )
 
-    def _several(self, one: Parameter, fit: Fit) -> tuple[Any, Chunk]:
-        """A list's values: a chunk, and those that commas and "and" join to it."""
-        values, last = [fit.value], fit.chunk
+    def _several(self, one: Parameter, fit: Fit, fitting: Sequence[Fit]) -> tuple[Any, Chunk]:
+        """A list's values, and the chunk from the first to the last: the one that suits best, those that commas and
+        "and" join to it, and those of its own kind that it is joined to."""
+        values, first, last = [fit.value], fit.chunk.first, fit.chunk.last
         if fit.chunk.kind == "name" and isinstance(fit.value, str):
             values = _AND.split(fit.value)
         units = self.chunks.reading.units
-        items = {
-            other.chunk.first: other
-            for other in reversed(self.suitor.fits(one))
-            if other.chunk.kind != "joined" and other.chunk.first > fit.chunk.first
-        }
+        items = [other for other in reversed(fitting) if other.chunk.kind != "joined"]
+        behind = {other.chunk.first: other for other in items if other.chunk.first > first}
+        before = {other.chunk.last: other for other in items if other.chunk.kind == fit.chunk.kind}
         while len(values) < _MOST_ITEMS:
-            at = last.last
+            at = last
             while at < len(units) and units[at].lower in _JOINTS:
                 at += 1
-            if at == last.last or at not in items or overlaps(items[at].chunk, self.used):
+            if at == last or at not in behind or overlaps(behind[at].chunk, self.used):
                 break
-            values.append(items[at].value)
-            last = items[at].chunk
-        return listed(values, one), last
+            values.append(behind[at].value)
+            last = behind[at].chunk.last
+        while len(values) < _MOST_ITEMS:
+            at = first
+            while at and units[at - 1].lower in _JOINTS:
+                at -= 1
+            if at == first or at not in before or overlaps(before[at].chunk, self.used):
+                break
+            values.insert(0, before[at].value)
+            first = before[at].chunk.first
+        return listed(values, one), fit.chunk._replace(first=first, last=last)
 
     def _from_output(self, one: Parameter, output: Output) -> Found | None:
         """An output: the value that its result has, where somebody told it, or else what stands for it."""
@@ -234,8 +292,8 @@ class _Filling:
             value = [f"$out_{k}" for k in sorted((output.call, *output.beside))]
             if listed(value, one) is MISSING:
                 value = [reference]
-        rule = "named" if output.named else "words"
-        return Found(value, "output", f"{rule} {'id' if one.kind == 'id' else 'text'}", output.score, None)
+        rule = f"{'named' if output.named else 'words'} {'id' if one.kind == 'id' else 'text'}"
+        return Found(value, "output", "counted" if output.counted else rule, output.score, None)
 
     def _reference(self, one: Parameter) -> Found | None:
         """The output that an earlier call of another tool took by the same name."""
@@ -259,95 +317,11 @@ class _Filling:
             for call in reversed(self.calls):
                 value = call.arguments.get(one.name, MISSING)
                 reference = isinstance(value, str) and REFERENCE.fullmatch(value)
-                if value is not MISSING and (
-                    reference or (not isinstance(value, dict | list) and self._takes(one, value))
-                ):
+                if value is not MISSING and (reference or (not isinstance(value, dict | list) and takes(one, value))):
                     return Found(value, "earlier", "earlier", 1.0 if call.tool in self.about.name else 0.5, None)
-        if one.required and "default" in one.whole and self._takes(one, one.whole["default"]):
+        if one.required and "default" in one.whole and takes(one, one.whole["default"]):
             return Found(one.whole["default"], "default", "default", 1.0, None)
         return None
-
-    def _takes(self, one: Parameter, value: Any) -> bool:
-        return (
-            listed(value, one) is not MISSING
-            if one.many and isinstance(value, list)
-            else not one.many and fits(value, one.schema)
-        )
-
-    def _choice(self, one: Parameter) -> Found | None:
-        """The choice whose every stem the request says; where it says several, the one nearest to the tool's words."""
-        choices = one.schema.get("enum", ())
-        if not isinstance(choices, list) or len(choices) > MOST_CHOICES:
-            return None
-        said: list[tuple[float, int, Any, int]] = []
-        stems, near, clause_of = self.suitor.stems, self.suitor.near, self.chunks.clause_of
-        places: dict[str, list[int]] = {}
-        for i, stem in enumerate(stems):
-            if stem and not self._is_negated(i):
-                places.setdefault(stem, []).append(i)
-        for i, unit in enumerate(self.chunks.reading.units):
-            if (counted := UNITS.get(unit.lower)) is not None and counted[0] in MONEY:
-                places.setdefault(counted[0], []).append(i)
-        for choice in choices:
-            wanted = (
-                words(str(choice).replace("_", " ").replace("-", " ")) if isinstance(choice, str) else [str(choice)]
-            )
-            if not wanted or not all(stem in places for stem in wanted):
-                continue
-            at = min(places[wanted[0]], key=lambda i: (-near[clause_of[i]], i))
-            own = all(stem in self.about.name for stem in wanted)
-            said.append((near[clause_of[at]] + 0.5 * len(wanted) - own, -at, choice, at))
-        if not said:
-            return None
-        said.sort(key=lambda pair: (-pair[0], -pair[1]))
-        # Of several, none of which anybody must give, nobody knows whether one is meant.
-        if len(said) > 1 and (said[0][0] == said[1][0] or not one.required):
-            return None
-        score, _, choice, at = said[0]
-        if not self._takes(one, [choice] if one.many else choice):
-            return None
-        unit = self.chunks.reading.units[at]
-        others = tuple(other for _, _, other, _ in said[1 : 1 + MOST_ALTERNATIVES])
-        rule = f"{'several' if others else 'only'} {'required' if one.required else 'optional'}"
-        return Found([choice] if one.many else choice, "choice", rule, score, (unit.start, unit.end), others)
-
-    def _is_negated(self, at: int) -> bool:
-        units = self.chunks.reading.units
-        behind = [unit.lower for unit in units[max(0, at - 2) : at]]
-        return not _NOTS.isdisjoint(behind[-1:]) or (
-            behind[-1:] in (["the"], ["a"], ["on"]) and not _NOTS.isdisjoint(behind)
-        )
-
-    def _boolean(self, one: Parameter) -> Found | None:
-        """True where the request says the parameter's own words, false where it says them with "not"; and on and
-        off."""
-        units, stems = self.chunks.reading.units, self.suitor.stems
-        name = set(one.name.lower().replace("_", " ").split())
-        best = max(self.suitor.near, default=0.0)
-        near = [i for i in range(len(units)) if self.suitor.near[self.chunks.clause_of[i]] == best]
-        if not _SWITCHES.isdisjoint(name):
-            off = [i for i in near if units[i].lower in _OFFS]
-            on = [i for i in near if units[i].lower in _ONS]
-            if not off and not on and len(near) < len(units):
-                off = [i for i in range(len(units)) if units[i].lower in _OFFS]
-                on = [i for i in range(len(units)) if units[i].lower in ("on", "enable", "activate")]
-            if bool(off) == bool(on):
-                if not off:
-                    return None
-                # "off ... on Monday": what stands nearer to the tool's own words.
-                return Found(False, "choice", "switch both", 0.5, (units[off[0]].start, units[off[0]].end))
-            at = (off or on)[0]
-            value = bool(on) != self._is_negated(at)
-            return Found(value, "choice", "switch", 1.0, (units[at].start, units[at].end))
-        wanted = one.stems - _IDLE
-        places = [i for i, stem in enumerate(stems) if stem and stem in wanted]
-        if not wanted or not wanted <= {stems[i] for i in places}:
-            return None
-        at = places[0]
-        negated = self._is_negated(at)
-        return Found(
-            not negated, "choice", "boolean not" if negated else "boolean", 1.0, (units[at].start, units[at].end)
-        )
 
     def question(self, one: Parameter) -> str:
         """What to ask the user for, where nobody said it."""

@@ -30,6 +30,7 @@ from edgeret.planner.exemplars import Exemplars
 from edgeret.planner.lazy import LazyPlanner
 from edgeret.planner.reranker import RerankParameters
 from edgeret.records import dataclass
+from edgeret.runtime.argument_role import StoredArguments, load_arguments
 from edgeret.runtime.options import LoadOptions
 from edgeret.runtime.tool_set import load_tools
 from edgeret.runtime.unread import unread
@@ -57,6 +58,7 @@ class Components:
     `tools` are in the index's order. Without demonstrations there are no `graph` and no `head`. `forked` says in which
     process they were loaded (see `edgeret.host.forks`). `words` are those of very many tools, where the build arranged
     them; None where that is done here. `languages` are those that the encoder was trained on; none where nobody says.
+    `arguments` has the head for arguments, where the bundle has one.
     """
 
     path: Path
@@ -78,6 +80,7 @@ class Components:
     cascade: Cascade | None = None
     words: WordTable | None = None
     languages: tuple[str, ...] = ()
+    arguments: StoredArguments | None = None
 
     @property
     def stage(self) -> Stage:
@@ -225,6 +228,7 @@ def _load(
         forked=forks(),
         words=load_words(bundle, len(index.names)) if whole is None else whole.words,
         languages=_languages(bundle) if whole is None else whole.languages,
+        arguments=load_arguments(bundle, encoder) if whole is None else whole.arguments,
     )
 
 

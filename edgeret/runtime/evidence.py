@@ -42,10 +42,11 @@ def evidence(
     cut = parts(query, rules)
     found = encoded if isinstance(encoded, Passages) else _passages(query, encoded, cut.least, rules)
     opposed = lexicon.opposed(query, rules) if positions is None else None
+    changing = lexicon.changing(query, rules) if positions is None else None
     asked = partial(_wishes, query, cut, len(found.clauses), lexicon, rules) if cut.wishes else None
     put = partial(_put, query, lexicon, positions is not None, rules)
     count, values = partial(rules.count, query), lexicon.values(query) if positions is None else None
-    return Evidence(found, lexicon.overlaps(query, positions), count, asked, opposed, put, values)
+    return Evidence(found, lexicon.overlaps(query, positions), count, asked, opposed, put, values, changing)
 
 
 def _put(query: str, lexicon: Lexicon, few: bool, rules: Rules) -> Put:

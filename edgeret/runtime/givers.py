@@ -16,7 +16,7 @@ MOST_GIVERS = 4
 MOST_LOOKED_AT = 64
 """Tools of one word that are looked at: a word of more says nothing, and every search would be slower for it."""
 
-# How surely a tool is needed. In 1,405 pairs of other people's plans (docs/DESIGN.md, 2026-11-26) givers of 0.9 were in
+# How surely a tool is needed. In 1,405 pairs of other people's plans (docs/decisions, 2026-11-26) givers of 0.9 were in
 # the plan 79 times of 100, those around 0.5 24 times, and those below 0.45 four times.
 MENTIONED, EXACT, WITHIN, BEYOND, KIND = 0.9, 0.9, 0.7, 0.8, 0.9
 """A tool that is named, one that gives a key's very words, some of them, more than them, what is of that kind."""

@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from edgeret.encoders.base import EncodedQuery, Encoder
 from edgeret.encoders.word_vectors import WordVectors
+from edgeret.inputs.asking import only_asks
+from edgeret.inputs.changing import changes
 from edgeret.inputs.values import values_taken
 from edgeret.inputs.words import forms
 from edgeret.runtime.evidence import evidence
@@ -37,7 +39,8 @@ class HybridSearch:
     ) -> None:
         """`tools`, or their words with the forms of these, are in the index's order."""
         table = tools if isinstance(tools, WordTable) else table_of(tools)
-        self._values = None if isinstance(tools, WordTable) else ToolValues([values_taken(tool) for tool in tools])
+        self.values = None if isinstance(tools, WordTable) else ToolValues([values_taken(tool) for tool in tools])
+        self._changing = None if isinstance(tools, WordTable) else np.array([changes(tool) for tool in tools], bool)
         self._lexicon, self._similar = Lexicon(table), SimilarWords(table, word_vectors)
         self._index, self._encoder, self._weights = index, encoder, weights
 
@@ -49,8 +52,9 @@ class HybridSearch:
         """The `k` tools with the most evidence, best first; equal ones in the tools' order. A hit's similarity is the
         cosine of the whole text, its share a softmax of the evidence."""
         seen, index = evidence(text, encoded, self._lexicon), self._index
-        if self._values is not None:
-            seen = replace(seen, values=self._values(text))
+        if self.values is not None:
+            changing = self._changing if only_asks(text) else None
+            seen = replace(seen, values=self.values(text), changing=changing)
         positions, vectors, examples = self._candidates(seen), index.vectors, index.examples
         if positions is not None:
             seen, vectors = seen.among(positions), vectors[positions]

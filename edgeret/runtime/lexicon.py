@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeret.inputs.asking import only_asks
+from edgeret.inputs.changing import changes
 from edgeret.inputs.language_rules import Rules
 from edgeret.inputs.opposites import tool_sides
 from edgeret.inputs.tool_text import name_in_words
@@ -62,6 +64,7 @@ def tool_words(tool: Tool) -> ToolWords:
         tool_sides(tool),
         text.union(_told(properties, _DEPTH)),
         values_taken(tool),
+        changes(tool),
     )
 
 
@@ -86,6 +89,7 @@ class Lexicon:
         self._opposites = None if isinstance(tools, WordTable) else Opposites(tools)
         self._values = None if isinstance(tools, WordTable) else ToolValues([tool.takes for tool in tools])
         self._tools = None if isinstance(tools, WordTable) else tools
+        self._changing = None if self._tools is None else np.array([tool.changes for tool in self._tools], bool)
         self._n = n = table.tools
         self._words = table.words
         counted = np.bincount(table.text()[1], minlength=len(table.words))
@@ -196,6 +200,11 @@ class Lexicon:
         """Which tools take the kinds of values that a query holds; None where it holds none, and for tools whose words
         a bundle keeps."""
         return None if self._values is None else self._values(query)
+
+    def changing(self, query: str, rules: Rules | None = None) -> NDArray[np.bool_] | None:
+        """Which tools change something, bool (tools,), for a query that only asks; None for any other, and for tools
+        whose words a bundle keeps."""
+        return None if self._changing is None or not only_asks(query, rules) else self._changing
 
     def said_in(self, query: str, parts: Sequence[str]) -> NDArray[np.bool_]:
         """Which of a query's words each of its parts says, in the order of `Hits`, bool (parts, words)."""

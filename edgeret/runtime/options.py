@@ -95,7 +95,7 @@ class LoadOptions:
     state_folder: str | Path | None = None
     content_hash: str | None = None
     index: IndexKind = "auto"
-    overlay: str | Path | bool = False
+    overlay: str | Path | bool | None = False
     profile: Profile = "default"
     loss: float = LOSS
     risk: float | None = None
@@ -127,7 +127,7 @@ class LoadOptions:
         if not 0 <= _number("loss", self.loss) <= 1:
             raise InputError(f"loss must lie between 0 and 1, found {self.loss}")
         check_risk(self.risk)
-        if not isinstance(self.overlay, bool):
+        if not isinstance(self.overlay, bool | None):
             check_path("overlay", self.overlay)
 
 

@@ -10,10 +10,15 @@ from typing import NamedTuple
 from edgeret.inputs.needs import facts_of
 from edgeret.inputs.parameters import Parameter, Same
 from edgeret.inputs.words import words
+from edgeret.runtime.argument_role import Counts
 from edgeret.types import Call, Tool, references
 
-FLOOR = 0.5
-"""From this score on an output is taken."""
+LEAST_COUNTED, LEAST_SEEN, COUNTED = 2, 8, 10.0
+"""Demonstrations from which on a count says something; those of a parameter from which on an output that none of them
+took needs more words; and what a counted output has beside its share, so that it goes before all words."""
+FLOOR, FLOOR_SEEN = 0.5, 1.4
+"""From these scores on an output is taken; the second where demonstrations show that the parameter takes outputs, but
+of other tools than this one."""
 NAMED, FIRST, EMAIL, USED, USED_ID, OWNED, TOLD = 3.0, 0.5, 1.0, 0.6, 0.2, 1.2, 0.8
 """What the description says by name; the share of a sentence's first stems; an address; one that was taken already,
 which counts against it; an id of what the earlier tool is about, and one whose description says what that is."""
@@ -26,12 +31,14 @@ _IDLE = frozenset(("id", "it", "need", "needed", "other", "tool", "take", "user"
 
 class Output(NamedTuple):
     """An earlier call, counted from 1, and how surely it is meant; `named` if the description says so. `beside` are the
-    other calls of its tool whose output nobody took: a list takes them all."""
+    other calls of its tool whose output nobody took: a list takes them all. `counted` if demonstrations say so: then
+    the score is the share of them in which it was taken."""
 
     call: int
     score: float
     named: bool
     beside: tuple[int, ...] = ()
+    counted: bool = False
 
 
 class _Gives(NamedTuple):
@@ -46,38 +53,67 @@ class _Gives(NamedTuple):
 
 
 def outputs(
-    tool: Tool, wanted: Sequence[Parameter], calls: Sequence[Call], tools: Mapping[str, Tool]
+    tool: Tool, wanted: Sequence[Parameter], calls: Sequence[Call], tools: Mapping[str, Tool], counts: Counts
 ) -> dict[str, Output]:
     """For each parameter of a tool the earlier call whose output it takes; none where none fits. Each output is taken
-    once, but where descriptions name it."""
+    once, but where descriptions name it. `counts` are those of demonstrations, which go before words."""
     if not calls:
         return {}
     used = {k for call in calls for k in references(call.arguments)}
     # Of several calls of one tool the last counts, but where its output was taken and another one's was not.
     scored: list[tuple[float, int, int, bool]] = []
+    by_count: set[tuple[int, int]] = set()
     for number, parameter in enumerate(wanted):
         for k, call in enumerate(calls, 1):
             giver = tools.get(call.tool)
             if giver is None:
+                continue
+            counted = _counted(counts, tool.name, parameter.name, call.tool, k in used)
+            if counted is not None:
+                if counted >= FLOOR:
+                    scored.append((COUNTED + counted, number, k, True))
+                    by_count.add((number, k))
+                continue
+            floor = _floor(counts, tool.name, parameter.name)
+            if floor is None:
                 continue
             score, named = _score(parameter, _gives(Same(giver)))
             score -= 0.0 if k not in used else USED_ID if parameter.kind == "id" else USED
             if parameter.kind in _TAKES_NONE and not named:
                 continue
             # What takes the value itself gives no new one.
-            if score >= FLOOR and (named or giver.name != tool.name):
+            if score >= floor and (named or giver.name != tool.name):
                 scored.append((score, number, k, named))
     scored.sort(key=lambda one: (-one[0], one[1], -one[2]))
     found: dict[str, Output] = {}
     taken: set[int] = set()
     for score, number, k, named in scored:
         name = wanted[number].name
-        if name not in found and (named or k not in taken):
+        is_counted = (number, k) in by_count
+        if name not in found and ((named and not is_counted) or k not in taken):
             same = [i for i, call in enumerate(calls, 1) if call.tool == calls[k - 1].tool and i not in used | taken]
             beside = tuple(i for i in same if i != k) if wanted[number].many else ()
-            found[name] = Output(k, score, named, beside)
+            found[name] = Output(k, score - COUNTED if is_counted else score, named, beside, is_counted)
             taken.update((k, *beside))
     return _in_order(found, wanted, calls)
+
+
+def _counted(counts: Counts, tool: str, parameter: str, giver: str, is_used: bool) -> float | None:
+    """The share of demonstrations in which a parameter took such an output; None where too few say anything."""
+    told = counts.get((tool, parameter), {}).get(giver)
+    if told is None:
+        return None
+    seen, taken = (told[2], told[3]) if is_used else (told[0], told[1])
+    return taken / (seen + 0.5) if seen >= LEAST_COUNTED else None
+
+
+def _floor(counts: Counts, tool: str, parameter: str) -> float | None:
+    """The score from which on words say that a parameter takes an output; None where so many demonstrations call its
+    tool behind others that they would have shown it."""
+    told = counts.get((tool, parameter), {}).values()
+    if sum(row[0] + row[2] for row in told) < LEAST_SEEN:
+        return FLOOR
+    return FLOOR_SEEN if any(row[1] + row[3] for row in told) else None
 
 
 def _in_order(found: dict[str, Output], wanted: Sequence[Parameter], calls: Sequence[Call]) -> dict[str, Output]:

@@ -2,36 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from edgeret.runtime.components import Components
 from edgeret.runtime.options import Policy
 from edgeret.runtime.task import Task
-from edgeret.types import Call, Plan, PlanStep
+from edgeret.types import Argument, Call, Plan, PlanStep
 
 MAX_STEPS = 16
 MAX_REPEATS = 3
 """Calls of one tool in a row, without arguments to tell them apart, that make a plan a loop."""
 
 
-def steps(task: Task, components: Components, policy: Policy, arguments: bool) -> Iterator[PlanStep]:
-    """The steps of a plan as they are decided, until `<end>`, an abstention or a full history. Raises as `Task.next`
-    and `Task.fill` do."""
+def steps(task: Task, components: Components, policy: Policy, arguments: bool, ask: bool = True) -> Iterator[PlanStep]:
+    """The steps of a plan as they are decided, until `<end>`, an abstention or a full history. Arguments are read from
+    the request; what is missing then, a planner is asked for where it proved worth it and we may `ask`. Raises as
+    `Task.next` and `Task.fill` do."""
     from edgeret.planner.filling import required  # with the first plan, as in `Task.fill`
 
-    fills = arguments and components.planner.exists
+    asks = ask and components.planner.exists and components.reranking.filling > 0.0
     while True:
         decision = task.next(policy=policy)
         if not decision.is_call:
             yield PlanStep(decision)
             return
         tool = str(decision.tool)
-        call, missing, usage = Call(tool), required(components.tools[tool].parameters), None
-        if fills:
+        given: Mapping[str, Argument] = {}
+        missing, usage = required(components.tools[tool].parameters), None
+        if arguments and asks:
             filled, usage = task.fill(tool)
-            call, missing = Call(tool, filled.arguments), filled.missing
+            given, missing = filled.given, filled.missing
+        elif arguments:
+            read = task.arguments(tool)
+            given = {name: one for name, one in read.given.items() if name not in read.missing}
+            missing = tuple(read.missing)
+        call = Call(tool, {name: one.value for name, one in given.items()})
         accepted = task.accept(decision, call.arguments)
-        yield PlanStep(decision, call, missing, usage)
+        yield PlanStep(decision, call, missing, usage, given)
         if not accepted:
             return
 

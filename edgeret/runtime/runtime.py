@@ -16,8 +16,9 @@ from edgeret.bundle.layout import Manifest
 from edgeret.bundle.overlay_file import Overlay, overlay_path
 from edgeret.errors import InputError, MissingExtraError, PlannerError
 from edgeret.inputs.demonstrations import Demonstration
-from edgeret.inputs.query import check_query, check_texts
+from edgeret.inputs.query import check_query, check_texts, plain
 from edgeret.runtime import plan as planning
+from edgeret.runtime.bases import base_path
 from edgeret.runtime.cascade import FirstStage
 from edgeret.runtime.components import Components, fingerprint_of, learner_for, load_components
 from edgeret.runtime.conversation import Conversation
@@ -29,7 +30,7 @@ from edgeret.runtime.options import LOSS, DecideOptions, LoadOptions, Policy, Pr
 from edgeret.runtime.saved import begin, find_tool, restore
 from edgeret.runtime.scorer import Scorer
 from edgeret.runtime.task import Task
-from edgeret.runtime.tool_changes import changed, instead, recorded, replayed
+from edgeret.runtime.tool_changes import changed, instead, recorded, replayed, unlike
 from edgeret.runtime.tool_set import ToolView
 from edgeret.scoring.index import IndexKind
 from edgeret.scoring.memory import MAX_CALLS
@@ -37,6 +38,7 @@ from edgeret.types import Call, Hit, Need, Plan, PlanStep, Tool
 
 if TYPE_CHECKING:
     from edgeret.planner.answers import Answerer
+    from edgeret.runtime.understood import Understood
     from edgeret.strategies.base import Found
     from edgeret.strategies.routing import Route
 
@@ -53,7 +55,7 @@ def load(
     state_folder: str | Path | None = None,
     content_hash: str | None = None,
     index: IndexKind = "auto",
-    overlay: str | Path | bool = False,
+    overlay: str | Path | bool | None = False,
     profile: Profile = "default",
     loss: float = LOSS,
     risk: float | None = None,
@@ -72,8 +74,8 @@ def load(
     are so many tools that it is faster. Load in the process that decides: a runtime does not survive a fork.
 
     `overlay` is the file that keeps tools that came and went and what was learned (True: NAME.overlay beside the
-    bundle; or a path). It is read now, and written to by one process at a time: each change waits up to 10 s for
-    another one's, and takes up what others learned. Without one, what is learned lasts as long as the runtime.
+    bundle; or a path; False or None for none). It is read now; each change waits up to 10 s for another process's, and
+    takes up what others learned. Without one, what is learned lasts as long as the runtime.
 
     `profile` is "default" to decide by the bundle's table of token vectors where that is sure enough and else by the
     full encoder, as long as this costs at most `loss` of accuracy on held-out demonstrations; "full" to ask the full
@@ -82,8 +84,7 @@ def load(
     `risk`, 0.005 to 0.5, is the share of answers that may be wrong by held-out decisions; None for the bundle's floor.
 
     `target` names the encoder's graph to run, of those that the bundle was built with: "cpu", "gpu" or "npu", or one by
-    the name that `edgeret inspect` shows. Without it the first provider chooses, and on CPUs their instructions; graphs
-    that do not run are not read.
+    the name that `edgeret inspect` shows. Without it the first provider chooses, and on CPUs their instructions.
 
     Raises InputError for options out of range and for a profile or target that the bundle cannot have, BundleError,
     OverlayError, ProviderError or MissingExtraError.
@@ -94,20 +95,20 @@ def load(
     )
     check_path("a bundle's folder", path)
     components = load_components(path, options)
-    if overlay is False:
-        return Runtime(components)
-    return with_overlay(components, overlay_path(path) if overlay is True else Path(overlay))
+    place = overlay_path(path) if overlay is True else overlay
+    return with_overlay(components, Path(place)) if place else Runtime(components)
 
 
-def from_tools(tools: Sequence[Tool], *, base: str | Path | Runtime, **options: Any) -> Runtime:
+def from_tools(tools: Sequence[Tool], *, base: str | Path | Runtime | None = None, **options: Any) -> Runtime:
     """A runtime for these tools, made here and now of the encoder of another bundle, `base`: a folder, which is
-    loaded with the `options` of `load`, or a runtime. The tools' own words decide; `Runtime.learn` makes it better.
-    Raises InputError for tools that cannot be used, and what `load` raises."""
+    loaded with the `options` of `load`, or a runtime; None for the base that is installed (`base_path`). The tools' own
+    words decide; `Runtime.learn` makes it better. Raises InputError for tools that cannot be used, and what `load`
+    raises."""
     if not isinstance(tools, Sequence) or not tools:
         raise InputError("from_tools needs a list of at least one edgeret.Tool, as edgeret.read_tools gives them")
-    if options.get("overlay", False) is not False:
+    if options.get("overlay", False) not in (False, None):
         raise InputError("from_tools takes no overlay, it keeps nothing; build a bundle of these tools to keep more")
-    runtime = base if isinstance(base, Runtime) else load(base, **options)
+    runtime = base if isinstance(base, Runtime) else load(base_path() if base is None else base, **options)
     runtime.components.check_process()
     return Runtime(instead(runtime.components, tools))
 
@@ -242,11 +243,11 @@ class Runtime:
         self._components.check_process()
         if everything:
             return self._learned.forget(None)
-        words = None if query is None else " ".join(query.lower().split())
+        words = None if query is None else plain(query)
 
         def chosen(plan: LearnedPlan) -> bool:
             if words is not None:
-                return plan.query is not None and " ".join(plan.query.lower().split()) == words
+                return plan.query is not None and plain(plan.query) == words
             return tool in plan.calls if tool is not None else plan.id == id
 
         return self._learned.forget(chosen)
@@ -262,13 +263,15 @@ class Runtime:
         """Another runtime with these tools added, removed and replaced, in milliseconds beyond encoding them. New tools
         are found and chosen at once; removed ones never are. Running tasks keep the tools that they began with. What
         was learned is shared. With `keep`, the overlay that the bundle was loaded with keeps the change for later
-        starts, if the tools that change are those that it holds. Raises InputError for names that are there already or
-        not there, and OverlayError."""
+        starts, if the tools that change are those that it holds. Tools that are there as they are given change nothing.
+        Raises InputError for other tools of names that are there, for names that are not there, and OverlayError."""
         self._components.check_process()
+        add, replace = unlike(self._tools, add, remove, replace)
+        if not (add or remove or replace or (keep and self._components.tools is not self._learned.kept)):
+            return self
         components = changed(self._components, add, remove, replace)
         if keep:
-            record = recorded(components, add, remove, replace)
-            self._learned.keep(*record, self._components.tools, components.tools)
+            self._learned.keep(*recorded(components, add, remove, replace), self._components.tools, components.tools)
         return Runtime(components, self._learned)
 
     def close(self) -> None:
@@ -336,6 +339,21 @@ class Runtime:
         find_tool(self._components.tools, tool)
         return self._scorer.needs.of(tool)
 
+    def understood(self, text: str) -> Understood:
+        """What `search` reads in a text beside its meaning: its language and clauses, kinds of values and the tools
+        that take them, and the examples that are nearest. Raises InputError as `search` does."""
+        from edgeret.runtime.understood import understood
+
+        return understood(self._scorer, self._components.checked(text))
+
+    def odd_examples(self, tools: Sequence[Tool] | None = None) -> list[str]:
+        """What is odd about the examples that tools show, its own or these, a line for each kind: sentences that
+        several tools show, and those in a language that its encoder was not trained on."""
+        from edgeret.runtime.odd_examples import odd_examples
+
+        held = self._components
+        return odd_examples(held.tools.values() if tools is None else tools, held.languages)
+
     def plan(
         self,
         query: str,
@@ -348,8 +366,9 @@ class Runtime:
     ) -> Plan:
         """Decides again and again until `<end>`, an abstention, a loop, `max_steps` calls or `cancelled()`.
 
-        With a planner in the bundle and `arguments`, every call's arguments are filled in. `decided` is told of each
-        step at once. Raises InputError, and PlannerError or MissingExtraError where a planner must be asked.
+        With `arguments`, those of every call are read from the request, and a planner in the bundle that proved worth
+        it is asked for what is missing. `decided` is told of each step at once. Raises InputError, and PlannerError or
+        MissingExtraError where a planner must be asked.
         """
         check_count("max_steps", max_steps)
         for name, given in (("cancelled", cancelled), ("decided", decided)):

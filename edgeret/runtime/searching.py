@@ -53,7 +53,7 @@ def find(
     known = strategy if route is None else _routed(route, strategy)
     may_ask = known.asks or known.helped
     if planner is not None and not may_ask:
-        how = "say when with a route (edgeret-export route)" if known.name == "auto" else "choose another one"
+        how = "say when with a route (edgeret-export lab route)" if known.name == "auto" else "choose another one"
         raise InputError(f"strategy '{known.name}' asks no planner; {how}, or name no planner")
     answerer = planner
     if planner is None and may_ask and components.planner.exists:

@@ -2,26 +2,27 @@
 of what becomes of the values.
 
 A sign is a short text, such as "when|date" (a day, for a parameter that takes one) or "led" (the word in front leads
-to such
-a parameter). Its weight was fitted on other people's requests; the weighed sums of a parameter's chunks, and that of
-none, make shares.
+to such a parameter). Its weight was fitted on other people's requests; the weighed sums of a parameter's chunks, and
+that of none, make shares.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from edgeret.inputs.chunks import Chunk, Chunks, signed
+from edgeret.inputs.chunks import Chunk, Chunks, leads_of, signed
 from edgeret.inputs.parameters import Parameter, Same, parameters, shape_of
 from edgeret.inputs.tool_text import name_in_words
-from edgeret.inputs.value_forms import MISSING, form
+from edgeret.inputs.value_forms import EXTREMES, MISSING, form
 from edgeret.inputs.words import words
+from edgeret.runtime.pointing import is_pointed_at, points
+from edgeret.runtime.said_before import values_of
 from edgeret.types import Call, Tool
 
 _WORDS = frozenset(("chunk", "head", "tail", "joined", "name", "quoted", "rest", "clause"))
@@ -43,9 +44,8 @@ _SUITS: Mapping[str, frozenset[str]] = {
 """The kinds of chunks that a kind of parameter may take at all."""
 PLAIN = frozenset(("chunk", "head", "tail", "joined", "rest", "told", "clause", "sentence"))
 """Kinds of chunks that are plain words."""
-_ARTICLES = frozenset(
-    ("the", "a", "an", "my", "our", "his", "her", "their", "your", "some", '"', "“", "#", "$", "€", "'", "‘")
-)
+_ARTICLE_WORDS = "the a an my our his her their your some \" “ # $ € ' ‘"
+_ARTICLES = frozenset(_ARTICLE_WORDS.split(" "))
 _THE = frozenset(("the", "a", "an", "that"))
 _THAT = frozenset(("that",))
 _LEAD_WORDS = (
@@ -57,11 +57,9 @@ _WHENS = ("moment", "date", "time")
 _NUMBERS = ("number", "measure", "money", "duration", "percent")
 _TOKENS = (*_WHENS, "phone", "code", "path", "url", "email")
 _HELD = (("when", _WHENS), ("number", _NUMBERS), ("token", _TOKENS[3:]))
-_WHOLE = ("told", "command")
-"""Kinds of chunks that may hold any value: what is told may be about a day."""
+_WHOLE = ("told", "command")  # may hold any value: what is told may be about a day
 _UNDATED = frozenset(("", "person", "place", "text"))
 """Kinds that take no day where another parameter takes days."""
-_POINTING = frozenset(("that", "this", "these", "those", "same", "it"))
 _PAST = frozenset(("since", "last", "past", "received", "ago", "seit", "after"))
 _NOT_OF_PART: Mapping[str, tuple[str, ...]] = {
     "day": ("moment", "time", "duration"),
@@ -71,6 +69,8 @@ _MEASURES = ("duration", "measure", "percent", "money")
 _LAST_LATIN = "\u024f"
 """Of scripts behind it no small words are known, so that nobody knows where in a sentence a value ends."""
 _FAR, _MOST_WHOLE = 12.0, 3
+_BARE = ("number", "chunk")
+"""Kinds of chunks that may be the number of a measure without its unit."""
 
 
 class Fit(NamedTuple):
@@ -116,16 +116,16 @@ class Suitor:
         """Of a call of `tool` behind other `calls`; with the weights that are shipped, or others."""
         self._by_sign = weights() if by_sign is None else by_sign
         self._found, self._tool, self._now = found, about(Same(tool)), now
-        self._said, self._taken, self._named = _values(calls, tool.name)
+        self._said, self._taken, self._named = values_of(calls, tool.name)
+        self.own = self._tool.name
         shared = [len(stems & self._tool.name) + 0.3 * len(stems & self._tool.text) for stems in found.clauses]
         most = max(shared, default=0.0)
         self.near = [share / most if most else 0.0 for share in shared]
-        units = found.reading.units
-        self.stems = [(words(unit.known) or [""])[0] if unit.is_word else "" for unit in units]
+        self.stems, units = found.stems, found.reading.units
         self._serials = found.reading.matches.get("serial", ())
         self._dated = any(one.kind == "when" for one in parameters(tool))
         self._whens = [match for kind in _WHENS for match in found.reading.matches.get(kind, ())]
-        self._points = any(unit.lower in _POINTING for unit in units)
+        self._points = points(units)
         self._anchors = [i for i, stem in enumerate(self.stems) if stem in self._tool.name]
         lower = found.reading.text.lower()
         ends = [at + len(one) for one in self._said if len(one) > 1 and (at := lower.find(one)) >= 0]
@@ -133,32 +133,51 @@ class Suitor:
         self._begun = bool(self._said)
         self._within: dict[tuple[str, ...], list[bool]] = {}
 
-    def fits(self, parameter: Parameter) -> list[Fit]:
-        """The chunks that may be meant, the best first."""
-        weight_of = self._by_sign.get
-        found = []
-        for chunk, value, signs in self.candidates(parameter):
-            score = 0.0
-            for sign, size in signs:
-                score += weight_of(sign, 0.0) * size
-            found.append(Fit(score, chunk, value))
+    def fits(self, parameter: Parameter, possible: Callable[[int, int], bool] | None = None) -> list[Fit]:
+        """The chunks that may be meant, the best first; those alone that are `possible` (first unit, unit behind)."""
+        found = [Fit(self._sum(signs), chunk, value) for chunk, value, signs in self.candidates(parameter, possible)]
         found.sort(key=lambda fit: (-fit.score, fit.chunk.first))
         return found
 
-    def candidates(self, parameter: Parameter) -> Iterator[tuple[Chunk, Any, Iterator[tuple[str, float]]]]:
-        """Chunks that a parameter may take, each with the value that it would be and its signs."""
+    def fit(self, parameter: Parameter, first: int, last: int) -> Fit | None:
+        """Any units as a value, as plain words are judged; None where they cannot be one."""
+        reading, of = self._found.reading, self._found
+        while last > first and not reading.units[last - 1].is_word and reading.units[last - 1].text in ",.;:!?":
+            last -= 1
+        while first < last and not reading.units[first].is_word and reading.units[first].text in ",.;:!?":
+            first += 1
+        if first >= last:
+            return None
+        if any(one.void and one.first <= first and last <= one.last for one in of.chunks):
+            return None
+        chunk = Chunk("chunk", first, last, leads_of(reading, first), of.clause_of[first], False, False)
+        if self._is_cut(parameter, chunk):
+            return None
+        said = reading.words(first, last)
+        past = _is_past(parameter, chunk)
+        value = form(said, chunk.kind, parameter, self._now, past, reading.glossed(first, last))
+        return None if value is MISSING else Fit(self._sum(self._signs(parameter, chunk, said, value)), chunk, value)
+
+    def _sum(self, signs: Iterator[tuple[str, float]]) -> float:
+        weight_of = self._by_sign.get
+        return sum([weight_of(sign, 0.0) * size for sign, size in signs])
+
+    def candidates(
+        self, parameter: Parameter, possible: Callable[[int, int], bool] | None = None
+    ) -> Iterator[tuple[Chunk, Any, Iterator[tuple[str, float]]]]:
+        """Chunks that a parameter may take, each with the value that it would be and its signs; see `fits`."""
         suits = _SUITS.get(parameter.kind, frozenset())
         reading = self._found.reading
         seen = set()
-        for chunk in self._found.chunks:
+        for chunk in (*self._found.chunks, *self._ends(parameter)):
             if chunk.kind not in suits or chunk.void or chunk.kind in _NOT_OF_PART.get(parameter.part, ()):
                 continue
-            if chunk.kind in PLAIN:
-                chunk = self._trimmed(chunk)
-            place = (chunk.kind, chunk.first, chunk.last)
-            if chunk.first >= chunk.last or place in seen:
+            first, last = self._bounds(chunk) if chunk.kind in PLAIN else (chunk.first, chunk.last)
+            place = (chunk.kind, first, last)
+            if first >= last or place in seen or (possible is not None and not possible(first, last)):
                 continue
             seen.add(place)
+            chunk = self._trimmed(chunk, first, last)
             if self._is_cut(parameter, chunk):
                 continue
             said = reading.words(chunk.first, chunk.last)
@@ -168,6 +187,15 @@ class Suitor:
             value = form(said, chunk.kind, parameter, self._now, _is_past(parameter, chunk), glossed)
             if value is not MISSING:
                 yield chunk, value, self._signs(parameter, chunk, said, value)
+
+    def _ends(self, parameter: Parameter) -> Iterator[Chunk]:
+        """Words for an end of the scale that a number is on, where no number is said: "mute it"."""
+        reading = self._found.reading
+        if parameter.kind == "number" and "maximum" in parameter.schema and "number" not in reading.matches:
+            for at, unit in enumerate(reading.units):
+                if unit.lower in EXTREMES:
+                    clause = self._found.clause_of[at]
+                    yield Chunk("number", at, at + 1, leads_of(reading, at), clause, False, False)
 
     def _is_cut(self, parameter: Parameter, chunk: Chunk) -> bool:
         """Whether a chunk cannot be whole: 150 of "150 pounds" for what counts in another unit, words of a
@@ -180,7 +208,7 @@ class Suitor:
                 if when.first <= chunk.first and chunk.last <= when.last:
                     return True
         if parameter.kind in ("number", "duration"):
-            whole: tuple[str, ...] = _MEASURES if chunk.kind == "number" and parameter.unit is not None else ()
+            whole: tuple[str, ...] = _MEASURES if chunk.kind in _BARE and parameter.unit is not None else ()
             whole = ("duration",) if chunk.kind == "measure" else whole
             return bool(whole) and any(
                 match.first <= chunk.first and chunk.last <= match.last and match[1:] != (chunk.first, chunk.last)
@@ -189,30 +217,21 @@ class Suitor:
             )
         if chunk.kind not in PLAIN and chunk.kind != "name":
             return False
-        if chunk.kind not in _WHOLE and self._points and self._is_pointed_at(chunk):
+        reading = self._found.reading
+        if chunk.kind not in _WHOLE and self._points and is_pointed_at(reading.units, chunk, parameter.kind):
             return True
         if parameter.kind != "text" and chunk.first == 0 and chunk.last >= len(self.stems) - 1 > _MOST_WHOLE:
             return True
-        reading = self._found.reading
         if reading.text.isascii():
             return False
         return any(mark > _LAST_LATIN and mark.isalpha() for mark in reading.words(chunk.first, chunk.last))
-
-    def _is_pointed_at(self, chunk: Chunk) -> bool:
-        """Whether it is "that game", or the news of "news of that show": which one, was said elsewhere."""
-        units = self._found.reading.units
-        if not _POINTING.isdisjoint(chunk.leads[:1]):
-            return True
-        return (
-            chunk.last + 1 < len(units) and units[chunk.last].lower == "of" and units[chunk.last + 1].lower in _POINTING
-        )
 
     def absent(self, parameter: Parameter) -> float:
         """The sum of the signs that nobody said it."""
         return sum(self._by_sign.get(sign, 0.0) for sign in absent_signs(parameter))
 
-    def _trimmed(self, chunk: Chunk) -> Chunk:
-        """A run of plain words without small words and the tool's own name in front of it."""
+    def _bounds(self, chunk: Chunk) -> tuple[int, int]:
+        """Of a run of plain words, without small words and the tool's own name in front of it."""
         first, last, units = chunk.first, chunk.last, self._found.reading.units
         short = chunk.kind in ("chunk", "joined")
         own = self._tool.name if short else frozenset()
@@ -221,8 +240,13 @@ class Suitor:
             first += 1
         while last > first and not units[last - 1].is_word:
             last -= 1
+        return first, last
+
+    def _trimmed(self, chunk: Chunk, first: int, last: int) -> Chunk:
+        """A chunk with other bounds."""
         if first == chunk.first:
-            return chunk._replace(last=last)
+            return chunk if last == chunk.last else chunk._replace(last=last)
+        units = self._found.reading.units
         leads = (*(units[i].lower for i in range(first - 1, chunk.first - 1, -1)), *chunk.leads)
         return chunk._replace(first=first, last=last, leads=leads[:4])
 
@@ -346,23 +370,6 @@ class Suitor:
                     marked[match.first : match.last] = [True] * (match.last - match.first)
             self._within[kinds] = marked
         return True in marked[chunk.first : chunk.last]
-
-
-def _values(calls: Sequence[Call], tool: str) -> tuple[set[str], set[str], dict[str, set[str]]]:
-    """Values of earlier calls in lower case: of all; of those of one tool; and of the others, by parameter."""
-    said: set[str] = set()
-    taken: set[str] = set()
-    named: dict[str, set[str]] = {}
-    for call in calls:
-        for name, value in call.arguments.items():
-            for one in value if isinstance(value, list) else [value]:
-                if isinstance(one, str | int | float) and not isinstance(one, bool):
-                    said.add(str(one).lower())
-                    if call.tool == tool:
-                        taken.add(str(one).lower())
-                    else:
-                        named.setdefault(name, set()).add(str(one).lower())
-    return said, taken, named
 
 
 def absent_signs(parameter: Parameter) -> tuple[str, ...]:

@@ -15,11 +15,12 @@ from edgeret.types import ArgumentSource
 ASKED = 0.5
 """What a call must have and is likelier wrong than right is asked for too, beside the guess."""
 SUREST, LEAST_SURE = 0.95, 0.02
+_SUREST_COUNTED = 0.98
 _GROUPS = {
     **dict.fromkeys(("email", "url", "path", "phone", "code", "quoted"), "token"),
     **dict.fromkeys(("date", "time", "moment"), "when"),
     **dict.fromkeys(("measure", "money", "percent", "duration"), "measure"),
-    **{"number": "number", "name": "name", "addressee": "name", "told": "told", "command": "told"},
+    **{"number": "number", "name": "name", "addressee": "name", "told": "told", "command": "told", "option": "option"},
 }
 """Kinds of chunks that are right as often as each other; all others are plain words."""
 _SURE_WORDS = 1.0
@@ -46,13 +47,15 @@ class Found(NamedTuple):
     others: tuple[Any, ...] = ()
 
 
-def confidence(found: Found) -> float:
+def confidence(found: Found, by_trait: Mapping[str, float] | None = None) -> float:
     """How sure a value is: the share of such ones that were right, where each of examples/transfer's sets was read with
     weights fitted on the others. Of words of the request their own share tells, and what kind of words they are."""
-    if found.source != "rule":
+    if found.rule == "counted":
+        return round(min(found.score, _SUREST_COUNTED), 3)
+    if found.source != "rule" and found.rule != "option":
         return _RIGHT[f"{found.rule}, weak" if found.rule == "words id" and found.score < _SURE_WORDS else found.rule]
-    told = _told()
-    sure = sum(told[name] * value for name, value in traits(found).items())
+    told = _told() if by_trait is None else by_trait
+    sure = sum(told.get(name, 0.0) * value for name, value in traits(found).items())
     return min(round(1.0 / (1.0 + math.exp(-sure)), 3), SUREST)
 
 
@@ -61,10 +64,6 @@ def traits(found: Found) -> dict[str, float]:
     share = min(max(found.score, LEAST_SURE), 0.995)
     many = {"many": 1.0} if isinstance(found.value, list) else {}
     return {"share": math.log(share / (1.0 - share)), "all": 1.0, _GROUPS.get(found.rule, "plain"): 1.0, **many}
-
-
-TRAITS = ("share", "all", *dict.fromkeys(_GROUPS.values()), "plain", "many")
-"""All of them."""
 
 
 @cache

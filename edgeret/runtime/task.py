@@ -254,16 +254,21 @@ class Task:
         them, and a question for each that is missing; `Decision.arguments` for a tool that was not decided. No planner
         is asked.
         `now` is what "tomorrow" is counted from, the task's own by default. Raises InputError for an unknown tool."""
+        from edgeret.runtime.argument_reader import reader_of
         from edgeret.runtime.arguments import fill
 
         tools, history = self._components.tools, self._history
         check_clock(now)
-        return fill(find_tool(tools, tool), self.query, history.calls, tools, history.now if now is None else now)
+        held, at = self._components.arguments, history.now if now is None else now
+        read = reader_of(held)
+        encoded = None if read is None or self._full is None or self._components.stage != "full" else self._full.encoded
+        return fill(find_tool(tools, tool), self.query, history.calls, tools, at, read, encoded)
 
     def fill(self, tool: str) -> tuple[Filled, Usage | None]:
-        """The arguments of a call of `tool` as the next one, by the planner: what the query and earlier outputs give,
-        and which required ones are missing; with what asking cost. Raises InputError for an unknown tool or without
-        a planner, PlannerError, MissingExtraError.
+        """The arguments of a call of `tool` as the next one: those that are read, and by the planner what is missing
+        among them, from the query and earlier outputs; which required ones stay missing; and what asking cost, None if
+        there was nothing to ask. Raises InputError for an unknown tool, or without a planner where one must be asked,
+        PlannerError, MissingExtraError.
         """
         from edgeret.planner.filling import fill  # with all that reads schemas, which no decision does
 
@@ -271,4 +276,5 @@ class Task:
         known = find_tool(components.tools, tool)
         components.check_process()
         told = self.query if self._earlier is None else self._earlier.told(self.query)
-        return fill(components.planner, components.exemplars, known, told, self._history.calls)
+        read, sure = self.arguments(tool), components.reranking.filling
+        return fill(components.planner, components.exemplars, known, told, self._history.calls, read, sure, self.query)

@@ -16,6 +16,7 @@ from edgeret.bundle.codec import get_array
 from edgeret.bundle.overlay import Record
 from edgeret.errors import BundleError, InputError
 from edgeret.fields import get, get_strings
+from edgeret.inputs.tool_examples import check_examples
 from edgeret.inputs.tool_text import USUAL, tool_text
 from edgeret.inputs.tools import check_tools, stored_tool
 from edgeret.quoting import quoted, suggestion
@@ -71,6 +72,19 @@ def changed(
     if cascade is not None:
         cascade = replace(cascade, components=changed(cascade.components, add, remove, substitute))
     return replace(components, tools=MappingProxyType(tools), index=index, cascade=cascade, words=None)
+
+
+def unlike(
+    old: Mapping[str, Tool], add: Sequence[Tool], remove: Collection[str], substitute: Sequence[Tool]
+) -> tuple[Sequence[Tool], Sequence[Tool]]:
+    """What of `add` and `substitute` is not there as it is given, so an assistant may add its own at every start. What
+    is removed is not there either, and may come back at once."""
+
+    def is_new(tool: Tool) -> bool:
+        name = getattr(tool, "name", "")
+        return name in remove or old.get(name) != tool
+
+    return list(filter(is_new, add)), list(filter(is_new, substitute))
 
 
 def instead(components: Components, tools: Sequence[Tool]) -> Components:
@@ -171,6 +185,8 @@ def _check(old: Mapping[str, Tool], add: Sequence[Tool], remove: Collection[str]
     for kind, given in (("add", add), ("replace", substitute)):
         if not all(isinstance(tool, Tool) for tool in given):
             raise InputError(f"{kind} must be a list of edgeret.Tool, as edgeret.read_tools gives them")
+        for i, tool in enumerate(given, 1):
+            check_examples(tool.examples, tool.name, f"{kind}, item {i}")
         if given:
             check_tools([(f"{kind}, item {i}", tool) for i, tool in enumerate(given, 1)], kind)
     for name in remove:

@@ -18,8 +18,13 @@ class ToolValues:
         self._takes = np.zeros((len(KINDS), len(taken)), np.float32)
         for tool, kinds in enumerate(taken):
             self._takes[list(kinds), tool] = 1
+        self._taken = taken
         # A kind that few tools take tells them from all others.
         self._takes *= np.log((len(taken) + 1) / (self._takes.sum(axis=1, keepdims=True) + 1))
+
+    def taking(self, kind: int) -> list[int]:
+        """Where the tools are that take a kind."""
+        return [tool for tool, kinds in enumerate(self._taken) if kind in kinds]
 
     def __call__(self, query: str) -> Values | None:
         """What speaks for each tool by the kinds that a query holds; None for most queries, which hold none."""

@@ -14,6 +14,7 @@ from math import inf, log, nan
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeret.inputs.values import values_in
 from edgeret.runtime.components import Components
 from edgeret.runtime.history import History
 from edgeret.runtime.learned_then import LearnedThen
@@ -26,7 +27,9 @@ from edgeret.types import END, Vote
 
 MEANING = frozenset({"window", "clause", "next_clause", "third", "later", "related"})
 FLOW = frozenset({"was_called", "still_needed", "gives", "key_was_called", "key_still_needed", "key_gives"})
-"""The prior's evidence by the encoder's vectors, and by what tools give and take; all other evidence is words."""
+VALUES = "values"
+"""The prior's evidence by the encoder's vectors, by what tools give and take, by kinds of values; all else is
+words."""
 _UNKNOWN = np.float32(np.nan)
 
 
@@ -184,6 +187,25 @@ def _of_prior(name: str, chosen: Callable[[str], bool]) -> Callable[[Asked], Par
     return part
 
 
+def _examples(asked: Asked) -> Part | None:
+    """What the sentences that tools show add to the prior."""
+    shown, allowed = asked.request.reading.shown, asked.request.again.among[2]
+    if shown is None:
+        return None
+    scores, end = shown.copy(), asked.request.names.index(END)
+    scores[end] = -np.inf
+    if allowed is not None:
+        scores[~allowed] = -np.inf
+    log_p = log_softmax(scores)
+    log_p[end] = _UNKNOWN
+    return Part("examples", asked.prior_weight, log_p, "prior")
+
+
+def _values(asked: Asked) -> Part | None:
+    """Kinds of values, where the request holds one."""
+    return _of_prior(VALUES, VALUES.__eq__)(asked) if values_in(asked.request.query) else None
+
+
 def _head(asked: Asked) -> Part | None:
     head = asked.components.head
     if head is None:
@@ -246,9 +268,11 @@ def _familiarity(asked: Asked) -> Part | None:
 PARTS: Sequence[Callable[[Asked], Part | None]] = (
     _head,
     _prior,
-    _of_prior("words", lambda key: key not in MEANING and key not in FLOW),
+    _of_prior("words", lambda key: key not in MEANING and key not in FLOW and key != VALUES),
     _of_prior("meaning", MEANING.__contains__),
     _of_prior("flow", FLOW.__contains__),
+    _values,
+    _examples,
     _graph,
     _memory,
     _learned,

@@ -26,10 +26,17 @@ class Remembered(Moment):
         try:
             return self._arguments
         except AttributeError:
+            from edgeret.runtime.argument_reader import reader_of
             from edgeret.runtime.arguments import fill
 
-            tools = self.tools
-            self._arguments: Arguments = fill(tools[str(decision.tool)], self.query, self.calls, tools, self.now)
+            tools, held = self.tools, self.scorer.components
+            read = reader_of(held.arguments)
+            # Where the request is gone, the reader encodes its words and no more, and only if it read others since.
+            kept = self._again.kept() if read is not None and held.stage == "full" else None
+            encoded = None if kept is None else kept.encoded
+            self._arguments: Arguments = fill(
+                tools[str(decision.tool)], self.query, self.calls, tools, self.now, read, encoded
+            )
             return self._arguments
 
     def explain(self, decision: Decision, instead: str | None) -> Explanation:

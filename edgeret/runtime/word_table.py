@@ -31,7 +31,7 @@ class ToolWords:
     every required parameter that is somebody's key (`order_id`), the words of that somebody. `sides` say what the
     tool does, as `tool_sides` has them. `told` are all words, with
     those of parameters' descriptions and of the values that they may have. `takes` are the kinds of values that its
-    parameters are for."""
+    parameters are for, and `changes` says that it does more than tell."""
 
     name: frozenset[str]
     text: frozenset[str]
@@ -41,6 +41,7 @@ class ToolWords:
     sides: Sides | None = None
     told: frozenset[str] = frozenset()
     takes: tuple[int, ...] = ()
+    changes: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from edgeret.records import dataclass
 AGAINST, ALONE = 0.5, 0.75
 """Where the tools' own words put another tool ahead by more than AGAINST, in log-odds, a small encoder's first decision
 needs a second witness: its head must give it ALONE by itself, before graph and calibration. Held-out demonstrations, of
-the same hands as the others, show no loss there, and requests of others do (docs/DESIGN.md, decisions)."""
+the same hands as the others, show no loss there, and requests of others do (docs/decisions)."""
 LATER = 0.9
 """What a decision behind a call needs at least, for the same reason."""
 _ROUNDING = 1e-6

@@ -15,7 +15,7 @@ from edgeret.scoring.products import cosines, product
 
 WEIGHT = np.float32(10.0)
 """What a cosine to a tool, or to the nearest of its sentences, adds to its score, in nats, where any tool of a set
-shows some. Half of it finds less, and with more wrong sentences harm: docs/DESIGN.md, decisions."""
+shows some. Half of it finds less, and with more wrong sentences harm: docs/decisions."""
 
 COUNT = 0.5
 """Of a demonstration, that a sentence counts for where a request's distance from all that was shown is asked."""

@@ -33,7 +33,7 @@ _FLOOR = np.float32(-60.0)
 """Below any log-probability that says something; what may not be chosen has none, and is left out later."""
 _HALVES_FROM = 2_000
 """Labels from which on the weights of the spelling are stored in half bytes. So many labels have few demonstrations
-each, and small weights; of fewer labels a byte a weight is no burden (docs/DESIGN.md, decisions)."""
+each, and small weights; of fewer labels a byte a weight is no burden (docs/decisions)."""
 
 
 @dataclass(frozen=True, slots=True)

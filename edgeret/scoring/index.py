@@ -26,7 +26,7 @@ from edgeret.scoring.hnsw_file import EF_CONSTRUCTION, M
 from edgeret.scoring.products import cosines
 
 CROSSOVER = 4_000
-"""Tools from which a build adds an HNSW graph; measured with `edgeret-bench scaling` (docs/DESIGN.md, decisions)."""
+"""Tools from which a build adds an HNSW graph; measured with `edgeret-bench lab scaling` (docs/decisions)."""
 EF = 64
 """How many candidates a search in the graph keeps, and so how many it can return."""
 

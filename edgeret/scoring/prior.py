@@ -1,6 +1,6 @@
 """Ranks without demonstrations: what is called next, from the tools' words, vectors and flow alone.
 
-A linear score whose few weights were fitted on other people's tools (`edgeret-export prior`), the same ones for
+A linear score whose few weights were fitted on other people's tools (`edgeret-export lab prior`), the same ones for
 everybody. It is all that a bundle without demonstrations has, what a tool without demonstrations is scored by, and what
 the head's logits start from. Knows nothing of text.
 """
@@ -33,6 +33,8 @@ SAID = 10.0
 """What a tool gains whose name is all that the request says, in nats; so plain a wish is no matter of weights."""
 COSINE = np.float32(10.0)
 """Cosines are counted in tenths, so that weights are of one size."""
+ASKED = 2.0
+"""What a tool loses that changes something where a request only asks, in nats."""
 KEPT_NUMBERS = 1 << 20
 """Cosines among tools that are kept, 4 MB."""
 _LIMIT = 1e3
@@ -291,7 +293,8 @@ class Evidence:
     asks; None for a request that asks for one thing. `opposed` is how often each tool is opposed to the request and how
     often it agrees with it, float32 (2, tools); None where the request says nothing of opposites.
     `put` looks up how the request is put, which few requests ask. `values` is what kinds of values it holds, and who
-    takes them; None where it holds none."""
+    takes them; None where it holds none. `changing` are the tools that change something, bool (tools,), where the
+    request only asks; None where it does not."""
 
     passages: Passages
     shared: Overlaps
@@ -300,11 +303,13 @@ class Evidence:
     opposed: NDArray[np.float32] | None = None
     put: Callable[[], Put] = Put
     values: Values | None = None
+    changing: NDArray[np.bool_] | None = None
 
     def among(self, positions: NDArray[np.intp]) -> Evidence:
         """The same for some of the tools."""
         values = None if self.values is None else Values(self.values.kinds, self.values.takes[:, positions])
-        return replace(self, shared=self.shared.among(positions), values=values)
+        changing = None if self.changing is None else self.changing[positions]
+        return replace(self, shared=self.shared.among(positions), values=values, changing=changing)
 
 
 class Prior:

@@ -11,7 +11,7 @@ from edgeret.kernel import LIBRARY, Kept, address
 
 PIECE = 400_000
 """Multiplications in one matrix product. Above some 500,000 OpenBLAS packs its operands and wakes its threads, for four
-rows: 1,000 tools took 160 us at once and 41 in pieces (docs/DESIGN.md, decisions)."""
+rows: 1,000 tools took 160 us at once and 41 in pieces (docs/decisions)."""
 
 
 def product(rows: NDArray[np.float32], vectors: NDArray[np.float32]) -> NDArray[np.float32]:

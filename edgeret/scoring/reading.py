@@ -13,7 +13,7 @@ from edgeret.scoring.cover import furthest, largest, least_covered, nearest
 from edgeret.scoring.flow import Pairs
 from edgeret.scoring.log_shares import log_shares
 from edgeret.scoring.nothing import MOST_TOOLS
-from edgeret.scoring.prior import CALLED, COSINE, SAID, Evidence, Prior
+from edgeret.scoring.prior import ASKED, CALLED, COSINE, SAID, Evidence, Prior
 from edgeret.scoring.static_scores import scores_before_any_call, static_scores
 from edgeret.scoring.wishes import ALONE, DEPTH, KEPT, Alone, Wishes, WishScores, behind
 from edgeret.types import SEGMENTS
@@ -26,7 +26,7 @@ class Reading:
 
     `static` is the part of the scores that no call changes, float32 (n,), 0 at `<end>`. `cosines` are those of the
     whole request and its thirds to every tool, float32 (1 + SEGMENTS, n), and `nearest_example` is that of the whole to
-    the nearest example that a tool shows, None where none does.
+    the nearest example that a tool shows, None where none does; `shown` (n,) is what all examples add to scores.
     """
 
     def __init__(self, prior: Prior, evidence: Evidence, alone: Alone | None = None) -> None:
@@ -47,21 +47,23 @@ class Reading:
             self._window, self._clause = self._windows.max(axis=0), self._clauses.max(axis=0)
             self.static = static_scores(prior, e, self._window, self._clause, self._gives)
             self._begun = scores_before_any_call(prior, self.cosines[1:], self.static, self._clauses[0], self._window)
-        self._opposed = evidence.opposed
+        self._opposed, self._values = evidence.opposed, evidence.values
         if self._opposed is not None:
             self._add(self._turned(self._opposed))
+        if evidence.changing is not None:
+            self._add(np.float32(-ASKED) * evidence.changing)
         for position in e.said:
             if position != prior.end:
                 self.static[position] += np.float32(SAID)
                 self._begun[position] += np.float32(SAID)
         self.nearest_example: float | None = None
+        self.shown: NDArray[np.float32] | None = None
         if prior.examples is not None:
             self.nearest_example = prior.examples.nearest(evidence.passages.vectors[0])
-            own = np.maximum(self.cosines[0], self._clause)
-            self._add(prior.examples.gained(evidence.passages, own))
-        self._values = evidence.values
-        if evidence.values is not None and prior.weights.tool.values:
-            self._add(np.float32(prior.weights.tool.values) * evidence.values.weighed(prior.weights.values))
+            self.shown = prior.examples.gained(evidence.passages, np.maximum(self.cosines[0], self._clause))
+            self._add(self.shown)
+        if prior.weights.tool.values and self._values is not None:
+            self._add(np.float32(prior.weights.tool.values) * self._valued())
 
     def _add(self, gained: NDArray[np.float32]) -> None:
         """Adds to the scores that no call changes (n,)."""
@@ -71,9 +73,8 @@ class Reading:
 
     def _valued(self) -> NDArray[np.float32]:
         """What kinds of values speak for each tool, as search weighs them, float32 (n,)."""
-        if self._values is None:
-            return np.zeros(self._prior.n, np.float32)
-        return self._values.weighed(self._prior.weights.values)
+        values, weights = self._values, self._prior.weights.values
+        return np.zeros(self._prior.n, np.float32) if values is None else values.weighed(weights)
 
     def _turned(self, opposed: NDArray[np.float32]) -> NDArray[np.float32]:
         """What opposites weigh, float32 (n,)."""

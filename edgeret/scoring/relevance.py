@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.scoring.examples import Examples
-from edgeret.scoring.prior import COSINE, SAID, Evidence, PriorWeights
+from edgeret.scoring.prior import ASKED, COSINE, SAID, Evidence, PriorWeights
 from edgeret.scoring.products import product
 from edgeret.types import SEGMENTS
 
@@ -45,6 +45,8 @@ def relevance(
     scores: NDArray[np.float32] = search @ features(evidence, similar, vectors)
     if evidence.values is not None:
         scores += evidence.values.weighed(weights.values)
+    if evidence.changing is not None:
+        scores -= np.float32(ASKED) * evidence.changing
     if examples is not None:
         rows = evidence.passages
         own = product(np.vstack((rows.vectors[:1], rows.clauses)), vectors).max(axis=0)

@@ -4,7 +4,7 @@ Three experts share the tools. `whole` weighs all of them, `last` those of the l
 Jonas": its end again), and `earlier` those that were called in any earlier turn. Gates say how much each counts. All of
 it rests on two distributions that the runtime has anyway: of the new words after this turn's calls alone, and after
 the calls of all turns. Nothing is taken from the language of the words but how many there are. The weights are shipped
-beside this file; `edgeret-export turns` fits them. Knows nothing of text.
+beside this file; `edgeret-export lab turns` fits them. Knows nothing of text.
 """
 
 from __future__ import annotations

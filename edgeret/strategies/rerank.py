@@ -32,7 +32,7 @@ NAMING = 1.0
 ToolE's, whose names are mostly brands and say little."""
 NAMED_FROM = 4
 """Tools that are read from which on they are named before. Naming takes as long for two as for eight, and as reading
-one; two or three are told apart as well without (docs/DESIGN.md, decisions)."""
+one; two or three are told apart as well without (docs/decisions)."""
 SAID_CHARS = 1000
 """Of a request that are read before tools are named."""
 MAX_CHARS = 300

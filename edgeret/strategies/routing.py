@@ -1,5 +1,5 @@
-"""When a planner is worth its time: what `edgeret-export route` measured, and the file that keeps it. Knows nothing of
-how anything is found."""
+"""When a planner is worth its time: what `edgeret-export lab route` measured, and the file that keeps it. Knows nothing
+of how anything is found."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Route:
             raise InputError(str(error).replace("build the bundle again", _AGAIN)) from None
 
 
-_AGAIN = "measure it again with: edgeret-export route"
+_AGAIN = "measure it again with: edgeret-export lab route"
 
 
 def contested(hits: Sequence[Hit], least: float) -> list[int]:
@@ -59,7 +59,7 @@ def contested(hits: Sequence[Hit], least: float) -> list[int]:
 
 
 def read_route(path: str | Path) -> Route:
-    """The route in a file that `edgeret-export route` wrote. Raises InputError."""
+    """The route in a file that `edgeret-export lab route` wrote. Raises InputError."""
     try:
         value = json.loads(read_text(Path(path), "a route as JSON"))
     except (ValueError, RecursionError):

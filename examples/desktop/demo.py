@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import edgeret
-from edgeret.cli.console import table
 from edgeret.inputs.demonstrations import Demonstration, read_demonstrations
 from edgeret.inputs.tools import read_tools
 from edgeret.runtime.runtime import Runtime
+from edgeret.terminal.console import table
 from edgeret_export.build import build_bundle
 from edgeret_export.recipe import Recipe
 from edgeret_export.sources.cards import DEFAULT_ENCODER, find_card

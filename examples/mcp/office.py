@@ -1,5 +1,5 @@
 """An MCP server with 150 tools of an office, which does nothing: every call is answered with what it was asked. For
-trying `edgeret mcp` out, for its tests and for `edgeret-bench mcp`.
+trying `edgeret mcp` out, for its tests and for `edgeret-bench lab mcp`.
 
     python examples/mcp/office.py
 """

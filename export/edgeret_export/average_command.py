@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from edgeret.cli.console import add_command
+from edgeret.terminal.console import add_command
 
 
 def add_average(commands: Any) -> None:

@@ -15,7 +15,7 @@ import edgeret
 from edgeret.bundle import roles
 from edgeret.bundle.layout import encoder_fingerprint
 from edgeret.bundle.writer import BundleWriter, writing
-from edgeret.cli.progress import say, track
+from edgeret.encoders.encoder_arrays import pack_arrays
 from edgeret.encoders.word_vectors import pack_word_vectors
 from edgeret.errors import CheckFailedError, InputError, MissingExtraError
 from edgeret.inputs.demonstrations import Demonstration
@@ -33,7 +33,9 @@ from edgeret.scoring.episodes import pack_memory
 from edgeret.scoring.familiarity import Familiarity, pack_familiarity
 from edgeret.scoring.graph import GraphTables, pack_graph
 from edgeret.scoring.head import HeadArrays, pack_head
+from edgeret.terminal.progress import say, track
 from edgeret.types import Tool
+from edgeret_export.argument_stage import argument_role, read_by
 from edgeret_export.encoded import Encoded, golden_of
 from edgeret_export.encoders import parity
 from edgeret_export.encoders.encodings import Encodings, remembered, start
@@ -63,7 +65,7 @@ from edgeret_export.recipe import Recipe
 from edgeret_export.sources.cards import Card
 from edgeret_export.sources.expansions import Expansion
 from edgeret_export.sources.priors import PriorCard, prior_for, prior_of_tables
-from edgeret_export.static_stage import static_encoded
+from edgeret_export.static_stage import static_encoded, turn
 from edgeret_export.target_stage import chosen_precision, tried, write_variants
 
 MOST_TOKENS = 100_000
@@ -164,9 +166,14 @@ def assemble(
             own = _write_stage(writer, roles.STATIC, card, first.stage, tokenizer.sha256)
             info[roles.STATIC] = {**own, roles.INFO_CASCADE: first.thresholds.to_dict()}
             report["cascade"] = {"held_out": first.stage.fitted.report, **first.report}
+    read = argument_role(card, encoded, info[roles.INFO_ENCODER]["fingerprint"], recipe.seed)
+    if read is not None:
+        writer.add("arguments.msgpack", roles.ARGUMENTS, read.data, OWN_LICENCE, OURS)
+        report["arguments"] = read.report
     planner_info = None
     if model is not None:
-        planner_info, report["planner"] = add_planner(writer, model, training, fitted, recipe.planner_questions)
+        reads = read_by(None if read is None else read.reader, encoded.tools)
+        planner_info, report["planner"] = add_planner(writer, model, training, fitted, recipe.planner_questions, reads)
     toolchain = {**encoded.exported.toolchain, "scikit-learn": version("scikit-learn"), "numpy": version("numpy")}
     content_hash = writer.finish(
         {
@@ -214,8 +221,8 @@ def _first_stage(full: Stage) -> _First | None:
     if full.encoded.training is None or small.training is None:
         return None
     # Its heads want as much penalty as those of the full encoder, and begin where these ended.
-    options, turn = replace(full.fitted.head_options, halvings=0), _turn(small.training, full.encoded.training)
-    starts = {number: end.turned(turn) for number, end in full.fitted.ends.items()}
+    options, turned = replace(full.fitted.head_options, halvings=0), turn(small.training, full.encoded.training)
+    starts = {number: end.turned(turned) for number, end in full.fitted.ends.items()}
     refitted = _fitted(small, full.recipe, full.place, options, starts)
     if refitted.held_out is None:
         return None
@@ -225,14 +232,6 @@ def _first_stage(full: Stage) -> _First | None:
         say("token vectors: never sure enough to decide without the full encoder, so they are left out")
         return None
     return _First(replace(full, encoded=small, fitted=refitted), thresholds, report)
-
-
-def _turn(of: TrainingSet, to: TrainingSet) -> NDArray[np.float32]:
-    """What takes one encoder's vectors of the demonstrated queries to another's (dimension, dimension), nearly."""
-    vectors, wanted = of.queries.vectors, to.queries.vectors
-    gram = vectors.T @ vectors + np.eye(vectors.shape[1], dtype=np.float32)
-    found: NDArray[np.float32] = np.linalg.solve(gram, vectors.T @ wanted)
-    return found
 
 
 def _fitted(
@@ -251,8 +250,7 @@ def _fitted(
 
 
 def _write_stage(writer: BundleWriter, part: str | None, card: Card, stage: Stage, tokenizer: str) -> dict[str, Any]:
-    """Writes what one encoder and the heads on it need, as a part of the bundle or as the bundle itself, and gives
-    what the manifest says of it; `tokenizer` is its file's sha256."""
+    """Writes an encoder and its heads, as a part or the bundle; what the manifest says. `tokenizer`: its sha256."""
     encoded, fitted, recipe = stage.encoded, stage.fitted, stage.recipe
     exported, adapter = encoded.exported, encoder_of(card).adapter
     hashes: dict[str, str] = {}
@@ -265,6 +263,8 @@ def _write_stage(writer: BundleWriter, part: str | None, card: Card, stage: Stag
     tuned = source if adapter is None else f"{source}, tuned with {adapter.name} (sha256 {adapter.sha256})"
     if exported.role == roles.ENCODER:
         add(roles.ENCODER, "encoder.onnx", exported.model, card.licence, tuned)
+        if (arrays := pack_arrays(exported.model, exported.spec)) is not None:
+            add(roles.ENCODER_ARRAYS, "encoder-arrays.msgpack", arrays)
     else:
         add(roles.TABLE, "table.msgpack", exported.model, card.licence, f"token vectors fitted to {tuned}")
     fingerprint = encoder_fingerprint(exported.spec.to_dict(), hashes[exported.role], tokenizer)
@@ -326,7 +326,7 @@ def encode(
                 measured = gate.measure(len(exported.model), encodings, vectors)
                 objections = "; ".join(parity.problems(measured))
                 if not objections:
-                    say(f"encoder: {measured.cost()}")
+                    say(f"{'it teaches the table' if recipe.profile == 'tiny' else 'encoder'}: {measured.cost()}")
                     wanted = Wanted(
                         recipe.target_names,
                         recipe.npu_lengths,

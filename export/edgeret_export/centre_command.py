@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from edgeret.cli.console import add_command
+from edgeret.terminal.console import add_command, add_offline
 from edgeret_export.sources.cards import find_card
 
 
@@ -33,7 +33,7 @@ def add_centre(commands: Any) -> None:
         "--most", type=int, default=10, metavar="N", help="requests for one and the same tool first (default: 10)"
     )
     made.add_argument("-o", "--output", required=True, metavar="FILE", help="the file to write")
-    made.add_argument("--offline", action="store_true", help="use cached model files only")
+    add_offline(made)
 
 
 def _make(arguments: argparse.Namespace) -> Mapping[str, Any]:

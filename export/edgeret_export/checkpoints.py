@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from edgeret.cli.console import check_place
 from edgeret.errors import InputError
+from edgeret.terminal.console import check_place
 
 PLAN = "plan"
 """Beside the checkpoints: a hash of what they are of."""

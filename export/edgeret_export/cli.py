@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from edgeret import __version__
-from edgeret.cli.console import Parser, add_command, run, table, warn
 from edgeret.cli.options import probability
 from edgeret.encoders.variants import TARGETS
 from edgeret.errors import InputError
@@ -21,6 +20,7 @@ from edgeret.native import keep_memory
 from edgeret.runtime.options import PROFILES
 from edgeret.runtime.unread import unread
 from edgeret.scoring.index import STORED_AS
+from edgeret.terminal.console import Parser, add_command, add_lab, add_offline, run, table, warn
 from edgeret.types import Tool
 from edgeret_export.average_command import add_average
 from edgeret_export.centre_command import add_centre
@@ -30,11 +30,12 @@ from edgeret_export.example import write_example
 from edgeret_export.expand_command import add_expand
 from edgeret_export.planner_command import add_planner
 from edgeret_export.prior_command import add_prior
-from edgeret_export.recipe import PRECISION_CHOICES, read_recipe
+from edgeret_export.recipe import PRECISION_CHOICES, Recipe, read_recipe
 from edgeret_export.route_command import add_route
 from edgeret_export.sbom_command import add_sbom
 from edgeret_export.sources.cards import DEFAULT_ENCODER, Card, all_cards, check_licence, find_card, with_dimension
 from edgeret_export.sources.expansions import demonstrated, read_expansion
+from edgeret_export.sources.fetch import fetch_missing
 from edgeret_export.teach_command import add_teach, add_trajectories
 from edgeret_export.thin_command import add_thin
 from edgeret_export.token_vectors_command import add_token_vectors
@@ -42,6 +43,11 @@ from edgeret_export.told import print_build
 from edgeret_export.tune_command import add_tune
 from edgeret_export.turns_command import add_turns
 
+_LAB = (
+    *(add_prior, add_token_vectors, add_centre, add_tune, add_average, add_thin),
+    *(add_expand, add_route, add_turns, add_planner, add_trajectories, add_teach),
+)
+"""What makes the models that others build with; see docs/howto/tune.md."""
 _GARBAGE = 50_000
 """New objects between two looks for circles among them; Python's own 700 cost a build, which makes few circles, a
 twentieth of its time."""
@@ -55,24 +61,15 @@ def make_parser() -> argparse.ArgumentParser:
     _add_build(commands)
     add_command(commands, "cards", "List the model cards.", _cards, _print_cards)
     add_demos(commands)
-    add_prior(commands)
-    add_token_vectors(commands)
-    add_centre(commands)
-    add_tune(commands)
-    add_average(commands)
-    add_expand(commands)
-    add_route(commands)
-    add_turns(commands)
-    add_trajectories(commands)
-    add_teach(commands)
-    add_planner(commands)
     add_diff(commands)
     add_sbom(commands)
-    add_thin(commands)
     example = add_command(
         commands, "example", "Write the desktop example: tools, demonstrations, requests.", _example, _print_example
     )
     example.add_argument("folder", nargs="?", default="edgeret-example", metavar="FOLDER", help="default: %(default)s")
+    lab = add_lab(parser, commands, "make priors, tables, adapters and planners, which builds then take")
+    for add in _LAB:
+        add(lab)
     return parser
 
 
@@ -118,14 +115,14 @@ def _add_build(commands: Any) -> None:
         action="store_true",
         help="refuse arguments of demonstrations that do not fit their tools' parameters",
     )
-    build.add_argument("--offline", action="store_true", help="use cached model files only")
+    add_offline(build)
     build.add_argument(
         "--ray",
         nargs="?",
         const="",
         metavar="ADDRESS",
         help="encode and fit on the Ray cluster of this address, or without one on the one of RAY_ADDRESS or this "
-        "machine's CPUs; the bundle is the same (extra ray)",
+        "machine's CPUs; the bundle is the same (edgeret-export[ray])",
     )
     build.add_argument(
         "--accept-licence",
@@ -207,21 +204,13 @@ def _add_vectors(parser: argparse.ArgumentParser) -> None:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Entry point."""
-    return run(make_parser(), argv, extra="export")
+    return run(make_parser(), argv, extra="edgeret-export")
 
 
 def _build(arguments: argparse.Namespace) -> Mapping[str, Any]:
     keep_memory()
     gc.set_threshold(_GARBAGE)
-    recipe = read_recipe(
-        arguments.recipe,
-        precision=arguments.precision,
-        seed=arguments.seed,
-        profile=arguments.profile,
-        targets=None if arguments.target is None else ",".join(arguments.target),
-        index_vectors=arguments.index_vectors,
-        risk=arguments.risk,
-    )
+    recipe = _recipe(arguments)
     tools, demonstrations, misfits = _read(arguments)
     expansion = None if arguments.expansion is None else read_expansion(arguments.expansion, tools)
     if expansion is not None and (double := demonstrated(expansion, demonstrations)):
@@ -239,6 +228,11 @@ def _build(arguments: argparse.Namespace) -> Mapping[str, Any]:
             check_licence(model, frozenset(arguments.accept_licence))
     if arguments.finetune and arguments.adapter is not None:
         raise InputError("--finetune makes an adapter of its own; leave out --adapter or --finetune")
+    # Cards of another kind are refused below, and not downloaded before.
+    if card.encoder is not None:
+        fetch_missing(card, offline=arguments.offline, allow_unpinned=False)
+    if planner is not None and planner.planner is not None and planner.weights is None:
+        fetch_missing(planner, offline=arguments.offline, allow_unpinned=arguments.allow_unpinned)
     from edgeret_export.build import build_bundle
     from edgeret_export.encoders.adapter import with_adapter
     from edgeret_export.places import place_of
@@ -262,9 +256,25 @@ def _build(arguments: argparse.Namespace) -> Mapping[str, Any]:
     return {
         "bundle": str(built.path),
         "content_hash": built.content_hash,
+        "profile": recipe.profile,
+        "bundle_mb": sum(file.stat().st_size for file in built.path.iterdir()) / 1e6,
+        "tools": len(tools),
+        "demonstrations": len(demonstrations),
         "warnings": misfits.arguments,
         **built.report,
     }
+
+
+def _recipe(arguments: argparse.Namespace) -> Recipe:
+    return read_recipe(
+        arguments.recipe,
+        precision=arguments.precision,
+        seed=arguments.seed,
+        profile=arguments.profile,
+        targets=None if arguments.target is None else ",".join(arguments.target),
+        index_vectors=arguments.index_vectors,
+        risk=arguments.risk,
+    )
 
 
 def _read(arguments: argparse.Namespace) -> tuple[list[Tool], list[Demonstration], Misfits]:
@@ -276,7 +286,7 @@ def _read(arguments: argparse.Namespace) -> tuple[list[Tool], list[Demonstration
             raise InputError(f"{misfits}; mend them, or leave out --strict")
         warn(str(misfits))
     if arguments.examples is not None:
-        tools = with_examples_of(arguments.examples, tools, warn)
+        tools = with_examples_of(tools, arguments.examples, warn)
     return tools, demonstrations, misfits
 
 

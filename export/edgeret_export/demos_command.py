@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from edgeret.cli.console import add_command, check_place, table, warn
 from edgeret.cli.options import coverage
 from edgeret.errors import InputError
 from edgeret.inputs.tools import read_tools
+from edgeret.terminal.console import add_command, check_place, table, warn
 from edgeret_export.transcripts.registry import AUTO, NAMES
 from edgeret_export.transcripts.requests import TURNS
 

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from edgeret.bundle import roles
 from edgeret.bundle.layout import Manifest
-from edgeret.cli.progress import track
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret.runtime.components import fingerprint_of
 from edgeret.runtime.runtime import Runtime
 from edgeret.runtime.task import Task
+from edgeret.terminal.progress import track
 from edgeret.types import END, Decision, Tool
 
 NEAR = 5

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from edgeret import load
-from edgeret.cli.console import add_command, table
 from edgeret.inputs.demonstrations import read_demonstrations
+from edgeret.terminal.console import add_command, table
 
 
 def add_diff(commands: Any) -> None:

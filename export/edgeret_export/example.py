@@ -7,8 +7,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from edgeret.cli.console import write_whole
 from edgeret.errors import InputError
+from edgeret.terminal.console import write_whole
 
 NAMES = ("tools.jsonl", "demonstrations.jsonl", "requests.jsonl", "terse.jsonl")
 

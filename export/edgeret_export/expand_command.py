@@ -1,17 +1,19 @@
-"""The command `expand`: its options and what it prints. The work is `planner.expand`."""
+"""The command `expand`: its options and what it prints. The work is `planner.expand` and `review`."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from edgeret.cli.console import add_command, check_place
 from edgeret.cli.options import positive
 from edgeret.errors import InputError
 from edgeret.inputs.demonstrations import read_and_check
 from edgeret.inputs.tools import read_tools
+from edgeret.terminal.console import add_command, add_offline, check_place
+from edgeret.types import Tool
+from edgeret_export.terminal import Terminal
 
 MAX_TEMPERATURE = 2.0
 _SHOWN = 5
@@ -28,7 +30,7 @@ def add_expand(commands: Any) -> None:
     expand.add_argument(
         "-o", "--output", required=True, metavar="FILE.jsonl", help="the file to write, or to go on with"
     )
-    source = expand.add_mutually_exclusive_group(required=True)
+    source = expand.add_mutually_exclusive_group()
     source.add_argument("--planner", metavar="CARD", help="this planner writes them; see: edgeret-export cards")
     source.add_argument("--endpoint", metavar="URL", help="a model behind an OpenAI-compatible endpoint writes them")
     source.add_argument(
@@ -44,8 +46,32 @@ def add_expand(commands: Any) -> None:
     expand.add_argument(
         "--temperature", type=_temperature, default=0.7, metavar="X", help="of a model (default: %(default)s)"
     )
+    expand.add_argument(
+        "--language",
+        type=_language,
+        action="append",
+        default=[],
+        metavar="L",
+        help="a model writes in this one, by its English name or ISO code; may be given several times, and they take "
+        "turns",
+    )
+    expand.add_argument(
+        "--review",
+        action="store_true",
+        help="go through the queries in the terminal, tool by tool; without a source, through those that are there",
+    )
     expand.add_argument("--seed", type=int, default=0, metavar="N", help="seed of everything drawn (default: 0)")
-    expand.add_argument("--offline", action="store_true", help="use cached model files only")
+    add_offline(expand)
+    expand.set_defaults(refuse=expand.error)
+
+
+def _language(text: str) -> str:
+    from edgeret_export.planner.languages import language_name
+
+    try:
+        return language_name(text)
+    except InputError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def _temperature(text: str) -> float:
@@ -56,32 +82,72 @@ def _temperature(text: str) -> float:
 
 
 def _expand(arguments: argparse.Namespace) -> Mapping[str, Any]:
+    sourced = bool(arguments.planner or arguments.endpoint or arguments.demos)
+    if not sourced and not arguments.review:
+        arguments.refuse("one of the arguments --planner --endpoint --demos is required")
     target = Path(arguments.output)
     check_place(target, "-o")
+    # Who cannot be asked should know it before a model has written for hours.
+    terminal = Terminal("--review") if arguments.review else None
+    languages = _languages(arguments)
+    if arguments.model and not arguments.endpoint and not arguments.planner:
+        raise InputError("--model names a model of an endpoint; give its URL with --endpoint")
     tools = read_tools(*arguments.tools)
+    report: dict[str, Any] = {"expansion": arguments.output}
+    if sourced:
+        report |= _written(arguments, tools, languages, target)
+    if terminal is not None:
+        from edgeret_export.review import review
+
+        terminal.forget_typed()
+        report |= review(tools, target, terminal)
+    return report
+
+
+def _languages(arguments: argparse.Namespace) -> tuple[str, ...]:
+    """The languages that a model is to write in. Raises InputError where none writes."""
+    if arguments.language and arguments.demos:
+        raise InputError(
+            "--language is for a model; queries of --demos stay in the language that they were said in: leave it out"
+        )
+    if arguments.language and not arguments.planner and not arguments.endpoint:
+        raise InputError("--language is for a model, and none is named; give --planner or --endpoint")
+    from edgeret_export.planner.languages import check_languages
+
+    return check_languages(arguments.language, arguments.queries)
+
+
+def _written(
+    arguments: argparse.Namespace, tools: Sequence[Tool], languages: tuple[str, ...], target: Path
+) -> dict[str, Any]:
+    """Has the file brought up to date."""
     from edgeret_export.planner.asking import named_model
     from edgeret_export.planner.expand import ByDemonstrations, ByModel, Settings, Source, expand
 
-    settings = Settings(arguments.queries, arguments.temperature, arguments.seed)
+    settings = Settings(arguments.queries, arguments.temperature, arguments.seed, languages)
     asked = named_model(arguments.planner, arguments.endpoint, arguments.model, arguments.offline)
     source: Source
     if asked is None:
-        if arguments.model:
-            raise InputError("--model names a model of an endpoint; give its URL with --endpoint")
         source = ByDemonstrations(read_and_check(arguments.demos, tools)[0], settings)
     else:
         source = ByModel(asked, settings)
-    return {"expansion": arguments.output, **expand(tools, source, target)}
+    return expand(tools, source, target)
 
 
 def _print(result: Mapping[str, Any]) -> str:
     without = result["without"]
     lines = [
         f"expansion {result['expansion']}: {result['queries']} queries for {result['tools'] - len(without)} of "
-        f"{result['tools']} tools",
-        f"lines     {result['written']} written, {result['kept']} kept, {result['failed']} failed; "
-        f"{result['left_out']} queries left out (blank, too long, double, or the tool's name)",
+        f"{result['tools']} tools"
     ]
+    if "written" in result:
+        lines.append(
+            f"lines     {result['written']} written, {result['kept']} kept, {result['failed']} failed; "
+            f"{result['left_out']} queries left out (blank, too long, double, or the tool's name)"
+        )
+    if "reviewed" in result:
+        later = "; the same command goes on" if result["to_review"] else ""
+        lines.append(f"reviewed  {result['reviewed']} tools, {result['to_review']} left{later}")
     if without:
         shown = ", ".join(without[:_SHOWN]) + (", …" if len(without) > _SHOWN else "")
         lines.append(f"without   {len(without)} tools: {shown}")

@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from edgeret.cli.progress import say
 from edgeret.errors import InputError
 from edgeret.inputs.demonstrations import Demonstration
+from edgeret.terminal.progress import say
 from edgeret.types import Tool
 from edgeret_export.encoders.adapter import CARD, with_adapter
 from edgeret_export.encoders.pairs import PairOptions, ToolSet

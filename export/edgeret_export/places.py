@@ -18,9 +18,9 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Protocol, TypeVar
 
 from edgeret import __version__
-from edgeret.cli.progress import say
 from edgeret.errors import EdgeretError, InputError, MissingExtraError
 from edgeret.host import available_cpus, instruction_set
+from edgeret.terminal.progress import say
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -100,7 +100,7 @@ def place_of(address: str | None) -> Iterator[Place]:
         import ray
         import ray.data
     except ModuleNotFoundError:
-        raise MissingExtraError("ray", "a build on Ray (--ray)") from None
+        raise MissingExtraError("edgeret-export[ray]", "a build on Ray (--ray)") from None
     begun = not ray.is_initialized()
     if address:
         _reach(address)
@@ -210,8 +210,8 @@ def _run(batch: Mapping[str, Any], task: _Task) -> dict[str, Any]:
 
 def _failed(why: str) -> EdgeretError:
     return InputError(
-        f"Ray: a worker failed ({' '.join(why.split())[:300]}); its machine needs edgeret {__version__} with the "
-        "extras export and ray, and memory for its part"
+        f"Ray: a worker failed ({' '.join(why.split())[:300]}); its machine needs edgeret-export[ray] "
+        f"{__version__}, and memory for its part"
     )
 
 

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from edgeret.cli.console import add_command
 from edgeret.cli.options import positive, probability
 from edgeret.errors import InputError
 from edgeret.inputs.demonstrations import Demonstration, read_demonstrations
 from edgeret.inputs.tools import read_tools
 from edgeret.planner.chat import CHAT_FORMATS, ChatFormat, render
+from edgeret.terminal.console import add_command, add_offline
 from edgeret_export.example import example_folder
 from edgeret_export.planner.gguf_limits import MAX_PERPLEXITY_RATIO, MIN_KEPT, QUESTIONS, SHOWN, Limits
 from edgeret_export.planner.quantise import TYPES
@@ -62,7 +62,7 @@ def add_planner(commands: Any) -> None:
     made.add_argument(
         "--allow-unpinned", action="store_true", help="take weights whose card names no hash for its files"
     )
-    made.add_argument("--offline", action="store_true", help="use cached files only")
+    add_offline(made)
 
 
 def _add_about(made: argparse.ArgumentParser) -> None:

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeret.cli.progress import say, track
 from edgeret.encoders.base import EncodedQuery, Encoder
 from edgeret.encoders.load import start_encoder
 from edgeret.encoders.windows import WindowEncoder
@@ -27,6 +26,7 @@ from edgeret.runtime.evidence import evidence, passages
 from edgeret.runtime.lexicon import Lexicon, tool_flow, tool_words
 from edgeret.runtime.similar_words import SimilarWords, table_of
 from edgeret.scoring.prior import Evidence, Prior
+from edgeret.terminal.progress import say, track
 from edgeret.types import END, Tool
 from edgeret_export.encoders.adapter import with_adapter
 from edgeret_export.encoders.export import ExportedEncoder, encoder_of, export_encoder

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from edgeret.cli.console import add_command, table
 from edgeret.scoring.prior import KINDS
+from edgeret.terminal.console import add_command, add_offline, table
 from edgeret_export.recipe import read_recipe
 from edgeret_export.sources.cards import DEFAULT_ENCODER, find_card
 from edgeret_export.sources.priors import read_prior, write_prior
@@ -61,7 +61,7 @@ def add_prior(commands: Any) -> None:
         help="fit this block of weights alone, and keep all else of the card that is there already",
     )
     prior.add_argument("--seed", type=int, default=0, metavar="N", help="seed of what is cut at random (default: 0)")
-    prior.add_argument("--offline", action="store_true", help="use cached model files only")
+    add_offline(prior)
 
 
 def _prior(arguments: argparse.Namespace) -> Mapping[str, Any]:

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeret.cli.progress import track
 from edgeret.errors import InputError
 from edgeret.inputs.query import RetrievalQuery
 from edgeret.planner.answers import Answerer
@@ -19,6 +18,7 @@ from edgeret.strategies import STRATEGIES
 from edgeret.strategies.base import Found
 from edgeret.strategies.rerank import FIRST, NAMED_FROM
 from edgeret.strategies.routing import Route, contested
+from edgeret.terminal.progress import track
 from edgeret.types import Hit
 from edgeret_export.planner.rewards import CUT, ndcg
 

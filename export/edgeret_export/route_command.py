@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from edgeret import load
-from edgeret.cli.console import add_command, table, write_whole
 from edgeret.errors import InputError
 from edgeret.inputs.query import read_queries
 from edgeret.planner.endpoint import Endpoint
+from edgeret.terminal.console import add_command, table, write_whole
 
 DEFAULT = ("rerank", "re-invoke", "tooldreamer", "less-is-more")
 """Strategies that take seconds at most; those of many turns are tried where they are named."""

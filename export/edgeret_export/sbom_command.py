@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from edgeret.bundle.reader import verify_bundle
-from edgeret.cli.console import add_command, write_whole
 from edgeret.cli.options import add_content_hash
-from edgeret.errors import MissingExtraError
+from edgeret.terminal.console import add_command, needing, write_whole
 
 
 def add_sbom(commands: Any) -> None:
@@ -23,10 +22,8 @@ def add_sbom(commands: Any) -> None:
 
 
 def _sbom(arguments: argparse.Namespace) -> Mapping[str, Any]:
-    try:
+    with needing("edgeret-export[sbom]", "a bill of materials"):
         from edgeret_export.sbom import bill
-    except ModuleNotFoundError as error:
-        raise MissingExtraError("sbom", f"a bill of materials (it needs the module {error.name})") from None
     manifest = verify_bundle(arguments.bundle, content_hash=arguments.content_hash)
     write_whole(Path(arguments.output), bill(manifest, Path(arguments.bundle).resolve().name), "--output")
     return {

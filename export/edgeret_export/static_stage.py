@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.bundle import roles
-from edgeret.cli.progress import say, track
 from edgeret.encoders.base import MAX_TOKENS, EncodedQuery, EncoderSpec
 from edgeret.encoders.static import StaticEncoder, pack_table
 from edgeret.encoders.windows import WindowEncoder
@@ -18,6 +17,7 @@ from edgeret.inputs.tool_text import tool_text
 from edgeret.runtime.shown import encode_examples
 from edgeret.scoring.examples import Examples
 from edgeret.scoring.index import as_stored
+from edgeret.terminal.progress import say, track
 from edgeret.types import Tool
 from edgeret_export.encoded import Encoded, golden_of
 from edgeret_export.encoders.encodings import start
@@ -144,3 +144,11 @@ def _read(training: TrainingSet, readers: list[StaticEncoder]) -> Iterator[Encod
     """Every plan's query, by the table that was fitted without its fold."""
     for demonstration, fold in zip(training.demonstrations, training.folds.tolist(), strict=True):
         yield readers[fold].encode_query(demonstration.query)
+
+
+def turn(of: TrainingSet, to: TrainingSet) -> NDArray[np.float32]:
+    """What takes one encoder's vectors of the demonstrated queries to another's (dimension, dimension), nearly."""
+    vectors, wanted = of.queries.vectors, to.queries.vectors
+    gram = vectors.T @ vectors + np.eye(vectors.shape[1], dtype=np.float32)
+    found: NDArray[np.float32] = np.linalg.solve(gram, vectors.T @ wanted)
+    return found

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from edgeret.bundle import roles
 from edgeret.bundle.writer import BundleWriter
-from edgeret.cli.progress import say
 from edgeret.encoders.variants import GPU
 from edgeret.errors import CheckFailedError
+from edgeret.terminal.progress import say
 from edgeret_export.encoded import TriedVariant
 from edgeret_export.encoders import parity
 from edgeret_export.encoders.encodings import Encodings

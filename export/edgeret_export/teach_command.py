@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from edgeret.cli.console import add_command, check_place
 from edgeret.cli.options import positive
 from edgeret.errors import InputError
 from edgeret.inputs.tool_text import tool_text
 from edgeret.inputs.tools import read_tools
+from edgeret.terminal.console import add_command, add_offline, check_place
 from edgeret.types import Tool
 from edgeret_export.sources.cards import DEFAULT_ENCODER, find_card
 from edgeret_export.sources.priors import prior_for
@@ -77,7 +77,7 @@ def _add_searching(command: argparse.ArgumentParser) -> None:
         "--tools", required=True, action="append", metavar="T", help="tools to search; may be given several times"
     )
     command.add_argument("--encoder", default=DEFAULT_ENCODER, metavar="CARD", help="default: %(default)s")
-    command.add_argument("--offline", action="store_true", help="use cached model files only")
+    add_offline(command)
 
 
 def _add_teaching(command: argparse.ArgumentParser, learning_rate: float, batch: int) -> None:
@@ -172,7 +172,7 @@ def _print_trajectories(result: Mapping[str, Any]) -> str:
         "searches to learn from"
     ]
     lines += [f"problem  {problem}: {count}" for problem, count in result["problems"].items()]
-    lines.append(f"next     edgeret-export teach sft --model FOLDER --trajectories {result['file']} -o TAUGHT")
+    lines.append(f"next     edgeret-export lab teach sft --model FOLDER --trajectories {result['file']} -o TAUGHT")
     return "\n".join(lines)
 
 

@@ -41,9 +41,9 @@ def thin_bundle(
     variants = read_variants(manifest, str(source))
     names = _names(manifest, variants, keep, source)
     running = {role for variant in variants if variant.name in names for role, _ in variant.files}
-    graphs = {roles.ENCODER, *(role for variant in variants for role, _ in variant.files)}
+    graphs = {roles.ENCODER, roles.ENCODER_ARRAYS, *(role for variant in variants for role, _ in variant.files)}
     if ITSELF in names:
-        running.add(roles.ENCODER)
+        running |= {roles.ENCODER, roles.ENCODER_ARRAYS}
     with writing(target, overwrite) as writer:
         for entry in manifest.files:
             if entry.role not in graphs or entry.role in running:

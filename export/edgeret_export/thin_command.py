@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from edgeret.cli.console import add_command
 from edgeret.cli.options import add_content_hash
 from edgeret.encoders.variants import TARGETS
+from edgeret.terminal.console import add_command
 from edgeret_export.thin import thin_bundle
 
 

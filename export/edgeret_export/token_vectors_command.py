@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from edgeret.cli.console import add_command
 from edgeret.errors import InputError
 from edgeret.inputs.jsonl import read_text
+from edgeret.terminal.console import add_command, add_offline
 from edgeret_export.sources.cards import DEFAULT_ENCODER, find_card
 
 
@@ -42,13 +42,14 @@ def add_token_vectors(commands: Any) -> None:
         "--encoder", default=DEFAULT_ENCODER, metavar="CARD", help="card name or .toml (default: %(default)s)"
     )
     made.add_argument("--numbers", type=int, metavar="N", help="of a token's vector (default: 192)")
-    made.add_argument("--offline", action="store_true", help="use cached model files only")
+    add_offline(made)
 
 
 def _make(arguments: argparse.Namespace) -> Mapping[str, Any]:
     if not arguments.set and not arguments.texts:
         raise InputError("no texts to fit to; give some with --set or --texts")
     card = find_card(arguments.encoder)
+    from edgeret_export.encoders.asked import Numbered
     from edgeret_export.encoders.export import encoder_of
     from edgeret_export.encoders.pretrained import DIMENSION, make_token_vectors
     from edgeret_export.sources.plans import read_source
@@ -58,15 +59,13 @@ def _make(arguments: argparse.Namespace) -> Mapping[str, Any]:
         raise InputError(
             f"--numbers {numbers}: expected an even number up to {whole}, which the encoder's vectors have"
         )
-    texts: list[str] = []
-    for told in arguments.set:
-        source = read_source(told, arguments.leave_out)
-        texts += [demonstration.query for demonstration in source.demonstrations]
-        texts += [tool.description for tool in source.tools]
+    texts = Numbered()
+    sets = [texts.asked(read_source(told, arguments.leave_out)) for told in arguments.set]
     for told in arguments.texts:
-        texts += read_text(Path(told), "a text a line").split("\n")
-    different = list(dict.fromkeys(text.strip() for text in texts if text.strip()))
-    data, found = make_token_vectors(card, different, numbers, arguments.offline)
+        for text in read_text(Path(told), "a text a line").split("\n"):
+            texts.number(text)
+    with_pairs = [asked for asked in sets if asked.pairs]
+    data, found = make_token_vectors(card, texts.texts, with_pairs, numbers, arguments.offline)
     path = Path(arguments.output)
     try:
         path.write_bytes(data)

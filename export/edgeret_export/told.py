@@ -8,6 +8,11 @@ from typing import Any
 from edgeret.runtime.options import LOSS
 from edgeret_export.planner_command import told_of_quantising
 
+_GOOD = ((0.8, "good"), (0.6, "usable"), (0.0, "weak, show it more demonstrations"))
+"""Words for a share of right decisions, from the least share that earns them."""
+_EXACT = ((0.05, "exact"), (0.1, "fair"), (1.0, "rough, more demonstrations make it exact"))
+"""Words for a calibration error, up to the most that they allow. Few decisions show an error by chance alone."""
+
 
 def _told_of_cascade(cascade: Mapping[str, Any]) -> str:
     told = next(each for each in cascade["by_loss"] if each["allowed"] == LOSS)
@@ -22,7 +27,8 @@ def print_build(result: Mapping[str, Any]) -> str:
     lines = [
         f"bundle      {result['bundle']}",
         f"hash        {result['content_hash']}",
-        f"encoder     {parity['precision']}, {parity['size_mb']:.1f} MB",
+        f"made        {_told_of_made(result)}",
+        f"encoder     {_told_of_encoder(result)}",
         f"parity      {_told_of_parity(parity)}",
     ]
     for name, found in result.get("variants", {}).items():
@@ -33,7 +39,7 @@ def print_build(result: Mapping[str, Any]) -> str:
         top1 = ", ".join(f"{name} {value:.3f}" for name, value in held_out["top1"].items())
         lines.append(f"held out    top-1 over {held_out['decisions']} decisions: {top1}")
         lines.append(f"floor       {_told_of_floor(held_out['floor'])}")
-        lines.append(f"calibration ECE {held_out['ece_calibrated']:.4f} ({held_out['ece_fused']:.4f} before)")
+        lines.append(f"calibration {_told_of_calibration(held_out)}")
     if nothing := told_of_declining(result["nothing"]):
         lines.append(f"nothing     {nothing}")
     if sampled := held_out.get("head_plans"):
@@ -50,6 +56,31 @@ def print_build(result: Mapping[str, Any]) -> str:
             lines.append(f"quantised   {told_of_quantising(quantised)}")
         lines.append(f"planner     {worth} after {asked['questions']} questions" + _told_of_planner(asked))
     return "\n".join([*lines, f'next        edgeret select {result["bundle"]} "…"'])
+
+
+def _told_of_made(result: Mapping[str, Any]) -> str:
+    """What was built, and whether that is good, in a sentence."""
+    made = f"a bundle of profile {result['profile']}, {result['bundle_mb']:.1f} MB, for {result['tools']} tools"
+    top1 = result["held_out"].get("top1", {}).get("fused")
+    if top1 is None:
+        return f"{made}; how good it is nobody can say without more demonstrations"
+    count, word = result["demonstrations"], next(word for least, word in _GOOD if top1 >= least)
+    return f"{made} from {count} demonstrations; {word}: {top1:.0%} of decisions held out were right at once"
+
+
+def _told_of_encoder(result: Mapping[str, Any]) -> str:
+    parity = result["parity"]
+    if result["profile"] == "tiny":
+        return f"none; a table of token vectors in its place, made with the encoder in {parity['precision']}"
+    return f"{parity['precision']}, {parity['size_mb']:.1f} MB"
+
+
+def _told_of_calibration(held_out: Mapping[str, Any]) -> str:
+    """An expected calibration error in words: how far probabilities are from how often they were right."""
+    error, before = held_out["ece_calibrated"], held_out["ece_fused"]
+    word = next(word for most, word in _EXACT if error <= most)
+    before_it = f"{100 * before:.0f} before calibration"
+    return f"{word}: probabilities are {100 * error:.0f} points off in the mean ({before_it}; ECE {error:.4f})"
 
 
 def told_of_declining(found: Mapping[str, Any]) -> str:

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from edgeret.cli.console import add_command, table
 from edgeret.errors import InputError
 from edgeret.inputs.jsonl import parse_objects, read_text
 from edgeret.strategies.tooldreamer import KEYS, told
+from edgeret.terminal.console import add_command, add_offline, table
 from edgeret_export.sources.cards import DEFAULT_ENCODER, find_card
 
 SET = "[NAME=]FOLDER"
@@ -39,9 +39,23 @@ def add_tune(commands: Any) -> None:
         "--leave-out", action="append", default=[], metavar="PREFIX", help="plans whose ids begin so are left out"
     )
     tune.add_argument("-o", "--output", required=True, metavar="FOLDER", help="folder to write; must not exist yet")
+    _add_training(tune)
+    tune.add_argument("--resume", action="store_true", help="go on with an interrupted tuning, if there is one")
+    add_offline(tune)
+    tune.add_argument(
+        "--licence",
+        action="append",
+        default=[],
+        metavar="NAME=LICENCE",
+        help="licence of a set, for the card that is written; may be given several times",
+    )
+
+
+def _add_training(tune: argparse.ArgumentParser) -> None:
     tune.add_argument(
         "--encoder", default=DEFAULT_ENCODER, metavar="CARD", help="card name or .toml (default: %(default)s)"
     )
+    tune.add_argument("--from", dest="begun", metavar="FOLDER", help="adapter of this encoder to go on from")
     tune.add_argument("--rank", type=int, default=16, metavar="N", help="of the LoRA matrices (default: %(default)s)")
     tune.add_argument("--full", action="store_true", help="tune all weights in place of LoRA matrices")
     tune.add_argument("--epochs", type=float, default=1.0, metavar="N", help="default: %(default)s")
@@ -65,16 +79,15 @@ def add_tune(commands: Any) -> None:
         metavar="S",
         help="requests joined of two or three, as a multiple of all requests (default: %(default)s)",
     )
-    tune.add_argument("--seed", type=int, default=0, metavar="N", help="seed of everything drawn (default: 0)")
-    tune.add_argument("--resume", action="store_true", help="go on with an interrupted tuning, if there is one")
-    tune.add_argument("--offline", action="store_true", help="use cached model files only")
     tune.add_argument(
-        "--licence",
-        action="append",
-        default=[],
-        metavar="NAME=LICENCE",
-        help="licence of a set, for the card that is written; may be given several times",
+        "--level",
+        type=float,
+        default=0.0,
+        metavar="X",
+        help="weight of a second loss that makes cosines of different requests compare, so that they tell whether "
+        "anything fits; requests without calls count then (default: 0, none)",
     )
+    tune.add_argument("--seed", type=int, default=0, metavar="N", help="seed of everything drawn (default: 0)")
 
 
 def _tune(arguments: argparse.Namespace) -> Mapping[str, Any]:
@@ -91,6 +104,7 @@ def _tune(arguments: argparse.Namespace) -> Mapping[str, Any]:
         batch=arguments.batch,
         learning_rate=arguments.learning_rate,
         pairs=PairOptions(anchors, arguments.stories, arguments.seed, imagined),
+        level=arguments.level,
     )
 
     def read(told: Sequence[str]) -> list[ToolSet]:
@@ -114,6 +128,7 @@ def _tune(arguments: argparse.Namespace) -> Mapping[str, Any]:
         resume=arguments.resume,
         offline=arguments.offline,
         licences=read_licences(arguments.licence, names),
+        begun=None if arguments.begun is None else Path(arguments.begun),
     )
     return {"folder": arguments.output, **made}
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from edgeret import from_tools, load
-from edgeret.cli.console import add_command, table, write_whole
 from edgeret.inputs.conversations import read_conversations
+from edgeret.terminal.console import add_command, table, write_whole
 
 
 def add_turns(commands: Any) -> None:
@@ -39,7 +39,7 @@ def _turns(arguments: argparse.Namespace) -> Mapping[str, Any]:
     whole = load(arguments.bundle, profile="full")
     conversations = read_conversations(arguments.conversations, whole.tools)
     bare = from_tools(list(whole.tools.values()), base=whole)
-    found: dict[str, Any] = {"recipe": f"edgeret-export turns, {len(conversations)} conversations", "held_out": {}}
+    found: dict[str, Any] = {"recipe": f"edgeret-export lab turns, {len(conversations)} conversations", "held_out": {}}
     for name, runtime in (("tools", bare), ("demonstrated", whole)):
         decided = decided_steps(runtime, conversations)
         nothing, found["held_out"][name] = cross_fitted(decided)

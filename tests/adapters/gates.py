@@ -102,9 +102,9 @@ def gating(
 @contextmanager
 def hosting(upstream: str, base: Path, limits: Any = None, **options: Any) -> Iterator[HostedGate]:
     """A gate in a thread, with other `Limits`."""
-    from edgeret.adapters.gate.limits import Limits
     from edgeret.adapters.gate.options import Options
     from edgeret.adapters.gate.server import prepared
+    from edgeret.adapters.web.limits import Limits
 
     said: list[str] = []
     chosen = Options(upstream, base, listen="127.0.0.1:0", limits=limits or Limits(), **options)

@@ -53,6 +53,9 @@ def send(message: dict[str, Any]) -> None:
 def tools(behaviour: str, calls: int) -> list[Any]:
     if behaviour == "floods":
         return [{**NOTE, "name": f"tool_{i}", "description": f"write note {i}"} for i in range(10_000)]
+    if behaviour == "shows":
+        shown = {"examples": ["jot it down", "x" * 999]}
+        return [{**NOTE, **shown}, {**MAIL, **shown}, {**NOTE, "name": "other"}]
     if behaviour == "long":
         return [{**NOTE, "description": "note " * 20_000}, MAIL]
     if behaviour == "titled":

@@ -22,7 +22,7 @@ from samples import functions, many_tools, user
 
 pytest.importorskip("uvicorn", reason="the extra 'gate' is not installed")
 
-from edgeret.adapters.gate.limits import Limits
+from edgeret.adapters.web.limits import Limits
 
 MANY = functions([*many_tools(30), *TOOLS])
 WANTS: dict[str, Any] = {"messages": [user("find my file and send a mail")], "tools": MANY}
@@ -281,7 +281,7 @@ def test_json_of_very_many_values_passes_unread_and_marks_in_texts_are_none(gate
 FULL = """
 import os, resource, sys
 from pathlib import Path
-from edgeret.adapters.gate.limits import Limits
+from edgeret.adapters.web.limits import Limits
 from edgeret.adapters.gate.options import Options
 from edgeret.adapters.gate.server import prepared
 

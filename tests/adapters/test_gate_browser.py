@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import threading
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from browser import BROWSER, temporary_apart
 from conftest import TOOLS
 from gates import hosting
 from hostile_server import Server, Visit, completion, serving
@@ -23,7 +23,6 @@ pytest.importorskip("uvicorn", reason="the extra 'gate' is not installed")
 
 import edgeret
 
-BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome", "chrome"))), None)
 PAGE = Path(__file__).with_name("hostile_page.html").read_text(encoding="utf-8")
 FLAGS = [
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
@@ -67,7 +66,10 @@ def visit(address: str, profile: Path, ended: threading.Event) -> bool:
     """Opens the address in a browser that knows nothing, until the page has reported; whether it did."""
     command = [str(BROWSER), *FLAGS, f"--user-data-dir={profile}", address]
     quiet = subprocess.DEVNULL
-    with subprocess.Popen(command, stdout=quiet, stderr=quiet, start_new_session=True) as browser:
+    with (
+        temporary_apart() as own,
+        subprocess.Popen(command, stdout=quiet, stderr=quiet, start_new_session=True, env=own) as browser,
+    ):
         try:
             return ended.wait(90)
         finally:

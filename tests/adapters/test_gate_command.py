@@ -25,13 +25,9 @@ def refused(capsys: pytest.CaptureFixture[str], *options: str) -> str:
     return said.err
 
 
-def test_without_a_base_the_command_that_makes_one_is_told(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    said = refused(capsys, "--upstream", UP)
-    assert "edgeret-export example && edgeret-export build --tools edgeret-example/tools.jsonl" in said
-    assert said.rstrip().endswith("-o edgeret-base")
+def test_a_base_that_is_not_there_is_told(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    said = refused(capsys, "--upstream", UP, "--base", str(tmp_path / "none"))
+    assert "no such bundle; without --base the one that comes with edgeret is used" in said
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from samples import functions, many_tools, user
 
 pytest.importorskip("uvicorn", reason="the extra 'gate' is not installed")
 
-from edgeret.adapters.gate.limits import Limits
+from edgeret.adapters.web.limits import Limits
 from edgeret.cli.commands import main
 
 WANTS = {"messages": [user("find my file")], "tools": functions([*many_tools(30), *TOOLS])}

@@ -16,8 +16,8 @@ from samples import functions, user
 
 pytest.importorskip("uvicorn", reason="the extra 'gate' is not installed")
 
-from edgeret.adapters.gate.refusals import RefusedError
-from edgeret.adapters.gate.visitors import Visitors, preflight
+from edgeret.adapters.web.refusals import RefusedError
+from edgeret.adapters.web.visitors import Visitors, preflight
 
 HOST = (b"host", b"127.0.0.1:8089")
 JSON = (b"content-type", b"application/json")

@@ -91,7 +91,7 @@ def test_the_user_s_file_of_every_client_gets_the_proxy_and_gets_its_own_back(
     after = parse(file.read_text())
     [(name, entry)] = after[CLIENTS[client].key].items()
     assert name == "edgeret" and entry["command"] == sys.executable
-    assert entry["args"] == ["-m", "edgeret", "mcp", "--config", str(ours), "--base", str(home / "edgeret-base")]
+    assert entry["args"] == ["-m", "edgeret", "mcp", "--config", str(ours)]
     assert entry.get("type") == ("stdio" if client in ("vscode", "claude-code") else None)
     assert copy.read_text() == before
     key = CLIENTS[client].key

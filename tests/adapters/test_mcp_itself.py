@@ -70,7 +70,7 @@ def test_its_own_command_is_known_in_other_words(line: str | list[str], tmp_path
 @pytest.mark.parametrize(
     "line",
     [
-        "edgeret-bench mcp --config FILE",
+        "edgeret-bench lab mcp --config FILE",
         "edgeret gate --config FILE",
         "npx -y server-filesystem /home/me/edgeret mcp --config FILE",
         "mcp-server-git --repository edgeret",

@@ -45,3 +45,20 @@ def test_what_a_server_shows_itself_counts_alone() -> None:
     assert read() == examples_of("git", "git_status", ["repo_path"])
     assert read(_meta={"examples": ["anything left to commit"]}) == ("anything left to commit",)
     assert read(examples=["say it"] * 3) == ("say it",)
+
+
+def test_what_a_file_shows_stands_behind_the_server_s_own_and_in_the_place_of_what_is_known() -> None:
+    (plain,) = accepted(
+        "git", "git", [{"name": "git_status", "description": "Status.", "inputSchema": {}}], pytest.fail
+    ).values()
+    assert plain.searched({"git_status": ("anything left",)}).examples == ("anything left",)
+    assert plain.searched({"git__git_status": ("by name",), "git_status": ("x",)}).examples == ("by name",)
+    own = {
+        "name": "git_status",
+        "description": "Status.",
+        "inputSchema": {},
+        "examples": [f"own {i}" for i in range(3)],
+    }
+    (showing,) = accepted("git", "git", [own], pytest.fail).values()
+    given = {"git_status": ("own 1", *(f"given {i}" for i in range(4)))}
+    assert showing.searched(given).examples == ("own 0", "own 1", "own 2", "given 0", "given 1")

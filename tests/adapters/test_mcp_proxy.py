@@ -270,6 +270,7 @@ def test_the_check_counts_tools_and_fails_where_a_server_does(
         "server": "one",
         "reached": f"{sys.executable} {HOSTILE} plain",
         "tools": 2,
+        "examples": {"server": 0, "file": 0, "edgeret": 0, "none": 2},
         "withheld": [],
         "problem": None,
     }
@@ -279,9 +280,48 @@ def test_the_check_counts_tools_and_fails_where_a_server_does(
     assert "cannot be started (No such file or directory; tried: /nowhere/at/all)" in told
 
 
-def test_without_a_base_the_command_that_makes_one_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["mcp", "--config", str(write_config(tmp_path, one=hostile("plain")))]) == 2
-    assert "make one with: edgeret-export example && edgeret-export build" in capsys.readouterr().err
+def test_the_check_tells_whose_examples_tools_show_and_what_is_odd_about_them(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    config, examples = write_config(tmp_path, one=hostile("shows")), tmp_path / "examples.jsonl"
+    examples.write_text('{"name": "one__other", "examples": ["say it otherwise"]}\n', encoding="utf-8")
+    check = ["mcp", "--config", str(config), "--check", "--examples", str(examples)]
+    assert main([*check, "--json"]) == 0
+    out, err = capfd.readouterr()
+    assert json.loads(out)["servers"][0]["examples"] == {"server": 2, "file": 1, "edgeret": 0, "none": 0}
+    assert '"jot it down" is shown by 2 (one__write_note, one__send_mail)' in err
+    assert "2 of 3 tools mended, each shows examples that are no sentence" in err
+    assert main(check) == 0
+    assert "with examples" in capfd.readouterr().out
+
+
+def test_examples_of_a_file_find_tools(tiny: Path, tmp_path: Path) -> None:
+    config, examples = write_config(tmp_path, one=hostile("plain")), tmp_path / "examples.jsonl"
+    examples.write_text('{"name": "send_mail", "examples": ["the day is free"]}\n', encoding="utf-8")
+
+    async def talk(*options: str) -> dict[str, float]:
+        async with proxied(config, tiny, *options) as client:
+            return {tool["name"]: tool["score"] for tool in (await found(client, "is the day free"))["tools"]}
+
+    without, with_them = (anyio.run(talk, *options) for options in ((), ("--examples", str(examples))))
+    assert with_them["one__send_mail"] > without.get("one__send_mail", 0.0)
+
+
+def test_a_base_that_is_not_there_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    config = str(write_config(tmp_path, one=hostile("plain")))
+    assert main(["mcp", "--config", config, "--base", str(tmp_path / "none")]) == 2
+    assert "no such bundle; without --base the one that comes with edgeret is used" in capsys.readouterr().err
+
+
+def test_without_a_base_the_one_that_comes_with_edgeret_reads(tmp_path: Path) -> None:
+    config = write_config(tmp_path, one=hostile("plain"))
+    with subprocess.Popen(
+        command(config), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ) as proxy:
+        introduce(proxy)
+        assert proxy.stdin is not None
+        proxy.stdin.close()
+        assert proxy.wait(60) == 0
 
 
 def test_a_client_that_goes_takes_all_servers_with_it(tiny: Path, tmp_path: Path) -> None:

@@ -16,7 +16,6 @@ from conftest import make_demonstrations, tiny_card
 from edgeret.errors import InputError
 from edgeret_bench.accuracy import abstain
 from edgeret_bench.accuracy.abstain import First, Request
-from edgeret_bench.commands import abstain as command
 from edgeret_bench.results.headline import headline_rows
 from edgeret_bench.results.report import write_report
 from edgeret_bench.results.tables import measured
@@ -93,7 +92,7 @@ def test_the_command_measures_the_contract_and_what_is_varied(
     nothing: Path,
 ) -> None:
     monkeypatch.setattr("edgeret_export.build.encode", encoded_tiny)
-    monkeypatch.setattr(command, "find_card", lambda _: tiny_card())
+    monkeypatch.setattr("edgeret_export.sources.cards.find_card", lambda _: tiny_card())
     train = write_demonstrations(tmp_path / "train.jsonl", make_demonstrations())
     given = ["abstain", tiny_original, "--demos", demos, "--nothing", nothing, "--train", train]
     result = tmp_path / "abstain.json"

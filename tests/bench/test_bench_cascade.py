@@ -45,6 +45,6 @@ def test_the_command_measures_all_profiles_and_says_what_a_bundle_lacks(
     capsys: pytest.CaptureFixture[str], tiny_cascade: Path, tiny_many: Path, tmp_path: Path
 ) -> None:
     demos = write_demonstrations(tmp_path / "d.jsonl", make_demonstrations(2))
-    result = printed(capsys, "cascade", tiny_cascade, "--demos", demos)
+    result = printed(capsys, "lab", "cascade", tiny_cascade, "--demos", demos)
     assert (result["kind"], list(result["profiles"])) == ("cascade", ["tiny", "default", "full"])
-    assert "no table of token vectors" in refused(capsys, "cascade", tiny_many, "--demos", demos)
+    assert "no table of token vectors" in refused(capsys, "lab", "cascade", tiny_many, "--demos", demos)

@@ -26,7 +26,7 @@ def test_all_ways_are_measured_on_the_same_steps(
 ) -> None:
     talks = tmp_path / "c.jsonl"
     talks.write_text("".join(json.dumps(line) + "\n" for line in LINES))
-    result = printed(capsys, "conversation", tiny_original, "--conversations", talks)
+    result = printed(capsys, "lab", "conversation", tiny_original, "--conversations", talks)
     assert (result["kind"], result["n_conversations"], result["n_steps"]) == ("conversation", 3, 9)
     assert list(result["ways"]) == ["joined", "newest", "newest, all calls", "conversation"]
     assert all(len(values) == 9 for values in result["samples"]["series"].values())
@@ -35,4 +35,6 @@ def test_all_ways_are_measured_on_the_same_steps(
     assert "all top1" in table.header
     tools = tmp_path / "t.jsonl"
     tools.write_text('{"name": "find_file", "description": "find a file"}\n')
-    assert "unknown tool" in refused(capsys, "conversation", tiny_original, "--conversations", talks, "--tools", tools)
+    assert "unknown tool" in refused(
+        capsys, "lab", "conversation", tiny_original, "--conversations", talks, "--tools", tools
+    )

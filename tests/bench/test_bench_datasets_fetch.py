@@ -91,17 +91,17 @@ def test_a_file_without_a_known_hash_must_be_allowed_and_is_held_to_its_first_on
 ) -> None:
     register(monkeypatch, github(None))
     out = str(tmp_path / "out")
-    code, _, err = run(capsys, "fetch", "tiny", "-o", out)
+    code, _, err = run(capsys, "lab", "fetch", "tiny", "-o", out)
     assert code == 2
     assert "no hash is known of github:owner/name@0123abc/some data/G1_query.json" in err
     assert "--allow-unpinned" in err
-    code, result, _ = run(capsys, "fetch", "tiny", "-o", out, "--allow-unpinned")
+    code, result, _ = run(capsys, "lab", "fetch", "tiny", "-o", out, "--allow-unpinned")
     assert code == 0
     assert result["unpinned"] == {"G1_query.json": digest(RECORDS)}
-    assert main(["fetch", "tiny", "-o", out, "--allow-unpinned"]) == 0
+    assert main(["lab", "fetch", "tiny", "-o", out, "--allow-unpinned"]) == 0
     assert f"G1_query.json has sha256 {digest(RECORDS)}" in capsys.readouterr().out
     (Path(result["originals"]) / "G1_query.json").write_bytes(b"[]")
-    code, _, err = run(capsys, "fetch", "tiny", "-o", out, "--allow-unpinned")
+    code, _, err = run(capsys, "lab", "fetch", "tiny", "-o", out, "--allow-unpinned")
     assert code == 2
     assert digest(RECORDS) in err
 
@@ -111,12 +111,12 @@ def test_a_file_that_is_pinned_later_is_held_to_its_pin_and_no_longer_told_as_un
 ) -> None:
     out = str(tmp_path / "out")
     register(monkeypatch, github(None))
-    assert run(capsys, "fetch", "tiny", "-o", out, "--allow-unpinned")[0] == 0
+    assert run(capsys, "lab", "fetch", "tiny", "-o", out, "--allow-unpinned")[0] == 0
     register(monkeypatch, github(digest(RECORDS)))
-    code, result, _ = run(capsys, "fetch", "tiny", "-o", out)
+    code, result, _ = run(capsys, "lab", "fetch", "tiny", "-o", out)
     assert (code, result["unpinned"]) == (0, {})
     register(monkeypatch, github("0" * 64))
-    code, _, err = run(capsys, "fetch", "tiny", "-o", out)
+    code, _, err = run(capsys, "lab", "fetch", "tiny", "-o", out)
     assert code == 2
     assert f"G1_query.json: expected sha256 {'0' * 64}, found {digest(RECORDS)}; delete this folder" in err
 
@@ -125,12 +125,12 @@ def test_offline_is_one_line_with_file_source_and_the_way_without(
     upstream: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     register(monkeypatch, github(digest(RECORDS)), github(digest(b""), "G2_query.json"))
-    code, result, err = run(capsys, "fetch", "tiny")
+    code, result, err = run(capsys, "lab", "fetch", "tiny")
     assert (code, result) == (2, None)
     progress, err = err.splitlines()
     assert progress.startswith("· fetching 2 files of tiny")
     assert "G2_query.json could not be fetched from github:owner/name@0123abc/some data/G2_query.json" in err
-    assert "edgeret-bench fetch tiny --from FOLDER, with G1_query.json, G2_query.json in it" in err
+    assert "edgeret-bench lab fetch tiny --from FOLDER, with G1_query.json, G2_query.json in it" in err
 
 
 def test_hub_datasets_come_at_their_revision(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -162,28 +162,28 @@ def test_a_copy_is_read_in_place_and_compared_with_what_is_pinned(
 ) -> None:
     register(monkeypatch, github("0" * 64))
     out = tmp_path / "out"
-    code, result, _ = run(capsys, "fetch", "tiny", "--from", str(upstream), "-o", str(out))
+    code, result, _ = run(capsys, "lab", "fetch", "tiny", "--from", str(upstream), "-o", str(out))
     assert code == 0
     assert (result["n_tools"], result["n_demonstrations"], result["n_queries"]) == (2, 0, 1)
     assert [Path(file).name for file in result["written"]] == ["tools.jsonl", "queries.jsonl"]
     assert result["unlike_pinned"] == [f"G1_query.json: expected sha256 {'0' * 64}, found {digest(RECORDS)}"]
     assert sorted(file.name for file in out.iterdir()) == ["queries.jsonl", "tools.jsonl"]
-    code, _, err = run(capsys, "fetch", "tiny", "--from", str(tmp_path / "nowhere"))
+    code, _, err = run(capsys, "lab", "fetch", "tiny", "--from", str(tmp_path / "nowhere"))
     assert code == 2
     assert "no such folder; expected G1_query.json in it" in err
 
 
 def test_without_a_name_the_datasets_are_listed_with_source_and_licence(capsys: pytest.CaptureFixture[str]) -> None:
-    code, result, _ = run(capsys, "fetch")
+    code, result, _ = run(capsys, "lab", "fetch")
     assert code == 0
     assert set(result["datasets"]) == set(DATASETS)
     assert result["datasets"]["ultratool"]["licence"] == "not stated"
-    assert main(["fetch"]) == 0
+    assert main(["lab", "fetch"]) == 0
     text = capsys.readouterr().out
     assert all(name in text for name in DATASETS)
     assert "pypi:bfcl-eval==2026.3.23" in text
-    assert main(["fetch", "-o", "x"]) == 2
-    assert main(["fetch", "nothing"]) == 2
+    assert main(["lab", "fetch", "-o", "x"]) == 2
+    assert main(["lab", "fetch", "nothing"]) == 2
     assert "known: taskbench-huggingface" in capsys.readouterr().err
 
 
@@ -240,11 +240,11 @@ def test_statistics_of_nothing_are_zero() -> None:
 
 def test_the_command_stats_reads_what_fetch_wrote(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     tools, plans, _ = (str(path) for path in convert.write(DATASET, tmp_path))
-    code, result, _ = run(capsys, "stats", "--tools", tools, "--demos", plans)
+    code, result, _ = run(capsys, "lab", "stats", "--tools", tools, "--demos", plans)
     assert code == 0
     assert statistics(TOOLS, PLANS).items() <= result.items()
     assert (result["kind"], result["inputs"]["demos"]["name"]) == ("stats", "demonstrations.jsonl")
-    assert main(["stats", "--tools", tools, "--demos", plans]) == 0
+    assert main(["lab", "stats", "--tools", tools, "--demos", plans]) == 0
     assert "1.8 ± 0.8" in capsys.readouterr().out
 
 
@@ -255,7 +255,7 @@ def test_bfcl_itself_is_fetched_and_read(
     monkeypatch.setenv("EDGERET_CACHE", str(tmp_path / "cache"))
     datasets: dict[str, Mapping[str, Any]] = {}
     for name in ("bfcl", "bfcl-irrelevance"):
-        code, result, err = run(capsys, "fetch", name, "-o", str(tmp_path / name))
+        code, result, err = run(capsys, "lab", "fetch", name, "-o", str(tmp_path / name))
         if code == 2 and "pip could not download" in err:
             pytest.skip(f"the wheel cannot be had here: {err.strip()}")
         assert code == 0, err

@@ -25,7 +25,7 @@ class Read:
 
     def __init__(self, name: str, folder: Path, out: Path, capsys: pytest.CaptureFixture[str]) -> None:
         capsys.readouterr()
-        assert main(["fetch", name, "--from", str(folder), "-o", str(out), "--json"]) == 0
+        assert main(["lab", "fetch", name, "--from", str(folder), "-o", str(out), "--json"]) == 0
         self.result: dict[str, Any] = json.loads(capsys.readouterr().out)
         self.tools = {tool["name"]: tool for tool in self._records(out / "tools.jsonl")}
         self.queries = {query["id"]: query for query in self._records(out / "queries.jsonl")}

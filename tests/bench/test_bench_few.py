@@ -17,7 +17,6 @@ import edgeret
 from edgeret.errors import InputError
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret_bench.accuracy import few, next_tool
-from edgeret_bench.commands import learning
 from edgeret_export.encoded import Encoded
 from edgeret_export.encoders.encodings import start
 from edgeret_export.recipe import Recipe
@@ -42,7 +41,7 @@ def found(encoded: Encoded) -> dict[str, Any]:
 def made_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """The command with the made-up encoder."""
     monkeypatch.setattr("edgeret_export.build.encode", encoded_tiny)
-    monkeypatch.setattr(learning, "find_card", lambda _: tiny_card())
+    monkeypatch.setattr("edgeret_export.sources.cards.find_card", lambda _: tiny_card())
 
 
 def test_a_result_has_the_keys_of_the_contract(found: dict[str, Any]) -> None:

@@ -16,7 +16,7 @@ from edgeret.runtime.runtime import Runtime
 from edgeret_bench.speed import latency
 
 QUERIES = ["find my file", "book the meeting then send a mail", "open calendar day"]
-QUANTILES = {"p50", "p90", "p99", "max", "n"}
+QUANTILES = {"p50", "p90", "p99", "max", "mean", "n"}
 
 
 @pytest.fixture(scope="module")
@@ -76,6 +76,17 @@ def test_samples_are_kept_on_demand(measured: dict[str, Any]) -> None:
     assert set(samples) == set(latency.STAGES)
     assert max(samples["encode"]) == pytest.approx(measured["stages"]["encode"]["max"], abs=1e-5)
     assert len(samples["next_select"]) == 7
+
+
+def test_first_decisions_are_told_apart_by_who_made_them(measured: dict[str, Any]) -> None:
+    firsts = measured["first_decisions"]
+    assert sum(each["share"] for each in firsts.values()) == pytest.approx(1)
+    assert sum(each["ms"]["n"] for each in firsts.values()) == 7
+    for each in firsts.values():
+        assert min(each["parts"].values()) >= 0
+        assert sum(each["parts"].values()) == pytest.approx(each["ms"]["mean"])
+    whole = sum(each["share"] * each["ms"]["mean"] for each in firsts.values())
+    assert whole == pytest.approx(measured["stages"]["first_select"]["mean"])
 
 
 def test_overhead_is_a_ratio_of_medians(measured: dict[str, Any]) -> None:

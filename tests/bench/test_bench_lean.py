@@ -1,4 +1,4 @@
-"""What `edgeret-bench` measures on a device, without the build host's libraries, and what it says if it needs them."""
+"""What `edgeret-bench` measures on a device, without edgeret-export, and what it says where it needs that."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from fresh_environment import make_environment
 
 BUILD_HOST = (
     *("torch", "transformers", "sentence_transformers", "huggingface_hub", "optimum", "onnx"),
-    *("sklearn", "scipy", "threadpoolctl", "hnswlib"),
+    *("sklearn", "scipy", "threadpoolctl", "hnswlib", "edgeret_export"),
 )
 BLOCKED = f"""
 import sys
@@ -56,30 +56,28 @@ def test_what_runs_on_a_device_needs_nothing_of_the_build_host(tiny: Path, demos
     for name in ("report.html", "report.md", "report.csv"):
         bench(tmp_path, "report", *results, "-o", name)
         assert (tmp_path / name).stat().st_size > 1000
-    assert "taskbench" in bench(tmp_path, "fetch")
+    assert "taskbench" in bench(tmp_path, "lab", "fetch")
     tools = write_tools(tmp_path / "tools.jsonl", TOOLS)
-    assert json.loads(bench(tmp_path, "stats", "--tools", tools, "--demos", demos, "--json"))["n_plans"] == 14
+    assert json.loads(bench(tmp_path, "lab", "stats", "--tools", tools, "--demos", demos, "--json"))["n_plans"] == 14
 
 
 @pytest.mark.parametrize("command", ["few", "methods"])
-def test_commands_that_fit_heads_name_the_extra_that_they_need(
-    tiny: Path, demos: Path, tmp_path: Path, command: str
-) -> None:
+def test_commands_that_fit_heads_name_what_they_need(tiny: Path, demos: Path, tmp_path: Path, command: str) -> None:
     measured = ("--tools", write_tools(tmp_path / "tools.jsonl", TOOLS)) if command == "few" else (tiny,)
     error = bench(tmp_path, command, *measured, "--train", demos, "--demos", demos, code=2)
     assert error.startswith(f"edgeret-bench: {command} (it needs the module ")
-    assert error.endswith("requires extra 'export'. Install it with: pip install 'edgeret[export]'\n")
+    assert error.endswith("requires edgeret-export. Install it with: pip install 'edgeret-export'\n")
     assert error.count("\n") == 1
 
 
 @pytest.fixture(scope="module")
 def device(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An environment with the wheel and extra `bench` alone, away from the checkout."""
-    return make_environment(tmp_path_factory.mktemp("device"), "bench")
+    """An environment with edgeret-bench alone, away from the checkout."""
+    return make_environment(tmp_path_factory.mktemp("device"), "edgeret[cpu,html]", "edgeret-bench")
 
 
 @pytest.mark.install
-def test_the_extra_bench_measures_a_bundle_from_elsewhere_without_torch(
+def test_edgeret_bench_measures_a_bundle_from_elsewhere_without_torch(
     device: Path, tiny: Path, demos: Path, tmp_path: Path
 ) -> None:
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
@@ -92,7 +90,15 @@ def test_the_extra_bench_measures_a_bundle_from_elsewhere_without_torch(
 
     installed: list[dict[str, Any]] = json.loads(run("python", "-m", "pip", "list", "--format", "json"))
     names = {package["name"].lower() for package in installed}
-    assert not names & {"torch", "transformers", "scikit-learn", "onnx", "sentence-transformers", "hnswlib"}
+    assert not names & {
+        "torch",
+        "transformers",
+        "scikit-learn",
+        "onnx",
+        "sentence-transformers",
+        "hnswlib",
+        "edgeret-export",
+    }
     run("edgeret-bench", "latency", tiny, "--queries", demos, *LATENCY, "-o", "latency.json")
     run("edgeret-bench", "next-tool", tiny, "--demos", demos, "--methods", "dr,fused,bm25", "-o", "steps.json")
     run("edgeret-bench", "report", "latency.json", "steps.json", "-o", "report.html")

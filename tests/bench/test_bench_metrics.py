@@ -104,11 +104,11 @@ def test_mean_averages_every_metric() -> None:
 
 def test_quantiles_interpolate_between_neighbours() -> None:
     found = quantiles([float(i) for i in range(101)])
-    assert found == {"p50": 50.0, "p90": 90.0, "p99": 99.0, "max": 100.0, "n": 101}
+    assert found == {"p50": 50.0, "p90": 90.0, "p99": 99.0, "max": 100.0, "mean": 50.0, "n": 101}
     assert quantiles([1.0, 2.0])["p50"] == 1.5
     assert quantiles([1.0, 2.0])["p90"] == pytest.approx(1.9)
 
 
 def test_quantiles_do_not_depend_on_the_order_of_the_samples() -> None:
     assert quantiles([5.0, 1.0, 3.0]) == quantiles([1.0, 3.0, 5.0])
-    assert quantiles([7.0]) == {"p50": 7.0, "p90": 7.0, "p99": 7.0, "max": 7.0, "n": 1}
+    assert quantiles([7.0]) == {"p50": 7.0, "p90": 7.0, "p99": 7.0, "max": 7.0, "mean": 7.0, "n": 1}

@@ -86,7 +86,7 @@ def test_scaling_refuses(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, option: str, value: str, expected: str
 ) -> None:
     monkeypatch.setattr(scaling, "_cost", never)
-    assert expected in refused(capsys, "scaling", f"{option}={value}")
+    assert expected in refused(capsys, "lab", "scaling", f"{option}={value}")
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_accuracy_refuses(
 
 @pytest.mark.parametrize("wrong", [["--batches", "1"], ["--repeats", "1"], ["--nonsense"]])
 def test_options_of_another_command_are_refused(capsys: pytest.CaptureFixture[str], wrong: list[str]) -> None:
-    assert wrong[0] in refused(capsys, "scaling", *wrong)
+    assert wrong[0] in refused(capsys, "lab", "scaling", *wrong)
 
 
 def test_good_options_reach_their_benchmarks(

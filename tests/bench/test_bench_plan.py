@@ -232,19 +232,20 @@ def test_conformal_sets_grow_with_the_coverage(bare: Runtime) -> None:
         assert row["covered_asked"] == row["covered"]  # seven candidates are never cut
 
 
-def test_whole_plans_without_a_planner_are_judged_by_their_functions(bare: Runtime) -> None:
+def test_whole_plans_without_a_planner_have_arguments_as_they_are_read(bare: Runtime) -> None:
     demonstrations = make_demonstrations(2)
     found = plan.run(bare, demonstrations, Options(policies=["heads", "auto"], steps=1, plans=14))["plans"]
     assert list(found) == ["heads", "auto"]
     for row in found.values():
         assert row["n_plans"] == sum(row["outcomes"].values()) == 14
         assert row["plan_fsa"] > 0.7
-        assert row["sr"] is row["valid_arguments"] is row["ms_per_filling"] is None
+        assert row["sr"] is row["ms_per_filling"] is None
+        assert row["valid_arguments"] == 1.0
         assert row["sr_unavailable"] == "no demonstration has arguments to compare with"
     with_arguments = [Demonstration("a", "write a note", (call("write_note", text="x"),))]
     row = plan.run(bare, with_arguments, Options(policies=["heads"], steps=1, plans=1))["plans"]["heads"]
-    assert row["sr"] is None
-    assert row["sr_unavailable"].startswith("nothing fills in arguments: this bundle has no planner")
+    assert (row["sr"], row["plan_fsa"]) == (0.0, 1.0)
+    assert "sr_unavailable" not in row
 
 
 def test_every_masking_is_a_row_over_the_same_steps(bare: Runtime) -> None:
@@ -254,7 +255,7 @@ def test_every_masking_is_a_row_over_the_same_steps(bare: Runtime) -> None:
     assert list(found["methods"]) == ["auto", "heads", *MASKED]
     assert found["unavailable"] == {}
     assert found["plans"] == {}
-    assert found["planner"] == {"weight": 0.0, "scale": 1.0, "ask_below": 1.1}
+    assert found["planner"] == {"weight": 0.0, "scale": 1.0, "ask_below": 1.1, "filling": 0.5}
     for name, row in found["methods"].items():
         assert row["n_steps"] == found["n_steps"]
         assert row["planner_calls_per_step"] == (name in MASKED)
@@ -340,6 +341,12 @@ def test_a_planner_that_fails_on_the_way_does_not_end_the_benchmark(bare: Runtim
     assert "planner/none" not in found["methods"]
     assert found["unavailable"]["planner/none"] == "the prompt is too long"
     for row in found["plans"].values():
+        assert row["outcomes"] == {"complete": 3}  # what reading fills asks no planner
+        assert (row["plan_fsa"], row["n_validated"]) == (1.0, 3)
+    number = {"type": "object", "properties": {"name": {"description": "Phone number."}}, "required": ["name"]}
+    tools = {**bare.components.tools, "find_file": replace(bare.components.tools["find_file"], parameters=number)}
+    asked = with_planner(Runtime(replace(bare.components, tools=tools)), model)
+    for row in plan.run(asked, arguments * 3, Options(steps=0, plans=3))["plans"].values():
         assert row["outcomes"] == {"failed": 3}
         assert (row["sr"], row["plan_fsa"], row["ms_per_plan"], row["n_validated"]) == (0.0, 0.0, None, 0)
 
@@ -351,6 +358,9 @@ def test_filled_arguments_decide_over_success(bare: Runtime) -> None:
         )
         for d in make_demonstrations(1)
     ]
+    number = {"type": "object", "properties": {"name": {"description": "Phone number."}}, "required": ["name"]}
+    asked = replace(bare.tools["find_file"], parameters=number)  # which no request has
+    bare = Runtime(replace(bare.components, tools={**bare.tools, "find_file": asked}))
     right = plan.run(with_planner(bare, Model(reply='{"name": " it"}')), demonstrations, Options(("heads",), steps=1))
     row = right["plans"]["heads"]
     assert row["sr"] == row["plan_fsa"] > 0.7

@@ -1,4 +1,4 @@
-"""`edgeret-bench mcp`, with a server of 150 tools and a made-up encoder: that it measures, not what."""
+"""`edgeret-bench lab mcp`, with a server of 150 tools and a made-up encoder: that it measures, not what."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_search_definitions_and_calls_are_measured(
         {"query": "thanks, that was all", "tools": [], "part": "seen"},
     ]
     requests.write_text("".join(json.dumps(wish) + "\n" for wish in wishes))
-    given = ["mcp", "--config", str(config), "--base", str(tiny), "--requests", str(requests), "-k", "3"]
+    given = ["lab", "mcp", "--config", str(config), "--base", str(tiny), "--requests", str(requests), "-k", "3"]
     assert main([*given, "--json", "--time", "office__canteen_menu", "--calls", "5"]) == 0
     result = json.loads(capfd.readouterr().out)
     assert (result["n_requests"], result["n_tools"], result["part"]) == (3, 150, "all")
@@ -48,7 +48,7 @@ def test_what_was_written_for_tools_is_measured_alone_and_beside_the_words(
 ) -> None:
     config, requests = tmp_path / "mcp.json", tmp_path / "requests.jsonl"
     config.write_text(json.dumps({"mcpServers": {"office": {"command": sys.executable, "args": [str(OFFICE)]}}}))
-    given = ["mcp", "--config", str(config), "--base", str(tiny), "--requests", str(requests)]
+    given = ["lab", "mcp", "--config", str(config), "--base", str(tiny), "--requests", str(requests)]
     mail = {"query": "you know, for Ana", "tools": ["office__mail_send"]}
 
     def write(*wishes: dict[str, object]) -> None:

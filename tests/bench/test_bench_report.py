@@ -90,7 +90,7 @@ def files(tiny_original: Path, tmp_path_factory: pytest.TempPathFactory) -> dict
         run("plan", tiny_original, "--demos", demos, "--plans", 3, "-o", made["plan"])
         options = [*short, *swept, "--sustained", "0.05", "-o", made["latency"]]
         run("latency", tiny_original, "--queries", queries, *options)
-        run("scaling", "--dimension", 8, "--sizes", "10,20", "-o", made["scaling"])
+        run("lab", "scaling", "--dimension", 8, "--sizes", "10,20", "-o", made["scaling"])
     for result in (few_result(), stream_result()):
         made[result["kind"]] = folder / f"{result['kind']}.json"
         write_result(made[result["kind"]], result)
@@ -396,5 +396,5 @@ def test_without_jinja2_the_extra_is_named(
     capsys: pytest.CaptureFixture[str], files: dict[str, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "jinja2", None)
-    assert "extra 'bench'" in refused(capsys, "report", files["scaling"], "-o", tmp_path / "r.html")
+    assert "requires edgeret-bench" in refused(capsys, "report", files["scaling"], "-o", tmp_path / "r.html")
     run("report", files["scaling"], "-o", tmp_path / "r.md")

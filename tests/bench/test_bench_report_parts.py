@@ -11,7 +11,8 @@ from bench_samples import few_result, stream_result
 from edgeret.runtime.options import POLICIES
 from edgeret_bench import FITTED_METHODS, NEEDED, NEXT_TOOL_METHODS, OTHER_METHODS, RETRIEVAL_METHODS, STRATEGY_METHODS
 from edgeret_bench.peers import PEERS
-from edgeret_bench.results.figures import FIRST_STAGES, figures
+from edgeret_bench.results.figures import figures
+from edgeret_bench.results.first_decisions import First, by_stage, without_encoder
 from edgeret_bench.results.intervals import interval
 from edgeret_bench.results.methods import METHODS
 from edgeret_bench.results.table import Table
@@ -60,17 +61,28 @@ def test_too_few_samples_give_no_interval(samples: dict[str, Any]) -> None:
     assert interval({"samples": samples}, "a") is None
 
 
-def test_the_waterfall_ends_where_its_caption_says() -> None:
-    for encode, whole in ((2.5, 22.4), (5.9, 4.9), (5.0, 5.3)):
-        stages = {name: {"p50": 0.05} for name in FIRST_STAGES}
-        stages |= {"encode": {"p50": encode}, "first_select": {"p50": whole}, "next_select": {"p50": 0.06}}
-        figure = figures("n", {"kind": "latency", "stages": stages})[0]
+def test_each_stage_that_decided_has_a_waterfall_whose_parts_add_up() -> None:
+    fast = [First("static", 0.3 + i / 100, {"search": 0.1, "decide": 0.1, "total": 0.2}) for i in range(8)]
+    slow = [First("full", 4.0 + i, {"search": 0.1, "encode": 3.5 + i, "total": 3.6 + i}) for i in range(2)]
+    decided = by_stage([*slow, *fast])
+    assert [(stage, each["share"]) for stage, each in decided.items()] == [("static", 0.8), ("full", 0.2)]
+    assert without_encoder(decided) == 0.8
+    drawn = figures("n", {"kind": "latency", "first_decisions": decided})
+    assert [figure.caption.split(",")[0] for figure in drawn] == [
+        "80% of first decisions were made by the table of token vectors",
+        "20% of first decisions were made by the full encoder",
+    ]
+    for figure, each in zip(drawn, decided.values(), strict=True):
         fall = figure.drawing.data[0]
         *parts, total = fall.x
-        assert sum(parts) == pytest.approx(total) == pytest.approx(whole)
+        assert sum(parts) == pytest.approx(total) == pytest.approx(each["ms"]["mean"])
+        assert min(parts) >= 0
         assert fall.measure[-1] == "total"
-        assert f"took {whole:.3f} as a whole" in figure.caption
-        assert ("the machine was busy" in figure.caption) == (whole == 22.4)
+        assert "busy" not in figure.caption
+
+
+def test_a_result_that_did_not_count_who_decided_has_no_waterfall() -> None:
+    assert figures("n", {"kind": "latency", "stages": {}}) == []
 
 
 def test_no_two_methods_of_a_figure_look_alike() -> None:

@@ -18,8 +18,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edgeret import __version__
-from edgeret.cli.console import check_place
 from edgeret.errors import InputError
+from edgeret.terminal.console import check_place
 from edgeret_bench.results.files import KINDS, SCHEMA, VERSION, environment, order_of, read_result, rounded, stamp
 from edgeret_bench.results.files import write_result as write
 

@@ -346,7 +346,7 @@ def test_a_bundle_is_searched_by_the_vectors_of_its_index(
 def test_an_expansion_is_measured_with_real_weights(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     tools, requests = str(EXAMPLE / "tools.jsonl"), str(EXAMPLE / "requests.jsonl")
     demos, file = str(EXAMPLE / "demonstrations.jsonl"), str(tmp_path / "e.jsonl")
-    assert export(["expand", "--tools", tools, "--demos", demos, "-o", file, "--json"]) == 0
+    assert export(["lab", "expand", "--tools", tools, "--demos", demos, "-o", file, "--json"]) == 0
     written = json.loads(capsys.readouterr().out)
     command = [
         "retrieval",

@@ -18,17 +18,17 @@ from edgeret.errors import CheckFailedError, InputError, MissingExtraError, Plan
 from edgeret_bench import suite
 from edgeret_bench.accuracy import few
 from edgeret_bench.cli import main, make_parser
-from edgeret_bench.commands import learning
-from edgeret_bench.peers import measure
+from edgeret_bench.peers import extra_of, measure
 from edgeret_bench.results.files import read_result
 from edgeret_bench.speed import latency, scaling, sweeps
+from edgeret_export.sources import cards
 
 ALL = ["next-tool", "abstain", "plan", "peers", "latency", "scaling", "methods", "few"]
 COLD = ("load_ms", "rss_mb", "rss_after_answer_mb", "peak_rss_mb")
 
 
 def absent(name: str, threads: int) -> None:
-    raise MissingExtraError(f"peer-{name}", f"the peer {name}")
+    raise MissingExtraError(extra_of(name), f"the peer {name}")
 
 
 @pytest.fixture
@@ -51,7 +51,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
         (scaling, "run", partial(scaling.run, labels=(8,))),
         (few, "SIZES", (3, 7)),
         (edgeret_export.build, "encode", encoded_tiny),
-        (learning, "find_card", {"tiny": tiny_card()}.__getitem__),
+        (cards, "find_card", {"tiny": tiny_card()}.__getitem__),
         (measure, "run", bounded(measure.run, min_queries=8)),
         (measure, "PEERS", ("graph-tool-call",)),
         (measure, "PeerProcess", absent),
@@ -92,7 +92,7 @@ def test_everything_is_measured_and_reported(
     target = tmp_path / "new" / "results"
     (tmp_path / "nothing.txt").write_text("why is the sky blue\nhow are you\n")
     given = ("--demos", demos, "--train", demos, "--nothing", tmp_path / "nothing.txt")
-    found = printed(capsys, "suite", tiny_original, *given, "-o", target)
+    found = printed(capsys, "lab", "suite", tiny_original, *given, "-o", target)
     assert (found["ok"], found["unavailable"]) == (True, {})
     assert list(found["seconds"]) == ALL
     assert found["results"] == [str(target / f"{name}.json") for name in ALL]
@@ -101,7 +101,8 @@ def test_everything_is_measured_and_reported(
     results = {name: read_result(target / f"{name}.json") for name in ALL}
     assert {name: result["kind"] for name, result in results.items()} == {name: name for name in ALL}
     for name, result in results.items():
-        assert result["command"][:2] == ["edgeret-bench", name]
+        assert result["command"][0] == "edgeret-bench"
+        assert name in result["command"][1:3]  # behind `lab`, some of them
     queries = [json.loads(line) for line in (target / "queries.jsonl").read_text().splitlines()]
     assert queries[0] == {"id": "d0-0", "query": make_demonstrations(1)[0].query, "tools": ["find_file", "send_mail"]}
     assert queries[-1]["tools"] == []
@@ -124,7 +125,7 @@ def test_what_a_bundle_cannot_do_is_reported_and_the_rest_measured(
 ) -> None:
     no_tools = write_demonstrations(tmp_path / "none.jsonl", [d for d in make_demonstrations(2) if not d.calls])
     target = tmp_path / "results"
-    found = printed(capsys, "suite", tiny_original, "--demos", no_tools, "-o", target)
+    found = printed(capsys, "lab", "suite", tiny_original, "--demos", no_tools, "-o", target)
     assert found["ok"] is True
     assert list(found["unavailable"]) == ["peers"]
     assert "no query in the file names a tool" in found["unavailable"]["peers"]
@@ -137,7 +138,7 @@ def test_what_a_bundle_cannot_do_is_reported_and_the_rest_measured(
 def test_a_benchmark_that_cannot_run_does_not_stop_the_others(demos: Path, tmp_path: Path) -> None:
     small_scaling(tmp_path / "scaling.json")
     errors = {
-        "next-tool": MissingExtraError("bench", "this"),
+        "next-tool": MissingExtraError("edgeret-bench", "this"),
         "plan": InputError("no"),
         "peers": CheckFailedError("broken"),
         "latency": PlannerError("too long"),
@@ -160,7 +161,7 @@ def small_scaling(target: Path) -> None:
         patch.setattr(scaling, "QUERIES", 3)
         patch.setattr(scaling, "CLUSTERS", (3,))
         patch.setattr(scaling, "run", partial(scaling.run, labels=(8,)))
-        benchmark(["scaling", "--sizes", "10", "--dimension", "8", "-o", str(target)])
+        benchmark(["lab", "scaling", "--sizes", "10", "--dimension", "8", "-o", str(target)])
 
 
 def test_a_library_that_is_not_installed_does_not_stop_the_others(demos: Path, tmp_path: Path) -> None:
@@ -192,21 +193,23 @@ def test_the_command_says_in_words_what_was_not_measured(
 ) -> None:
     found = {"ok": False, "results": [], "unavailable": {"plan": "no planner"}, "seconds": {"scaling": 2.5}}
     monkeypatch.setattr(suite, "run", lambda *_: found)
-    assert main(["suite", str(tiny_original), "--demos", str(demos), "-o", str(tmp_path / "out")]) == 1
+    assert main(["lab", "suite", str(tiny_original), "--demos", str(demos), "-o", str(tmp_path / "out")]) == 1
     assert capsys.readouterr().out == "scaling: 2.5 s\nno plan: no planner\n"
 
 
 def test_bad_input_of_the_suite_is_refused_before_anything_runs(
     capsys: pytest.CaptureFixture[str], tiny_original: Path, demos: Path, tmp_path: Path
 ) -> None:
-    assert "cannot be written" in refused(capsys, "suite", tiny_original, "--demos", demos, "-o", demos)
-    assert "gone.jsonl" in refused(capsys, "suite", tiny_original, "--demos", tmp_path / "gone.jsonl", "-o", tmp_path)
-    assert "--demos" in refused(capsys, "suite", tiny_original)
-    assert "gone" in refused(capsys, "suite", tmp_path / "gone", "--demos", demos, "-o", tmp_path / "out")
+    assert "cannot be written" in refused(capsys, "lab", "suite", tiny_original, "--demos", demos, "-o", demos)
+    assert "gone.jsonl" in refused(
+        capsys, "lab", "suite", tiny_original, "--demos", tmp_path / "gone.jsonl", "-o", tmp_path
+    )
+    assert "--demos" in refused(capsys, "lab", "suite", tiny_original)
+    assert "gone" in refused(capsys, "lab", "suite", tmp_path / "gone", "--demos", demos, "-o", tmp_path / "out")
     assert not (tmp_path / "out").exists()
     unknown = tmp_path / "unknown.jsonl"
     unknown.write_text('{"id": "a", "query": "fly", "calls": [{"tool": "fly", "arguments": {}}]}\n')
-    assert "fly" in refused(capsys, "suite", tiny_original, "--demos", unknown, "-o", tmp_path / "out")
+    assert "fly" in refused(capsys, "lab", "suite", tiny_original, "--demos", unknown, "-o", tmp_path / "out")
 
 
 def test_training_plans_that_cannot_be_read_are_refused_before_anything_runs(
@@ -217,7 +220,9 @@ def test_training_plans_that_cannot_be_read_are_refused_before_anything_runs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("edgeret_bench.accuracy.next_tool.run", lambda *_: pytest.fail("measured first"))
-    refused(capsys, "suite", tiny_original, "--demos", demos, "--train", tmp_path / "gone", "-o", tmp_path / "out")
+    refused(
+        capsys, "lab", "suite", tiny_original, "--demos", demos, "--train", tmp_path / "gone", "-o", tmp_path / "out"
+    )
 
 
 def test_parts_are_skipped_or_chosen(demos: Path, tmp_path: Path) -> None:
@@ -255,7 +260,7 @@ def test_parts_are_skipped_or_chosen(demos: Path, tmp_path: Path) -> None:
 def test_parts_that_make_no_sense_are_refused_before_anything_runs(
     capsys: pytest.CaptureFixture[str], tiny_original: Path, demos: Path, tmp_path: Path, options: list[str], words: str
 ) -> None:
-    assert words in refused(capsys, "suite", tiny_original, "--demos", demos, "-o", tmp_path / "out", *options)
+    assert words in refused(capsys, "lab", "suite", tiny_original, "--demos", demos, "-o", tmp_path / "out", *options)
     assert not (tmp_path / "out").exists()
 
 

@@ -20,7 +20,7 @@ from edgeret_bench.speed.latency import STAGES
 from edgeret_bench.speed.reference import REFERENCE_OF, Reference
 
 QUERIES = ["find my file", "book the meeting then send a mail", "open calendar day"]
-QUANTILES = {"p50", "p90", "p99", "max", "n"}
+QUANTILES = {"p50", "p90", "p99", "max", "mean", "n"}
 
 
 @pytest.fixture(scope="module")

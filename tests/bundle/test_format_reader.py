@@ -42,8 +42,8 @@ TOOLS = [
 ]
 QUERIES = [
     "find my file and send a mail", "book the meeting then send a mail", "play", "open calendar day", "call a phone",
-    "close note", "zebra", "mail my file to a@b.org on Tuesday", "Anruf um 9 Uhr: 0123 456 789",
-    "明天 9点",
+    "close note", "zebra", "any mail from a phone?", "mail my file to a@b.org on Tuesday",
+    "Anruf um 9 Uhr: 0123 456 789", "明天 9点",
     "call the phone in 20 minutes, 15% off or 30 euros", "find '/tmp/my file.pdf' and book the meeting for 2026-12-01",
     "don't open the note, close it", "tell Bo to call the phone",
     "write a note, and also play the music; then find me free days. Call the phone after that",
@@ -77,7 +77,7 @@ class Reader(DecisionReader):
         """Section 11: proves every byte, then parses."""
         self.manifest = (folder / "manifest").read_bytes()
         magic, version, _, body = msgpack.unpackb(self.manifest)
-        assert (magic, version, self.manifest) == ("edgeret-bundle", 10, wrap(10, body))
+        assert (magic, version, self.manifest) == ("edgeret-bundle", 11, wrap(11, body))
         self.body = msgpack.unpackb(body)
         self.info, self.entries = self.body["info"], {entry["role"]: entry for entry in self.body["files"]}
         self.files = {role: (folder / entry["name"]).read_bytes() for role, entry in self.entries.items()}
@@ -298,7 +298,7 @@ def test_packing_the_manifest_again_gives_its_bytes(kind: Path) -> None:
     reader = Reader(kind)
     keys = ("name", "role", "size", "sha256", "licence", "source")
     entries = [{key: entry[key] for key in keys} for entry in sorted(reader.body["files"], key=lambda e: e["name"])]
-    assert wrap(10, msgpack.packb({"files": entries, "info": reader.info})) == reader.manifest
+    assert wrap(11, msgpack.packb({"files": entries, "info": reader.info})) == reader.manifest
     hashes, spec = {r: e["sha256"] for r, e in reader.entries.items()}, reader.info["encoder"]["spec"]
     pairs = {"weights": hashes["encoder"], "tokenizer": hashes["tokenizer"], **{key: spec[key] for key in sorted(spec)}}
     fingerprint = hashlib.sha256(msgpack.packb(pairs)).hexdigest()
@@ -323,7 +323,7 @@ def test_second_reader_agrees(kind: Path, tmp_path: Path, points: list[tuple[flo
         body = Reader(folder).body
         packed = {"dtype": "<f4", "shape": [len(points), 2], "data": np.array(points, "<f4").tobytes()}
         body["info"]["calibration"]["parameters"] |= {"calibration_map": packed, "prior_map": packed}
-        (folder / "manifest").write_bytes(wrap(10, msgpack.packb(body)))
+        (folder / "manifest").write_bytes(wrap(11, msgpack.packb(body)))
     reader, runtime = Reader(folder), edgeret.load(folder, threads=1)
     for query, history in product(QUERIES, HISTORIES):
         task = runtime.task(query)

@@ -230,7 +230,7 @@ def test_writers_killed_at_any_call_leave_a_whole_bundle_and_nothing_beside_it(t
 BUILDING = """
 import sys, time
 from edgeret.bundle.writer import writing
-from edgeret.cli.console import Parser, add_command, run
+from edgeret.terminal.console import Parser, add_command, run
 
 def build(arguments):
     with writing(sys.argv[2]) as writer:

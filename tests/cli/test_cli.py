@@ -146,6 +146,18 @@ def test_a_query_without_quotes_is_told_to_be_quoted(capsys: pytest.CaptureFixtu
     assert "quote" not in refused(capsys, "edgeret", "verify", tiny, "q")
 
 
+def test_an_option_that_is_misspelt_is_told_by_the_command_that_has_it(
+    capsys: pytest.CaptureFixture[str], tiny: Path
+) -> None:
+    err = refused(capsys, "edgeret", "select", tiny, "q", "--polcy", "auto")
+    assert err == (
+        'edgeret select: unrecognized arguments: --polcy auto; did you mean "--policy"? See: edgeret select --help\n'
+    )
+    assert 'did you mean "--file"?' in refused(capsys, "edgeret", "mcp", "install", "cursor", "--flie=x")
+    assert "did you mean" not in refused(capsys, "edgeret", "select", tiny, "q", "--walrus")
+    assert "did you mean" not in refused(capsys, "edgeret", "select", tiny, "q", "-x")
+
+
 def test_a_fallback_is_told(capsys: pytest.CaptureFixture[str], tiny: Path) -> None:
     assert cli.main(["select", str(tiny), "write a note", "--provider", "cuda", "--allow-fallback", "--json"]) == 0
     out, err = capsys.readouterr()
@@ -221,8 +233,9 @@ def test_build_warns_of_arguments_that_do_not_fit_and_refuses_them_when_strict(
     told = "1 arguments of 1 demonstrations do not fit their tools' parameters (first: "
     base = ("build", "--tools", tmp_path / "t", "--demos", tmp_path / "d", "-o", tmp_path / "o")
     assert told in refused(capsys, "edgeret-export", *base, "--strict")
-    built = SimpleNamespace(path=tmp_path / "o", content_hash="0", report={})
+    built = SimpleNamespace(path=tmp_path, content_hash="0", report={})
     monkeypatch.setattr("edgeret_export.build.build_bundle", lambda *a, **k: built)
+    monkeypatch.setattr("edgeret_export.cli.fetch_missing", lambda *a, **k: None)
     assert MAINS["edgeret-export"]([*map(str, base), "--json"]) == 0
     out, err = capsys.readouterr()
     assert json.loads(out)["warnings"] == 1

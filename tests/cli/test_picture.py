@@ -16,7 +16,19 @@ import edgeret
 from edgeret.bundle.reader import open_bundle
 from edgeret.cli.commands import main
 from edgeret.cli.picture import cluster_rows, clusters_told, draw
-from edgeret.cli.tool_map import HEIGHT, RADIUS, WIDTH, Dot, label_box, overlap, place_labels, project, tool_map
+from edgeret.cli.tool_map import (
+    HEIGHT,
+    RADIUS,
+    WIDTH,
+    Dot,
+    apart,
+    grouped,
+    label_box,
+    overlap,
+    place_labels,
+    project,
+    tool_map,
+)
 from edgeret.errors import InputError
 from edgeret.scoring.graph import GLOBAL, PADDING
 
@@ -28,11 +40,16 @@ class Reader(HTMLParser):
         super().__init__()
         self.tags: list[str] = []
         self.loads: list[str] = []
+        self.within: list[str] = []
+        self.names: set[str] = set()
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.append(tag)
-        self.loads += [str(value) for name, value in attrs if name in ("src", "href", "data")]
+        links = [str(value) for name, value in attrs if name in ("src", "href", "data")]
+        self.loads += [link for link in links if not link.startswith("#")]
+        self.within += [link[1:] for link in links if link.startswith("#")]
+        self.names |= {str(value) for name, value in attrs if name == "id"}
 
 
 def test_the_picture_shows_tools_transitions_files_and_licences(tiny_original: Path, tmp_path: Path) -> None:
@@ -41,6 +58,7 @@ def test_the_picture_shows_tools_transitions_files_and_licences(tiny_original: P
     text = (tmp_path / "b.html").read_text(encoding="utf-8")
     reader = Reader(text)
     assert reader.loads == []
+    assert set(reader.within) <= reader.names
     assert "script" not in reader.tags
     assert reader.tags.count("circle") == 6
     assert text.count('class="unseen"') == 1  # phone_call
@@ -53,14 +71,16 @@ def test_the_picture_shows_tools_transitions_files_and_licences(tiny_original: P
 def test_every_arrow_has_a_head_and_stops_at_the_rim_of_its_tool(tiny_original: Path, tmp_path: Path) -> None:
     runtime = edgeret.load(tiny_original, threads=1)
     drawn = tool_map(runtime.components.graph.labels, runtime.components.index, runtime.components.graph.transitions())
-    places = {dot.name: (dot.x, dot.y) for dot in drawn.dots}
+    places = {spot.dot.name: (spot.dot.x, spot.dot.y) for spot in drawn.spots}
     assert drawn.moves
     for move in drawn.moves:
         x, y = map(float, move.path.split()[-2:])
         assert np.hypot(x - places[move.after][0], y - places[move.after][1]) >= RADIUS
     draw(open_bundle(tiny_original), tmp_path / "b.html")
     text = (tmp_path / "b.html").read_text(encoding="utf-8")
-    assert text.count('marker-end="url(#head)"') == len(drawn.moves)
+    own = [move for spot in drawn.spots for move in (*spot.out, *spot.into)]
+    assert text.count('<path class="move') == len(drawn.moves) + len(own)
+    assert "marker-end: url(#head)" in text
     assert text.count('<marker id="head"') == 1
 
 
@@ -77,10 +97,47 @@ def test_names_on_the_map_cover_neither_each_other_nor_a_tool() -> None:
     assert all(box[0] >= 0 and box[1] >= 0 and box[2] <= WIDTH and box[3] <= HEIGHT for box in boxes)
 
 
-def test_names_without_room_are_counted_on_the_page(tiny_original: Path) -> None:
-    runtime = edgeret.load(tiny_original, threads=1)
-    drawn = tool_map(runtime.components.graph.labels, runtime.components.index, runtime.components.graph.transitions())
-    assert len(drawn.labels) + drawn.unnamed == len(drawn.dots)
+def test_a_chosen_tool_shows_all_that_leaves_it_and_comes_to_it(tiny_original: Path) -> None:
+    parts = edgeret.load(tiny_original, threads=1).components
+    drawn = tool_map(parts.graph.labels, parts.index, parts.graph.transitions())
+    spots = {spot.dot.name: spot for spot in drawn.spots}
+    assert [move.after for move in spots["find_file"].out].count("send_mail") == 1
+    assert [move.before for move in spots["send_mail"].into].count("find_file") == 1
+    for name, spot in spots.items():
+        assert {move.before for move in spot.out} <= {name} and {move.after for move in spot.into} <= {name}
+        assert all(move.group == spot.dot.group for move in spot.out)
+
+
+def test_like_tools_have_one_colour_and_the_tool_in_their_middle_names_it() -> None:
+    rng = np.random.default_rng(0)
+    centres = np.eye(4, dtype=np.float32)
+    vectors = np.concatenate([c + 0.05 * rng.standard_normal((8, 4)).astype(np.float32) for c in centres])
+    group, middles = grouped(vectors)
+    assert len(middles) == 4
+    assert all(len(set(group[8 * i : 8 * i + 8].tolist())) == 1 for i in range(4))
+    assert [int(group[middle]) for middle in middles] == list(range(4))
+    for few in (vectors[:1], np.ones((5, 3), np.float32)):
+        group, middles = grouped(few)
+        assert set(group.tolist()) == {0} and len(middles) == 1
+
+
+def test_dots_that_would_cover_each_other_move_apart_and_stay_inside() -> None:
+    flat = project(np.random.default_rng(0).standard_normal((60, 8)).astype(np.float32))
+    flat[:20] = flat[0] + np.random.default_rng(1).random((20, 2))
+    moved = apart(flat)
+    distance = np.hypot(*(moved[:, None] - moved[None]).transpose(2, 0, 1)) + 1e9 * np.eye(60)
+    assert distance.min() > 2 * RADIUS
+    assert (moved >= 0).all() and (moved <= [WIDTH, HEIGHT]).all()
+    assert np.array_equal(apart(flat[:1]), flat[:1])
+
+
+def test_names_without_room_are_counted_on_the_page(
+    tiny_original: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("edgeret.cli.tool_map.NAMED", 0)
+    draw(open_bundle(tiny_original), tmp_path / "b.html")
+    text = (tmp_path / "b.html").read_text(encoding="utf-8")
+    assert " 6 names show when" in text and text.count('class="late"') == 6
     assert place_labels([Dot("same", 100, 100, False)] * 12) != []
     assert len(place_labels([Dot("same", 100, 100, False)] * 12)) < 12
 

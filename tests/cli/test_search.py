@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
+import edgeret
 from edgeret.cli.commands import _print_search, main
 from edgeret.cli.trace_page import draw_trace
 from edgeret.strategies.base import Event, Found, Trace
@@ -77,6 +79,16 @@ def test_a_search_is_drawn_with_what_it_did_and_found(
     how = text.split("<h2>How</h2>")[1]
     assert "Strategy clauses" in how + text and how.count("<rect") == 2  # the request and its one long clause
     assert code == search(capsys, tiny, "--html", str(page))[0]  # it may be drawn again
+
+
+def test_a_page_shows_the_share_that_it_sorts_by_and_each_steps_own_time(tmp_path: Path, tiny: Path) -> None:
+    events = (Event("search", "a", ("one",), 1.5), Event("search", "b", ("two",), 4.0))
+    found = Found((Hit("one", 0.2, 0.75), Hit("two", 0.5, 0.25)), Trace("hybrid", events, 0, 0, 4.0, True))
+    explained = edgeret.load(tiny).task(QUERY).next().explain()
+    draw_trace(explained, found, tmp_path / "page.html")
+    hits, how = (tmp_path / "page.html").read_text(encoding="utf-8").split("<h2>How</h2>")
+    assert "<th>share</th><th>cosine</th>" in hits and ">0.750<" in hits and "Sorted by share" in hits
+    assert re.findall(r"<td>([\d.]+)</td>", how) == ["1.50", "2.50"]
 
 
 def test_what_others_wrote_stays_text_on_the_page(tmp_path: Path) -> None:

@@ -67,7 +67,8 @@ class Page(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.append(tag)
-        self.loads += [str(value) for name, value in attrs if name in ("src", "href", "data")]
+        links = [str(value) for name, value in attrs if name in ("src", "href", "data")]
+        self.loads += [link for link in links if not link.startswith("#")]
         self.scopes += [str(value) for name, value in attrs if name == "scope"]
 
 

@@ -258,7 +258,9 @@ def test_what_cannot_be_done_is_one_line(refused: Any, tiny: Path, lock: Path, d
     assert "no tools in it" in refused("tools", "add", tiny, empty)
     assert "no demonstrations in it" in refused("learn", tiny, "--demos", empty)
     lock.write_text('[{"name": "find_file", "description": "x"}, {"name": "lock_door", "description": "y"}]')
-    assert "1 of 2 tools are there already, the first is find_file; replace" in refused("tools", "add", tiny, lock)
+    assert "1 of 2 tools are there already and differ, the first is find_file; replace" in refused(
+        "tools", "add", tiny, lock
+    )
     strange = tmp_path / "strange"
     strange.write_text('{"query": "q", "calls": [{"tool": "nobody"}]}')
     assert 'unknown tool "nobody"' in refused("learn", tiny, "--demos", demos, "--demos", strange)

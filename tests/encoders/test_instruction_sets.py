@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -33,7 +34,7 @@ def compiled(compiler: str, to: Path, *more: str) -> Path:
 
 def compare(command: list[str], names: tuple[str, ...]) -> None:
     numbers = [str(SETS.index(name)) for name in names]
-    done = subprocess.run([*command, *numbers], capture_output=True, text=True, check=False)
+    done = subprocess.run([*command, *numbers], capture_output=True, text=True, check=False, timeout=300)
     assert done.returncode == 0, done.stdout[-500:] + done.stderr
 
 
@@ -45,6 +46,16 @@ def test_the_sets_of_this_cpu_agree(tmp_path: Path, compiler: str) -> None:
     if here not in SETS[1:]:
         pytest.skip(f"no arithmetic of our own for {here}")
     compare([str(compiled(compiler, tmp_path / "sets"))], (here, *BESIDES.get(here, ())))
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="its semaphores are Linux's")
+def test_a_worker_that_is_stopped_in_the_middle_is_not_waited_for(tmp_path: Path) -> None:
+    if shutil.which("gcc") is None:
+        pytest.skip("no gcc here")
+    own = [source for source in SOURCES if source.name != "workers.c"]  # brings threads of its own
+    command = ["gcc", *FLAGS, "-O1", "-DSTOPPED", "-I", str(SOURCES[0].parent), "-o", str(tmp_path / "stopped")]
+    subprocess.run([*command, *map(str, own), "-lm"], check=True)
+    compare([str(tmp_path / "stopped")], ("generic",))
 
 
 def test_those_of_arm_agree_in_an_emulator(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -23,48 +24,66 @@ if kernel.LIBRARY is None:
     pytest.skip("the library was not built here", allow_module_level=True)
 
 HERE = Path(__file__).parent
-EXPORTED = exported_bert("avx2")
 
 
 def encoder(threads: int) -> CompiledEncoder:
-    return CompiledEncoder(weights_of(EXPORTED), EXPORTED.tokenizer, EXPORTED.spec, name="generic", threads=threads)
+    exported = exported_bert("avx2")
+    return CompiledEncoder(weights_of(exported), exported.tokenizer, exported.spec, name="generic", threads=threads)
 
 
-ALONE, SHARED = encoder(1), encoder(3)
+@cache
+def alone() -> CompiledEncoder:
+    return encoder(1)
+
+
+@cache
+def shared() -> CompiledEncoder:
+    return encoder(3)
 
 
 def text(seed: int, length: int) -> np.ndarray:
-    return np.random.default_rng(seed).integers(0, ALONE.vocabulary, length)
+    return np.random.default_rng(seed).integers(0, alone().vocabulary, length)
 
 
 @given(seed=st.integers(0, 9), length=st.integers(1, MAX_TOKENS))
 @settings(max_examples=60, deadline=None)
 def test_a_shared_text_has_the_same_bits(seed: int, length: int) -> None:
-    for one, other in zip(ALONE.embed_tokens(text(seed, length)), SHARED.embed_tokens(text(seed, length)), strict=True):
+    for one, other in zip(
+        alone().embed_tokens(text(seed, length)), shared().embed_tokens(text(seed, length)), strict=True
+    ):
         assert one.tobytes() == other.tobytes()
 
 
-@given(lengths=st.lists(st.integers(1, MAX_TOKENS), max_size=12), chosen=st.sampled_from([ALONE, SHARED]))
+@given(lengths=st.lists(st.integers(1, MAX_TOKENS), max_size=12), threads=st.sampled_from([1, 3]))
 @settings(max_examples=60, deadline=None)
-def test_texts_side_by_side_have_the_same_bits(lengths: list[int], chosen: CompiledEncoder) -> None:
+def test_texts_side_by_side_have_the_same_bits(lengths: list[int], threads: int) -> None:
     texts = [text(i, length) for i, length in enumerate(lengths)]
-    found = chosen.embed_all(texts)
-    assert found.shape == (len(texts), ALONE.spec.dimension)
+    found = (alone() if threads == 1 else shared()).embed_all(texts)
+    assert found.shape == (len(texts), alone().spec.dimension)
     for ids, row in zip(texts, found, strict=True):
-        assert row.tobytes() == ALONE.embed(ids).tobytes()
+        assert row.tobytes() == alone().embed(ids).tobytes()
 
 
 def test_an_empty_text_among_others_is_refused_by_name() -> None:
     with pytest.raises(InputError, match="without a single token"):
-        ALONE.embed_all([text(0, 3), text(1, 0), text(2, 4)])
+        alone().embed_all([text(0, 3), text(1, 0), text(2, 4)])
 
 
 def test_many_threads_share_at_once() -> None:
     texts = [text(seed, MAX_TOKENS) for seed in range(8)]
-    right = [ALONE.embed(ids).tobytes() for ids in texts]
+    right = [alone().embed(ids).tobytes() for ids in texts]
     with ThreadPoolExecutor(8) as pool:
         for _ in range(20):
-            assert [found.tobytes() for found in pool.map(SHARED.embed, texts)] == right
+            assert [found.tobytes() for found in pool.map(shared().embed, texts)] == right
+
+
+def test_workers_that_are_late_may_read_an_encoder_that_goes() -> None:
+    ids = text(3, MAX_TOKENS)
+    right = alone().embed(ids).tobytes()
+    for _ in range(30):
+        crowd = encoder(16)  # more than there are CPUs, so that some are late
+        assert [crowd.embed(ids).tobytes() for _ in range(5)] == [right] * 5
+        del crowd
 
 
 def in_a_child(work: Callable[[], bool]) -> int:
@@ -78,22 +97,22 @@ def in_a_child(work: Callable[[], bool]) -> int:
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_a_child_shares_among_threads_of_its_own() -> None:
     ids = text(5, MAX_TOKENS)
-    right = SHARED.embed(ids).tobytes()
+    right = shared().embed(ids).tobytes()
     with ThreadPoolExecutor(2) as pool:  # forks fall into the middle of others' work
         stopped = False
-        others = [pool.submit(lambda: [SHARED.embed(ids) for _ in iter(lambda: stopped, True)]) for _ in range(2)]
+        others = [pool.submit(lambda: [shared().embed(ids) for _ in iter(lambda: stopped, True)]) for _ in range(2)]
         try:
             for _ in range(10):
-                assert in_a_child(lambda: all(SHARED.embed(ids).tobytes() == right for _ in range(5))) == 0
+                assert in_a_child(lambda: all(shared().embed(ids).tobytes() == right for _ in range(5))) == 0
         finally:
             stopped = True
         for other in others:
             other.result()
-    assert SHARED.embed(ids).tobytes() == right
+    assert shared().embed(ids).tobytes() == right
 
 
 def test_a_process_ends_while_its_threads_wait() -> None:
-    code = "from test_shared_texts import SHARED, text; SHARED.embed(text(0, 40)); print('read')"
+    code = "from test_shared_texts import shared, text; shared().embed(text(0, 40)); print('read')"
     known = {**os.environ, "PYTHONPATH": os.pathsep.join((str(HERE), str(HERE.parent)))}
     command = [sys.executable, "-c", code]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120, env=known)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from edgeret.runtime.sureness import TRAITS
+from edgeret.scoring.argument_shape import TRAITS
 from edgeret_export.fitting import argument_weights
 
 TRANSFER = Path(__file__).parents[2] / "examples" / "transfer"

@@ -85,7 +85,7 @@ def test_what_has_no_mean_is_refused(tmp_path: Path, capsys: pytest.CaptureFixtu
     with pytest.raises(InputError, match="cannot be written"):
         average([one, two], tmp_path / "nowhere" / "mean")
     (two / ADAPTER).write_bytes(b"nothing")
-    assert main(["average", str(one), str(two), "-o", str(tmp_path / "mean")]) == 2
+    assert main(["lab", "average", str(one), str(two), "-o", str(tmp_path / "mean")]) == 2
     assert "two: no adapter of LoRA matrices" in capsys.readouterr().err
     assert not (tmp_path / "mean").exists()
 
@@ -100,6 +100,6 @@ def test_adapters_of_other_layers_are_refused(tmp_path: Path) -> None:
 
 def test_the_command_says_how_to_go_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     one, two, mean = adapter(tmp_path / "one"), adapter(tmp_path / "two"), tmp_path / "mean"
-    assert main(["average", str(one), str(two), "-o", str(mean), "--rank", "3"]) == 0
+    assert main(["lab", "average", str(one), str(two), "-o", str(mean), "--rank", "3"]) == 0
     assert f"--adapter {mean}" in capsys.readouterr().out
     assert load_file(mean / ADAPTER)["layer.0.query.lora_A.weight"].shape == (3, 5)

@@ -103,7 +103,7 @@ def test_a_file_that_is_none_is_named(plain: Card, tmp_path: Path, told: str, wo
     file.write_text(told, encoding="utf-8")
     with pytest.raises(InputError, match=re.escape(words)) as error:
         read_centre(named(plain, file))
-    assert "make one with: edgeret-export centre" in str(error.value)
+    assert "make one with: edgeret-export lab centre" in str(error.value)
 
 
 def test_no_centre_for_too_few_texts_or_another_pooling(plain: Card) -> None:
@@ -125,7 +125,7 @@ def test_the_command_reads_other_peoples_requests_and_says_what_to_write_in_a_ca
     lines = "\n".join(map(json.dumps, demonstrations))
     (tmp_path / "demonstrations.jsonl").write_text(lines + "\n", encoding="utf-8")
     target = tmp_path / "centre.json"
-    command = ["centre", "--encoder", str(plain.origin), "--set", f"mine={tmp_path}", "-o", str(target)]
+    command = ["lab", "centre", "--encoder", str(plain.origin), "--set", f"mine={tmp_path}", "-o", str(target)]
     assert main([*command, "--most", "40"]) == 0
     digest = hashlib.sha256(target.read_bytes()).hexdigest()
     assert f'centre_sha256 = "{digest}"' in capsys.readouterr().out

@@ -206,7 +206,7 @@ def test_a_full_disk_is_told_of_and_what_stood_there_stays(tmp_path: Path) -> No
         "".join(json.dumps({"query": f"do {i} {'now ' * 50}", "calls": [{"tool": f"t{i}"}]}) + "\n" for i in range(20)),
         "utf-8",
     )
-    command = ["expand", "--tools", str(tools), "--demos", str(demos), "-o", str(path)]
+    command = ["lab", "expand", "--tools", str(tools), "--demos", str(demos), "-o", str(path)]
     done = subprocess.run([sys.executable, "-c", code, *command], capture_output=True, text=True, check=False)
     assert done.returncode == 2 and "make room and start again" in done.stderr and "Traceback" not in done.stderr
     assert 0 < len(recall(path)) < 20
@@ -245,7 +245,7 @@ def test_the_command_asks_a_server_and_tells_what_became_of_it(
 ) -> None:
     pytest.importorskip("httpx", reason="the extra 'endpoint' is not installed")
     (tmp_path / "t.jsonl").write_text('{"name": "write_note", "description": "A"}\n', encoding="utf-8")
-    common = ["expand", "--tools", str(tmp_path / "t.jsonl"), "-o", str(tmp_path / "e.jsonl"), "--queries", "2"]
+    common = ["lab", "expand", "--tools", str(tmp_path / "t.jsonl"), "-o", str(tmp_path / "e.jsonl"), "--queries", "2"]
     with serving(lambda visit: visit.reply(completion(json.dumps({"query": f"note {visit.question['seed']}"})))) as at:
         assert main([*common, "--endpoint", at.url, "--model", "m"]) == 0
     out = capsys.readouterr().out
@@ -257,7 +257,7 @@ def test_the_command_asks_a_server_and_tells_what_became_of_it(
 
 
 def test_one_source_is_named_and_no_more(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    base = ["expand", "--tools", "t", "-o", str(tmp_path / "e")]
+    base = ["lab", "expand", "--tools", "t", "-o", str(tmp_path / "e")]
     for more in ([], ["--planner", "a", "--demos", "b"], ["--demos", "b", "--temperature", "9"]):
         with pytest.raises(SystemExit):
             main([*base, *more])

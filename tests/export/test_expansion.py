@@ -193,6 +193,7 @@ def test_an_expansion_from_demonstrations_goes_into_a_bundle(tmp_path: Path) -> 
     assert runtime.task("write a note").next().tool == "write_note"
 
 
+@pytest.mark.full
 @pytest.mark.real
 def test_a_build_tells_what_an_expansion_did_and_warns_of_what_it_learns_twice(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -201,7 +202,7 @@ def test_a_build_tells_what_an_expansion_did_and_warns_of_what_it_learns_twice(
     for name, part in (("a", plans[:90]), ("b", plans[60:150])):
         (tmp_path / name).write_text("".join(part), "utf-8")
     common, file = ["--tools", str(EXAMPLE / "tools.jsonl")], str(tmp_path / "e.jsonl")
-    assert main(["expand", *common, "--demos", str(tmp_path / "a"), "-o", file]) == 0
+    assert main(["lab", "expand", *common, "--demos", str(tmp_path / "a"), "-o", file]) == 0
     written = capsys.readouterr().out
     build = ["build", *common, "--demos", str(tmp_path / "b"), "--expansion", file, "-o", str(tmp_path / "bundle")]
     assert main(build) == 0

@@ -14,6 +14,7 @@ from training import F, P, S, W, plan, training_of, two_topics
 from edgeret.errors import InputError
 from edgeret.inputs.demonstrations import linear_extensions
 from edgeret.scoring.graph import GLOBAL, PADDING, UNUSED, GraphOptions, GraphTables, pack_graph
+from edgeret.scoring.reliability import ece_by_chance, expected_calibration_error, refusal_curve
 from edgeret.types import END
 from edgeret_export.fitting import calibration as calibrate
 from edgeret_export.fitting.calibration import (
@@ -24,7 +25,6 @@ from edgeret_export.fitting.calibration import (
 from edgeret_export.fitting.crossfit import OVER_NOTHING
 from edgeret_export.fitting.decisions import number_decisions
 from edgeret_export.fitting.graph import fit_graph
-from edgeret_export.fitting.reliability import ece_by_chance, expected_calibration_error, refusal_curve
 from edgeret_export.fitting.training_set import assign_folds
 from edgeret_export.recipe import Recipe, read_recipe
 

@@ -30,7 +30,7 @@ def test_weights_become_a_planner_that_a_bundle_asks(
     weights: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     target = tmp_path / "smollm2.gguf"
-    assert main(["planner", str(weights), "-o", str(target), "--licence", "Apache-2.0", "--json"]) == 0
+    assert main(["lab", "planner", str(weights), "-o", str(target), "--licence", "Apache-2.0", "--json"]) == 0
     measured = json.loads(capsys.readouterr().out)["measured"]
     assert measured["type"] == "Q8_0"
     assert measured["bytes"] < 0.55 * measured["bytes_before"]

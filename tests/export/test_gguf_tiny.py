@@ -52,7 +52,7 @@ def adapter(llama: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def made(capsys: pytest.CaptureFixture[str], *arguments: object) -> dict[str, Any]:
-    assert main(["planner", "--json", *map(str, arguments)]) == 0
+    assert main(["lab", "planner", "--json", *map(str, arguments)]) == 0
     found: dict[str, Any] = json.loads(capsys.readouterr().out)
     return found
 
@@ -134,7 +134,7 @@ def test_a_gate_that_stays_shut_leaves_nothing_behind(
     llama: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     about = ("--licence", "MIT", "--chat", "chatml", "--quantize", "Q2_K")
-    assert main(["planner", str(llama), "-o", str(tmp_path / "x.gguf"), *about, "--min-kept", "0.9"]) == 1
+    assert main(["lab", "planner", str(llama), "-o", str(tmp_path / "x.gguf"), *about, "--min-kept", "0.9"]) == 1
     error = capsys.readouterr().err.splitlines()[-1]
     assert "Q2_K of tiny-llama: " in error
     assert "of 40 masked choices stayed" in error
@@ -173,7 +173,7 @@ def test_an_adapter_of_another_model_is_refused(
 ) -> None:
     narrow = tiny_weights(tmp_path / "narrow", "Llama", hidden_size=128)
     about = ("--licence", "MIT", "--chat", "chatml", "--adapter", str(adapter))
-    assert main(["planner", str(narrow), "-o", str(tmp_path / "x.gguf"), *about]) == 2
+    assert main(["lab", "planner", str(narrow), "-o", str(tmp_path / "x.gguf"), *about]) == 2
     assert f"{adapter}: an adapter that does not fit {narrow} (" in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["narrow"]
 
@@ -204,7 +204,7 @@ def test_an_importance_matrix_names_tensors_and_weighs_their_columns(
 def test_a_model_without_a_chat_template_asks_for_the_format(
     llama: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["planner", str(llama), "-o", str(tmp_path / "x.gguf"), "--licence", "MIT"]) == 2
+    assert main(["lab", "planner", str(llama), "-o", str(tmp_path / "x.gguf"), "--licence", "MIT"]) == 2
     assert "has no chat template, or one that edgeret does not write; say which" in capsys.readouterr().err
 
 
@@ -213,7 +213,7 @@ def test_what_the_converter_refuses_is_one_line(
 ) -> None:
     broken = Path(shutil.copytree(llama, tmp_path / "broken"))
     (broken / "tokenizer.model").write_bytes(b"no vocabulary")
-    arguments = ("planner", str(broken), "-o", str(tmp_path / "x.gguf"), "--licence", "MIT", "--chat", "chatml")
+    arguments = ("lab", "planner", str(broken), "-o", str(tmp_path / "x.gguf"), "--licence", "MIT", "--chat", "chatml")
     assert main(arguments) == 2
     assert "broken: llama.cpp's converter refuses this model (" in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["broken"]

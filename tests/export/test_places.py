@@ -133,7 +133,7 @@ def test_without_ray_one_line_says_what_to_install(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'edgeret\[ray\]'"), place_of(""):
+    with pytest.raises(MissingExtraError, match=r"pip install 'edgeret-export\[ray\]'"), place_of(""):
         pass
     options = ["build", "--tools", str(EXAMPLE / "tools.jsonl"), "-o", str(tmp_path / "b"), "--ray"]
     assert main(options) == 2

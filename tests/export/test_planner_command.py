@@ -1,4 +1,4 @@
-"""What `edgeret-export planner` refuses before anything is converted, what its gate says, and cards of weights."""
+"""What `edgeret-export lab planner` refuses before anything is converted, what its gate says, and cards of weights."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def weights(tmp_path: Path) -> Path:
 def refused(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
     """The one line that a refused command leaves."""
     try:
-        code = main(["planner", *map(str, arguments)])
+        code = main(["lab", "planner", *map(str, arguments)])
     except SystemExit as left:  # argparse's own refusals
         code = int(left.code or 0)
     error = capsys.readouterr().err
@@ -154,7 +154,7 @@ def test_an_adapter_of_another_kind_is_refused(tmp_path: Path) -> None:
 def test_the_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(convert, "find_spec", lambda name: None)
     with pytest.raises(
-        MissingExtraError, match=r"requires extra 'gguf'. Install it with: pip install 'edgeret\[gguf\]'"
+        MissingExtraError, match=r"requires extra 'gguf'. Install it with: pip install 'edgeret-export\[gguf\]'"
     ):
         convert.check_modules()
 
@@ -165,7 +165,7 @@ def test_a_card_of_weights_says_what_they_are(tmp_path: Path) -> None:
     assert card.weights == WeightsCard("chatml", "other", ("LICENSE",))
     assert (card.encoder, card.planner) == (None, None)
     with pytest.raises(
-        InputError, match=r"no planner yet; make one with: edgeret-export planner .*own\.toml -o X\.gguf"
+        InputError, match=r"no planner yet; make one with: edgeret-export lab planner .*own\.toml -o X\.gguf"
     ):
         fetch_planner(card)
     (tmp_path / "own.toml").write_text(CARD.replace("chatml", "morse"), encoding="utf-8")

@@ -153,7 +153,7 @@ def test_the_command_says_what_is_missing(
 ) -> None:
     queries, target = tmp_path / "queries.jsonl", tmp_path / "route.json"
     queries.write_text(json.dumps({"query": "send it", "tools": ["send_mail"]}) + "\n", encoding="utf-8")
-    line = ["route", str(tiny_original), "--queries", str(queries), "-o", str(target)]
+    line = ["lab", "route", str(tiny_original), "--queries", str(queries), "-o", str(target)]
     for options, problem in (
         ([], "no planner"),
         (["--model", "m"], "add --endpoint"),

@@ -146,10 +146,10 @@ def test_the_encoder_alone_is_a_bundle_without_variants(bundle: Path, tmp_path: 
 
 
 def test_thinning_says_what_there_is(bundle: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["thin", str(bundle), "--target", "cuda", "-o", str(tmp_path / "thin")]) == 2
+    assert main(["lab", "thin", str(bundle), "--target", "cuda", "-o", str(tmp_path / "thin")]) == 2
     assert "has encoder, cpu-7bit, cpu-8bit, gpu, npu, mobile" in capsys.readouterr().err
     assert not (tmp_path / "thin").exists()
-    assert main(["thin", str(bundle), "--target", "cpu", "-o", str(tmp_path / "thin"), "--json"]) == 0
+    assert main(["lab", "thin", str(bundle), "--target", "cpu", "-o", str(tmp_path / "thin"), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["left_out"] == ["gpu", "npu", "mobile"]
 
 

@@ -27,7 +27,14 @@ PLAN = {"plan": "do all of it", "goal_1": "look for the document", "goal_2": "pa
 def inputs(tmp_path: Path) -> list[str]:
     for name, lines in (("tools", TOOLS), ("queries", QUERIES)):
         (tmp_path / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-    return ["trajectories", "--tools", str(tmp_path / "tools.jsonl"), "--queries", str(tmp_path / "queries.jsonl")]
+    return [
+        "lab",
+        "trajectories",
+        "--tools",
+        str(tmp_path / "tools.jsonl"),
+        "--queries",
+        str(tmp_path / "queries.jsonl"),
+    ]
 
 
 def say(visit: Visit) -> None:
@@ -108,6 +115,6 @@ def test_what_is_wrong_with_teaching_is_said_in_one_line(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "empty.jsonl").write_text("", encoding="utf-8")
-    assert cli.main(["teach", "sft", "--model", "model", "-o", "taught", *options]) == 2
+    assert cli.main(["lab", "teach", "sft", "--model", "model", "-o", "taught", *options]) == 2
     error = capsys.readouterr().err
     assert message in error and error.count("\n") == 1

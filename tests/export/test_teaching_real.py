@@ -146,6 +146,7 @@ def thirds(curve: list[dict[str, float]], key: str) -> tuple[float, float]:
     return float(np.mean(values[:third])), float(np.mean(values[-third:]))
 
 
+@pytest.mark.full
 def test_a_tiny_model_is_taught_by_heart_with_a_break_and_then_by_trying_out(
     model: Path, trajectories: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken_after: Any
 ) -> None:

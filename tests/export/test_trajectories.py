@@ -259,7 +259,7 @@ def test_a_file_that_was_broken_off_ends_as_if_it_had_not_been(tmp_path: Path) -
     with pytest.raises(PlannerError):
         write_trajectories(broken, REQUESTS, "x", tired)
     broken.write_bytes(broken.read_bytes() + b'{"id": "r2", "que')
-    with pytest.raises(InputError, match=r"its last line is cut off; go on with: edgeret-export trajectories"):
+    with pytest.raises(InputError, match=r"its last line is cut off; go on with: edgeret-export lab trajectories"):
         read_trajectories(broken)
     assert write_trajectories(broken, REQUESTS, "x", tired) == made
     assert calls == ["r0", "r1", "r2", "r2", "r3"]

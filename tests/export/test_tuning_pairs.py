@@ -14,8 +14,18 @@ from edgeret.inputs.demonstrations import Demonstration
 from edgeret.inputs.tool_text import tool_text
 from edgeret.types import Call, Tool
 from edgeret_export.cli import main
-from edgeret_export.encoders.batches import arrange
-from edgeret_export.encoders.pairs import TOOL_FORM, Pair, PairOptions, ToolSet, make_pairs, match
+from edgeret_export.encoders.batches import arrange, draw_anew
+from edgeret_export.encoders.pairs import (
+    NEAREST,
+    TOOL_FORM,
+    Anchor,
+    Pair,
+    PairOptions,
+    ToolSet,
+    make_anchors,
+    make_pairs,
+    match,
+)
 from edgeret_export.encoders.quality import Examination
 from edgeret_export.encoders.tune import Tuning, best_step
 from edgeret_export.tune_command import read_imagined, read_licences
@@ -155,6 +165,53 @@ def test_a_part_of_an_epoch_is_a_part_of_its_batches_and_crumbs_are_left_out() -
     assert arrange([], 16, 1, 0) == []
 
 
+def test_an_anchor_has_all_its_tools_and_the_nearest_wrong_ones_and_nothing_fits_is_one() -> None:
+    found = {anchor.text: anchor for anchor in make_anchors(SET, Letters(), PairOptions(("query",), 0.0))}
+    assert list(found) == [*(plan.query for plan in PLANS if plan.calls), "nothing fits this"]
+    both = found[PLANS[0].query]
+    assert both.right == (TEXT["tool_a"], TEXT["tool_b"]) and both.needed == set(both.right)
+    for anchor in found.values():
+        wrong = [text for text in TEXT.values() if text not in anchor.needed]
+        scores = np.round((Letters().queries([anchor.text]) @ Letters().tools(wrong).T)[0], 5)
+        assert anchor.near == tuple(wrong[i] for i in np.argsort(-scores, kind="stable")[:NEAREST])
+    assert found["nothing fits this"].right == () and not found["nothing fits this"].needed
+
+
+def test_what_one_plan_solves_is_no_request_that_nothing_fits() -> None:
+    twice = ToolSet("twice", TOOLS, (plan("give me aaa", "a"), plan("give me aaa"), plan("aaa or bbb", "a", "b")))
+    (one, other) = make_anchors(twice, Letters(), PairOptions(("query",), 0.0))
+    assert (one.right, other.right) == ((TEXT["tool_a"],), (TEXT["tool_a"], TEXT["tool_b"]))
+
+
+def test_of_a_large_set_the_nearest_wrong_tool_is_left_out_unless_nothing_fits() -> None:
+    many = [
+        Tool("tool_a", "does aaa things"),
+        *(Tool(f"other_{i}", f"{'aaa ' * (i % 9)}{'b' * 30}") for i in range(500)),
+    ]
+    found = make_anchors(ToolSet("many", many, (plan("aaa", "a"), plan("so aaa"))), Letters(), PairOptions(("query",)))
+    (solved, nothing) = (anchor.near for anchor in found)
+    texts = [tool_text(tool, TOOL_FORM) for tool in many]
+    order = [texts[i] for i in np.argsort(-(Letters().queries(["aaa"]) @ Letters().tools(texts).T)[0], kind="stable")]
+    assert len(solved) == len(nothing) == NEAREST
+    assert order[0] == texts[0] == nothing[0] and texts[0] not in solved
+    assert next(text for text in order if text != texts[0]) not in solved
+
+
+def test_every_epoch_draws_tools_anew_and_the_same_seed_the_same() -> None:
+    anchors = [Anchor(f"q{i}", (f"a{i}", f"b{i}"), frozenset((f"a{i}", f"b{i}")), tuple("vwxyz")) for i in range(20)]
+    anchors.append(Anchor("nothing", (), frozenset(), tuple("vwxyz")))
+    pairs, batches = draw_anew(anchors, 8, 20, 1)
+    assert (pairs, batches) == draw_anew(anchors, 8, 20, 1) != draw_anew(anchors, 8, 20, 2)
+    assert sorted(i for batch in batches for i in batch) == list(range(len(pairs))) == list(range(20 * len(anchors)))
+    first = [pair for pair in pairs if pair.anchor == "q3"]
+    assert {pair.positive for pair in first} == {"a3", "b3"} and len({pair.negative for pair in first}) > 2
+    for pair in pairs:
+        assert (pair.positive in pair.needed) == (pair.anchor != "nothing")
+        assert pair.negative in tuple("vwxyz") and pair.positive != pair.negative
+    assert len(draw_anew(anchors, 8, 0.5, 1)[1]) == 2
+    assert [len(batch) for batch in draw_anew(anchors[:17], 8, 1, 1)[1]] == [8, 8]  # and not a third one of one
+
+
 def test_quality_is_ndcg_of_the_whole_request_and_of_its_clauses() -> None:
     # Both tools of the first request stand first; of the last one, `e` does and `f` is as far away as all others.
     found = Examination(ToolSet("some", TOOLS, PLANS[:4])).measure(Letters())
@@ -195,6 +252,8 @@ def test_bad_options_of_pairs_are_refused(options: dict, message: str) -> None:
         ({"batch": 1}, "--batch: expected at least 2, found 1"),
         ({"epochs": 0.0}, "--epochs: expected a positive number, found 0"),
         ({"learning_rate": float("nan")}, "--learning-rate: expected a positive number, found nan"),
+        ({"level": float("nan")}, "--level: expected 0 to 10, found nan; 0.3 does some good, 0 leaves it out"),
+        ({"level": -0.1}, "--level: expected 0 to 10, found -0.1; 0.3 does some good, 0 leaves it out"),
     ],
 )
 def test_bad_options_of_a_tuning_are_refused(options: dict, message: str) -> None:
@@ -233,6 +292,6 @@ def test_a_command_that_cannot_be_done_is_refused_before_the_work(
     words: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     folders = [str(TRANSFER / word) if word in ("bank", "home") else word for word in words]
-    assert main(["tune", "--set", str(TRANSFER / "bank"), "-o", str(tmp_path / "out"), *folders]) == 2
+    assert main(["lab", "tune", "--set", str(TRANSFER / "bank"), "-o", str(tmp_path / "out"), *folders]) == 2
     assert message in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []

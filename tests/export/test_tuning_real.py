@@ -5,15 +5,20 @@ from __future__ import annotations
 import json
 import shutil
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from edgeret.bundle.reader import open_bundle
 from edgeret.errors import InputError
+from edgeret.inputs.demonstrations import Demonstration
 from edgeret_export.build import build_bundle
+from edgeret_export.checkpoints import last_checkpoint
+from edgeret_export.encoders import trainer
 from edgeret_export.encoders import tune as tuning
 from edgeret_export.encoders.adapter import ADAPTER, CARD, load_merged, merged_folder, with_adapter
 from edgeret_export.encoders.export import export_encoder
@@ -31,6 +36,7 @@ OPTIONS = Tuning(rank=4, epochs=2, batch=8, learning_rate=1e-3, pairs=PairOption
 TEXTS = ["how much is left in my savings", "Stop the card and tell Ana", "x " * 60]
 
 
+@cache
 def few(name: str, plans: int) -> ToolSet:
     """The first plans of a set, with the tools that they call and six others."""
     source = read_source(str(TRANSFER / name))
@@ -38,9 +44,6 @@ def few(name: str, plans: int) -> ToolSet:
     called = {call.tool for d in demonstrations for call in d.calls}
     others = [tool for tool in source.tools if tool.name not in called][:6]
     return ToolSet(name, [*(tool for tool in source.tools if tool.name in called), *others], demonstrations)
-
-
-BANK, HOME = few("bank", 7), few("home", 3)
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +55,7 @@ def card() -> Card:
 def tuned(card: Card, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
     """A folder that a short tuning wrote, and its card."""
     folder = tmp_path_factory.mktemp("tuned") / "bank"
-    return folder, tune([BANK], [HOME], card, OPTIONS, folder, licences={"bank": "MIT"})
+    return folder, tune([few("bank", 7)], [few("home", 3)], card, OPTIONS, folder, licences={"bank": "MIT"})
 
 
 def vectors(model: Any) -> Any:
@@ -84,6 +87,7 @@ def test_a_tuning_lowers_the_loss_and_finds_more_and_tells_how(tuned: tuple[Path
     assert "nDCG@5 of the sets left out" in (folder / tuning.PICTURE).read_text(encoding="utf-8")
 
 
+@pytest.mark.full
 def test_an_interrupted_tuning_is_gone_on_with_and_gives_the_same(
     card: Card, tuned: tuple[Path, dict[str, Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -98,14 +102,14 @@ def test_an_interrupted_tuning_is_gone_on_with_and_gives_the_same(
     with monkeypatch.context() as patch:
         patch.setattr(Examination, "measure", interrupted)
         with pytest.raises(KeyboardInterrupt):
-            tune([BANK], [HOME], card, OPTIONS, tmp_path / "bank")
+            tune([few("bank", 7)], [few("home", 3)], card, OPTIONS, tmp_path / "bank")
     with pytest.raises(InputError, match=r"an interrupted tuning lies here; go on with --resume"):
-        tune([BANK], [HOME], card, OPTIONS, tmp_path / "bank")
+        tune([few("bank", 7)], [few("home", 3)], card, OPTIONS, tmp_path / "bank")
     with pytest.raises(InputError, match=r"the interrupted tuning was one of other sets or options"):
-        tune([BANK], [HOME], card, replace(OPTIONS, batch=9), tmp_path / "bank", resume=True)
+        tune([few("bank", 7)], [few("home", 3)], card, replace(OPTIONS, batch=9), tmp_path / "bank", resume=True)
     calls.clear()
     monkeypatch.setattr(Examination, "measure", lambda self, encoder: calls.append(self.name) or measure(self, encoder))
-    made = tune([BANK], [HOME], card, OPTIONS, tmp_path / "bank", resume=True)
+    made = tune([few("bank", 7)], [few("home", 3)], card, OPTIONS, tmp_path / "bank", resume=True)
     assert len(calls) == 2 + 6 + 3 + 2  # two marks were behind it, and three shares are tried
     expected = tuned[1]
     assert [point["step"] for point in made["curve"]] == [point["step"] for point in expected["curve"]]
@@ -113,7 +117,7 @@ def test_an_interrupted_tuning_is_gone_on_with_and_gives_the_same(
     assert made["step"] == expected["step"]
     assert made["figures"]["bank"]["after"] == pytest.approx(expected["figures"]["bank"]["after"], abs=0.01)
     with pytest.raises(InputError, match=r"bank: exists already; remove it, or choose another folder with -o$"):
-        tune([BANK], [HOME], card, OPTIONS, tmp_path / "bank")
+        tune([few("bank", 7)], [few("home", 3)], card, OPTIONS, tmp_path / "bank")
 
 
 def test_a_merged_model_gives_the_vectors_of_peft(card: Card, tuned: tuple[Path, dict[str, Any]]) -> None:
@@ -134,7 +138,9 @@ def test_a_merged_model_gives_the_vectors_of_peft(card: Card, tuned: tuple[Path,
 
 def test_a_build_uses_the_adapter_and_tells_it(card: Card, tuned: tuple[Path, dict[str, Any]], tmp_path: Path) -> None:
     adapted = with_adapter(card, str(tuned[0]))
-    built = build_bundle(BANK.tools, BANK.demonstrations, tmp_path / "bundle", adapted, Recipe(precision="fp32"))
+    built = build_bundle(
+        few("bank", 7).tools, few("bank", 7).demonstrations, tmp_path / "bundle", adapted, Recipe(precision="fp32")
+    )
     manifest = open_bundle(built.path).manifest
     digest = tuned[1]["adapter"]["sha256"]
     assert manifest.info["encoder"]["adapter"] == {"name": "bank", "sha256": digest}
@@ -168,9 +174,66 @@ def test_an_adapter_that_does_not_belong_is_refused(
         load_merged(base, copy)
 
 
+@pytest.mark.full
+def test_a_tuning_goes_on_from_an_adapter_with_a_level_and_after_an_interruption(
+    card: Card, tuned: tuple[Path, dict[str, Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    more = few("home", 6)
+    nothing = [Demonstration(text, text, ()) for text in ("tell me a joke", "who won the cup", "write a poem")]
+    more = ToolSet("more", more.tools, [*more.demonstrations, *nothing])
+    options = replace(OPTIONS, rank=8, epochs=6, level=0.5)
+    begun = tuned[0]
+    assert tuning.plan_of(card, [more], [], options, begun) != tuning.plan_of(card, [more], [], options)
+    place = trainer.kept
+
+    def interrupted(work: Path, step: int) -> Path:
+        if step == 4:
+            raise KeyboardInterrupt
+        return place(work, step)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(trainer, "kept", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            tune([more], [], card, options, tmp_path / "more", begun=begun)
+    assert last_checkpoint(tmp_path / ".more.tuning") == tmp_path / ".more.tuning" / "checkpoint-3"
+    made = tune([more], [], card, options, tmp_path / "more", resume=True, begun=begun)
+    whole = tune([more], [], card, options, tmp_path / "whole", begun=begun)
+    assert made["curve"][-1]["loss"] == pytest.approx(whole["curve"][-1]["loss"], abs=0.01)
+    # Of rank 4 and 8, of which half counts, 8 keeps nearly all: so it is the sum, and not what was trained alone.
+    assert made["kept"] > 0.9 and made["recipe"]["level"] == 0.5
+    assert made["from"]["sha256"] == tuned[1]["adapter"]["sha256"] and made["from"]["sets"] == tuned[1]["sets"]
+    assert made["sets"]["more"]["pairs"] == len({d.query for d in more.demonstrations})
+    base = fetch(card)
+    plain, first, second = (
+        model[0].auto_model.state_dict()
+        for model in (trainer.load_base(base), load_merged(base, begun), load_merged(base, tmp_path / "more"))
+    )
+    name = "encoder.layer.3.output.dense.weight"
+    change, further = first[name] - plain[name], second[name] - plain[name]
+    assert torch.cosine_similarity(change.flatten(), further.flatten(), 0) > 0.5
+
+
+def test_what_cannot_be_gone_on_from_is_refused(card: Card, tuned: tuple[Path, dict[str, Any]], tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"nowhere: holds no adapter .*a folder that `edgeret-export lab tune`"):
+        tune([few("bank", 7)], [], card, OPTIONS, tmp_path / "out", begun=tmp_path / "nowhere")
+    copy = tmp_path / "copy"
+    shutil.copytree(tuned[0], copy)
+    (copy / ADAPTER).rename(copy / "model.safetensors")
+    with pytest.raises(InputError, match=r"--from .*copy: an adapter of all weights.*tuned without --full"):
+        tune([few("bank", 7)], [], card, OPTIONS, tmp_path / "out", begun=copy)
+    (copy / "model.safetensors").rename(copy / ADAPTER)
+    told = json.loads((copy / CARD).read_text(encoding="utf-8"))
+    told["base"]["sha256"] = "1" * 64
+    (copy / CARD).write_text(json.dumps(told), encoding="utf-8")
+    with pytest.raises(InputError, match=r"an adapter of all-minilm-l6-v2 \(sha256 1+\), expected one of"):
+        tune([few("bank", 7)], [], card, OPTIONS, tmp_path / "out", begun=copy)
+    assert [path.name for path in tmp_path.iterdir()] == ["copy"]
+
+
+@pytest.mark.full
 def test_all_weights_can_be_tuned_and_built_with(card: Card, tmp_path: Path) -> None:
     short = replace(OPTIONS, rank=None, epochs=0.3)
-    made = tune([BANK], [], card, short, tmp_path / "full")
+    made = tune([few("bank", 7)], [], card, short, tmp_path / "full")
     assert made["adapter"]["file"] == "model.safetensors"
     assert made["step"] == made["steps"]
     adapted = with_adapter(card, str(tmp_path / "full"))

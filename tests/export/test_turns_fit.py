@@ -64,7 +64,7 @@ def test_the_command_writes_weights_that_can_be_read(tiny_original: Path, tmp_pa
         for talk in TALKS
     ]
     talks.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    assert cli.main(["turns", str(tiny_original), "--conversations", str(talks), "-o", str(file)]) == 0
+    assert cli.main(["lab", "turns", str(tiny_original), "--conversations", str(talks), "-o", str(file)]) == 0
     told = json.loads(file.read_text())
     for name in ("tools", "demonstrated"):
         TurnWeights.from_dict(told[name], name)

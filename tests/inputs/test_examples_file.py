@@ -26,7 +26,7 @@ def test_examples_stand_behind_the_tool_s_own(tmp_path: Path) -> None:
         {"name": "lock", "examples": ["Shut it  TIGHT", "nobody shall come in"]},
         {"tool": "boil", "sha256": "", "made_by": {}, "queries": ["tea please"]},
     )
-    lock, boil = with_examples_of(file, TOOLS, pytest.fail)
+    lock, boil = with_examples_of(TOOLS, file, pytest.fail)
     assert lock.examples == ("shut it tight", "nobody shall come in")
     assert boil.examples == ("tea please",)
 
@@ -35,12 +35,12 @@ def test_what_is_too_much_or_unknown_is_told(tmp_path: Path) -> None:
     told: list[str] = []
     many = [f"tea number {i}" for i in range(40)]
     file = file_of(tmp_path, {"name": "boil", "examples": [*many, "x" * 999]}, {"name": "fly", "examples": ["up"]})
-    tools = with_examples_of(file, TOOLS, told.append)
+    tools = with_examples_of(TOOLS, file, told.append)
     assert [len(tool.examples) for tool in tools] == [1, MOST_EXAMPLES]
     assert [line.partition(": ")[2] for line in told] == [
-        "1 tools are not among these, and count for nothing: fly",
         f"1 tools show more than {MOST_EXAMPLES} examples, or some that are no sentence of at most 200 characters, "
         "which are left out: boil",
+        "1 tools are not among these, and count for nothing: fly",
     ]
 
 
@@ -58,10 +58,10 @@ def test_what_is_too_much_or_unknown_is_told(tmp_path: Path) -> None:
 )
 def test_a_file_that_is_none_is_told(tmp_path: Path, lines: list[object], words: str) -> None:
     with pytest.raises(InputError) as caught:
-        with_examples_of(file_of(tmp_path, *lines), TOOLS, lambda _: None)
+        with_examples_of(TOOLS, file_of(tmp_path, *lines))
     assert words in str(caught.value)
 
 
 def test_an_empty_list_shows_nothing(tmp_path: Path) -> None:
     file = file_of(tmp_path, {"name": "boil", "examples": []})
-    assert with_examples_of(file, TOOLS, pytest.fail) == TOOLS
+    assert with_examples_of(TOOLS, file, pytest.fail) == TOOLS

@@ -233,6 +233,19 @@ def test_a_mistyped_key_of_a_demonstration_is_no_missing_one(tmp_path: Path, tex
         read_demonstrations(file(tmp_path, text), ["a"])
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"name": "a", "description": "A"}\n{"name": "b", "description": "B"}',
+        '[{"name": "a", "description": "A"}, {"name": "b", "description": "B"}]',
+        '{"tools": [\n{"name": "a", "inputSchema": {}},\n{"name": "b", "inputSchema": {}}\n]}',
+    ],
+)
+def test_tools_in_the_place_of_demonstrations_are_told_as_such(tmp_path: Path, text: str) -> None:
+    with pytest.raises(InputError, match=r"these are tools \(2\), not demonstrations; give them with --tools"):
+        read_demonstrations(file(tmp_path, text), ["a"])
+
+
 def test_metadata_beside_a_demonstrations_keys_is_its_owners_business(tmp_path: Path) -> None:
     text = (
         '{"id": 1, "uid": 2, "query": "q", "queries": [], "lines": [3], "source": "me", '

@@ -7,6 +7,7 @@ import json
 from typing import Any
 
 import pytest
+from format_asking import only_asks as second_only_asks
 from format_language import TOLD, language
 from format_language import rules_in as second_rules
 from format_wishes import FILLERS, OPENINGS, QUESTIONS, SUBORDINATE, VERBS
@@ -15,7 +16,7 @@ from format_words import stem
 
 from edgeret.errors import BundleError
 from edgeret.inputs import clauses
-from edgeret.inputs.asking import asks_for_knowledge, asks_question, is_bare
+from edgeret.inputs.asking import asks_for_knowledge, asks_question, is_bare, only_asks
 from edgeret.inputs.language import rules_in
 from edgeret.inputs.language_rules import FOLDER, LANGUAGES, content, pairs, read_rules, rules_of
 from edgeret.inputs.opposites import told
@@ -37,6 +38,10 @@ SAID = [
     "tafi al-nour wa shaghghil al-musiqa",
     "batti band karo aur gaana chalao phir darwaza kholo",
     "ライトを消して、音楽をかけて",
+    "steht das Garagentor auf? Sind alle Fenster zu?",
+    "¿Hay gas en la cocina? Apágalo.",
+    "any windows open upstairs",
+    "书房的灯开着吗？",
     "",
     "，，，。。再再再然后",
 ]
@@ -53,6 +58,7 @@ def test_a_second_reader_reads_the_same(query: str) -> None:
     assert (asked if len(spans) > 1 and 2 <= len(asked) <= 3 else []) == second.asking(query, spans)
     form = second.form(query)
     assert form == {"question": asks_question(query), "explains": asks_for_knowledge(query), "bare": is_bare(query)}
+    assert only_asks(query) == second_only_asks(query, second)
     found = told(query)
     assert (found.sides, found.negated, found.quoted) == second.told(query, stem)
 

@@ -37,6 +37,8 @@ def test_words_numbers_possessives_and_marks_are_units() -> None:
         ("two hundred and ten, 3.5 and the one there", "number", ["two hundred and ten", "3.5"]),
         ("5 million", "number", ["5 million"]),
         ("ran 3 km with half a litre", "measure", ["3 km", "half a litre"]),
+        ("40g of flour, 1.5oz of gin, at 180C or 70 °F", "measure", ["40g", "1.5oz", "180C", "70 °F"]),
+        ("7d3g and A-40g", "code", ["7d3g", "A-40g"]),
         ('say "on my way" to “Mum”', "quoted", ["on my way", "Mum"]),
         ("ask Miller & Sons of the Isle of Man", "name", ["Miller & Sons", "Isle of Man"]),
         ("flight KX402 in row 14C", "code", ["KX402", "14C"]),
@@ -61,6 +63,7 @@ def test_the_first_word_of_a_sentence_is_no_name() -> None:
         ("59 instead of 69", "69", True),
         ("there are 37, not 40", "40", True),
         ("there are 37, not 40", "37", False),
+        ("text Greta. no need to call", "Greta", False),
     ],
 )
 def test_what_is_negated_or_taken_back_is_void(text: str, value: str, void: bool) -> None:

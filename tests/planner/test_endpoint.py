@@ -133,7 +133,7 @@ def test_what_a_server_does_wrong_is_a_problem_in_words_and_in_time(script: Scri
 def test_a_server_that_reads_nothing_is_a_problem_in_time() -> None:
     long = Prompt((), Turn("user", "x" * 30_000_000))
     with serving(lambda visit: visit.ended.wait() and None, reads=False) as server:
-        assert "no answer within" in (ask(server, prompt=long).problem or "")
+        assert "no answer within" in (ask(server, prompt=long, timeout=5, limit=5 + SLACK).problem or "")
 
 
 @pytest.mark.parametrize("sin", ["drips its body", "drips its headers", "promises for ever to go on"])
@@ -147,8 +147,8 @@ def test_the_limits_deadline_counts_where_it_is_earlier_and_nothing_is_sent_behi
     with serving(SINS["says nothing"][0]) as server:
         endpoint = Endpoint(server.url, "m", timeout=60)
         started = perf_counter()
-        assert "no answer within" in (endpoint.answer(PROMPT, SHAPE, Limits(deadline=started + 0.2)).problem or "")
-        assert perf_counter() - started < 0.2 + SLACK
+        assert "no answer within" in (endpoint.answer(PROMPT, SHAPE, Limits(deadline=started + 2)).problem or "")
+        assert perf_counter() - started < 2 + SLACK
         assert endpoint.answer(PROMPT, SHAPE, Limits(deadline=started)).problem == "no time was left to ask"
         assert len(server.visits) == 1
 

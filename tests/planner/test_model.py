@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
 
 import numpy as np
 import pytest
+from conftest import TOOLS as SHOWN
 from conftest import build_tiny
 
 import edgeret
@@ -20,6 +22,7 @@ from edgeret.planner.model import Planner
 from edgeret.planner.prompts import selection_prompt
 from edgeret.planner.spec import PlannerSpec
 from edgeret.types import END, Call, Candidate, Tool
+from edgeret_export.planner import package
 from edgeret_export.planner.package import fetch_planner
 from edgeret_export.recipe import Recipe
 from edgeret_export.sources.cards import find_card
@@ -49,7 +52,8 @@ def weights() -> Path:
 
 @pytest.fixture(scope="module")
 def planner(weights: Path) -> Iterator[Planner]:
-    yield Planner(weights, SPEC, 2)
+    # One thread, here and below: two wait for each other, for seconds where others use the cores.
+    yield Planner(weights, SPEC, 1)
 
 
 def ask(query: str, *calls: str) -> Prompt:
@@ -70,7 +74,7 @@ def one_by_one(engine: Engine, planner: Planner, prompt: Prompt, answer: str) ->
 
 
 def test_a_tree_of_answers_scores_like_each_answer_alone(planner: Planner, weights: Path) -> None:
-    engine = Engine(str(weights), 2)
+    engine = Engine(str(weights), 1)
     prompt = ask("Text Ana that I am late", "set_alarm")
     scores = planner.score(prompt, NAMES)
     alone = [one_by_one(engine, planner, prompt, name) for name in NAMES]
@@ -103,7 +107,7 @@ def test_what_was_read_before_does_not_change_an_answer(planner: Planner, weight
     planner.score(ask("Mail the minutes to Ana"), NAMES)
     planner.write(prompt, 'root ::= "no" | "yes"')
     warm = planner.score(prompt, NAMES).log_likelihood
-    cold = Planner(weights, SPEC, 2).score(prompt, NAMES).log_likelihood
+    cold = Planner(weights, SPEC, 1).score(prompt, NAMES).log_likelihood
     np.testing.assert_allclose(warm, cold, atol=TOLERANCE)
 
 
@@ -127,7 +131,7 @@ def test_a_broken_grammar_is_refused_and_the_planner_goes_on(planner: Planner) -
 def test_a_state_is_as_good_as_reading(planner: Planner, weights: Path) -> None:
     prompt = ask("Mail the minutes to Ana")
     state = planner.save(prompt)
-    fresh = Planner(weights, SPEC, 2)
+    fresh = Planner(weights, SPEC, 1)
     assert fresh.restore(prompt, state)
     scores = fresh.score(prompt, NAMES)
     assert scores.usage.tokens_reused >= scores.usage.constant_tokens
@@ -144,7 +148,7 @@ def test_control_tokens_in_a_request_stay_text(planner: Planner) -> None:
 
 
 def test_a_context_that_is_too_small_says_so(weights: Path) -> None:
-    small = Planner(weights, PlannerSpec("chatml", 64), 2)
+    small = Planner(weights, PlannerSpec("chatml", 64), 1)
     with pytest.raises(PlannerError, match=r"the prompt has \d+ tokens .* context is 64"):
         small.score(ask("Wake me at six " * 20), NAMES)
     long = Prompt((), Turn("user", "six"))
@@ -164,13 +168,17 @@ def test_a_model_that_cannot_be_loaded_is_one_clear_error(weights: Path, tmp_pat
     file = tmp_path / "planner.gguf"
     file.write_bytes(broken)
     with pytest.raises(PlannerError, match=r"planner\.gguf: not a planner that llama\.cpp can be given \(.+\); build"):
-        Planner(file, SPEC, 2)
+        Planner(file, SPEC, 1)
 
 
-def test_a_bundle_with_a_planner_is_built_loaded_and_asked(tmp_path: Path) -> None:
+def test_a_bundle_with_a_planner_is_built_loaded_and_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(package, "available_cpus", lambda: 1)
     model = fetch_planner(find_card("smollm2-135m-instruct"))
-    bundle = build_tiny(tmp_path / "bundle", recipe=Recipe(precision="fp32", planner_questions=6), model=model)
-    runtime = edgeret.load(bundle)
+    named = {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]}
+    tools = [replace(tool, parameters=named) if tool.name == "find_file" else tool for tool in SHOWN]
+    recipe = Recipe(precision="fp32", planner_questions=6)
+    bundle = build_tiny(tmp_path / "bundle", tools=tools, recipe=recipe, model=model)
+    runtime = edgeret.load(bundle, threads=1)
     roles = {entry.role: entry for entry in runtime.manifest.files}
     assert roles["planner"].licence == roles["planner-licence"].licence == "Apache-2.0"
     assert "Apache License" in (bundle / roles["planner-licence"].name).read_text()
@@ -181,9 +189,9 @@ def test_a_bundle_with_a_planner_is_built_loaded_and_asked(tmp_path: Path) -> No
     assert decision.source == "planner"
     assert decision.tool in task.request.names
     filled, usage = task.fill("find_file")
-    assert usage is not None
+    assert usage is not None  # no word is read as a name
     assert not filled.missing
-    assert set(filled.arguments) <= {"name"}
+    assert set(filled.arguments) == {"name"}
     assert examine(runtime)["checks"][-1]["ok"]
     data = bytearray((bundle / "planner.gguf").read_bytes())
     data[len(data) // 2] ^= 1
@@ -206,7 +214,7 @@ def test_of_many_prompts_those_are_read_that_there_is_time_for(planner: Planner)
     prompts = [Prompt((Turn("system", "Tools."),), Turn("user", f"tool {i}: " + "it works " * 20)) for i in range(300)]
     began = perf_counter()
     whole, _ = planner.likelihoods(prompts[:2], "do it")
-    began, time = perf_counter(), max(1.5, 10 * (perf_counter() - began))  # other work may share the CPUs
+    began, time = perf_counter(), max(1.0, 4 * (perf_counter() - began))  # other work may share the CPUs
     some, _ = planner.likelihoods(prompts, "do it", began + time)
     assert 0 < len(some) < len(prompts) and perf_counter() - began < 3 * time
     np.testing.assert_allclose(some[:2], whole[: len(some)], atol=3 * TOLERANCE)
@@ -226,9 +234,9 @@ def test_replies_are_as_likely_as_alone_and_what_was_asked_is_kept(planner: Plan
     again, none = planner.replies([(prompts[1], names[::-1]), (prompts[0], names[:2])], perf_counter(), keep=True)
     assert again == [found[1][::-1], found[0][:2]] and none.tokens_evaluated == 0
     assert planner.replies(asked[2:])[1].tokens_evaluated > 0  # read again, since it was not to be kept
-    others = [Prompt(guide, Turn("user", f"say {i}")) for i in range(90)]  # more than there are sequences for at once
-    many, _ = planner.replies([(prompt, names) for prompt in others])
-    np.testing.assert_allclose(many[70], planner.score(others[70], names).log_likelihood, atol=3 * TOLERANCE)
+    others = [Prompt(guide, Turn("user", f"say {i}")) for i in range(67)]  # more than there are sequences for at once
+    many, _ = planner.replies([(prompt, names[3:]) for prompt in others])
+    np.testing.assert_allclose(many[66], planner.score(others[66], names[3:]).log_likelihood, atol=3 * TOLERANCE)
     assert planner.replies([(Prompt(guide, Turn("user", "oh")), names)], perf_counter() - 1)[0] == []
 
 
@@ -244,7 +252,7 @@ def test_a_question_with_a_deadline_makes_no_cache_that_there_is_no_time_for(
         return anew
 
     monkeypatch.setattr(Engine, "reserve", counted)
-    planner = Planner(weights, SPEC, 2)
+    planner = Planner(weights, SPEC, 1)
     soon = [Prompt((Turn("system", "Tools."),), Turn("user", "a short one"))]
     found, usage = planner.likelihoods(soon, "do it", perf_counter() + 0.1)
     assert found == [] and usage.tokens_evaluated == 0 and made == []

@@ -5,7 +5,6 @@ a real one says is in test_planner.py.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,81 +13,21 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from planner_samples import QUERY, FakePlanner, varied, with_planner, with_schema
 
 import edgeret
 from edgeret.cli.doctor import examine
 from edgeret.errors import InputError, PlannerError
 from edgeret.planner.arguments import Filled
-from edgeret.planner.chat import Prompt
 from edgeret.planner.exemplars import Exemplars
 from edgeret.planner.lazy import LazyPlanner
-from edgeret.planner.model import Scores
 from edgeret.planner.prompts import MASKINGS
 from edgeret.planner.reranker import RerankParameters
-from edgeret.runtime.components import Components
 from edgeret.runtime.runtime import Runtime
 from edgeret.scoring.calibration import Calibration, CalibrationParameters
 from edgeret.types import END, Call, Candidate, Usage
 from edgeret_bench.speed.latency import planner_cost
 from edgeret_export.planner.weight import Question, weigh
-
-QUERY = "find my file and send a mail"
-ALWAYS = RerankParameters(weight=1.0, scale=1.0, ask_below=1.1)
-
-
-class FakePlanner:
-    """Favours one name, writes one answer, and remembers what it was asked."""
-
-    def __init__(self, favourite: str = "", answers: Sequence[str] = ("{}",), problem: str = "") -> None:
-        self.favourite, self.answers, self.problem = favourite, list(answers), problem
-        self.asked: list[tuple[Prompt, list[str]]] = []
-        self.grammars: list[str] = []
-        self.states: list[bytes] = []
-
-    def score(self, prompt: Prompt, answers: Sequence[str]) -> Scores:
-        if self.problem:
-            raise PlannerError(self.problem)
-        self.asked.append((prompt, list(answers)))
-        likely = np.array([0.0 if answer == self.favourite else -20.0 for answer in answers])
-        return Scores(2 * likely, np.full(len(answers), 2), Usage(10, 20, 15, 10, 1.0))
-
-    def write(self, prompt: Prompt, gbnf: str) -> tuple[str, bool, Usage]:
-        self.grammars.append(gbnf)
-        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
-        return answer, True, Usage(10, 20, 15, 10, 1.0)
-
-    def save(self, prompt: Prompt) -> bytes:
-        return b"state"
-
-    def restore(self, prompt: Prompt, state: bytes) -> bool:
-        self.states.append(state)
-        return True
-
-
-def with_planner(
-    bundle: Path, planner: Any, parameters: RerankParameters = ALWAYS, folder: Path | None = None
-) -> Runtime:
-    components = edgeret.load(bundle).components
-    # The tiny bundle is sure of everything; with these quantiles a coverage of 0.95 holds all candidates.
-    return Runtime(
-        replace(
-            components,
-            planner=LazyPlanner(lambda: planner, "fake", folder),
-            reranking=parameters,
-            calibration=calibrated(components, right_probabilities=(0.0, 0.5, 1.0)),
-        )
-    )
-
-
-def calibrated(components: Components, **values: Any) -> Calibration:
-    return Calibration(replace(components.calibration.parameters, **values))
-
-
-def varied(runtime: Runtime, **components: Any) -> Runtime:
-    """The same runtime but for some components; `tools` name only those that differ."""
-    if "tools" in components:
-        components["tools"] = {**runtime.components.tools, **components["tools"]}
-    return Runtime(replace(runtime.components, **components))
 
 
 def second_best(runtime: Runtime, coverage: float = 0.95) -> str:
@@ -169,8 +108,10 @@ def test_without_a_planner_the_error_says_how_to_get_one(tiny_original: Path) ->
     with pytest.raises(InputError, match=r"has no planner; .* --planner smollm2"):
         task.next(policy="planner")
     assert task.next().timings_ms["encode"] > 0  # the refusal used nothing up
+    assert task.fill("find_file") == (Filled({}, (), ()), None)  # nothing to ask for
+    tools = {"send_mail": with_schema(edgeret.load(tiny_original).tools["send_mail"])}
     with pytest.raises(InputError, match="has no planner"):
-        task.fill("find_file")
+        varied(edgeret.load(tiny_original), tools=tools).task(QUERY).fill("send_mail")
     for wrong in ({"coverage": 0.0}, {"masking": "soggy"}, {"weighted": "maybe"}):
         with pytest.raises(InputError, match=next(iter(wrong))):
             task.prompt(**wrong)  # type: ignore[arg-type]
@@ -231,51 +172,28 @@ def test_a_plan_fills_arguments_and_links_them(tiny_original: Path) -> None:
     assert unfilled.steps[1].missing == ("to",)
 
 
-def with_schema(tool: edgeret.Tool, **more: Any) -> edgeret.Tool:
-    properties = {"to": {"type": "string"}, "note": {"type": "string"}, **more}
-    return edgeret.Tool(tool.name, tool.description, {"type": "object", "properties": properties, "required": ["to"]})
-
-
-def test_a_required_argument_that_nothing_gives_is_missing(tiny_original: Path) -> None:
-    runtime = with_planner(tiny_original, FakePlanner(answers=['{"to":null,"note":"my file"}']))
-    runtime = varied(runtime, tools={"send_mail": with_schema(runtime.tools["send_mail"])})
-    filled, usage = runtime.task(QUERY).fill("send_mail")
-    assert (filled.arguments, filled.missing) == ({"note": "my file"}, ("to",))
-    assert usage is not None
-    assert runtime.task(QUERY).fill("write_note") == (Filled({}, (), ()), None)
-    with pytest.raises(InputError, match='unknown tool "nope"'):
-        runtime.task(QUERY).fill("nope")
-
-
-def test_a_schema_without_grammar_is_asked_twice_then_missing(tiny_original: Path) -> None:
-    planner = FakePlanner(answers=['{"to":5}', '{"to":"my file","odd":"x"}'])
-    runtime = with_planner(tiny_original, planner)
-    odd = with_schema(runtime.tools["send_mail"], odd={"type": "string", "not": {"const": "x"}})
-    runtime = varied(runtime, tools={"send_mail": odd})
-    filled, _ = runtime.task(QUERY).fill("send_mail")
-    assert filled.arguments == {"to": "my file"}
-    assert len(planner.grammars) == 2
-    runtime = varied(runtime, planner=LazyPlanner(lambda: FakePlanner(answers=["not json"])))
-    assert runtime.task(QUERY).fill("send_mail")[0].missing == ("to",)
-
-
 @pytest.mark.parametrize(
-    "parameters",
+    ("parameters", "asked"),
     [
-        {"required": None},
-        {"properties": [], "required": "to"},
-        {"properties": {"to": {}}, "required": None},
-        {"properties": {"to": {"$ref": 5}}},
-        {"properties": {"to": {"type": "text"}}},
+        ({"required": None}, True),
+        ({"properties": [], "required": "to"}, True),
+        # Nothing is required, so nothing is asked for, and there is no answer to be checked.
+        ({"properties": {"to": {}}, "required": None}, False),
+        ({"properties": {"to": {"$ref": 5}}}, False),
+        ({"properties": {"to": {"type": "text"}}}, False),
+        ({"properties": {"to": {"$ref": 5}}, "required": ["to"]}, True),
+        ({"properties": {"to": {"type": "text"}}, "required": ["to"]}, True),
     ],
     ids=str,
 )
-def test_a_schema_that_cannot_be_checked_fills_nothing_and_says_why(tiny_original: Path, parameters: Any) -> None:
+def test_a_schema_that_cannot_be_checked_fills_nothing_and_says_why(
+    tiny_original: Path, parameters: Any, asked: bool
+) -> None:
     runtime = with_planner(tiny_original, FakePlanner(answers=['{"to":"my file"}']))
     runtime = varied(runtime, tools={"send_mail": replace(runtime.tools["send_mail"], parameters=parameters)})
     filled, _ = runtime.task(QUERY).fill("send_mail")
-    assert (filled.arguments, filled.missing) == ({}, ())
-    assert filled.problems[0].startswith("parameters")
+    assert (filled.arguments, filled.missing) == ({}, ("to",) if parameters.get("required") == ["to"] else ())
+    assert [problem.partition(" ")[0].partition(".")[0] for problem in filled.problems] == ["parameters"] * asked
     runtime = varied(runtime, planner=LazyPlanner())
     assert "send_mail" in runtime.plan(QUERY, arguments=False).tools
 

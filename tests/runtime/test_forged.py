@@ -27,7 +27,7 @@ import edgeret
 from edgeret.errors import BundleError
 
 TESTS = Path(__file__).parents[1]
-CASES = 450
+CASES = 110
 QUERY = "find my file and send a mail"
 
 

@@ -315,6 +315,25 @@ def test_what_was_pointed_at_is_missing() -> None:
     assert fill(remove, "uninstall that game", (), ALL) == Arguments({}, {"app": "Name of the app?"})
 
 
+@pytest.mark.parametrize(
+    ("query", "level"),
+    [("mute the speakers", 0), ("volume all the way to max", 100), ("volume to max 30", 30), ("turn it up", None)],
+)
+def test_an_end_of_a_scale_is_a_number(query: str, level: int | None) -> None:
+    loud = {"type": "integer", "minimum": 0, "maximum": 100, "description": "Loudness in percent."}
+    assert read(tool("set_volume", "Sets how loud the speakers are.", level=loud), query).get("level") == level
+
+
+def test_an_end_of_a_scale_is_no_number_of_a_unit() -> None:
+    assert read(TIMER, "a timer for the maximum") == {}
+
+
+@pytest.mark.parametrize(("query", "grams"), [("add 40g", 40), ("add 0.5kg", 500), ("add 1.5oz", None)])
+def test_a_unit_right_behind_a_number_counts(query: str, grams: int | None) -> None:
+    weigh = tool("add_flour", "Adds flour.", weight={"type": "number", "description": "Weight in grams."})
+    assert read(weigh, query).get("weight") == grams
+
+
 def test_of_two_numbers_with_an_or_neither_is_taken() -> None:
     assert read(TIMER, "timer for ten or fifteen minutes") == {}
 

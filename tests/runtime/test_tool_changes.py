@@ -74,10 +74,24 @@ def test_replaced_tools_are_found_by_their_new_words_only(tiny: Path) -> None:
     assert similarity < edgeret.load(tiny).search("play music", 1)[0].similarity - 0.2
 
 
+def test_what_is_there_as_it_is_given_changes_nothing(tiny: Path) -> None:
+    for _ in range(2):  # as an assistant that adds its tools at every start
+        runtime = edgeret.load(tiny, overlay=True)
+        grown = runtime.with_tools(add=[LOCK, TOOLS[0]], keep=True)
+        assert [*grown.tools] == [*(tool.name for tool in TOOLS), "lock_door"]
+        runtime.close()
+        size = overlay_path(tiny).stat().st_size
+        assert grown.with_tools(add=[LOCK], replace=[TOOLS[0]], keep=True) is grown
+        assert overlay_path(tiny).stat().st_size == size
+    again = edgeret.load(tiny, overlay=True)
+    assert again.with_tools(add=[LOCK], keep=True) is again
+    assert "lock_door" not in edgeret.load(tiny, overlay=None).tools
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"add": [TOOLS[0]]}, '"find_file" is among the tools already'),
+        ({"add": [Tool("find_file", "another")]}, '"find_file" is among the tools already'),
         ({"add": [LOCK, LOCK]}, "already taken"),
         ({"add": ["lock_door"]}, "add must be a list of edgeret.Tool"),
         ({"add": [Tool("a b\n", "x")]}, "name"),

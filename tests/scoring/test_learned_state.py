@@ -81,8 +81,9 @@ def altered(array: NDArray[Any], value: float) -> NDArray[Any]:
     return copy
 
 
-ARRAYS = [key for key, value in pack_learner(learned()).items() if isinstance(value, np.ndarray)]
-FLOATS = [key for key in ARRAYS if pack_learner(learned())[key].dtype.kind == "f"]
+STATE = pack_learner(learned())
+ARRAYS = [key for key, value in STATE.items() if isinstance(value, np.ndarray)]
+FLOATS = [key for key in ARRAYS if STATE[key].dtype.kind == "f"]
 
 
 def refused(state: dict[str, Any], key: str) -> None:
@@ -95,36 +96,31 @@ def refused(state: dict[str, Any], key: str) -> None:
 
 
 def test_a_packed_array_of_another_type_or_with_nan_is_refused() -> None:
-    made = pack_learner(learned())
+    made = STATE
     for bad in (made["vectors"].astype(np.float32), altered(made["vectors"], np.nan), made["vectors"][:-1]):
         refused(unpack(pack({**made, "vectors": bad}), WHERE), "vectors")
 
 
-@pytest.mark.parametrize("key", list(pack_learner(learned())))
+@pytest.mark.parametrize("key", list(STATE))
 def test_a_missing_field_is_refused(key: str) -> None:
-    state = pack_learner(learned())
-    del state[key]
-    refused(state, key)
+    refused({name: value for name, value in STATE.items() if name != key}, key)
 
 
 @pytest.mark.parametrize("key", ARRAYS)
 def test_an_array_of_another_type_or_number_of_dimensions_is_refused(key: str) -> None:
-    state = pack_learner(learned())
-    refused({**state, key: state[key].astype(np.float64)}, key)
-    refused({**state, key: state[key][None]}, key)
+    refused({**STATE, key: STATE[key].astype(np.float64)}, key)
+    refused({**STATE, key: STATE[key][None]}, key)
 
 
 @pytest.mark.parametrize("key", [key for key in ARRAYS if key not in ("lengths", "row_labels")])
 def test_an_array_of_another_size_is_refused(key: str) -> None:
-    state = pack_learner(learned())
-    refused({**state, key: np.concatenate((state[key], state[key]))}, key)
+    refused({**STATE, key: np.concatenate((STATE[key], STATE[key]))}, key)
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("key", FLOATS)
 def test_numbers_that_are_not_finite_are_refused(key: str, value: float) -> None:
-    state = pack_learner(learned())
-    refused({**state, key: altered(state[key], value)}, key)
+    refused({**STATE, key: altered(STATE[key], value)}, key)
 
 
 CHANGES: list[tuple[str, Callable[[Any], Any]]] = [
@@ -164,8 +160,7 @@ CHANGES: list[tuple[str, Callable[[Any], Any]]] = [
 
 @pytest.mark.parametrize(("key", "change"), CHANGES)
 def test_what_lies_out_of_range_is_refused(key: str, change: Callable[[Any], Any]) -> None:
-    state = pack_learner(learned())
-    refused({**state, key: change(state[key])}, key)
+    refused({**STATE, key: change(STATE[key])}, key)
 
 
 @pytest.mark.parametrize("plans", [0, 1, 60])

@@ -221,7 +221,7 @@ def test_a_route_is_read_as_it_was_written_and_damage_is_named(tmp_path: Path) -
         file.write_text(damage, encoding="utf-8")
         with pytest.raises(InputError, match=problem) as caught:
             read_route(file)
-        assert "edgeret-export route" in str(caught.value) and "build the bundle" not in str(caught.value)
+        assert "edgeret-export lab route" in str(caught.value) and "build the bundle" not in str(caught.value)
 
 
 def test_what_nothing_speaks_for_is_contested_unless_a_route_never_asks() -> None:

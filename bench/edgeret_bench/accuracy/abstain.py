@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeret.cli.progress import say, track
 from edgeret.errors import InputError
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret.runtime.runtime import Runtime
+from edgeret.terminal.progress import say, track
 from edgeret.types import END
 from edgeret_bench.results.compare import CONFIDENCE
 from edgeret_bench.results.files import order_of, rounded

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from edgeret.cli.progress import say
+from edgeret.terminal.progress import say
 from edgeret_bench.accuracy import few
 from edgeret_bench.accuracy.abstain import Request, decide, row, told
 from edgeret_export.encoded import Encoded

@@ -1,106 +1,185 @@
 """Arguments as they are read from the requests: single ones, calls and plans, the functions and the calls before them
-given. Knows nothing of how they are read."""
+given and free, beside the rules alone and a planner. Knows nothing of how they are read."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
 from time import perf_counter_ns
-from typing import Any, NamedTuple
+from typing import Any
 
-from edgeret.cli.progress import track
+import numpy as np
+
 from edgeret.errors import InputError
 from edgeret.inputs.demonstrations import Demonstration
+from edgeret.inputs.parameters import parameters
+from edgeret.planner.filling import required
+from edgeret.runtime import plan as planning
 from edgeret.runtime.runtime import Runtime
-from edgeret.types import Argument, Arguments
-from edgeret_bench.accuracy.rollouts import comparable
-from edgeret_bench.metrics import quantiles
+from edgeret.runtime.task import Task
+from edgeret.terminal.progress import track
+from edgeret.types import Arguments
+from edgeret_bench.accuracy import judging
+from edgeret_bench.accuracy.judging import ReadCall, as_bfcl, summary
+from edgeret_bench.accuracy.rollouts import isomorphic
+from edgeret_bench.answers import Answer
+from edgeret_bench.metrics import quantiles, share
 
-THRESHOLDS = (0.5, 0.7, 0.8, 0.9, 0.95)
-
-
-class _Read(NamedTuple):
-    """One call's true arguments, what was read, the names that it must have, and how long reading took."""
-
-    truth: Mapping[str, Any]
-    read: Arguments
-    required: frozenset[str]
-    us: float
+BESIDE = ("rules", "planner", "planner-alone")
+Reader = Callable[[Task, str, datetime | None], Arguments]
 
 
-def run(runtime: Runtime, demonstrations: Sequence[Demonstration]) -> dict[str, Any]:
-    """The contract's `arguments` result. Raises InputError where no call has arguments.
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What to measure. `beside`: some of BESIDE; a planner reads `calls` of them or a few more, drawn by `seed` as
+    whole plans. `answers`: more of what is right, by plans' ids."""
 
-    A value is right as in `plan`: as JSON, text without regard to case and white space. `precision` is the share of the
-    arguments read that are right, `recall` that of the true ones; `exact` that of those that both have.
-    `missing_told` is
-    the share of arguments that a call must have and the truth lacks which are told missing. A call is right if it
-    has the true arguments and no others, and a plan if all its calls are.
+    beside: Sequence[str] = ("rules",)
+    calls: int = 40
+    seed: int = 0
+    answers: Mapping[str, Answer] = field(default_factory=dict)
+
+
+def run(runtime: Runtime, demonstrations: Sequence[Demonstration], options: Options | None = None) -> dict[str, Any]:
+    """The contract's `arguments` result. Raises InputError where no call has arguments, for what is not in BESIDE, and
+    for a planner that the bundle lacks; what a planner raises, too.
+
+    A value is right as in `plan`: as JSON, text without regard to case and white space, and one of the accepted ones
+    where there are answers; `normalised` has the same shares as BFCL compares. See `judging.summary`. `free` are plans
+    that run by themselves, with the plan's own values alone for right: `functions_right`, `plans_right` with all
+    arguments, and `all_right` of all requests, those that need no call included. `beside` has the shares of other
+    ways, each with ours on the same calls.
     """
+    options = options or Options()
+    for name in options.beside:
+        if name not in BESIDE:
+            raise InputError(f"unknown way '{name}' in --beside; choose among: {', '.join(BESIDE)}")
+    if any(name != "rules" for name in options.beside) and not runtime.components.planner.exists:
+        raise InputError(
+            "--beside planner: this bundle has no planner; build one in with: edgeret-export build --planner CARD"
+        )
     if not any(call.arguments for demonstration in demonstrations for call in demonstration.calls):
         raise InputError("no demonstration has arguments to compare with; give some whose calls have them")
-    plans = [list(_walk(runtime, one)) for one in track(demonstrations, "arguments", len(demonstrations)) if one.calls]
+    called = [one for one in demonstrations if one.calls]
+    plans = _read(runtime, called, options, _ours, "arguments")
     calls = [call for plan in plans for call in plan]
-    judged = [(argument, _right(call, name, argument)) for call in calls for name, argument in call.read.given.items()]
-    right = sum(good for _, good in judged)
-    wanted = sum(len(call.truth) for call in calls)
-    both = sum(name in call.truth for call in calls for name in call.read.given)
-    lacking = [name in call.read.missing for call in calls for name in call.required - call.truth.keys()]
+    found = summary(plans)
     return {
         "n_plans": len(plans),
         "n_calls": len(calls),
-        "n_arguments": wanted,
-        "exact": _share(right, both),
-        "precision": _share(right, len(judged)),
-        "recall": _share(right, wanted),
-        "missing_told": _share(sum(lacking), len(lacking)),
-        "n_missing": len(lacking),
-        "calls_right": _share(sum(map(_whole, calls)), len(calls)),
-        "plans_right": _share(sum(all(map(_whole, plan)) for plan in plans), len(plans)),
-        "by_source": _by_source(judged),
-        "thresholds": {str(least): _from(judged, least) for least in THRESHOLDS},
+        "n_arguments": sum(len(call.truth) for call in calls),
+        **{name: found[name] for name in ("exact", "precision", "recall", "missing_told")},
+        "n_missing": sum(len(call.required - call.accepted.keys()) for call in calls),
+        **{name: found[name] for name in ("calls_right", "plans_right")},
+        "normalised": summary(plans, as_bfcl),
+        "by_source": judging.by_source(calls),
+        "by_kind": judging.by_kind(calls),
+        "thresholds": judging.thresholds(calls),
+        "curve": judging.curve(calls),
+        "free": _free(runtime, demonstrations, options.answers),
+        "beside": _beside(runtime, called, plans, options),
         "us_per_call": quantiles([call.us for call in calls]),
     }
 
 
-def _walk(runtime: Runtime, demonstration: Demonstration) -> Iterator[_Read]:
+def _read(
+    runtime: Runtime, demonstrations: Sequence[Demonstration], options: Options, reader: Reader, what: str
+) -> list[list[ReadCall]]:
+    return [
+        list(_walk(runtime, one, options.answers.get(one.id, Answer()), reader))
+        for one in track(demonstrations, what, len(demonstrations))
+    ]
+
+
+def _walk(runtime: Runtime, demonstration: Demonstration, answer: Answer, reader: Reader) -> Iterator[ReadCall]:
     """The calls of a plan, each read behind the true ones before it."""
-    task = runtime.task(demonstration.query)
-    for call in demonstration.calls:
+    task = runtime.task(demonstration.query, now=answer.now)
+    for number, call in enumerate(demonstration.calls):
         started = perf_counter_ns()
-        read = task.arguments(call.tool)
+        read = reader(task, call.tool, answer.now)
         us = (perf_counter_ns() - started) / 1e3
-        needed = runtime.tools[call.tool].parameters.get("required")
-        required = (
-            frozenset(name for name in needed if isinstance(name, str)) if isinstance(needed, list) else frozenset()
-        )
-        yield _Read(call.arguments, read, required, us)
+        tool = runtime.tools[call.tool]
+        accepted: dict[str, Sequence[Any]] = {name: [value] for name, value in call.arguments.items()}
+        if answer.calls:
+            accepted |= answer.calls[number]
+        kinds = {one.name: one.kind or "words" for one in parameters(tool)}
+        kinds |= {name: "unknown" for name in read.given if name not in kinds}
+        needed = frozenset(required(tool.parameters))
+        yield ReadCall(call.arguments, accepted, read.given, frozenset(read.missing), needed, kinds, us)
         task.call(call.tool, call.arguments)
 
 
-def _right(call: _Read, name: str, argument: Argument) -> bool:
-    return name in call.truth and _same(argument.value, call.truth[name])
+def _ours(task: Task, tool: str, _: datetime | None) -> Arguments:
+    return task.arguments(tool)
 
 
-def _whole(call: _Read) -> bool:
-    return _same({name: argument.value for name, argument in call.read.given.items()}, dict(call.truth))
+def _rules(runtime: Runtime) -> Reader:
+    from edgeret.runtime.arguments import fill
+
+    return lambda task, tool, now: fill(runtime.tools[tool], task.query, task.calls, runtime.tools, now)
 
 
-def _same(value: Any, other: Any) -> bool:
-    outputs = range(10**6)
-    return bool(comparable(value, outputs) == comparable(other, outputs))
+def _planner(task: Task, tool: str, _: datetime | None) -> Arguments:
+    return task.fill(tool)[0].read
 
 
-def _by_source(judged: Sequence[tuple[Argument, bool]]) -> dict[str, Any]:
-    found, right = Counter(a.source for a, _ in judged), Counter(a.source for a, good in judged if good)
-    return {source: {"n": count, "precision": right[source] / count} for source, count in sorted(found.items())}
+def _planner_alone(runtime: Runtime) -> Reader:
+    """A planner that is asked for all parameters."""
+    from edgeret.planner.filling import fill
+
+    planner, exemplars = runtime.components.planner, runtime.components.exemplars
+    return lambda task, tool, _: fill(planner, exemplars, runtime.tools[tool], task.query, task.calls)[0].read
 
 
-def _from(judged: Sequence[tuple[Argument, bool]], least: float) -> dict[str, Any]:
-    """How many of the arguments read are at least so sure, and how many of these are right."""
-    sure = [good for argument, good in judged if argument.confidence >= least]
-    return {"coverage": _share(len(sure), len(judged)), "precision": _share(sum(sure), len(sure))}
+def _beside(
+    runtime: Runtime, called: Sequence[Demonstration], plans: Sequence[Sequence[ReadCall]], options: Options
+) -> dict[str, Any]:
+    """Other ways on the same calls, or on so many of them as a planner has time for."""
+    readers = {"rules": _rules(runtime), "planner": _planner, "planner-alone": _planner_alone(runtime)}
+    drawn = _drawn(called, options.calls, options.seed)
+    found: dict[str, Any] = {}
+    for way in options.beside:
+        places = range(len(called)) if way == "rules" else drawn
+        read = _read(runtime, [called[i] for i in places], options, readers[way], way)
+        calls = [call for plan in read for call in plan]
+        found[way] = {
+            "n_calls": len(calls),
+            **summary(read),
+            "by_source": judging.by_source(calls),
+            "us_per_call": quantiles([call.us for call in calls]),
+            "ours": summary([plans[i] for i in places]),
+        }
+    return found
 
 
-def _share(part: int, whole: int) -> float | None:
-    return part / whole if whole else None
+def _drawn(called: Sequence[Demonstration], least: int, seed: int) -> list[int]:
+    """Whole plans, drawn until they have at least so many calls."""
+    chosen: list[int] = []
+    count = 0
+    for place in np.random.default_rng(seed).permutation(len(called)):
+        if count >= least:
+            break
+        chosen.append(int(place))
+        count += len(called[place].calls)
+    return sorted(chosen)
+
+
+def _free(runtime: Runtime, demonstrations: Sequence[Demonstration], answers: Mapping[str, Answer]) -> dict[str, Any]:
+    """Plans by the bundle's own functions and arguments; no planner is asked."""
+    functions: list[bool] = []
+    whole: list[bool] = []
+    for one in track(demonstrations, "free plans", len(demonstrations)):
+        task = runtime.task(one.query, now=answers.get(one.id, Answer()).now)
+        steps = planning.steps(task, runtime.components, "heads", arguments=True, ask=False)
+        calls = planning.run(one.query, steps, planning.MAX_STEPS, None, None).calls
+        functions.append(isomorphic(calls, one, arguments=False))
+        whole.append(isomorphic(calls, one))
+    needed = [bool(one.calls) for one in demonstrations]
+    return {
+        "n_plans": sum(needed),
+        "functions_right": share([good for good, called in zip(functions, needed, strict=True) if called]),
+        "plans_right": share([good for good, called in zip(whole, needed, strict=True) if called]),
+        "n_requests": len(needed),
+        "all_right": share(whole),
+    }

@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from edgeret.cli.progress import track
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret.runtime.runtime import Runtime
+from edgeret.scoring.reliability import calibration_errors
+from edgeret.terminal.progress import track
 from edgeret.types import END
 from edgeret_bench.metrics import quantiles, shares
 from edgeret_bench.results.intervals import score_interval
-from edgeret_export.fitting.reliability import calibration_errors
 
 FULL = "full"
 WARMUP = 20
@@ -94,7 +94,7 @@ def _told(walked: _Walked, full: _Walked, groups: Sequence[int]) -> dict[str, An
         "declined_when_none_fits": float(np.mean(walked.declined)) if walked.declined else None,
         "lost": float(lost.mean()),
         "lost_interval": score_interval(lost.tolist(), groups),
-        "first_ms": {**quantiles(walked.first_ms), "mean": float(np.mean(walked.first_ms))},
+        "first_ms": quantiles(walked.first_ms),
         "next_ms": quantiles(walked.next_ms) if walked.next_ms else None,
         "first_time_of_full": float(np.mean(walked.first_ms) / np.mean(full.first_ms)),
         "stages": shares(walked.stage),

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from edgeret.cli.progress import say, track
 from edgeret.errors import InputError
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret.runtime.runtime import Runtime
+from edgeret.terminal.progress import say, track
 from edgeret_bench.accuracy.walk import ranked, score, walk
 from edgeret_bench.metrics import mean, next_tool_metrics, rank
 

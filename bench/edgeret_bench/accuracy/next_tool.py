@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeret.cli.progress import track
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret.runtime.runtime import Runtime
+from edgeret.scoring.reliability import calibration_errors, refusal_curve
+from edgeret.terminal.progress import track
 from edgeret.types import END
 from edgeret_bench.accuracy.scorers import Methods, Scorer
 from edgeret_bench.metrics import mean, next_tool_metrics, quantiles, rank, shares
 from edgeret_bench.results.files import order_of, rounded
-from edgeret_export.fitting.reliability import calibration_errors, refusal_curve
 
 LONGEST = 6
 """The table's last row: plans of so many calls and more."""

@@ -1,7 +1,7 @@
 """The papers' methods as the papers have them, beside edgeret's, all fitted anew on the same demonstrations.
 
 `next-tool` measures what a bundle carries; this is for the question how far each idea goes on a set of plans: same
-frozen encoder, same split, same teacher-forced steps, `<end>` included. Needs the extra `export`.
+frozen encoder, same split, same teacher-forced steps, `<end>` included. Needs edgeret-export.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
 
 from edgeret.bundle import roles
-from edgeret.cli.progress import say, track
 from edgeret.errors import InputError
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret.runtime.runtime import Runtime
 from edgeret.scoring.graph import Graph, GraphOptions
+from edgeret.terminal.progress import say, track
 from edgeret_bench.accuracy.next_tool import by_length, samples
 from edgeret_bench.accuracy.plain_head import fit_plain, history_text
 from edgeret_bench.accuracy.walk import repeated_queries
@@ -66,7 +66,7 @@ def run(
     and names of the history, trained until it converges), dtdr-c, dtdr-l-factored and fused as edgeret builds them;
     dtdr-c-paper (100 clusters of queries, three tools of context, no back-off), dtdr-l-paper (dtdr-l with the paper's
     rate and epochs) and dtdr-l-logistic (logistic regression on the query's vector beside features of the history,
-    nothing else). Raises InputError without plans, ModuleNotFoundError without the extra `export`.
+    nothing else). Raises InputError without plans, ModuleNotFoundError without edgeret-export.
     """
     if not train or not test:
         raise InputError("methods need plans to train on (--train) and to test on (--demos); one of the files has none")

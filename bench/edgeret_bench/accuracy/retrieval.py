@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeret.cli.progress import track
 from edgeret.encoders.windows import WindowEncoder
 from edgeret.encoders.word_vectors import WordVectors
 from edgeret.errors import InputError, MissingExtraError
@@ -31,6 +30,7 @@ from edgeret.strategies.base import run as run_strategy
 from edgeret.strategies.clauses import STEPS
 from edgeret.strategies.routing import Route
 from edgeret.strategies.toolqp import NO_QUERY, PARALLEL
+from edgeret.terminal.progress import track
 from edgeret.types import Tool
 from edgeret_bench import NEEDED, RETRIEVAL_METHODS, STEPPED_METHODS, STRATEGY_METHODS
 from edgeret_bench.metrics import mean, quantiles, rank, retrieval_metrics, share
@@ -244,7 +244,7 @@ def _search(retrieval: Retrieval, query: RetrievalQuery, k: int, options: Option
 def _summed_up(times: Sequence[float], budget_ms: float | None) -> dict[str, Any]:
     kept = {} if budget_ms is None else {"kept": share([ms <= budget_ms for ms in times])}
     # Where one request in three asks a planner, the middle one says little.
-    return {**kept, "ms": {**quantiles(times), "mean": float(np.mean(times))}}
+    return {**kept, "ms": quantiles(times)}
 
 
 def _drawn(queries: list[RetrievalQuery], options: Options) -> list[RetrievalQuery]:
@@ -271,7 +271,9 @@ def _strategies(methods: Sequence[str], options: Options) -> dict[str, Strategy]
     by_name = dict(_BY_NAME)
     if ROUTED in methods:
         if options.route is None or (asked := by_name.get(options.route.strategy)) is None:
-            raise InputError(f"method '{ROUTED}' follows a route; give one with --route FILE (edgeret-export route)")
+            raise InputError(
+                f"method '{ROUTED}' follows a route; give one with --route FILE (edgeret-export lab route)"
+            )
         by_name[ROUTED] = replace(routed(options.route, asked), asks=True)
     found = {name: by_name[name] for name in methods if name in STRATEGY_METHODS}
     if options.answerer is None and (asking := [name for name, strategy in found.items() if strategy.asks]):
@@ -285,5 +287,5 @@ def _import_bm25s() -> Any:
     try:
         import bm25s
     except ImportError:
-        raise MissingExtraError("bench", "the method bm25") from None
+        raise MissingExtraError("edgeret-bench", "the method bm25") from None
     return bm25s

@@ -10,21 +10,22 @@ from typing import Any
 
 import numpy as np
 
-from edgeret.cli.progress import track
-from edgeret.errors import PlannerError
+from edgeret.errors import MissingExtraError, PlannerError
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret.planner.arguments import validates
 from edgeret.planner.grammar import UnsupportedSchemaError
 from edgeret.runtime.options import Policy
 from edgeret.runtime.runtime import Runtime
+from edgeret.terminal.progress import track
 from edgeret.types import Call, references
 from edgeret_bench.metrics import quantiles, share
 
 
 def whole_plans(
-    runtime: Runtime, sample: Sequence[Demonstration], policy: Policy, missing: str | None, has_arguments: bool
+    runtime: Runtime, sample: Sequence[Demonstration], policy: Policy, has_arguments: bool
 ) -> dict[str, Any]:
-    """Plans that run freely against the truth; `missing` says why no planner fills in arguments (None: one does).
+    """Plans that run freely against the truth, with arguments as they are read, and as a planner that proved worth it
+    gives what is missing then: `ms_per_filling` counts how often one was asked.
 
     `sr` and `plan_fsa` are the shares of plans that are `isomorphic` to the truth with and without arguments, however
     they ended (`outcomes`); `valid_arguments` is the share of calls whose arguments validate, of the `n_validated`
@@ -39,7 +40,7 @@ def whole_plans(
     for demonstration in track(sample, f"whole plans, {policy}", len(sample)):
         started = perf_counter()
         try:
-            plan = runtime.plan(demonstration.query, policy=policy, arguments=missing is None)
+            plan = runtime.plan(demonstration.query, policy=policy)
         except PlannerError:
             outcomes["failed"] += 1
             for judged in (same, exact):
@@ -50,11 +51,10 @@ def whole_plans(
         same.append(isomorphic(plan.calls, demonstration, arguments=False))
         exact.append(isomorphic(plan.calls, demonstration))
         fillings += [step.filling.ms for step in plan.steps if step.filling is not None]
-        for n_outputs, call in enumerate(plan.calls if missing is None else ()):
-            with contextlib.suppress(UnsupportedSchemaError):
+        for n_outputs, call in enumerate(plan.calls):
+            with contextlib.suppress(UnsupportedSchemaError, MissingExtraError):
                 valid.append(validates(call.arguments, runtime.tools[call.tool].parameters, n_outputs))
-    reason = missing and f"nothing fills in arguments: {missing}"
-    reason = reason if has_arguments else "no demonstration has arguments to compare with"
+    reason = None if has_arguments else "no demonstration has arguments to compare with"
     return {
         "n_plans": len(sample),
         "sr": None if reason else share(exact),

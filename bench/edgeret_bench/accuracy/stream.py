@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from edgeret.cli.progress import say, track
 from edgeret.errors import InputError
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret.runtime.runtime import Runtime
+from edgeret.terminal.progress import say, track
 from edgeret_bench.accuracy import new_tool
 from edgeret_bench.accuracy.learner import TimedEncoder, fresh
 from edgeret_bench.accuracy.walk import Rows, averages, ranked, repeated_queries, score, walk

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 import edgeret
 from edgeret.bundle import roles
-from edgeret.cli.progress import say, track
 from edgeret.encoders.variants import CPU, GPU, ITSELF, LOADABLE, MOBILE, NPU, read_variants
 from edgeret.errors import InputError
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret.runtime.runtime import Runtime
+from edgeret.terminal.progress import say, track
 from edgeret.types import Tool
 from edgeret_bench.accuracy import cascade
 from edgeret_bench.metrics import quantiles, rank, retrieval_metrics

@@ -11,14 +11,14 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeret.cli.progress import say
 from edgeret.inputs.demonstrations import Demonstration, Step
+from edgeret.inputs.query import plain
 from edgeret.runtime.runtime import Runtime
 from edgeret.runtime.task import Task
+from edgeret.terminal.progress import say
 from edgeret.types import END
 from edgeret_bench.metrics import next_tool_metrics, rank
 from edgeret_bench.results.intervals import score_interval
-from edgeret_export.fitting.training_set import plain
 
 Found = TypeVar("Found")
 Ranked = tuple[Sequence[str], NDArray[np.floating]]

@@ -16,7 +16,6 @@ import numpy as np
 
 from edgeret.bundle import roles
 from edgeret.cli.doctor import device, versions
-from edgeret.cli.progress import track
 from edgeret.errors import InputError, MissingExtraError, PlannerError
 from edgeret.inputs.demonstrations import Demonstration, Step
 from edgeret.planner.prompts import MASKINGS, Masking
@@ -24,6 +23,7 @@ from edgeret.runtime.decide import MAX_ASKED
 from edgeret.runtime.options import COVERAGE, POLICIES, Policy, Weighted
 from edgeret.runtime.runtime import Runtime
 from edgeret.runtime.task import Task
+from edgeret.terminal.progress import track
 from edgeret.types import Candidate, Usage
 from edgeret_bench.accuracy.rollouts import whole_plans
 from edgeret_bench.metrics import mean, quantiles, share
@@ -116,7 +116,7 @@ def run(runtime: Runtime, demonstrations: Sequence[Demonstration], options: Opti
         "prompts": {"unavailable": missing} if missing else lengths(runtime, sample, options),
         "reuse": reused,
         "plans": {
-            policy: whole_plans(runtime, order[: options.plans], policy, missing, has_arguments)
+            policy: whole_plans(runtime, order[: options.plans], policy, has_arguments)
             for policy in FREE_RUNNING
             if options.plans and policy in policies
         },

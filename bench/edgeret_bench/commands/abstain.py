@@ -13,8 +13,8 @@ from edgeret.fields import get
 from edgeret.inputs.demonstrations import Demonstration, read_demonstrations
 from edgeret.inputs.query import read_texts
 from edgeret.runtime.runtime import Runtime
+from edgeret.terminal.console import add_offline
 from edgeret_bench.commands.common import FITTING, add_benchmark, numbers, seed
-from edgeret_export.sources.cards import find_card
 
 if TYPE_CHECKING:
     from edgeret_bench.accuracy.abstain import Request
@@ -41,7 +41,7 @@ def add_commands(commands: Any) -> None:
     abstain.add_argument(
         "--seed", type=seed, default=0, metavar="N", help="of what is drawn and built (default: %(default)s)"
     )
-    abstain.add_argument("--offline", action="store_true", help="use cached model files only")
+    add_offline(abstain)
     add_runtime_options(abstain)
 
 
@@ -77,6 +77,7 @@ def _built(
     from edgeret_bench.accuracy import abstain_sizes
     from edgeret_export.build import encode
     from edgeret_export.recipe import read_recipe
+    from edgeret_export.sources.cards import find_card
 
     path = str(runtime.path)
     card = find_card(get(get(runtime.manifest.info, roles.INFO_ENCODER, dict, path), "card", str, path))

@@ -22,19 +22,18 @@ from edgeret.runtime.options import POLICIES, PROFILES
 from edgeret.runtime.runtime import Runtime
 from edgeret.scoring.index import STORED_AS, as_stored
 from edgeret.strategies.routing import read_route
+from edgeret.terminal.console import add_offline
 from edgeret.types import Tool
 from edgeret_bench import NEXT_TOOL_METHODS, OTHER_METHODS, RETRIEVAL_METHODS
-from edgeret_bench.commands.common import FITTING, add_benchmark, names, seed, some
-from edgeret_export.sources.cards import DEFAULT_ENCODER, find_card, with_dimension
+from edgeret_bench.commands.common import ENCODER, FITTING, add_benchmark, names, seed, some
 
 
 def add_commands(commands: Any) -> None:
-    """Adds next-tool, conversation, cascade, plan, arguments, methods and retrieval."""
+    """Adds next-tool, conversation, cascade, plan, methods and retrieval."""
     _add_next_tool(commands)
     _add_conversation(commands)
     _add_cascade(commands)
     _add_plan(commands)
-    _add_arguments(commands)
     _add_methods(commands)
     _add_retrieval(commands)
 
@@ -109,18 +108,6 @@ def _add_plan(commands: Any) -> None:
     add_runtime_options(plan)
 
 
-def _add_arguments(commands: Any) -> None:
-    read = add_benchmark(
-        commands,
-        "arguments",
-        "Arguments as they are read from the requests, functions given: single ones, whole calls and whole plans.",
-        _arguments,
-        bundle=True,
-    )
-    read.add_argument("--demos", required=True, metavar="D", help="demonstrations with arguments: JSONL")
-    add_runtime_options(read)
-
-
 def _add_methods(commands: Any) -> None:
     compared = add_benchmark(
         commands,
@@ -149,7 +136,7 @@ def _add_retrieval(commands: Any) -> None:
     search.add_argument(
         "--without-steps", action="store_true", help="show no strategy the sub-tasks that come with the queries"
     )
-    search.add_argument("--encoder", default=DEFAULT_ENCODER, metavar="CARD", help="default: %(default)s")
+    search.add_argument("--encoder", default=ENCODER, metavar="CARD", help="default: %(default)s")
     search.add_argument("--precision", choices=PRECISIONS, default="fp32", help="of the encoder (default: %(default)s)")
     search.add_argument("--dimension", type=int, metavar="N", help="with --tools: as in a build")
     search.add_argument("--index-vectors", choices=STORED_AS, default=STORED_AS[0], help="the same")
@@ -170,11 +157,11 @@ def _add_retrieval(commands: Any) -> None:
     )
     search.add_argument("--endpoint", metavar="URL", help="ask a model behind an OpenAI-compatible endpoint instead")
     search.add_argument("--model", metavar="NAME", help="which of the endpoint's models (default: its first)")
-    search.add_argument("--route", metavar="FILE", help="when `routed` asks: what edgeret-export route wrote")
+    search.add_argument("--route", metavar="FILE", help="when `routed` asks: what edgeret-export lab route wrote")
     search.add_argument("--budget-ms", type=positive, metavar="MS", help="time of one search (default: no bound)")
     search.add_argument("--limit", type=positive, metavar="N", help="so many queries, drawn by --seed (default: all)")
     search.add_argument("--seed", type=seed, default=0, metavar="N", help="default: %(default)s")
-    search.add_argument("--offline", action="store_true", help="use cached model files only")
+    add_offline(search)
 
 
 def _conversation(arguments: argparse.Namespace) -> Mapping[str, Any]:
@@ -206,14 +193,6 @@ def _next_tool(arguments: argparse.Namespace) -> Mapping[str, Any]:
     methods = () if arguments.methods is None else some(arguments.methods, "--methods")
     result = next_tool.run(runtime, demonstrations, methods, arguments.seed)
     return {"bundle_hash": runtime.manifest.content_hash, **result}
-
-
-def _arguments(arguments: argparse.Namespace) -> Mapping[str, Any]:
-    from edgeret_bench.accuracy import arguments as measured
-
-    runtime = load_runtime(arguments)
-    demonstrations = read_demonstrations(arguments.demos, runtime.tools)
-    return {"bundle_hash": runtime.manifest.content_hash, **measured.run(runtime, demonstrations)}
 
 
 def _plan(arguments: argparse.Namespace) -> Mapping[str, Any]:
@@ -323,6 +302,7 @@ def _of_card(arguments: argparse.Namespace) -> tuple[Sequence[Tool], Any, dict[s
     from edgeret_export.encoders.expansion import expand_vectors
     from edgeret_export.encoders.export import export_encoder
     from edgeret_export.encoders.word_vectors import word_reader
+    from edgeret_export.sources.cards import find_card, with_dimension
     from edgeret_export.sources.expansions import read_expansion
     from edgeret_export.sources.priors import prior_for
 

@@ -7,13 +7,15 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from edgeret.cli.console import Handler, add_command, check_place
-from edgeret.errors import InputError, MissingExtraError
+from edgeret.errors import InputError
+from edgeret.terminal.console import Handler, add_command, check_place, needing
 from edgeret_bench.results.files import stamp, write_result
 from edgeret_bench.results.writing import printed
 
-FITTING = "export"
-"""The extra of what fits heads and exports encoders."""
+FITTING = "edgeret-export"
+"""The distribution of what fits heads, exports encoders and fetches files."""
+ENCODER = "all-minilm-l6-v2"
+"""The card that is measured where none is named, as in a build."""
 
 
 def add_benchmark(
@@ -22,7 +24,7 @@ def add_benchmark(
     help_text: str,
     handler: Handler,
     bundle: bool = False,
-    extra: str = "bench",
+    extra: str = "edgeret-bench",
 ) -> argparse.ArgumentParser:
     """Adds a command whose result is stamped, printed as tables, and written to a file with `-o`. A library that is
     not installed is reported as the missing `extra` that brings it."""
@@ -30,10 +32,8 @@ def add_benchmark(
     def stamped(arguments: argparse.Namespace) -> Mapping[str, Any]:
         if arguments.output is not None:
             check_place(Path(arguments.output), "-o")
-        try:
+        with needing(extra, name):
             result = stamp(name, arguments, handler(arguments))
-        except ModuleNotFoundError as error:
-            raise MissingExtraError(extra, f"{name} (it needs the module {error.name})") from None
         if arguments.output is not None:
             write_result(Path(arguments.output), result)
         return result

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from edgeret.cli.console import add_command, table
 from edgeret.errors import InputError
 from edgeret.inputs.demonstrations import read_demonstrations
 from edgeret.inputs.tools import read_tools
-from edgeret_bench.commands.common import add_benchmark
+from edgeret.terminal.console import add_command, needing, table
+from edgeret_bench.commands.common import FITTING, add_benchmark
 
 
 def add_commands(commands: Any) -> None:
@@ -31,7 +31,6 @@ def add_commands(commands: Any) -> None:
 
 
 def _fetch(arguments: argparse.Namespace) -> Mapping[str, Any]:
-    from edgeret_bench.datasets import convert, fetch
     from edgeret_bench.datasets.registry import DATASETS, find_source
 
     if arguments.name is None:
@@ -51,6 +50,9 @@ def _fetch(arguments: argparse.Namespace) -> Mapping[str, Any]:
             }
         }
     source = find_source(arguments.name)
+    with needing(FITTING, f"fetch {source.name}"):
+        from edgeret_bench.datasets import convert, fetch
+
     if arguments.folder is not None:
         folder = Path(arguments.folder)
         if not folder.is_dir():

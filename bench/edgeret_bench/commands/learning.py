@@ -10,8 +10,8 @@ from edgeret.cli.options import add_runtime_options, load_runtime, positive
 from edgeret.inputs.demonstrations import Demonstration, read_demonstrations
 from edgeret.inputs.tools import read_tools
 from edgeret.runtime.runtime import Runtime
-from edgeret_bench.commands.common import FITTING, add_benchmark, numbers, seed
-from edgeret_export.sources.cards import DEFAULT_ENCODER, find_card
+from edgeret.terminal.console import add_offline
+from edgeret_bench.commands.common import ENCODER, FITTING, add_benchmark, numbers, seed
 
 
 def add_commands(commands: Any) -> None:
@@ -41,8 +41,8 @@ def _add_few(commands: Any) -> None:
     few.add_argument(
         "--repeats", type=positive, default=1, metavar="N", help="samples of every size (default: %(default)s)"
     )
-    few.add_argument("--encoder", default=DEFAULT_ENCODER, metavar="CARD", help="default: %(default)s")
-    few.add_argument("--offline", action="store_true", help="use cached model files only")
+    few.add_argument("--encoder", default=ENCODER, metavar="CARD", help="default: %(default)s")
+    add_offline(few)
 
 
 def _add_stream(commands: Any) -> None:
@@ -77,6 +77,7 @@ def _few(arguments: argparse.Namespace) -> Mapping[str, Any]:
     from edgeret_bench.accuracy import few
     from edgeret_export.build import encode
     from edgeret_export.recipe import read_recipe
+    from edgeret_export.sources.cards import find_card
 
     sizes = few.SIZES if arguments.sizes is None else numbers(arguments.sizes, int, "--sizes")
     few.check(sizes, arguments.repeats)

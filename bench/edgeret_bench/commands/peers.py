@@ -1,4 +1,4 @@
-"""`edgeret-bench peers`: parses arguments and prints; the work is in `measure`."""
+"""`edgeret-bench lab peers`: parses arguments and prints; the work is in `measure`."""
 
 from __future__ import annotations
 

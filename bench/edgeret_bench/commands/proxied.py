@@ -1,4 +1,4 @@
-"""`edgeret-bench mcp`: the proxy between MCP clients and servers."""
+"""`edgeret-bench lab mcp`: the proxy between MCP clients and servers."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from edgeret.cli.console import add_command, table, warn
 from edgeret.cli.options import positive
-from edgeret.errors import CheckFailedError, MissingExtraError
+from edgeret.errors import CheckFailedError
+from edgeret.terminal.console import add_command, needing, table, warn
 
 
 def add_commands(commands: Any) -> None:
@@ -37,7 +37,7 @@ def add_commands(commands: Any) -> None:
 
 
 def _mcp(arguments: argparse.Namespace) -> Mapping[str, Any]:
-    try:
+    with needing("mcp", "edgeret-bench lab mcp"):
         import anyio
 
         from edgeret.adapters.mcp.config import read_config
@@ -46,8 +46,6 @@ def _mcp(arguments: argparse.Namespace) -> Mapping[str, Any]:
         from edgeret.adapters.mcp.web import Access
         from edgeret_bench.accuracy.proxied import measure_search, read_wishes
         from edgeret_bench.speed.proxied import measure_calls
-    except ModuleNotFoundError as error:
-        raise MissingExtraError("mcp", f"edgeret-bench mcp (it needs the module {error.name})") from None
 
     config, base = Path(arguments.config), Path(arguments.base)
     wishes = read_wishes(Path(arguments.requests), arguments.part)

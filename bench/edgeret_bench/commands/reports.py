@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from edgeret.cli.console import add_command, table
+from edgeret.terminal.console import add_command, table
 from edgeret_bench import SUITE_PARTS
 from edgeret_bench.commands.common import names, seed
 from edgeret_bench.results.files import read_result
@@ -99,7 +99,7 @@ def _suite(parsers: Mapping[str, argparse.ArgumentParser], arguments: argparse.N
 
     def benchmark(argv: Sequence[str]) -> Mapping[str, Any]:
         parsed = parsers[argv[0]].parse_args(argv[1:])
-        parsed.argv = list(argv)
+        parsed.argv = [*parsers[argv[0]].prog.split()[1:], *argv[1:]]
         result: Mapping[str, Any] = parsed.handler(parsed)
         return result
 

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Mapping
 from typing import Any
 
-from edgeret.cli.options import add_runtime_options, load_runtime
+from edgeret.cli.options import add_runtime_options, load_runtime, positive
 from edgeret.errors import InputError
 from edgeret.host import available_cpus
 from edgeret.inputs.query import read_texts
-from edgeret_bench.commands.common import add_benchmark, names, numbers, seed
+from edgeret.runtime.options import PROFILES
+from edgeret.terminal.console import add_command, table
+from edgeret_bench.commands.common import FITTING, add_benchmark, names, numbers, seed
+
+MOST_NEIGHBOURS = 64
 
 
 def add_commands(commands: Any) -> None:
-    """Adds latency and scaling."""
+    """Adds latency, busy, serve and scaling."""
     speed = add_benchmark(commands, "latency", "Time of every stage, warm and cold, and memory.", _latency, bundle=True)
     speed.add_argument(
         "--queries", required=True, metavar="Q", help='plain text, one query a line, or JSONL of {"query": …}'
@@ -41,12 +46,33 @@ def add_commands(commands: Any) -> None:
     )
     add_runtime_options(speed)
 
+    told = "Decisions by several threads beside busy processes, against one."
+    busy = add_command(commands, "busy", told, _busy, _print_busy, bundle=True)
+    busy.add_argument(
+        "--queries", required=True, metavar="Q", help='plain text, one query a line, or JSONL of {"query": …}'
+    )
+    busy.add_argument("--neighbours", default="0,1,2,4", metavar="a,b", help="busy processes (default: %(default)s)")
+    busy.add_argument("--threads", default="1,2", metavar="a,b", help="the first is the measure (default: %(default)s)")
+    busy.add_argument("--decisions", type=positive, default=600, metavar="N", help="of each (default: %(default)s)")
+    busy.add_argument("--profile", choices=PROFILES, default="full", help="default: %(default)s")
+
+    told = "What `edgeret serve` adds to a decision, at so many requests a second."
+    serve = add_command(commands, "serve", told, _serve, _print_serve, bundle=True)
+    serve.add_argument(
+        "--queries", required=True, metavar="Q", help='plain text, one query a line, or JSONL of {"query": …}'
+    )
+    serve.add_argument("--rate", type=positive, default=200, metavar="N", help="requests a second (default: 200)")
+    serve.add_argument("--seconds", type=positive, default=20, metavar="S", help="for so long (default: 20)")
+    serve.add_argument("--connections", type=positive, default=16, metavar="N", help="default: %(default)s")
+    serve.add_argument("--core", type=int, metavar="N", help="run the server on this core alone")
+
     scale = add_benchmark(
         commands,
         "scaling",
         "What a decision costs as tools, labels, clusters and histories grow, on a synthetic library; from how many "
         "tools HNSW pays.",
         _scaling,
+        extra=FITTING,
     )
     scale.add_argument("--dimension", type=int, default=384, metavar="N", help="default: %(default)s")
     scale.add_argument("--sizes", metavar="a,b", help="numbers of tools (default: 200 to 44000, eight of them)")
@@ -87,6 +113,54 @@ def _latency(arguments: argparse.Namespace) -> Mapping[str, Any]:
     if arguments.sustained:
         result["sustained"] = sweeps.sustained(runtime, queries, arguments.sustained)
     return result
+
+
+def _busy(arguments: argparse.Namespace) -> Mapping[str, Any]:
+    from edgeret_bench.speed import busy
+
+    beside = numbers(arguments.neighbours, int, "--neighbours")
+    threads = numbers(arguments.threads, int, "--threads")
+    if not beside or not all(0 <= count <= MOST_NEIGHBOURS for count in beside):
+        raise InputError(f"--neighbours must be from 0 to {MOST_NEIGHBOURS}, found '{arguments.neighbours}'")
+    if len(set(threads)) < 2 or len(set(threads)) < len(threads) or min(threads) < 1:
+        raise InputError(f"--threads must be two different numbers from 1, or more, found '{arguments.threads}'")
+    queries = read_texts(arguments.queries)
+    return busy.run(arguments.bundle, queries, beside, threads, arguments.decisions, arguments.profile)
+
+
+def _print_busy(result: Mapping[str, Any]) -> str:
+    names = ("p50", "p90")
+    rows = [
+        [row["neighbours"], row["threads"], *(row["ms"][n] for n in names), *(row["ratios"][n] for n in names)]
+        for row in result["rows"]
+    ]
+    others = result["others"]
+    told = "" if others is None else f"\n\nother programs took {others:.0%} of the CPUs before"
+    return table(rows, ("neighbours", "threads", "p50 ms", "p90 ms", "p50 to the first", "p90")) + told
+
+
+def _serve(arguments: argparse.Namespace) -> Mapping[str, Any]:
+    from edgeret_bench.speed import serving
+
+    if arguments.core is not None and arguments.core not in range(os.cpu_count() or 1):
+        raise InputError(f"--core must be one of the {os.cpu_count()} there are, from 0; found {arguments.core}")
+    return serving.run(
+        arguments.bundle,
+        read_texts(arguments.queries),
+        arguments.rate,
+        arguments.seconds,
+        arguments.connections,
+        arguments.core,
+    )
+
+
+def _print_serve(result: Mapping[str, Any]) -> str:
+    names = ("answer_ms", "decision_ms", "added_ms")
+    rows = [[name, *(result[name][key] for key in ("p50", "p90", "p99", "max"))] for name in names]
+    asked, reached = result["rate"]["asked"], result["rate"]["reached"]
+    told = f"{reached:.0f} of {asked} requests a second, {result['late']} of {result['n_requests']} late"
+    spent = "" if result["cpu_ms"] is None else f"; {result['cpu_ms']:.2f} ms of the processor a request"
+    return f"{told}{spent}\n\n{table(rows, ('', 'p50', 'p90', 'p99', 'max'))}"
 
 
 def _scaling(arguments: argparse.Namespace) -> Mapping[str, Any]:

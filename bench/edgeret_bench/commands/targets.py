@@ -10,9 +10,9 @@ from typing import Any
 from edgeret.errors import InputError
 from edgeret.inputs.demonstrations import Demonstration, read_demonstrations
 from edgeret.inputs.tools import read_tools
+from edgeret.terminal.console import add_offline
 from edgeret.types import Tool
-from edgeret_bench.commands.common import FITTING, add_benchmark, seed
-from edgeret_export.sources.cards import DEFAULT_ENCODER, find_card
+from edgeret_bench.commands.common import ENCODER, FITTING, add_benchmark, seed
 
 
 def add_commands(commands: Any) -> None:
@@ -32,13 +32,14 @@ def add_commands(commands: Any) -> None:
         help="tools, demonstrations to build on, and others to test on; may be given several times",
     )
     targets.add_argument("--seed", type=seed, default=0, metavar="N", help="of the build (default: %(default)s)")
-    targets.add_argument("--encoder", default=DEFAULT_ENCODER, metavar="CARD", help="default: %(default)s")
-    targets.add_argument("--offline", action="store_true", help="use cached model files only")
+    targets.add_argument("--encoder", default=ENCODER, metavar="CARD", help="default: %(default)s")
+    add_offline(targets)
 
 
 def _targets(arguments: argparse.Namespace) -> Mapping[str, Any]:
     from edgeret_bench.accuracy import targets
     from edgeret_export.recipe import read_recipe
+    from edgeret_export.sources.cards import find_card
 
     sets = dict(_read(told) for told in arguments.set)
     if len(sets) < len(arguments.set):

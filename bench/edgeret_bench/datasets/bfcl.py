@@ -62,7 +62,9 @@ def read(folder: Path) -> Dataset:
                     calls = [_parse(text, known, collector) for turn in truth for text in turn]
                 else:
                     calls = [_call(call, known, collector) for call in truth]
-                collector.plan(identity, _query(entry), calls, () if category in PARALLEL else None)
+                accepted = () if category == TURNS else [_all_of(call) for call in truth]
+                links = () if category in PARALLEL else None
+                collector.plan(identity, _query(entry), calls, links, accepted=accepted)
     return collector.dataset()
 
 
@@ -132,6 +134,12 @@ def _call(call: Any, names: Names, collector: Collector) -> tuple[str, dict[str,
     name = names.get(own, own)
     required = collector.tools[name].parameters.get("required", ()) if name in collector.tools else ()
     return name, _accepted(accepted, required)
+
+
+def _all_of(call: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """All accepted values of a call's arguments; null where an argument may be left out."""
+    ((_, values),) = call.items()
+    return {key: [None if one == "" else _plain(one) for one in listed] for key, listed in values.items() if listed}
 
 
 def _accepted(values: Mapping[str, Any], required: Collection[str] = ()) -> dict[str, Any]:

@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from dataclasses import field as attribute
+from datetime import datetime
 from typing import Any
 
 from edgeret.errors import InputError
@@ -16,6 +18,7 @@ from edgeret.inputs.jsonl import is_text
 from edgeret.inputs.query import RetrievalQuery, check_query
 from edgeret.inputs.tools import MAX_DESCRIPTION_CHARS, check_tools
 from edgeret.types import Call, Tool
+from edgeret_bench.answers import Answer
 
 UNKNOWN_TOOL = "calls a tool that the dataset does not define"
 NO_CALL = "no call in it"
@@ -24,13 +27,15 @@ UNREADABLE = "a call that cannot be parsed"
 
 @dataclass(frozen=True, slots=True)
 class Dataset:
-    """An original in edgeret's formats. `skipped` counts, by reason, what was left out or mended on the way."""
+    """An original in edgeret's formats. `skipped` counts, by reason, what was left out or mended on the way. `answers`
+    say more of plans by their ids, where the original does: which values are right too, and what time it was."""
 
     name: str
     tools: tuple[Tool, ...]
     demonstrations: tuple[Demonstration, ...]
     queries: tuple[RetrievalQuery, ...]
     skipped: Mapping[str, int]
+    answers: Mapping[str, Answer] = attribute(default_factory=dict)
 
 
 class DirtyError(Exception):
@@ -46,6 +51,7 @@ class Collector:
         self._demonstrations: list[Demonstration] = []
         self._queries: list[RetrievalQuery] = []
         self._skipped: Counter[str] = Counter()
+        self._answers: dict[str, Answer] = {}
 
     def skip(self, reason: str) -> None:
         """Counts one more of them."""
@@ -92,28 +98,38 @@ class Collector:
         query: str,
         calls: Sequence[tuple[str, Mapping[str, Any]]],
         links: Sequence[tuple[int, int]] | None = None,
+        *,
+        accepted: Sequence[Mapping[str, Sequence[Any]]] = (),
+        now: datetime | None = None,
     ) -> None:
-        """Adds a demonstration. Arguments that a tool does not have are left out. Raises DirtyError."""
+        """Adds a demonstration. Arguments that a tool does not have are left out. `accepted` are, call by call, the
+        values that are right for an argument, null among them where it may be left out. Raises DirtyError."""
         query = self._text(query)
         if not calls:
             raise DirtyError(NO_CALL)
         found: list[Call] = []
-        for name, arguments in calls:
+        allowed: list[Mapping[str, Sequence[Any]]] = []
+        for position, (name, arguments) in enumerate(calls):
+            values = accepted[position] if position < len(accepted) else {}
             if name not in self.tools:
                 raise DirtyError(UNKNOWN_TOOL)
             known = self.tools[name].parameters.get("properties")
+            values = {key: value for key, value in values.items() if known is None or key in known}
             if known is not None:
                 for _ in arguments.keys() - known.keys():
                     self.skip("mended: an argument that the tool does not have was left out")
                 arguments = {key: value for key, value in arguments.items() if key in known}
             try:
-                _check_json(arguments)
+                _check_json([arguments, values])
             except (ValueError, RecursionError, TypeError):
                 raise DirtyError("an argument that JSON cannot hold") from None
             found.append(Call(name, arguments))
+            allowed.append(values)
         self._demonstrations.append(
             Demonstration(identity, query, tuple(found), None if links is None else tuple(sorted(set(links))))
         )
+        if any(allowed) or now is not None:
+            self._answers[identity] = Answer(tuple(allowed) if any(allowed) else (), now)
 
     def nothing(self, identity: str, query: str) -> None:
         """Adds a demonstration of a request that no tool fits: one without calls. Raises DirtyError."""
@@ -143,6 +159,7 @@ class Collector:
             tuple(self._demonstrations),
             tuple(self._queries),
             dict(self._skipped.most_common()),
+            self._answers,
         )
 
     @staticmethod

@@ -15,10 +15,12 @@ from edgeret.types import Tool
 from edgeret_bench.datasets.collect import Dataset
 
 TOOLS, DEMONSTRATIONS, QUERIES = "tools.jsonl", "demonstrations.jsonl", "queries.jsonl"
+ANSWERS = "answers.jsonl"
 
 
 def write(dataset: Dataset, folder: Path) -> tuple[Path, ...]:
-    """Those of tools.jsonl, demonstrations.jsonl and queries.jsonl that the dataset has; returns their paths.
+    """Those of tools.jsonl, demonstrations.jsonl, queries.jsonl and answers.jsonl that the dataset has; returns
+    their paths.
 
     Each file appears whole or not at all, and one that the dataset has not is deleted, so that nothing of another
     dataset stays behind. Raises InputError when the folder cannot be written.
@@ -27,6 +29,7 @@ def write(dataset: Dataset, folder: Path) -> tuple[Path, ...]:
         TOOLS: [_tool(tool) for tool in dataset.tools],
         DEMONSTRATIONS: [_demonstration(demonstration) for demonstration in dataset.demonstrations],
         QUERIES: [_query(query) for query in dataset.queries],
+        ANSWERS: [{"id": identity, **answer.to_dict()} for identity, answer in dataset.answers.items()],
     }
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from urllib.request import pathname2url, urlopen
 
-from edgeret.cli.progress import say
 from edgeret.errors import InputError
+from edgeret.terminal.progress import say
 from edgeret_bench.datasets.archive import from_archive
 from edgeret_bench.datasets.registry import find_source
 from edgeret_bench.datasets.source import File, Source
@@ -57,7 +57,7 @@ def fetch_dataset(name: str, target: Path, allow_unpinned: bool = False) -> Path
                 _FETCHERS[kind](place, files, delivered)
             except SourceError as error:
                 raise InputError(
-                    f"dataset {name}: {error}. Without a connection, read a copy: edgeret-bench fetch {name} "
+                    f"dataset {name}: {error}. Without a connection, read a copy: edgeret-bench lab fetch {name} "
                     f"--from FOLDER, with {', '.join(file.name for file in source.files)} in it"
                 ) from None
         _record(source, delivered)

@@ -20,6 +20,14 @@ def read_json(file: Path, what: str) -> Any:
         raise InputError(f"{file}: not JSON ({error}); expected {what}") from None
 
 
+def decoded(text: str) -> Any:
+    """The JSON value that a record holds as text; None for text that is none."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
 def read_list(file: Path, what: str) -> list[Any]:
     """As `read_json`, for a file that must hold a list."""
     found = read_json(file, what)

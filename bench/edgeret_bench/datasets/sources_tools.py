@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from edgeret_bench.datasets import acebench, livemcpbench, mcptoolbench, nestful, tau2, toollinkos, toolret
+from edgeret_bench.datasets import (
+    acebench,
+    droidcall,
+    livemcpbench,
+    mcptoolbench,
+    mobile_actions,
+    nestful,
+    tau2,
+    toollinkos,
+    toolret,
+)
 from edgeret_bench.datasets.source import NOT_STATED, Source, files_of
 
 _TOOLRET_TOOLS = "mangopy/ToolRet-Tools@e06c38c75612b6536bd959e08cdd345894aba6a7"
@@ -15,6 +25,8 @@ _LIVEMCPBENCH = "ICIP/LiveMCPBench@ddea2d24196638bc4026c4cb891f679d0357bfd0"
 _ACEBENCH = "zeppombal/ACEBench@5a44e25519bc7c9401dc1f99a5d03eaefff1a4fe"
 _MCPTOOLBENCH = "mcp-tool-bench/MCPToolBenchPP@0de5d75a6b95ff7cd14f01f71e12506b07010c10"
 _TAU2 = "sierra-research/tau2-bench@1901a301961cbbe3fd11f3e84a2a376530c759e3"
+_DROIDCALL = "mllmTeam/DroidCall@42563ae614280d2891d57f1e7057c4bc50dd27bd"
+_MOBILE = "google/mobile-actions@e920309bc2acbc2e99a5e3201cf37df2b9fd9151"
 _NESTFUL = "ibm-research/nestful@main"
 """A branch: no revision of it is known here, so only the hash of what was fetched first holds it in place."""
 
@@ -90,6 +102,24 @@ TOOLS: Sequence[Source] = (
         NOT_STATED,
         files_of("github", _MCPTOOLBENCH, "data", *mcptoolbench.FILES),
         mcptoolbench.read,
+    ),
+    Source(
+        "droidcall",
+        "DroidCall",
+        "plans as graphs",
+        "Apache-2.0",
+        files_of(
+            "hf", _DROIDCALL, "", droidcall.FUNCTIONS, *(f"DroidCall_{split}.jsonl" for split in droidcall.SPLITS)
+        ),
+        droidcall.read,
+    ),
+    Source(
+        "mobile-actions",
+        "Mobile Actions",
+        "plans, free in order, with the time of each request",
+        "CC BY 4.0",
+        files_of("hf", _MOBILE, "", mobile_actions.FILE),
+        mobile_actions.read,
     ),
     *(_tau2(desk) for desk in tau2.MODULES),
     Source(

@@ -11,5 +11,10 @@ PEERS = {
     "bm25s": "edgeret_bench.peers.words:Bm25Peer",
 }
 """Peers by name, each with the module and the class that speak to it."""
-EXTRA = "peer-"
-"""What the name of a peer's extra begins with."""
+MODEL = "all-minilm-l6-v2"
+"""The card whose original all embed with, whatever the bundle's encoder is."""
+
+
+def extra_of(name: str) -> str:
+    """What installs a peer."""
+    return f"edgeret-bench[peer-{name}]"

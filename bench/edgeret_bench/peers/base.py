@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from edgeret.errors import InputError
 from edgeret.types import Tool
-from edgeret_bench.peers import EXTRA, PEERS
+from edgeret_bench.peers import PEERS
 
 NONE = -1
 """Stands in a ranking for a place that a system left empty; no tool has this position."""
@@ -30,11 +30,6 @@ class Peer(ABC):
     @abstractmethod
     def __init__(self, model: Path | None, threads: int) -> None:
         """`threads` is the CPU budget, the same for all. Raises ImportError if the library is not installed."""
-
-    @property
-    def extra(self) -> str:
-        """The extra of edgeret that installs it."""
-        return EXTRA + self.name
 
     def version(self) -> str:
         """The installed version."""

@@ -14,20 +14,18 @@ import numpy as np
 
 from edgeret.bundle import roles
 from edgeret.cli.doctor import device, versions
-from edgeret.cli.progress import say, track
 from edgeret.errors import CheckFailedError, EdgeretError, InputError, MissingExtraError
 from edgeret.host import resident_mb
 from edgeret.inputs.query import RetrievalQuery
 from edgeret.inputs.tool_text import tool_text
 from edgeret.runtime.runtime import Runtime
+from edgeret.terminal.progress import say, track
 from edgeret.types import END, Tool
-from edgeret_bench.metrics import mean, quantiles, retrieval_metrics
-from edgeret_bench.peers import EXTRA, PEERS
+from edgeret_bench.metrics import mean, quantiles, retrieval_metrics, share
+from edgeret_bench.peers import MODEL, PEERS, extra_of
 from edgeret_bench.peers.base import Peer, peer_class, timed
 from edgeret_bench.peers.process import PeerProcess
 from edgeret_bench.results.files import order_of, rounded
-from edgeret_export.sources.cards import DEFAULT_ENCODER, find_card
-from edgeret_export.sources.fetch import fetch
 
 K = 10
 """Tools that every system lists for a query. The metrics look at the first five, and at the first relevant one, which
@@ -74,7 +72,8 @@ def run(
     texts = [tool_text(tool, form) for tool in tools]
     unavailable: dict[str, str] = {}
     with ExitStack() as stack:
-        systems = _own(runtime, tools)
+        stages: list[str] = []
+        systems = _own(runtime, tools, stages)
         for name, kind in kinds.items():
             say(f"loading {name}")
             try:
@@ -95,9 +94,10 @@ def run(
             "card": runtime.manifest.info[roles.INFO_ENCODER].get("card"),
             "precision": runtime.components.encoder.spec.precision,
         },
-        "peers_model": DEFAULT_ENCODER,
+        "peers_model": MODEL,
         "threads": runtime.components.encoder.threads,
         "systems": {name: _figures(system, relevant, systems[SELECT]) for name, system in systems.items()},
+        "without_encoder": share([stage == "static" for stage in stages]),
         "unavailable": unavailable,
         "device": device(runtime),
         "versions": versions(),
@@ -148,16 +148,18 @@ def _relevant(queries: Sequence[RetrievalQuery], tools: Sequence[Tool]) -> dict[
     return relevant
 
 
-def _own(runtime: Runtime, tools: Sequence[Tool]) -> dict[str, System]:
-    """Ours: search by description, and the first decision of the heads, both for one query as a user would ask it."""
+def _own(runtime: Runtime, tools: Sequence[Tool], stages: list[str]) -> dict[str, System]:
+    """Ours: search by description, and the first decision of the heads, both for one query as a user would ask it.
+    Each decision adds the stage that made it to `stages`."""
     position = {tool.name: i for i, tool in enumerate(tools)}
 
     def search(query: str, k: int) -> list[int]:
         return [position[hit.tool] for hit in runtime.search(query, k, strategy="hybrid")]
 
     def select(query: str, k: int) -> list[int]:
-        candidates = runtime.task(query).next(policy="heads", k=k + 1).candidates
-        return [position[c.tool] for c in candidates if c.tool != END][:k]
+        decision = runtime.task(query).next(policy="heads", k=k + 1)
+        stages.append(decision.stage)
+        return [position[c.tool] for c in decision.candidates if c.tool != END][:k]
 
     # The bundle is loaded before we get it, and its index was built when it was exported.
     facts = {"version": versions().get("edgeret"), "load_ms": None, "build_ms": None, "rss_mb": resident_mb()}
@@ -168,7 +170,7 @@ def _own(runtime: Runtime, tools: Sequence[Tool]) -> dict[str, System]:
 
 
 def _figures(system: System, relevant: Mapping[int, set[int]], ours: System) -> dict[str, Any]:
-    """What was measured of a system; `times_first_select` is its median time in units of our first decision's."""
+    """What was measured of a system; `times_first_select` is its mean time in units of our first decision's."""
     rows = []
     for i, right in relevant.items():
         ranking = np.array(system.rankings[i])
@@ -178,7 +180,7 @@ def _figures(system: System, relevant: Mapping[int, set[int]], ours: System) -> 
         **system.facts,
         "accuracy": {key: means[key] for key in METRICS},
         "ms": quantiles(system.ms),
-        "times_first_select": float(np.median(system.ms) / np.median(ours.ms)),
+        "times_first_select": float(np.mean(system.ms) / np.mean(ours.ms)),
     }
 
 
@@ -188,8 +190,14 @@ def _model(kind: type[Peer]) -> Path:
     try:
         version(kind.distribution)
     except PackageNotFoundError:
-        raise MissingExtraError(EXTRA + kind.name, f"the peer {kind.name}") from None
-    return fetch(find_card(DEFAULT_ENCODER))
+        raise MissingExtraError(extra_of(kind.name), f"the peer {kind.name}") from None
+    try:
+        from edgeret_export.sources.cards import find_card
+        from edgeret_export.sources.fetch import fetch
+    except ModuleNotFoundError:
+        raise MissingExtraError("edgeret-export", f"the model of the peer {kind.name}") from None
+
+    return fetch(find_card(MODEL))
 
 
 def _give_up(name: str, error: EdgeretError, asked: Sequence[str] | None, unavailable: dict[str, str]) -> None:

@@ -21,7 +21,7 @@ from typing import Any
 
 from edgeret.errors import CheckFailedError, MissingExtraError
 from edgeret.types import Tool
-from edgeret_bench.peers import EXTRA
+from edgeret_bench.peers import extra_of
 
 PATIENCE = 10.0
 """Seconds that a process gets to leave by itself once it has been told that nothing more will come."""
@@ -90,7 +90,7 @@ class PeerProcess:
             raise CheckFailedError(f"the peer {self.name} failed: its process ended ({self._last_words()})")
         answer: dict[str, Any] = json.loads(line)
         if "missing" in answer:
-            raise MissingExtraError(EXTRA + self.name, f"the peer {self.name} ({answer['missing']})")
+            raise MissingExtraError(extra_of(self.name), f"the peer {self.name} ({answer['missing']})")
         if "error" in answer:
             raise CheckFailedError(answer["error"])
         return answer

@@ -14,7 +14,7 @@ from edgeret.errors import MissingExtraError
 try:
     import plotly.graph_objects as go
 except ImportError:
-    raise MissingExtraError("bench", "an HTML report") from None
+    raise MissingExtraError("edgeret-bench", "an HTML report") from None
 
 COLOURS = (
     "#4878d0",

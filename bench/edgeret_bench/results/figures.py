@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from edgeret.errors import MissingExtraError
-from edgeret_bench.results import abstaining_drawn
+from edgeret_bench.results import abstaining_drawn, arguments_drawn
 from edgeret_bench.results.drawing import (
     COLOURS,
     Figure,
@@ -25,16 +25,16 @@ from edgeret_bench.results.drawing import (
 )
 from edgeret_bench.results.intervals import interval, span_text
 from edgeret_bench.results.search import TITLE, UNLIKE, Group, frontier
+from edgeret_bench.results.timing import DECIDERS
 
 try:
     import plotly.graph_objects as go
 except ImportError:
-    raise MissingExtraError("bench", "an HTML report") from None
+    raise MissingExtraError("edgeret-bench", "an HTML report") from None
 
 Result = Mapping[str, Any]
 POINTS = 200
 """Points of an ECDF; more cannot be told apart."""
-FIRST_STAGES = ("tokenize", "encode", "search", "graph", "head", "decide")
 
 
 def figures(name: str, result: Result) -> list[Figure]:
@@ -83,7 +83,7 @@ def _next_tool(result: Result) -> list[Figure]:
 
 
 def _latency(result: Result) -> list[Figure]:
-    found = [_waterfall(result["stages"])]
+    found = [_waterfall(stage, decided) for stage, decided in result.get("first_decisions", {}).items()]
     if "samples" in result:
         found += _distributions(result["samples"]["series"])
     for key, what in (("threads_sweep", "CPU threads"), ("batches", "batch size"), ("providers_sweep", "provider")):
@@ -100,13 +100,11 @@ def _latency(result: Result) -> list[Figure]:
     return found
 
 
-def _waterfall(stages: Mapping[str, Mapping[str, float]]) -> Figure:
-    """The stages' medians, and what is missing to the median of the whole, so that the drawing ends where its caption
-    says. They do not add up by themselves: medians never need to, and the encoding is timed apart."""
-    whole, following = stages["first_select"]["p50"], stages["next_select"]["p50"]
-    parts = {stage: stages[stage]["p50"] for stage in FIRST_STAGES}
-    rest = whole - sum(parts.values())
-    shown = {**parts, "rest": rest, "first_select": whole}
+def _waterfall(stage: str, decided: Mapping[str, Any]) -> Figure:
+    """The parts of the mean first decision that one stage made, and the mean, at which they end: all are parts of the
+    same decisions."""
+    mean = decided["ms"]["mean"]
+    shown = {**decided["parts"], "mean": mean}
     fall = go.Figure(
         go.Waterfall(
             y=[f"{name} {ms:.3f}" for name, ms in shown.items()],
@@ -114,19 +112,16 @@ def _waterfall(stages: Mapping[str, Mapping[str, float]]) -> Figure:
             orientation="h",
             measure=[*["relative"] * (len(shown) - 1), "total"],
             increasing_marker_color=COLOURS[0],
-            decreasing_marker_color=COLOURS[1],
             totals_marker_color=COLOURS[9],
         )
     )
     fall.update_yaxes(autorange="reversed")
     caption = (
-        f"Medians in ms. A first selection took {whole:.3f} as a whole, the next one {following:.3f}. Tokenize and "
-        "encode are timed in a call of their own just before, and medians need not add up: what is missing, "
-        f"{rest:+.3f}, is the rest."
+        f"{decided['share']:.0%} of first decisions were made by {DECIDERS[stage]}, in {mean:.3f} ms in the mean and "
+        f"{decided['ms']['p50']:.3f} at the median. Bars are means of these decisions, and add up. Around: outside all "
+        "stages, where the task is made."
     )
-    if abs(rest) > whole / 2:
-        caption += " It is more than half: the machine was busy, so look at no stage before it was measured again."
-    return Figure("where the time of a first selection goes", caption, with_axes(fall, "ms", ""))
+    return Figure(f"where the time goes, decided by {DECIDERS[stage]}", caption, with_axes(fall, "ms", ""))
 
 
 def _distributions(series: Mapping[str, Sequence[float]]) -> list[Figure]:
@@ -301,6 +296,7 @@ def _cascade(result: Result) -> list[Figure]:
 _BY_KIND: Mapping[str, Callable[[Result], list[Figure]]] = {
     "next-tool": _next_tool,
     "abstain": abstaining_drawn.figures,
+    "arguments": arguments_drawn.figures,
     "latency": _latency,
     "plan": _plan,
     "cascade": _cascade,

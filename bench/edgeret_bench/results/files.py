@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from edgeret import __version__
-from edgeret.cli.console import finite, write_whole
 from edgeret.cli.doctor import versions
 from edgeret.errors import InputError
 from edgeret.host import available_cpus, instruction_set
+from edgeret.terminal.console import finite, write_whole
 
 SCHEMA, VERSION = "edgeret-result", 1
 KINDS = (
@@ -37,7 +37,7 @@ KINDS = (
     "peers",
     "stats",
 )
-_INPUTS = ("queries", "demos", "nothing", "conversations", "train", "tools", "stream", "test", "others")
+_INPUTS = ("queries", "demos", "nothing", "conversations", "train", "tools", "stream", "test", "others", "answers")
 """Arguments that name files which a result rests on."""
 _NOT_OPTIONS = frozenset({"handler", "printer", "json", "output", "bundle", "argv", *_INPUTS})
 

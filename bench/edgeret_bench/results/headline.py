@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from edgeret_bench.results import abstaining
+from edgeret_bench.results import abstaining, arguments
 from edgeret_bench.results.compare import BUSY
 from edgeret_bench.results.files import others_share
+from edgeret_bench.results.first_decisions import without_encoder
 from edgeret_bench.results.intervals import interval_text, span_text
 from edgeret_bench.results.table import SURE, Table
 
@@ -48,6 +49,8 @@ def _figures(result: Mapping[str, Any]) -> Iterator[Figure]:
         yield "top-1, fused", result["methods"]["fused"]["top1"], interval_text(result, "fused top1")
     if kind == "abstain":
         yield from abstaining.headline(result)
+    if kind == "arguments":
+        yield from arguments.headline(result)
     if kind == "few":
         for size in dict.fromkeys((next(iter(result["sizes"])), next(reversed(result["sizes"])))):
             row = result["sizes"][size]
@@ -72,6 +75,9 @@ def _times(result: Mapping[str, Any]) -> Iterator[Figure]:
     first, later, cold = result["stages"]["first_select"], result["stages"]["next_select"], result["cold_start"]
     yield "first decision p50, ms", first["p50"], interval_text(result, "first_select")
     yield "first decision p99, ms", first["p99"], None
+    if firsts := result.get("first_decisions"):
+        yield "first decision mean, ms", first["mean"], None
+        yield "first decisions without the encoder, share", without_encoder(firsts), None
     yield "further decision p50, ms", later["p50"], interval_text(result, "next_select")
     if all(part in cold for part in COLD):
         yield "cold start to first answer, ms", sum(cold[part]["p50"] for part in COLD), None

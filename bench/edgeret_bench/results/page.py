@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from edgeret.cli.console import finite
 from edgeret.cli.pages import render
+from edgeret.terminal.console import finite
 from edgeret_bench.results.table import Table
 from edgeret_bench.results.writing import cell_text
 
@@ -26,7 +26,7 @@ def page(
     created = sorted({str(result["created"]) for _, result in results})
     return render(
         "report.html",
-        extra="bench",
+        extra="edgeret-bench",
         needed_for="an HTML report",
         package="edgeret_bench.results",
         count=len(results),

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from edgeret.cli.console import check_place, write_whole
 from edgeret.errors import InputError
+from edgeret.terminal.console import check_place, write_whole
 from edgeret_bench.results.headline import headline, headline_rows
 from edgeret_bench.results.methods import methods_table
 from edgeret_bench.results.search import Group, Row, Set, search_groups, search_rows, search_table

@@ -8,8 +8,8 @@ from typing import Any
 
 from edgeret_bench.results.published import SETS
 from edgeret_bench.results.quoted import PublicSet
-from edgeret_bench.results.table import Table
-from edgeret_bench.results.tables import SEARCH_COLUMNS, search_cells, without_empty
+from edgeret_bench.results.table import Table, without_empty
+from edgeret_bench.results.tables import SEARCH_COLUMNS, search_cells
 
 TITLE = "tool search"
 UNLIKE = "Not all of it was measured on the same queries: mind how many they were, and do not trust small differences."

@@ -27,3 +27,14 @@ class Table:
 def lines(*given: str) -> str:
     """A note of those lines that say something."""
     return "\n".join(line for line in given if line)
+
+
+def missing(reasons: Mapping[str, str]) -> list[str]:
+    """A line for each thing that could not be measured, and why."""
+    return [f"no {name}: {reason}" for name, reason in reasons.items()]
+
+
+def without_empty(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> tuple[list[str], list[list[Any]]]:
+    """A header and rows without the columns that say nothing of any row."""
+    kept = [j for j in range(len(header)) if any(row[j] is not None for row in rows)]
+    return [header[j] for j in kept], [[row[j] for j in kept] for row in rows]

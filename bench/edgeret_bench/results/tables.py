@@ -9,12 +9,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from edgeret_bench.results import abstaining, graphs
-from edgeret_bench.results.files import others_share
+from edgeret_bench.results import abstaining, arguments, graphs
 from edgeret_bench.results.intervals import interval_text, span_text
-from edgeret_bench.results.table import SURE, Result, Table, lines
+from edgeret_bench.results.table import SURE, Result, Table, lines, missing, without_empty
+from edgeret_bench.results.timing import TIMES, latency_tables, times
 
-QUANTILES = ("p50", "p90", "p99", "max")
 BY_CHANCE = "by chance: the ece of exact probabilities on so few, nine of ten times"
 TESTS = ("before_test", "test", "before_others", "others")
 """Keys of a stream's tests, which may be null."""
@@ -34,10 +33,6 @@ def measured(result: Result) -> list[Table]:
 def tables(name: str, result: Result) -> list[Table]:
     """The same for a report, `name` being what the result's file is called; its environment comes last."""
     return [replace(t, title=f"{name}: {t.title}") for t in (*measured(result), _provenance(result))]
-
-
-def _missing(reasons: Mapping[str, str]) -> list[str]:
-    return [f"no {name}: {reason}" for name, reason in reasons.items()]
 
 
 def _methods(result: Result) -> list[Table]:
@@ -120,12 +115,6 @@ def search_cells(row: Mapping[str, Any]) -> list[Any]:
     return [flat.get(key) for key in SEARCH_COLUMNS.values()]
 
 
-def without_empty(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> tuple[list[str], list[list[Any]]]:
-    """A header and rows without the columns that say nothing of any row."""
-    kept = [j for j in range(len(header)) if any(row[j] is not None for row in rows)]
-    return [header[j] for j in kept], [[row[j] for j in kept] for row in rows]
-
-
 def _search(result: Result) -> list[Table]:
     rows = [[method, *search_cells(row)] for method, row in result["methods"].items()]
     return [Table("accuracy by method", *without_empty(("method", *SEARCH_COLUMNS), rows), _searched(result))]
@@ -200,44 +189,8 @@ def _planner_notes(result: Result) -> list[str]:
     return [
         "" if saved is None else f"masking hard saves {saved:.1%} of masking none's tokens",
         "" if ratio is None else f"time with a warm cache / with an empty one {ratio:.3f}",
-        *_missing(result["unavailable"]),
+        *missing(result["unavailable"]),
     ]
-
-
-def _latency(result: Result) -> list[Table]:
-    stages = result["stages"]
-    sure = {name: interval_text(result, name) for name in stages}
-    cold = {f"cold {name.removesuffix('_ms')}": row for name, row in result["cold_start"].items()}
-    rows = [[name, *(stage[q] for q in QUANTILES), sure.get(name)] for name, stage in {**stages, **cold}.items()]
-    others = others_share(result)
-    notes = (
-        f"{result['n_queries']} queries; {result['threads']} threads on {', '.join(result['providers']['actual'])}",
-        f"first_select / (tokenize + encode) {result['overhead']['first_select_ratio']:.3f}",
-        f"memory after load {result['rss_mb']:.0f} MB, bundle {result['bundle_mb']:.1f} MB",
-        ""
-        if others is None
-        else f"other programs took {others:.0%} of the CPU, the host {result['other_load']['stolen']:.0%}",
-    )
-    header = ["stage", *QUANTILES, f"p50 {SURE}"]
-    found = [Table("milliseconds", *without_empty(header, rows), lines(*notes))]
-    for key, what in (("threads_sweep", "CPU threads"), ("batches", "batch"), ("providers_sweep", "provider")):
-        if key in result:
-            done = {k: v for k, v in result[key].items() if "p50" in v}
-            missing = {k: v["unavailable"] for k, v in result[key].items() if "p50" not in v}
-            body = [[k, *(v[q] for q in QUANTILES)] for k, v in done.items()]
-            found.append(Table(f"milliseconds by {what}", (what, *QUANTILES), body, lines(*_missing(missing))))
-    if "sustained" in result:
-        found.append(_sustained(result["sustained"]))
-    return found
-
-
-def _sustained(result: Result) -> Table:
-    energy, slices = result["energy"], result["slices"]
-    joules = [[f"{name}, J a query", used] for name, used in energy["joules_per_query"].items()]
-    rows = [["last tenth's p50 / first tenth's", result["last_over_first"]], *joules]
-    missing = {f"energy from {name}": why for name, why in energy["unavailable"].items()}
-    note = lines(f"{result['n_queries']} first selections in {len(slices)} slices", *_missing(missing))
-    return Table("without a pause", ("what", "value"), rows, note)
 
 
 def _rows(result: Result, key: str, title: str, note: str = "") -> Table:
@@ -316,7 +269,7 @@ def _peers(result: Result) -> list[Table]:
     header = [
         "system",
         *metrics,
-        *(f"{q} ms" for q in QUANTILES),
+        *(f"{q} ms" for q in TIMES),
         f"p50 {SURE}",
         "× first decision",
         "build ms",
@@ -326,7 +279,7 @@ def _peers(result: Result) -> list[Table]:
         [
             name,
             *(s["accuracy"][m] for m in metrics),
-            *(s["ms"][q] for q in QUANTILES),
+            *times(s["ms"]),
             interval_text(result, name),
             s["times_first_select"],
             s["build_ms"],
@@ -339,7 +292,10 @@ def _peers(result: Result) -> list[Table]:
         f"{result['n_without_tool']} more without a tool; {result['n_timed']} timed",
         f"{result['threads']} threads each; edgeret runs {encoder['card']} in {encoder['precision']}, "
         f"peers that embed run {result['peers_model']} in fp32",
-        *_missing(result["unavailable"]),
+        f"{share:.0%} of first decisions needed no encoder; ×: means"
+        if (share := result.get("without_encoder")) is not None
+        else "",
+        *missing(result["unavailable"]),
     )
     return [Table("side by side", header, rows, lines(*notes))]
 
@@ -352,23 +308,6 @@ def _stats(result: Result) -> list[Table]:
     lengths = [[length, count] for length, count in result["plans_by_length"].items()]
     note = f"{result['n_chains']} plans are chains"
     return [Table("figures", ("what", "value"), rows, note), Table("plans by length", ("calls", "plans"), lengths)]
-
-
-def _arguments(result: Result) -> list[Table]:
-    names = ("calls_right", "plans_right", "precision", "recall", "exact", "missing_told")
-    rows: list[list[Any]] = [[name.replace("_", " "), result[name]] for name in names]
-    rows.append(["us a call, p50", result["us_per_call"]["p50"]])
-    note = (
-        f"{result['n_arguments']} arguments of {result['n_calls']} calls in {result['n_plans']} plans, functions and "
-        f"earlier calls given; {result['n_missing']} that a call must have are in no request"
-    )
-    sources = [[name, one["n"], one["precision"]] for name, one in result["by_source"].items()]
-    sure = [[least, one["coverage"], one["precision"]] for least, one in result["thresholds"].items()]
-    return [
-        Table("arguments", ("what", "value"), rows, note),
-        Table("by source", ("source", "arguments", "right"), sources),
-        Table("by confidence", ("at least", "share of those read", "right"), sure),
-    ]
 
 
 def _provenance(result: Result) -> Table:
@@ -387,11 +326,11 @@ _BY_KIND: Mapping[str, Callable[[Result], list[Table]]] = {
     "methods": _methods,
     "retrieval": _search,
     "plan": _plan,
-    "arguments": _arguments,
+    "arguments": arguments.tables,
     "cascade": _cascade,
     "conversation": _conversation,
     "targets": _targets,
-    "latency": _latency,
+    "latency": latency_tables,
     "few": _few,
     "stream": _stream,
     "scaling": _scaling,

@@ -7,7 +7,7 @@ import io
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from edgeret.cli.console import table as aligned
+from edgeret.terminal.console import table as aligned
 from edgeret_bench.results.table import Table
 from edgeret_bench.results.tables import measured
 

@@ -19,15 +19,16 @@ from typing import Any
 import numpy as np
 
 from edgeret.cli.doctor import device, versions
-from edgeret.cli.progress import track
 from edgeret.errors import CheckFailedError, MissingExtraError, PlannerError
 from edgeret.host import resident_mb
 from edgeret.runtime.runtime import Runtime
 from edgeret.stopwatch import Stopwatch
+from edgeret.terminal.progress import track
 from edgeret.types import END, Usage
 from edgeret_bench.metrics import quantiles
 from edgeret_bench.results.compare import BLOCK
 from edgeret_bench.results.files import order_of, rounded
+from edgeret_bench.results.first_decisions import First, by_stage
 from edgeret_bench.speed.energy import page_faults
 from edgeret_bench.speed.reference import EVERY, REFERENCE_OF, RUN_TO_RUN, SHORT, Reference
 from edgeret_bench.speed.system_load import Bystanders
@@ -51,10 +52,11 @@ print(json.dumps({"import_ms": (b - a) * 1e3, "load_ms": (c - b) * 1e3, "first_a
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What the warm part gave: ms of every query by stage, ms of the reference work by piece, and what else was counted
-    meanwhile (`faults`: minor and major page faults)."""
+    """What the warm part gave: ms of every query by stage, the first decisions, ms of the reference work by piece, and
+    what else was counted meanwhile (`faults`: minor and major page faults)."""
 
     stages: Mapping[str, list[float]]
+    firsts: Sequence[First]
     reference: Mapping[str, list[float]]
     seconds: float
     faults: tuple[int, int]
@@ -85,6 +87,7 @@ def run(
         "n_queries": warm.n_queries,
         "seconds": warm.seconds,
         "stages": {name: quantiles(values) for name, values in warm.stages.items()},
+        "first_decisions": by_stage(warm.firsts),
         "overhead": _overhead(warm.stages),
         "cold_start": {k: v for k, v in cold.items() if k.endswith("_ms")},
         "rss_mb": cold["rss_mb"]["p50"],
@@ -111,26 +114,27 @@ def run(
 
 
 def measure(runtime: Runtime, queries: Sequence[str], min_queries: int, min_seconds: float) -> Measured:
-    """The warm part. Every query is tokenised and encoded bare, then decided by a fresh task, so that both sides of a
+    """The warm part. Every query is tokenized and encoded bare, then decided by a fresh task, so that both sides of a
     ratio see the same noise."""
     for i in range(WARMUP):
         runtime.task(queries[i % len(queries)]).next()
     reference = Reference(runtime.components.encoder.threads)
     stages: dict[str, list[float]] = {name: [] for name in STAGES}
     reference_ms: dict[str, list[float]] = {name: [] for name in reference.measure()}
+    firsts: list[First] = []
     minor, major, seconds, bystanders = 0, 0, 0.0, Bystanders()
     for start in track(_starts(min_queries, min_seconds), "queries", -(-min_queries // BLOCK)):
         size = BLOCK if min_seconds else min(BLOCK, min_queries - start)  # the same blocks in every run
         began, before = perf_counter(), page_faults()
         for i in range(size):
-            _measure(runtime, queries[(start + i) % len(queries)], stages)
+            firsts.append(_measure(runtime, queries[(start + i) % len(queries)], stages))
             if i % EVERY == EVERY - 1:
                 for name, ms in reference.measure().items():
                     reference_ms[name].append(ms)
         seconds += perf_counter() - began
         after = page_faults()
         minor, major = minor + after[0] - before[0], major + after[1] - before[1]
-    return Measured(stages, reference_ms, seconds, (minor, major), bystanders.shares())
+    return Measured(stages, firsts, reference_ms, seconds, (minor, major), bystanders.shares())
 
 
 def _samples(measured: Measured, queries: Sequence[str]) -> dict[str, Any]:
@@ -194,13 +198,14 @@ def cold_start(runtime: Runtime, query: str, providers: Sequence[str]) -> dict[s
     return {key: quantiles([r[key] for r in runs]) for key in runs[0]}
 
 
-def _measure(runtime: Runtime, query: str, stages: Mapping[str, list[float]]) -> None:
+def _measure(runtime: Runtime, query: str, stages: Mapping[str, list[float]]) -> First:
     watch = Stopwatch()
     runtime.components.encoder.encode_query(query, watch)
     started = perf_counter()
     task = runtime.task(query)
     decision = task.next()
-    stages["first_select"].append((perf_counter() - started) * 1e3)
+    first = First(decision.stage, (perf_counter() - started) * 1e3, decision.timings_ms)
+    stages["first_select"].append(first.ms)
     encoding = watch.ms()
     for stage in ("tokenize", "encode"):
         stages[stage].append(encoding[stage])
@@ -208,21 +213,21 @@ def _measure(runtime: Runtime, query: str, stages: Mapping[str, list[float]]) ->
         stages[stage].append(decision.timings_ms.get(stage, 0.0))
     called = next((c.tool for c in decision.candidates if c.tool != END), None)
     if called is None:
-        return
+        return first
     started = perf_counter()
     task.call(called)
     task.next()
     stages["next_select"].append((perf_counter() - started) * 1e3)
+    return first
 
 
 def _overhead(stages: Mapping[str, list[float]]) -> dict[str, float]:
-    """What deciding adds to encoding, as a ratio of medians; and the mean of a first decision, which is what a cascade
-    shortens: some are made in microseconds and some by the full encoder."""
+    """Medians of deciding in units of the median encoding. Of a cascade the first says nothing: most of its first
+    decisions need no encoding, and `first_decisions` tells these apart."""
     bare = float(np.median(np.add(stages["tokenize"], stages["encode"])))
     first, later = float(np.median(stages["first_select"])), float(np.median(stages["next_select"]))
     return {
         "tokenize_and_encode_p50": bare,
         "first_select_ratio": first / bare,
         "next_select_share": later / bare,
-        "first_select_mean": float(np.mean(stages["first_select"])),
     }

@@ -23,7 +23,7 @@ REFERENCE_OF = {"decide": "serial", "next_select": "serial"}
 """Which piece a stage is measured in; "encoder" for all others, which read a model's weights or tables from memory."""
 RUN_TO_RUN = {"encode": 0.04, "first_select": 0.04, "next_select": 0.11, "decide": 0.13}
 """Standard deviation of the log ratio of two runs on one bundle, in units of the reference; SHORT for the other stages,
-a few dozen microseconds right after an encoding. No resampling of a single run shows it (docs/DESIGN.md, decisions)."""
+a few dozen microseconds right after an encoding. No resampling of a single run shows it (docs/decisions)."""
 SHORT = 0.1
 TOKENS, WIDTH, HIDDEN, HEADS, LAYERS = 8, 384, 1536, 12, 6
 """Few tokens and 11 MB of weights, so that reading them takes most of the time, as with a short text."""

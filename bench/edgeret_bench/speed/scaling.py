@@ -13,17 +13,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeret.cli.progress import say, track
 from edgeret.errors import InputError, MissingExtraError
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret.scoring.graph import Graph, GraphOptions
 from edgeret.scoring.head import FactoredHead, HeadArrays, pack_head
 from edgeret.scoring.index import Index, build_hnsw, hnswlib_available, open_hnsw
 from edgeret.scoring.products import product
+from edgeret.terminal.progress import say, track
 from edgeret.types import END, SEGMENTS, SPELLING_BUCKETS, Call, Tool
 from edgeret_bench.metrics import quantiles
-from edgeret_export.fitting.counts import tabulate
-from edgeret_export.fitting.decisions import number_decisions
 
 TOOLS = (200, 500, 1_000, 2_000, 4_000, 8_000, 16_000, 44_000)
 LABELS = (50, 200, 1_000, 4_000)
@@ -117,6 +115,9 @@ def synthetic_head(n_labels: int, dimension: int, seed: int) -> FactoredHead:
 def synthetic_graph(n_labels: int, n_clusters: int, dimension: int, seed: int) -> Graph:
     """A graph over plans of a few calls each, PLANS_PER_CLUSTER a cluster, every cluster with its own few tools."""
     rng = np.random.default_rng(seed)
+    from edgeret_export.fitting.counts import tabulate
+    from edgeret_export.fitting.decisions import number_decisions
+
     tools = [Tool(f"tool_{i}", f"tool {i}") for i in range(n_labels - 1)]
     demonstrations: list[Demonstration] = []
     clusters_of: list[int] = []

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 import edgeret
-from edgeret.cli.progress import track
 from edgeret.errors import EdgeretError
 from edgeret.host import resident_mb
 from edgeret.runtime.runtime import Runtime
+from edgeret.terminal.progress import track
 from edgeret_bench.metrics import quantiles
 from edgeret_bench.results.compare import BLOCK
 from edgeret_bench.speed.energy import Meter

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
-Headers = list[tuple[bytes, bytes]]
-
-TOKEN = b"x-edgeret-token"
-"""Where a client says the gate's token; `authorization` is the upstream's."""
-TOLD = b"x-edgeret"
+from edgeret.adapters.web.headers import TOKEN, TOLD, Headers
 
 _HOP_BY_HOP = frozenset(
     b"connection keep-alive proxy-authenticate proxy-authorization proxy-connection te trailer transfer-encoding "
@@ -35,13 +31,3 @@ def returned(headers: Iterable[tuple[bytes, bytes]]) -> Headers:
     given = [(name.lower(), value) for name, value in headers]
     dropped = {TOLD} | ({b"content-length"} if any(name == b"transfer-encoding" for name, _ in given) else set())
     return [(name, value) for name, value in end_to_end(given) if name not in dropped]
-
-
-def first(headers: Sequence[tuple[bytes, bytes]], wanted: bytes) -> bytes | None:
-    """The first value of a header, None where it is missing."""
-    return next((value for name, value in headers if name.lower() == wanted), None)
-
-
-def every(headers: Sequence[tuple[bytes, bytes]], wanted: bytes) -> list[bytes]:
-    """All values of a header."""
-    return [value for name, value in headers if name.lower() == wanted]

@@ -12,8 +12,8 @@ from types import TracebackType
 import httpx
 
 from edgeret import InputError
-from edgeret.adapters.gate.headers import Headers
-from edgeret.adapters.gate.refusals import RefusedError
+from edgeret.adapters.web.headers import Headers
+from edgeret.adapters.web.refusals import RefusedError
 
 CONNECT_S = 10.0
 KEPT_S = 2.0

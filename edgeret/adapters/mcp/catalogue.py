@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 import edgeret
 from edgeret.adapters.mcp.definitions import Definition
@@ -25,9 +26,15 @@ NEEDED = 0.25
 class Catalogue:
     """The tools that are there now. Changed by one thread at a time; searched by any."""
 
-    def __init__(self, base: str | Path, overlay: str | Path | None) -> None:
-        """No tools yet. `base` is a bundle whose encoder reads, `overlay` the file of what was learned, if any. Raises
-        as `edgeret.load` does."""
+    def __init__(
+        self,
+        base: str | Path,
+        overlay: str | Path | None,
+        examples: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
+    ) -> None:
+        """No tools yet. `base` is a bundle whose encoder reads, `overlay` the file of what was learned, if any, and
+        `examples` are requests by tools' names. Raises as `edgeret.load` does."""
+        self._examples = examples
         self._base = edgeret.load(base, overlay=False if overlay is None else overlay)
         self._runtime: edgeret.Runtime | None = None
         self._untaught: edgeret.Runtime | None = None
@@ -151,7 +158,7 @@ class Catalogue:
     def _known(self, name: str, tool: Definition) -> edgeret.Tool:
         """What is searched of a tool; not read anew where nothing changed."""
         before = self.definitions.get(name)
-        return self._tools[name] if name in self._tools and before == tool else tool.searched()
+        return self._tools[name] if name in self._tools and before == tool else tool.searched(self._examples)
 
     def _change(self, new: Mapping[str, edgeret.Tool], gone: Sequence[str]) -> None:
         add = [tool for name, tool in new.items() if name not in self._tools]

@@ -16,6 +16,7 @@ from edgeret.adapters.mcp.known_tools import examples_of
 from edgeret.adapters.mcp.listing import listable
 from edgeret.adapters.mcp.names import BETWEEN, exposed_name
 from edgeret.quoting import few
+from edgeret.types import MOST_EXAMPLES
 
 MOST_TOOLS = 2_000
 """Of one server. The encoder takes some milliseconds for each, and no model was ever shown so many."""
@@ -63,8 +64,9 @@ class Definition:
         told = {**self.shown, "description": self.tool.description}
         return {"name": self.exposed, **{key: told[key] for key in _TOLD if told.get(key)}}
 
-    def searched(self) -> Tool:
-        """The tool as it is searched: words in bounded number, and requests that it shows or that are known of it."""
+    def searched(self, given: Mapping[str, tuple[str, ...]] = MappingProxyType({})) -> Tool:
+        """The tool as it is searched: words in bounded number, and requests: its own and those that are `given` by the
+        client's or the server's name of it; else those that are known of such a tool."""
         properties = self.tool.parameters.get("properties", {})
         kept = {
             _short(key, MOST_NAME): {"description": _short(_text(value.get("description")), MOST_NAME)}
@@ -72,8 +74,13 @@ class Definition:
         }
         needed = [_short(key, MOST_NAME) for key in self.tool.parameters.get("required", ())[:MOST_PARAMETERS]]
         words = _short(self.tool.description, MOST_TEXT)
-        shown = self.tool.examples or examples_of(self.server, self.name, properties)
+        shown = tuple(dict.fromkeys((*self.tool.examples, *self.given(given))))[:MOST_EXAMPLES]
+        shown = shown or examples_of(self.server, self.name, properties)
         return Tool(self.exposed, words, {"type": "object", "properties": kept, "required": needed}, shown)
+
+    def given(self, given: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+        """What a file of examples has for it."""
+        return given.get(self.exposed, given.get(self.name, ()))
 
 
 def accepted(

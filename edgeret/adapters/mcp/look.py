@@ -3,16 +3,18 @@ they were pinned."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import anyio
 
-from edgeret import InputError
+from edgeret import InputError, Tool
 from edgeret.adapters.mcp.config import Say, Server
+from edgeret.adapters.mcp.definitions import Definition
 from edgeret.adapters.mcp.logins import LOGIN_S, Logins, Person
 from edgeret.adapters.mcp.passing import Nobody
 from edgeret.adapters.mcp.pins import Pins
@@ -21,22 +23,42 @@ from edgeret.adapters.mcp.web import Access
 
 
 def look(
-    servers: Sequence[Server], pins: Path | None, patience: Patience, access: Access, say: Say
-) -> list[dict[str, Any]]:
-    """Each server's name, how it is reached, its number of tools, those withheld, and its problem, if it has one. Pins
+    servers: Sequence[Server],
+    pins: Path | None,
+    patience: Patience,
+    access: Access,
+    say: Say,
+    examples: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
+) -> tuple[list[dict[str, Any]], list[Tool]]:
+    """Each server's name, how it is reached, its number of tools, how many of these show requests and whose, those
+    withheld, and its problem, if it has one; and the tools as they would be searched with these `examples`. Pins
     nothing."""
     found = anyio.run(seen, servers, patience, access, say)
     pinned = None if pins is None else Pins(pins, say)
+    searched = [tool.searched(examples) for upstream in found for tool in upstream.tools.values()]
     return [
         {
             "server": upstream.server.name,
             "reached": upstream.server.reached,
             "tools": len(upstream.tools),
+            "examples": _whose(list(upstream.tools.values()), examples),
             "withheld": [] if pinned is None else pinned.changed(upstream.server.name, upstream.tools.values()),
             "problem": upstream.problem + upstream.detail if upstream.failed else None,
         }
         for upstream in found
-    ]
+    ], searched
+
+
+def _whose(tools: Sequence[Definition], examples: Mapping[str, tuple[str, ...]]) -> dict[str, int]:
+    """How many tools show requests: the server's own, those of a file, those that come with edgeret, and none."""
+    found = dict.fromkeys(("server", "file", "edgeret", "none"), 0)
+    for tool in tools:
+        own, given = bool(tool.tool.examples), bool(tool.given(examples))
+        found["server"] += own
+        found["file"] += given
+        if not own and not given:
+            found["edgeret" if tool.searched().examples else "none"] += 1
+    return found
 
 
 def accept(

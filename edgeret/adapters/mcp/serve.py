@@ -47,8 +47,8 @@ _CHUNK = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How the proxy behaves; `base` is the bundle whose encoder reads, `overlay` and `pins` are files or none, and
-    `max_result` are bytes of text of a result, None for all."""
+    """How the proxy behaves; `base` is the bundle whose encoder reads, `overlay` and `pins` are files or none,
+    `max_result` are bytes of text of a result, None for all, and `examples` are requests by tools' names."""
 
     base: Path
     mode: Mode = "search"
@@ -59,6 +59,7 @@ class Options:
     patience: Patience = field(default_factory=Patience)
     access: Access = field(default_factory=Access)
     max_result: int | None = None
+    examples: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 def serve(servers: Sequence[Server], options: Options, say: Say) -> bool:
@@ -67,7 +68,7 @@ def serve(servers: Sequence[Server], options: Options, say: Say) -> bool:
     sdk = logging.getLogger("mcp")
     sdk.propagate = False  # it writes what strangers say as it comes; whatever matters of it is told here
     sdk.addHandler(logging.NullHandler())
-    catalogue = Catalogue(options.base, options.overlay)
+    catalogue = Catalogue(options.base, options.overlay, options.examples)
     pins = None if options.pins is None else Pins(options.pins, say)
     return anyio.run(_Serving(servers, options, catalogue, pins, say).run)
 

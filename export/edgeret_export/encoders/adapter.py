@@ -1,6 +1,6 @@
 """A tuned encoder out of its base and an adapter: checks that they belong together, merges, and keeps what came out.
 
-An adapter is a folder that `edgeret-export tune` wrote: LoRA matrices in peft's format, or all weights anew. Knows
+An adapter is a folder that `edgeret-export lab tune` wrote: LoRA matrices in peft's format, or all weights anew. Knows
 nothing of how it was tuned.
 """
 
@@ -13,8 +13,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from edgeret.cli.progress import say
 from edgeret.errors import InputError, MissingExtraError
+from edgeret.terminal.progress import say
 from edgeret_export.encoders.changed_folder import changed_folder
 from edgeret_export.encoders.onnx_graph import quiet
 from edgeret_export.sources.cards import Card
@@ -24,7 +24,7 @@ from edgeret_export.sources.fetch import sha256_of
 ADAPTER, CONFIG, FULL = "adapter_model.safetensors", "adapter_config.json", "model.safetensors"
 CARD = "card.json"
 """What the adapter was made from, by whom, and what it is worth."""
-EXPECTED = "expected a folder that `edgeret-export tune` wrote"
+EXPECTED = "expected a folder that `edgeret-export lab tune` wrote"
 
 
 def with_adapter(card: Card, told: str | None) -> Card:
@@ -118,7 +118,7 @@ def load_merged(base: Path, adapter: Path) -> Any:
             from peft import PeftModel
             from sentence_transformers import SentenceTransformer
         except ImportError:
-            raise MissingExtraError("export", "an encoder with an adapter") from None
+            raise MissingExtraError("edgeret-export", "an encoder with an adapter") from None
         model = SentenceTransformer(str(base), device="cpu", local_files_only=True)
         warnings.filterwarnings("error", message="Found missing adapter keys")
         inner: Any = model[0]

@@ -36,7 +36,7 @@ def average(folders: Sequence[Path], target: Path, rank: int = RANK) -> dict[str
         raise InputError(f"--rank: expected at least 1, found {rank}")
     if target.exists():
         raise InputError(f"{target}: is there already; choose another folder")
-    read = [_read(folder) for folder in folders]
+    read = [read_adapter(folder) for folder in folders]
     cards = [card for card, _, _ in read]
     for folder, (card, matrices, _) in zip(folders, read, strict=True):
         if card["base"] != cards[0]["base"]:
@@ -50,7 +50,7 @@ def average(folders: Sequence[Path], target: Path, rank: int = RANK) -> dict[str
         changes = [scale(config) * (found[up] @ found[down]) for _, found, config in read]
         mean[up], mean[down] = cut(np.mean(changes, axis=0), rank)
     made: dict[str, Any] = {
-        **{key: cards[0][key] for key in ("base", "sets", "left_out", "versions") if key in cards[0]},
+        **{key: cards[0][key] for key in ("base", "from", "sets", "left_out", "versions") if key in cards[0]},
         "averaged": [
             {"sha256": sha256_of(folder / ADAPTER), "recipe": card.get("recipe"), "share": card.get("share")}
             for folder, card in zip(folders, cards, strict=True)
@@ -84,13 +84,13 @@ def _layers(matrices: Arrays) -> dict[str, tuple[int, int]]:
     }
 
 
-def _read(folder: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]], dict[str, Any]]:
+def read_adapter(folder: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]], dict[str, Any]]:
     """An adapter's card, its matrices as float64, and peft's settings. Raises InputError."""
     try:
         from safetensors import SafetensorError
         from safetensors.numpy import load_file
     except ImportError:
-        raise MissingExtraError("export", "averaging adapters") from None
+        raise MissingExtraError("edgeret-export", "averaging adapters") from None
     try:
         card = json.loads((folder / CARD).read_text(encoding="utf-8"))
         config = json.loads((folder / CONFIG).read_text(encoding="utf-8"))

@@ -1,12 +1,16 @@
-"""Puts pairs into batches where no anchor meets, as a negative, a tool that it needs. Pure; knows no tensors."""
+"""Puts pairs into batches where no anchor meets, as a negative, a tool that it needs; or draws them anew for each step,
+for a loss that tells by itself what is needed. Pure; knows no tensors."""
 
 from __future__ import annotations
 
 import math
 import random
 from collections.abc import Sequence
+from typing import TypeVar
 
-from edgeret_export.encoders.pairs import Pair
+from edgeret_export.encoders.pairs import Anchor, Pair
+
+_Some = TypeVar("_Some")
 
 SMALLEST = 0.25
 """Of the largest batch: what is left over in smaller ones is left out of that epoch, since a batch of two or three
@@ -25,9 +29,37 @@ def arrange(pairs: Sequence[Pair], size: int, epochs: float, seed: int) -> list[
         rng.shuffle(order)
         found = _first_fit(pairs, order, size)
         rng.shuffle(found)  # the last ones would be small, and full of the tools that are asked for most
-        part = min(1.0, epochs - epoch)
-        batches += found[: math.ceil(part * len(found))]
+        batches += _part(found, epochs - epoch)
     return batches
+
+
+def draw_anew(anchors: Sequence[Anchor], size: int, epochs: float, seed: int) -> tuple[list[Pair], list[list[int]]]:
+    """The pairs of all epochs, and their positions in batches of `size`. Each epoch has every anchor once, in an order
+    of its own, with one of its right tools and one of those near it; an anchor without a right tool has two near ones,
+    and none of them is among its `needed`."""
+    pairs: list[Pair] = []
+    batches: list[list[int]] = []
+    for epoch in range(math.ceil(epochs)):
+        rng = random.Random(f"{seed} {epoch}")
+        order = list(anchors)
+        rng.shuffle(order)
+        found = [order[i : i + size] for i in range(0, len(order), size)]
+        for batch in _part([batch for batch in found if len(batch) >= SMALLEST * len(found[0])], epochs - epoch):
+            batches.append(list(range(len(pairs), len(pairs) + len(batch))))
+            pairs += [_drawn(anchor, rng) for anchor in batch]
+    return pairs, batches
+
+
+def _drawn(anchor: Anchor, rng: random.Random) -> Pair:
+    if anchor.right:
+        return Pair(anchor.text, rng.choice(anchor.right), rng.choice(anchor.near), anchor.needed)
+    two = rng.sample(anchor.near, min(2, len(anchor.near)))
+    return Pair(anchor.text, two[0], two[-1], anchor.needed)
+
+
+def _part(batches: Sequence[list[_Some]], epochs: float) -> Sequence[list[_Some]]:
+    """The batches of an epoch, of which so much is left."""
+    return batches[: math.ceil(min(1.0, epochs) * len(batches))]
 
 
 def _first_fit(pairs: Sequence[Pair], order: Sequence[int], size: int) -> list[list[int]]:

@@ -7,7 +7,7 @@ import os
 import tempfile
 from pathlib import Path
 
-from edgeret.cli.progress import say
+from edgeret.terminal.progress import say
 from edgeret_export.sources.fetch import cache_folder
 
 

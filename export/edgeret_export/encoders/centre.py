@@ -18,10 +18,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeret.cli.progress import say, track
 from edgeret.errors import InputError
+from edgeret.terminal.progress import say, track
 from edgeret_export.encoders.encodings import start
 from edgeret_export.encoders.export import encoder_of, export_encoder
+from edgeret_export.encoders.pairs import Vectors
 from edgeret_export.sources.cards import Card
 from edgeret_export.sources.centres import weights_of
 
@@ -51,6 +52,25 @@ def make_centre(card: Card, texts: Sequence[str], offline: bool = False) -> Mapp
         "texts": len(texts),
         "centre": [round(number, DIGITS) for number in (total / len(texts)).tolist()],
     }
+
+
+class Centred:
+    """Vectors of an encoder (`pairs.Vectors`) less their centre, float32 (dimension,), of length 1 again."""
+
+    def __init__(self, vectors: Vectors, centre: NDArray[np.float32]) -> None:
+        self._vectors, self._centre = vectors, centre
+
+    def queries(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Unit vectors, float32 (texts, dimension)."""
+        return self._less(self._vectors.queries(texts))
+
+    def tools(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Unit vectors, float32 (texts, dimension)."""
+        return self._less(self._vectors.tools(texts))
+
+    def _less(self, found: NDArray[np.float32]) -> NDArray[np.float32]:
+        less = found - self._centre
+        return np.asarray(less / np.maximum(np.linalg.norm(less, axis=1, keepdims=True), 1e-12), np.float32)
 
 
 def write_centre(path: Path, told: Mapping[str, Any]) -> None:

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeret.cli.progress import track
 from edgeret.encoders.base import Encoder
+from edgeret.terminal.progress import track
 from edgeret_export.encoders.bound import lower_bound
 from edgeret_export.encoders.parity import ndcg5
 from edgeret_export.sources.expansions import Line

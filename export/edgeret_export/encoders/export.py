@@ -8,11 +8,11 @@ from importlib.metadata import version
 from pathlib import Path
 
 from edgeret.bundle import roles
-from edgeret.cli.progress import say
 from edgeret.encoders.base import PRECISIONS, EncoderSpec
 from edgeret.encoders.tokenizer import load_tokenizer
 from edgeret.errors import InputError, MissingExtraError
 from edgeret.host import instruction_set
+from edgeret.terminal.progress import say
 from edgeret_export.encoders.adapter import identity, merged_folder
 from edgeret_export.encoders.cache import key_of, recall, remember
 from edgeret_export.encoders.modules import check_modules
@@ -60,7 +60,7 @@ def export_encoder(
     try:
         toolchain = {name: version(name) for name in TOOLCHAIN}
     except ModuleNotFoundError:
-        raise MissingExtraError("export", "exporting an encoder to ONNX") from None
+        raise MissingExtraError("edgeret-export", "exporting an encoder to ONNX") from None
     centre = read_centre(card)
     folder, changes = _prepared(card, encoder, offline)
     tokenizer = (folder / "tokenizer.json").read_bytes()

@@ -10,9 +10,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeret.cli.progress import say
 from edgeret.encoders.base import Encoder, EncoderSpec
 from edgeret.inputs.demonstrations import Demonstration
+from edgeret.terminal.progress import say
 from edgeret.types import Tool
 from edgeret_export.encoders.encodings import Encodings, remembered, start
 from edgeret_export.encoders.export import ExportedEncoder

@@ -59,7 +59,7 @@ def export_onnx(
         import onnx
         from optimum.exporters.onnx import onnx_export_from_model
     except ImportError:
-        raise MissingExtraError("export", "exporting an encoder to ONNX") from None
+        raise MissingExtraError("edgeret-export", "exporting an encoder to ONNX") from None
     with tempfile.TemporaryDirectory() as folder, quiet(), one_thread():
         original = complete(load_original(model_folder, pooling, eager=True, centre=centre), model_folder, cut)
         # Our own parity gate compares on real queries; optimum's would on random ids.
@@ -76,7 +76,7 @@ def read_onnx(data: bytes) -> Any:
     try:
         import onnx
     except ImportError:
-        raise MissingExtraError("export", "converting an encoder") from None
+        raise MissingExtraError("edgeret-export", "converting an encoder") from None
     return onnx.load_from_string(data)
 
 

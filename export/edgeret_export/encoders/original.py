@@ -12,10 +12,10 @@ import json
 
 import numpy as np
 
-from edgeret.cli.progress import say
 from edgeret.encoders.base import MIN_COSINE
 from edgeret.encoders.windows import WindowEncoder
 from edgeret.errors import CheckFailedError
+from edgeret.terminal.progress import say
 from edgeret_export.encoders.cache import key_of, recall, remember
 from edgeret_export.encoders.export import ExportedEncoder
 from edgeret_export.encoders.modules import load_original

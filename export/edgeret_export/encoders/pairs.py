@@ -26,6 +26,10 @@ IMAGINED = frozenset({"tnd", "qtnd"})
 TOOL_FORM = "name+description"
 HARD = slice(2, 10)
 """Where hard negatives stand in the base encoder's ranking: ranks 3 to 10. Nearer ones are often right as well."""
+NEAREST = 5
+"""Wrong tools from which an anchor's negatives are drawn, where each step draws its own."""
+LARGE = 500
+"""In sets of more tools than this the nearest wrong one is left out as well: often it would serve."""
 STORY = (2, 3)
 """Requests that are joined to one."""
 
@@ -48,6 +52,17 @@ class Pair:
     positive: str
     negative: str
     needed: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Anchor:
+    """A text that searches, with the texts of the tools that are right for it (none where nothing fits), of all that
+    its request needs, and of the wrong ones nearest to it, from which negatives are drawn."""
+
+    text: str
+    right: tuple[str, ...]
+    needed: frozenset[str]
+    near: tuple[str, ...]
 
 
 class Vectors(Protocol):
@@ -104,23 +119,68 @@ def make_pairs(tool_set: ToolSet, vectors: Vectors, options: PairOptions) -> lis
 
     Requests without calls give none, and neither do those that need every tool.
     """
-    rng = random.Random(f"{tool_set.name} {options.seed}")
-    texts = {tool.name: tool_text(tool, TOOL_FORM) for tool in tool_set.tools}
+    rng = _rng(tool_set, options)
+    texts = _texts_of(tool_set)
+    told = list(texts.values())
+    found: dict[tuple[str, str], Pair] = {}
+    for text, name, needed, scores in _searched(tool_set, vectors.tools(told), vectors, options, rng):
+        negative = _negative(scores, told, needed, rng)
+        if negative is not None:
+            found.setdefault((text, name), Pair(text, texts[name], negative, needed))
+    return list(found.values())
+
+
+def make_anchors(tool_set: ToolSet, vectors: Vectors, options: PairOptions) -> list[Anchor]:
+    """The anchors of one set, each text once; `vectors` is the encoder before it is tuned. Requests without calls are
+    anchors without a right tool. Those that need every tool give none. The same seed, the same anchors."""
+    texts = _texts_of(tool_set)
+    told = list(texts.values())
+    tools = vectors.tools(told)
+    right: dict[str, dict[str, None]] = {}
+    needed: dict[str, frozenset[str]] = {}
+    scores: dict[str, NDArray[np.float32]] = {}
+    for text, name, wanted, row in _searched(tool_set, tools, vectors, options, _rng(tool_set, options)):
+        right.setdefault(text, {})[texts[name]] = None
+        needed[text] = needed.get(text, frozenset()) | wanted
+        scores[text] = row
+    # What one plan solves fits, whatever another plan says.
+    solved = right.keys() | {d.query for d in tool_set.demonstrations if d.calls}
+    nothing = list(dict.fromkeys(d.query for d in tool_set.demonstrations if d.query not in solved))
+    if nothing:
+        scores |= zip(nothing, vectors.queries(nothing) @ tools.T, strict=True)
+    found = []
+    for text, row in scores.items():
+        apart = needed.get(text, frozenset())
+        near = _near(row, told, apart, bool(apart) and len(told) > LARGE)
+        if near:
+            found.append(Anchor(text, tuple(right.get(text, ())), apart, near))
+    return found
+
+
+def _rng(tool_set: ToolSet, options: PairOptions) -> random.Random:
+    return random.Random(f"{tool_set.name} {options.seed}")
+
+
+def _texts_of(tool_set: ToolSet) -> dict[str, str]:
+    """The tools' texts, by name."""
+    return {tool.name: tool_text(tool, TOOL_FORM) for tool in tool_set.tools}
+
+
+def _searched(
+    tool_set: ToolSet, tools: NDArray[np.float32], vectors: Vectors, options: PairOptions, rng: random.Random
+) -> Iterator[tuple[str, str, frozenset[str], NDArray[np.float32]]]:
+    """Every text that searches with the name of a tool that it is to find, the texts of all that its request needs,
+    and the encoder's cosines with `tools` (tools, dimension), float32 (tools,)."""
+    texts = _texts_of(tool_set)
     position = {name: i for i, name in enumerate(texts)}
     asked = _asked(tool_set.demonstrations)
     asked += _stories(asked, round(options.stories * len(asked)), rng)
-    told = list(texts.values())
-    tools = vectors.tools(told)
     known = _known(asked, vectors, options)
-    found: dict[tuple[str, str], Pair] = {}
     for request in asked:
         wanted = [position[name] for name in request.tools]
         needed = frozenset(texts[name] for name in request.tools)
         for text, name in _anchors(request, known, tools[wanted], options):
-            negative = _negative(known[text] @ tools.T, told, needed, rng)
-            if negative is not None:
-                found.setdefault((text, name), Pair(text, texts[name], negative, needed))
-    return list(found.values())
+            yield text, name, needed, known[text] @ tools.T
 
 
 def _asked(demonstrations: Sequence[Demonstration]) -> list[_Asked]:
@@ -187,7 +247,18 @@ def _negative(
     scores: NDArray[np.float32], texts: Sequence[str], needed: frozenset[str], rng: random.Random
 ) -> str | None:
     """A tool that the base encoder takes for near and that the request does not need; of few tools, any other one."""
-    # Rounded, so that a sum's last bit does not decide which of two equal tools comes first.
-    order = np.argsort(-np.round(scores, 5), kind="stable").tolist()
-    others = [texts[i] for i in order[HARD] if texts[i] not in needed] or [t for t in texts if t not in needed]
+    others = [texts[i] for i in _order(scores)[HARD] if texts[i] not in needed] or [t for t in texts if t not in needed]
     return rng.choice(others) if others else None
+
+
+def _near(scores: NDArray[np.float32], texts: Sequence[str], needed: frozenset[str], skip: bool) -> tuple[str, ...]:
+    """The nearest tools that the request does not need; with `skip` those behind the first."""
+    wrong = [texts[i] for i in _order(scores) if texts[i] not in needed]
+    return tuple(wrong[skip:][:NEAREST])
+
+
+def _order(scores: NDArray[np.float32]) -> list[int]:
+    """Positions from the highest score to the lowest."""
+    # Rounded, so that a sum's last bit does not decide which of two equal tools comes first.
+    order: list[int] = np.argsort(-np.round(scores, 5), kind="stable").tolist()
+    return order

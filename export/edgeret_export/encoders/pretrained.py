@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 
 from edgeret.bundle.codec import get_array, pack, unpack
 from edgeret.bundle.few_bits import from_bytes, from_halves, get_scales, to_bytes, to_halves
-from edgeret.cli.progress import say
 from edgeret.errors import BundleError, InputError
 from edgeret.fields import get
+from edgeret.terminal.progress import say
+from edgeret_export.encoders.asked import Asked
 from edgeret_export.encoders.encodings import remembered, start
 from edgeret_export.encoders.export import encoder_of, export_encoder
 from edgeret_export.encoders.static import Alone, Pretrained, TableFit, Texts, single_tokens
@@ -24,7 +25,7 @@ from edgeret_export.sources.cards import Card, cards_folder
 from edgeret_export.sources.fetch import sha256_of
 
 DIMENSION = 192
-"""Numbers of a token's vector. Without demonstrations 128 find 0.02 to 0.04 less (docs/DESIGN.md, decisions)
+"""Numbers of a token's vector. Without demonstrations 128 find 0.02 to 0.04 less (docs/decisions)
 and 256 0.01 more, but make a tiny bundle of more than 9 MB."""
 FOLDER, SUFFIX = "token-vectors", ".msgpack"
 NONE = "none"
@@ -52,7 +53,7 @@ class TokenVectors:
         if len(self.vectors) != vocabulary:
             raise InputError(
                 f"token vectors for {len(self.vectors)} tokens, the encoder has {vocabulary}; make some with: "
-                "edgeret-export token-vectors"
+                "edgeret-export lab token-vectors"
             )
         return Pretrained(self.columns, self.vectors, most)
 
@@ -82,7 +83,7 @@ def token_vectors_of(card: Card, told: str | None = None) -> TokenVectors | None
         if found.told["made_for"] != made_for(card):
             raise InputError(
                 f"{told}: token vectors of another encoder than {card.name} as it is now (made for {found.told['card']}"
-                f"); make some with: edgeret-export token-vectors --encoder {card.name}"
+                f"); make some with: edgeret-export lab token-vectors --encoder {card.name}"
             )
         return found
     path = Path(str(cards_folder())) / FOLDER / f"{card.name}{SUFFIX}"
@@ -116,15 +117,19 @@ def read_token_vectors(path: Path) -> TokenVectors:
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror}); expected a file of token vectors") from None
     except (BundleError, ValueError, KeyError, TypeError) as error:
-        raise InputError(f"{path}: no token vectors ({error}); make some: edgeret-export token-vectors") from None
+        raise InputError(f"{path}: no token vectors ({error}); make some: edgeret-export lab token-vectors") from None
     return TokenVectors(sha256_of(path), told, columns, vectors)
 
 
 def make_token_vectors(
-    card: Card, texts: Sequence[str], dimension: int = DIMENSION, offline: bool = False
+    card: Card,
+    texts: Sequence[str],
+    sets: Sequence[Asked] = (),
+    dimension: int = DIMENSION,
+    offline: bool = False,
 ) -> tuple[bytes, dict[str, Any]]:
     """The file of token vectors that are fitted to the encoder's vectors of these texts, read in int8, and what it
-    tells. Raises InputError for too few texts."""
+    tells; with `sets`, by contrast as well. Raises InputError for too few texts."""
     if len(texts) < LEAST_TEXTS:
         raise InputError(f"{len(texts)} different texts, at least {LEAST_TEXTS} are needed; thousands do some good")
     exported = export_encoder(card, "int8", offline)
@@ -134,11 +139,15 @@ def make_token_vectors(
     say("fitting token vectors")
     read = Texts([encoder.tokenize_words(text) for text in texts], vectors)
     told = {"card": card.name, "licence": card.licence, "made_for": made_for(card)}
-    return fit_token_vectors(read, single_tokens(exported, encoder), told, dimension)
+    return fit_token_vectors(read, single_tokens(exported, encoder), told, dimension, sets)
 
 
 def fit_token_vectors(
-    texts: Texts, alone: NDArray[np.float32], told: Mapping[str, Any], dimension: int
+    texts: Texts,
+    alone: NDArray[np.float32],
+    told: Mapping[str, Any],
+    dimension: int,
+    sets: Sequence[Asked] = (),
 ) -> tuple[bytes, dict[str, Any]]:
     """The same, of texts that were read; `alone` (vocabulary, large dimension) are the encoder's vectors of single
     tokens. The file tells what is `told` of the encoder, and the mean cosine on a tenth that a trial did not see."""
@@ -150,15 +159,37 @@ def fit_token_vectors(
     every = fit.fit(np.ones(count, bool), penalty)
     held_by = np.bincount(np.concatenate([np.unique(each) for each in texts.tokens]), minlength=len(alone))
     often = np.flatnonzero(held_by >= LEAST_HELD)
-    mapped = beginning.mapped(beginning.map_to(texts.matrix(len(alone)), fit.project(texts.vectors)))
+    columns = fit.projection
+    if sets:
+        every, columns = _by_contrast(texts, every, sets)
+        mapped = beginning.mapped(beginning.map_rows(often, every[often]))
+    else:
+        mapped = beginning.mapped(beginning.map_to(texts.matrix(len(alone)), fit.project(texts.vectors)))
     found = {
         **told,
         "vocabulary": len(alone),
         "texts": count,
         "penalty": penalty,
         "cosine": round(cosine, 4),
+        **({"pairs": sum(len(asked.pairs) for asked in sets)} if sets else {}),
     }
-    return pack_token_vectors(found, fit.projection, often, every[often], np.delete(mapped, often, axis=0)), found
+    return pack_token_vectors(found, columns, often, every[often], np.delete(mapped, often, axis=0)), found
+
+
+def _by_contrast(
+    texts: Texts, table: NDArray[np.float32], sets: Sequence[Asked]
+) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+    """The table fitted further, and the orthonormal directions (large dimension, dimension) in which the large
+    encoder's vectors are nearest to it (Procrustes); of a length with which means of texts meet these best."""
+    from edgeret_export.encoders.contrast import contrasted
+
+    table = contrasted(table, texts.tokens, texts.vectors, sets)
+    means = texts.matrix(len(table)) @ table
+    left, _, right = np.linalg.svd(texts.vectors.T @ means, full_matrices=False)
+    columns: NDArray[np.float32] = (left @ right).astype(np.float32)
+    targets = texts.vectors @ columns
+    targets /= np.linalg.norm(targets, axis=1, keepdims=True)
+    return table * np.float32((targets * means).sum() / (means * means).sum()), columns
 
 
 def pack_token_vectors(

@@ -2,7 +2,7 @@
 
 Scales are fixed beforehand, from texts like those that will come. Weights are int8 with a scale a column; activations
 are unsigned with 8 bits, or 16 where 8 would drown them: behind a transformer's second product few channels are so much
-larger than the others that one scale for all leaves nothing of them (measured: docs/DESIGN.md, "targets").
+larger than the others that one scale for all leaves nothing of them (measured: docs/decisions).
 """
 
 from __future__ import annotations

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.inputs.demonstrations import Demonstration
+from edgeret.inputs.query import plain
 from edgeret.inputs.tool_text import name_in_words
 from edgeret.types import Tool
 
@@ -63,9 +64,7 @@ def from_demonstrations(demonstrations: Sequence[Demonstration], tools: Sequence
     """The demonstrations' queries, in the order of `mixed`."""
     position = {tool.name: i for i, tool in enumerate(tools)}
     chosen = [demonstrations[i] for i in mixed(len(demonstrations))]
-    return _numbered(
-        [(d.query, frozenset(position[c.tool] for c in d.calls), " ".join(d.query.lower().split())) for d in chosen]
-    )
+    return _numbered([(d.query, frozenset(position[c.tool] for c in d.calls), plain(d.query)) for d in chosen])
 
 
 def from_tools(tools: Sequence[Tool]) -> Questions:

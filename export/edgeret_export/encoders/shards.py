@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
 
-from edgeret.cli.progress import say
+from edgeret.terminal.progress import say
 
 KEY_BYTES = 16
 MOST_BYTES = 32_000_000_000

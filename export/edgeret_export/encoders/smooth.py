@@ -2,7 +2,7 @@
 down and the weights behind them up, which leaves the function as it is.
 
 Dynamic int8 has one scale for a whole activation; a few outlying channels then cost all others their precision.
-Measured on this project's example: nDCG@5 lost to int8 went from 1.7 points to about none (docs/DESIGN.md, decisions).
+Measured on this project's example: nDCG@5 lost to int8 went from 1.7 points to about none (docs/decisions).
 """
 
 from __future__ import annotations

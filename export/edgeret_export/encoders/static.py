@@ -19,9 +19,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from edgeret.cli.progress import track
 from edgeret.encoders.windows import WindowEncoder
 from edgeret.host import available_cpus
+from edgeret.terminal.progress import track
 from edgeret_export.encoders.cache import key_of, recall, remember
 from edgeret_export.encoders.export import ExportedEncoder
 
@@ -90,6 +90,13 @@ class Alone:
         seen = shares @ self._features
         gram = seen.T @ seen + np.float32(MAP_PENALTY) * np.eye(seen.shape[1], dtype=np.float32)
         found: NDArray[np.float32] = np.linalg.solve(gram, seen.T @ targets).astype(np.float32)
+        return found
+
+    def map_rows(self, tokens: NDArray[np.intp], rows: NDArray[np.float32]) -> NDArray[np.float32]:
+        """The map by which these tokens' own vectors meet these rows (tokens, dimension) best."""
+        seen = self._features[tokens]
+        gram = seen.T @ seen + np.float32(MAP_PENALTY) * np.eye(seen.shape[1], dtype=np.float32)
+        found: NDArray[np.float32] = np.linalg.solve(gram, seen.T @ rows).astype(np.float32)
         return found
 
     def mapped(self, by: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from edgeret.bundle import roles
-from edgeret.cli.progress import say
 from edgeret.encoders.onnx import OnnxEncoder
 from edgeret.encoders.providers import choose
 from edgeret.encoders.tokenizer import load_tokenizer
 from edgeret.encoders.variants import CPU, GPU, MOBILE, NPU, WEIGHT_BITS, Variant
 from edgeret.host import instruction_set
+from edgeret.terminal.progress import say
 from edgeret_export.encoders.cache import key_of, recall, remember
 from edgeret_export.encoders.export import EXPORT_RECIPE, ExportedEncoder, export_encoder
 from edgeret_export.encoders.mobile import to_ort

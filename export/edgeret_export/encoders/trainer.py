@@ -28,14 +28,16 @@ from sentence_transformers.sentence_transformer.losses import MultipleNegativesR
 from sentence_transformers.util import cos_sim
 from transformers import AutoConfig, PrinterCallback, TrainerCallback, set_seed
 
-from edgeret.cli.progress import track
+from edgeret.terminal.progress import track
 from edgeret_export.checkpoints import last_checkpoint, spread
+from edgeret_export.encoders.level import LevelLoss
 from edgeret_export.sources.encoder_card import EncoderCard
 
 MAX_TOKENS, SCALE, WARM_UP, SCHEDULE = 96, 20.0, 0.1, "cosine"
 LOGGED, EVALUATED = 40, 8
 """Points of the curve, and those of them at which the model is saved and measured."""
-STATE = "trained.safetensors"
+STATE, LINE = "trained.safetensors", "line.safetensors"
+"""Files of a checkpoint: what is trained of the model, and of the second loss."""
 LINEAR = ("query", "key", "value", "attention.output.dense", "intermediate.dense", "output.dense")
 BF16_FLAGS = frozenset({"avx512_bf16", "amx_bf16", "bf16"})
 
@@ -50,6 +52,12 @@ class Course:
     seed: int
     work: Path
     """Where checkpoints lie."""
+    level: float = 0.0
+    """The weight of the second loss (`level`)."""
+    needed: Sequence[frozenset[str]] = ()
+    """By position what an anchor's request needs; for the second loss."""
+    centre: NDArray[Any] | None = None
+    """What that takes off unit vectors, float32 (dimension,)."""
 
     @property
     def marks(self) -> frozenset[int]:
@@ -163,9 +171,10 @@ def train(trained: Trained, course: Course, measure: Callable[[], Any], resume: 
         seed=course.seed,
     )
     columns = zip(*course.texts, strict=True)
-    data = Dataset.from_dict(dict(zip(("anchor", "positive", "negative"), map(list, columns), strict=True)))
+    told = dict(zip(("anchor", "positive", "negative"), map(list, columns), strict=True))
+    data = Dataset.from_dict({**told, "label": list(range(len(course.texts)))} if course.level else told)
     curve = _Curve(course, measure, trained)
-    loss = MultipleNegativesRankingLoss(trained.model, scale=SCALE, similarity_fct=_cosines)
+    loss = _loss(trained, course)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         logging.disable(logging.WARNING)
@@ -179,6 +188,12 @@ def train(trained: Trained, course: Course, measure: Callable[[], Any], resume: 
             logging.disable(logging.NOTSET)
             curve.close()
     return curve_of(trainer.state.log_history)
+
+
+def _loss(trained: Trained, course: Course) -> Any:
+    if not course.level:
+        return MultipleNegativesRankingLoss(trained.model, scale=SCALE, similarity_fct=_cosines)
+    return LevelLoss(trained.model, course.texts, course.needed, SCALE, course.level, course.centre)
 
 
 def curve_of(history: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -215,9 +230,14 @@ class _Trainer(SentenceTransformerTrainer):
         folder = Path(str(output_dir))
         folder.mkdir(parents=True, exist_ok=True)
         save_file(self.trained.state(), folder / STATE)
+        if isinstance(self.loss, LevelLoss):
+            save_file({"line": self.loss.line.detach()}, folder / LINE)
 
     def _load_from_checkpoint(self, resume_from_checkpoint: str, model: Any = None) -> None:
         self.trained.load(Path(resume_from_checkpoint) / STATE)
+        if isinstance(self.loss, LevelLoss):
+            with torch.no_grad():
+                self.loss.line.copy_(load_file(Path(resume_from_checkpoint) / LINE)["line"])
 
 
 class _Curve(TrainerCallback):

@@ -14,9 +14,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from edgeret.cli.progress import say
 from edgeret.encoders.languages import LATIN, script_of, scripts_of
 from edgeret.errors import InputError
+from edgeret.terminal.progress import say
 from edgeret_export.encoders.adapter import base_weights
 from edgeret_export.encoders.changed_folder import changed_folder
 from edgeret_export.sources.cards import Card

@@ -25,8 +25,10 @@ from edgeret.inputs.parameters import parameters
 from edgeret.inputs.tools import read_tools
 from edgeret.runtime.arguments import found_in
 from edgeret.runtime.spans import Suitor, absent_signs
-from edgeret.runtime.sureness import TRAITS, traits
+from edgeret.runtime.sureness import traits
+from edgeret.scoring.argument_shape import TRAITS
 from edgeret.types import Tool, references
+from edgeret_export.fitting.compared import comparable, same
 
 L2, STEPS = 3.0, 300
 """The weight of all squares, and steps of the fit: it is convex but for choices with several right chunks."""
@@ -59,11 +61,6 @@ def choices(tools: dict[str, Tool], demonstrations: Iterable[Demonstration]) -> 
                 if told:
                     found.append(Choice([[(s, 1.0) for s in absent_signs(one)], *(signs for _, signs in told)], right))
     return found
-
-
-def comparable(value: Any) -> Any:
-    """As arguments are compared: without regard to case and white space."""
-    return " ".join(value.split()).casefold() if isinstance(value, str) else value
 
 
 PRIOR = {
@@ -135,7 +132,7 @@ def calibrate(sets: Sequence[tuple[dict[str, Tool], Sequence[Demonstration], Seq
                     if one.source == "rule":
                         told = traits(one)
                         rows.append([told.get(trait, 0.0) for trait in TRAITS])
-                        right.append(float(_same(call.arguments.get(name), one.value)))
+                        right.append(float(same(call.arguments.get(name), one.value)))
     seen, good = np.array(rows).reshape(-1, len(TRAITS)), np.array(right)
     prior = np.array([1.0 if trait == "share" else 0.0 for trait in TRAITS])
     weights = prior.copy()
@@ -147,12 +144,6 @@ def calibrate(sets: Sequence[tuple[dict[str, Tool], Sequence[Demonstration], Seq
     return {
         trait: round(float(weight) - MARGIN.get(trait, 0.0), 3) for trait, weight in zip(TRAITS, weights, strict=True)
     }
-
-
-def _same(value: Any, other: Any) -> bool:
-    if isinstance(value, list) and isinstance(other, list):
-        return [comparable(one) for one in value] == [comparable(one) for one in other]
-    return value is not None and bool(comparable(value) == comparable(other))
 
 
 def _shares(scores: NDArray[Any], of: NDArray[Any], count: int) -> NDArray[np.float64]:

@@ -15,7 +15,7 @@ from scipy.special import log_softmax
 from sklearn.isotonic import IsotonicRegression
 
 from edgeret.scoring.calibration import Map
-from edgeret_export.fitting.reliability import expected_calibration_error
+from edgeret.scoring.reliability import expected_calibration_error
 
 IN_DISTRIBUTION_QUANTILE = 0.01
 """Share of held-out demonstrations that the "unlike anything demonstrated" threshold gives up."""

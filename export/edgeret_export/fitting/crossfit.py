@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeret.cli.progress import track
 from edgeret.scoring.calibration import Calibration, CalibrationParameters, Map
 from edgeret.scoring.graph import Graph, GraphOptions
+from edgeret.scoring.reliability import expected_calibration_error, refusal_curve
+from edgeret.terminal.progress import track
 from edgeret_export.fitting import calibration as calibrate
 from edgeret_export.fitting import firsts
 from edgeret_export.fitting.calibration import Outcomes
@@ -24,7 +25,6 @@ from edgeret_export.fitting.folds import Fold, clusters_for, fit_folds
 from edgeret_export.fitting.held_out import HeldOut
 from edgeret_export.fitting.options import HeadOptions
 from edgeret_export.fitting.parameters import Parameters
-from edgeret_export.fitting.reliability import expected_calibration_error, refusal_curve
 from edgeret_export.fitting.training_set import TrainingSet
 from edgeret_export.places import HERE, Place
 

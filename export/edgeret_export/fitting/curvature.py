@@ -3,7 +3,7 @@
 Three things bend it unevenly. Queries have few directions that most of them share, above all their mean, and a bias
 says nearly the same as the mean: a rare label's weights bend a thousandth as much as those of `<end>`. Cosines of a
 query and of its parts say nearly the same. Without this, fits of 2,000 plans stop after 128 steps at a value that is
-now reached after 30, with weights of the cosines that are still on their way (docs/DESIGN.md, decisions).
+now reached after 30, with weights of the cosines that are still on their way (docs/decisions).
 """
 
 from __future__ import annotations

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from scipy.special import log_softmax
 from threadpoolctl import threadpool_limits
 
-from edgeret.cli.progress import track
 from edgeret.scoring.episodes import Episodes
 from edgeret.scoring.graph import GraphTables
 from edgeret.scoring.head import FactoredHead
+from edgeret.terminal.progress import track
 from edgeret_export.fitting.graph import fit_graph
 from edgeret_export.fitting.head import NOBODY, fit_from, others, popularity, seen_labels
 from edgeret_export.fitting.options import HeadOptions

@@ -31,7 +31,7 @@ NOBODY = np.float32(-60.0)
 SHOWN = 0.25
 """Of what Good and Turing expect between a pair of tool and next label that was shown and one that was not: what a
 shown one is drawn to. A weight that the pairs not shown share cannot be fitted: none of them is ever right in the
-training set, so it runs away (docs/DESIGN.md, decisions)."""
+training set, so it runs away (docs/decisions)."""
 KEPT = 1 << 27
 """Numbers that are kept from one iteration to the next, queries and their cosines to labels, 512 MB; more are computed
 anew."""

@@ -25,10 +25,10 @@ from edgeret.scoring.prior import (
 )
 from edgeret.scoring.reading import Reading
 from edgeret.scoring.relevance import features as search_features
+from edgeret.scoring.reliability import expected_calibration_error
 from edgeret_export.fitting.logit import DIGITS, conditional_logit
 from edgeret_export.fitting.nothing import NothingSet, fit_nothing
 from edgeret_export.fitting.prior_sets import PriorSet
-from edgeret_export.fitting.reliability import expected_calibration_error
 from edgeret_export.fitting.values import fit_values
 from edgeret_export.fitting.wishes import ADDED, fit_wishes
 

@@ -9,7 +9,7 @@ from edgeret_export.fitting.decisions import Decisions
 
 MOST_PLANS = 50_000
 """Demonstrations that heads are fitted and judged on; of more, so many are drawn, while the graph counts all. Beside
-its vector a plan takes 10 kB, and 4 ms of every fit (docs/DESIGN.md, decisions)."""
+its vector a plan takes 10 kB, and 4 ms of every fit (docs/decisions)."""
 OF_EVERY_LABEL = 10
 """Plans that a label keeps at least, or all that it has: a head that never saw a tool would hold it for impossible."""
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from edgeret.encoders.base import EncodedQuery
 from edgeret.inputs.demonstrations import Demonstration
+from edgeret.inputs.query import plain
 from edgeret.inputs.spelling import spelling
 from edgeret.runtime.evidence import evidence
 from edgeret.runtime.lexicon import Lexicon, tool_flow, tool_words
@@ -256,11 +257,6 @@ class _PriorScoring:
         if len(self._static) < len(self._ends) or self._every > 1:
             self._expected *= float(self._decisions.weight.sum()) / self._asked
         return PriorScores(self.names, self._static, self._steps, self._expected)
-
-
-def plain(query: str) -> str:
-    """The query's words, whatever its case and spaces."""
-    return " ".join(query.lower().split())
 
 
 def assign_folds(queries: Sequence[str], n_folds: int, seed: int) -> NDArray[np.intp]:

@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from edgeret.cli.progress import track
 from edgeret.errors import InputError
 from edgeret.inputs.conversations import RecordedConversation
 from edgeret.runtime.follow_up import FollowUp
 from edgeret.runtime.runtime import Runtime
+from edgeret.scoring.reliability import expected_calibration_error
 from edgeret.scoring.turns import (
     EXPERTS,
     SHAPES,
@@ -27,8 +27,8 @@ from edgeret.scoring.turns import (
     next_probabilities,
     turn_evidence,
 )
+from edgeret.terminal.progress import track
 from edgeret.types import END
-from edgeret_export.fitting.reliability import expected_calibration_error
 
 PULL = 1e-3
 """Of squared distance from where the weights start, beside the mean loss of a step in nats."""

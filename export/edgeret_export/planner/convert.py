@@ -19,12 +19,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from edgeret.cli.console import check_place
-from edgeret.cli.progress import say
 from edgeret.errors import CheckFailedError, InputError, MissingExtraError
 from edgeret.host import available_cpus
 from edgeret.planner.model import Planner
 from edgeret.planner.spec import PlannerSpec
+from edgeret.terminal.console import check_place
+from edgeret.terminal.progress import say
 from edgeret_export.planner.gguf_limits import Limits
 from edgeret_export.planner.gguf_parity import Answers, Examination, ask, compare, problems
 from edgeret_export.planner.quantise import quantise
@@ -72,7 +72,7 @@ def check_target(target: Path) -> None:
 def check_modules() -> None:
     """Raises MissingExtraError where a library is not installed that conversion needs."""
     if any(find_spec(module) is None for module in _NEEDED):
-        raise MissingExtraError("gguf", "converting a planner")
+        raise MissingExtraError("edgeret-export[gguf]", "converting a planner")
 
 
 def convert(order: Order, target: Path, trial: Trial, offline: bool = False) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from safetensors import SafetensorError
 from transformers import AutoModelForCausalLM, AutoTokenizer, PrinterCallback, TrainerCallback
 from trl import GRPOConfig, GRPOTrainer, SFTConfig, SFTTrainer
 
-from edgeret.cli.progress import track
+from edgeret.terminal.progress import track
 from edgeret_export.checkpoints import last_checkpoint, spread
 from edgeret_export.planner.templates import THOUGHTLESS
 

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeret.cli.progress import track
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret.planner.chat import Prompt, Turn
 from edgeret.planner.model import Planner
 from edgeret.planner.prompts import selection_prompt
+from edgeret.terminal.progress import track
 from edgeret.types import END, Call, Candidate, Tool
 from edgeret_export.planner.gguf_limits import QUESTIONS, SHOWN, Limits
 

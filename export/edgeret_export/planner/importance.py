@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeret.cli.progress import track
+from edgeret.terminal.progress import track
 
 MAX_TOKENS = 512
 """Of a text that are read."""

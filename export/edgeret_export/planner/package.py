@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from edgeret.bundle import roles
 from edgeret.bundle.writer import BundleWriter
-from edgeret.cli.progress import say
 from edgeret.errors import InputError
 from edgeret.host import available_cpus
 from edgeret.planner.chat import CHAT_FORMATS
@@ -16,8 +15,11 @@ from edgeret.planner.model import Planner
 from edgeret.planner.reranker import RerankParameters
 from edgeret.planner.spec import PlannerSpec
 from edgeret.scoring.calibration import Calibration
+from edgeret.terminal.progress import say
 from edgeret_export.fitting.crossfit import Fitted
 from edgeret_export.fitting.training_set import TrainingSet
+from edgeret_export.planner.exemplars import choose_exemplars
+from edgeret_export.planner.filling import MOST_ASKED, Read, fit_filling
 from edgeret_export.planner.weight import fit_reranking
 from edgeret_export.sources.cards import Card, PlannerCard, cards_folder
 from edgeret_export.sources.fetch import fetch
@@ -36,8 +38,8 @@ def fetch_planner(card: Card, offline: bool = False, allow_unpinned: bool = Fals
     """The card's files. Raises InputError for a card of another kind, or when no source delivers."""
     if card.weights is not None:
         raise InputError(
-            f"model card '{card.name}' is of weights that are no planner yet; make one with: edgeret-export planner "
-            f"{card.name if card.origin.parent == cards_folder() else card.origin} -o X.gguf"
+            f"model card '{card.name}' is of weights that are no planner yet; make one with: "
+            f"edgeret-export lab planner {card.name if card.origin.parent == cards_folder() else card.origin} -o X.gguf"
         )
     if card.planner is None:
         raise InputError(f"model card '{card.name}' is an {card.kind}, a planner is needed; see: edgeret-export cards")
@@ -55,10 +57,10 @@ def _spec(planner: PlannerCard) -> PlannerSpec:
 
 
 def add_planner(
-    writer: BundleWriter, model: PlannerModel, training: TrainingSet | None, fitted: Fitted, questions: int
+    writer: BundleWriter, model: PlannerModel, training: TrainingSet | None, fitted: Fitted, questions: int, read: Read
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """Writes the model and its licence; what the manifest says of the planner, and the report on its advice, for which
-    it is asked at most so many questions.
+    it is asked at most so many questions, and on the arguments that it gives where `read` leaves some missing.
 
     Raises PlannerError for a model that llama.cpp refuses, MissingExtraError without llama-cpp-python.
     """
@@ -76,6 +78,10 @@ def add_planner(
         engine = load_planner(model, available_cpus())
         calibration = Calibration(fitted.calibration)
         parameters, report = fit_reranking(engine, training, fitted.held_out, calibration, questions)
+        plans = training.demonstrations
+        most = min(questions, MOST_ASKED)
+        worth, told = fit_filling(engine, training.tools, plans, choose_exemplars(plans), read, training.seed, most)
+        parameters, report["arguments"] = replace(parameters, filling=worth), told
     if planner.measured:
         report["quantised"] = dict(planner.measured)
     return {"card": card.name, "spec": spec.to_dict(), "parameters": parameters.to_dict()}, report

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 import edgeret
-from edgeret.cli.progress import say
 from edgeret.errors import InputError, MissingExtraError
 from edgeret.strategies.toolqp import PLAN_TOKENS, planning, searching
+from edgeret.terminal.progress import say
 from edgeret_export.checkpoints import begin, workplace
 from edgeret_export.curves import draw_curves
 from edgeret_export.planner.judge import Judge
@@ -201,7 +201,7 @@ def _courses() -> tuple[Any, Mapping[str, str]]:
         versions = {"edgeret": edgeret.__version__, **{name: version(name) for name in LIBRARIES}}
         from edgeret_export.planner import courses
     except ImportError:
-        raise MissingExtraError("train", "teaching a planner") from None
+        raise MissingExtraError("edgeret-export[train]", "teaching a planner") from None
     return courses, versions
 
 

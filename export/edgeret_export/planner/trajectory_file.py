@@ -9,11 +9,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from edgeret.cli.progress import say, track
 from edgeret.errors import InputError
 from edgeret.inputs.jsonl import is_text, json_type, parse_objects, read_text
 from edgeret.inputs.query import read_queries
 from edgeret.quoting import quoted
+from edgeret.terminal.progress import say, track
 from edgeret_export.planner.trajectories import Request, SearchTurn, Trajectory
 
 MADE_OF = "made_of"
@@ -86,10 +86,10 @@ def read_trajectories(path: Path) -> list[Trajectory]:
     """The trajectories of a file. Raises InputError naming the line, and for a file without any."""
     text = read_text(path, WHAT)
     if text and not text.endswith("\n"):
-        raise InputError(f"{path}: its last line is cut off; go on with: edgeret-export trajectories … -o {path}")
+        raise InputError(f"{path}: its last line is cut off; go on with: edgeret-export lab trajectories … -o {path}")
     found = [from_dict(where, value) for where, value in parse_objects(text, path)]
     if not found:
-        raise InputError(f"{path}: no trajectories in it; make some with: edgeret-export trajectories")
+        raise InputError(f"{path}: no trajectories in it; make some with: edgeret-export lab trajectories")
     return found
 
 

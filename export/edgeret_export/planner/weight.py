@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
-from edgeret.cli.progress import say, track
 from edgeret.planner.exemplars import CONSTANT, Exemplar
 from edgeret.planner.model import Planner
 from edgeret.planner.prompts import selection_prompt, wants_weights
@@ -18,6 +17,7 @@ from edgeret.planner.reranker import RerankParameters
 from edgeret.runtime.decide import MAX_ASKED
 from edgeret.runtime.options import COVERAGE
 from edgeret.scoring.calibration import Calibration
+from edgeret.terminal.progress import say, track
 from edgeret.types import Call, Candidate, Usage
 from edgeret_export.fitting.held_out import HeldOut
 from edgeret_export.fitting.training_set import TrainingSet

@@ -43,7 +43,7 @@ class PlannerCard:
     made_from: str = ""
     """Where the weights come from that somebody made the GGUF of; nothing where it came as it is."""
     measured: Mapping[str, Any] = field(default_factory=dict)
-    """What quantising cost, as `edgeret-export planner` measured it."""
+    """What quantising cost, as `edgeret-export lab planner` measured it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from edgeret_export.sources.cards import Card
 from edgeret_export.sources.fetch import sha256_of
 
 MAX_BYTES = 1 << 20
-MAKE = "make one with: edgeret-export centre"
+MAKE = "make one with: edgeret-export lab centre"
 
 
 def weights_of(card: Card) -> dict[str, str]:

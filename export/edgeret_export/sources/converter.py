@@ -15,8 +15,8 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
-from edgeret.cli.progress import say
 from edgeret.errors import InputError
+from edgeret.terminal.progress import say
 from edgeret_export.sources.fetch import cache_folder
 
 DISTRIBUTION, VERSION = "llama-cpp-python", "0.3.36"

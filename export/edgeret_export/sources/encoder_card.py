@@ -17,7 +17,7 @@ POOLINGS = ("mean", "cls", "max", "lasttoken")
 
 @dataclass(frozen=True, slots=True)
 class AdapterCard:
-    """What an encoder was tuned to: a folder that `edgeret-export tune` wrote, and the sha256 of its weights."""
+    """What an encoder was tuned to: a folder that `edgeret-export lab tune` wrote, and the sha256 of its weights."""
 
     folder: Path
     sha256: str
@@ -30,7 +30,7 @@ class AdapterCard:
 
 @dataclass(frozen=True, slots=True)
 class CentreCard:
-    """What is taken off an encoder's vectors: a file that `edgeret-export centre` wrote, and its sha256."""
+    """What is taken off an encoder's vectors: a file that `edgeret-export lab centre` wrote, and its sha256."""
 
     file: Path
     sha256: str

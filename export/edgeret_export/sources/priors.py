@@ -33,7 +33,7 @@ def read_prior(encoder: str, path: str | Path | None = None) -> PriorCard:
         points = tuple((float(x), float(y)) for x, y in told["calibration_map"])
         return PriorCard(str(told["encoder"]), PriorWeights.from_dict(told["weights"], str(file)), points, told)
     except (ValueError, KeyError, TypeError, BundleError) as error:
-        raise InputError(f"{file}: no prior card ({error}); make one with: edgeret-export prior") from None
+        raise InputError(f"{file}: no prior card ({error}); make one with: edgeret-export lab prior") from None
 
 
 def read_told(file: Path) -> dict[str, Any]:
@@ -43,9 +43,9 @@ def read_told(file: Path) -> dict[str, Any]:
     except OSError as error:
         raise InputError(f"{file}: cannot be read ({error.strerror}); expected a prior card in JSON") from None
     except ValueError as error:
-        raise InputError(f"{file}: no prior card ({error}); make one with: edgeret-export prior") from None
+        raise InputError(f"{file}: no prior card ({error}); make one with: edgeret-export lab prior") from None
     if not isinstance(told, dict) or not isinstance(told.get("weights"), dict):
-        raise InputError(f"{file}: no prior card (no weights); make one with: edgeret-export prior")
+        raise InputError(f"{file}: no prior card (no weights); make one with: edgeret-export lab prior")
     return told
 
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TextIO
 
-from edgeret.cli.console import write_whole
 from edgeret.errors import InputError
 from edgeret.inputs.demonstrations import MAX_ARGUMENTS_BYTES
 from edgeret.inputs.query import MAX_QUERY_CHARS
+from edgeret.terminal.console import write_whole
 from edgeret_export.transcripts.conversation import Conversation
 from edgeret_export.transcripts.definitions import Definitions
 from edgeret_export.transcripts.files import opened

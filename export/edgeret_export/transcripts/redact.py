@@ -54,7 +54,7 @@ def read_patterns(path: Path) -> Redactor:
     try:
         import re2
     except ImportError:
-        raise MissingExtraError("export", "--redact") from None
+        raise MissingExtraError("edgeret-export", "--redact") from None
     options = re2.Options()
     options.max_mem, options.log_errors = _PATTERN_BYTES, False
     found: list[tuple[str, Any]] = []

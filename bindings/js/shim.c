@@ -1,0 +1,136 @@
+/* What edgeret.js calls: edgeret.h with numbers alone, so that no struct is laid out twice. One page, one thread: what is
+   filled here is read before the next call. */
+
+#include <stdlib.h>
+
+#include "edgeret.h"
+
+#define EXPORT(name) __attribute__((export_name(name)))
+
+static er_error failure;
+static double numbers[12];
+
+EXPORT("allocate") void *js_allocate(size_t size) { return malloc(size); }
+EXPORT("release") void js_release(void *at) { free(at); }
+EXPORT("error") const char *js_error(void) { return failure.text; }
+EXPORT("status") int js_status(void) { return (int)failure.status; }
+EXPORT("numbers") const double *js_numbers(void) { return numbers; }
+
+EXPORT("load") er_model *js_load(const er_file *files, size_t count, double most_loss, int alone)
+{
+    const er_load_options options = {.size = sizeof options, .most_loss = most_loss, .first_stage_alone = alone};
+    er_model *model = NULL;
+    er_load_files(files, count, &options, &model, &failure);
+    return model;
+}
+
+/* Names' places and lengths, in pairs; how many there are, at most 256. */
+EXPORT("list") int js_list(const void *manifest, size_t length, int alone, uint32_t *pairs)
+{
+    static er_listed room[256];
+    size_t count = 256;
+    if (er_list(manifest, length, alone, room, &count, &failure)) return -1;
+    for (size_t i = 0; i < count; i++) {
+        pairs[2 * i] = (uint32_t)(uintptr_t)room[i].name.at;
+        pairs[2 * i + 1] = (uint32_t)room[i].name.length;
+    }
+    return (int)count;
+}
+
+/* Texts to add, to remove and to replace stand behind each other. */
+EXPORT("with_tools") er_model *js_with_tools(const er_model *model, const er_text *texts, size_t add, size_t remove, size_t replace)
+{
+    const er_change change = {sizeof change, texts, add, texts + add, remove, texts + add + remove, replace, NULL, NULL};
+    er_model *made = NULL;
+    er_with_tools(model, &change, &made, &failure);
+    return made;
+}
+
+EXPORT("free_model") void js_free(er_model *model) { er_free(model); }
+
+/* tools, labels, dimension, stages, encodes; the hash's place and length. */
+EXPORT("describe") int js_describe(const er_model *model)
+{
+    er_summary s;
+    if (er_describe(model, &s, &failure)) return (int)failure.status;
+    const double told[] = {s.tools, s.labels, s.dimension, s.stages, s.encodes, (double)(uintptr_t)s.content_hash.at,
+        (double)s.content_hash.length, (double)s.bytes};
+    for (size_t i = 0; i < sizeof told / sizeof *told; i++) numbers[i] = told[i];
+    return 0;
+}
+
+/* Place and length of a text. */
+static void tell(er_text text)
+{
+    numbers[0] = (double)(uintptr_t)text.at;
+    numbers[1] = (double)text.length;
+}
+
+EXPORT("tool_name") void js_tool_name(const er_model *model, uint32_t tool) { tell(er_tool_name(model, tool)); }
+EXPORT("tool_definition") void js_tool_definition(const er_model *model, uint32_t tool) { tell(er_tool_definition(model, tool)); }
+EXPORT("tool_find") double js_tool_find(const er_model *model, const char *at, size_t length)
+{
+    return (double)er_tool_find(model, (er_text){at, length});
+}
+
+EXPORT("begin") er_task *js_begin(const er_model *model, const char *at, size_t length, const uint32_t *allowed, size_t count)
+{
+    const er_begin_options options = {sizeof options, allowed, count};
+    er_task *task = NULL;
+    er_begin(model, (er_text){at, length}, allowed ? &options : NULL, &task, &failure);
+    return task;
+}
+
+/* tool, probability, reason, abstained, confirm, named, stage, demonstrated, floor. */
+EXPORT("next") int js_next(er_task *task, int policy, double min_probability, double risk)
+{
+    const er_next_options options = {sizeof options, (er_policy)policy, min_probability, risk};
+    er_decision d;
+    if (er_next(task, &options, &d, &failure)) return (int)failure.status;
+    const double told[] = {d.tool_number, d.probability, d.reason, d.abstained, d.confirm, d.named, d.stage, d.demonstrated, d.floor};
+    for (size_t i = 0; i < sizeof told / sizeof *told; i++) numbers[i] = told[i];
+    return 0;
+}
+
+/* Pairs of a tool's number and its probability, best first; how many there are. */
+EXPORT("candidates") int js_candidates(er_task *task, double *pairs, size_t most)
+{
+    er_candidate *room = malloc((most ? most : 1) * sizeof *room);
+    size_t count = most;
+    if (!room) return failure.status = ER_NO_MEMORY, -1;
+    const er_status status = er_candidates(task, room, &count, &failure);
+    for (size_t i = 0; !status && i < count && i < most; i++) {
+        pairs[2 * i] = room[i].tool_number;
+        pairs[2 * i + 1] = room[i].probability;
+    }
+    free(room);
+    return status ? -1 : (int)count;
+}
+
+EXPORT("call") int js_call(er_task *task, const char *at, size_t length) { return (int)er_call(task, (er_text){at, length}, &failure); }
+EXPORT("fail") int js_fail(er_task *task, const char *at, size_t length) { return (int)er_fail(task, (er_text){at, length}, &failure); }
+EXPORT("retry") int js_retry(er_task *task, const char *at, size_t length) { return (int)er_retry(task, (er_text){at, length}, &failure); }
+EXPORT("undo") int js_undo(er_task *task) { return (int)er_undo(task, &failure); }
+EXPORT("fork") er_task *js_fork(const er_task *task)
+{
+    er_task *other = NULL;
+    er_fork(task, &other, &failure);
+    return other;
+}
+EXPORT("end_task") void js_end(er_task *task) { er_end(task); }
+
+/* Triples of a tool's number, its score and its share, best first; how many there are. */
+EXPORT("search") int js_search(const er_model *model, const char *at, size_t length, double *triples, size_t most)
+{
+    er_hit *room = malloc((most ? most : 1) * sizeof *room);
+    size_t count = most;
+    if (!room) return failure.status = ER_NO_MEMORY, -1;
+    const er_status status = er_search(model, (er_text){at, length}, room, &count, &failure);
+    for (size_t i = 0; !status && i < count && i < most; i++) {
+        triples[3 * i] = room[i].tool_number;
+        triples[3 * i + 1] = room[i].score;
+        triples[3 * i + 2] = room[i].share;
+    }
+    free(room);
+    return status ? -1 : (int)count;
+}

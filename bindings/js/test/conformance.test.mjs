@@ -1,0 +1,93 @@
+/** The page's library gives every number of `conformance/`, as every reader does. */
+
+import assert from "node:assert/strict";
+import { readFile, readdir } from "node:fs/promises";
+import { test } from "node:test";
+import { fileURLToPath } from "node:url";
+
+import { EdgeretError, Model, load } from "../node.js";
+
+const ROOT = fileURLToPath(new URL("../../../conformance/", import.meta.url));
+const kinds = (await readdir(ROOT)).filter((name) => name.endsWith(".json")).map((name) => name.slice(0, -5));
+const near = (a, b, what) => assert.ok(Math.abs(a - b) <= 2e-6, `${what}: ${a} and not ${b}`);
+
+for (const kind of kinds) {
+  test(`${kind}: every decision and every search`, async () => {
+    const wanted = JSON.parse(await readFile(`${ROOT}${kind}.json`, "utf-8"));
+    const model = await load(ROOT + kind);
+    assert.equal(model.contentHash, wanted.contentHash);
+    assert.deepEqual([...model.tools], wanted.tools);
+    for (const { query, search, steps } of wanted.requests) {
+      const found = model.search(query, { k: search.length });
+      assert.deepEqual(found.map((hit) => hit.tool), search.map(([tool]) => tool), query);
+      found.forEach((hit, i) => near(hit.share, search[i][1], query));
+      for (const step of steps) {
+        const task = model.task(query);
+        for (const tool of step.history) task.call(tool);
+        const decision = task.next(), where = `${query} behind ${step.history}`;
+        assert.equal(decision.tool, step.tool, where);
+        assert.equal(decision.abstained, step.abstained, where);
+        assert.equal(decision.confirm, step.confirm, where);
+        near(decision.probability, step.probability, where);
+        const listed = new Map(task.candidates(100).map((one) => [one.tool ?? "<end>", one.probability]));
+        assert.equal(listed.size, step.candidates.length, where);
+        for (const [tool, probability] of step.candidates) near(listed.get(tool), probability, `${where}: ${tool}`);
+        task.end();
+      }
+    }
+    model.free();
+  });
+}
+
+test("what is damaged, missing or no bundle is refused in words", async () => {
+  const files = new Map();
+  for (const name of await readdir(`${ROOT}few`)) files.set(name, new Uint8Array(await readFile(`${ROOT}few/${name}`)));
+  await assert.rejects(Model.from(new Map()), (error) => error instanceof EdgeretError && /manifest/.test(error.message));
+  const head = Uint8Array.from(files.get("head.msgpack"));
+  head[head.length - 1] ^= 1;
+  await assert.rejects(Model.from(new Map([...files, ["head.msgpack", head]])), /altered/);
+  await assert.rejects(load(`${ROOT}nothing-here`), /cannot be read/);
+  for (const odd of [undefined, 5, null]) await assert.rejects(load(odd), EdgeretError);
+  for (const odd of [undefined, 5, null, "abc", [1]]) await assert.rejects(Model.from(odd), EdgeretError);
+  await assert.rejects(load(`${ROOT}few`, { profil: "tiny" }), /no option "profil"/);
+  await assert.rejects(load(ROOT), /manifest: cannot be read/);
+});
+
+test("arguments that do not fit are refused in words", async () => {
+  const model = await load(`${ROOT}few`);
+  assert.throws(() => model.task("  "), /empty/);
+  assert.throws(() => model.task(5), /expected text, found number/);
+  assert.throws(() => model.task("a", { tools: ["nobody"] }), /unknown tool "nobody"/);
+  assert.throws(() => model.task("a", { tools: [] }), /allowed is empty/);
+  assert.throws(() => model.task("a", { tools: "abc" }), /tools: expected an array/);
+  assert.throws(() => model.task("a", { tool: [] }), /no option "tool"/);
+  assert.throws(() => model.withTools({ remove: "send_mail" }), /remove: expected an array/);
+  assert.throws(() => model.search("a", { k: -1 }), /k must be a whole number/);
+  const task = model.task("find a file");
+  assert.throws(() => task.next({ policy: "foo" }), /no policy "foo"/);
+  assert.throws(() => task.candidates(), /ask er_next first/);
+  assert.throws(() => task.failed("nobody"), /unknown tool/);
+  assert.throws(() => task.undo(), /nothing to undo/);
+  const fork = task.fork();
+  task.call("find_file");
+  assert.notDeepEqual(task.next(), fork.next());
+  task.end();
+  assert.throws(() => task.next(), /has ended/);
+  model.free();
+  assert.ok(fork.next().probability > 0); // what runs keeps what it needs
+  fork.end();
+  assert.throws(() => model.task("a"), /was freed/);
+});
+
+test("a hundred models and ten thousand tasks leave no memory behind", async () => {
+  const model = await load(`${ROOT}few`);
+  for (let i = 0; i < 10_000; i++) {
+    const task = model.task("find my file and send a mail");
+    task.next();
+    task.end();
+  }
+  const before = process.memoryUsage().arrayBuffers;
+  for (let i = 0; i < 5000; i++) model.task("find my file").end();
+  assert.ok(process.memoryUsage().arrayBuffers <= before + (1 << 20));
+  model.free();
+});

@@ -1,0 +1,140 @@
+"""Writes the bundles of this folder and what every reader must make of them, by the reference: `python make.py`. With
+`--check` it says whether what is here is what it would write."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE.parent / "tests"))
+
+from conftest import build_tiny, make_demonstrations  # noqa: E402
+
+import edgeret  # noqa: E402
+from edgeret import Tool  # noqa: E402
+from edgeret_export.recipe import Recipe  # noqa: E402
+
+TOOLS = [
+    Tool("find_file", "find a file", {"type": "object", "properties": {"name": {"description": "of the file"}}}),
+    Tool("send_mail", "send a mail, with what find_file found", {"properties": {"mailAddress": {}, "text": {}}}),
+    Tool("write_note", "write a note", examples=("jot this down", "keep that in my notes")),
+    Tool("play_music", "play music", {"properties": {"file_id": {}}, "required": ["file_id"]}),
+    Tool("book_meeting", "book a meeting", {"properties": {"day": {"description": "as Get_Day gives it"}}}),
+    Tool("phone_call", "call a phone", {"properties": {"address": {}}, "required": ["address", "phone_number"]}),
+    Tool("get_day", "find free days of the calendar", risk=0.05),
+    Tool("getPhone", "look a phone up"),
+    Tool("openNote", "open a note"),
+    Tool("closeNote", "close a note", confirm=True),
+]
+QUERIES = (
+    "find my file and send a mail", "book the meeting then send a mail", "play", "open calendar day", "closeNote",
+    "zebra", "any mail from a phone?", "mail my file to a@b.org on Tuesday", "is the note open?",
+    "Anruf um 9 Uhr: 0123 456 789", "明天 9点", "call the phone in 20 minutes, 15% off or 30 euros",
+    "don't open the note, close it", "write a note, and also play the music; then find me free days",
+    "öffne die note nicht, dann spiel music", "n'ouvre pas la note puis appelle le phone",
+    "no cierres la note y luego pon la music, por favor", "不要打开 note，然后播放 music，再给我打电话",
+    "İSTANBUL ẞ ﬁ notes", "a\u0301 note\u200b of mine", "mail " * 60 + "and then send it, or share it",
+)  # fmt: skip
+HISTORIES: Sequence[Sequence[str]] = ((), ("find_file",), ("phone_call", "write_note"), ("their_tool", "send_mail"))
+KINDS = {"alone": ((), 1500), "few": (make_demonstrations(4), 1500), "many": (make_demonstrations(4), 0)}
+DIGITS = 7
+
+
+def rounded(value: float) -> float:
+    """As many digits as float32 holds."""
+    return float(f"{value:.{DIGITS}g}")
+
+
+def steps(runtime: edgeret.Runtime, query: str) -> Iterator[dict[str, Any]]:
+    """Decisions after each history, from nowhere."""
+    for history in HISTORIES:
+        task = runtime.task(query)
+        for name in history:
+            task.call(name, foreign=True)
+        decision = task.next(k=None)
+        yield {
+            "history": list(history),
+            "tool": None if decision.tool == edgeret.END else decision.tool,
+            "abstained": decision.abstained,
+            "confirm": decision.confirm,
+            "probability": rounded(decision.probability),
+            "candidates": [[one.tool, rounded(one.probability)] for one in decision.candidates],
+        }
+
+
+def expected(folder: Path) -> dict[str, Any]:
+    """Every number that a reader of this bundle must give."""
+    runtime = edgeret.load(folder)
+    encoder = runtime.components.encoder
+    found = []
+    for query in QUERIES:
+        encoded = encoder.encode_query(query)
+        found.append(
+            {
+                "query": query,
+                "spans": encoded.spans.tolist(),
+                "vector": [rounded(value) for value in encoded.vector.tolist()],
+                "search": [
+                    [hit.tool, rounded(hit.share or 0.0)]
+                    for hit in runtime.search(query, k=len(TOOLS), strategy="hybrid")
+                ],
+                "steps": list(steps(runtime, query)),
+            }
+        )
+    return {"contentHash": runtime.components.manifest.content_hash, "tools": list(runtime.tools), "requests": found}
+
+
+def write(target: Path) -> None:
+    """All bundles, each beside what is expected of it."""
+    for kind, (demonstrations, few) in KINDS.items():
+        recipe = Recipe(precision="fp32", profile="tiny")
+        build_tiny(target / kind, tools=TOOLS, demonstrations=demonstrations, few=few, recipe=recipe)
+        text = json.dumps(expected(target / kind), ensure_ascii=False, separators=(",", ":"))
+        (target / f"{kind}.json").write_text(text.replace('{"query"', '\n{"query"') + "\n", encoding="utf-8")
+
+
+def main() -> int:
+    """0 if all is as it should be."""
+    with tempfile.TemporaryDirectory() as folder:
+        write(Path(folder))
+        made = {path.relative_to(folder): path.read_bytes() for path in Path(folder).rglob("*") if path.is_file()}
+        if "--check" in sys.argv:
+            stale = [str(name) for name, content in made.items() if not same(HERE / name, content)]
+            print("\n".join(f"{name}: another one would be written" for name in stale), file=sys.stderr)
+            return bool(stale)
+        for kind in KINDS:
+            shutil.rmtree(HERE / kind, ignore_errors=True)
+        for name, content in made.items():
+            (HERE / name).parent.mkdir(exist_ok=True)
+            (HERE / name).write_bytes(content)
+    return 0
+
+
+def same(path: Path, content: bytes) -> bool:
+    """Whether a file holds this; of what is expected, numbers may differ in their last digit."""
+    if not path.exists():
+        return False
+    if path.suffix != ".json" or path.parent != HERE:
+        return path.read_bytes() == content
+    return alike(json.loads(path.read_bytes()), json.loads(content))
+
+
+def alike(a: Any, b: Any) -> bool:
+    """Equal, but for 2e-6 in numbers."""
+    if isinstance(a, float) and isinstance(b, float | int):
+        return abs(a - b) <= 2e-6
+    if isinstance(a, dict):
+        return isinstance(b, dict) and a.keys() == b.keys() and all(alike(a[key], b[key]) for key in a)
+    if isinstance(a, list):
+        return isinstance(b, list) and len(a) == len(b) and all(map(alike, a, b))
+    return bool(a == b)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

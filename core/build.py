@@ -1,0 +1,133 @@
+"""Builds the library for other platforms, by the one compiler of the package index (`pip install ziglang`).
+
+    python core/build.py                   all of them, under build/core
+    python core/build.py linux-arm64 wasm  these
+
+Each gets a folder with edgeret.h, the static library and the shared one; `wasm` gets edgeret.wasm, for bindings/js.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+CORE = Path(__file__).resolve().parent
+ROOT = CORE.parent
+# Nothing is thrown through the library, and nobody asks for errno or traps: tables of both are bytes for nothing.
+FLAGS = (
+    *("-std=c11", "-fPIC", "-fvisibility=hidden", "-fno-math-errno", "-fno-trapping-math", "-DER_BUILD"),
+    *("-fno-unwind-tables", "-fno-asynchronous-unwind-tables"),
+)
+FAST, SMALL = "-O3", "-Os"
+LOOPS = {
+    *("encode", "evidence", "fuse", "graph", "head", "kernel_transformer", "neighbours", "overlap", "prior"),
+    *("sha256", "sha256_native", "vectors"),
+}
+"""Sources with loops over numbers; all others are made small, which takes 2 us of a first decision's 65."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A platform: what zig calls it, what its shared library is called, and what else it wants."""
+
+    triple: str
+    shared: str = "libedgeret.so"
+    flags: tuple[str, ...] = ()
+    link: tuple[str, ...] = ("-lm",)
+
+
+# What every browser has had since 2023. A page waits for its bytes longer than for a decision.
+_PAGE = (SMALL, "-flto", "-msimd128", "-mbulk-memory", "-mnontrapping-fptoint", "-msign-ext", "-DER_STATIC")
+TARGETS = {
+    "linux-x86_64": Target("x86_64-linux-gnu.2.17"),
+    "linux-arm64": Target("aarch64-linux-gnu.2.17"),
+    "linux-arm32": Target("arm-linux-gnueabihf.2.17"),
+    "linux-riscv64": Target("riscv64-linux-gnu.2.27"),
+    "linux-musl-x86_64": Target("x86_64-linux-musl"),
+    "macos-arm64": Target(
+        "aarch64-macos.11.0", "libedgeret.dylib", link=("-Wl,-install_name,@rpath/libedgeret.dylib",)
+    ),
+    "macos-x86_64": Target(
+        "x86_64-macos.10.13", "libedgeret.dylib", link=("-Wl,-install_name,@rpath/libedgeret.dylib",)
+    ),
+    "windows-x86_64": Target("x86_64-windows-gnu", "edgeret.dll"),
+    "wasm": Target("wasm32-wasi", "edgeret.wasm", _PAGE),
+}
+
+
+def compiler() -> list[str]:
+    """zig's C compiler."""
+    return [sys.executable, "-m", "ziglang"]
+
+
+def sources(target: Target) -> Iterator[Path]:
+    """What is compiled; a page has no folders to read."""
+    left_out = {"folder", "folder_windows"} if target.shared.endswith(".wasm") else set()
+    for path in sorted((CORE / "src").glob("*.c")):
+        if path.stem not in left_out:
+            yield path
+    if target.shared.endswith(".wasm"):
+        yield ROOT / "bindings" / "js" / "shim.c"
+
+
+def run(command: Sequence[str | Path]) -> None:
+    """Runs a compiler; its words are an error's."""
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True, check=False)
+    if done.returncode:
+        hint = "\ninstall the compiler: pip install ziglang==0.17.1" if "No module named ziglang" in done.stderr else ""
+        raise SystemExit(f"{' '.join(map(str, command))}\n{done.stderr[-2000:]}{hint}")
+
+
+def build(name: str, to: Path, target: Target | None = None) -> Path:
+    """Builds one platform's libraries; the shared one. Another `target` than the platform's own is for tests."""
+    target, folder = target or TARGETS[name], to / name
+    shutil.rmtree(folder, ignore_errors=True)
+    (folder / "objects").mkdir(parents=True)
+    flags = (*FLAGS, *target.flags, f"-I{CORE / 'include'}", f"-I{CORE / 'src'}", "-target", target.triple)
+
+    def compiled(path: Path) -> Path:
+        made = folder / "objects" / f"{path.stem}.o"
+        run([*compiler(), "cc", FAST if path.stem in LOOPS else SMALL, *flags, "-c", path, "-o", made])
+        return made
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        objects = list(pool.map(compiled, sources(target)))
+    shared = folder / target.shared
+    # Without a level for optimising, the compiler's own library would be linked as it is debugged.
+    linker = [*compiler(), "cc", "-target", target.triple, "-s", SMALL, *objects, "-o", shared]
+    if target.shared.endswith(".wasm"):
+        run([*linker, "-flto", "-mexec-model=reactor", "-Wl,--gc-sections"])
+    else:
+        run([*compiler(), "ar", "rcs", folder / "libedgeret.a", *objects])
+        run([*linker, "-shared", *target.link, *(() if "macos" in target.triple else ("-Wl,--gc-sections",))])
+    shutil.copy(CORE / "include" / "edgeret.h", folder)
+    shutil.rmtree(folder / "objects")
+    return shared
+
+
+def main() -> int:
+    """0 if all could be built."""
+    names = sys.argv[1:] or list(TARGETS)
+    for name in names:
+        if name not in TARGETS:
+            print(f"{name}: none of {', '.join(TARGETS)}", file=sys.stderr)
+            return 2
+        made = build(name, ROOT / "build" / "core")
+        packed = len(gzip.compress(made.read_bytes(), 9))
+        print(
+            f"{name:18} {made.stat().st_size / 1000:7.0f} kB, packed {packed / 1000:.0f} kB  {made.relative_to(ROOT)}"
+        )
+        if name == "wasm":
+            shutil.copy(made, ROOT / "bindings" / "js" / made.name)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,362 @@
+"""Compiles expressions as Python's `re` reads them to programs for src/pattern.c. Each class of characters is compared
+with what `re` takes for it, over all code points. Knows nothing of languages."""
+
+from __future__ import annotations
+
+import re
+import re._casefix
+import re._constants as sre
+import re._parser
+from collections.abc import Iterable, Sequence
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+EVERY = [*range(0xD800), *range(0xE000, 0x110000)]
+ALL_TEXT = "".join(map(chr, EVERY))
+MANY = 0xFFFF  # a repeat without end; a program that may begin anywhere
+FIRST_LIST, MOST_LISTS = 0xE000, 16  # private code points stand for lists of words in an expression
+OPS = (
+    "CHAR TEXT SET ANY LOOP SPLIT LAZY IF_FIRST DISPATCH JUMP EDGE BEGIN END BEHIND NOT_BEHIND LOOK NOT_LOOK LIST "
+    "FAIL MATCH"
+)  # as in pattern.c
+OP = {name: number for number, name in enumerate(OPS.split(" "))}
+IGNORES_CASE, AT_BEGIN, AT_EDGE = 1, 2, 4  # flags of a program
+
+
+def fold(point: int) -> int:
+    """What stands for all code points that are the same where case is ignored, as er_caseless has it."""
+    point = ord(chr(point).lower()[0])
+    others = re._casefix._EXTRA_CASES.get(point)
+    return min(point, *others) if others else point
+
+
+FOLDED = {point: fold(point) for point in EVERY}
+CASED = "".join(chr(point) for point in EVERY if FOLDED[point] != point or chr(point).upper() != chr(point))
+POINTS = np.array(EVERY)
+SEEN = {False: POINTS, True: np.array([*FOLDED.values()])}
+
+
+def members_of(source: str, flags: int = 0) -> NDArray[np.bool_]:
+    """Which of all code points one character's expression matches."""
+    found = np.zeros(len(EVERY), bool)
+    for run in re.finditer(f"(?:{source})+", ALL_TEXT, flags | re.DOTALL):
+        found[run.start() : run.end()] = True
+    return found
+
+
+DECIMAL, WORD, SPACE = map(members_of, (r"\d", r"\w", r"\s"))
+CATEGORY = np.where(DECIMAL, 0, np.where(WORD, 1, np.where(SPACE, 2, 3)))  # as in pattern.c
+
+
+def key(point: Any) -> Any:
+    """Of 256 numbers one for a code point, by which a table tells where an expression may begin."""
+    return point if isinstance(point, int) and point < 128 else 128 | point & 127
+
+
+class Set(NamedTuple):
+    """A class of characters: a bit for each of ASCII, a bit for each category of others, and ranges of these that are
+    the other way round; and the keys of all."""
+
+    ascii: int
+    categories: int
+    ranges: tuple[tuple[int, int], ...]
+    keys: int
+
+
+@cache
+def set_of(source: str, flags: int) -> Set:
+    """The class that one character's expression means, proved over all code points."""
+    members = members_of(source, flags)
+    seen = SEEN[bool(flags & re.IGNORECASE)]
+    far = seen >= 128
+    kinds = [members[far & (kind == CATEGORY)] for kind in range(4)]
+    categories = sum(1 << kind for kind, told in enumerate(kinds) if 2 * np.count_nonzero(told) > len(told))
+    usual = (categories >> CATEGORY & 1).astype(bool)
+    odd = np.zeros(0x110000, bool)
+    odd[seen[far & (members != usual)]] = True
+    ascii_ = members[:128]
+    told = np.where(far, usual ^ odd[seen], ascii_[np.minimum(seen, 127)])
+    if (wrong := POINTS[told != members]).size:
+        raise SystemExit(f"{source}: U+{wrong[0]:04X} is not told rightly")
+    keys = sum(1 << int(each) for each in np.unique(np.where(far, 128 | seen & 127, seen)[members]))
+    ranges = tuple(ranges_of(np.flatnonzero(odd).tolist()))
+    return Set(sum(1 << int(at) for at in np.flatnonzero(ascii_)), categories, ranges, keys)
+
+
+@cache
+def letter(point: int, flags: int) -> int:
+    """What stands for a letter, proved over all that have case to be what alone the letter matches."""
+    folded = FOLDED[point] if flags else point
+    matched = {*map(ord, re.findall(re.escape(chr(point)), CASED, flags)), point}
+    if folded >= MANY or matched != {p for p in (*map(ord, CASED), point) if (FOLDED[p] if flags else p) == folded}:
+        raise SystemExit(f"U+{point:04X} is no plain letter")
+    return folded
+
+
+def ranges_of(points: Sequence[int]) -> Iterable[tuple[int, int]]:
+    """First and last ones of runs."""
+    begin = None
+    for at, point in enumerate(points):
+        begin = point if begin is None else begin
+        if at + 1 == len(points) or points[at + 1] != point + 1:
+            yield begin, point
+            begin = None
+
+
+def source_of(node: tuple[Any, Any]) -> str | None:
+    """A parsed item of one character as an expression again, None for any other item."""
+    op, told = node
+    if op is sre.LITERAL:
+        return re.escape(chr(told))
+    if op is sre.NOT_LITERAL:
+        return f"[^{re.escape(chr(told))}]"
+    if op is sre.ANY:
+        return r"[^\n]"
+    if op is not sre.IN:
+        return None
+    names = {
+        sre.CATEGORY_DIGIT: r"\d", sre.CATEGORY_NOT_DIGIT: r"\D", sre.CATEGORY_SPACE: r"\s",
+        sre.CATEGORY_NOT_SPACE: r"\S", sre.CATEGORY_WORD: r"\w", sre.CATEGORY_NOT_WORD: r"\W",
+    }  # fmt: skip
+    parts = []
+    for kind, value in told:
+        if kind is sre.NEGATE:
+            parts.append("^")
+        elif kind is sre.LITERAL:
+            parts.append(re.escape(chr(value)))
+        elif kind is sre.RANGE:
+            parts.append(f"{re.escape(chr(value[0]))}-{re.escape(chr(value[1]))}")
+        else:
+            parts.append(names[value])
+    return f"[{''.join(parts)}]"
+
+
+NO_WORDS = set_of(r"\W", 0).keys & (1 << 128) - 1
+
+
+class First(NamedTuple):
+    """The keys of characters that a part may begin with, and whether it may be empty."""
+
+    keys: int
+    empty: bool
+
+
+def is_list(point: int) -> bool:
+    """Whether a code point stands for a list of words."""
+    return FIRST_LIST <= point < FIRST_LIST + MOST_LISTS
+
+
+def begins_with_letter(items: Sequence[Any]) -> bool:
+    """Whether a sequence begins with one letter."""
+    return len(items) > 0 and items[0][0] is sre.LITERAL and not is_list(items[0][1])
+
+
+class Programs:
+    """All programs, with the classes and first characters that they share."""
+
+    def __init__(self, lists: Sequence[Sequence[str]]) -> None:
+        """`lists` of words are what the code points from FIRST_LIST on stand for, each with the end of a word."""
+        self.lists = lists
+        self.code: list[int] = []
+        self.sets: list[Set] = []
+        self.firsts: list[int] = []
+        self.flags = 0
+
+    def add(self, expression: str, flags: int) -> tuple[int, int, int]:
+        """Compiles one more: where it begins, the number of its first characters, and its flags."""
+        self.flags = flags & re.IGNORECASE
+        tree = list(re._parser.parse(expression, flags))
+        start = len(self.code)
+        first = self.first(tree)
+        told = IGNORES_CASE if self.flags else 0
+        if tree and tree[0] == (sre.AT, sre.AT_BEGINNING):
+            told |= AT_BEGIN
+        if tree and tree[0] == (sre.AT, sre.AT_BOUNDARY) and not first.empty and not first.keys & NO_WORDS:
+            told |= AT_EDGE
+        self.sequence(tree)
+        self.emit("MATCH")
+        return start, MANY if first.empty else self.first_number(first.keys), told
+
+    def emit(self, name: str, *told: int) -> int:
+        """Writes an instruction and gives where its last number stands, for what is known later."""
+        self.code += [OP[name], *told]
+        return len(self.code) - 1
+
+    def set_number(self, found: Set) -> int:
+        if found not in self.sets:
+            self.sets.append(found)
+        return self.sets.index(found)
+
+    def first_number(self, keys: int) -> int:
+        if keys not in self.firsts:
+            self.firsts.append(keys)
+        return self.firsts.index(keys)
+
+    def here(self, patch: int) -> None:
+        self.code[patch] = len(self.code)
+
+    def one(self, node: tuple[Any, Any]) -> Set | None:
+        """The class of an item of one character."""
+        source = source_of(node)
+        return None if source is None else set_of(source, self.flags)
+
+    def folded(self, point: int) -> int:
+        """A letter as the text is looked at."""
+        return letter(point, self.flags)
+
+    def first(self, items: Sequence[Any]) -> First:
+        """What a sequence may begin with; what has no width is looked past."""
+        keys = 0
+        for op, told in items:
+            found = self.first_of(op, told)
+            keys |= found.keys
+            if not found.empty:
+                return First(keys, False)
+        return First(keys, True)
+
+    def first_of(self, op: Any, told: Any) -> First:
+        if op is sre.LITERAL and is_list(told):
+            return First(sum({1 << key(ord(word[0])) for word in self.lists[told - FIRST_LIST]}), False)
+        if op is sre.LITERAL:
+            return First(1 << key(self.folded(told)), False)
+        one = self.one((op, told))
+        if one is not None:
+            return First(one.keys, False)
+        if op is sre.BRANCH:
+            found = [self.first(branch) for branch in told[1]]
+            keys = 0
+            for each in found:
+                keys |= each.keys
+            return First(keys, any(each.empty for each in found))
+        if op is sre.SUBPATTERN:
+            return self.first(told[3])
+        if op in (sre.MAX_REPEAT, sre.MIN_REPEAT):
+            found = self.first(told[2])
+            return First(found.keys, found.empty or not told[0])
+        return First(0, True)
+
+    def sequence(self, items: Sequence[Any]) -> None:
+        letters: list[int] = []
+        for op, told in [*items, (None, None)]:
+            if op is sre.LITERAL and not is_list(told):
+                letters.append(self.folded(told))
+                continue
+            if len(letters) == 1:
+                self.emit("CHAR", letters[0])
+            elif letters:
+                self.emit("TEXT", len(letters), *letters)
+            letters = []
+            if op is not None:
+                self.item(op, told)
+
+    def item(self, op: Any, told: Any) -> None:
+        if op is sre.LITERAL:
+            self.emit("LIST", told - FIRST_LIST)
+        elif op is sre.ANY:
+            self.emit("ANY")
+        elif (one := self.one((op, told))) is not None:
+            self.emit("SET", self.set_number(one))
+        elif op is sre.BRANCH:
+            self.branch(told[1])
+        elif op is sre.SUBPATTERN:
+            group, more, less, items = told
+            if group is not None or more or less:
+                raise SystemExit("groups that keep what they match are not needed so far")
+            self.sequence(items)
+        elif op in (sre.MAX_REPEAT, sre.MIN_REPEAT):
+            self.repeat(op is sre.MIN_REPEAT, *told)
+        elif op is sre.AT:
+            self.emit({sre.AT_BEGINNING: "BEGIN", sre.AT_END: "END", sre.AT_BOUNDARY: "EDGE"}[told])
+        elif op in (sre.ASSERT, sre.ASSERT_NOT):
+            self.look(op is sre.ASSERT_NOT, *told)
+        elif op is sre.FAILURE:
+            self.emit("FAIL")
+        else:
+            raise SystemExit(f"{op} is not needed so far")
+
+    def branch(self, branches: Sequence[Any]) -> None:
+        """Alternatives, the first that fits first. Of those that begin with letters and stand side by side one look at
+        the text tells which ones can fit; letters that they share are read once."""
+        parts: list[list[Any]] = []
+        for branch in branches:
+            if parts and begins_with_letter(branch) and begins_with_letter(parts[-1][0]):
+                parts[-1].append(branch)
+            else:
+                parts.append([branch])
+        ends = []
+        for number, part in enumerate(parts, 1):
+            other = self.emit_choice(part) if number < len(parts) else None
+            if len(part) > 1:
+                ends += self.by_letter(part)
+            else:
+                self.sequence(part[0])
+            if other is not None:
+                ends.append(self.emit("JUMP", 0))
+                self.here(other)
+        for end in ends:
+            self.here(end)
+
+    def emit_choice(self, part: Sequence[Any]) -> int:
+        """Another alternative may follow what comes here: where its place is to be written."""
+        keys = 0
+        for branch in part:
+            first = self.first(branch)
+            if first.empty:
+                return self.emit("SPLIT", 0)
+            keys |= first.keys
+        return self.emit("IF_FIRST", self.first_number(keys), 0)
+
+    def by_letter(self, branches: Sequence[Any]) -> list[int]:
+        """Alternatives that all begin with letters: jumps to what stands behind them."""
+        groups: dict[int, list[Any]] = {}
+        for branch in branches:
+            groups.setdefault(self.folded(branch[0][1]), []).append(branch[1:])
+        ends = []
+        if len(groups) == 1:
+            self.emit("CHAR", *groups)
+        else:
+            at = self.emit("DISPATCH", len(groups), *(number for letter in groups for number in (letter, 0)))
+            places = dict(zip(groups, range(at - 2 * (len(groups) - 1), at + 1, 2), strict=True))
+        for letter, rest in groups.items():
+            if len(groups) > 1:
+                self.here(places[letter])
+            self.branch(rest)
+            ends.append(self.emit("JUMP", 0))
+        return ends
+
+    def repeat(self, lazy: bool, least: int, most: int, items: Sequence[Any]) -> None:
+        endless = most is sre.MAXREPEAT
+        one = self.one(items[0]) if len(items) == 1 else None
+        if one is not None and not lazy:
+            self.emit("LOOP", self.set_number(one), least, MANY if endless else int(most))
+            return
+        if self.first(items).empty:
+            raise SystemExit("what may be empty is not repeated so far")
+        for _ in range(least):
+            self.sequence(items)
+        again, ends = len(self.code), []
+        for _ in range(1 if endless else int(most) - least):
+            if lazy:
+                ends.append(self.emit("LAZY", 0))
+            else:
+                ends.append(self.emit("IF_FIRST", self.first_number(self.first(items).keys), 0))
+            self.sequence(items)
+        if endless:
+            self.emit("JUMP", again)
+        for end in ends:
+            self.here(end)
+
+    def look(self, negative: bool, direction: int, items: Sequence[Any]) -> None:
+        if direction < 0:
+            one = self.one(items[0]) if len(items) == 1 else None
+            if one is None:
+                raise SystemExit("what stands before is one character so far")
+            self.emit("NOT_BEHIND" if negative else "BEHIND", self.set_number(one))
+            return
+        end = self.emit("NOT_LOOK" if negative else "LOOK", 0)
+        self.sequence(items)
+        self.emit("MATCH")
+        self.here(end)

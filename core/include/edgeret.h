@@ -1,0 +1,259 @@
+/* edgeret: which function an assistant calls next, decided on the device.
+
+   Load a bundle, begin a task with the user's words, ask what comes next, run it, say so, ask again:
+
+       er_error why = {0};
+       er_model *model; er_task *task; er_decision next;
+       if (er_load("desktop", NULL, &model, &why)) return puts(why.text), 1;
+       if (er_begin(model, ER_TEXT("mute the speakers"), NULL, &task, &why)) return puts(why.text), 1;
+       while (!er_next(task, NULL, &next, &why) && next.tool_number != ER_END) {
+           printf("%.*s %.3f\n", (int)next.tool.length, next.tool.at, next.probability);
+           if (er_call(task, next.tool, &why)) break;
+       }
+       er_end(task);
+       er_free(model);
+
+   Five rules hold everywhere. Handles are opaque; a model may be shared by threads, a task belongs to one at a time. The
+   caller owns all memory that is filled; where a list is filled, `count` is how many there is room for, and then how many
+   there are in all, which may be more: read the smaller of the two. NULL with 0 asks for the number alone. A text is UTF-8
+   with its length, and what the library hands out lives as long as the handle that it came from. An options struct begins
+   with its size, so that it can grow; NULL, and zeros behind the size, mean all defaults. A failure is a status, and one
+   line in `er_error`, which may be NULL, that says what is wrong and how to go on; a handle that was asked for is NULL then.
+
+   docs/FORMAT.md defines what a bundle is and every number that is computed from it. */
+
+#ifndef EDGERET_H
+#define EDGERET_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(_WIN32) && defined(ER_BUILD)
+#define ER_API __declspec(dllexport)
+#elif defined(_WIN32) && !defined(ER_STATIC)
+#define ER_API __declspec(dllimport)
+#else
+#define ER_API __attribute__((visibility("default")))
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define ER_VERSION "0.1.0"
+#define ER_FORMAT 11 /* the version of bundles that this library reads */
+
+typedef enum {
+    ER_OK = 0,
+    ER_BAD_INPUT = 1,  /* an argument or option that does not fit: a blank query, an unknown tool, a NULL handle */
+    ER_BAD_BUNDLE = 2, /* damaged, forged, of another version, or put together from strangers */
+    ER_NO_FILE = 3,    /* a folder or file that is not there or cannot be read */
+    ER_NO_MEMORY = 4,
+    ER_NO_ENCODER = 5, /* the bundle's encoder does not run here; er_begin_with takes vectors from another one */
+    ER_FULL = 6        /* a task with as many calls, or failures, as it can hold: 256 */
+} er_status;
+
+typedef struct {
+    er_status status;
+    char text[512]; /* one line, ends with a zero byte; says how to go on */
+} er_error;
+
+typedef struct {
+    const char *at; /* UTF-8, need not end with a zero byte */
+    size_t length;  /* in bytes */
+} er_text;
+
+#if defined(__cplusplus)
+#define ER_TEXT(literal) (er_text{(literal), sizeof(literal) - 1})
+#else
+#define ER_TEXT(literal) ((er_text){(literal), sizeof(literal) - 1})
+#endif
+#define ER_TEXT_INIT(literal) {(literal), sizeof(literal) - 1} /* for tables */
+
+typedef struct er_model er_model; /* a loaded bundle: immutable, shared by threads */
+typedef struct er_task er_task;   /* one request, step by step */
+
+/* What this library is: its version, and in a code's own words what it means. Never NULL. */
+ER_API const char *er_version(void);
+ER_API const char *er_status_text(er_status);
+
+/* ---- A bundle ---- */
+
+typedef struct {
+    size_t size;               /* sizeof(er_load_options) */
+    er_text content_hash;      /* 64 hex digits that the bundle must have, got over a way that is trusted; empty: any */
+    double most_loss;          /* accuracy that the first stage may cost (section 17): 0.005 if 0; below 0: never asked */
+    int32_t first_stage_alone; /* 1: the small encoder decides everything and the large one is not read: profile "tiny" */
+    int32_t threads;           /* that encode a text; 1 if 0 */
+} er_load_options;
+
+/* Loads the bundle in a folder: every file that is read is hashed, and every number checked, before it is used. Which are
+   read er_list says: profile tiny leaves most alone, damaged or not. Links are followed only where FORMAT.md 11 does. */
+ER_API er_status er_load(const char *folder, const er_load_options *, er_model **, er_error *);
+
+/* One file of a bundle that somebody else holds: of a page, a flash chip, an archive. */
+typedef struct {
+    er_text name; /* as in the bundle's folder; "manifest" among them */
+    const void *bytes;
+    size_t length;
+} er_file;
+
+/* The same from files in memory, which must stay until the model is freed, its tasks are ended, and all that
+   er_with_tools made of it is gone, too. */
+ER_API er_status er_load_files(const er_file *, size_t count, const er_load_options *, er_model **, er_error *);
+
+typedef struct {
+    er_text name; /* lies in the manifest's bytes */
+    uint64_t size;
+} er_listed;
+
+/* Which files er_load_files would read, by the bytes of `manifest`, for whoever fetches them one by one; at most 256. */
+ER_API er_status er_list(
+    const void *manifest, size_t length, int32_t first_stage_alone, er_listed *room, size_t *count, er_error *);
+ER_API void er_free(er_model *); /* NULL is fine; running tasks hold what they need of it */
+
+typedef struct {
+    er_text content_hash; /* 64 hex digits */
+    uint32_t tools;
+    uint32_t labels;      /* that demonstrations call, and the end of a plan among them; 0 from tools alone */
+    uint32_t dimension;   /* of the encoder that decides */
+    int32_t stages;       /* 1, or 2 with a small encoder in front */
+    int32_t encodes;      /* whether text can be encoded here; otherwise er_begin_with */
+    size_t bytes;         /* that the model holds; files that are mapped, and what it shares with another, not counted */
+} er_summary;
+
+ER_API er_status er_describe(const er_model *, er_summary *, er_error *);
+
+/* Tools are numbered from 0 on, in the index's order. */
+ER_API er_text er_tool_name(const er_model *, uint32_t tool); /* empty where there is no such tool */
+ER_API er_text er_tool_definition(const er_model *, uint32_t tool); /* its JSON object: name, description, parameters */
+ER_API int64_t er_tool_find(const er_model *, er_text name);  /* -1: unknown */
+
+/* ---- Tools that come and go ---- */
+
+/* What changes of a model's tools. A definition is a JSON object as tools.json has them (section 6): name, description,
+   parameters; where the tool has any, examples, risk and confirm. */
+typedef struct {
+    size_t size;          /* sizeof(er_change) */
+    const er_text *add;   /* (add_count): definitions of tools that come */
+    size_t add_count;
+    const er_text *remove; /* (remove_count): names of tools that go; one of these may be added anew */
+    size_t remove_count;
+    const er_text *replace; /* (replace_count): definitions that stand in the place of those with their names */
+    size_t replace_count;
+    const float *vectors;  /* where an encoder of your own decides: (add_count + replace_count, dimension), unit vectors of */
+    const float *examples; /* the tools' texts (section 6), and of their examples as queries, in order; NULL: encoded here */
+} er_change;
+
+/* Another model with these tools added, removed and replaced, which shares what stays with the first one; both are freed
+   in any order, and running tasks go on with the tools that they began with. Tools that stay keep their order, and
+   added ones stand behind them, found and chosen at once. Definitions that are there as they are given change nothing; where
+   nothing changes, what comes is the first model once more, to be freed as well. Several threads may call this on one model at
+   the same time. */
+ER_API er_status er_with_tools(const er_model *, const er_change *, er_model **, er_error *);
+
+/* ---- A task ---- */
+
+enum { ER_END = -1 }; /* in the place of a tool's number: the plan is over, or before any call, nothing fits */
+
+typedef struct {
+    size_t size;
+    const uint32_t *allowed; /* the only tools that may be chosen; NULL with 0: all */
+    size_t allowed_count;
+} er_begin_options;
+
+/* Reads the user's words, at most 20,000 characters, once for all steps. Where a bundle has a small encoder in front, the
+   large one runs in the first er_next that needs it: some milliseconds for a sentence, a second for the longest text. */
+ER_API er_status er_begin(const er_model *, er_text query, const er_begin_options *, er_task **, er_error *);
+
+/* What an encoder of your own made of the same words, with the bundle's tokenizer (section 5). */
+typedef struct {
+    size_t size;
+    const float *vector;          /* (dimension), of length 1 */
+    const float *tokens;          /* (count, dimension) */
+    const uint32_t *begins, *ends; /* (count): of each token, code points of prefix + query */
+    uint32_t count, dimension;
+} er_encoding;
+
+ER_API er_status er_begin_with(
+    const er_model *, er_text query, const er_encoding *, const er_begin_options *, er_task **, er_error *);
+
+typedef enum { ER_AUTO = 0, ER_HEADS = 1 } er_policy; /* ER_HEADS never abstains */
+
+typedef struct {
+    size_t size;
+    er_policy policy;
+    double min_probability; /* the least that an answer needs; 0: the bundle's own, below 0: nothing */
+    double risk;            /* the share of wrong answers that is allowed, 0.005 to 0.5; 0: by min_probability */
+} er_next_options;
+
+#define ER_NEXT_OPTIONS {sizeof(er_next_options), ER_AUTO, 0.0, 0.0}
+
+/* Why a decision is as it is. */
+typedef enum {
+    ER_PROBABLE = 0,     /* the most probable one */
+    ER_NOTHING_FITS = 1, /* abstained: calling nothing is most probable */
+    ER_UNSURE = 2,       /* abstained: below the floor */
+    ER_ALL_FAILED = 3,   /* abstained: every tool failed */
+    ER_DONE = 4          /* nothing is left to do */
+} er_reason;
+
+typedef struct {
+    int32_t tool_number; /* ER_END where nothing is to be called */
+    er_text tool;        /* its name, empty where nothing is to be called */
+    double probability;  /* of the best candidate, calibrated */
+    er_reason reason;
+    int32_t abstained;   /* 1: no answer; 0: call the tool, or with ER_END end the plan */
+    int32_t confirm;     /* 1: the tool asks that a person confirms its calls */
+    int32_t named;       /* 1: the request says the tool's name */
+    int32_t stage;       /* 0: a table of token vectors decided, 1: a transformer */
+    int32_t demonstrated; /* 1: graph and head decided; 0: the tools alone */
+    double floor;        /* what an answer needed */
+    er_text best;        /* the best candidate's name, "<end>" for none; also where it was not taken */
+} er_decision;
+
+/* What comes next. Allocates nothing, but where a request is handed from the small encoder to the bundle's own. */
+ER_API er_status er_next(er_task *, const er_next_options *, er_decision *, er_error *);
+
+typedef struct {
+    int32_t tool_number; /* ER_END for the end */
+    er_text tool;        /* "<end>" for the end */
+    double probability;
+} er_candidate;
+
+/* The most probable candidates of the step that this task's er_next decided last, best first; behind a call or a failure,
+   and in a fork, er_next comes first. */
+ER_API er_status er_candidates(er_task *, er_candidate *room, size_t *count, er_error *);
+
+ER_API er_status er_call(er_task *, er_text tool, er_error *); /* it was called; so may be strangers' tools */
+ER_API er_status er_fail(er_task *, er_text tool, er_error *); /* it did not work: left out until the next call */
+ER_API er_status er_retry(er_task *, er_text tool, er_error *);
+ER_API er_status er_undo(er_task *, er_error *);               /* takes the last call or failure back */
+ER_API er_status er_fork(const er_task *, er_task **, er_error *);
+ER_API void er_end(er_task *);                                 /* NULL is fine */
+
+/* ---- Search ---- */
+
+typedef struct {
+    uint32_t tool_number;
+    er_text tool;
+    double score, share; /* shares of all tools sum to 1 */
+} er_hit;
+
+/* The tools that fit words best, whatever was demonstrated (section 16.8), best first. */
+ER_API er_status er_search(const er_model *, er_text query, er_hit *room, size_t *count, er_error *);
+
+/* ---- Text, for whoever brings an encoder ---- */
+
+/* The query's tokens without special ones, as the bundle's tokenizer has them. Any of the three may be NULL. Places are code points of prefix + query. */
+ER_API er_status er_tokens(
+    const er_model *, er_text query, uint32_t *ids, uint32_t *begins, uint32_t *ends, size_t *count, er_error *);
+
+/* The query's vector, (dimension) numbers. */
+ER_API er_status er_encode(const er_model *, er_text query, float *vector, size_t dimension, er_error *);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

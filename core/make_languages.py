@@ -1,0 +1,307 @@
+"""Writes src/languages_data.h: what the core knows of languages, from edgeret/inputs/languages/*.json and what sections
+16.10 to 16.13 of docs/FORMAT.md list: words with what they are in, and expressions as programs for src/pattern.c.
+
+    PYTHONPATH=. python core/make_languages.py            writes the file
+    PYTHONPATH=. python core/make_languages.py --check    fails where the file is another one
+
+A device runs programs and reads no expression. A Python of another Unicode version than the tables' cannot make them.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import unicodedata
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from expressions import FIRST_LIST, FOLDED, MANY, Programs
+
+from edgeret.inputs import language, language_rules, values
+from edgeret.runtime import opposites
+
+VERSION = "14.0.0"
+TARGET = Path(__file__).parent / "src" / "languages_data.h"
+LISTS = ("date", "time", "unit", "money")
+EXPRESSIONS = ("cut", "adds", "polite", "question", "knowledge", "value", "name", "state", "demand", "quoted")
+WORD_LISTS = (
+    *("openings", "fillers", "subordinate", "questions", "verbs", "final", "halves", "stating", "negations"),
+    "telling",
+)  # as in languages.h
+KNOWN_TO_WORD = 1 << len(WORD_LISTS)  # a word that a language without spaces is cut into
+MORE_LISTS = {"ahead": "next this"}  # words with which dates begin
+
+
+def words_of(kind: str) -> list[str]:
+    """The words of a list of values."""
+    found = values.listed(kind).split("|")
+    if not all(re.fullmatch(r"\w+", word) for word in found):
+        raise SystemExit(f"a word of {kind} is several")
+    return found
+
+
+def value_expressions() -> list[tuple[str, int]]:
+    """An expression and its flags for each kind. Lists of words that end a word are looked up; and where a query is
+    only asked whether it holds a kind, one of the signs before a unit says as much as all of them."""
+    found = []
+    for pattern in values._patterns():
+        text = pattern.pattern
+        for number, kind in enumerate(LISTS):
+            # The \b, where a list's word always ends, keeps it apart from characters that are its alternatives.
+            text = text.replace(rf"(?:{values.listed(kind)})\b", chr(FIRST_LIST + number) + r"\b")
+        text = text.replace("半]+个?", "半]个?")
+        if any(values.listed(kind) in text for kind in LISTS):
+            raise SystemExit(f"a list stands in {text}")
+        found.append((text, pattern.flags & re.IGNORECASE))
+    return found
+
+
+class Facts(NamedTuple):
+    """What is known of a word: by language the lists that it is in, its side and its doubtful expression, each 1 more
+    or 0; the lists of values; the kinds of values that a parameter of this name takes; and whether a tool tells (1) or
+    changes (2) something, or speaks (4) by it."""
+
+    lists: tuple[int, ...]
+    sides: tuple[int, ...]
+    doubts: tuple[int, ...]
+    values: int
+    takes: int
+    tool: int
+
+
+NOTHING = Facts((0,) * 5, (0,) * 5, (0,) * 5, 0, 0, 0)
+
+
+class Words:
+    """All words that are known, each once."""
+
+    def __init__(self) -> None:
+        self.marks: dict[str, int] = {}
+        self.facts: dict[str, dict[str, Any]] = {}
+
+    def mark(self, word: str, bit: int) -> None:
+        self.marks[word] = self.marks.get(word, 0) | bit
+
+    def at(self, word: str, field: str, number: int, value: int, join: bool = True) -> None:
+        """Adds to one field of a word, `number` being the language's."""
+        self.marks.setdefault(word, 0)
+        facts = self.facts.setdefault(word, {})
+        before = facts.setdefault(field, [0] * 5)
+        before[number] = before[number] | value if join else value
+
+    def of(self, word: str) -> Facts:
+        told = self.facts.get(word, {})
+        parts = [tuple(told.get(field, [0] * 5)) for field in ("lists", "sides", "doubts")]
+        return Facts(*parts, *(told.get(field, [0])[0] for field in ("values", "takes", "tool")))
+
+
+def hash_of(word: str) -> int:
+    """As er_word_hash has it."""
+    found = 2166136261
+    for char in word:
+        found = (found ^ ord(char)) * 16777619 & 0xFFFFFFFF
+    return found
+
+
+BUCKETS, WIDE = 1024, 128
+
+
+def bucket(word: str) -> int:
+    found = hash_of(word)
+    return (found ^ found >> 15) & (BUCKETS - 1)
+
+
+def collect(words: Words, programs: Programs) -> tuple[list[str], list[tuple[int, int, int]], list[str]]:
+    """Reads every language: its rules in C, all programs, and the expressions of doubtful words in C."""
+    rules_in_c, entries, doubts = [], [], []
+    for number, name in enumerate(language_rules.LANGUAGES):
+        rules = language_rules.rules_of(name)
+        for word in language._markers(name) if name != "zh" else ():
+            words.mark(word, 1 << number)
+        lists = {key: getattr(rules, key) for key in WORD_LISTS}
+        for bit, key_ in enumerate(WORD_LISTS):
+            for word in lists[key_]:
+                words.at(word, "lists", number, 1 << bit)
+        if not rules.spaces:
+            known = rules.openings.union(rules.sides, *(lists[key_] for key_ in WORD_LISTS if key_ != "telling"))
+            for word in known:
+                words.at(word, "lists", number, KNOWN_TO_WORD)
+        for word, side in rules.sides.items():
+            words.at(word, "sides", number, side + 1, join=False)
+        for with_, told in ((1, rules.only_with), (0, rules.only_without)):
+            for word, pattern in told.items():
+                doubts.append(f"{{{len(entries)},{with_}}},")
+                words.at(word, "doubts", number, len(doubts), join=False)
+                entries.append(programs.add(pattern.pattern, pattern.flags))
+        numbers = []
+        for key_ in EXPRESSIONS:
+            numbers.append(len(entries))
+            pattern = getattr(rules, key_)
+            entries.append(programs.add(pattern.pattern, pattern.flags))
+        fields = ", ".join(f".{key_} = {n}" for key_, n in zip(EXPRESSIONS, numbers, strict=True))
+        apostrophe = rules.spaces and "'" in rules.word.pattern
+        longest = 0 if rules.spaces else max(map(len, known))
+        rules_in_c.append(
+            f"{{{fields}, .reach = {rules.reach}, .behind = {int(rules.behind)}, .spaces = {int(rules.spaces)}, "
+            f".apostrophe = {int(apostrophe)}, .longest = {longest}, .final = {int(bool(rules.final))}}},"
+        )
+    return rules_in_c, entries, doubts
+
+
+def add_others(words: Words) -> None:
+    """Words of values, of parameters and of tools."""
+    for bit, kind in enumerate(LISTS):
+        for word in words_of(kind):
+            words.at(word, "values", 0, 1 << bit)
+    for bit, told in enumerate(MORE_LISTS.values(), len(LISTS)):
+        for word in told.split():
+            words.at(word, "values", 0, 1 << bit)
+    for kind, told in enumerate(values.TAKEN.values()):
+        for word in told.split():
+            words.at(word, "takes", 0, 1 << kind)
+    for word, changes in language_rules.verbs_of_tools().items():
+        words.at(word, "tool", 0, 2 if changes else 1)
+    for word in opposites._SPEAKS:
+        words.at(word, "tool", 0, 4)
+
+
+def array(kind: str, name: str, numbers: Iterable[int]) -> str:
+    """One array in C."""
+    lines, line = [], ""
+    for number in numbers:
+        word = f"{number},"
+        if len(line) + len(word) > 118:
+            lines.append(line)
+            line = ""
+        line += word
+    return f"static const {kind} {name}[] = {{\n" + "\n".join([*lines, line]) + "\n};\n"
+
+
+def shared(text: str) -> str:
+    """An array that other files see."""
+    return text.replace("static ", "", 1)
+
+
+def bits(number: int, parts: int) -> str:
+    """A number of many bits as so many of 32."""
+    return "{" + ",".join(f"0x{number >> 32 * part & 0xFFFFFFFF:x}" for part in range(parts)) + "}"
+
+
+def word_tables(words: Words) -> str:
+    """Words by bucket: of each how many letters it has (128 more where they take two bytes each) and these; and a
+    number for the languages that know it and its facts."""
+    every = sorted(words.marks, key=lambda word: (bucket(word), word))
+    facts = [NOTHING]
+    starts, letter_starts = [0] * (BUCKETS + 1), [0] * (BUCKETS + 1)
+    letters: list[int] = []
+    told: list[int] = []
+    for word in every:
+        points = [*map(ord, word)]
+        here = words.of(word)
+        if len(word) >= WIDE or max(points) >= 1 << 16 or (here.values and any(p != FOLDED[p] for p in points)):
+            raise SystemExit(f"{word} cannot be kept")
+        if here not in facts:
+            facts.append(here)
+        wide = max(points) > 255
+        letters += [len(word) | WIDE * wide, *(byte for p in points for byte in ((p & 255, p >> 8) if wide else (p,)))]
+        told.append(facts.index(here) << 4 | words.marks[word])
+        starts[bucket(word) + 1], letter_starts[bucket(word) + 1] = len(told), len(letters)
+    for at in range(1, BUCKETS + 1):
+        starts[at] = max(starts[at - 1], starts[at])
+        letter_starts[at] = max(letter_starts[at - 1], letter_starts[at])
+    if max(told) >= 1 << 16 or len(letters) >= 1 << 16:
+        raise SystemExit("words are too many for their numbers")
+    lines = [
+        "{{" + ",".join(map(str, f.lists)) + "},{" + ",".join(map(str, f.sides)) + "},{" + ",".join(map(str, f.doubts))
+        + f"}},{f.values},{f.tool},{f.takes}}},"
+        for f in facts
+    ]  # fmt: skip
+    return "\n".join(
+        (
+            f"enum {{ WORD_BUCKETS = {BUCKETS} }};",
+            array("uint8_t", "word_letters", letters),
+            array("uint16_t", "letter_starts", letter_starts),
+            array("uint16_t", "word_starts", starts),
+            array("uint16_t", "words_told", told),
+            "static const er_facts word_facts[] = {",
+            "\n".join(lines) + "\n};\n",
+        )
+    )
+
+
+def set_tables(programs: Programs) -> str:
+    ranges: list[int] = []
+    lines = []
+    for each in programs.sets:
+        lines.append(f"{{{bits(each.ascii, 4)},{each.categories},{len(ranges) // 2},{len(each.ranges)}}},")
+        ranges += [point for pair in each.ranges for point in pair]
+    return "\n".join(
+        (
+            "const er_letters er_pattern_sets[] = {",
+            "\n".join(lines) + "\n};\n",
+            shared(array("uint32_t", "er_pattern_ranges", ranges)),
+            "const uint32_t er_pattern_firsts[][8] = {",
+            "\n".join(bits(each, 8) + "," for each in programs.firsts) + "\n};\n",
+        )
+    )
+
+
+def endings() -> str:
+    """Of each language but English and Chinese: endings, a zero behind each; and its letters."""
+    told = []
+    for name in language_rules.LANGUAGES[1:-1]:
+        ends = [ord(char) for ending in language._endings(name) for char in ending + "\0"]
+        signs = sorted(ord(char) for char in language._signs(name) if char.isalpha())
+        told.append(array("uint16_t", f"endings_{name}", ends) + array("uint16_t", f"signs_{name}", [*signs, 0]))
+    return "\n".join(told)
+
+
+def tables() -> str:
+    """The whole file."""
+    words, programs = Words(), Programs([words_of(kind) for kind in LISTS])
+    rules, entries, doubts = collect(words, programs)
+    value_programs = []
+    for text, flags in value_expressions():
+        value_programs.append(len(entries))
+        entries.append(programs.add(text, flags))
+    add_others(words)
+    if len(programs.code) >= MANY:
+        raise SystemExit("programs are too long for their addresses")
+    return "\n".join(
+        (
+            "/* Made by core/make_languages.py; not to be edited. */\n",
+            "/* Programs of pattern.c. */",
+            shared(array("uint16_t", "er_pattern_code", programs.code)),
+            set_tables(programs),
+            "const er_program er_programs[] = {",
+            "\n".join(f"{{{a},{b},{c}}}," for a, b, c in entries) + "\n};\n",
+            "/* By language: numbers of programs, and how words and negations are read. */",
+            "const er_rules er_language_rules[ER_LANGUAGES] = {",
+            "\n".join(rules) + "\n};\n",
+            "const er_doubt er_doubts[] = {\n" + "\n".join(doubts) + "\n};\n",
+            shared(array("uint16_t", "er_value_programs", value_programs)),
+            endings(),
+            "/* Words. */",
+            word_tables(words),
+        )
+    )
+
+
+def main() -> int:
+    """Writes, or checks."""
+    if unicodedata.unidata_version != VERSION:
+        print(f"this Python knows Unicode {unicodedata.unidata_version}; one with {VERSION} (3.11) makes the file")
+        return 2
+    text = tables()
+    if "--check" in sys.argv[1:]:
+        if TARGET.read_text(encoding="utf-8") != text:
+            print(f"{TARGET} is not what core/make_languages.py makes; run it")
+            return 1
+        return 0
+    TARGET.write_text(text, encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,30 @@
+/* From a text to vectors (section 5): by a table or a transformer. */
+
+#ifndef ER_ENCODE_H
+#define ER_ENCODE_H
+
+#include "common.h"
+#include "model.h"
+
+typedef struct {
+    const float *vector;   /* (dimension): q */
+    const float *tokens;   /* (count, dimension): token vectors, those of a prefix included */
+    const er_span *spans;  /* (count): code points of prefix + text */
+    uint32_t count, prefix; /* prefix: its length in code points */
+} er_encoded;
+
+/* Refuses with ER_NO_ENCODER where the stage has none. */
+bool er_encode_text(er_arena *, const er_model *, const er_stage *, const er_points *query, er_encoded *);
+/* The same behind another prefix than queries have: a tool's. */
+bool er_encode_behind(er_arena *, const er_model *, const er_stage *, er_text prefix, const er_points *, er_encoded *);
+
+/* The segment means (3, dimension) of section 5, of so many rows. */
+void er_segments(const float *tokens, uint32_t count, uint32_t dimension, float *segments);
+
+/* A word's vector of 64 numbers (5.2); `of` is the model. Fits er_vector_of. */
+void er_word_vector(const void *of, er_text word, float vector[64]);
+
+/* Reads what an encoder's ONNX file holds, by the places that the role `encoder-arrays` gives. */
+bool er_transformer_of(er_arena *, const uint8_t *onnx, size_t length, er_text arrays, const er_spec *, const er_transformer **);
+
+#endif

@@ -1,0 +1,10 @@
+/* As Python's is compiled: a product and a sum are one operation where the CPU has it, which -std=c11 would forbid, and
+   rounding to bytes makes much of a last bit. */
+#if !defined(__clang__)
+#pragma GCC optimize("O3", "fp-contract=fast", "no-math-errno", "no-trapping-math")
+#endif
+
+#include "kernel_here.h"
+
+#define EDGERET_TEXTS_ALONE /* no head of arguments yet */
+#include "../../edgeret/kernel/transformer.c"

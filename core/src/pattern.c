@@ -1,0 +1,248 @@
+#include "pattern.h"
+
+#include "unicode.h"
+
+/* As in make_languages.py. */
+enum { CHAR, TEXT, SET, ANY, LOOP, SPLIT, LAZY, IF_FIRST, DISPATCH, JUMP, EDGE, BEGIN, END, BEHIND, NOT_BEHIND, LOOK, NOT_LOOK,
+       LIST, FAIL, MATCH };
+enum { WITHOUT_END = 0xffff, NO_LETTER = 0xffffff, LONGEST_LISTED = 32 }; /* no word of a list has more letters */
+
+/* Of a search from one place, steps that no expression here takes in a text of 20,000 code points (tests measure it): a
+   program that would go on longer finds nothing. */
+enum { MOST_STEPS = 1 << 24 };
+
+/* ---- Views ---- */
+
+static const uint8_t ascii_kinds[128] = {
+    ['\t'] = 1, ['\n'] = 1, ['\v'] = 1, ['\f'] = 1, ['\r'] = 1, [0x1c] = 1, [0x1d] = 1, [0x1e] = 1, [0x1f] = 1, [' '] = 1, ['_'] = 2,
+    ['0'] = 14, ['1'] = 14, ['2'] = 14, ['3'] = 14, ['4'] = 14, ['5'] = 14, ['6'] = 14, ['7'] = 14, ['8'] = 14, ['9'] = 14,
+    ['A'] = 10, ['B'] = 10, ['C'] = 10, ['D'] = 10, ['E'] = 10, ['F'] = 10, ['G'] = 10, ['H'] = 10, ['I'] = 10, ['J'] = 10, ['K'] = 10,
+    ['L'] = 10, ['M'] = 10, ['N'] = 10, ['O'] = 10, ['P'] = 10, ['Q'] = 10, ['R'] = 10, ['S'] = 10, ['T'] = 10, ['U'] = 10, ['V'] = 10,
+    ['W'] = 10, ['X'] = 10, ['Y'] = 10, ['Z'] = 10, ['a'] = 10, ['b'] = 10, ['c'] = 10, ['d'] = 10, ['e'] = 10, ['f'] = 10, ['g'] = 10,
+    ['h'] = 10, ['i'] = 10, ['j'] = 10, ['k'] = 10, ['l'] = 10, ['m'] = 10, ['n'] = 10, ['o'] = 10, ['p'] = 10, ['q'] = 10, ['r'] = 10,
+    ['s'] = 10, ['t'] = 10, ['u'] = 10, ['v'] = 10, ['w'] = 10, ['x'] = 10, ['y'] = 10, ['z'] = 10};
+
+static uint8_t kinds_of(uint32_t point)
+{
+    const uint32_t word = er_is_alnum(point) ? ER_IS_WORD | ER_IS_ALNUM : 0;
+    return (uint8_t)(word | (er_is_decimal(point) ? ER_IS_DIGIT : 0) | (er_is_space(point) ? ER_IS_SPACE : 0));
+}
+
+bool er_view_of(er_arena *arena, const uint32_t *points, uint32_t count, er_view *view)
+{
+    uint32_t *caseless = er_take(arena, count, sizeof(uint32_t) + 1);
+    if (!caseless) return false;
+    uint8_t *kinds = (uint8_t *)(caseless + count);
+    er_fill_view(points, count, caseless, kinds);
+    *view = (er_view){points, caseless, kinds, count};
+    return true;
+}
+
+void er_fill_view(const uint32_t *points, uint32_t count, uint32_t *caseless, uint8_t *kinds)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        const uint32_t c = points[i];
+        caseless[i] = c >= 128 ? er_caseless(c) : c >= 'A' && c <= 'Z' ? c + 32 : c;
+        kinds[i] = c < 128 ? ascii_kinds[c] : kinds_of(c);
+    }
+}
+
+/* ---- Characters ---- */
+
+static bool is_in(const er_letters *set, uint32_t c, uint8_t kinds)
+{
+    if (c < 128) return set->ascii[c >> 5] >> (c & 31) & 1;
+    const uint32_t category = kinds & ER_IS_DIGIT ? 0 : kinds & ER_IS_WORD ? 1 : kinds & ER_IS_SPACE ? 2 : 3;
+    bool found = set->categories >> category & 1;
+    const uint32_t *range = er_pattern_ranges + 2 * (size_t)set->ranges;
+    for (uint32_t i = 0; i < set->count; i++, range += 2)
+        if (c >= range[0] && c <= range[1]) return !found;
+    return found;
+}
+
+/* One of 256 numbers, of which a table says whether something may begin with it. */
+static bool may_begin(const uint32_t firsts[8], uint32_t c)
+{
+    const uint32_t key = c < 128 ? c : 128 | (c & 127);
+    return firsts[key >> 5] >> (key & 31) & 1;
+}
+
+static bool is_edge(const er_view *v, uint32_t at)
+{
+    const bool before = at && v->kinds[at - 1] & ER_IS_WORD, behind = at < v->count && v->kinds[at] & ER_IS_WORD;
+    return before != behind;
+}
+
+/* ---- Running ---- */
+
+void er_matcher_of(er_arena *arena, er_matcher *m)
+{
+    m->arena = arena;
+    m->choices = m->own;
+    m->used = 0;
+    m->room = sizeof m->own / sizeof *m->own;
+    m->steps = 0;
+    m->failed = false;
+}
+
+static bool keep(er_matcher *m, uint32_t pc, uint32_t at, uint32_t least)
+{
+    if (m->used == m->room) {
+        er_choice *more = ER_TAKE(m->arena, er_choice, (size_t)m->room * 2);
+        if (!more) {
+            m->failed = true;
+            return false;
+        }
+        memcpy(more, m->choices, m->used * sizeof *more);
+        m->choices = more;
+        m->room *= 2;
+    }
+    m->choices[m->used++] = (er_choice){pc, at, least};
+    return true;
+}
+
+/* Runs from one instruction on until a match, or until no choice is left of those that it made itself. Looks around run by
+   themselves, one inside the other as often as they stand so in an expression. */
+static bool run(er_matcher *m, const er_view *v, const uint32_t *text, uint32_t pc, uint32_t at, uint64_t most, uint32_t *end)
+{
+    const uint32_t base = m->used, count = v->count;
+    const uint16_t *const code = er_pattern_code;
+    for (;;) {
+        bool fits = true;
+        if (m->steps++ >= most) break;
+        const uint16_t *told = code + pc;
+        switch (told[0]) {
+        case CHAR:
+            fits = at < count && text[at] == told[1];
+            at++, pc += 2;
+            break;
+        case TEXT: {
+            const uint32_t n = told[1];
+            fits = count - at >= n;
+            for (uint32_t i = 0; fits && i < n; i++) fits = text[at + i] == told[2 + i];
+            at += n, pc += 2 + n;
+            break;
+        }
+        case SET:
+            fits = at < count && is_in(&er_pattern_sets[told[1]], text[at], v->kinds[at]);
+            at++, pc += 2;
+            break;
+        case ANY:
+            fits = at < count && text[at] != '\n';
+            at++, pc += 1;
+            break;
+        case LOOP: {
+            const er_letters *set = &er_pattern_sets[told[1]];
+            const uint32_t least = at + told[2], left = count - at;
+            const uint32_t limit = told[3] == WITHOUT_END || told[3] > left ? count : at + told[3];
+            uint32_t i = at;
+            while (i < limit && is_in(set, text[i], v->kinds[i])) i++;
+            m->steps += i - at;
+            fits = i >= least;
+            pc += 4;
+            if (fits && i > least && !keep(m, pc, i - 1, least)) return false;
+            at = i;
+            break;
+        }
+        case SPLIT:
+            if (!keep(m, told[1], at, at)) return false;
+            pc += 2;
+            break;
+        case LAZY:
+            if (!keep(m, pc + 2, at, at)) return false;
+            pc = told[1];
+            break;
+        case IF_FIRST:
+            if (at < count && may_begin(er_pattern_firsts[told[1]], text[at])) {
+                if (!keep(m, told[2], at, at)) return false;
+                pc += 3;
+            } else {
+                pc = told[2];
+            }
+            break;
+        case DISPATCH: {
+            const uint16_t *letter = told + 2, *last = letter + 2 * (size_t)told[1];
+            const uint32_t c = at < count ? text[at] : NO_LETTER;
+            while (letter < last && *letter != c) letter += 2;
+            fits = letter < last;
+            if (fits) pc = letter[1];
+            at++;
+            break;
+        }
+        case JUMP:
+            pc = told[1];
+            break;
+        case EDGE:
+            fits = is_edge(v, at);
+            pc += 1;
+            break;
+        case BEGIN:
+            fits = !at;
+            pc += 1;
+            break;
+        case END: /* or before a line end that is the last */
+            fits = at == count || (at + 1 == count && text[at] == '\n');
+            pc += 1;
+            break;
+        case BEHIND:
+        case NOT_BEHIND:
+            fits = (at && is_in(&er_pattern_sets[told[1]], text[at - 1], v->kinds[at - 1])) == (told[0] == BEHIND);
+            pc += 2;
+            break;
+        case LOOK:
+        case NOT_LOOK: {
+            uint32_t unused;
+            const bool found = run(m, v, text, pc + 2, at, most, &unused);
+            if (m->failed) return false;
+            fits = found == (told[0] == LOOK);
+            pc = told[1];
+            break;
+        }
+        case LIST: {
+            uint32_t i = at;
+            while (i < count && i - at <= LONGEST_LISTED && v->kinds[i] & ER_IS_WORD) i++;
+            m->steps += i - at;
+            fits = i > at && er_is_listed(text + at, i - at, told[1]);
+            at = i, pc += 2;
+            break;
+        }
+        case MATCH:
+            *end = at;
+            m->used = base;
+            return true;
+        default:
+            fits = false;
+        }
+        if (fits) continue;
+        if (m->used == base) return false;
+        er_choice *last = &m->choices[m->used - 1];
+        pc = last->pc;
+        at = last->at;
+        if (last->at > last->least) last->at--;
+        else m->used--;
+    }
+    m->used = base;
+    return false;
+}
+
+bool er_matches(er_matcher *m, const er_program *program, const er_view *v, uint32_t at, uint32_t *end)
+{
+    return run(m, v, program->flags & ER_IGNORES_CASE ? v->caseless : v->points, program->start, at, m->steps + MOST_STEPS, end);
+}
+
+bool er_finds(er_matcher *m, const er_program *program, const er_view *v, uint32_t from, er_span *found)
+{
+    const uint32_t *text = program->flags & ER_IGNORES_CASE ? v->caseless : v->points;
+    const uint32_t *firsts = program->first == ER_ANYWHERE ? NULL : er_pattern_firsts[program->first];
+    const bool edge = program->flags & ER_AT_EDGE;
+    const uint32_t last = program->flags & ER_AT_BEGIN ? 0 : v->count;
+    const uint64_t most = m->steps + MOST_STEPS;
+    for (uint32_t at = from; at <= last && !m->failed; at++) {
+        if (firsts && (at == v->count || !may_begin(firsts, text[at]))) continue;
+        if (edge && at && v->kinds[at - 1] & ER_IS_WORD) continue;
+        if (!run(m, v, text, program->start, at, most, &found->end)) continue;
+        found->begin = at;
+        return true;
+    }
+    return false;
+}

@@ -1,0 +1,78 @@
+/* Expressions as Python's `re` reads them, compiled ahead of time by make_languages.py: which place of a text they match.
+   Knows nothing of what they are for. */
+
+#ifndef ER_PATTERN_H
+#define ER_PATTERN_H
+
+#include "common.h"
+
+/* ---- A text as expressions look at it ---- */
+
+enum { ER_IS_SPACE = 1, ER_IS_WORD = 2, ER_IS_DIGIT = 4, ER_IS_ALNUM = 8 }; /* \s, \w, \d, [^\W_] */
+
+typedef struct {
+    const uint32_t *points, *caseless; /* caseless: what stands for a code point where case is ignored */
+    const uint8_t *kinds;              /* bits as above */
+    uint32_t count;
+} er_view;
+
+bool er_view_of(er_arena *, const uint32_t *points, uint32_t count, er_view *);
+
+/* The same into memory that is there, `count` of each. */
+void er_fill_view(const uint32_t *points, uint32_t count, uint32_t *caseless, uint8_t *kinds);
+
+/* A part of a view, to which what stands around it does not exist. */
+static inline er_view er_part(const er_view *of, uint32_t begin, uint32_t end)
+{
+    return (er_view){of->points + begin, of->caseless + begin, of->kinds + begin, end - begin};
+}
+
+/* ---- Programs ---- */
+
+typedef struct {
+    uint16_t start; /* in the code that all share */
+    uint16_t first; /* the number of the characters that a match begins with; ER_ANYWHERE: it may be empty */
+    uint8_t flags;
+} er_program;
+
+enum { ER_ANYWHERE = 0xffff };
+enum { ER_IGNORES_CASE = 1, ER_AT_BEGIN = 2, ER_AT_EDGE = 4 }; /* as in make_languages.py */
+
+/* A class of characters: a bit for each of ASCII, one for each category of others (digit, word, space, none of these), and
+   ranges of others for which it is the other way round. */
+typedef struct {
+    uint32_t ascii[4];
+    uint8_t categories;
+    uint16_t ranges, count;
+} er_letters;
+
+extern const uint16_t er_pattern_code[];
+extern const er_letters er_pattern_sets[];
+extern const uint32_t er_pattern_ranges[]; /* first and last ones */
+extern const uint32_t er_pattern_firsts[][8];
+
+/* Whether a word is in one of the lists that instructions name: of languages.c. */
+bool er_is_listed(const uint32_t *word, uint32_t count, uint32_t list);
+
+typedef struct {
+    uint32_t pc, at, least;
+} er_choice;
+
+/* What runs programs, for one text after the other: choices that are open, in memory of the arena. */
+typedef struct {
+    er_arena *arena;
+    er_choice *choices;
+    uint32_t used, room;
+    uint64_t steps; /* in all, for tests */
+    bool failed;    /* no memory: nothing that was found holds */
+    er_choice own[64];
+} er_matcher;
+
+void er_matcher_of(er_arena *, er_matcher *);
+
+/* Whether a program matches at a place, and where that ends. */
+bool er_matches(er_matcher *, const er_program *, const er_view *, uint32_t at, uint32_t *end);
+/* The first place from `from` on. */
+bool er_finds(er_matcher *, const er_program *, const er_view *, uint32_t from, er_span *);
+
+#endif

@@ -1,0 +1,130 @@
+/* One request: what is computed of it once (sections 16.4 and 16.5, and of head, graph and memory), for all steps. It
+   changes no more once it was read, so that tasks that were forked share it. */
+
+#ifndef ER_REQUEST_H
+#define ER_REQUEST_H
+
+#include "common.h"
+#include "encode.h"
+#include "model.h"
+#include "names.h"
+
+enum { ER_SEGMENTS = 3, ER_WINDOW = 8, ER_STRIDE = 4, ER_MOST_WINDOWS = 26, ER_MOST_NEIGHBOURS = 64, ER_MOST_NEAREST = 64 };
+
+typedef struct er_wishes er_wishes;
+
+/* Section 7: the nearest clusters and their weights. */
+typedef struct {
+    const uint32_t *clusters; /* (count) */
+    const double *weights;
+    uint32_t count;
+    double similarity;
+} er_place_in_graph;
+
+/* Section 8.2: the plans that vote, nearest first. */
+typedef struct {
+    uint32_t plans[ER_MOST_NEIGHBOURS];
+    double cosines[ER_MOST_NEIGHBOURS];
+    uint32_t count;
+} er_neighbours;
+
+typedef struct {
+    er_arena arena;
+    const er_model *model;
+    const er_stage *stage;
+    const er_names *names;
+    uint32_t n, end, labels, dimension;
+    const bool *allowed; /* (n); NULL: all */
+    const er_encoded *encoded;
+    const er_sayings *sayings;
+    const er_overlap *overlap; /* by tool */
+    const float *name, *parameters, *coverage, *text; /* (n): the same by place */
+    bool said_any;
+    const bool *said; /* (n) */
+
+    uint32_t windows, clauses;
+    const uint32_t *clause_rows; /* by clause of `sayings`: its row among `clauses`, UINT32_MAX for one without a token */
+    const float *vectors;  /* (4 + windows + clauses, dimension): q, its thirds, windows, clauses */
+    const float *cosines;  /* (4 + windows + clauses, n) */
+    const float *window, *clause; /* (n): the best of each */
+    const float *laters;   /* (windows, n): the best of a window and those behind it */
+    const float *statics;  /* (n): S of 16.5 */
+    const float *begun;    /* (n): scores before any call, but for a wish that is due */
+    bool has_example;
+    double nearest_example;
+    const er_wishes *wishes; /* NULL: it asks for one thing */
+
+    const float *fixed;      /* (labels): W·q + Zᵀz + b, and ω·S where the head rests on the prior once */
+    er_place_in_graph place;
+    const float *pooled[2];  /* (labels): of all demonstrations and of these clusters, after nothing in particular */
+    er_neighbours neighbours;
+} er_request;
+
+/* Where a step computes: nothing is allocated behind er_begin. */
+typedef struct {
+    float *scores, *logs, *prior, *popular, *memory, *first_unseen; /* (n) each */
+    float *spent_name, *spent_coverage;           /* (tools) each */
+    float *probabilities;                         /* (n): what the last decision found */
+    float *logits, *walked, *global, *local;      /* (labels) each */
+    uint8_t *seen;                                /* (words of the lexicon) */
+    uint32_t *given;                              /* (n), zeros between steps */
+    bool *choosable;                              /* (n) */
+    bool has_first_unseen;
+} er_workspace;
+
+bool er_workspace_of(er_arena *, const er_model *, const er_names *, er_workspace *);
+
+/* Reads a query among a stage's names. `allowed` (n) must stay; NULL for all. With `part`, a wish of another request is
+   read, which asks for one thing whatever it says. */
+bool er_request_read(er_request *, const er_model *, const er_stage *, const er_points *, const er_encoded *, const bool *allowed, bool part);
+
+/* The cosines of a vector to all examples, (example_count). */
+void er_example_cosines(const er_index *, uint32_t dimension, const float *vector, float *found);
+
+/* ---- After calls: places among the names, or labels; −1 for a stranger's tool ---- */
+
+typedef struct {
+    const int32_t *places;  /* (count): of the calls so far; −1: no tool here */
+    const uint32_t *made;   /* (made_count): their different places, in order */
+    uint32_t count, made_count;
+} er_history;
+
+/* Section 16.6: scores of all names, −inf for `<end>`; (n). */
+void er_prior_scores(const er_request *, er_workspace *, const er_history *, float *scores);
+/* −inf for what is not allowed; the best of the rest. */
+float er_allow(const er_request *, float *scores);
+/* Section 16.7: the log-odds that nothing fits, or after calls that the plan is over; `best` of the scores. */
+double er_end_logit(const er_request *, er_workspace *, const er_history *, double best);
+/* Log-probabilities of all names (16.7), (n). */
+void er_prior_log_probabilities(const er_request *, er_workspace *, const er_history *, float *);
+/* What an open wish adds to the log-odds of the end, whatever was demonstrated (section 9). */
+double er_open_offset(const er_request *, const er_history *);
+
+/* ---- Wishes (16.9) ---- */
+
+bool er_wishes_of(er_request *, const er_points *);
+/* How far tools are behind the best one of the first open wish, (n); NULL without one. */
+const float *er_due(const er_wishes *, const er_history *);
+/* open, open_clear and answered. */
+void er_open(const er_wishes *, const er_history *, double found[3]);
+
+/* ---- What was demonstrated ---- */
+
+bool er_head_read(er_request *, const er_points *);
+void er_head_logits(const er_request *, const er_history *, float *logits);
+bool er_graph_read(er_request *);
+void er_graph_walk(const er_request *, er_workspace *, const er_history *, float *probabilities);
+void er_memory_read(er_request *);
+/* Section 8.2, of all names, (n), from m. */
+void er_memory_log_probabilities(const er_request *, const er_history *, const float *popular, float *);
+
+/* ---- Together (section 9) ---- */
+
+/* Log-scores of all names, fused, up to a constant; (n). */
+void er_fuse(const er_request *, er_workspace *, const er_history *, float *logs);
+/* The head's own log-probabilities of labels, for the second witness of section 17. */
+void er_head_alone(const er_request *, er_workspace *, const er_history *, float *logs);
+/* Calibrated probabilities of all names, (n); `blocked` (n) are left out, NULL for none. False where they are not finite. */
+bool er_probabilities(const er_request *, er_workspace *, const er_history *, const bool *blocked, float *);
+
+#endif

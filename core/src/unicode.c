@@ -1,0 +1,247 @@
+#include "unicode.h"
+
+#include "letters.h"
+
+#include "unicode_tables.h"
+
+enum { ALNUM = 1, SPACE = 2, CASED = 4, PASSED_OVER = 8, CANONICAL = 16, COMPATIBLE = 32, /* as in make_tables.py */
+       MOST_POINT = 0x10ffff };
+
+/* Hangul is put together by rule: 19 leading, 21 vowels, 27 trailing ones or none. */
+enum { SYLLABLES = 0xac00, LEADING = 0x1100, VOWELS = 0x1161, TRAILING = 0x11a7, VOWEL_COUNT = 21, TRAILING_COUNT = 28,
+       LEADING_COUNT = 19, SYLLABLE_COUNT = LEADING_COUNT * VOWEL_COUNT * TRAILING_COUNT };
+
+/* A value of three stages. */
+#define STAGED(name, LOW, MIDDLE, point) \
+    name##_values[(uint32_t)name##_numbers[(uint32_t)name##_blocks[(point) >> (LOW + MIDDLE)] << MIDDLE | \
+                                           ((point) >> LOW & ((1u << MIDDLE) - 1))] << LOW | ((point) & ((1u << LOW) - 1))]
+
+static uint32_t record_of(uint32_t point)
+{
+    if (point > MOST_POINT) point = MOST_POINT; /* unassigned for ever */
+    return STAGED(record, RECORD_LOW, RECORD_MIDDLE, point);
+}
+
+uint32_t er_letter_far(uint32_t point) { return records[record_of(point)].letter; }
+
+uint32_t er_newer_lower(uint32_t point)
+{
+    for (size_t i = 0; i < sizeof newer / sizeof *newer; i += 2)
+        if (newer[i] == point) return newer[i + 1];
+    return er_lower_of(point);
+}
+
+static uint32_t flags_of(uint32_t point) { return records[record_of(point)].flags; }
+
+er_category er_category_of(uint32_t point) { return (er_category)records[record_of(point)].category; }
+uint32_t er_combining_class(uint32_t point) { return records[record_of(point)].combining; }
+bool er_is_letter(uint32_t point) { return er_category_of(point) <= ER_LO; }
+bool er_is_alnum_far(uint32_t point) { return flags_of(point) & ALNUM; }
+bool er_is_space(uint32_t point) { return flags_of(point) & SPACE; }
+
+bool er_is_cjk(uint32_t point)
+{
+    return (point >= 0x4e00 && point <= 0x9fff) || (point >= 0x3400 && point <= 0x4dbf) || (point >= 0x20000 && point <= 0x2a6df) ||
+           (point >= 0x2a700 && point <= 0x2b73f) || (point >= 0x2b740 && point <= 0x2b81f) || (point >= 0x2b920 && point <= 0x2ceaf) ||
+           (point >= 0xf900 && point <= 0xfaff) || (point >= 0x2f800 && point <= 0x2fa1f);
+}
+
+uint32_t er_lower_of(uint32_t point)
+{
+    if (point < 0x80) return point >= 'A' && point <= 'Z' ? point + 32 : point;
+    if (point > MOST_POINT) return point;
+    const uint32_t step = STAGED(lower, LOWER_LOW, LOWER_MIDDLE, point);
+    return (uint32_t)((int32_t)point + lower_steps[step]);
+}
+
+uint32_t er_caseless(uint32_t point)
+{
+    point = er_lower_of(point);
+    if (point < 0x80) return point;
+    size_t low = 0, high = sizeof caseless / sizeof *caseless / 2;
+    while (low < high) {
+        const size_t middle = (low + high) / 2;
+        if (caseless[2 * middle] == point) return caseless[2 * middle + 1];
+        if (caseless[2 * middle] < point) low = middle + 1;
+        else high = middle;
+    }
+    return point;
+}
+
+/* Unicode's Final_Sigma: behind something with case, and before nothing with case, marks and the like passed over. */
+static bool is_final(const uint32_t *points, uint32_t count, uint32_t at)
+{
+    uint32_t i = at;
+    while (i && flags_of(points[i - 1]) & PASSED_OVER) i--;
+    if (!i || !(flags_of(points[i - 1]) & CASED)) return false;
+    for (i = at + 1; i < count && flags_of(points[i]) & PASSED_OVER; i++) continue;
+    return i == count || !(flags_of(points[i]) & CASED);
+}
+
+uint32_t er_lower_at(const uint32_t *points, uint32_t count, uint32_t at, uint32_t found[2])
+{
+    enum { SIGMA = 0x3a3, FINAL = 0x3c2, DOTTED = 0x130, DOT = 0x307 };
+    if (points[at] < 0x80) return found[0] = er_lower_of(points[at]), 1;
+    found[0] = points[at] == SIGMA && is_final(points, count, at) ? FINAL : er_lower_of(points[at]);
+    if (points[at] != DOTTED) return 1;
+    found[1] = DOT; /* the only one whose lower case is two */
+    return 2;
+}
+
+uint32_t er_lower(const uint32_t *points, uint32_t count, uint32_t *found)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < count; i++) n += er_lower_at(points, count, i, found + n);
+    return n;
+}
+
+/* Where the parts of a code point begin, and above that how many there are: of one that has any. */
+static uint32_t place_of(const uint16_t *runs, const uint16_t planes[4], const uint16_t *places, uint32_t point)
+{
+    uint32_t low = planes[point >> 16], high = planes[(point >> 16) + 1];
+    while (low + 1 < high) {
+        const uint32_t middle = (low + high) / 2;
+        if (runs[2 * middle] <= (point & 0xffff)) low = middle;
+        else high = middle;
+    }
+    return places[runs[2 * low + 1] + ((point & 0xffff) - runs[2 * low])];
+}
+
+static uint32_t unpacked(uint32_t place, uint32_t *parts)
+{
+    enum { BITS = 13 }; /* as in make_tables.py */
+    uint32_t n = 0, i = place & ((1u << BITS) - 1), length = place >> BITS;
+    if (!length) length = units[i++];
+    for (const uint32_t end = i + length; i < end; i++) {
+        uint32_t point = units[i];
+        if (point >= 0xd800 && point < 0xdc00) point = 0x10000 + ((point - 0xd800) << 10) + (units[++i] - 0xdc00u);
+        parts[n++] = point;
+    }
+    return n;
+}
+
+uint32_t er_decompose(uint32_t point, bool compatible, uint32_t parts[ER_MOST_PARTS])
+{
+    if (point >= SYLLABLES && point < SYLLABLES + SYLLABLE_COUNT) {
+        const uint32_t number = point - SYLLABLES, last = number % TRAILING_COUNT;
+        parts[0] = LEADING + number / (VOWEL_COUNT * TRAILING_COUNT);
+        parts[1] = VOWELS + number % (VOWEL_COUNT * TRAILING_COUNT) / TRAILING_COUNT;
+        if (last) parts[2] = TRAILING + last;
+        return last ? 3 : 2;
+    }
+    const uint32_t flags = point < 0xa0 ? 0 : flags_of(point);
+    if (compatible && flags & COMPATIBLE)
+        return unpacked(place_of(compatible_runs, compatible_planes, compatible_places, point), parts);
+    if (flags & CANONICAL) return unpacked(place_of(canonical_runs, canonical_planes, canonical_places, point), parts);
+    parts[0] = point;
+    return 1;
+}
+
+uint32_t er_compose(uint32_t first, uint32_t second)
+{
+    if (first >= LEADING && first < LEADING + LEADING_COUNT && second >= VOWELS && second < VOWELS + VOWEL_COUNT)
+        return SYLLABLES + ((first - LEADING) * VOWEL_COUNT + (second - VOWELS)) * TRAILING_COUNT;
+    if (first >= SYLLABLES && first < SYLLABLES + SYLLABLE_COUNT && (first - SYLLABLES) % TRAILING_COUNT == 0 &&
+        second > TRAILING && second < TRAILING + TRAILING_COUNT)
+        return first + (second - TRAILING);
+    if (first >> 16 || second >> 16) {
+        for (size_t i = 0; i < sizeof far_pairs / sizeof *far_pairs; i += 3)
+            if (far_pairs[i] == first && far_pairs[i + 1] == second) return far_pairs[i + 2];
+        return 0;
+    }
+    size_t low = 0, high = sizeof near_pairs / sizeof *near_pairs / 3;
+    const uint32_t wanted = first << 16 | second;
+    while (low < high) {
+        const size_t middle = (low + high) / 2;
+        const uint32_t here = (uint32_t)near_pairs[middle * 3] << 16 | near_pairs[middle * 3 + 1];
+        if (here == wanted) return near_pairs[middle * 3 + 2];
+        if (here < wanted) low = middle + 1;
+        else high = middle;
+    }
+    return 0;
+}
+
+/* Puts marks in the order of their classes, those of one class as they stand. Long runs of marks are a stranger's: a merge
+   sort keeps them from taking long. */
+static void order(uint32_t *points, uint32_t *origins, uint32_t *room, uint32_t count)
+{
+    for (uint32_t width = 1; width < count; width *= 2) {
+        for (uint32_t begin = 0; begin + width < count; begin += 2 * width) {
+            const uint32_t middle = begin + width, end = count - middle < width ? count : middle + width;
+            if (er_combining_class(points[middle - 1]) <= er_combining_class(points[middle])) continue;
+            uint32_t i = begin, k = middle;
+            for (uint32_t n = begin; n < end; n++) {
+                const bool later = i == middle || (k < end && er_combining_class(points[k]) < er_combining_class(points[i]));
+                const uint32_t from = later ? k++ : i++;
+                room[2 * n] = points[from];
+                room[2 * n + 1] = origins[from];
+            }
+            for (uint32_t n = begin; n < end; n++) points[n] = room[2 * n], origins[n] = room[2 * n + 1];
+        }
+    }
+}
+
+static uint32_t composed(uint32_t *points, uint32_t *origins, uint32_t count)
+{
+    uint32_t n = 0, starter = UINT32_MAX, last = 0; /* last: the class of what was kept last behind the starter */
+    for (uint32_t i = 0; i < count; i++) {
+        const uint32_t class = er_combining_class(points[i]);
+        const bool blocked = starter == UINT32_MAX || (starter + 1 != n && (last == 0 || last >= class));
+        const uint32_t both = blocked ? 0 : er_compose(points[starter], points[i]);
+        if (both) {
+            points[starter] = both;
+            continue;
+        }
+        if (class == 0) starter = n;
+        last = class;
+        points[n] = points[i];
+        origins[n++] = origins[i];
+    }
+    return n;
+}
+
+bool er_normalize(er_arena *arena, er_form form, const uint32_t *points, uint32_t count, const uint32_t **found, const uint32_t **origins, uint32_t *found_count)
+{
+    const bool compatible = form == ER_NFKD || form == ER_NFKC;
+    uint32_t parts[ER_MOST_PARTS];
+    size_t n = 0, longest = 0, run = 0;
+    for (uint32_t i = 0; i < count; i++) n += er_decompose(points[i], compatible, parts);
+    if (n > UINT32_MAX / 4) return er_refuse(arena->error, ER_BAD_INPUT, "a text of %zu code points is too long", n);
+    uint32_t *made = ER_TAKE(arena, uint32_t, n + 1), *from = ER_TAKE(arena, uint32_t, n + 1);
+    if (!made || !from) return false;
+    n = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const uint32_t k = er_decompose(points[i], compatible, parts);
+        for (uint32_t j = 0; j < k; j++) {
+            made[n] = parts[j];
+            from[n++] = i;
+            run = er_combining_class(parts[j]) ? run + 1 : 0;
+            if (run > longest) longest = run;
+        }
+    }
+    if (longest > 1) {
+        uint32_t *room = ER_TAKE(arena, uint32_t, 2 * longest);
+        if (!room) return false;
+        for (size_t i = 0; i < n; i++) {
+            size_t end = i;
+            while (end < n && er_combining_class(made[end])) end++;
+            if (end - i > 1) order(made + i, from + i, room, (uint32_t)(end - i));
+            if (end > i) i = end - 1;
+        }
+    }
+    if (form == ER_NFC || form == ER_NFKC) n = composed(made, from, (uint32_t)n);
+    *found = made;
+    if (origins) *origins = from;
+    *found_count = (uint32_t)n;
+    return true;
+}
+
+bool er_text_of(er_arena *arena, const uint32_t *points, uint32_t count, er_text *text)
+{
+    char *bytes = ER_TAKE(arena, char, (size_t)count * 4 + 1);
+    if (!bytes) return false;
+    size_t n = 0;
+    for (uint32_t i = 0; i < count; i++) n += er_put_point(bytes + n, points[i]);
+    *text = (er_text){bytes, n};
+    return true;
+}

@@ -1,0 +1,83 @@
+/* The products of vectors.c for one set of instructions: included once for each, with NAME(x) and WIDE set. Eight numbers
+   at a time, the same order of additions in all sets. */
+
+typedef float NAME(Eight) __attribute__((vector_size(32), aligned(4), may_alias));
+#define EIGHT(at) (*(const NAME(Eight) *)(at))
+
+static WIDE float NAME(total)(NAME(Eight) v) { return ((v[0] + v[4]) + (v[2] + v[6])) + ((v[1] + v[5]) + (v[3] + v[7])); }
+
+static WIDE float NAME(dot)(const float *a, const float *b, uint32_t n)
+{
+    NAME(Eight) v = {0}, x = {0}, y = {0}, z = {0};
+    uint32_t i = 0;
+    for (; i + 32 <= n; i += 32) { /* four sums, each of which waits for its own last one */
+        v += EIGHT(a + i) * EIGHT(b + i);
+        x += EIGHT(a + i + 8) * EIGHT(b + i + 8);
+        y += EIGHT(a + i + 16) * EIGHT(b + i + 16);
+        z += EIGHT(a + i + 24) * EIGHT(b + i + 24);
+    }
+    float rest = 0;
+    for (; i < n; i++) rest += a[i] * b[i];
+    return NAME(total)((v + x) + (y + z)) + rest;
+}
+
+/* Two rows by four vectors: each number that is read is used more than once. */
+static WIDE void NAME(block)(const float *rows, const float *vectors, uint32_t n, float found[2][4])
+{
+    const float *r0 = rows, *r1 = rows + n;
+    NAME(Eight) a0 = {0}, a1 = {0}, a2 = {0}, a3 = {0}, b0 = {0}, b1 = {0}, b2 = {0}, b3 = {0};
+    uint32_t i = 0;
+    for (; i + 8 <= n; i += 8) {
+        const NAME(Eight) x = EIGHT(r0 + i), y = EIGHT(r1 + i);
+        const NAME(Eight) v0 = EIGHT(vectors + i), v1 = EIGHT(vectors + n + i), v2 = EIGHT(vectors + 2 * (size_t)n + i);
+        const NAME(Eight) v3 = EIGHT(vectors + 3 * (size_t)n + i);
+        a0 += x * v0, a1 += x * v1, a2 += x * v2, a3 += x * v3;
+        b0 += y * v0, b1 += y * v1, b2 += y * v2, b3 += y * v3;
+    }
+    const NAME(Eight) all[2][4] = {{a0, a1, a2, a3}, {b0, b1, b2, b3}};
+    for (int r = 0; r < 2; r++)
+        for (int k = 0; k < 4; k++) {
+            found[r][k] = NAME(total)(all[r][k]);
+            for (uint32_t j = i; j < n; j++) found[r][k] += rows[(size_t)r * n + j] * vectors[(size_t)k * n + j];
+        }
+}
+
+static WIDE void NAME(many)(const float *rows, uint32_t count, uint32_t n, const float *vectors, uint32_t many, float *found)
+{
+    uint32_t k = 0;
+    for (; k + 4 <= many; k += 4) {
+        uint32_t i = 0;
+        for (; i + 2 <= count; i += 2) {
+            float block[2][4];
+            NAME(block)(rows + (size_t)i * n, vectors + (size_t)k * n, n, block);
+            for (uint32_t v = 0; v < 4; v++) {
+                found[(size_t)(k + v) * count + i] = block[0][v];
+                found[(size_t)(k + v) * count + i + 1] = block[1][v];
+            }
+        }
+        for (; i < count; i++)
+            for (uint32_t v = 0; v < 4; v++)
+                found[(size_t)(k + v) * count + i] = NAME(dot)(rows + (size_t)i * n, vectors + (size_t)(k + v) * n, n);
+    }
+    for (; k < many; k++)
+        for (uint32_t i = 0; i < count; i++)
+            found[(size_t)k * count + i] = NAME(dot)(rows + (size_t)i * n, vectors + (size_t)k * n, n);
+}
+
+static WIDE void NAME(bytes)(const int8_t *rows, const float *scales, uint32_t count, uint32_t n, const float *vector, float *found)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        const int8_t *row = rows + (size_t)i * n;
+        NAME(Eight) sum = {0};
+        uint32_t j = 0;
+        for (; j + 8 <= n; j += 8) {
+            const NAME(Eight) wide = {row[j], row[j + 1], row[j + 2], row[j + 3], row[j + 4], row[j + 5], row[j + 6], row[j + 7]};
+            sum += wide * EIGHT(vector + j);
+        }
+        float rest = 0;
+        for (; j < n; j++) rest += (float)row[j] * vector[j];
+        found[i] = (NAME(total)(sum) + rest) * scales[i];
+    }
+}
+
+#undef EIGHT

@@ -1,0 +1,91 @@
+/* A stranger's words: whatever bytes a query is, it is refused in words or decided.
+
+   Of an input the first byte says of which bundle of conformance/, the first line is the query, and each line behind it was
+   called. Built by tests/core_fuzz_run.py, with -fsanitize=fuzzer or with fuzz_main.c. */
+
+#include "edgeret.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length);
+
+enum { BUNDLES = 3, TOOLS = 16 };
+
+/* Spans of tokens rise, and stay within the text. */
+static void check_tokens(const er_model *model, er_text query)
+{
+    er_error why = {0};
+    size_t count = 0;
+    if (er_tokens(model, query, NULL, NULL, NULL, &count, &why)) return;
+    uint32_t *begins = calloc(count + 1, sizeof *begins), *ends = calloc(count + 1, sizeof *ends), *ids = calloc(count + 1, sizeof *ids);
+    if (!begins || !ends || !ids) abort();
+    size_t again = count;
+    if (er_tokens(model, query, ids, begins, ends, &again, &why) || again != count) abort();
+    for (size_t i = 0; i < count; i++)
+        if (begins[i] > ends[i] || ends[i] > query.length + 64 || (i && begins[i] < begins[i - 1])) abort();
+    free(begins);
+    free(ends);
+    free(ids);
+}
+
+static void decide(er_task *task)
+{
+    er_error why = {0};
+    er_decision next;
+    er_candidate room[TOOLS];
+    size_t count = TOOLS;
+    if (er_next(task, NULL, &next, &why) || er_candidates(task, room, &count, &why)) abort();
+    double sum = 0;
+    for (size_t i = 0; i < count && i < TOOLS; i++) {
+        if (!(room[i].probability >= 0) || (i && room[i].probability > room[i - 1].probability)) abort();
+        sum += room[i].probability;
+    }
+    if (!(sum <= 1 + 1e-6) || (count <= TOOLS && sum < 1 - 1e-4 && count)) abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
+{
+    static const char *const kinds[BUNDLES] = {"alone", "few", "many"};
+    static er_model *models[BUNDLES];
+    er_error why = {0};
+    for (int i = 0; i < BUNDLES; i++) {
+        char folder[512];
+        snprintf(folder, sizeof folder, "%s/%s", CONFORMANCE, kinds[i]);
+        if (!models[i] && er_load(folder, NULL, &models[i], &why)) {
+            puts(why.text);
+            abort();
+        }
+    }
+    if (!length) return 0;
+    const er_model *model = models[bytes[0] % BUNDLES];
+    /* In a room of its very size, so that sanitizers see a byte too far. */
+    char *text = malloc(length);
+    if (!text) abort();
+    memcpy(text, bytes + 1, length - 1);
+    const char *line = memchr(text, '\n', length - 1), *end = text + length - 1;
+    const er_text query = {text, (size_t)((line ? line : end) - text)};
+    er_task *task;
+    const er_status begun = er_begin(model, query, NULL, &task, &why);
+    if (begun && !why.text[0]) abort();
+    check_tokens(model, query);
+    er_hit hits[TOOLS];
+    size_t count = TOOLS;
+    if (er_search(model, query, hits, &count, &why) == ER_OK)
+        for (size_t i = 0; i < count && i < TOOLS; i++)
+            if (!(hits[i].share >= 0 && hits[i].share <= 1 + 1e-9)) abort();
+    if (begun == ER_OK) {
+        decide(task);
+        for (int steps = 0; line && steps < 8; steps++) {
+            const char *begin = line + 1;
+            line = memchr(begin, '\n', (size_t)(end - begin));
+            const er_text tool = {begin, (size_t)((line ? line : end) - begin)};
+            if (er_call(task, tool, &why) == ER_OK) decide(task);
+            if (steps == 3 && er_undo(task, &why) == ER_OK) decide(task);
+        }
+        er_end(task);
+    }
+    free(text);
+    return 0;
+}

@@ -1,0 +1,218 @@
+"""A runtime that answers objects with objects, those of the command line's `--json`. Knows nothing of HTTP."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from edgeret import Call, Demonstration, InputError, Runtime, Task, Tool, __version__, read_tool
+from edgeret.adapters.serve.kinds import MisfitError
+from edgeret.adapters.serve.sessions import Sessions
+
+Fields = Mapping[str, Any]
+
+
+class OffError(InputError):
+    """What was not allowed when this was started."""
+
+
+@dataclass(slots=True)
+class Changes:
+    """Tools that are not as the bundle has them: names to "added" or "replaced", and those `removed`."""
+
+    sources: dict[str, str] = field(default_factory=dict)
+    removed: list[str] = field(default_factory=list)
+
+
+class Service:
+    """Thread-safe."""
+
+    def __init__(
+        self,
+        runtime: Runtime,
+        *,
+        learns: bool = False,
+        changes: bool = True,
+        overlay: Path | None = None,
+        changed: Changes | None = None,
+    ) -> None:
+        """`learns` and `changes` say what may be asked; `overlay` is the file that `runtime` was loaded with, and
+        `changed` what that holds of tools."""
+        self._runtime, self._learns, self._changes, self._overlay = runtime, learns, changes, overlay
+        self._changed = Changes() if changed is None else changed
+        self._sessions = Sessions()
+        self._changing = threading.Lock()
+        self._does: Mapping[str, Callable[[Fields], dict[str, Any]]] = {
+            "decide": self.decide,
+            "search": self.search,
+            "plan": self.plan,
+            "learn": self.learn,
+            "tools": self.tools,
+            "change": self.change,
+            "health": self.health,
+        }
+
+    @property
+    def runtime(self) -> Runtime:
+        """With the tools that there are now."""
+        return self._runtime
+
+    def do(self, name: str, fields: Fields) -> dict[str, Any]:
+        """Does what an action of the table is called, with fields that were checked. Raises EdgeretError."""
+        return self._does[name](fields)
+
+    def decide(self, fields: Fields) -> dict[str, Any]:
+        """As `select --json`. Raises InputError, PlannerError or MissingExtraError."""
+        runtime, query, allowed = self._runtime, fields.get("query"), fields.get("allowed")
+        calls = None if "calls" not in fields else _calls(fields["calls"])
+        if "session" in fields:
+            with self._sessions.task(fields["session"], runtime, query, calls, allowed) as task:
+                return _decided(task, fields)
+        if query is None:
+            raise MisfitError("query", "is missing; it is the user's words")
+        return _decided(runtime.task(query, calls or (), tools=allowed), fields)
+
+    def search(self, fields: Fields) -> dict[str, Any]:
+        """As `search --json`. Raises InputError."""
+        if ("query" in fields) == ("queries" in fields):
+            raise MisfitError("query", "give it, or queries, and not both")
+        texts = fields.get("queries", [fields.get("query")])
+        runtime, strategy = self._runtime, fields.get("strategy", "auto")
+        needed = fields.get("needed", False)
+        found = runtime.search_with_trace(texts, fields.get("k", 10), strategy=strategy, needed=needed)
+        return {
+            "query": texts[0],
+            "queries": list(dict.fromkeys(texts)),
+            "strategy": strategy,
+            "index": runtime.components.index.kind,
+            "hits": [hit.to_dict() for hit in found.hits],
+            "complete": found.trace.complete,
+            "problem": found.trace.problem,
+        }
+
+    def plan(self, fields: Fields) -> dict[str, Any]:
+        """As `plan --json`. Raises InputError, PlannerError or MissingExtraError."""
+        options = {name: fields[name] for name in ("policy", "max_steps", "arguments") if name in fields}
+        return self._runtime.plan(fields["query"], **options).to_dict()
+
+    def learn(self, fields: Fields) -> dict[str, Any]:
+        """As `learn --json`. Raises OffError, InputError and OverlayError."""
+        if not self._learns:
+            raise OffError("learning is off; start it with --learn")
+        calls = tuple(call if isinstance(call, Call) else Call(call) for call in _calls(fields["calls"]))
+        shown = Demonstration("served", fields["query"], calls)
+        report = self._runtime.learn([shown], keep_words=fields.get("keep_words", True))
+        return {**report.to_dict(), **self._kept()}
+
+    def tools(self, _: Fields) -> dict[str, Any]:
+        """As `tools list --json`. Raises nothing."""
+        sources, tools = self._changed.sources, self._runtime.tools.values()
+        told = [
+            {"name": tool.name, "description": tool.description, "source": sources.get(tool.name, "bundle")}
+            for tool in tools
+        ]
+        overlay = None if self._overlay is None else str(self._overlay)
+        return {"tools": told, "removed": list(self._changed.removed), "overlay": overlay}
+
+    def change(self, fields: Fields) -> dict[str, Any]:
+        """As `tools add --json`. Raises OffError, InputError and OverlayError."""
+        if not self._changes:
+            raise OffError("tools cannot change; start it without --read-only")
+        if not fields.get("add") and not fields.get("remove"):
+            raise MisfitError("add", "is missing, and so is remove; give one of them")
+        tools = [_tool(entry, place) for place, entry in enumerate(fields.get("add", ()))]
+        with self._changing:
+            return self._change(tools, list(dict.fromkeys(fields.get("remove", ()))), fields.get("replace", False))
+
+    def health(self, _: Fields) -> dict[str, Any]:
+        """What there is. Raises nothing."""
+        return {
+            "ok": True,
+            "version": __version__,
+            "content_hash": self._runtime.manifest.content_hash,
+            "tools": len(self._runtime.tools),
+            "learned": self._runtime.learned.count,
+            "learning": self._learns,
+            "changing": self._changes,
+        }
+
+    def warm(self) -> None:
+        """Answers once what clients ask most, so that the first of them does not wait for what is loaded late."""
+        self._runtime.warmup()
+        _decided(self._runtime.task("warm up"), {"policy": "heads", "arguments": True})
+
+    def close(self) -> None:
+        """Lets go of the overlay."""
+        self._runtime.close()
+
+    def _change(self, tools: Sequence[Tool], gone: list[str], replaces: bool) -> dict[str, Any]:
+        runtime = self._runtime
+        there = [tool for tool in tools if tool.name not in gone and runtime.tools.get(tool.name, tool) != tool]
+        if there and not replaces:
+            raise InputError(
+                f"{len(there)} of {len(tools)} tools are there already and differ, the first is {there[0].name}; add "
+                '"replace": true to replace them'
+            )
+        fresh = [tool for tool in tools if tool.name in gone or tool.name not in runtime.tools]
+        after = runtime.with_tools(add=fresh, remove=gone, replace=there, keep=self._overlay is not None)
+        self._runtime, self._changed = after, _summed(self._changed, fresh, gone, there)
+        return {
+            "added": [tool.name for tool in fresh],
+            "removed": gone,
+            "replaced": [tool.name for tool in there],
+            "tools": len(after.tools),
+            **self._kept(),
+        }
+
+    def _kept(self) -> dict[str, Any]:
+        path = self._overlay
+        size = path.stat().st_size if path is not None and path.exists() else 0
+        return {"overlay": None if path is None else str(path), "overlay_bytes": size}
+
+
+def _decided(task: Task, fields: Fields) -> dict[str, Any]:
+    for failure in fields.get("failed", ()):
+        tool, reason = (failure, "") if isinstance(failure, str) else (failure["tool"], failure.get("reason", ""))
+        known = ((one.tool, one.after) for one in task.failures)
+        if (tool, len(task.calls)) not in known:  # a session's turn may be asked twice
+            task.failed(tool, reason)
+    options = {name: fields[name] for name in ("policy", "risk", "k") if name in fields}
+    decision = task.next(**options)
+    told = decision.to_dict()
+    if fields.get("arguments"):
+        told["arguments"] = {name: one.to_dict() for name, one in decision.arguments.items()}
+        told["missing"] = dict(decision.missing)
+    if fields.get("explain"):
+        told["explanation"] = decision.explain().to_dict()
+    return told
+
+
+def _calls(given: Sequence[Any]) -> list[str | Call]:
+    return [
+        call if isinstance(call, str) else Call(call["tool"], call.get("arguments", {}), call.get("result"))
+        for call in given
+    ]
+
+
+def _tool(entry: Any, place: int) -> Tool:
+    path = f"add[{place}]"
+    try:
+        return read_tool(entry, path)
+    except InputError as error:
+        raise MisfitError(path, str(error).removeprefix(f"{path}: ")) from None
+
+
+def _summed(before: Changes, added: Sequence[Tool], gone: Sequence[str], replaced: Sequence[Tool]) -> Changes:
+    """What is not as the bundle has it, after another change."""
+    sources, removed = dict(before.sources), list(before.removed)
+    for name in gone:
+        if sources.pop(name, "bundle") != "added":
+            removed.append(name)
+    for tool in added:
+        sources[tool.name] = "replaced" if tool.name in removed else "added"
+    for tool in replaced:
+        sources[tool.name] = "added" if sources.get(tool.name) == "added" else "replaced"
+    return Changes(sources, [name for name in removed if name not in sources])

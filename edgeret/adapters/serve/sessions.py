@@ -1,0 +1,98 @@
+"""Conversations by the names that clients gave them, a bounded number. Knows nothing of HTTP."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from edgeret import Call, Conversation, InputError, Runtime, Task
+from edgeret.quoting import few, quoted
+
+MOST_SESSIONS = 256
+"""The one that was used longest ago goes first."""
+MOST_TURNS = 500
+
+
+@dataclass(slots=True)
+class _Session:
+    runtime: Runtime
+    conversation: Conversation
+    allowed: frozenset[str] | None
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    turns: int = 0
+
+
+class Sessions:
+    """Thread-safe; a session answers one request at a time."""
+
+    def __init__(self) -> None:
+        self._open: OrderedDict[str, _Session] = OrderedDict()
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def task(
+        self,
+        name: str,
+        runtime: Runtime,
+        query: str | None,
+        calls: Sequence[str | Call] | None,
+        allowed: Sequence[str] | None,
+    ) -> Iterator[Task]:
+        """The task of a session's turn, for as long as it is decided. The same words with at least the calls made so
+        far go on with the latest turn, and so do calls without words; all else begins the next one. Raises InputError.
+        """
+        chosen = None if allowed is None else frozenset(allowed)
+        with self._lock:
+            session = self._open.get(name)
+            if session is None:
+                if query is None:
+                    raise InputError(f"session {quoted(name)} has no turn yet; give a query")
+                session = _Session(runtime, runtime.conversation(tools=chosen), chosen)
+                self._open[name] = session
+            self._open.move_to_end(name)
+            while len(self._open) > MOST_SESSIONS:
+                self._open.popitem(last=False)
+        with session.lock:
+            if session.runtime is not runtime or session.allowed != chosen:
+                self._reopen(name, session, runtime, chosen)
+            yield _turn(session, query, calls)
+
+    def _reopen(self, name: str, session: _Session, runtime: Runtime, allowed: frozenset[str] | None) -> None:
+        """The same conversation with the tools that there are now."""
+        try:
+            session.conversation = runtime.conversation(session.conversation.to_dict(), tools=allowed)
+        except InputError as error:
+            if session.runtime is not runtime:
+                with self._lock:
+                    self._open.pop(name, None)
+                raise InputError(
+                    f"session {quoted(name)} cannot go on ({error}); it was ended, begin another"
+                ) from None
+            raise
+        session.runtime, session.allowed = runtime, allowed
+
+
+def _turn(session: _Session, query: str | None, calls: Sequence[str | Call] | None) -> Task:
+    given = [call if isinstance(call, Call) else Call(call) for call in calls or ()]
+    task = session.conversation.task if session.turns else None
+    made = () if task is None else task.calls
+    extends = [call.tool for call in given[: len(made)]] == [call.tool for call in made]
+    if query is None:
+        if task is None:
+            raise InputError("this session has no turn yet; give a query")
+        if calls is None:
+            given = list(made)
+        elif not extends:
+            told = few([call.tool for call in made])
+            raise InputError(f"calls: this turn has made {told}; give these and what came behind, or a query")
+    elif task is None or query.split() != task.query.split() or not extends:
+        if session.turns >= MOST_TURNS:
+            raise InputError(f"this session has {MOST_TURNS} turns; begin another one")
+        task, made = session.conversation.say(query), ()
+        session.turns += 1
+    for call in given[len(made) :]:
+        task.call(call.tool, call.arguments, call.result)
+    return task

@@ -1,0 +1,138 @@
+"""The commands `edgeret serve` and `edgeret pipe`: their options. What is done with them is elsewhere."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from edgeret.adapters.serve.lines import answer_lines
+from edgeret.adapters.serve.service import Changes, Service
+from edgeret.bundle.overlay_file import read_overlay
+from edgeret.cli.options import (
+    add_base,
+    add_examples,
+    add_overlay_options,
+    add_runtime_options,
+    chosen_overlay,
+    from_files,
+    load_runtime,
+    positive,
+    take_file_of_tools,
+)
+from edgeret.cli.tokens import add_token_options, chosen_token
+from edgeret.errors import InputError
+from edgeret.quoting import visible
+from edgeret.runtime.components import fingerprint_of
+from edgeret.runtime.runtime import Runtime
+from edgeret.runtime.tool_changes import summed
+from edgeret.terminal.console import add_command, needing
+
+TOKEN_VARIABLE = "EDGERET_SERVE_TOKEN"
+_SERVE = """\
+Decides for programs in any language, over HTTP on this machine:
+
+  edgeret serve bundle
+  curl http://127.0.0.1:8090/v1/decide -H 'content-type: application/json' \\
+    -d '{"query": "Mail the minutes to Ana", "calls": ["find_file"]}'
+
+A browser shows all that can be asked at http://127.0.0.1:8090/, a program reads
+it at /openapi.json. Answers are the objects of select, search and plan --json."""
+_PIPE = """\
+Decides for the program that starts it: one JSON object a line on standard input,
+one a line on standard output, and nothing else there.
+
+  {"do": "decide", "query": "Mail the minutes to Ana", "calls": ["find_file"]}
+
+"do" is decide, search, plan, learn, tools or health; other fields are those of
+edgeret serve. An "id" comes back with the answer. What cannot be answered has an
+"error" there. It ends where its input ends."""
+
+
+def add_serve_commands(commands: Any) -> None:
+    """Adds `serve` and `pipe`."""
+    serve = add_command(commands, "serve", "Decide for other programs, over HTTP on this machine.", _serve, _print)
+    serve.description = _SERVE
+    place = serve.add_mutually_exclusive_group()
+    place.add_argument("--port", type=positive, metavar="N", help="of this machine (default: 8090)")
+    place.add_argument("--listen", metavar="HOST:PORT", help="or another address of it; others than this need a token")
+    place.add_argument("--socket", metavar="PATH", help="or a socket file, which your user alone may open")
+    add_token_options(serve, TOKEN_VARIABLE)
+    pipe = add_command(commands, "pipe", "Decide for the program that starts it: a JSON object a line.", _pipe, _print)
+    pipe.description = _PIPE
+    for command in (serve, pipe):
+        command.formatter_class = argparse.RawDescriptionHelpFormatter
+        command.add_argument("bundle", nargs="?", metavar="BUNDLE", help="folder of the bundle")
+        command.add_argument("--tools", action="append", metavar="T", help="no bundle: decide from these tools alone")
+        add_base(command)
+        add_examples(command)
+        command.add_argument("--learn", action="store_true", help="let clients teach it (default: they may not)")
+        command.add_argument("--read-only", action="store_true", help="do not let clients add and remove tools")
+        add_runtime_options(command)
+        add_overlay_options(command)
+
+
+def _serve(arguments: argparse.Namespace) -> Mapping[str, Any]:
+    with needing("serve", "edgeret serve"):
+        from edgeret.adapters.serve import server
+
+    listen = server.LISTEN if arguments.port is None else f"127.0.0.1:{arguments.port}"
+    options = server.Options(
+        listen=arguments.listen or listen,
+        socket=Path(arguments.socket).absolute() if arguments.socket else None,
+        token=chosen_token(arguments, TOKEN_VARIABLE),
+        origins=arguments.allow_origin,
+    )
+    return server.run(_service(arguments), options, _say)
+
+
+def _pipe(arguments: argparse.Namespace) -> Mapping[str, Any]:
+    # Whatever else writes to standard output, our own code or a library's, must not stand between two answers.
+    sys.stdout.flush()
+    with os.fdopen(os.dup(1), "wb") as out:
+        os.dup2(2, 1)
+        service = _service(arguments)
+        try:
+            return answer_lines(service, sys.stdin.buffer, out)
+        finally:
+            service.close()
+
+
+def _service(arguments: argparse.Namespace) -> Service:
+    """What the options ask for, warm. Raises EdgeretError."""
+    take_file_of_tools(arguments)
+    if (arguments.bundle is None) == (arguments.tools is None):
+        raise InputError("give a bundle, or --tools T to decide from these tools alone; one of both")
+    if arguments.tools is not None:
+        runtime, path, changed = _from_tools(arguments), None, Changes()
+    else:
+        arguments.writes = arguments.learn or not arguments.read_only
+        runtime, path = load_runtime(arguments), chosen_overlay(arguments)
+        changed = _changed(runtime, path)
+    service = Service(runtime, learns=arguments.learn, changes=not arguments.read_only, overlay=path, changed=changed)
+    service.warm()
+    return service
+
+
+def _from_tools(arguments: argparse.Namespace) -> Runtime:
+    if arguments.overlay is not True and arguments.overlay is not False:
+        raise InputError("--overlay goes with a bundle; what comes after --tools ends with the process")
+    return from_files(arguments, arguments.tools)
+
+
+def _changed(runtime: Runtime, path: Path | None) -> Changes:
+    found = summed(() if path is None else read_overlay(path, fingerprint_of(runtime.manifest)))
+    sources = dict.fromkeys(found.added, "added") | dict.fromkeys(found.replaced, "replaced")
+    return Changes(sources, list(found.removed))
+
+
+def _say(message: str) -> None:
+    sys.stderr.write(f"edgeret serve: {visible(message)}\n")
+    sys.stderr.flush()
+
+
+def _print(result: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} {count}" for name, count in result.items())

@@ -1,0 +1,76 @@
+"""Heads for arguments that are shipped, one for each encoder that has one: the file, and what it tells of itself."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeret.bundle.codec import pack, unpack
+from edgeret.errors import BundleError, InputError
+from edgeret.fields import get
+from edgeret.runtime.argument_role import weights_of
+from edgeret.scoring.argument_head import pack_head, unpack_head
+from edgeret.scoring.argument_shape import POOL, TRAITS
+from edgeret_export.encoders.export import encoder_of
+from edgeret_export.encoders.pretrained import made_for
+from edgeret_export.sources.cards import Card, cards_folder
+
+FOLDER, SUFFIX = "arguments", ".msgpack"
+
+
+@dataclass(frozen=True, slots=True)
+class ArgumentCard:
+    """A head as it is shipped: its arrays (see `edgeret.scoring.argument_shape`), what joins it with the rules, and
+    what it tells of itself: the encoder it was `made_for`, recipe, sets and figures."""
+
+    told: Mapping[str, Any]
+    arrays: Mapping[str, NDArray[np.float32]]
+    pool: Mapping[str, float]
+    traits: Mapping[str, float]
+
+
+def pack_card(card: ArgumentCard) -> bytes:
+    """The file of a head."""
+    return pack(
+        {
+            "told": json.dumps(card.told),
+            "head": pack_head(card.arrays),
+            "pool": {name: float(card.pool[name]) for name in POOL},
+            "traits": {name: float(card.traits[name]) for name in TRAITS},
+        }
+    )
+
+
+def read_card(path: Path, dimension: int) -> ArgumentCard:
+    """The head in a file, for vectors of so many numbers. Raises InputError."""
+    where = str(path)
+    try:
+        value = unpack(path.read_bytes(), where)
+        told = json.loads(get(value, "told", str, where))
+        if not isinstance(told.get("made_for"), dict):
+            raise TypeError("made_for is no object")
+        head = unpack_head(get(value, "head", dict, where), dimension, where)
+        return ArgumentCard(
+            *(told, head.arrays),
+            *(weights_of(value, key, names, where) for key, names in (("pool", POOL), ("traits", TRAITS))),
+        )
+    except OSError as error:
+        raise InputError(f"{path}: cannot be read ({error.strerror}); expected a head for arguments") from None
+    except (BundleError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InputError(f"{path}: no head for arguments ({error})") from None
+
+
+def argument_card_of(card: Card) -> ArgumentCard | None:
+    """The head that is shipped for this encoder as it is; None where none is. Raises InputError for a wrong file."""
+    path = Path(str(cards_folder())) / FOLDER / f"{card.name}{SUFFIX}"
+    if not path.is_file():
+        return None
+    encoder = encoder_of(card)
+    found = read_card(path, encoder.truncate or encoder.dimension)
+    return found if found.told["made_for"] == made_for(card) else None

@@ -1,0 +1,33 @@
+"""`edgeret-bench lab serve`: asks a real server at a rate, and tells the decision's time from what is added to it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from bench_cli import printed, refused
+
+pytest.importorskip("uvicorn", reason="the extra 'serve' is not installed")
+
+
+def test_every_request_is_answered_and_told_in_parts(
+    tiny_original: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    queries = tmp_path / "q.txt"
+    queries.write_text("find my file\nwrite a note\n")
+    options = ("--queries", queries, "--rate", 50, "--seconds", 1, "--connections", 2)
+    told = printed(capsys, "lab", "serve", tiny_original, *options)
+    assert told["n_requests"] == told["answer_ms"]["n"] == told["decision_ms"]["n"] == told["added_ms"]["n"] == 50
+    assert 0 < told["decision_ms"]["p50"] < told["answer_ms"]["max"]
+    assert told["rate"]["asked"] == 50
+
+
+def test_what_cannot_be_measured_is_said(
+    tiny_original: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    queries = tmp_path / "q.txt"
+    queries.write_text("find my file\n")
+    assert "did not start" in refused(capsys, "lab", "serve", tmp_path / "nowhere", "--queries", queries)
+    assert "--core must be one of" in refused(
+        capsys, "lab", "serve", tiny_original, "--queries", queries, "--core", 9999
+    )

@@ -1,0 +1,246 @@
+"""edgeret.h from Python, as an integrator would: the functions of the header and nothing behind it."""
+
+from __future__ import annotations
+
+import ctypes as c
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+END = -1
+
+
+class Text(c.Structure):
+    _fields_ = (("at", c.POINTER(c.c_char)), ("length", c.c_size_t))
+
+    @staticmethod
+    def of(text: str | bytes) -> Text:
+        raw = text.encode() if isinstance(text, str) else text
+        return Text(c.cast(c.c_char_p(raw), c.POINTER(c.c_char)), len(raw))
+
+    def __str__(self) -> str:
+        return c.string_at(self.at, self.length).decode() if self.length else ""
+
+
+class Failure(c.Structure):
+    _fields_ = (("status", c.c_int), ("text", c.c_char * 512))
+
+
+class LoadOptions(c.Structure):
+    _fields_ = (
+        ("size", c.c_size_t), ("content_hash", Text), ("most_loss", c.c_double), ("first_stage_alone", c.c_int32),
+        ("threads", c.c_int32),
+    )  # fmt: skip
+
+
+class Summary(c.Structure):
+    _fields_ = (
+        ("content_hash", Text), ("tools", c.c_uint32), ("labels", c.c_uint32), ("dimension", c.c_uint32),
+        ("stages", c.c_int32), ("encodes", c.c_int32), ("bytes", c.c_size_t),
+    )  # fmt: skip
+
+
+class BeginOptions(c.Structure):
+    _fields_ = (("size", c.c_size_t), ("allowed", c.POINTER(c.c_uint32)), ("allowed_count", c.c_size_t))
+
+
+class Change(c.Structure):
+    _fields_ = (
+        ("size", c.c_size_t), ("add", c.c_void_p), ("add_count", c.c_size_t), ("remove", c.c_void_p),
+        ("remove_count", c.c_size_t), ("replace", c.c_void_p), ("replace_count", c.c_size_t), ("vectors", c.c_void_p),
+        ("examples", c.c_void_p),
+    )  # fmt: skip
+
+
+class Encoding(c.Structure):
+    _fields_ = (
+        ("size", c.c_size_t), ("vector", c.c_void_p), ("tokens", c.c_void_p), ("begins", c.c_void_p),
+        ("ends", c.c_void_p), ("count", c.c_uint32), ("dimension", c.c_uint32),
+    )  # fmt: skip
+
+
+class NextOptions(c.Structure):
+    _fields_ = (("size", c.c_size_t), ("policy", c.c_int), ("min_probability", c.c_double), ("risk", c.c_double))
+
+
+class DecisionRaw(c.Structure):
+    _fields_ = (
+        ("tool_number", c.c_int32), ("tool", Text), ("probability", c.c_double), ("reason", c.c_int),
+        ("abstained", c.c_int32), ("confirm", c.c_int32), ("named", c.c_int32), ("stage", c.c_int32),
+        ("demonstrated", c.c_int32), ("floor", c.c_double), ("best", Text),
+    )  # fmt: skip
+
+
+class CandidateRaw(c.Structure):
+    _fields_ = (("tool_number", c.c_int32), ("tool", Text), ("probability", c.c_double))
+
+
+class HitRaw(c.Structure):
+    _fields_ = (("tool_number", c.c_uint32), ("tool", Text), ("score", c.c_double), ("share", c.c_double))
+
+
+class CoreError(Exception):
+    def __init__(self, status: int, text: str) -> None:
+        super().__init__(f"{status}: {text}")
+        self.status, self.text = status, text
+
+
+@dataclass(frozen=True)
+class Decided:
+    tool: str | None
+    probability: float
+    abstained: bool
+    stage: int
+    best: str
+    reason: int
+    named: bool
+    confirm: bool
+
+
+class Core:
+    """The library."""
+
+    def __init__(self, library: c.CDLL | Path | str) -> None:
+        self.library = library if isinstance(library, c.CDLL) else c.CDLL(str(library))
+        self.library.er_version.restype = c.c_char_p
+        self.library.er_tool_name.restype = self.library.er_tool_definition.restype = Text
+        self.library.er_tool_find.restype = c.c_int64
+
+    def __call__(self, name: str, *arguments: Any) -> None:
+        failure = Failure()
+        if getattr(self.library, name)(*arguments, c.byref(failure)):
+            raise CoreError(failure.status, failure.text.decode("utf-8", "replace"))
+
+    def load(self, folder: Path | str, **options: Any) -> Model:
+        told = LoadOptions(c.sizeof(LoadOptions), **options)
+        model = c.c_void_p()
+        self("er_load", str(folder).encode(), c.byref(told), c.byref(model))
+        return Model(self, model)
+
+
+class Model:
+    def __init__(self, core: Core, handle: c.c_void_p) -> None:
+        self.core, self.handle = core, handle
+        summary = Summary()
+        core("er_describe", handle, c.byref(summary))
+        self.tools, self.labels, self.dimension = summary.tools, summary.labels, summary.dimension
+        self.stages, self.encodes, self.bytes = summary.stages, bool(summary.encodes), summary.bytes
+        self.content_hash = str(summary.content_hash)
+        self.names = [str(core.library.er_tool_name(handle, c.c_uint32(i))) for i in range(summary.tools)]
+
+    def task(
+        self, query: str | bytes, tools: Sequence[str] | None = None, encoding: tuple[Any, ...] | None = None
+    ) -> Task:
+        task, options = c.c_void_p(), None
+        if tools is not None:
+            numbers = (c.c_uint32 * len(tools))(*(self.names.index(name) for name in tools))
+            options = c.byref(BeginOptions(c.sizeof(BeginOptions), numbers, len(tools)))
+        text = query.encode() if isinstance(query, str) else query
+        if encoding is None:
+            self.core("er_begin", self.handle, Text.of(text), options, c.byref(task))
+        else:
+            vector, tokens, spans = encoding
+            arrays = [np.ascontiguousarray(vector, np.float32), np.ascontiguousarray(tokens, np.float32)]
+            arrays += [np.ascontiguousarray(spans[:, i], np.uint32) for i in range(2)]
+            told = Encoding(c.sizeof(Encoding), *(a.ctypes.data for a in arrays), len(tokens), tokens.shape[1])
+            self.core("er_begin_with", self.handle, Text.of(text), c.byref(told), options, c.byref(task))
+        return Task(self, task)
+
+    def search(self, query: str, k: int = 10) -> list[tuple[str, float, float]]:
+        room, count = (HitRaw * max(k, 1))(), c.c_size_t(k)
+        self.core("er_search", self.handle, Text.of(query), room, c.byref(count))
+        return [(str(hit.tool), hit.score, hit.share) for hit in room[: min(k, count.value)]]
+
+    def encode(self, query: str) -> NDArray[np.float32]:
+        vector = np.empty(self.dimension, np.float32)
+        self.core("er_encode", self.handle, Text.of(query), c.c_void_p(vector.ctypes.data), c.c_size_t(len(vector)))
+        return vector
+
+    def tokens(self, query: str) -> list[tuple[int, int, int]]:
+        count = c.c_size_t(4 * len(query) + 64)
+        arrays = [(c.c_uint32 * count.value)() for _ in range(3)]
+        self.core("er_tokens", self.handle, Text.of(query), *arrays, c.byref(count))
+        return list(zip(*(array[: count.value] for array in arrays), strict=True))
+
+    def with_tools(
+        self,
+        add: Sequence[str | bytes] = (),
+        remove: Sequence[str | bytes] = (),
+        replace: Sequence[str | bytes] = (),
+        vectors: tuple[NDArray[np.float32], NDArray[np.float32]] | None = None,
+    ) -> Model:
+        """Definitions are JSON; `vectors` are those of tools and of their examples, where no encoder runs here."""
+        made, texts = (
+            c.c_void_p(),
+            [(Text * max(len(given), 1))(*map(Text.of, given)) for given in (add, remove, replace)],
+        )
+        lists = [
+            part
+            for array, given in zip(texts, (add, remove, replace), strict=True)
+            for part in (c.addressof(array), len(given))
+        ]
+        arrays = [np.ascontiguousarray(array, np.float32) for array in vectors or ()]
+        change = Change(c.sizeof(Change), *lists, *(array.ctypes.data for array in arrays))
+        self.core("er_with_tools", self.handle, c.byref(change), c.byref(made))
+        return Model(self.core, made)
+
+    def close(self) -> None:
+        self.core.library.er_free(self.handle)
+
+
+class Task:
+    def __init__(self, model: Model, handle: c.c_void_p) -> None:
+        self.model, self.core, self.handle = model, model.core, handle
+
+    def next(self, policy: int = 0, min_probability: float = 0.0, risk: float = 0.0) -> Decided:
+        found, options = DecisionRaw(), NextOptions(c.sizeof(NextOptions), policy, min_probability, risk)
+        self.core("er_next", self.handle, c.byref(options), c.byref(found))
+        tool = str(found.tool) if found.tool_number != END else None
+        return Decided(
+            tool, found.probability, bool(found.abstained), found.stage, str(found.best), found.reason,
+            bool(found.named), bool(found.confirm),
+        )  # fmt: skip
+
+    def candidates(self, k: int = 10) -> list[tuple[str, float]]:
+        room, count = (CandidateRaw * max(k, 1))(), c.c_size_t(k)
+        self.core("er_candidates", self.handle, room, c.byref(count))
+        return [(str(one.tool), one.probability) for one in room[: min(k, count.value)]]
+
+    def call(self, tool: str) -> None:
+        self.core("er_call", self.handle, Text.of(tool))
+
+    def failed(self, tool: str) -> None:
+        self.core("er_fail", self.handle, Text.of(tool))
+
+    def retry(self, tool: str) -> None:
+        self.core("er_retry", self.handle, Text.of(tool))
+
+    def undo(self) -> None:
+        self.core("er_undo", self.handle)
+
+    def fork(self) -> Task:
+        other = c.c_void_p()
+        self.core("er_fork", self.handle, c.byref(other))
+        return Task(self.model, other)
+
+    def end(self) -> None:
+        self.core.library.er_end(self.handle)
+
+    def __enter__(self) -> Task:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end()
+
+
+def plans(path: Path) -> Iterator[tuple[str, list[str]]]:
+    """Queries with the tools that they call, from demonstrations."""
+    import json
+
+    for line in path.read_text(encoding="utf-8").splitlines():
+        value = json.loads(line)
+        yield value["query"], [call["tool"] for call in value["calls"]]

@@ -1,0 +1,47 @@
+"""What `conformance/` says of small bundles of every kind: the reference still says so, and the core does."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from ctypes import CDLL
+from pathlib import Path
+
+import pytest
+from binding import Core
+
+CONFORMANCE = Path(__file__).parents[2] / "conformance"
+KINDS = sorted(path.stem for path in CONFORMANCE.glob("*.json"))
+
+
+def test_the_reference_would_write_the_same() -> None:
+    made = subprocess.run([sys.executable, CONFORMANCE / "make.py", "--check"], capture_output=True, text=True)
+    assert made.returncode == 0, made.stderr
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_core_gives_every_number(core: CDLL, kind: str) -> None:
+    wanted = json.loads((CONFORMANCE / f"{kind}.json").read_bytes())
+    model = Core(core).load(CONFORMANCE / kind)
+    assert (model.content_hash, model.names) == (wanted["contentHash"], wanted["tools"])
+    for request in wanted["requests"]:
+        query = request["query"]
+        assert [[begin, end] for _, begin, end in model.tokens(query)] == request["spans"]
+        assert model.encode(query) == pytest.approx(request["vector"], abs=2e-6)
+        found = model.search(query, len(wanted["tools"]))
+        assert [tool for tool, *_ in found] == [tool for tool, _ in request["search"]]
+        assert [share for *_, share in found] == pytest.approx([share for _, share in request["search"]], abs=2e-6)
+        for step in request["steps"]:
+            with model.task(query) as task:
+                for name in step["history"]:
+                    task.call(name)
+                decided = task.next()
+                assert (decided.tool, decided.abstained, decided.confirm) == (
+                    step["tool"],
+                    step["abstained"],
+                    step["confirm"],
+                )
+                assert decided.probability == pytest.approx(step["probability"], abs=2e-6)
+                assert dict(task.candidates(100)) == pytest.approx(dict(step["candidates"]), abs=2e-6)
+    model.close()

@@ -1,0 +1,96 @@
+"""Search in the core: as Python's hybrid search, however many are asked for; and what is refused."""
+
+from __future__ import annotations
+
+import ctypes
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from binding import Core, CoreError, HitRaw, Model, Text
+from conftest import WORDS, build_tiny, make_demonstrations
+
+import edgeret
+from edgeret import Tool
+from edgeret_export.recipe import Recipe
+
+TOOLS = [
+    Tool("find_file", "find a file"),
+    Tool("send_mail", "send a mail"),
+    Tool("write_note", "write a note", examples=("jot this down", "keep that in my notes")),
+    Tool("play_music", "play music"),
+    Tool("book_meeting", "book a meeting"),
+    Tool("phone_call", "call a phone"),
+    # Pairs of these words, some of them twice: equal tools stay in the index's order.
+    *(
+        Tool(f"{a}_{b}_{i % 2}", f"{b} the {a}", {"properties": {b: {}}})
+        for i, (a, b) in enumerate(pairwise(WORDS))
+        if a != b
+    ),
+    *(Tool(f"x{i}", "the same") for i in range(60)),
+]
+QUERIES = (
+    "find my file and send a mail", "play music", "find_file", "x5", "the same", "jot this down", "zebra",
+    "write 5 notes, then share the calendar with them and phone them at 9:30; is it free?", "播放 music",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    recipe = Recipe(precision="fp32", profile="tiny")
+    target = tmp_path_factory.mktemp("search") / "bundle"
+    return build_tiny(target, tools=TOOLS, demonstrations=make_demonstrations(), recipe=recipe)
+
+
+@pytest.fixture(scope="module")
+def model(core: ctypes.CDLL, folder: Path) -> Model:
+    return Core(core).load(folder)
+
+
+def test_as_pythons_hybrid_search(model: Model, folder: Path) -> None:
+    python, n = edgeret.load(folder), len(TOOLS)
+    for query in QUERIES:
+        found, wanted = model.search(query, n), python.search(query, n, strategy="hybrid")
+        share = {name: share for name, _, share in found}
+        assert share == pytest.approx({hit.tool: hit.share for hit in wanted}, abs=2e-6)
+        # Those that differ by less than rounding may change places.
+        assert [share[name] for name, *_ in found] == pytest.approx([hit.share for hit in wanted], abs=2e-6)
+        assert sum(share.values()) == pytest.approx(1)
+        assert found[0][0] == wanted[0].tool
+
+
+def test_however_many_are_asked_for(model: Model) -> None:
+    for query in QUERIES:
+        every = model.search(query, len(TOOLS))
+        assert len(every) == len(TOOLS) and len({name for name, *_ in every}) == len(TOOLS)
+        place = {name: i for i, name in enumerate(model.names)}
+        assert every == sorted(every, key=lambda hit: (-hit[1], place[hit[0]]))
+        for k in (0, 1, 2, 63, 64, 65, len(TOOLS) - 1, len(TOOLS) + 1, 1000):
+            assert model.search(query, k) == every[:k]
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("", "empty"),
+        (" \n\u3000", "empty"),
+        ("é" * 20_001, "20001 characters"),
+        (b"a" * 80_001, "80001 bytes"),
+        (b"\xff", "UTF-8"),
+    ],
+)
+def test_what_is_no_query_is_refused(model: Model, query: str | bytes, said: str) -> None:
+    with pytest.raises(CoreError, match=said) as told:
+        model.search(query)
+    assert told.value.status == 1
+
+
+def test_what_is_missing_is_named(model: Model) -> None:
+    count, room = ctypes.c_size_t(1), (HitRaw * 1)()
+    for given, said in (
+        ((None, Text.of("a"), room, ctypes.byref(count)), "model"),
+        ((model.handle, Text.of("a"), None, ctypes.byref(count)), "room"),
+        ((model.handle, Text.of("a"), room, None), "count"),
+    ):
+        with pytest.raises(CoreError, match=f"{said} is NULL"):
+            model.core("er_search", *given)

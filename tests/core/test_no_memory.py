@@ -1,0 +1,82 @@
+"""Without memory there is a status, and nothing else: whichever allocation fails."""
+
+from __future__ import annotations
+
+import ctypes as c
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from binding import Core, CoreError
+from conftest import build_tiny
+from core_build import CORE, compiled
+
+from edgeret_export.recipe import Recipe
+
+NO_MEMORY = 4
+PARAMETERS = '{"properties": {"file_name": {"enum": ["a", "b"]}}}'
+ADDED = [
+    '{"name": "lock_door", "description": "l\\u00f6cks the door of the house", "examples": ["is it so", "lock up"]}',
+    f'{{"name": "find_file", "description": "find", "parameters": {PARAMETERS}}}',
+]
+REPLACED = ['{"name": "write_note", "description": "write a note of the door", "confirm": true}']
+
+
+@pytest.fixture(scope="module")
+def core(request: pytest.FixtureRequest, monkeypatch_module: pytest.MonkeyPatch) -> Core:
+    told = "-DER_ALLOCATE=probe_allocate"
+    monkeypatch_module.setenv("CORE_CFLAGS", f"{told} -include {CORE / 'test' / 'probe_allocate.h'}")
+    sources = [*sorted((CORE / "src").glob("*.c")), CORE / "test" / "probe_allocate.c"]
+    found = Core(c.CDLL(str(compiled(sources, Path(request.config.cache.mkdir("core"))))))
+    found.library.probe_fail.restype, found.library.probe_fail.argtypes = c.c_longlong, (c.c_longlong,)
+    return found
+
+
+@pytest.fixture(scope="module")
+def monkeypatch_module() -> pytest.MonkeyPatch:
+    with pytest.MonkeyPatch.context() as patch:
+        yield patch
+
+
+@pytest.mark.parametrize("profile", ["tiny", "default"])
+def test_every_allocation_may_fail(core: Core, tmp_path: Path, profile: str) -> None:
+    folder = build_tiny(
+        tmp_path / "bundle", recipe=Recipe(precision="fp32", profile=profile), few=0 if profile == "default" else 1500
+    )
+    probe_fail = core.library.probe_fail
+
+    def everything() -> tuple[object, ...]:
+        model = core.load(folder, first_stage_alone=int(profile == "default"))
+        try:
+            hits = model.search("find a file")
+            with model.task("find my file, then send a mail and write a note of it") as task:
+                task.next()
+                task.call("find_file")
+                with task.fork() as fork:
+                    decided = fork.next()
+                found = hits, decided, task.next()
+            with (
+                closing(model.with_tools(ADDED, ["send_mail", "find_file"], REPLACED)) as other,
+                other.task("lock the door, then write a note of it") as task,
+            ):
+                return *found, task.next()
+        finally:
+            model.close()
+
+    probe_fail(-1)
+    everything()
+    count = probe_fail(-1)
+    assert count > 5
+    wanted = everything()
+    for after in range(count):
+        probe_fail(after)
+        try:
+            found = everything()
+        except CoreError as error:
+            assert error.status == NO_MEMORY, after
+            continue
+        # A word that search has no memory to look up is like no other; all else is missed.
+        assert found[1:] == wanted[1:], f"allocation {after} of {count} is not missed"
+    probe_fail(-1)
+    everything()
+    assert probe_fail(-1) == count

@@ -1,0 +1,135 @@
+"""The head for arguments as a build fits it: tuned, kept where better; counts of outputs; its card."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from edgeret import Call, Tool
+from edgeret.encoders.base import EncodedQuery
+from edgeret.errors import InputError
+from edgeret.inputs.demonstrations import Demonstration
+from edgeret.scoring import argument_shape as shape
+from edgeret_export.encoders.argument_card import ArgumentCard, argument_card_of, pack_card, read_card
+from edgeret_export.fitting.argument_fit import Reading, counts_of, fit, reader_of, tune
+from edgeret_export.fitting.argument_pool import fit_pool, fit_traits
+from edgeret_export.sources.cards import find_card
+
+DIMENSION = 8
+PLAY = Tool(
+    "play",
+    "Plays something.",
+    {"type": "object", "properties": {"what": {"type": "string", "description": "Name of it."}}, "required": ["what"]},
+)
+FIND = Tool("find", "Finds it. Returns the id.", {"type": "object", "properties": {"id": {"type": "string"}}})
+TOOLS = {"play": PLAY, "find": FIND}
+WORDS = ("blue", "rain", "stone", "river", "cloud", "night", "glass", "ember", "moss", "tide")
+
+
+class Encoder:
+    """A vector for every word, the same wherever it stands."""
+
+    spec = SimpleNamespace(dimension=DIMENSION)
+
+    def encode_query(self, text: str) -> EncodedQuery:
+        """A token for every word."""
+        at, places = 0, []
+        for word in text.split():
+            at = text.index(word, at)
+            places.append((at, at + len(word)))
+        tokens = np.array([_vector(text[a:b]) for a, b in places], np.float32)
+        return EncodedQuery(tokens[:1], tokens, np.array(places, np.intp))
+
+    def encode_tools(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """A vector for every text."""
+        return np.array([_vector(text) for text in texts], np.float32)
+
+
+def _vector(text: str) -> NDArray[np.float32]:
+    seed = int.from_bytes(text.encode()[:32], "little") % 2**32
+    found: NDArray[np.float32] = np.random.default_rng(seed).normal(size=DIMENSION).astype(np.float32)
+    return found / np.float32(np.linalg.norm(found))
+
+
+def _demonstrations(count: int) -> list[Demonstration]:
+    """Whose values are two words behind "wob", where no rule looks for them."""
+    found = []
+    for i in range(count):
+        value = f"{WORDS[i % 10]} {WORDS[(i * 3 + 1) % 10]}"
+        found.append(Demonstration(f"d{i}", f"kindly wob {value} again ok", (Call("play", {"what": value}),)))
+    return found
+
+
+def _begin() -> dict[str, NDArray[np.float32]]:
+    chance = np.random.default_rng(0)
+    return {
+        name: (chance.normal(size=sizes) / (sizes[-1] ** 0.5)).astype(np.float32) + ("norm" in name and len(sizes) == 1)
+        for name, sizes in shape.shapes(DIMENSION).items()
+    }
+
+
+POOL, TRAITS = fit_pool([]), fit_traits([])
+
+
+def test_tuning_is_better_on_held_out_calls_or_is_not_kept() -> None:
+    told: list[str] = []
+    tuned = tune(_begin(), POOL, TRAITS, TOOLS, _demonstrations(40), Reading(Encoder()), 0, told.append)  # type: ignore[arg-type]
+    report = tuned.report
+    assert report["held_out_calls"] == 40
+    assert told == ["arguments: tuning the head on 40 demonstrations"]
+    better = (report["calls_right"], report["f1"]) > (report["calls_right_untuned"], report["f1_untuned"])
+    assert report["kept"] is better
+    changed = any(not np.array_equal(tuned.arrays[name], one) for name, one in _begin().items())
+    assert changed is report["kept"]
+
+
+def test_a_few_demonstrations_tune_nothing() -> None:
+    begin = _begin()
+    tuned = tune(begin, POOL, TRAITS, TOOLS, _demonstrations(5), Reading(Encoder()), 0, print)  # type: ignore[arg-type]
+    assert tuned.arrays is begin
+    assert tuned.report == {"calls": 5}
+
+
+def test_the_same_cases_give_the_same_weights() -> None:
+    from edgeret_export.fitting.argument_cases import cases
+
+    reading = Reading(Encoder())  # type: ignore[arg-type]
+    found = [c for d in _demonstrations(12) for c in cases(TOOLS, d.query, d.calls, reading.encode_query)]
+    reading.encode_tools([text for one in found for text in one.texts])
+    first, second = (fit(found, reading.texts, 1, 1e-3, 3, None) for _ in range(2))
+    assert all(np.array_equal(first[name], second[name]) for name in first)
+    assert reader_of(first, reading, POOL, TRAITS, {}).head.dimension == DIMENSION
+
+
+def test_outputs_are_counted_by_who_gave_them_and_whether_they_were_used() -> None:
+    plans = [
+        Demonstration("a", "one", (Call("find"), Call("play", {"what": "$out_1"}), Call("play", {"what": "x"}))),
+        Demonstration("b", "two", (Call("find"), Call("play", {"what": "blue"}))),
+    ]
+    assert counts_of(TOOLS, plans)[("play", "what")]["find"] == [2, 1, 1, 0]
+
+
+def test_a_card_reads_as_it_was_written_and_says_what_is_wrong(tmp_path: Path) -> None:
+    path = tmp_path / "x.msgpack"
+    path.write_bytes(pack_card(ArgumentCard({"made_for": {}}, _begin(), POOL, {**dict.fromkeys(shape.TRAITS, 0.0)})))
+    found = read_card(path, DIMENSION)
+    assert found.pool == POOL
+    with pytest.raises(InputError, match="no head for arguments"):
+        read_card(path, DIMENSION + 1)
+    path.write_bytes(b"nothing")
+    with pytest.raises(InputError, match="no head for arguments"):
+        read_card(path, DIMENSION)
+    with pytest.raises(InputError, match="cannot be read"):
+        read_card(tmp_path / "none", DIMENSION)
+
+
+def test_the_default_encoder_has_a_head_and_one_with_an_adapter_has_none() -> None:
+    found = argument_card_of(find_card("all-minilm-l6-v2"))
+    assert found is not None
+    assert found.told["made_for"]["adapter"] == ""
+    assert argument_card_of(find_card("all-minilm-l6-v2-tools")) is None
