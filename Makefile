@@ -4,8 +4,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 DEMO := build/desktop
+# Containers set it, and each of the hundreds of processes that a run starts would compile the package anew.
+unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo bench test test-full npm npu fuzz sanitize check docs site clean
+.PHONY: base minilm demo bench figures image test test-full npm npu wheels wheels-run core core-platforms core-fuzz js \
+  fuzz sanitize check docs picture site clean
 
 ## demo: export the desktop example into a bundle and ask it for decisions
 demo: $(VENV)/.export
@@ -14,28 +17,38 @@ demo: $(VENV)/.export
 ## bench: measure the example's bundle, beside other people's tool search, and write one report
 BENCH := build/bench
 bench: $(VENV)/.bench $(DEMO)/manifest
-	$(BIN)/edgeret-bench suite $(DEMO) --demos examples/desktop/requests.jsonl \
+	$(BIN)/edgeret-bench lab suite $(DEMO) --demos examples/desktop/requests.jsonl \
 	  --train examples/desktop/demonstrations.jsonl -o $(BENCH)
+
+## figures: measure what README and pages tell anew, an hour or two, and write it there; make figures NAME=peers is one
+##   (docs/figures.py lists them)
+NAME :=
+figures: npm $(VENV)/.bench $(DEMO)/manifest
+	$(BIN)/python docs/figures.py --measure $(NAME)
 
 $(DEMO)/manifest:
 	$(BIN)/edgeret-export build --tools examples/desktop/tools.jsonl \
 	  --demos examples/desktop/demonstrations.jsonl -o $(DEMO)
 
+# As many processes as cores: threads of libraries beside them would wait for each other.
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest
+
 ## test: run all tests, a file on one of up to four processes
 test: $(VENV)/.dev
-	$(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist loadfile
+	$(PYTEST) --numprocesses auto --maxprocesses 4 --dist loadfile
 
 ## test-full: the same, and what takes too long for every change: forged bundles, killed writers, many tool sets, Ray,
 ##   planners of weights, graphs for NPUs, a thousand requests through the gate, attacks on it and on the MCP proxy, our C
-##   with sanitizers
-test-full: npm test fuzz sanitize $(VENV)/.ray $(VENV)/.gguf npu
+##   with sanitizers, the core on other platforms and in pages
+test-full: npm js test fuzz sanitize $(VENV)/.ray $(VENV)/.gguf npu image core-platforms core-fuzz
+	$(PYTEST) --numprocesses auto --maxprocesses 4 --dist loadfile -m full
 	$(BIN)/python tests/swap_run.py
 	$(BIN)/python tests/kill_run.py
 	$(BIN)/python tests/kill_learning.py
 	$(BIN)/python tests/parity_run.py
 	$(BIN)/python tests/builds_run.py
-	$(BIN)/python -m pytest tests/export/test_places.py
-	$(BIN)/python -m pytest tests/export/test_gguf_tiny.py tests/export/test_gguf_real.py
+	$(PYTEST) tests/export/test_places.py
+	$(PYTEST) tests/export/test_gguf_tiny.py tests/export/test_gguf_real.py
 	$(BIN)/python tests/gate_run.py
 	$(BIN)/python tests/attacks_run.py
 
@@ -64,6 +77,41 @@ $(NPU)/qnn:
 	$@.partial/bin/python -m pip install --quiet --no-deps onnxruntime-qnn==2.7.0
 	rm -rf $@ && mv $@.partial $@
 
+## wheels: dist/, edgeret for each of eight platforms, checked by its platform's rules, edgeret-export and edgeret-bench,
+##   and edgeret-minilm where `make minilm` was run; the compiler comes from the index
+wheels: $(VENV)/.wheels
+	$(BIN)/python wheels/make.py -o dist
+
+## wheels-run: the wheels for ARM64 and Windows, run in emulators where Debian's qemu-user-static and wine are
+wheels-run: wheels $(DEMO)/manifest
+	$(BIN)/python tests/wheels_run.py arm64 dist $(DEMO)
+	$(BIN)/python tests/wheels_run.py windows dist
+
+## core: core/build, the library that decides (core/include/edgeret.h), by this machine's C compiler
+core:
+	$(MAKE) -C core
+
+## core-platforms: build/core, the same for nine platforms, and every number of conformance/ from those that can run here:
+##   in Debian's qemu-user-static, wine and nodejs
+core-platforms: $(VENV)/.wheels $(DEMO)/manifest
+	$(BIN)/python core/build.py
+	$(BIN)/python tests/core_run.py --bundle $(DEMO)
+
+## core-fuzz: strangers' bundles and words against it, by clang's fuzzer where that is here
+core-fuzz: $(VENV)/.python
+	if [ "$$(uname -s)" = Linux ] && command -v gcc clang >/dev/null; then $(BIN)/python tests/core_fuzz_run.py; \
+	  else echo "fuzzing the core: skipped, it needs Linux and clang or gcc" >&2; fi
+
+## js: bindings/js/edgeret.wasm, and its tests where there is Node
+js: $(VENV)/.wheels
+	$(BIN)/python core/build.py wasm
+	if command -v node >/dev/null; then node --test bindings/js/test/*.test.mjs; \
+	  else echo "the page's library: not tested, no node here" >&2; fi
+
+## image: the Dockerfile's image built, measured and asked, with docker or podman, or by debootstrap where root has that
+image: $(VENV)/.dev $(DEMO)/manifest
+	$(BIN)/python tests/image_run.py $(DEMO) || [ $$? = 77 ] # nothing here can build it, and it says so
+
 ## fuzz: forge bundles whose hashes are right, and see what loading and deciding make of them
 FORGED := 20000
 fuzz: $(VENV)/.dev
@@ -84,11 +132,30 @@ check: $(VENV)/.dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python docs/generate_cli.py --check
+	$(BIN)/python docs/figures.py --check
+	$(BIN)/codespell README.md CONTRIBUTING.md CHANGELOG.md docs
+	$(BIN)/python docs/check_prose.py
 	$(SITE)
 
 ## docs: write docs/cli.md anew from the parsers
 docs: $(VENV)/.dev
 	$(BIN)/python docs/generate_cli.py
+
+## base: make edgeret/base anew, what reads tools where nobody names a bundle
+base: $(VENV)/.export
+	rm -rf edgeret/base
+	$(BIN)/edgeret-export build --tools models/base-tools.jsonl --profile tiny --encoder all-minilm-l6-v2-tools -o edgeret/base
+
+## minilm: make the base of edgeret-minilm anew, and its wheel
+minilm: $(VENV)/.export $(VENV)/.wheels
+	rm -rf wheels/minilm/base
+	$(BIN)/edgeret-export build --tools models/base-tools.jsonl --profile full --encoder all-minilm-l6-v2-tools \
+	  -o wheels/minilm/base
+	$(BIN)/python wheels/make.py -o dist --only minilm
+
+## picture: draw docs/try.svg anew, a decision of the example in `edgeret try`
+picture: $(VENV)/.dev $(DEMO)/manifest
+	$(BIN)/python docs/try_picture.py $(DEMO)
 
 ## site: build/site/index.html, all pages; reads no network, and warnings are errors
 site: $(VENV)/.dev
@@ -103,27 +170,33 @@ $(VENV)/.python:
 	$(PYTHON) -m venv $(VENV)
 	@touch $@
 
-$(VENV)/.export: $(VENV)/.python pyproject.toml constraints.txt $(wildcard edgeret/kernel/*.[ch])
+PROJECTS := pyproject.toml export/pyproject.toml bench/pyproject.toml constraints.txt
+$(VENV)/.export: $(VENV)/.python $(PROJECTS) $(wildcard edgeret/kernel/*.[ch])
 	@echo "installing the build host's libraries into $(VENV) (a few minutes, once)" >&2
-	$(PIP) install --constraint constraints.txt --editable '.[cpu,export]'
+	$(PIP) install --constraint constraints.txt --editable . --editable ./export
 	@touch $@
 
-$(VENV)/.bench: $(VENV)/.export pyproject.toml constraints.txt
+$(VENV)/.bench: $(VENV)/.export $(PROJECTS)
 	@echo "installing the benchmarks and their peers into $(VENV) (a few minutes, once)" >&2
-	$(PIP) install --constraint constraints.txt --editable '.[bench,export,hnsw,peers]'
+	$(PIP) install --constraint constraints.txt --editable '.[hnsw]' --editable ./export --editable './bench[peers]'
 	@touch $@
 
-$(VENV)/.dev: $(VENV)/.export pyproject.toml constraints.txt
+$(VENV)/.dev: $(VENV)/.export $(PROJECTS)
 	@echo "installing the test tools into $(VENV)" >&2
-	$(PIP) install --constraint constraints.txt --editable '.[cpu,dev]'
+	$(PIP) install --constraint constraints.txt --editable '.[cpu,dev]' --editable './export[sbom,train]' --editable ./bench
 	@touch $@
 
-$(VENV)/.ray: $(VENV)/.dev pyproject.toml constraints.txt
+$(VENV)/.ray: $(VENV)/.dev $(PROJECTS)
 	@echo "installing Ray into $(VENV)" >&2
-	$(PIP) install --constraint constraints.txt --editable '.[ray]'
+	$(PIP) install --constraint constraints.txt --editable . --editable './export[ray]'
 	@touch $@
 
-$(VENV)/.gguf: $(VENV)/.dev pyproject.toml constraints.txt
+$(VENV)/.wheels: $(VENV)/.python pyproject.toml
+	@echo "installing a compiler for all platforms into $(VENV)" >&2
+	$(PIP) install $$($(BIN)/python wheels/make.py --needs)
+	@touch $@
+
+$(VENV)/.gguf: $(VENV)/.dev $(PROJECTS)
 	@echo "installing what converts planners into $(VENV)" >&2
-	$(PIP) install --constraint constraints.txt --editable '.[gguf]'
+	$(PIP) install --constraint constraints.txt --editable . --editable './export[gguf]'
 	@touch $@
