@@ -20,7 +20,7 @@ ONE_SPELLING = {"tokenis": "tokeniz", "behavior": "behaviour", "color(?!-)": "co
 LONG_STILL: Mapping[str, int] = {
     "README.md": 1,
     "docs/DATASETS.md": 3,
-    "docs/FORMAT.md": 210,
+    "docs/FORMAT.md": 90,
     "docs/RESULTS.md": 13,
     "docs/SECURITY.md": 18,
     "docs/architecture.md": 11,
@@ -49,7 +49,8 @@ LONG_STILL: Mapping[str, int] = {
     "docs/tutorial.md": 1,
 }
 """Pages with sentences that are longer, and how many at most. It may only fall."""
-CODE = re.compile(r"^ *```.*?^ *```", re.M | re.S)
+CODE = re.compile(r"^ *```.*?^ *```|(?<=\n\n)(?: {4}[^\n]*\n)+", re.M | re.S)
+"""Between fences, or set in by four spaces behind an empty line: formulas."""
 SPAN = re.compile(r"``.+?``|`[^`]*`")
 
 
