@@ -160,6 +160,7 @@ typedef struct {
     size_t size;
     const uint32_t *allowed; /* the only tools that may be chosen; NULL with 0: all */
     size_t allowed_count;
+    const er_task *after;    /* the turn before, in a conversation (below); NULL: the words stand alone */
 } er_begin_options;
 
 /* Reads the user's words, at most 20,000 characters, once for all steps. Where a bundle has a small encoder in front, the
@@ -231,6 +232,28 @@ ER_API er_status er_retry(er_task *, er_text tool, er_error *);
 ER_API er_status er_undo(er_task *, er_error *);               /* takes the last call or failure back */
 ER_API er_status er_fork(const er_task *, er_task **, er_error *);
 ER_API void er_end(er_task *);                                 /* NULL is fine */
+
+/* ---- Conversations ----
+
+   Users go on: "and mail it to Jonas", "no, to Ana", "thanks". Such a turn says little alone. Begin it `after` the task of
+   the turn before, and it is a task like any other, with a history of its own:
+
+       er_task *turn = NULL, *next;
+       while (heard(&words)) {
+           er_begin_options options = {sizeof options, .after = turn};
+           if (er_begin(model, words, &options, &next, &why)) return puts(why.text), 1;
+           er_end(turn);
+           turn = next;
+           …er_next, er_call, as always…
+       }
+       er_end(turn);
+
+   The new task copies what it looks back to (section 9.1): the latest 32 calls of all turns before, and those of the latest
+   turn that made any. So the other one may end, or be begun after once more where the user takes a turn back. Each turn
+   is encoded once, and by the bundle's own encoder: the small one in front decides a first turn alone. Its model may be
+   another one than before, as er_with_tools made it: calls are known by their tools' names. Tools that may be chosen
+   are told anew each time. Who goes on behind a restart begins the turns once more, from those with the latest 32
+   calls on. */
 
 /* ---- Search ---- */
 

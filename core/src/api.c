@@ -1,6 +1,6 @@
 /* The header's functions of tasks: arguments are checked here, and failures become a status and a line. */
 
-#include "task.h"
+#include "turns.h"
 #include "unicode.h"
 #include "utf8.h"
 #include "vectors.h"
@@ -105,6 +105,17 @@ bool er_check_query(er_arena *arena, er_text query, er_points *points)
     return er_refuse(arena->error, ER_BAD_INPUT, "query: empty; give the user's words");
 }
 
+/* Options of this library's size: what a caller of an older header lacks is zeros. */
+static bool take_options(const er_begin_options *given, er_begin_options *own, er_error *error)
+{
+    memset(own, 0, sizeof *own);
+    if (!given) return true;
+    if (given->size < offsetof(er_begin_options, after))
+        return er_refuse(error, ER_BAD_INPUT, "options.size is %zu; set it to sizeof(er_begin_options)", given->size);
+    memcpy(own, given, given->size < sizeof *own ? given->size : sizeof *own);
+    return true;
+}
+
 static bool take_allowed(er_task *task, const er_begin_options *options)
 {
     const er_names *names = (task->model->has_full ? &task->model->full : &task->model->small)->names;
@@ -144,23 +155,25 @@ static er_status drop(er_task *task, er_error *error)
     return error->status ? error->status : ER_NO_MEMORY;
 }
 
-static er_status start(const er_model *model, er_text query, const er_encoding *encoding, const er_begin_options *options,
+static er_status start(const er_model *model, er_text query, const er_encoding *encoding, const er_begin_options *given_options,
     er_task **made, er_error *given)
 {
     er_error own, *error = er_clear(given, &own);
+    er_begin_options options;
     if (!made) return missing(error, "the place for the task");
     *made = NULL;
     if (!model) return missing(error, "model");
-    if (options && options->size < sizeof *options) return er_refuse(error, ER_BAD_INPUT, "options.size is %zu; set it to sizeof(er_begin_options)", options->size), ER_BAD_INPUT;
+    if (!take_options(given_options, &options, error)) return error->status;
     er_arena arena = {.error = error};
     er_task *task = ER_TAKE(&arena, er_task, 1);
     if (!task) return er_give_back(&arena), ER_NO_MEMORY;
     task->arena = arena;
     task->model = er_held(model);
     if (!er_check_query(&task->arena, query, &task->query)) return drop(task, error);
-    if (options && (options->allowed || options->allowed_count) && !take_allowed(task, options)) return drop(task, error);
-    task->first = model->has_small && model->has_full && !task->allowed && !encoding && model->cascade_least <= 1.0;
+    if ((options.allowed || options.allowed_count) && !take_allowed(task, &options)) return drop(task, error);
+    task->first = model->has_small && model->has_full && !task->allowed && !encoding && !options.after && model->cascade_least <= 1.0;
     const er_stage *stage = task->first || !model->has_full ? &model->small : &model->full;
+    if (options.after && !er_turn_after(&task->arena, options.after, model, stage->names, &task->turn)) return drop(task, error);
     task->read = er_read_query(model, stage, &task->query, encoding, task->allowed, error);
     if (!task->read || !furnish(task)) return drop(task, error);
     task->arena.error = NULL;
@@ -207,6 +220,7 @@ er_status er_fork(const er_task *task, er_task **made, er_error *given)
     atomic_fetch_add(&other->read->holders, 1);
     if (!er_check_query(&other->arena, task->query.text, &other->query) || !furnish(other)) return drop(other, error);
     const uint32_t n = task->read->request.names->n;
+    if (task->turn && !er_turn_fork(&other->arena, task->turn, task->read->request.names, &other->turn)) return drop(other, error);
     if (task->allowed) {
         if (!(other->allowed = ER_TAKE(&other->arena, bool, n))) return drop(other, error);
         memcpy(other->allowed, task->allowed, n);
@@ -245,16 +259,10 @@ static int64_t find(const er_task *task, er_text tool, er_error *error)
     return found;
 }
 
-/* The different calls, anew: few, and told from the first on. */
+/* Anew: they are few. */
 static void count_made(er_task *task)
 {
-    uint32_t count = 0;
-    for (uint32_t i = 0; i < task->history.count; i++) {
-        uint32_t k = 0;
-        while (k < count && task->made[k] != (uint32_t)task->places[i]) k++;
-        if (task->places[i] >= 0 && k == count) task->made[count++] = (uint32_t)task->places[i];
-    }
-    task->history.made_count = count;
+    task->history.made_count = er_different(task->places, task->history.count, task->made);
 }
 
 er_status er_call(er_task *task, er_text tool, er_error *given)

@@ -1,6 +1,6 @@
 /* Sections 9 and 17: who decides, floors, and when edgeret abstains. */
 
-#include "task.h"
+#include "turns.h"
 #include "vectors.h"
 
 static const double AGAINST = 0.5, ALONE = 0.75, LATER = 0.9;
@@ -105,7 +105,7 @@ bool er_decide(er_task *task, const er_next_options *options, er_decision *decis
     }
     const er_request *r = &task->read->request;
     float *p = task->work.probabilities;
-    if (!er_probabilities(r, &task->work, &task->history, blocked, p))
+    if (task->turn ? !er_turn_probabilities(task, blocked, p) : !er_probabilities(r, &task->work, &task->history, blocked, p))
         return er_refuse(error, ER_BAD_BUNDLE, "graph and head give no probabilities, but NaN or infinity; build the bundle again");
     uint32_t left = 0;
     for (uint32_t i = 0; blocked && i < r->n; i++) left += i != r->end && !blocked[i];

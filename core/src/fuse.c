@@ -286,11 +286,17 @@ static bool first_probabilities(const er_request *r, er_workspace *work, const b
     return none == none;
 }
 
-bool er_probabilities(const er_request *r, er_workspace *work, const er_history *h, const bool *blocked, float *found)
+bool er_later_probabilities(const er_request *r, er_workspace *work, const er_history *h, const bool *blocked, float *found)
 {
     er_fuse(r, work, h, found);
-    if (!h->count) return first_probabilities(r, work, blocked, found);
     bool *choosable = work->choosable;
     for (uint32_t p = 0; p < r->n; p++) choosable[p] = (!r->allowed || r->allowed[p]) && !(blocked && blocked[p]);
     return calibrate(r, r->allowed || blocked ? choosable : NULL, 1.0, found);
+}
+
+bool er_probabilities(const er_request *r, er_workspace *work, const er_history *h, const bool *blocked, float *found)
+{
+    if (h->count) return er_later_probabilities(r, work, h, blocked, found);
+    er_fuse(r, work, h, found);
+    return first_probabilities(r, work, blocked, found);
 }

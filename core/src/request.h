@@ -126,5 +126,7 @@ void er_fuse(const er_request *, er_workspace *, const er_history *, float *logs
 void er_head_alone(const er_request *, er_workspace *, const er_history *, float *logs);
 /* Calibrated probabilities of all names, (n); `blocked` (n) are left out, NULL for none. False where they are not finite. */
 bool er_probabilities(const er_request *, er_workspace *, const er_history *, const bool *blocked, float *);
+/* The same as behind a call, also before any: `<end>` has what was fused, whether or not anything fits (section 9.1). */
+bool er_later_probabilities(const er_request *, er_workspace *, const er_history *, const bool *blocked, float *);
 
 #endif

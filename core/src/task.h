@@ -20,12 +20,15 @@ typedef struct {
     bool retried;
 } er_failure;
 
+typedef struct er_turn er_turn; /* turns.h */
+
 struct er_task {
     er_arena arena;
     const er_model *model;
     er_read *read;          /* by the stage that decides now */
     bool first;             /* that is the small encoder, in front of the bundle's own */
     er_points query;
+    er_turn *turn;          /* what came before it in a conversation; NULL: it stands alone */
     bool *allowed;          /* (n); NULL: all */
     er_workspace work;
     int32_t *places;        /* (ER_MOST_CALLS): of the calls */

@@ -45,7 +45,9 @@ class Summary(c.Structure):
 
 
 class BeginOptions(c.Structure):
-    _fields_ = (("size", c.c_size_t), ("allowed", c.POINTER(c.c_uint32)), ("allowed_count", c.c_size_t))
+    _fields_ = (
+        ("size", c.c_size_t), ("allowed", c.POINTER(c.c_uint32)), ("allowed_count", c.c_size_t), ("after", c.c_void_p),
+    )  # fmt: skip
 
 
 class Change(c.Structure):
@@ -133,12 +135,21 @@ class Model:
         self.names = [str(core.library.er_tool_name(handle, c.c_uint32(i))) for i in range(summary.tools)]
 
     def task(
-        self, query: str | bytes, tools: Sequence[str] | None = None, encoding: tuple[Any, ...] | None = None
+        self,
+        query: str | bytes,
+        tools: Sequence[str] | None = None,
+        encoding: tuple[Any, ...] | None = None,
+        after: Task | None = None,
     ) -> Task:
         task, options = c.c_void_p(), None
-        if tools is not None:
-            numbers = (c.c_uint32 * len(tools))(*(self.names.index(name) for name in tools))
-            options = c.byref(BeginOptions(c.sizeof(BeginOptions), numbers, len(tools)))
+        if tools is not None or after is not None:
+            told = BeginOptions(c.sizeof(BeginOptions))
+            if tools is not None:
+                told.allowed = (c.c_uint32 * len(tools))(*(self.names.index(name) for name in tools))
+                told.allowed_count = len(tools)
+            if after is not None:
+                told.after = after.handle
+            options = c.byref(told)
         text = query.encode() if isinstance(query, str) else query
         if encoding is None:
             self.core("er_begin", self.handle, Text.of(text), options, c.byref(task))
@@ -146,8 +157,8 @@ class Model:
             vector, tokens, spans = encoding
             arrays = [np.ascontiguousarray(vector, np.float32), np.ascontiguousarray(tokens, np.float32)]
             arrays += [np.ascontiguousarray(spans[:, i], np.uint32) for i in range(2)]
-            told = Encoding(c.sizeof(Encoding), *(a.ctypes.data for a in arrays), len(tokens), tokens.shape[1])
-            self.core("er_begin_with", self.handle, Text.of(text), c.byref(told), options, c.byref(task))
+            given = Encoding(c.sizeof(Encoding), *(a.ctypes.data for a in arrays), len(tokens), tokens.shape[1])
+            self.core("er_begin_with", self.handle, Text.of(text), c.byref(given), options, c.byref(task))
         return Task(self, task)
 
     def search(self, query: str, k: int = 10) -> list[tuple[str, float, float]]:
