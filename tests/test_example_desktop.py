@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from jsonschema import Draft202012Validator, FormatChecker
+from jsonschema import Draft202012Validator, FormatChecker, ValidationError
 
 from edgeret.inputs.tool_text import name_in_words
 from edgeret_export import example
@@ -80,6 +80,13 @@ def literals(value: Any, schema: dict[str, Any]) -> list[str]:
     if isinstance(value, str) and "enum" not in schema and not REFERENCE.fullmatch(value):
         return [value]
     return []
+
+
+def about_unsaid(error: ValidationError) -> bool:
+    """Whether a value is refused only because something that it requires is left out."""
+    if error.validator == "anyOf":  # a reference, or what the schema itself asks for
+        return all(about_unsaid(inner) for inner in error.context or [] if inner.relative_schema_path[0] == 1)
+    return bool(error.validator == "required")
 
 
 def words_of(query: str) -> tuple[str, ...]:
@@ -188,6 +195,19 @@ def test_requests_for_choosing_settings_are_complete() -> None:
     assert [row["id"] for row in VALIDATION] == [f"v{number:03d}" for number in range(1, len(VALIDATION) + 1)]
     assert {call["tool"] for row in VALIDATION for call in row["calls"]} == set(SCHEMAS)
     assert sum(not row["calls"] for row in VALIDATION) == 16
+
+
+def test_requests_for_choosing_settings_say_their_arguments() -> None:
+    for row in VALIDATION:
+        for position, call in enumerate(row["calls"]):
+            schema, arguments = SCHEMAS[call["tool"]], call["arguments"]
+            errors = VALIDATORS[call["tool"]].iter_errors(arguments)
+            # What a tool requires and nobody said is left out, so that asking for it can be measured.
+            assert [error.message for error in errors if not about_unsaid(error)] == [], row["id"]
+            assert all(0 <= earlier < position for earlier in references(arguments)), row["id"]
+            for text in literals(arguments, schema):
+                assert text in row["query"], (row["id"], text)
+    assert sum(bool(references(call["arguments"])) for row in VALIDATION for call in row["calls"]) >= 50
 
 
 def test_no_request_is_a_demonstration_or_in_two_files() -> None:
