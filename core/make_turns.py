@@ -1,7 +1,7 @@
 """Writes src/turns_data.h: the weights of section 9.1 of docs/FORMAT.md, from edgeret/scoring/turns.json.
 
-    PYTHONPATH=. python core/make_turns.py            writes the file
-    PYTHONPATH=. python core/make_turns.py --check    fails where the file is another one
+PYTHONPATH=. python core/make_turns.py            writes the file
+PYTHONPATH=. python core/make_turns.py --check    fails where the file is another one
 """
 
 from __future__ import annotations

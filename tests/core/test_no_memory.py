@@ -52,8 +52,8 @@ def test_every_allocation_may_fail(core: Core, tmp_path: Path, profile: str) -> 
             with model.task("find my file, then send a mail and write a note of it") as task:
                 task.next()
                 task.call("find_file")
-                with task.fork() as fork:
-                    decided = fork.next()
+                with task.fork() as fork, model.task("and play music", after=fork) as turn, turn.fork() as other:
+                    decided = fork.next(), turn.next(), other.next()
                 found = hits, decided, task.next()
             with (
                 closing(model.with_tools(ADDED, ["send_mail", "find_file"], REPLACED)) as other,
