@@ -20,6 +20,7 @@ def test_every_request_is_answered_and_told_in_parts(
     assert told["n_requests"] == told["answer_ms"]["n"] == told["decision_ms"]["n"] == told["added_ms"]["n"] == 50
     assert 0 < told["decision_ms"]["p50"] < told["answer_ms"]["max"]
     assert told["rate"]["asked"] == 50
+    assert told["n_empty"] == told["empty_ms"]["n"] == 5  # every tenth, beside the rate
 
 
 def test_what_cannot_be_measured_is_said(

@@ -155,7 +155,7 @@ def _serve(arguments: argparse.Namespace) -> Mapping[str, Any]:
 
 
 def _print_serve(result: Mapping[str, Any]) -> str:
-    names = ("answer_ms", "decision_ms", "added_ms")
+    names = ("answer_ms", "decision_ms", "added_ms", "empty_ms")
     rows = [[name, *(result[name][key] for key in ("p50", "p90", "p99", "max"))] for name in names]
     asked, reached = result["rate"]["asked"], result["rate"]["reached"]
     told = f"{reached:.0f} of {asked} requests a second, {result['late']} of {result['n_requests']} late"

@@ -20,6 +20,8 @@ from edgeret_bench.metrics import quantiles
 
 WARM = 100
 """Requests before any is measured."""
+EMPTY_EVERY = 10
+"""Behind so many requests comes one that asks for nothing: what the machine and others on it add to any answer."""
 START_S = 120
 
 
@@ -27,9 +29,10 @@ def run(
     bundle: str, queries: Sequence[str], rate: int, seconds: float, connections: int, core: int | None
 ) -> dict[str, Any]:
     """Quantiles in ms of `answer`, from the moment at which a request was due; of `decision`, as long as the server
-    says that it took; and of `added`, what lies between them. `late` requests found no connection free when they were
-    due. `cpu_ms` is the server's processor time a request, where the system tells it. With `core` the server runs on
-    that one alone."""
+    says that it took; and of `added`, what lies between them. `empty` is the same as `answer` for requests that need no
+    decision, in the same run: `n_empty` of them, beside the rate. `late` requests found no connection free when they
+    were due. `cpu_ms` is the server's processor time a decision, where the system tells it, empty requests included.
+    With `core` the server runs on that one alone."""
     with _serving(bundle, core) as (port, process):
         before = _processor_ms(process)
         found = asyncio.run(_measured(port, queries, rate, seconds, connections))
@@ -74,8 +77,16 @@ async def _measured(port: int, queries: Sequence[str], rate: int, seconds: float
     for _ in range(connections):
         free.put_nowait(await asyncio.open_connection("127.0.0.1", port))
     asked = cycle(queries)
-    samples: dict[str, list[float]] = {"answer": [], "decision": [], "added": []}
+    samples: dict[str, list[float]] = {"answer": [], "decision": [], "added": [], "empty": []}
     late = 0
+
+    async def look(due: float) -> None:
+        stream = await free.get()
+        try:
+            await _answered(*stream, _EMPTY)
+        finally:
+            free.put_nowait(stream)
+        samples["empty"].append((perf_counter() - due) * 1e3)
 
     async def ask(query: str, due: float, measured: bool) -> None:
         nonlocal late
@@ -98,15 +109,24 @@ async def _measured(port: int, queries: Sequence[str], rate: int, seconds: float
         if (wait := due - perf_counter()) > 0:
             await asyncio.sleep(wait)
         tasks.append(asyncio.create_task(ask(next(asked), due, True)))
+        if number % EMPTY_EVERY == EMPTY_EVERY // 2:
+            due += 0.5 / rate  # between two decisions, as likely before as behind one that is waited for
+            if (wait := due - perf_counter()) > 0:
+                await asyncio.sleep(wait)
+            tasks.append(asyncio.create_task(look(due)))
     await asyncio.gather(*tasks)
     reached = count / (perf_counter() - began)
     return {
         "rate": {"asked": rate, "reached": reached},
         "n_requests": count,
+        "n_empty": len(samples["empty"]),
         "connections": connections,
         "late": late,
         **{f"{name}_ms": quantiles(values) for name, values in samples.items()},
     }
+
+
+_EMPTY = b"GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n"
 
 
 async def _asked(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, query: str) -> float:
@@ -115,10 +135,16 @@ async def _asked(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, que
     head = (
         f"POST /v1/decide HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {len(body)}"
     )
-    writer.write(f"{head}\r\n\r\n".encode() + body)
-    answer = await reader.readuntil(b"\r\n\r\n")
-    length = int(answer.lower().split(b"content-length: ")[1].split(b"\r\n")[0])
-    told = json.loads(await reader.readexactly(length))
+    told = await _answered(reader, writer, f"{head}\r\n\r\n".encode() + body)
     if "error" in told:
         raise InputError(f"the server refused a query: {told['error']['message']}")
     return float(told["timings_ms"]["total"])
+
+
+async def _answered(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, request: bytes) -> dict[str, Any]:
+    """What the server answers to some bytes."""
+    writer.write(request)
+    answer = await reader.readuntil(b"\r\n\r\n")
+    length = int(answer.lower().split(b"content-length: ")[1].split(b"\r\n")[0])
+    told: dict[str, Any] = json.loads(await reader.readexactly(length))
+    return told
