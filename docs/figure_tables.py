@@ -34,7 +34,7 @@ CLAIMS: Sequence[tuple[str, str]] = (
     ("The default encoder understands English only", "`pytest tests/encoders/test_languages.py`"),
     ("Every command has `--json`", "`edgeret COMMAND --help`, [all of them](cli.md)"),
     ('says "nothing fits"', "`edgeret-bench lab cascade …`, below"),
-    ("Learns on the device", "`edgeret-bench lab stream bundle --stream D --test D2`"),
+    ("Learns on the device", "`edgeret-bench stream bundle --stream D --test D2`"),
     ("come and go", "`pytest tests/runtime/test_tool_changes.py`"),
     ("Reads arguments", "`edgeret-bench arguments bundle --demos requests.jsonl`"),
     ("no telemetry, no network but an endpoint that you name", "`pytest tests/test_telemetry.py`"),
@@ -94,7 +94,7 @@ def profiles(known: Results) -> str:
 
 def tuned(known: Results) -> str:
     """Search by description and by all that tools say: the plain encoder, and the one tuned for tools; of the sets that
-    were searched with both."""
+    were searched with both, with the number of requests in each."""
     sets = [name for name in SEARCHED if {f"search-{name}", f"search-{name}-tools"} <= known.keys()]
     rows = []
     for method, said in (("dense", "`description`"), ("clauses", "`clauses`"), ("hybrid", "`hybrid`")):
@@ -103,14 +103,15 @@ def tuned(known: Results) -> str:
             plain, other = (known[f"search-{name}{end}"]["methods"][method]["ndcg@5"] for end in ("", "-tools"))
             cells.append(f"{plain:.3f} → {other:.3f}")
         rows.append([said, *cells])
-    return drawn(("nDCG@5, plain → tuned", *(SEARCHED[name] for name in sets)), rows)
+    heads = [f"{SEARCHED[name]} ({known[f'search-{name}']['n_queries']:,})" for name in sets]
+    return drawn(("nDCG@5, plain → tuned", *heads), rows)
 
 
 def mcp(known: Results) -> str:
-    """What is found for requests to MCP servers, with each base."""
+    """What is found for requests to MCP servers, with each base that was measured."""
     rows = []
     for name, base in (("mcp", "the base that comes along"), ("mcp-tools", "`all-minilm-l6-v2-tools`")):
-        for way, said in (("", "the user's words"), ("queries", "lines"), ("both", "both")):
+        for way, said in (("", "the user's words"), ("queries", "lines"), ("both", "both")) if name in known else ():
             of = known[name][way] if way else known[name]
             lost = f"{100 * of['lost']:.0f} % / {100 * of['declined']:.0f} %"
             rows.append([base, said, *(of[key] for key in ("hit@1", "hit@3", "hit@5", "mrr")), lost])
