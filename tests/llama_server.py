@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from time import perf_counter, sleep
 
+from patience import PATIENCE_S
+
 SERVE = """
 import sys
 from llama_cpp import llama_cpp
@@ -36,7 +38,7 @@ def llama_server(context: int) -> Iterator[str]:
     command = [sys.executable, "-c", SERVE, "--model", str(weights), *options]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         try:
-            end = perf_counter() + 120
+            end = perf_counter() + PATIENCE_S
             while not _listens(port):
                 assert process.poll() is None, "the server ended"
                 assert perf_counter() < end, "the server does not listen"

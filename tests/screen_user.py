@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 import pyte
+from patience import PATIENCE_S
 
-PATIENCE_S = 60
 _KEYBOARD = re.compile(rb"\x1b\[[<>=][0-9;]*[um]")
 """What asks for kitty's keyboard protocol, which this terminal does not know."""
 _START = (

@@ -11,7 +11,10 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-PATIENCE_S = 60
+from patience import PATIENCE_S
+
+AGAIN_S = 3
+"""After how long a person presses once more. Soon after the first, it would interrupt the command's own ending."""
 _START = (
     "import fcntl, os, signal, sys, termios\n"
     "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # ignored where the tests run behind nohup or &
@@ -63,6 +66,24 @@ class TerminalUser:
         os.close(self._master)
         return code
 
+    def interrupts(self) -> int:
+        """Presses Ctrl-C, and again where nothing comes of it; the command's exit code.
+
+        Readline loses a signal that comes between its prompt and its waiting for a key; the next press is heard.
+        """
+        until = time.monotonic() + PATIENCE_S
+        shown = ""
+        while not shown.replace("^C", "").strip():
+            assert time.monotonic() < until, f"the command does not end; there is: {self.seen!r}"
+            self.types("\x03")
+            again = time.monotonic() + AGAIN_S
+            while more := self._read(again):
+                shown += self._decoder.decode(more)
+            if more is not None:
+                break
+        self.seen += shown
+        return self.ended()
+
     def closes(self) -> int:
         """Closes the terminal's window; the command's exit code."""
         os.close(self._master)
@@ -74,9 +95,10 @@ class TerminalUser:
         self._process.wait(PATIENCE_S)
         os.close(self._master)
 
-    def _read(self, until: float) -> bytes:
+    def _read(self, until: float) -> bytes | None:
+        """What comes next: nothing at the end of all, None when the time is over."""
         if not select.select([self._master], [], [], max(0, until - time.monotonic()))[0]:
-            return b""
+            return None
         try:
             return os.read(self._master, 1 << 16)
         except OSError:  # the other side is closed

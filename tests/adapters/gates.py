@@ -16,6 +16,7 @@ from time import perf_counter, sleep
 from typing import IO, Any
 
 import httpx
+from patience import PATIENCE_S
 
 
 @dataclass
@@ -33,7 +34,7 @@ class RunningGate:
     def stop(self) -> str:
         """Ends it as a user does, and gives all that it wrote."""
         self.process.terminate()
-        told, complained = self.process.communicate(timeout=20)
+        told, complained = self.process.communicate(timeout=PATIENCE_S)
         self.out += [told, complained]
         return told + complained
 
@@ -52,7 +53,7 @@ class HostedGate:
     def connect(self, address: str = "") -> socket.socket:
         """A bare connection, from this address of this machine."""
         port = httpx.URL(self.url).port or 0
-        return socket.create_connection(("127.0.0.1", port), 20, (address, 0) if address else None)
+        return socket.create_connection(("127.0.0.1", port), PATIENCE_S, (address, 0) if address else None)
 
     def raw(self, request: bytes) -> bytes:
         """What bytes are answered with until the connection ends."""
@@ -73,7 +74,7 @@ def post(url: str, body: Any, **options: Any) -> httpx.Response:
     """A request with a body, JSON or bytes."""
     content = {"content": body} if isinstance(body, bytes) else {"json": body}
     headers = {"content-type": "application/json"} | options.pop("headers", {})
-    return httpx.post(url, timeout=60, trust_env=False, headers=headers, **content, **options)
+    return httpx.post(url, timeout=PATIENCE_S, trust_env=False, headers=headers, **content, **options)
 
 
 @contextmanager
@@ -111,14 +112,14 @@ def hosting(upstream: str, base: Path, limits: Any = None, **options: Any) -> It
     with prepared(chosen, said.append) as (server, _):
         thread = threading.Thread(target=server.run, daemon=True)
         thread.start()
-        end = perf_counter() + 30
+        end = perf_counter() + PATIENCE_S
         while not said and perf_counter() < end:
             sleep(0.002)
         try:
             yield HostedGate(said[0].split("base URL ")[1].split()[0], said)
         finally:
             server.should_exit = True
-            thread.join(20)
+            thread.join(PATIENCE_S)
 
 
 def _url(stderr: IO[str] | None) -> str:

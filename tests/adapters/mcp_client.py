@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +67,15 @@ async def found(client: Any, query: str) -> dict[str, Any]:
 async def call(client: Any, name: str, arguments: Mapping[str, Any] | None = None, **more: Any) -> Any:
     """A call in mode `search`."""
     return await client.call_tool("call_tool", {"name": name, "arguments": dict(arguments or {})}, **more)
+
+
+def running(word: str) -> list[str]:
+    """Command lines of processes that hold this word; without /proc there is nothing to see."""
+    lines = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):  # it has ended
+            lines.append(path.read_text(errors="replace"))
+    return [line for line in lines if word in line]
 
 
 def introduce(proxy: subprocess.Popen[bytes]) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 
 import httpx
 from gates import HostedGate
+from patience import PATIENCE_S
 
 import edgeret
 
@@ -23,7 +24,7 @@ class Served(HostedGate):
     def ask(self, path: str, body: Any = None, method: str = "POST", **options: Any) -> httpx.Response:
         """A request with a JSON body, or none."""
         given = {} if body is None else {"json": body}
-        return httpx.request(method, self.url + path, timeout=30, trust_env=False, **given, **options)
+        return httpx.request(method, self.url + path, timeout=PATIENCE_S, trust_env=False, **given, **options)
 
     def get(self, path: str, **options: Any) -> httpx.Response:
         """A request without a body."""
@@ -42,14 +43,14 @@ def hosted(bundle: Path, limits: Any = None, token: str | None = None, **service
     with prepared(made, options, said.append) as (server, _):
         thread = threading.Thread(target=server.run, daemon=True)
         thread.start()
-        end = perf_counter() + 30
+        end = perf_counter() + PATIENCE_S
         while not said and perf_counter() < end:
             sleep(0.002)
         try:
             yield Served(said[0].split("ask ")[1].removesuffix("/v1/decide"), said)
         finally:
             server.should_exit = True
-            thread.join(20)
+            thread.join(PATIENCE_S)
 
 
 @contextmanager

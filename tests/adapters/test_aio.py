@@ -9,6 +9,7 @@ from time import sleep
 from typing import Any
 
 import pytest
+from patience import PATIENCE_S
 
 import edgeret
 from edgeret.adapters.aio import AsyncRuntime
@@ -54,7 +55,7 @@ def test_a_deadline_and_a_cancellation_end_the_waiting_at_once_and_harm_nobody(r
         released = threading.Event()
         async with AsyncRuntime(runtime, workers=1) as edge:
             task = await edge.task("write a note")
-            blocked = asyncio.create_task(task.do(lambda _: released.wait(60)))
+            blocked = asyncio.create_task(task.do(lambda _: released.wait(PATIENCE_S)))
             await asyncio.sleep(0.05)
             with pytest.raises(TimeoutError):
                 await task.next(timeout=0.05)
@@ -100,7 +101,7 @@ def test_too_many_questions_and_a_closed_runtime_are_refused(runtime: edgeret.Ru
     async def talk() -> None:
         released = threading.Event()
         edge = AsyncRuntime(runtime, workers=1, waiting=2)
-        held = [asyncio.create_task(edge.run(lambda: released.wait(60))) for _ in range(2)]
+        held = [asyncio.create_task(edge.run(lambda: released.wait(PATIENCE_S))) for _ in range(2)]
         await asyncio.sleep(0.05)
         with pytest.raises(edgeret.InputError, match="2 questions are open already"):
             await edge.search("play my song")

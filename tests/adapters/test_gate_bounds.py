@@ -18,6 +18,7 @@ import pytest
 from conftest import TOOLS
 from gates import HostedGate, all_of, hosting
 from hostile_server import Server, completion, endless, serving, whole
+from patience import PATIENCE_S
 from samples import functions, many_tools, user
 
 pytest.importorskip("uvicorn", reason="the extra 'gate' is not installed")
@@ -48,7 +49,7 @@ def gate(server: Server, tiny_tools: Path) -> Iterator[HostedGate]:
 
 def answer(client: socket.socket) -> bytes:
     """One whole answer."""
-    client.settimeout(20)
+    client.settimeout(PATIENCE_S)
     found = b""
     while b"\r\n\r\n" not in found:
         part = client.recv(65536)
@@ -190,7 +191,7 @@ def test_a_body_that_comes_fast_enough_may_take_its_time(server: Server, tiny_to
         for _ in range(20):
             client.sendall(b" " * 5000)
             sleep(0.05)
-        client.settimeout(20)
+        client.settimeout(PATIENCE_S)
         assert client.recv(65536).startswith(b"HTTP/1.1 200")
 
 
@@ -202,7 +203,7 @@ def test_where_too_many_connections_wait_the_oldest_gives_way(server: Server, ti
                 with suppress(OSError):
                     client.sendall(half)
             assert gate.post(WANTS).status_code == 200
-            held[0].settimeout(20)
+            held[0].settimeout(PATIENCE_S)
             with suppress(ConnectionError):
                 all_of(held[0])
 
@@ -222,14 +223,14 @@ def test_one_address_cannot_take_all_connections(server: Server, tiny_tools: Pat
 def test_who_is_being_answered_never_gives_way(tiny_tools: Path) -> None:
     go_on = threading.Event()
     with (
-        serving(lambda visit: (go_on.wait(20), visit.reply(completion()))[1]) as server,
+        serving(lambda visit: (go_on.wait(PATIENCE_S), visit.reply(completion()))[1]) as server,
         hosting(server.url, tiny_tools, Limits(connections=4, per_address=4)) as gate,
         ExitStack() as open_,
     ):
         asked = [open_.enter_context(gate.connect()) for _ in range(3)]
         for client in asked:
             client.sendall(GET + b"\r\n")
-        end = perf_counter() + 20
+        end = perf_counter() + PATIENCE_S
         while len(server.visits) < 3 and perf_counter() < end:
             sleep(0.01)
         assert refusal(gate.raw(b""))[0] == 503
@@ -241,8 +242,8 @@ def test_who_does_not_read_his_answer_loses_it(tiny_tools: Path) -> None:
     script, limits = endless(CHUNKED, b"1000\r\n" + b"x" * 4096 + b"\r\n"), Limits(pause_s=0.2)
     with serving(script) as server, hosting(server.url, tiny_tools, limits) as gate, gate.connect() as client:
         client.sendall(GET + b"\r\n")
-        assert server.closed_by_client.wait(30)
-        client.settimeout(20)
+        assert server.closed_by_client.wait(PATIENCE_S)
+        client.settimeout(PATIENCE_S)
         with suppress(ConnectionError):
             assert not all_of(client).endswith(b"0\r\n\r\n")
 

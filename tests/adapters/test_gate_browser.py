@@ -17,6 +17,7 @@ from browser import BROWSER, temporary_apart
 from conftest import TOOLS
 from gates import hosting
 from hostile_server import Server, Visit, completion, serving
+from patience import PATIENCE_S
 from samples import calls, functions, gave, user
 
 pytest.importorskip("uvicorn", reason="the extra 'gate' is not installed")
@@ -71,7 +72,7 @@ def visit(address: str, profile: Path, ended: threading.Event) -> bool:
         subprocess.Popen(command, stdout=quiet, stderr=quiet, start_new_session=True, env=own) as browser,
     ):
         try:
-            return ended.wait(90)
+            return ended.wait(PATIENCE_S)
         finally:
             os.killpg(browser.pid, signal.SIGKILL)
 

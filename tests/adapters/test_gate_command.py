@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from patience import PATIENCE_S
 
 from edgeret.cli.commands import main
 
@@ -62,7 +63,9 @@ def test_a_port_in_use_is_said(tiny_tools: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as held:
         listen = f"127.0.0.1:{held.getsockname()[1]}"
         command = [sys.executable, "-m", "edgeret", "gate", "--upstream", UP, "--base", str(tiny_tools)]
-        done = subprocess.run([*command, "--listen", listen], capture_output=True, text=True, timeout=60, check=False)
+        done = subprocess.run(
+            [*command, "--listen", listen], capture_output=True, text=True, timeout=PATIENCE_S, check=False
+        )
     assert done.returncode == 2
     assert f"cannot listen on {listen}; is it in use?" in done.stderr
     assert done.stderr.count("\n") == 1

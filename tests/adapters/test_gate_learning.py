@@ -15,6 +15,7 @@ import pytest
 from conftest import TOOLS, WORDS
 from gates import RunningGate, gating
 from hostile_server import Script, Visit, completion, serving
+from patience import PATIENCE_S
 from samples import calls, functions, gave, many_tools, user
 
 import edgeret
@@ -53,7 +54,7 @@ def learned(base: Path, overlay: Path) -> list[tuple[str | None, tuple[str, ...]
 
 
 def wait_for(base: Path, overlay: Path, count: int) -> list[tuple[str | None, tuple[str, ...]]]:
-    end = perf_counter() + 20
+    end = perf_counter() + PATIENCE_S
     while len(found := learned(base, overlay)) < count and perf_counter() < end:
         sleep(0.05)
     return found
@@ -65,7 +66,7 @@ def test_calls_that_worked_are_learned_when_the_model_says_that_it_is_done(
 ) -> None:
     overlay = tmp_path / "learned"
     with serving(answers) as server, gating(server.url, tiny_tools, "-k", "1", "--learned", str(overlay)) as gate:
-        end = perf_counter() + 60  # a busy machine may take longer than a request waits for a new list of tools
+        end = perf_counter() + PATIENCE_S  # a busy machine may take longer than a request waits for a new list of tools
         while perf_counter() < end:
             gate.post(request([user(SAID)]))
             if "phone_call" not in server.visits[-1].body.decode():
@@ -147,7 +148,7 @@ def test_what_was_learned_survives_a_kill_at_any_moment(tiny_tools: Path, tmp_pa
                     sent += 1
                 sleep(delay)
                 gate.process.kill()
-                gate.process.wait(10)
+                gate.process.wait(PATIENCE_S)
             found = learned(tiny_tools, overlay)
             assert before <= len(found) <= sent
             assert all(calls == ("phone_call",) and query in map(_words, range(sent)) for query, calls in found)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import anyio
 import pytest
+from patience import PATIENCE_S
 
 pytest.importorskip("mcp", reason="needs the extra mcp")
 
@@ -19,7 +20,7 @@ from edgeret.adapters.mcp.passing import Nobody
 from edgeret.adapters.mcp.upstream import CallError, Patience, Upstream
 
 FLOODING = Path(__file__).with_name("flooding_mcp.py")
-ONCE = Patience(start_s=30, call_s=60, first_delay_s=600, last_delay_s=600)
+ONCE = Patience(start_s=PATIENCE_S, call_s=PATIENCE_S, first_delay_s=600, last_delay_s=600)
 
 
 def lived(
@@ -33,7 +34,7 @@ def lived(
         one = Upstream(server, patience, lambda _: None, lines.append, Nobody())
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(one.run)
-            with anyio.fail_after(120):
+            with anyio.fail_after(PATIENCE_S):
                 await one.tried.wait()
                 await then(one)
             told = one.failed, one.problem
@@ -109,7 +110,7 @@ def test_one_that_takes_no_call_is_given_up(monkeypatch: pytest.MonkeyPatch) -> 
         with pytest.raises(CallError, match="server bad"):
             await one.request("tools/call", {"name": "write_note", "arguments": {"text": "x" * 5_000_000}})
 
-    lived("deaf", call, patience=Patience(30, 0.3, 600, 600))
+    lived("deaf", call, patience=Patience(PATIENCE_S, 0.3, 600, 600))
     monkeypatch.setattr(valve, "MOST_WAITING_BYTES", 7 << 20)
 
     async def dropped(one: Upstream) -> None:

@@ -16,6 +16,7 @@ from typing import Any
 import anyio
 import pytest
 from mcp_client import ROOT, call, command, found, proxied, write_config
+from patience import PATIENCE_S
 
 pytest.importorskip("mcp", reason="needs the extra mcp")
 
@@ -142,7 +143,7 @@ def test_the_inspector_lists_and_calls(real: Path, tmp_path: Path) -> None:
 
     def asked(*more: str) -> Any:
         line = [str(inspector), "--cli", "--config", str(whole), "--server", "edgeret", *more]
-        done = subprocess.run(line, capture_output=True, text=True, timeout=120, check=False)
+        done = subprocess.run(line, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
 

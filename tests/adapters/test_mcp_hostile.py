@@ -12,13 +12,14 @@ from typing import Any
 import anyio
 import pytest
 from hostile_mcp import ODD
-from mcp_client import HOSTILE, call, command, found, hostile, introduce, names, proxied, write_config
+from mcp_client import HOSTILE, call, command, found, hostile, introduce, names, proxied, running, write_config
+from patience import PATIENCE_S
 
 from edgeret import without_hidden
 from edgeret.cli.commands import main
 
 
-async def told(client: object, words: str, within_s: float = 60.0) -> str:
+async def told(client: object, words: str, within_s: float = PATIENCE_S) -> str:
     """What the proxy wrote on standard error, when these words are in it."""
     with anyio.move_on_after(within_s):
         while words not in client.told():  # type: ignore[attr-defined]
@@ -26,6 +27,14 @@ async def told(client: object, words: str, within_s: float = 60.0) -> str:
     text = client.told()  # type: ignore[attr-defined]
     assert words in text
     return text
+
+
+async def lines(log: Path, count: int) -> list[str]:
+    """What a server heard, once that is so many whole lines."""
+    with anyio.fail_after(PATIENCE_S):
+        while log.read_text().count("\n") < count:
+            await anyio.sleep(0.05)
+    return log.read_text().splitlines()
 
 
 async def goes_on(client: object) -> None:
@@ -52,18 +61,20 @@ def test_one_that_hangs_in_a_call_is_given_up_and_told_of_a_cancellation(tiny: P
     config = write_config(tmp_path, good=hostile("plain"), bad=hostile("hangs", str(log)))
 
     async def talk() -> None:
-        async with proxied(config, tiny, "--call-timeout", "1") as client:
+        async with proxied(config, tiny, "--call-timeout", "3") as client:
             result = await call(client, "bad__write_note")
-            assert result.is_error and "server bad did not answer within 1 s" in result.content[0].text
+            assert result.is_error and "server bad did not answer within 3 s" in result.content[0].text
             await goes_on(client)
         async with proxied(config, tiny) as client:
             await names(client, "write a note")
             log.write_text("")
-            with anyio.move_on_after(1):
-                await call(client, "bad__write_note", {"text": "cancel me"})
+            with anyio.CancelScope() as asking:
+                async with anyio.create_task_group() as tasks:
+                    tasks.start_soon(call, client, "bad__write_note", {"text": "cancel me"})
+                    await lines(log, 1)
+                    asking.cancel()
             await goes_on(client)
-            await anyio.sleep(0.2)
-            sent = [json.loads(line) for line in log.read_text().splitlines()]
+            sent = [json.loads(line) for line in await lines(log, 2)]
             assert [message["method"] for message in sent] == ["tools/call", "notifications/cancelled"]
             assert sent[1]["params"]["requestId"] == sent[0]["id"]
 
@@ -149,7 +160,7 @@ def test_one_that_dies_in_a_call_is_named_and_started_again(tiny: Path, tmp_path
             result = await call(client, "bad__send_mail")
             assert result.is_error and "server bad ended in the middle of the call" in result.content[0].text
             await told(client, "server bad ended; started again in 1 s")
-            for _ in range(200):
+            for _ in range(int(20 * PATIENCE_S)):
                 there = (await found(client, "send a mail"))["tools"]
                 if "bad__send_mail" in [tool["name"] for tool in there]:
                     break
@@ -173,7 +184,7 @@ def test_a_definition_that_changes_after_it_was_pinned_is_withheld_until_it_is_a
             await call(client, "bad__send_mail")
             text = await told(client, "--accept bad/write_note")
             assert "is not the one pinned in" in text
-            for _ in range(100):
+            for _ in range(int(20 * PATIENCE_S)):
                 if "bad__write_note" not in await names(client, "write a note"):
                     break
                 await anyio.sleep(0.05)
@@ -205,9 +216,7 @@ def test_a_proxy_that_is_killed_leaves_no_server_behind(tiny: Path, tmp_path: Pa
         introduce(proxy)
         until(lambda: log.exists() and "tools/list" in log.read_text())
         proxy.kill()
-    anyio.run(anyio.sleep, 1)
-    lines = [path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline") if path.exists()]
-    assert not [line for line in lines if str(log).encode() in line and HOSTILE.name.encode() in line]
+    until(lambda: not any(HOSTILE.name in line for line in running(str(log))))
 
 
 @pytest.mark.parametrize("behaviour", ["shouts", "boasts", "ancient", "closes"])
@@ -250,8 +259,8 @@ def flooding(behaviour: str, *more: str) -> dict[str, Any]:
 
 
 def until(holds: Callable[[], bool]) -> None:
-    """Returns when this holds; a minute is too long."""
-    for _ in range(1200):
+    """Returns when this holds."""
+    for _ in range(int(20 * PATIENCE_S)):
         if holds():
             return
         anyio.run(anyio.sleep, 0.05)

@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 import json
+import os
+import random
 import socket
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import anyio
 import pytest
 from mcp_client import call, found, hostile, names, proxied, write_config
+from patience import PATIENCE_S
 
 pytest.importorskip("mcp", reason="needs the extra mcp")
 
 
 def free_port() -> int:
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return int(one.getsockname()[1])
+    """A port that can be listened at, away from those that a system gives to connections: one of those would be taken
+    again before its server listens. Processes that test side by side try others."""
+    worker = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    for port in random.sample(range(12_000 + 1_000 * (worker % 16), 13_000 + 1_000 * (worker % 16)), 1_000):
+        with socket.socket() as one, suppress(OSError):
+            one.bind(("127.0.0.1", port))
+            return port
+    raise AssertionError("no port is free")
 
 
 def test_one_that_is_connected_to_gets_its_headers_and_comes_back_when_it_was_away(tiny: Path, tmp_path: Path) -> None:
@@ -31,7 +40,7 @@ def test_one_that_is_connected_to_gets_its_headers_and_comes_back_when_it_was_aw
         seen.append(done)
 
     async def until_there(client: object) -> None:
-        with anyio.fail_after(60):
+        with anyio.fail_after(PATIENCE_S):
             while "far__show_headers" not in await names(client, "show the headers"):
                 await anyio.sleep(0.1)
 
@@ -71,7 +80,7 @@ def test_the_older_transport_is_spoken_where_it_is_named_and_where_it_is_all_the
 
     async def talk() -> None:
         async with proxied(config, tiny) as client:
-            with anyio.fail_after(60):
+            with anyio.fail_after(PATIENCE_S):
                 while "far__show_headers" not in await names(client, "show the headers"):
                     await anyio.sleep(0.1)
             result = await call(client, "far__show_headers", {"long": 3_000_000}, progress_callback=progress)

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from mcp_client import hostile
+from patience import PATIENCE_S
 
 pytest.importorskip("mcp", reason="needs the extra mcp")
 
@@ -301,7 +302,7 @@ def test_the_entry_that_was_written_starts_a_proxy_of_the_servers(tiny: Path, ho
         answers = [json.loads(proxy.stdout.readline()) for _ in range(2)]
         assert "write_note" in answers[1]["result"]["content"][0]["text"]
         proxy.stdin.close()
-        assert proxy.wait(20) == 0
+        assert proxy.wait(PATIENCE_S) == 0
 
 
 _JSON = st.recursive(

@@ -16,6 +16,7 @@ import pytest
 pytest.importorskip("mcp", reason="needs the extra mcp")
 
 from mcp_client import write_config
+from patience import PATIENCE_S
 from test_mcp_http import free_port
 
 from edgeret.cli.commands import main
@@ -28,9 +29,9 @@ def there() -> Iterator[int]:
     script = Path(__file__).with_name("login_mcp.py")
     with subprocess.Popen([sys.executable, str(script), str(port)]) as server:
         try:
-            for _ in range(600):
+            for _ in range(int(20 * PATIENCE_S)):
                 try:
-                    urllib.request.urlopen(f"http://127.0.0.1:{port}/mcp")
+                    urllib.request.urlopen(f"http://127.0.0.1:{port}/mcp", timeout=PATIENCE_S)
                 except urllib.error.HTTPError:
                     break
                 except OSError:
@@ -49,8 +50,8 @@ def logs_in(config: str, name: str) -> bytes:
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as login:
         assert login.stderr is not None
         told = next(line for line in login.stderr if "open this address" in line)
-        page: bytes = urllib.request.urlopen(told.split("machine: ")[1].split()[0]).read()
-        assert login.wait() == 0, login.stderr.read()
+        page: bytes = urllib.request.urlopen(told.split("machine: ")[1].split()[0], timeout=PATIENCE_S).read()
+        assert login.wait(PATIENCE_S) == 0, login.stderr.read()
     return page
 
 

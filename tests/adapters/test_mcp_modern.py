@@ -12,6 +12,7 @@ from typing import Any
 import anyio
 import pytest
 from mcp_client import call, proxied, write_config
+from patience import PATIENCE_S
 
 mcp = pytest.importorskip("mcp", reason="needs the extra mcp")
 
@@ -75,7 +76,7 @@ def test_its_changes_are_heard(mode: str, transport: str, tiny: Path, tmp_path: 
     person = Person()
 
     async def touched(client: Any, enough: Any) -> None:
-        with anyio.fail_after(60):  # the stream on which it tells them takes a moment to be opened
+        with anyio.fail_after(PATIENCE_S):  # the stream on which it tells them takes a moment to be opened
             while not enough():
                 await call(client, "far__touch")
                 await anyio.sleep(0.1)

@@ -12,6 +12,7 @@ from typing import Any
 import anyio
 import pytest
 from mcp_client import call, hostile, proxied, write_config
+from patience import PATIENCE_S
 
 mcp = pytest.importorskip("mcp", reason="needs the extra mcp")
 
@@ -35,7 +36,7 @@ def text(result: Any) -> Any:
 
 async def eventually(true: Callable[[], bool]) -> None:
     """Returns when it is so."""
-    with anyio.fail_after(30):
+    with anyio.fail_after(PATIENCE_S):
         while not true():
             await anyio.sleep(0.02)
 
@@ -161,13 +162,13 @@ def test_changes_are_told_to_a_client_that_listens(tiny: Path, tmp_path: Path) -
             async with client.listen(**wanted) as changes:
                 await call(client, "b__touch")
                 found = set()
-                with anyio.fail_after(30):
+                with anyio.fail_after(PATIENCE_S):
                     async for change in changes:
                         found.add(change)
                         if len(found) == 2:
                             break
                 assert found == {ResourcesListChanged(), ResourceUpdated("edgeret:b:memo://shared")}
-            with anyio.fail_after(30):
+            with anyio.fail_after(PATIENCE_S):
                 while "resources/unsubscribe" not in str(text(await call(client, "b__seen"))):
                     await anyio.sleep(0.02)
 
@@ -257,7 +258,7 @@ def test_a_change_of_roots_is_told_to_servers(tiny: Path, tmp_path: Path) -> Non
         async with proxied(config, tiny, mode="legacy", **person.callbacks) as client:
             await call(client, "a__seen")
             await client.send_roots_list_changed()
-            with anyio.fail_after(30):
+            with anyio.fail_after(PATIENCE_S):
                 while "notifications/roots/list_changed" not in str(text(await call(client, "a__seen"))):
                     await anyio.sleep(0.02)
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import anyio
 import pytest
+from patience import PATIENCE_S
 
 pytest.importorskip("mcp", reason="needs the extra mcp")
 
@@ -138,7 +139,7 @@ for i in range(10):
 def test_processes_that_pin_at_the_same_time_lose_nothing(tmp_path: Path) -> None:
     path, here = tmp_path / "pins.json", str(Path(__file__).parent)
     writers = [subprocess.Popen([sys.executable, "-c", _WRITER, str(path), name, here]) for name in ("a", "b", "c")]
-    assert [writer.wait(120) for writer in writers] == [0, 0, 0]
+    assert [writer.wait(PATIENCE_S) for writer in writers] == [0, 0, 0]
     assert {server: len(found) for server, found in kept(path).items()} == {"a": 10, "b": 10, "c": 10}
     assert {file.name for file in tmp_path.iterdir()} == {"pins.json", "pins.json.lock"}
 
@@ -151,7 +152,7 @@ def test_a_running_proxy_takes_up_what_is_accepted(
     path.write_text(json.dumps({"format": "edgeret-pins-1", "servers": {"good": {"send_mail": "0" * 64}}}))
 
     async def until(there: bool, client: object) -> None:
-        with anyio.fail_after(60):
+        with anyio.fail_after(PATIENCE_S):
             while ("good__send_mail" in await names(client, "send a mail")) is not there:
                 await anyio.sleep(0.05)
 

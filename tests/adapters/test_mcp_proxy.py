@@ -10,7 +10,8 @@ from pathlib import Path
 
 import anyio
 import pytest
-from mcp_client import HOSTILE, call, command, found, hostile, introduce, names, proxied, write_config
+from mcp_client import HOSTILE, call, command, found, hostile, introduce, names, proxied, running, write_config
+from patience import PATIENCE_S
 
 from edgeret.cli.commands import main
 
@@ -54,9 +55,10 @@ def test_the_list_follows_the_request_where_it_is_trimmed(tiny: Path, tmp_path: 
             wish = "send a mail" if before[1] == "one__write_note" else "write a note"
             assert await names(client, wish) == (await listed(client))[1:]
             assert await listed(client) != before
-            await anyio.sleep(0.1)
             if mode == "legacy":
-                assert any("ToolListChanged" in type(message).__name__ for message in heard)
+                with anyio.fail_after(PATIENCE_S):
+                    while not any("ToolListChanged" in type(message).__name__ for message in heard):
+                        await anyio.sleep(0.02)
             result = await client.call_tool(before[1], {})  # not listed any more, and known all the same
             assert not result.is_error
 
@@ -92,7 +94,7 @@ def test_what_a_call_gives_passes_through_byte_for_byte(tiny: Path, tmp_path: Pa
         assert answers[1] == {"jsonrpc": "2.0", "id": 2, "result": RICH}
         proxy.stdin.close()
         assert proxy.stdout.read() == ""
-        assert proxy.wait(10) == 0
+        assert proxy.wait(PATIENCE_S) == 0
 
 
 def test_a_call_waits_for_its_server_while_others_come_and_go(tiny: Path, tmp_path: Path) -> None:
@@ -107,7 +109,7 @@ def test_a_call_waits_for_its_server_while_others_come_and_go(tiny: Path, tmp_pa
                 await call(client, "gone__write_note")
 
     async def bounded() -> None:
-        with anyio.fail_after(60):
+        with anyio.fail_after(PATIENCE_S):
             await talk()
 
     anyio.run(bounded)
@@ -206,13 +208,13 @@ def test_pages_are_followed_and_a_list_that_changed_is_read_again(tiny: Path, tm
     async def talk() -> None:
         async with proxied(config, tiny, "-k", "9") as client:
             expected = ["grows__write_note", *(f"pages__write_note_{i}" for i in range(3))]
-            for _ in range(400):  # servers come when they come
+            for _ in range(int(20 * PATIENCE_S)):  # servers come when they come
                 if (before := sorted(await names(client, "write a note"))) == expected:
                     break
                 await anyio.sleep(0.05)
             assert before == expected
             await call(client, "grows__write_note")
-            for _ in range(400):
+            for _ in range(int(20 * PATIENCE_S)):
                 if "grows__send_mail" in await names(client, "write a note"):
                     return
                 await anyio.sleep(0.05)
@@ -321,7 +323,7 @@ def test_without_a_base_the_one_that_comes_with_edgeret_reads(tmp_path: Path) ->
         introduce(proxy)
         assert proxy.stdin is not None
         proxy.stdin.close()
-        assert proxy.wait(60) == 0
+        assert proxy.wait(PATIENCE_S) == 0
 
 
 def test_a_client_that_goes_takes_all_servers_with_it(tiny: Path, tmp_path: Path) -> None:
@@ -332,11 +334,11 @@ def test_a_client_that_goes_takes_all_servers_with_it(tiny: Path, tmp_path: Path
     ) as proxy:
         introduce(proxy)
         assert proxy.stdin is not None
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + PATIENCE_S
         while not log.exists() and time.monotonic() < deadline:
             time.sleep(0.05)
         proxy.stdin.close()
-        assert proxy.wait(20) == 0
+        assert proxy.wait(PATIENCE_S) == 0
     assert running(str(log)) == []
 
 
@@ -347,17 +349,9 @@ def test_a_signal_ends_the_proxy_and_all_servers(tiny: Path, tmp_path: Path) -> 
         command(config, "--base", str(tiny)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     ) as proxy:
         introduce(proxy)
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + PATIENCE_S
         while not log.exists() and time.monotonic() < deadline:
             time.sleep(0.05)
         proxy.terminate()
-        assert proxy.wait(20) == 143
+        assert proxy.wait(PATIENCE_S) == 143
     assert running(str(log)) == []
-
-
-def running(word: str) -> list[str]:
-    """Command lines of processes that hold this word; without /proc there is nothing to see."""
-    lines = [
-        path.read_bytes().decode(errors="replace") for path in Path("/proc").glob("[0-9]*/cmdline") if path.exists()
-    ]
-    return [line for line in lines if word in line]

@@ -12,6 +12,7 @@ from typing import Any
 import anyio
 import pytest
 from mcp_client import call, names, proxied, write_config
+from patience import PATIENCE_S
 
 pytest.importorskip("mcp", reason="needs the extra mcp")
 
@@ -41,14 +42,14 @@ def counting(port: int, log: Path, *more: str) -> list[str]:
 
 async def until(client: Any, tool: str) -> None:
     """Returns when a server's tool is found."""
-    with anyio.fail_after(60):
+    with anyio.fail_after(PATIENCE_S):
         while tool not in await names(client, "count a call"):
             await anyio.sleep(0.1)
 
 
 async def listening(port: int) -> None:
     """Returns when somebody listens there."""
-    with anyio.fail_after(60):
+    with anyio.fail_after(PATIENCE_S):
         while True:
             try:
                 async with await anyio.connect_tcp("127.0.0.1", port):
@@ -137,7 +138,7 @@ def test_one_that_is_started_again_while_nothing_is_called_is_found(tiny: Path, 
                 await until(client, "far__count_call")
                 first.kill()
                 first.wait()
-                with anyio.fail_after(60):
+                with anyio.fail_after(PATIENCE_S):
                     while "server far c" not in client.told():  # cannot be reached
                         await anyio.sleep(0.05)
                 with running(counting(port, log)):
@@ -156,7 +157,7 @@ def test_a_server_of_everything_is_found_again(tiny: Path, tmp_path: Path) -> No
         with running(command, environment) as first:
             await listening(port)
             async with proxied(config, tiny, mode="legacy") as client:
-                with anyio.fail_after(60):
+                with anyio.fail_after(PATIENCE_S):
                     while (await call(client, "far__echo", {"message": "1"})).is_error:
                         await anyio.sleep(0.1)
                 first.kill()

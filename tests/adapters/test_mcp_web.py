@@ -13,6 +13,7 @@ from typing import Any
 
 import anyio
 import pytest
+from patience import PATIENCE_S
 
 pytest.importorskip("mcp", reason="needs the extra mcp")
 
@@ -26,7 +27,7 @@ from edgeret.adapters.mcp.upstream import CallError, Patience, Upstream
 from edgeret.adapters.mcp.web import Access, check_access
 from edgeret.cli.commands import main
 
-ONCE = Patience(start_s=20, call_s=20, first_delay_s=600, last_delay_s=600)
+ONCE = Patience(start_s=PATIENCE_S, call_s=PATIENCE_S, first_delay_s=600, last_delay_s=600)
 EVENTS = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n"
 KEY = {"Authorization": "Bearer secret"}
 
@@ -38,7 +39,7 @@ async def tried(server: Server, then: Callable[[Upstream], Awaitable[Any]] | Non
     )
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(one.run)
-        with anyio.fail_after(60):
+        with anyio.fail_after(PATIENCE_S):
             await one.tried.wait()
             if then is not None:
                 await then(one)

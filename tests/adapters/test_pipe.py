@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from conftest import TOOLS
+from patience import PATIENCE_S
 from serves import process
 
 QUERY = "find my file and send a mail"
@@ -18,7 +19,7 @@ QUERY = "find my file and send a mail"
 def answers(bundle: Path, lines: bytes, *options: str) -> tuple[list[Any], str]:
     """All that the child says to some lines, and what it wrote beside."""
     with process(bundle, *options, first="pipe", text=False) as child:
-        out, err = child.communicate(lines, timeout=120)
+        out, err = child.communicate(lines, timeout=PATIENCE_S)
     assert child.returncode == 0, err
     assert out.endswith(b"\n") or not out
     return [json.loads(line) for line in out.split(b"\n")[:-1]], err.decode()
@@ -89,7 +90,7 @@ def test_answers_come_at_once_and_the_end_of_input_ends_it(tiny_original: Path) 
             child.stdin.flush()
             assert json.loads(child.stdout.readline())["tool"] == ("send_mail" if calls else "find_file")
         child.stdin.close()
-        assert child.wait(30) == 0
+        assert child.wait(PATIENCE_S) == 0
 
 
 def test_whoever_reads_no_more_ends_it_without_a_traceback(tiny_original: Path) -> None:
@@ -98,7 +99,7 @@ def test_whoever_reads_no_more_ends_it_without_a_traceback(tiny_original: Path) 
         child.stdout.close()
         child.stdin.write('{"do": "health"}\n')
         child.stdin.flush()
-        assert child.wait(60) == 0
+        assert child.wait(PATIENCE_S) == 0
         assert "Traceback" not in child.stderr.read()
 
 
@@ -109,7 +110,7 @@ def test_sigterm_ends_it(tiny_original: Path) -> None:
         child.stdin.flush()
         child.stdout.readline()
         child.send_signal(signal.SIGTERM)
-        assert child.wait(30) == 128 + signal.SIGTERM
+        assert child.wait(PATIENCE_S) == 128 + signal.SIGTERM
         assert "Traceback" not in child.stderr.read()
 
 
@@ -125,6 +126,8 @@ def test_what_libraries_print_stays_off_the_answers(tiny_original: Path) -> None
         "from edgeret.cli.commands import main; sys.exit(main(sys.argv[1:]))"
     )
     command = [__import__("sys").executable, "-c", code, "pipe", str(tiny_original), "--no-overlay"]
-    done = subprocess.run(command, input='{"do": "health"}\n', capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(
+        command, input='{"do": "health"}\n', capture_output=True, text=True, timeout=PATIENCE_S, check=True
+    )
     assert json.loads(done.stdout)["ok"]
     assert "from native code" in done.stderr and "from python" in done.stderr

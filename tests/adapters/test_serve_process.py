@@ -17,6 +17,7 @@ import httpx
 import pytest
 from conftest import TOOLS
 from gates import all_of
+from patience import PATIENCE_S
 from serves import Served, hosted, process
 
 from edgeret.cli.commands import main
@@ -87,18 +88,20 @@ def test_sigterm_ends_in_order_and_says_what_was_done(tiny_original: Path) -> No
     with process(tiny_original, "--listen", "127.0.0.1:0", "--json") as child:
         assert child.stderr is not None
         port = int(child.stderr.readline().split("127.0.0.1:")[1].split("/")[0])
-        with socket.create_connection(("127.0.0.1", port), 20) as client:
+        with socket.create_connection(("127.0.0.1", port), PATIENCE_S) as client:
             client.sendall(POST)
             assert one_answer(client)["tool"] == "find_file"
             client.sendall(HEAD + b"Content-Length: %d\r\n\r\n" % len(BODY))
-            with socket.create_connection(("127.0.0.1", port), 20) as other:  # the first one's header was read by then
+            with socket.create_connection(
+                ("127.0.0.1", port), PATIENCE_S
+            ) as other:  # the first one's header was read by then
                 other.sendall(POST)
                 one_answer(other)
                 child.send_signal(signal.SIGTERM)
                 assert other.recv(1) == b""  # it is idle, so it is closed
             client.sendall(BODY)
             assert one_answer(client)["tool"] == "find_file"
-        told, complained = child.communicate(timeout=30)
+        told, complained = child.communicate(timeout=PATIENCE_S)
     assert (child.returncode, complained) == (0, "")
     assert json.loads(told) == {"requests": 3, "decisions": 3, "refused": 0}
 
@@ -112,7 +115,7 @@ def test_a_port_in_use_is_said(tiny_original: Path, capsys: pytest.CaptureFixtur
 
 def over(path: Path) -> httpx.Client:
     """A client of a socket file."""
-    return httpx.Client(transport=httpx.HTTPTransport(uds=str(path)), base_url="http://edgeret", timeout=30)
+    return httpx.Client(transport=httpx.HTTPTransport(uds=str(path)), base_url="http://edgeret", timeout=PATIENCE_S)
 
 
 def test_a_socket_file_is_this_users_alone_and_outlives_a_crash(tiny_original: Path, tmp_path: Path) -> None:
@@ -125,10 +128,10 @@ def test_a_socket_file_is_this_users_alone_and_outlives_a_crash(tiny_original: P
             with over(path) as client:
                 assert client.post("/v1/decide", json=ASKED).json()["tool"] == "find_file"
             with process(tiny_original, "--socket", path) as second:
-                _, told = second.communicate(timeout=60)
+                _, told = second.communicate(timeout=PATIENCE_S)
                 assert (second.returncode, "somebody listens there; choose another place" in told) == (2, True)
             child.send_signal(end)
-            child.wait(30)
+            child.wait(PATIENCE_S)
         assert path.exists() == (end == signal.SIGKILL)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from conftest import TOOLS
+from patience import PATIENCE_S
 from samples import functions, many_tools
 
 import edgeret
@@ -101,7 +102,7 @@ def test_what_was_not_asked_for_for_long_is_let_go(tiny_tools: Path) -> None:
 
 def test_threads_share_one_making_of_a_list(tiny_tools: Path) -> None:
     sets, many = ToolSets(tiny_tools), many_tools(40)
-    together = threading.Barrier(16)
+    together = threading.Barrier(16, timeout=PATIENCE_S)
 
     def ask(number: int) -> Any:
         together.wait()
@@ -116,7 +117,7 @@ def test_too_many_new_lists_at_once_are_refused(tiny_tools: Path, monkeypatch: p
     sets, go_on = ToolSets(tiny_tools), threading.Event()
 
     def held_up(*arguments: Any, **options: Any) -> edgeret.Runtime:
-        go_on.wait(30)
+        go_on.wait(PATIENCE_S)
         return edgeret.from_tools(*arguments, **options)
 
     monkeypatch.setattr(tool_sets, "from_tools", held_up)
@@ -125,7 +126,7 @@ def test_too_many_new_lists_at_once_are_refused(tiny_tools: Path, monkeypatch: p
         sets.prepare(listed(TOOLS))
     go_on.set()
     for future in waiting:
-        future.result(30)
+        future.result(PATIENCE_S)
     assert len(sets.runtime(listed(TOOLS)).tools) == len(TOOLS)
 
 
@@ -150,7 +151,7 @@ def held_sets(tiny_tools: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[ToolSe
     real = edgeret.Runtime.with_tools
 
     def slowly(runtime: edgeret.Runtime, **change: Any) -> edgeret.Runtime:
-        go_on.wait(30)
+        go_on.wait(PATIENCE_S)
         slices.append(len(change["add"]))
         return real(runtime, **change)
 
@@ -169,9 +170,9 @@ def test_a_short_list_does_not_wait_for_long_ones(
     long = [sets.prepare(listed(many[20 * i : 20 * i + 20]), first) for i in range(MOST_WAITING)]
     short = sets.prepare(listed(TOOLS[1:4]), second)
     go_on.set()
-    assert len(short.result(30).tools) == 3
+    assert len(short.result(PATIENCE_S).tools) == 3
     assert slices[:2] == [5, 0]  # the long one's first slice, and the short list, of which all was known
-    settled = [future.exception(60) for future in long]
+    settled = [future.exception(PATIENCE_S) for future in long]
     assert [type(error) for error in settled if error is not None] == [EdgeretError]  # one of those made room
 
 
@@ -190,7 +191,7 @@ def test_clients_take_turns(tiny_tools: Path, monkeypatch: pytest.MonkeyPatch) -
     large.add_done_callback(lambda _: done("b"))
     go_on.set()
     for future in (*small, large):
-        future.result(30)
+        future.result(PATIENCE_S)
     assert 3 <= order.index("b") <= 5
 
 

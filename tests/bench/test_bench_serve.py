@@ -15,12 +15,15 @@ def test_every_request_is_answered_and_told_in_parts(
 ) -> None:
     queries = tmp_path / "q.txt"
     queries.write_text("find my file\nwrite a note\n")
-    options = ("--queries", queries, "--rate", 50, "--seconds", 1, "--connections", 2)
+    options = ("--queries", queries, "--rate", 50, "--seconds", 1, "--connections", 2, "--rounds", 2)
     told = printed(capsys, "lab", "serve", tiny_original, *options)
     assert told["n_requests"] == told["answer_ms"]["n"] == told["decision_ms"]["n"] == told["added_ms"]["n"] == 50
     assert 0 < told["decision_ms"]["p50"] < told["answer_ms"]["max"]
     assert told["rate"]["asked"] == 50
     assert told["n_empty"] == told["empty_ms"]["n"] == 5  # every tenth, beside the rate
+    apart = [one["added_p99_ms"] - one["empty_p99_ms"] for one in told["rounds"]]
+    assert apart == [one["beyond_empty_p99_ms"] for one in told["rounds"]] and len(apart) == 2
+    assert told["beyond_empty_p99_ms"] == max(apart)  # of two, the upper
 
 
 def test_what_cannot_be_measured_is_said(

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import msgpack
 import pytest
+from patience import PATIENCE_S
 from swap_run import kill_writers, swap_under_readers
 
 from edgeret.bundle import placing
@@ -236,7 +237,7 @@ def build(arguments):
     with writing(sys.argv[2]) as writer:
         writer.add("a", "graph", b"x", "MIT", "here")
         print("begun", flush=True)
-        time.sleep(60)
+        time.sleep(600)
 
 parser = Parser()
 add_command(parser.add_subparsers(), "build", "Builds.", build, str).add_argument("target")
@@ -250,7 +251,7 @@ def test_a_command_that_is_told_to_end_cleans_up(tmp_path: Path) -> None:
         assert process.stdout is not None and process.stdout.readline() == "begun\n"
         assert beside(tmp_path / "b") != []
         process.send_signal(signal.SIGTERM)
-        assert process.wait(20) == 128 + signal.SIGTERM
+        assert process.wait(PATIENCE_S) == 128 + signal.SIGTERM
     assert list(tmp_path.iterdir()) == []
 
 

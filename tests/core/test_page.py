@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from patience import PATIENCE_S
 
 ROOT = Path(__file__).parents[2]
 LIBRARY = ROOT / "bindings" / "js" / "edgeret.wasm"
@@ -106,7 +107,7 @@ def _visit(address: str, profile: Path, ended: threading.Event) -> None:
     quiet = subprocess.DEVNULL
     with subprocess.Popen(command, stdout=quiet, stderr=quiet, start_new_session=True) as browser:
         try:
-            assert ended.wait(120), "the page did not come to its end"
+            assert ended.wait(PATIENCE_S), "the page did not come to its end"
         finally:
             os.killpg(browser.pid, signal.SIGKILL)
 

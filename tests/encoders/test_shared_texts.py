@@ -15,6 +15,7 @@ import pytest
 from bert_samples import MAX_TOKENS, exported_bert, weights_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from patience import PATIENCE_S
 
 from edgeret import kernel
 from edgeret.encoders.compiled import CompiledEncoder
@@ -115,5 +116,5 @@ def test_a_process_ends_while_its_threads_wait() -> None:
     code = "from test_shared_texts import shared, text; shared().embed(text(0, 40)); print('read')"
     known = {**os.environ, "PYTHONPATH": os.pathsep.join((str(HERE), str(HERE.parent)))}
     command = [sys.executable, "-c", code]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120, env=known)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE_S, env=known)
     assert (done.returncode, done.stdout) == (0, "read\n"), done.stderr

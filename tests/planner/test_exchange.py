@@ -11,6 +11,7 @@ from time import perf_counter, sleep
 
 import pytest
 from hostile_server import Script, completion, dripping, serving, whole
+from patience import PATIENCE_S
 
 from edgeret.errors import PlannerError
 from edgeret.planner.answers import Limits
@@ -46,14 +47,14 @@ def test_a_certificate_that_nobody_vouches_for_is_an_error(certificate: Path) ->
         serving(whole(completion()), server_side(certificate)) as server,
         pytest.raises(PlannerError, match="CERTIFICATE_VERIFY_FAILED"),
     ):
-        Endpoint(server.url, "m", timeout=10).answer(prompt, "text", Limits())
+        Endpoint(server.url, "m", timeout=PATIENCE_S).answer(prompt, "text", Limits())
     assert not server.visits
 
 
 def test_a_certificate_that_counts_lets_the_reply_through(certificate: Path) -> None:
     with serving(whole(b"here"), server_side(certificate)) as server:
         exchange = Exchange("GET", server.url, {}, None, ssl.create_default_context(cafile=certificate))
-        assert exchange.run(perf_counter() + 10).body == b"here"
+        assert exchange.run(perf_counter() + PATIENCE_S).body == b"here"
 
 
 @pytest.mark.parametrize("script", [dripping(OK, b"X: y\r\n"), dripping(OK + "\r\n", b" ")], ids=["headers", "body"])
@@ -62,7 +63,7 @@ def test_a_server_that_drips_into_tls_loses_its_connection_at_the_deadline(certi
         started = perf_counter()
         with pytest.raises(ServerFault, match="no answer within"):
             Exchange("GET", server.url, {}, None, ssl.create_default_context(cafile=certificate)).run(started + 0.8)
-        assert server.closed_by_client.wait(30)
+        assert server.closed_by_client.wait(PATIENCE_S)
         wait_for_threads()
 
 
@@ -76,7 +77,7 @@ def test_a_server_that_never_shakes_hands_is_left_at_the_deadline() -> None:
 
 
 def wait_for_threads() -> None:
-    end = perf_counter() + 60
+    end = perf_counter() + PATIENCE_S
     while any(thread.name == "edgeret-endpoint" for thread in threading.enumerate()):
         assert perf_counter() < end
         sleep(0.01)

@@ -13,6 +13,7 @@ from typing import Any
 import msgpack
 import numpy as np
 import pytest
+from patience import PATIENCE_S
 from rewritten import changed, rewrite
 
 import edgeret
@@ -351,7 +352,11 @@ print(refused)
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 def test_a_fork_while_another_thread_decides_is_refused_and_never_hangs(tiny: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", FORK, str(tiny)], capture_output=True, text=True, check=False, timeout=60
+        [sys.executable, "-W", "ignore", "-c", FORK, str(tiny)],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PATIENCE_S,
     )
     assert done.stdout.strip() == "60", done.stderr
 
@@ -361,7 +366,7 @@ def test_a_runtime_loaded_in_the_forked_child_decides(tiny: Path) -> None:
         "child = os.fork()\nif not child:\n    os._exit(edgeret.load(sys.argv[1]).task('write a note').next().tool"
         " == 'write_note')\nprint(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))"
     )
-    done = subprocess.run([sys.executable, "-c", code, str(tiny)], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", code, str(tiny)], capture_output=True, text=True, timeout=PATIENCE_S)
     assert done.stdout.strip() == "1", done.stderr
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from conftest import WORDS
 from learned_states import plan, state, stored
+from patience import PATIENCE_S
 
 import edgeret
 from edgeret.bundle.overlay_file import Overlay, overlay_path, read_overlay
@@ -51,7 +52,7 @@ def test_eight_processes_that_learn_at_once_and_stay_open_are_all_kept(tiny: Pat
                 assert writer.stdin is not None
                 writer.stdin.write("\n")
                 writer.stdin.flush()
-        assert [writer.wait(60) for writer in writers] == [0] * WRITERS
+        assert [writer.wait(PATIENCE_S) for writer in writers] == [0] * WRITERS
     finally:
         for writer in writers:
             writer.kill()
