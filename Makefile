@@ -7,7 +7,7 @@ DEMO := build/desktop
 # Containers set it, and each of the hundreds of processes that a run starts would compile the package anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: base minilm demo bench figures image test test-full npm npu wheels wheels-run core core-platforms core-fuzz js \
+.PHONY: base minilm demo bench figures image test test-full npm npu wheels wheels-run core core-platforms core-fuzz js java \
   fuzz sanitize check docs picture site clean
 
 ## demo: export the desktop example into a bundle and ask it for decisions
@@ -107,6 +107,11 @@ js: $(VENV)/.wheels
 	$(BIN)/python core/build.py wasm
 	if command -v node >/dev/null; then node --test bindings/js/test/*.test.mjs; \
 	  else echo "the page's library: not tested, no node here" >&2; fi
+
+## java: build/java/edgeret.jar, the same for the JVM with this machine's native library inside; needs a JDK of 17 or newer
+java:
+	if command -v javac >/dev/null; then $(MAKE) -C bindings/java; \
+	  else echo "the JVM's library: not built, no JDK here; on Debian: apt-get install openjdk-17-jdk-headless" >&2; fi
 
 ## image: the Dockerfile's image built, measured and asked, with docker or podman, or by debootstrap where root has that
 image: $(VENV)/.dev $(DEMO)/manifest

@@ -1,0 +1,381 @@
+/* The native methods of Core.java over edgeret.h. Java gives handles that stay alive, arrays that are not null but where
+   Core.java says so, and reads what is filled; a failure becomes an EdgeretException here. Texts go over as bytes: JNI's own
+   strings are of another UTF-8. */
+
+#include <jni.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "edgeret.h"
+
+#define BINDING 1 /* moves together with Core.BINDING */
+#define METHOD(type, name) JNIEXPORT type JNICALL Java_edgeret_Core_##name
+#define MODEL(handle) ((er_model *)(intptr_t)(handle))
+#define TASK(handle) ((er_task *)(intptr_t)(handle))
+
+/* ---- Java's arrays ---- */
+
+/* An array whose numbers C reads; empty, with NULL, where there is none. */
+typedef struct {
+    jarray array;
+    void *at;
+    size_t length;
+} taken;
+
+static taken take_bytes(JNIEnv *env, jbyteArray array)
+{
+    if (!array) return (taken){NULL, NULL, 0};
+    return (taken){array, (*env)->GetByteArrayElements(env, array, NULL), (size_t)(*env)->GetArrayLength(env, array)};
+}
+
+static taken take_ints(JNIEnv *env, jintArray array)
+{
+    if (!array) return (taken){NULL, NULL, 0};
+    return (taken){array, (*env)->GetIntArrayElements(env, array, NULL), (size_t)(*env)->GetArrayLength(env, array)};
+}
+
+static taken take_floats(JNIEnv *env, jfloatArray array)
+{
+    if (!array) return (taken){NULL, NULL, 0};
+    return (taken){array, (*env)->GetFloatArrayElements(env, array, NULL), (size_t)(*env)->GetArrayLength(env, array)};
+}
+
+static void give_bytes(JNIEnv *env, taken one)
+{
+    if (one.at) (*env)->ReleaseByteArrayElements(env, one.array, one.at, JNI_ABORT);
+}
+
+static void give_ints(JNIEnv *env, taken one)
+{
+    if (one.at) (*env)->ReleaseIntArrayElements(env, one.array, one.at, JNI_ABORT);
+}
+
+static void give_floats(JNIEnv *env, taken one)
+{
+    if (one.at) (*env)->ReleaseFloatArrayElements(env, one.array, one.at, JNI_ABORT);
+}
+
+static er_text text_of(taken bytes) { return (er_text){bytes.at, bytes.length}; }
+
+static jbyteArray bytes_of(JNIEnv *env, er_text text)
+{
+    jbyteArray made = (*env)->NewByteArray(env, (jsize)text.length);
+    if (made && text.length) (*env)->SetByteArrayRegion(env, made, 0, (jsize)text.length, (const jbyte *)text.at);
+    return made;
+}
+
+/* ---- Failures ---- */
+
+static void refuse(JNIEnv *env, er_status status, const char *line)
+{
+    if ((*env)->ExceptionCheck(env)) return; /* what Java itself had to say comes first */
+    size_t length = 0;
+    while (line[length]) length++;
+    jbyteArray words = bytes_of(env, (er_text){line, length});
+    jclass class = words ? (*env)->FindClass(env, "edgeret/EdgeretException") : NULL;
+    jmethodID make = class ? (*env)->GetMethodID(env, class, "<init>", "(I[B)V") : NULL;
+    jobject made = make ? (*env)->NewObject(env, class, make, (jint)status, words) : NULL;
+    if (made) (*env)->Throw(env, made);
+}
+
+static void check(JNIEnv *env, er_status status, const er_error *why)
+{
+    if (status) refuse(env, status, why->text);
+}
+
+static void *room_for(JNIEnv *env, size_t count, size_t size)
+{
+    void *made = calloc(count ? count : 1, size);
+    if (!made) refuse(env, ER_NO_MEMORY, "no memory for what is asked; ask for less, or give the process more");
+    return made;
+}
+
+/* ---- Memory, and a bundle ---- */
+
+METHOD(jint, binding)(JNIEnv *env, jclass class) { return BINDING; }
+
+METHOD(jobject, allocate)(JNIEnv *env, jclass class, jlong size)
+{
+    void *at = room_for(env, (size_t)size, 1);
+    jobject made = at ? (*env)->NewDirectByteBuffer(env, at, size) : NULL;
+    if (!made) free(at);
+    return made;
+}
+
+METHOD(void, release)(JNIEnv *env, jclass class, jobject buffer) { free((*env)->GetDirectBufferAddress(env, buffer)); }
+
+static er_load_options options_of(taken hash, jdouble most_loss, jboolean tiny, jint threads)
+{
+    return (er_load_options){.size = sizeof(er_load_options), .content_hash = text_of(hash), .most_loss = most_loss,
+        .first_stage_alone = tiny, .threads = threads};
+}
+
+METHOD(jlong, load)(JNIEnv *env, jclass class, jbyteArray folder, jbyteArray hash, jdouble most_loss, jboolean tiny, jint threads)
+{
+    er_error why = {0};
+    er_model *model = NULL;
+    const taken pinned = take_bytes(env, hash), bytes = take_bytes(env, folder);
+    char *path = room_for(env, bytes.length + 1, 1); /* with a zero byte behind it */
+    if (path && bytes.at) {
+        for (size_t i = 0; i < bytes.length; i++) path[i] = ((const char *)bytes.at)[i];
+        const er_load_options options = options_of(pinned, most_loss, tiny, threads);
+        check(env, er_load(path, &options, &model, &why), &why);
+    }
+    free(path);
+    give_bytes(env, bytes);
+    give_bytes(env, pinned);
+    return (jlong)(intptr_t)model;
+}
+
+METHOD(jlong, loadFiles)(JNIEnv *env, jclass class, jobjectArray names, jobjectArray contents, jbyteArray hash, jdouble most_loss,
+    jboolean tiny, jint threads)
+{
+    er_error why = {0};
+    er_model *model = NULL;
+    const size_t count = (size_t)(*env)->GetArrayLength(env, names);
+    const taken pinned = take_bytes(env, hash);
+    er_file *files = room_for(env, count, sizeof *files);
+    taken *texts = room_for(env, count, sizeof *texts);
+    const bool room = files && texts && !(*env)->EnsureLocalCapacity(env, (jint)(2 * count));
+    for (size_t i = 0; room && i < count; i++) {
+        jobject buffer = (*env)->GetObjectArrayElement(env, contents, (jsize)i);
+        texts[i] = take_bytes(env, (*env)->GetObjectArrayElement(env, names, (jsize)i));
+        files[i] = (er_file){text_of(texts[i]), (*env)->GetDirectBufferAddress(env, buffer),
+            (size_t)(*env)->GetDirectBufferCapacity(env, buffer)};
+    }
+    if (!(*env)->ExceptionCheck(env)) {
+        const er_load_options options = options_of(pinned, most_loss, tiny, threads);
+        check(env, er_load_files(files, count, &options, &model, &why), &why);
+    }
+    for (size_t i = 0; room && i < count; i++) give_bytes(env, texts[i]);
+    free(texts);
+    free(files);
+    give_bytes(env, pinned);
+    return (jlong)(intptr_t)model;
+}
+
+/* Texts as an array of arrays of bytes. */
+static jobjectArray texts_of(JNIEnv *env, const er_listed *listed, size_t count)
+{
+    jclass bytes = (*env)->FindClass(env, "[B");
+    jobjectArray made = bytes ? (*env)->NewObjectArray(env, (jsize)count, bytes, NULL) : NULL;
+    for (size_t i = 0; made && i < count; i++) {
+        jbyteArray one = bytes_of(env, listed[i].name);
+        if (!one) return NULL;
+        (*env)->SetObjectArrayElement(env, made, (jsize)i, one);
+        (*env)->DeleteLocalRef(env, one);
+    }
+    return made;
+}
+
+METHOD(jobjectArray, list)(JNIEnv *env, jclass class, jobject manifest, jboolean tiny)
+{
+    er_error why = {0};
+    er_listed room[256];
+    size_t count = sizeof room / sizeof *room;
+    const size_t length = (size_t)(*env)->GetDirectBufferCapacity(env, manifest);
+    const er_status status = er_list((*env)->GetDirectBufferAddress(env, manifest), length, tiny, room, &count, &why);
+    check(env, status, &why);
+    return status ? NULL : texts_of(env, room, count);
+}
+
+METHOD(void, free)(JNIEnv *env, jclass class, jlong model) { er_free(MODEL(model)); }
+
+METHOD(jbyteArray, describe)(JNIEnv *env, jclass class, jlong model, jlongArray numbers)
+{
+    er_error why = {0};
+    er_summary s;
+    const er_status status = er_describe(MODEL(model), &s, &why);
+    check(env, status, &why);
+    if (status) return NULL;
+    const jlong told[] = {s.tools, s.labels, s.dimension, s.stages, s.encodes, (jlong)s.bytes};
+    (*env)->SetLongArrayRegion(env, numbers, 0, sizeof told / sizeof *told, told);
+    return bytes_of(env, s.content_hash);
+}
+
+METHOD(jbyteArray, toolName)(JNIEnv *env, jclass class, jlong model, jint tool)
+{
+    return bytes_of(env, er_tool_name(MODEL(model), (uint32_t)tool));
+}
+
+METHOD(jbyteArray, toolDefinition)(JNIEnv *env, jclass class, jlong model, jint tool)
+{
+    return bytes_of(env, er_tool_definition(MODEL(model), (uint32_t)tool));
+}
+
+METHOD(jlong, toolFind)(JNIEnv *env, jclass class, jlong model, jbyteArray name)
+{
+    const taken bytes = take_bytes(env, name);
+    const int64_t found = bytes.at ? er_tool_find(MODEL(model), text_of(bytes)) : -1;
+    give_bytes(env, bytes);
+    return found;
+}
+
+METHOD(jlong, withTools)(JNIEnv *env, jclass class, jlong model, jobjectArray add, jobjectArray remove, jobjectArray replace)
+{
+    er_error why = {0};
+    er_model *made = NULL;
+    jobjectArray const lists[] = {add, remove, replace};
+    size_t counts[3], count = 0, at = 0;
+    for (int i = 0; i < 3; i++) count += counts[i] = (size_t)(*env)->GetArrayLength(env, lists[i]);
+    taken *held = room_for(env, count, sizeof *held);
+    er_text *texts = room_for(env, count, sizeof *texts);
+    /* Copied one by one: Android holds few local references at a time, and there may be thousands of tools. */
+    for (int i = 0; i < 3 && held && texts; i++)
+        for (size_t k = 0; k < counts[i] && !(*env)->ExceptionCheck(env); k++, at++) {
+            jbyteArray one = (*env)->GetObjectArrayElement(env, lists[i], (jsize)k);
+            const size_t length = (size_t)(*env)->GetArrayLength(env, one);
+            jbyte *copy = room_for(env, length, 1);
+            if (copy) (*env)->GetByteArrayRegion(env, one, 0, (jsize)length, copy);
+            held[at] = (taken){NULL, copy, length};
+            texts[at] = text_of(held[at]);
+            (*env)->DeleteLocalRef(env, one);
+        }
+    if (!(*env)->ExceptionCheck(env)) {
+        const er_change change = {.size = sizeof change, .add = texts, .add_count = counts[0], .remove = texts + counts[0],
+            .remove_count = counts[1], .replace = texts + counts[0] + counts[1], .replace_count = counts[2]};
+        check(env, er_with_tools(MODEL(model), &change, &made, &why), &why);
+    }
+    for (size_t i = 0; held && i < at; i++) free(held[i].at);
+    free(texts);
+    free(held);
+    return (jlong)(intptr_t)made;
+}
+
+/* ---- A task ---- */
+
+METHOD(jlong, begin)(JNIEnv *env, jclass class, jlong model, jbyteArray query, jfloatArray vector, jfloatArray tokens,
+    jintArray begins, jintArray ends, jintArray allowed, jlong after)
+{
+    er_error why = {0};
+    er_task *task = NULL;
+    const taken words = take_bytes(env, query), tools = take_ints(env, allowed), whole = take_floats(env, vector);
+    const taken rows = take_floats(env, tokens), firsts = take_ints(env, begins), lasts = take_ints(env, ends);
+    const er_begin_options options = {.size = sizeof options, .allowed = tools.at, .allowed_count = tools.length, .after = TASK(after)};
+    const er_encoding encoding = {.size = sizeof encoding, .vector = whole.at, .tokens = rows.at, .begins = firsts.at, .ends = lasts.at,
+        .count = (uint32_t)firsts.length, .dimension = (uint32_t)whole.length};
+    /* Where tools are given, and none among them, `allowed` is not NULL, and the library says so. */
+    if ((*env)->ExceptionCheck(env)) task = NULL; /* Java has no memory for these */
+    else if (vector) check(env, er_begin_with(MODEL(model), text_of(words), &encoding, &options, &task, &why), &why);
+    else check(env, er_begin(MODEL(model), text_of(words), &options, &task, &why), &why);
+    give_ints(env, lasts);
+    give_ints(env, firsts);
+    give_floats(env, rows);
+    give_floats(env, whole);
+    give_ints(env, tools);
+    give_bytes(env, words);
+    return (jlong)(intptr_t)task;
+}
+
+METHOD(jbyteArray, next)(JNIEnv *env, jclass class, jlong task, jboolean heads, jdouble least, jdouble risk, jdoubleArray numbers)
+{
+    er_error why = {0};
+    er_decision d;
+    const er_next_options options = {.size = sizeof options, .policy = heads ? ER_HEADS : ER_AUTO, .min_probability = least, .risk = risk};
+    const er_status status = er_next(TASK(task), &options, &d, &why);
+    check(env, status, &why);
+    if (status) return NULL;
+    const jdouble told[] = {d.tool_number, d.probability, d.reason, d.abstained, d.confirm, d.named, d.stage, d.demonstrated, d.floor};
+    (*env)->SetDoubleArrayRegion(env, numbers, 0, sizeof told / sizeof *told, told);
+    return bytes_of(env, d.best);
+}
+
+METHOD(jint, candidates)(JNIEnv *env, jclass class, jlong task, jintArray tools, jdoubleArray probabilities)
+{
+    er_error why = {0};
+    const size_t most = (size_t)(*env)->GetArrayLength(env, tools);
+    size_t count = most;
+    er_candidate *room = room_for(env, most, sizeof *room);
+    if (!room) return 0;
+    const er_status status = er_candidates(TASK(task), room, &count, &why);
+    check(env, status, &why);
+    for (size_t i = 0; !status && i < count && i < most; i++) {
+        (*env)->SetIntArrayRegion(env, tools, (jsize)i, 1, &(jint){room[i].tool_number});
+        (*env)->SetDoubleArrayRegion(env, probabilities, (jsize)i, 1, &room[i].probability);
+    }
+    free(room);
+    return status ? 0 : (jint)count;
+}
+
+/* er_call, er_fail or er_retry. */
+static jint tell(JNIEnv *env, er_status (*what)(er_task *, er_text, er_error *), jlong task, jbyteArray tool)
+{
+    er_error why = {0};
+    const taken bytes = take_bytes(env, tool);
+    if (bytes.at) check(env, what(TASK(task), text_of(bytes), &why), &why);
+    give_bytes(env, bytes);
+    return 0;
+}
+
+METHOD(jint, call)(JNIEnv *env, jclass class, jlong task, jbyteArray tool) { return tell(env, er_call, task, tool); }
+METHOD(jint, fail)(JNIEnv *env, jclass class, jlong task, jbyteArray tool) { return tell(env, er_fail, task, tool); }
+METHOD(jint, retry)(JNIEnv *env, jclass class, jlong task, jbyteArray tool) { return tell(env, er_retry, task, tool); }
+
+METHOD(jint, undo)(JNIEnv *env, jclass class, jlong task)
+{
+    er_error why = {0};
+    check(env, er_undo(TASK(task), &why), &why);
+    return 0;
+}
+
+METHOD(jlong, fork)(JNIEnv *env, jclass class, jlong task)
+{
+    er_error why = {0};
+    er_task *other = NULL;
+    check(env, er_fork(TASK(task), &other, &why), &why);
+    return (jlong)(intptr_t)other;
+}
+
+METHOD(void, end)(JNIEnv *env, jclass class, jlong task) { er_end(TASK(task)); }
+
+/* ---- Search and text ---- */
+
+METHOD(jint, search)(JNIEnv *env, jclass class, jlong model, jbyteArray query, jintArray tools, jdoubleArray scores, jdoubleArray shares)
+{
+    er_error why = {0};
+    const size_t most = (size_t)(*env)->GetArrayLength(env, tools);
+    size_t count = most;
+    er_hit *room = room_for(env, most, sizeof *room);
+    const taken words = take_bytes(env, query);
+    er_status status = ER_NO_MEMORY;
+    if (!(*env)->ExceptionCheck(env)) check(env, status = er_search(MODEL(model), text_of(words), room, &count, &why), &why);
+    for (size_t i = 0; !status && i < count && i < most; i++) {
+        (*env)->SetIntArrayRegion(env, tools, (jsize)i, 1, &(jint){(jint)room[i].tool_number});
+        (*env)->SetDoubleArrayRegion(env, scores, (jsize)i, 1, &room[i].score);
+        (*env)->SetDoubleArrayRegion(env, shares, (jsize)i, 1, &room[i].share);
+    }
+    give_bytes(env, words);
+    free(room);
+    return status ? 0 : (jint)count;
+}
+
+METHOD(jintArray, tokens)(JNIEnv *env, jclass class, jlong model, jbyteArray query)
+{
+    er_error why = {0};
+    size_t count = 0;
+    jintArray made = NULL;
+    const taken words = take_bytes(env, query);
+    er_status status = ER_NO_MEMORY;
+    if (words.at) check(env, status = er_tokens(MODEL(model), text_of(words), NULL, NULL, NULL, &count, &why), &why);
+    const size_t most = count;
+    uint32_t *room = status ? NULL : room_for(env, 3 * most, sizeof *room);
+    if (room) check(env, status = er_tokens(MODEL(model), text_of(words), room, room + most, room + 2 * most, &count, &why), &why);
+    if (room && !status) made = (*env)->NewIntArray(env, (jsize)(3 * most));
+    if (made) (*env)->SetIntArrayRegion(env, made, 0, (jsize)(3 * most), (const jint *)room);
+    free(room);
+    give_bytes(env, words);
+    return made;
+}
+
+METHOD(void, encode)(JNIEnv *env, jclass class, jlong model, jbyteArray query, jfloatArray vector)
+{
+    er_error why = {0};
+    const size_t dimension = (size_t)(*env)->GetArrayLength(env, vector);
+    float *room = room_for(env, dimension, sizeof *room);
+    const taken words = take_bytes(env, query);
+    er_status status = ER_NO_MEMORY;
+    if (!(*env)->ExceptionCheck(env)) check(env, status = er_encode(MODEL(model), text_of(words), room, dimension, &why), &why);
+    if (!status) (*env)->SetFloatArrayRegion(env, vector, 0, (jsize)dimension, room);
+    give_bytes(env, words);
+    free(room);
+}

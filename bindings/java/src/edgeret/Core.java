@@ -1,0 +1,157 @@
+package edgeret;
+
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.ByteBuffer;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.util.Locale;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The header's functions, as edgeret_jni.c has them, and where that library is. Texts are UTF-8, handles are addresses that
+ * callers keep alive, and each throws EdgeretException where the header's function fails.
+ */
+final class Core {
+    /** Moves together with BINDING in edgeret_jni.c, whenever a native method does. */
+    private static final int BINDING = 1;
+    private static final String NAME = "edgeret_jni";
+    private static volatile boolean ready;
+
+    private Core() {}
+
+    static native int binding();
+
+    static native ByteBuffer allocate(long size);
+
+    static native void release(ByteBuffer allocated);
+
+    static native long load(byte[] folder, byte @Nullable [] hash, double mostLoss, boolean tiny, int threads);
+
+    static native long loadFiles(
+            byte[][] names, ByteBuffer[] contents, byte @Nullable [] hash, double mostLoss, boolean tiny, int threads);
+
+    static native byte[][] list(ByteBuffer manifest, boolean tiny);
+
+    static native long withTools(long model, byte[][] add, byte[][] remove, byte[][] replace);
+
+    static native void free(long model);
+
+    /** The content hash; numbers: tools, labels, dimension, stages, encodes, bytes. */
+    static native byte[] describe(long model, long[] numbers);
+
+    static native byte[] toolName(long model, int tool);
+
+    static native byte[] toolDefinition(long model, int tool);
+
+    static native long toolFind(long model, byte[] name);
+
+    static long begin(long model, byte[] query, @Nullable Encoding given, int @Nullable [] allowed, long after) {
+        if (given == null) return begin(model, query, null, null, null, null, allowed, after);
+        return begin(model, query, given.vector(), given.tokens(), given.begins(), given.ends(), allowed, after);
+    }
+
+    /** The turn before in `after`, or 0. Without a vector the words are encoded here. */
+    private static native long begin(
+            long model,
+            byte[] query,
+            float @Nullable [] vector,
+            float @Nullable [] tokens,
+            int @Nullable [] begins,
+            int @Nullable [] ends,
+            int @Nullable [] allowed,
+            long after);
+
+    /** The best candidate's name; numbers: tool, probability, reason, abstained, confirm, named, stage, demonstrated, floor. */
+    static native byte[] next(long task, boolean heads, double minProbability, double risk, double[] numbers);
+
+    /** How many there are, which may be more than the arrays hold. */
+    static native int candidates(long task, int[] tools, double[] probabilities);
+
+    /* This and the next three: 0. */
+    static native int call(long task, byte[] tool);
+
+    static native int fail(long task, byte[] tool);
+
+    static native int retry(long task, byte[] tool);
+
+    static native int undo(long task);
+
+    static native long fork(long task);
+
+    static native void end(long task);
+
+    /** How many there are, which may be more than the arrays hold. */
+    static native int search(long model, byte[] query, int[] tools, double[] scores, double[] shares);
+
+    /** Ids, then begins, then ends. */
+    static native int[] tokens(long model, byte[] query);
+
+    static native void encode(long model, byte[] query, float[] vector);
+
+    /** Loads the native library, once: from java.library.path, or else out of the jar. Throws EdgeretException. */
+    static void ready() {
+        if (ready) return;
+        synchronized (Core.class) {
+            if (ready) return;
+            try {
+                System.loadLibrary(NAME);
+            } catch (UnsatisfiedLinkError elsewhere) {
+                loadFromJar(elsewhere);
+            }
+            check();
+            ready = true;
+        }
+    }
+
+    private static void check() {
+        int found;
+        try {
+            found = binding();
+        } catch (UnsatisfiedLinkError e) {
+            found = 0;
+        }
+        if (found != BINDING) throw refused("is of another build than edgeret.jar; run: make java", null);
+    }
+
+    /** Of this machine, as core/build.py calls it. */
+    private static String platform() {
+        String os = System.getProperty("os.name", "").toLowerCase(Locale.ROOT);
+        String cpu = System.getProperty("os.arch", "").toLowerCase(Locale.ROOT);
+        String system = os.startsWith("mac") ? "macos" : os.startsWith("windows") ? "windows" : os.replace(" ", "");
+        if (cpu.equals("amd64")) cpu = "x86_64";
+        else if (cpu.equals("aarch64")) cpu = "arm64";
+        else if (cpu.equals("arm")) cpu = "arm32";
+        return system + "-" + cpu;
+    }
+
+    private static void loadFromJar(UnsatisfiedLinkError elsewhere) {
+        String file = System.mapLibraryName(NAME);
+        String resource = "native/" + platform() + "/" + file;
+        try (InputStream packed = Core.class.getResourceAsStream(resource)) {
+            if (packed == null)
+                throw refused(
+                        "is neither on java.library.path nor in the jar for " + platform() + "; build it there: make java", elsewhere);
+            Path copy = Files.createTempFile("edgeret", file);
+            try {
+                Files.copy(packed, copy, StandardCopyOption.REPLACE_EXISTING);
+                System.load(copy.toAbsolutePath().toString());
+            } finally {
+                // What is loaded stays loaded; Windows alone keeps the file until the end.
+                if (!copy.toFile().delete()) copy.toFile().deleteOnExit();
+            }
+        } catch (IOException | UnsatisfiedLinkError e) {
+            throw refused(
+                    "cannot be loaded out of the jar (" + e.getMessage() + "); name another folder with -Djava.io.tmpdir=…, or one"
+                            + " that has the library with -Djava.library.path=…",
+                    e);
+        }
+    }
+
+    private static EdgeretException refused(String words, @Nullable Throwable cause) {
+        EdgeretException made = new EdgeretException(EdgeretException.Code.FILE, "the native library " + NAME + " " + words);
+        if (cause != null) made.initCause(cause);
+        return made;
+    }
+}

@@ -1,0 +1,108 @@
+package edgeret;
+
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.LongFunction;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One request, step by step: ask {@link #next}, run the tool, say {@link #call} or {@link #fail}, ask again. Threads that share
+ * a task wait for each other. {@link #close} gives its memory back; after it every call throws EdgeretException.
+ */
+public final class Task implements AutoCloseable {
+    private static final Decision.Reason[] REASONS = Decision.Reason.values();
+
+    private final Handle handle;
+    private final List<String> tools;
+    private final @Nullable BundleFiles files;
+
+    Task(long address, List<String> tools, @Nullable BundleFiles files) {
+        this.tools = tools;
+        this.files = files;
+        handle = new Handle(this, address, Core::end, files, "this task was closed; begin another one");
+    }
+
+    /** What comes next, by the bundle's own floor. */
+    public Decision next() {
+        return next(NextOptions.DEFAULT);
+    }
+
+    /** What comes next. Where a large encoder has to read the words, milliseconds, or a second for the longest. */
+    public Decision next(NextOptions options) {
+        double[] told = new double[9];
+        byte[] name = during(task -> Core.next(task, options.heads, options.minProbability, options.risk, told));
+        String best = Text.of(name);
+        return new Decision(
+                named((int) told[0]),
+                told[1],
+                REASONS[(int) told[2]],
+                told[3] != 0,
+                told[4] != 0,
+                told[5] != 0,
+                told[6] == 0 ? Decision.Stage.TABLE : Decision.Stage.TRANSFORMER,
+                told[7] != 0,
+                told[8],
+                best.equals("<end>") ? null : best);
+    }
+
+    /** The `k` most probable candidates of the last next(), best first. Behind a call, and in a fork, next() comes first. */
+    public List<Candidate> candidates(int k) {
+        int most = Math.min(Model.whole(k), tools.size() + 1);
+        int[] found = new int[most];
+        double[] probabilities = new double[most];
+        int count = Math.min(during(task -> Core.candidates(task, found, probabilities)), most);
+        List<Candidate> all = new ArrayList<>(count);
+        for (int i = 0; i < count; i++) all.add(new Candidate(named(found[i]), probabilities[i]));
+        return all;
+    }
+
+    /** It was called; strangers' tools count, too, so any name may be given. */
+    public void call(String tool) {
+        byte[] name = Text.bytes("tool", tool);
+        during(task -> Core.call(task, name));
+    }
+
+    /** It did not work, and is left out until the next call. */
+    public void fail(String tool) {
+        byte[] name = Text.bytes("tool", tool);
+        during(task -> Core.fail(task, name));
+    }
+
+    /** It failed, and may be chosen once more. */
+    public void retry(String tool) {
+        byte[] name = Text.bytes("tool", tool);
+        during(task -> Core.retry(task, name));
+    }
+
+    /** Takes the last call or failure back. */
+    public void undo() {
+        during(Core::undo);
+    }
+
+    /** Another task that goes on from here on its own, and is closed by itself. */
+    public Task fork() {
+        return new Task(during(Core::fork), tools, files == null ? null : files.join());
+    }
+
+    /** Gives the memory back. A second close does nothing. */
+    @Override
+    public void close() {
+        handle.close();
+    }
+
+    /** Calls with the task's address, while no other thread is in it and it stays open. */
+    <T> T during(LongFunction<T> call) {
+        synchronized (handle) {
+            long task = handle.enter();
+            try {
+                return call.apply(task);
+            } finally {
+                handle.leave();
+            }
+        }
+    }
+
+    private @Nullable String named(int tool) {
+        return tool < 0 ? null : tools.get(tool);
+    }
+}

@@ -1,0 +1,45 @@
+package edgeret;
+
+import java.nio.charset.StandardCharsets;
+import java.util.Collection;
+import java.util.Objects;
+
+/** Java's text to the header's and back. JNI's own UTF-8 writes U+0000 and all beyond U+FFFF otherwise, so bytes go over. */
+final class Text {
+    private static final int SHOWN = 80;
+
+    private Text() {}
+
+    /** A text as UTF-8. `what` names it in the failure of half a surrogate pair, which UTF-8 cannot hold. */
+    static byte[] bytes(String what, String text) {
+        byte[] bytes = Objects.requireNonNull(text, what).getBytes(StandardCharsets.UTF_8);
+        if (!of(bytes).equals(text))
+            throw new EdgeretException(
+                    EdgeretException.Code.INPUT, what + ": holds half a surrogate pair, which no text can; check its encoding");
+        return bytes;
+    }
+
+    static byte[][] bytes(String what, Collection<String> texts) {
+        byte[][] found = new byte[texts.size()][];
+        int i = 0;
+        for (String text : texts) found[i++] = bytes(what, text);
+        return found;
+    }
+
+    static String of(byte[] bytes) {
+        return new String(bytes, StandardCharsets.UTF_8);
+    }
+
+    /** A stranger's word in a message: in quotes, not too long, nothing in it that a screen obeys or hides. */
+    static String shown(String word) {
+        StringBuilder shown = new StringBuilder("\"");
+        word.codePoints().limit(SHOWN).forEach(point -> {
+            int kind = Character.getType(point);
+            boolean seen = !Character.isISOControl(point) && kind != Character.FORMAT && kind != Character.SURROGATE
+                    && kind != Character.LINE_SEPARATOR && kind != Character.PARAGRAPH_SEPARATOR;
+            if (seen) shown.appendCodePoint(point);
+            else shown.append(String.format("\\u%04x", point));
+        });
+        return shown.append(word.codePointCount(0, word.length()) > SHOWN ? "…\"" : "\"").toString();
+    }
+}
