@@ -50,6 +50,9 @@ RUNS: Mapping[str, str] = {
     "mcp-tools": f"lab mcp {SERVERS} --base build/figures/alone-tools",
     "peers": f"lab peers {DESKTOP} --queries {REQUESTS}",
     "latency": f"latency {DESKTOP} --queries {REQUESTS}",
+    "alone": f"next-tool build/figures/alone --demos {REQUESTS}",
+    "alone-tiny": f"next-tool build/figures/alone-tiny --demos {REQUESTS}",
+    "serve": f"lab serve {DESKTOP} --queries {REQUESTS} --rate 200 --core 0 --rounds 3",
     **{
         f"search-{name}{tuned}": f"retrieval --tools {files} --methods dense,clauses,hybrid --precision int8 "
         f"--encoder all-minilm-l6-v2{tuned}"
@@ -60,6 +63,8 @@ RUNS: Mapping[str, str] = {
 """The results that figures come from: file, and arguments of edgeret-bench."""
 MADE: Mapping[str, str] = {
     DESKTOP: f"edgeret-export build --tools examples/desktop/tools.jsonl --demos {TRAIN} -o {DESKTOP}",
+    "build/figures/alone": f"{ALONE} -o build/figures/alone",
+    "build/figures/alone-tiny": f"{ALONE} --profile tiny -o build/figures/alone-tiny",
     "build/figures/alone-tools": f"{ALONE} --encoder all-minilm-l6-v2-tools -o build/figures/alone-tools",
     TOOLE: f"edgeret-bench lab fetch toole -o {TOOLE}",
     f"{TOOLE}-one.jsonl": f'grep \'"id": "s\' {TOOLE}/queries.jsonl > {TOOLE}-one.jsonl',
