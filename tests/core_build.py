@@ -42,23 +42,39 @@ def _source(name: str) -> Path:
 
 
 def compiled(sources: list[Path], kept: Path) -> Path:
-    """The shared object of these sources."""
+    """The shared object of these sources; each of them is compiled once, whatever libraries it is in."""
     compiler = os.environ.get("CC") or shutil.which("cc") or shutil.which("gcc")
     if compiler is None:
         pytest.skip("no C compiler here")
-    flags = (*FLAGS, *os.environ.get("CORE_CFLAGS", "").split())
-    headers = sorted((CORE / "src").glob("*.h")) + sorted((CORE / "include").glob("*.h"))
-    told = hashlib.sha256(repr((compiler, flags)).encode())
-    for path in (*sources, *headers):
+    command = (compiler, *FLAGS, *os.environ.get("CORE_CFLAGS", "").split())
+    told = hashlib.sha256(repr(command).encode())
+    for path in (header for folder in ("src", "include", "test") for header in sorted((CORE / folder).glob("*.h"))):
         told.update(path.name.encode() + b"\0" + path.read_bytes())
-    target = kept / f"{told.hexdigest()[:24]}.so"
+    # Two processes that want the same begin at either end.
+    order = sources if os.getpid() % 2 else sources[::-1]
+    objects = {source: _object(source, command, told.digest(), kept) for source in order}
+    made_of = [str(objects[source]) for source in sources]
+    target = kept / f"{hashlib.sha256(repr(made_of).encode()).hexdigest()[:24]}.so"
+    _once(target, [*command, "-shared"], [*made_of, "-lm", "-lpthread"])
+    return target
+
+
+def _object(source: Path, command: tuple[str, ...], told: bytes, kept: Path) -> Path:
+    """The source, compiled."""
+    content = hashlib.sha256(told + source.name.encode() + b"\0" + source.read_bytes())
+    target = kept / f"{source.stem}-{content.hexdigest()[:24]}.o"
+    include = (f"-I{CORE / 'include'}", f"-I{CORE / 'src'}")
+    _once(target, [*command, *include], ["-c", str(source)])
+    return target
+
+
+def _once(target: Path, command: list[str], rest: list[str]) -> None:
+    """Runs a command that makes a file, in whichever process is first."""
     with FileLock(f"{target}.lock"):
         if not target.exists():
             made = target.with_suffix(f".{os.getpid()}")
-            include = (f"-I{CORE / 'include'}", f"-I{CORE / 'src'}")
-            command = [compiler, *flags, *include, "-shared", "-o", str(made), *map(str, sources), "-lm", "-lpthread"]
-            done = subprocess.run(command, capture_output=True, text=True)
+            whole = [*command, "-o", str(made), *rest]
+            done = subprocess.run(whole, capture_output=True, text=True)
             if done.returncode:
-                raise AssertionError(f"{' '.join(command)}\n{done.stderr}")
+                raise AssertionError(f"{' '.join(whole)}\n{done.stderr}")
             made.replace(target)
-    return target
