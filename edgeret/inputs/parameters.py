@@ -78,7 +78,8 @@ class Parameter(NamedTuple):
     of objects and objects being "nested", and "" for any words. `stems` are those of the name, `told` those of the
     description. `led` are words in front of a value; `unit` is as in UNITS. `schema` is that of one value, so that of
     the items where `many`. `part` is "day" or "time" where the other one is not wanted with it. `shapes` are
-    those of the examples that description and schema give."""
+    those of the examples that description and schema give. `inside` is the one property that an object of a list must
+    have, where that is a text: then `schema` is its own, and a value stands for such an object."""
 
     name: str
     schema: Mapping[str, Any]
@@ -93,6 +94,7 @@ class Parameter(NamedTuple):
     described: str
     part: str = ""
     shapes: frozenset[str] = frozenset()
+    inside: str = ""
 
 
 def parameters(tool: Tool) -> tuple[Parameter, ...]:
@@ -161,6 +163,9 @@ def _parameter(name: str, whole: Mapping[str, Any], required: bool, finds: bool)
     many = schema.get("type") == "array"
     inner = schema.get("items") if many else schema
     item = plain(inner) if isinstance(inner, Mapping) else {}
+    inside = _needed_text(item) if many else ""
+    if inside:
+        item = {"description": item.get("description"), **plain(item["properties"][inside])}
     told = " ".join(text for one in (whole, item if many else {}) if isinstance(text := one.get("description"), str))
     spelt = name_in_words(name).lower().split()
     stems = frozenset(words(" ".join(spelt)))
@@ -174,7 +179,24 @@ def _parameter(name: str, whole: Mapping[str, Any], required: bool, finds: bool)
     return Parameter(
         *(name, item, whole, required, many, kind, stems, frozenset(words(told)), frozenset(led.split())),
         *(_unit(spelt, told) if kind == "number" else None, told, "", _shapes(item, told)),
+        inside,
     )
+
+
+_OF_OBJECTS = frozenset(("type", "properties", "required", "additionalProperties", "title", "description"))
+"""Keywords of an object that needs no more than its properties."""
+
+
+def _needed_text(schema: Mapping[str, Any]) -> str:
+    """The one property that an object must have, if it is any text; "" otherwise."""
+    needed, properties = schema.get("required"), schema.get("properties")
+    if not isinstance(needed, list) or len(needed) != 1 or not isinstance(properties, Mapping):
+        return ""
+    if not _OF_OBJECTS.issuperset(schema):
+        return ""
+    inner = properties.get(needed[0])
+    is_text = isinstance(inner, Mapping) and plain(inner).get("type") == "string" and "enum" not in plain(inner)
+    return str(needed[0]) if is_text else ""
 
 
 def _shapes(schema: Mapping[str, Any], told: str) -> frozenset[str]:

@@ -391,4 +391,7 @@ def listed(values: Sequence[Any], parameter: Parameter) -> Any:
     """Several values as a parameter takes them; MISSING for what its schema refuses."""
     found = [value for i, value in enumerate(values) if value not in values[:i]]
     whole = plain(parameter.whole)
-    return found if found and fits(found, {**whole, "items": whole.get("items", {})}) else MISSING
+    items = parameter.schema if parameter.inside else whole.get("items", {})
+    if not found or not fits(found, {**whole, "items": items}):
+        return MISSING
+    return [{parameter.inside: value} for value in found] if parameter.inside else found

@@ -18,6 +18,9 @@ LEAST_LOG = -12.0
 LEAST_JUDGED = LEAST_LOG
 """The head's log-share from which on a chunk is possible. From -6 on, those that are left gained the others' share, and
 a fragment of a long request was taken for a message."""
+LEAST_RULES_MEASURED, MOST_HEAD_MEASURED = 0.8, 0.2
+"""What both count for where a parameter has a unit: "an hour" is sixty minutes, however few demonstrations say it so,
+and a head that was tuned on "60 minutes" takes it for nothing."""
 MOST_NEW, LEAST_NEW = 8, math.log(0.02)
 """Spans of the head's own beside those of the rules, and the log of the least share of each."""
 
@@ -82,6 +85,8 @@ def log(share: float) -> float:
 def pooled(one: Parameter, of: Told, pool: Mapping[str, float]) -> tuple[list[Fit], float]:
     """The values with scores of both, the best first, and the score that nobody said it."""
     rules, head, new = pool["rules"], pool["head"], pool["new"]
+    if one.unit is not None:
+        rules, head = max(rules, LEAST_RULES_MEASURED), min(head, MOST_HEAD_MEASURED)
     fits = [Fit(rules * v.rules + head * v.head + new * v.new, v.chunk, v.value) for v in of.values]
     fits.sort(key=lambda fit: (-fit.score, fit.chunk.first))
     absent = pool["absent required" if one.required else "absent optional"]

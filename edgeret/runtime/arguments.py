@@ -252,9 +252,7 @@ class Filling:
     def _several(self, one: Parameter, fit: Fit, fitting: Sequence[Fit]) -> tuple[Any, Chunk]:
         """A list's values, and the chunk from the first to the last: the one that suits best, those that commas and
         "and" join to it, and those of its own kind that it is joined to."""
-        values, first, last = [fit.value], fit.chunk.first, fit.chunk.last
-        if fit.chunk.kind == "name" and isinstance(fit.value, str):
-            values = _AND.split(fit.value)
+        values, first, last = _split(fit), fit.chunk.first, fit.chunk.last
         units = self.chunks.reading.units
         items = [other for other in reversed(fitting) if other.chunk.kind != "joined"]
         behind = {other.chunk.first: other for other in items if other.chunk.first > first}
@@ -263,17 +261,21 @@ class Filling:
             at = last
             while at < len(units) and units[at].lower in _JOINTS:
                 at += 1
-            if at == last or at not in behind or overlaps(behind[at].chunk, self.used):
+            if at not in behind or overlaps(behind[at].chunk, self.used):
                 break
-            values.append(behind[at].value)
+            if at == last and not {fit.chunk.kind, behind[at].chunk.kind} <= _SEPARATE:
+                break
+            values += _split(behind[at])
             last = behind[at].chunk.last
         while len(values) < _MOST_ITEMS:
             at = first
             while at and units[at - 1].lower in _JOINTS:
                 at -= 1
-            if at == first or at not in before or overlaps(before[at].chunk, self.used):
+            if at not in before or overlaps(before[at].chunk, self.used):
                 break
-            values.insert(0, before[at].value)
+            if at == first and fit.chunk.kind not in _SEPARATE:
+                break
+            values = [*_split(before[at]), *values]
             first = before[at].chunk.first
         return listed(values, one), fit.chunk._replace(first=first, last=last)
 
@@ -297,7 +299,8 @@ class Filling:
 
     def _reference(self, one: Parameter) -> Found | None:
         """The output that an earlier call of another tool took by the same name."""
-        for call in reversed(self.calls) if one.kind not in ("number", "when", "text", "choice", "boolean") else ():
+        takes_none = one.inside or one.kind in ("number", "when", "text", "choice", "boolean")
+        for call in () if takes_none else reversed(self.calls):
             value = call.arguments.get(one.name)
             if isinstance(value, str) and REFERENCE.fullmatch(value) and call.tool != self.tool:
                 return Found([value] if one.many else value, "earlier", "reference", 1.0, None)
@@ -333,8 +336,16 @@ class Filling:
 _ORS = frozenset(("or", "oder", "ou", "o"))
 _JOINTS = frozenset((",", "and", "or", "&", "und", "a", "an", "the", "some", "my", '"', "”", "“"))
 """What stands between the values of a list."""
+_SEPARATE = frozenset(("path", "email", "url"))
+"""Kinds whose values need nothing between them: "a.png b.png"."""
 _COUNTS = ("number", "measure", "duration", "money", "percent")
 _AND = re.compile(r"\s+(?:and|und|et|y)\s+")
+
+
+def _split(fit: Fit) -> list[Any]:
+    """A value, or those that one run of capitals names."""
+    is_name = fit.chunk.kind == "name" and isinstance(fit.value, str)
+    return list(_AND.split(fit.value)) if is_name else [fit.value]
 
 
 def question(one: Parameter, said: Sequence[str]) -> str:

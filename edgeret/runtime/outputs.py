@@ -64,6 +64,8 @@ def outputs(
     scored: list[tuple[float, int, int, bool]] = []
     by_count: set[tuple[int, int]] = set()
     for number, parameter in enumerate(wanted):
+        if parameter.inside:  # an output is one value, and no part of an object
+            continue
         for k, call in enumerate(calls, 1):
             giver = tools.get(call.tool)
             if giver is None:

@@ -86,7 +86,7 @@ def case(
     absent = []
     for p, one in enumerate(wanted):
         given = arguments.get(one.name)
-        values = [] if given is None or references({"": given}) else given if isinstance(given, list) else [given]
+        values = [] if references({"": given}) else values_of(one, given)
         own: list[tuple[int, int]] = []
         if listed[p]:
             picked = [k for k, value in enumerate(listed[p]) if any(_same(value, other) for other in values)]
@@ -111,6 +111,18 @@ def case(
         [one.many for one in wanted],
         tool.name,
     )
+
+
+def values_of(one: Parameter, given: Any) -> list[Any]:
+    """What was given to a parameter, a value each: those of a list, and what stands inside its objects where that is
+    all that they hold."""
+    if given is None:
+        return []
+    listed = given if isinstance(given, list) else [given]
+    if not one.inside:
+        return listed
+    alone = {one.inside}
+    return [value[one.inside] if isinstance(value, dict) and value.keys() == alone else value for value in listed]
 
 
 def _same(value: Any, other: Any) -> bool:

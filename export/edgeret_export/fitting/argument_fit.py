@@ -26,12 +26,12 @@ Arrays = Mapping[str, NDArray[np.float32]]
 SIZE, DECAY, PEAK = 48, 0.02, 6e-4
 MOST_UNITS, MOST_PARAMETERS, MOST_OPTIONS = 120, 12, 60
 """Cases with more are left out of a fit: they would make every batch beside them as large."""
-LEAST_PLANS, MOST_PLANS, HELD, MOST_HELD = 10, 5_000, 5, 300
-"""Plans from which on a head is tuned, and the most that it reads, since time grows with them: of the desktop's calls
-.718 are right with 2,000 and .751 with all 6,778. One of so many is held out, and so many at most."""
-VISITS, PASSES = 6_000, (6, 20)
+LEAST_PLANS, MOST_PLANS, HELD, MOST_HELD = 10, 10_000, 5, 300
+"""Plans from which on a head is tuned, and the most that it reads, since time grows with them. One of so many is held
+out, and so many at most."""
+VISITS, PASSES = 6_000, (8, 20)
 """How many cases a tuning reads, each pass again, and between how many passes."""
-HIDDEN, DROPOUT, KEPT = 0.15, 0.2, 0.85
+HIDDEN, DROPOUT, KEPT = 0.25, 0.2, 0.85
 """Against learning how demonstrations are worded, which people's requests are not: the share of units whose vectors a
 tuning hides, its dropout, and how far it goes from the weights at the beginning to those that it found."""
 FEW, FOLDS = 150, 3

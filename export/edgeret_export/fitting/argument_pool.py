@@ -17,6 +17,7 @@ from edgeret.runtime.choices import same_option
 from edgeret.runtime.sureness import traits
 from edgeret.scoring.argument_shape import POOL, TRAITS
 from edgeret.types import Call, Tool, references
+from edgeret_export.fitting.argument_cases import values_of
 from edgeret_export.fitting.compared import comparable, same
 
 Step = tuple[Tool, str, Sequence[Call], Call]
@@ -52,7 +53,7 @@ def rows_of(
             given = call.arguments.get(name)
             if references({"": given}):
                 continue
-            values = [] if given is None else [comparable(v) for v in (given if isinstance(given, list) else [given])]
+            values = [comparable(value) for value in values_of(one, given)]
             listed = options(one)
             if listed:
                 shares = np.maximum(filling.by_head.options[number], LEAST_LOG)

@@ -1,0 +1,69 @@
+"""Lists that are read from requests: of plain values, of objects that hold one text, and what joins their items."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from argument_tools import tool
+
+from edgeret import Call
+from edgeret.inputs.parameters import parameters
+from edgeret.runtime.arguments import fill
+
+TITLE = {"type": "string", "description": "Title of the song."}
+SONG = {"type": "object", "properties": {"title": TITLE, "artist": {"type": "string"}}, "required": ["title"]}
+
+
+def read(items: Any, query: str, calls: tuple[Call, ...] = ()) -> Any:
+    of = tool("make", "Makes it.", songs={"type": "array", "description": "Songs in order.", "items": items})
+    found = fill(of, query, calls, {of.name: of}).given.get("songs")
+    return None if found is None else found.value
+
+
+def test_a_value_stands_for_an_object_that_needs_no_more() -> None:
+    assert read(SONG, 'a list with "Hey Jude" and "Yesterday"') == [{"title": "Hey Jude"}, {"title": "Yesterday"}]
+    three = [{"title": title} for title in ("Waterloo", "Vogue", "Kiss")]
+    assert read(SONG, "make a list of Waterloo, Vogue and Kiss") == three
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"required": ["title", "artist"]},
+        {"required": []},
+        {"required": "title"},
+        {"required": ["who"]},
+        {"properties": {"title": {"type": "integer"}}},
+        {"properties": {"title": {"type": "string", "enum": ["a"]}}},
+        {"minProperties": 2},
+    ],
+)
+def test_other_objects_are_left_to_a_planner(changed: Any) -> None:
+    assert read({**SONG, **changed}, 'a list with "Hey Jude"') is None
+
+
+def test_an_inner_schema_refuses_as_any_does() -> None:
+    strict = {**SONG, "properties": {"title": {"type": "string", "maxLength": 4}}}
+    assert {"title": "Hey Jude"} not in (read(strict, 'a list with "Hey Jude"') or [])
+
+
+def test_an_output_is_no_object() -> None:
+    assert "$out" not in repr(read(SONG, "make it of what you found", (Call("find_songs", {}),)))
+
+
+@pytest.mark.parametrize(
+    ("query", "paths"),
+    [
+        ("zip a.png b.png and c.png", ["a.png", "b.png", "c.png"]),
+        ("pack notes.txt and img/x.jpg y.pdf", ["notes.txt", "img/x.jpg", "y.pdf"]),
+    ],
+)
+def test_paths_need_nothing_between_them(query: str, paths: list[str]) -> None:
+    of = tool("zip", "Packs files.", paths={"type": "array", "items": {"type": "string"}, "description": "Paths."})
+    assert fill(of, query, (), {of.name: of}).given["paths"].value == paths
+
+
+def test_only_such_a_list_has_something_inside() -> None:
+    of = tool("make", "Makes it.", songs={"type": "array", "items": SONG}, names={"type": "array", "items": TITLE})
+    assert {one.name: one.inside for one in parameters(of)} == {"songs": "title", "names": ""}
