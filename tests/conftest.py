@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import signal
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import zip_longest
 from pathlib import Path
 
 import numpy as np
 import pytest
 from core_build import core, core_library  # noqa: F401  (fixtures)
-from filelock import FileLock
+from shared import once
 
 from edgeret import kernel
 from edgeret.bundle.writer import writing
@@ -187,6 +187,22 @@ def build_tiny(
     return target
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files that install or use real weights come first, then those with most tests: a long one that is begun last
+    keeps all but one process waiting. In turns, since what either kind has in common is made by the first that asks."""
+    files: dict[Path, list[pytest.Item]] = {}
+    for item in items:
+        files.setdefault(item.path, []).append(item)
+    kinds = {
+        mark: [file for file, tests in files.items() if any(test.get_closest_marker(mark) for test in tests)]
+        for mark in ("real", "install")
+    }
+    long = [file for turn in zip_longest(*kinds.values()) for file in turn if file is not None]
+    short = sorted(files, key=lambda file: -len(files[file]))
+    items[:] = [test for file in dict.fromkeys([*long, *short]) for test in files[file]]
+
+
 @pytest.fixture(scope="session")
 def tiny_original(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A tiny bundle, shared: not to be changed."""
@@ -262,17 +278,15 @@ def real(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A bundle with real weights (int8) from a third of the desktop example's demonstrations."""
     tools = read_tools(EXAMPLE / "tools.jsonl")
     demonstrations = read_demonstrations(EXAMPLE / "demonstrations.jsonl", [t.name for t in tools])[::3]
-    root = tmp_path_factory.getbasetemp()
-    # One bundle for all processes of a run.
-    root = root.parent if "PYTEST_XDIST_WORKER" in os.environ else root
-    target = root / "real" / "bundle"
-    with FileLock(root / "real.lock"), pytest.MonkeyPatch.context() as patch:
-        # Nothing here is about how well arguments are read; on all of these the head would be tuned for a minute.
-        patch.setattr(argument_fit, "MOST_PLANS", 60)
-        if not target.exists():
-            target.parent.mkdir(exist_ok=True)
-            build_bundle(tools, demonstrations, target, find_card(DEFAULT_ENCODER), Recipe())
-    return target
+
+    def make(folder: Path) -> None:
+        folder.mkdir()
+        with pytest.MonkeyPatch.context() as patch:
+            # Nothing here is about how well arguments are read; on all of these the head would be tuned for a minute.
+            patch.setattr(argument_fit, "MOST_PLANS", 60)
+            build_bundle(tools, demonstrations, folder / "bundle", find_card(DEFAULT_ENCODER), Recipe())
+
+    return once(tmp_path_factory, "real", make) / "bundle"
 
 
 def crowding(end: str) -> list[str]:

@@ -86,7 +86,7 @@ def test_a_missing_extra_is_named_with_its_command(tiny: Path, tmp_path: Path) -
 @pytest.fixture(scope="module")
 def bare_environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An environment with edgeret and its extra `cpu` alone, away from the checkout."""
-    return make_environment(tmp_path_factory.mktemp("bare"), "edgeret[cpu]")
+    return make_environment(tmp_path_factory, "edgeret[cpu]")
 
 
 @pytest.mark.install

@@ -8,14 +8,13 @@ import re
 import shutil
 import subprocess
 import tomllib
-import venv
 import zipfile
 from collections.abc import Mapping
 from importlib.metadata import PathDistribution
 from pathlib import Path
 
 import pytest
-from fresh_environment import FOLDERS, PIP, ROOT, make_wheel
+from fresh_environment import FOLDERS, ROOT, bare, install, installed, make_wheel, wheel_of
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
@@ -41,7 +40,7 @@ print(sorted({"huggingface_hub", "httpx"} & set(sys.modules)))
 def made(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Path]:
     """The wheel of each distribution, and one of edgeret-minilm that holds edgeret's own base."""
     folder = tmp_path_factory.mktemp("dist")
-    wheels = {name: make_wheel(source, folder) for name, source in FOLDERS.items()}
+    wheels = {name: wheel_of(tmp_path_factory, name) for name in FOLDERS}
     # As in a checkout, whose files are beside; the bundle that `make minilm` makes is not part of it.
     checkout = folder / "checkout"
     for part in ("wheels/locked.py", "edgeret/__init__.py", "LICENSE"):
@@ -108,17 +107,20 @@ def test_versions_are_locked_together(made: Mapping[str, Path]) -> None:
 @pytest.mark.install
 def test_edgeret_alone_decides_and_takes_an_installed_base(made: Mapping[str, Path], tmp_path: Path) -> None:
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    venv.create(tmp_path / "env", with_pip=True)
-    (python,) = (tmp_path / "env").glob("*/python")
-    subprocess.run([str(python), *PIP, "install", str(made["edgeret"])], check=True, cwd=tmp_path)
-    listed = subprocess.run([str(python), "-m", "pip", "list", "--format=json"], check=True, capture_output=True)
-    installed = {canonicalize_name(one["name"]) for one in json.loads(listed.stdout)}
-    assert installed - {"edgeret", "pip", "setuptools"} == {canonicalize_name(name) for name in comes_with_edgeret()}
+    scripts = bare(tmp_path)
+    install(scripts, str(made["edgeret"]))
+    there = {canonicalize_name(name) for name in installed(scripts)}
+    assert there - {"edgeret", "pip", "setuptools"} == {canonicalize_name(name) for name in comes_with_edgeret()}
     (tmp_path / "tools.jsonl").write_text("".join(json.dumps(tool) + "\n" for tool in TOOLS))
 
     def decide() -> list[str]:
         done = subprocess.run(
-            [str(python), "-c", DECIDES], check=True, capture_output=True, text=True, cwd=tmp_path, env=environment
+            [str(scripts / "python"), "-c", DECIDES],
+            check=True,
+            capture_output=True,
+            text=True,
+            cwd=tmp_path,
+            env=environment,
         )
         return done.stdout.splitlines()
 
@@ -126,7 +128,7 @@ def test_edgeret_alone_decides_and_takes_an_installed_base(made: Mapping[str, Pa
     assert decided.startswith("send_mail ")
     assert base.endswith("edgeret/base")
     assert (found, loaded) == ("[]", "[]")
-    subprocess.run([str(python), *PIP, "install", "--no-index", str(made["edgeret-minilm"])], check=True, cwd=tmp_path)
+    install(scripts, "--no-index", str(made["edgeret-minilm"]))
     decided, base, *_ = decide()
     assert decided.startswith("send_mail ")
     assert base.endswith("edgeret_minilm/base")

@@ -90,9 +90,9 @@ def test_another_platforms_library_is_found_out(wheels: Path, tmp_path: Path, na
 @pytest.mark.install
 @pytest.mark.skipif(here() not in TARGETS, reason="no wheel is made for this machine")
 def test_the_one_for_this_machine_decides_where_there_is_no_compiler(
-    wheels: Path, tmp_path: Path, tiny_original: Path
+    wheels: Path, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, tiny_original: Path
 ) -> None:
-    python = make_environment(tmp_path, "edgeret[cpu]", wheel=of(wheels, here())) / "python"
+    python = make_environment(tmp_path_factory, "edgeret[cpu]", wheel=of(wheels, here())) / "python"
     script = (
         "import sys, edgeret; from edgeret import kernel; from edgeret.host import instruction_set; "
         "assert kernel.LIBRARY is not None and 'site-packages' in str(kernel.FILE); "
