@@ -127,18 +127,19 @@ def test_another_process_that_holds_the_lock_is_told(tmp_path: Path, monkeypatch
 _WRITER = """
 import sys
 from pathlib import Path
-sys.path.insert(0, sys.argv[3])
-from test_mcp_pins import tools
+from edgeret.adapters.mcp.definitions import accepted
 from edgeret.adapters.mcp.pins import Pins
-pins = Pins(Path(sys.argv[1]), print)
+path, server = sys.argv[1:]
+pins = Pins(Path(path), print)
+listed = [{"name": f"t{n}", "description": "as ever", "inputSchema": {"type": "object"}} for n in range(10)]
 for i in range(10):
-    assert pins.admitted(sys.argv[2], tools(*(f"t{n}" for n in range(i + 1)), server=sys.argv[2]))
+    assert pins.admitted(server, accepted(server, server, listed[: i + 1], print))
 """
 
 
 def test_processes_that_pin_at_the_same_time_lose_nothing(tmp_path: Path) -> None:
-    path, here = tmp_path / "pins.json", str(Path(__file__).parent)
-    writers = [subprocess.Popen([sys.executable, "-c", _WRITER, str(path), name, here]) for name in ("a", "b", "c")]
+    path = tmp_path / "pins.json"
+    writers = [subprocess.Popen([sys.executable, "-c", _WRITER, str(path), name]) for name in ("a", "b", "c")]
     assert [writer.wait(PATIENCE_S) for writer in writers] == [0, 0, 0]
     assert {server: len(found) for server, found in kept(path).items()} == {"a": 10, "b": 10, "c": 10}
     assert {file.name for file in tmp_path.iterdir()} == {"pins.json", "pins.json.lock"}
