@@ -34,8 +34,8 @@ static void NAME(units)(const ArgumentHead *of, const ArgumentCall *call, const 
             row[FEATURES + r] = most;
         }
     }
-    NAME(multiply)(call->vectors, n, &of->word, &at->desk, NULL, u);
-    NAME(multiply)(features, n, &of->unit, &at->desk, NULL, at->wide);
+    at->desk.multiply(call->vectors, n, &of->word, &at->desk, NULL, u);
+    at->desk.multiply(features, n, &of->unit, &at->desk, NULL, at->wide);
     NAME(normalise)(u, at->wide, n, d, &of->unit_norm, at->next);
     for (int64_t i = 0; i < n; i++)
         for (int64_t k = -1; k <= 1; k++) {
@@ -45,7 +45,7 @@ static void NAME(units)(const ArgumentHead *of, const ArgumentCall *call, const 
             else
                 memcpy(to, at->next + (i + k) * d, (size_t)d * sizeof *to);
         }
-    NAME(multiply)(at->three, n, &of->beside, &at->desk, NULL, u);
+    at->desk.multiply(at->three, n, &of->beside, &at->desk, NULL, u);
     NAME(add)(u, at->next, n * d);
 }
 
@@ -55,19 +55,19 @@ static void NAME(layers)(const ArgumentHead *of, int64_t count, const ArgumentDe
     for (int l = 0; l < ARG_LAYERS; l++) {
         const Layer *layer = of->layers + l;
         NAME(normalise)(at->x, NULL, count, d, &layer->between, at->next);
-        NAME(multiply)(at->next, count, &layer->together, &at->desk, NULL, at->three);
+        at->desk.multiply(at->next, count, &layer->together, &at->desk, NULL, at->three);
         for (int h = 0; h < ARG_HEADS; h++) {
             const int64_t size = d / ARG_HEADS;
             for (int64_t s = 0; s < count; s++)
                 NAME(put_in)(at->three + s * 3 * d + h * size, s, count, d, size, at->desk.keys);
             NAME(attend)(count, d, size, h, at->desk.keys, at->attended);
         }
-        NAME(multiply)(at->attended, count, &layer->attended, &at->desk, NULL, at->next);
+        at->desk.multiply(at->attended, count, &layer->attended, &at->desk, NULL, at->next);
         NAME(add)(at->x, at->next, count * d);
         NAME(normalise)(at->x, NULL, count, d, &layer->behind, at->next);
-        NAME(multiply)(at->next, count, &layer->wide, &at->desk, NULL, at->wide);
+        at->desk.multiply(at->next, count, &layer->wide, &at->desk, NULL, at->wide);
         for (int64_t i = 0; i < count * ARG_INNER; i++) at->wide[i] = at->wide[i] > 0.0f ? at->wide[i] : 0.0f;
-        NAME(multiply)(at->wide, count, &layer->narrow, &at->desk, NULL, at->next);
+        at->desk.multiply(at->wide, count, &layer->narrow, &at->desk, NULL, at->next);
         NAME(add)(at->x, at->next, count * d);
     }
     NAME(normalise)(at->x, NULL, count, d, &of->norm, at->next);
@@ -147,9 +147,9 @@ static void NAME(point)(const ArgumentHead *of, const ArgumentCall *call, const 
     NAME(units)(of, call, at);
     NAME(layers)(of, 1 + count + n, at);
     const float *parameters = at->next + d, *units = parameters + count * d;
-    NAME(multiply)(parameters, count, &of->ask, &at->desk, NULL, at->ask);
-    NAME(multiply)(units, n, &of->answer, &at->desk, NULL, at->answer);
-    NAME(multiply)(parameters, count, &of->small, &at->desk, NULL, at->small);
+    at->desk.multiply(parameters, count, &of->ask, &at->desk, NULL, at->ask);
+    at->desk.multiply(units, n, &of->answer, &at->desk, NULL, at->answer);
+    at->desk.multiply(parameters, count, &of->small, &at->desk, NULL, at->small);
     const float scale = 1.0f / sqrtf((float)d);
     for (int64_t i = 0; i < 4 * count * d; i++) at->ask[i] *= scale;
     for (int64_t p = 0, o = 0; p < count; o += call->counts[p++]) {

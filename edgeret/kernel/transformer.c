@@ -26,6 +26,9 @@ enum { PATIENCE = 200 }; /* looks at a part that another has begun, before it is
 /* No function: one outside a set of instructions cannot be handed such vectors. */
 #define EITHER(where, yes, no) ((Numbers)(((Wholes)(yes) & (where)) | ((Wholes)(no) & ~(where))))
 
+/* Of loops whose sums must stay in registers, wherever else code is made small. */
+#define UNROLLED PRAGMA(GCC unroll 8)
+
 /* So many bytes of a room, of which some are used already; NULL while nobody has the room yet. */
 static void *claim(char *room, size_t *used, int64_t count, size_t size)
 {
@@ -91,6 +94,14 @@ static Reading plan(const Transformer *of, int64_t texts, int64_t count, int64_t
                      .block = (count + used - 1) / used, .parts = heads > used ? heads : used};
 }
 
+/* The bytes of a row four at a time, as one whole number. */
+INLINE int32_t four(const uint8_t *at)
+{
+    int32_t found;
+    memcpy(&found, at, sizeof found);
+    return found;
+}
+
 /* Everywhere: what the compiler makes of it. */
 #define SET generic
 #define OFFSET 0
@@ -111,6 +122,24 @@ INLINE Whole NAME(add_products)(Whole sum, Whole row, Whole weights)
     return wasm_i32x4_add(sum, wasm_i32x4_add(wasm_i32x4_shuffle(low, high, 0, 2, 4, 6), wasm_i32x4_shuffle(low, high, 1, 3, 5, 7)));
 }
 INLINE void NAME(store)(int32_t *at, Whole sums) { wasm_v128_store(at, sums); }
+#elif defined(__SSE2__)
+#include <emmintrin.h>
+#define Whole __m128i
+INLINE Whole NAME(zero)(void) { return _mm_setzero_si128(); }
+INLINE Whole NAME(load)(const int8_t *at) { return _mm_loadu_si128((const void *)at); }
+INLINE Whole NAME(spread)(const uint8_t *at) { return _mm_set1_epi32(four(at)); }
+INLINE Whole NAME(add_products)(Whole sum, Whole row, Whole weights)
+{
+    const __m128i none = _mm_setzero_si128();
+    const __m128i low = _mm_srai_epi16(_mm_unpacklo_epi8(none, weights), 8);
+    const __m128i high = _mm_srai_epi16(_mm_unpackhi_epi8(none, weights), 8);
+    /* Two sums a column, side by side. */
+    const __m128 left = _mm_castsi128_ps(_mm_madd_epi16(_mm_unpacklo_epi8(row, none), low));
+    const __m128 right = _mm_castsi128_ps(_mm_madd_epi16(_mm_unpackhi_epi8(row, none), high));
+    const __m128i even = _mm_castps_si128(_mm_shuffle_ps(left, right, 0x88));
+    return _mm_add_epi32(sum, _mm_add_epi32(even, _mm_castps_si128(_mm_shuffle_ps(left, right, 0xdd))));
+}
+INLINE void NAME(store)(int32_t *at, Whole sums) { _mm_storeu_si128((void *)at, sums); }
 #else
 typedef struct {
     int32_t each[WIDTH];
@@ -126,7 +155,7 @@ INLINE Whole NAME(load)(const int8_t *at)
 INLINE Whole NAME(spread)(const uint8_t *at)
 {
     Whole found;
-    for (int i = 0; i < WIDTH; i++) memcpy(found.each + i, at, 4);
+    for (int i = 0; i < WIDTH; i++) found.each[i] = four(at);
     return found;
 }
 INLINE Whole NAME(add_products)(Whole sum, Whole row, Whole weights)
@@ -139,17 +168,10 @@ INLINE Whole NAME(add_products)(Whole sum, Whole row, Whole weights)
 INLINE void NAME(store)(int32_t *at, Whole sums) { memcpy(at, &sums, sizeof sums); }
 #endif
 #include "transformer_body.h"
+#include "products_body.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
-
-/* The bytes of a row four at a time, as one whole number. */
-INLINE int32_t four(const uint8_t *at)
-{
-    int32_t found;
-    memcpy(&found, at, sizeof found);
-    return found;
-}
 
 /* What registers of so many bits have in common, whatever multiplies. */
 #define MOVES(bits)                                                                                          \
@@ -172,6 +194,7 @@ INLINE Whole NAME(add_products)(Whole sum, Whole row, Whole weights)
     return _mm256_add_epi32(sum, _mm256_madd_epi16(_mm256_maddubs_epi16(row, weights), _mm256_set1_epi16(1)));
 }
 #include "transformer_body.h"
+#include "products_body.h"
 END
 
 #if defined(__clang__) || __GNUC__ >= 11
@@ -188,7 +211,7 @@ INLINE Whole NAME(add_products)(Whole sum, Whole row, Whole weights)
 {
     return _mm256_dpbusd_avx_epi32(sum, row, weights);
 }
-#include "transformer_body.h"
+#include "products_body.h"
 END
 #endif
 
@@ -205,6 +228,7 @@ INLINE Whole NAME(add_products)(Whole sum, Whole row, Whole weights) /* as with 
     return _mm512_add_epi32(sum, _mm512_madd_epi16(_mm512_maddubs_epi16(row, weights), _mm512_set1_epi16(1)));
 }
 #include "transformer_body.h"
+#include "products_body.h"
 END
 
 BEGIN("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma")
@@ -216,7 +240,7 @@ BEGIN("avx512f,avx512bw,avx512dq,avx512vl,avx512vnni,avx2,fma")
 #define DOWN 6
 MOVES(512)
 INLINE Whole NAME(add_products)(Whole sum, Whole row, Whole weights) { return _mm512_dpbusd_epi32(sum, row, weights); }
-#include "transformer_body.h"
+#include "products_body.h"
 END
 #endif
 
@@ -239,42 +263,42 @@ INLINE Whole NAME(zero)(void) { return vdupq_n_s32(0); }
 INLINE Whole NAME(load)(const int8_t *at) { return vreinterpretq_s32_s8(vld1q_s8(at)); }
 INLINE Whole NAME(spread)(const uint8_t *at)
 {
-    int32_t four;
-    memcpy(&four, at, sizeof four);
-    return veorq_s32(vdupq_n_s32(four), vreinterpretq_s32_u8(vdupq_n_u8(128)));
+    return veorq_s32(vdupq_n_s32(four(at)), vreinterpretq_s32_u8(vdupq_n_u8(128)));
 }
 INLINE Whole NAME(add_products)(Whole sum, Whole row, Whole weights)
 {
     return vdotq_s32(sum, vreinterpretq_s8_s32(row), vreinterpretq_s8_s32(weights));
 }
 INLINE void NAME(store)(int32_t *at, Whole sums) { vst1q_s32(at, sums); }
-#include "transformer_body.h"
+#include "products_body.h"
 END
 #endif
 
 #if defined(EDGERET_TEXTS_ALONE)
-#define SET_OF(name, panel) {run_##name, panel}
+#define SET_OF(name, like, panel) {run_##like, multiply_##name, panel}
 #else
-#define SET_OF(name, panel) {run_##name, panel, point_##name}
+#define SET_OF(name, like, panel) {run_##like, multiply_##name, panel, point_##like}
 #endif
 
+/* What multiplies, and whose other arithmetic goes with it. */
 static const struct {
     Work *run;
+    Multiply *multiply;
     int64_t panel;
 #if !defined(EDGERET_TEXTS_ALONE)
     void (*point)(const ArgumentHead *, const ArgumentCall *, const ArgumentDesk *, const ArgumentShares *);
 #endif
 } SETS_HERE[SETS] = {
-    [GENERIC] = SET_OF(generic, 16),
+    [GENERIC] = SET_OF(generic, generic, 16),
 #if defined(__x86_64__)
-    [AVX2] = SET_OF(avx2, 16),
+    [AVX2] = SET_OF(avx2, avx2, 16),
 #if defined(HAS_AVX_VNNI)
-    [AVX_VNNI] = SET_OF(avx_vnni, 16),
+    [AVX_VNNI] = SET_OF(avx_vnni, avx2, 16),
 #endif
-    [AVX512] = SET_OF(avx512, 64),
-    [AVX512_VNNI] = SET_OF(avx512_vnni, 64),
+    [AVX512] = SET_OF(avx512, avx512, 64),
+    [AVX512_VNNI] = SET_OF(avx512_vnni, avx512, 64),
 #elif defined(__aarch64__)
-    [ARM64_DOTPROD] = SET_OF(arm64_dotprod, 16),
+    [ARM64_DOTPROD] = SET_OF(arm64_dotprod, generic, 16),
 #endif
 };
 
@@ -352,6 +376,7 @@ PUBLIC int64_t edgeret_transform(const Transformer *of, int64_t set, const int64
     Reading planned = plan(of, texts, start, longest, workers), *job = reading_in(room);
     furnish(&planned, (char *)job);
     *job = planned;
+    for (int64_t w = 0; w < job->workers; w++) job->desks[w].multiply = SETS_HERE[set].multiply;
     memcpy(job->ids, ids, (size_t)start * sizeof *ids);
     memcpy(job->ends, ends, (size_t)texts * sizeof *ends);
     for (int64_t i = 0; i < phases(of); i++) atomic_init(job->taken + i, 0);
@@ -400,6 +425,7 @@ PUBLIC int64_t edgeret_point(const ArgumentHead *of, const ArgumentCall *call, i
     ArgumentDesk at;
     char *aligned = room ? (char *)(((uintptr_t)room + 63) & ~(uintptr_t)63) : NULL;
     const int64_t used = (int64_t)(furnish_call(of, call, aligned, &at) / sizeof(float)) + 16;
+    at.desk.multiply = SETS_HERE[set].multiply;
     if (room) SETS_HERE[set].point(of, call, &at, found);
     return used;
 }

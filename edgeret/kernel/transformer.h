@@ -54,15 +54,23 @@ typedef struct {
 /* Who has made a part: a worker's number and 1, or 0. */
 typedef _Atomic uint8_t Maker;
 
+typedef struct Desk Desk;
+
+/* `out` (count, columns): rows of numbers (count, rows) times the weights, and the bias; unless somebody else has
+   `made` the part that it is for. */
+typedef void Multiply(const float *numbers, int64_t count, const Product *by, const Desk *desk, const Maker *made,
+                      float *out);
+
 /* What one worker has made of all tokens, and what it keeps of the rows that it is at and of the text whose tokens attend
    to one another; a row's numbers become bytes from 0 to `levels`. Nobody else writes here. */
-typedef struct {
+struct Desk {
+    Multiply *multiply;
     float levels;
     float *tokens[2], *together, *attended;
     float *wide, *next, *other, *scales, *keys;
     int32_t *zeros;
     uint8_t *bytes;
-} Desk;
+};
 
 /* Texts to be read, side by side: text i ends before token `ends[i]`.
 
@@ -80,7 +88,7 @@ typedef struct {
     int64_t *ids, *ends;
     int64_t texts, count, block, longest, workers, parts;
     Desk desks[MOST_WORKERS];
-    _Atomic int64_t *taken;
+    atomic_int *taken; /* not of eight bytes, which 32-bit devices cannot add to at once */
     Maker *makers;
 } Reading;
 

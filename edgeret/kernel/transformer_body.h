@@ -1,100 +1,5 @@
-/* A transformer's layers in one set of instructions; transformer.c includes this once for each. It gives Whole, a vector
-   of WIDTH whole numbers, and what is done with it: zero, load, spread (four bytes of a row, to every place),
-   add_products (of four bytes each) and store; ACROSS and DOWN, how many such vectors of columns, and how many rows, are
-   summed at a time; OFFSET, what is taken from a row's bytes before; NAME, which makes names differ. */
-
-#define PANEL (WIDTH * ACROSS)
-
-/* The `sums` (count, PANEL) of rows of bytes (count, depth) times a panel of weights. */
-INLINE void NAME(tile)(const uint8_t *rows, const int8_t *weights, int64_t depth, const int count, int32_t *sums)
-{
-    Whole held[DOWN][ACROSS];
-    for (int r = 0; r < count; r++)
-        for (int c = 0; c < ACROSS; c++) held[r][c] = NAME(zero)();
-    for (int64_t k = 0; k < depth; k += 4) {
-        Whole weight[ACROSS];
-        for (int c = 0; c < ACROSS; c++) weight[c] = NAME(load)(weights + (k * ACROSS + 4 * c) * WIDTH);
-        for (int r = 0; r < count; r++) {
-            const Whole row = NAME(spread)(rows + r * depth + k);
-            for (int c = 0; c < ACROSS; c++) held[r][c] = NAME(add_products)(held[r][c], row, weight[c]);
-        }
-    }
-    for (int r = 0; r < count; r++)
-        for (int c = 0; c < ACROSS; c++) NAME(store)(sums + r * PANEL + c * WIDTH, held[r][c]);
-}
-
-/* Rows of numbers (count, depth) to bytes, each row by a scale and a zero of its own. */
-static void NAME(to_bytes)(const float *restrict numbers, const float *restrict shrink, int64_t count, int64_t depth,
-                           uint8_t *restrict bytes, float *restrict scales, int32_t *restrict zeros,
-                           float levels)
-{
-    for (int64_t r = 0; r < count; r++, numbers += depth, bytes += depth) {
-        Numbers lows = {0}, highs = {0};
-        for (int64_t i = 0; i < depth; i += 16) {
-            const Numbers x = NUMBERS(numbers + i) * NUMBERS(shrink + i);
-            lows = EITHER(x < lows, x, lows);
-            highs = EITHER(x > highs, x, highs);
-        }
-        float low = lows[0], high = highs[0];
-        for (int k = 1; k < 16; k++) {
-            low = lows[k] < low ? lows[k] : low;
-            high = highs[k] > high ? highs[k] : high;
-        }
-        float scale = (high - low) / levels;
-        if (!(scale > 1e-30f)) scale = 1e-30f; /* a row of zeros; NaN too */
-        const float inverse = 1.0f / scale;
-        float zero = -low * inverse + 0.5f;
-        zero = zero > 0.5f ? zero : 0.5f; /* NaN too, where a scale is infinite: no cast knows it */
-        zero = (float)(int32_t)(zero < levels ? zero : levels);
-        scales[r] = scale;
-        zeros[r] = (int32_t)zero;
-        const Numbers none = {0}, most = none + levels;
-        for (int64_t i = 0; i < depth; i += 16) {
-            Numbers x = NUMBERS(numbers + i) * NUMBERS(shrink + i) * inverse + (zero + 0.5f);
-            x = EITHER(x > none, x, none); /* NaN is 0 */
-            x = EITHER(x < most, x, most);
-            *(Bytes *)(bytes + i) = __builtin_convertvector(__builtin_convertvector(x, Wholes), Bytes);
-        }
-    }
-}
-
-/* `out` (count, columns): rows of numbers (count, rows) times the weights, and the bias; unless somebody else has
-   `made` the part that it is for. */
-static __attribute__((noinline)) void NAME(multiply)(const float *numbers, int64_t count, const Product *by,
-                                                     const Desk *desk, const Maker *made, float *restrict out)
-{
-    const int64_t depth = by->rows, columns = by->columns, groups = (count + DOWN - 1) / DOWN;
-    NAME(to_bytes)(numbers, by->shrink, count, depth, desk->bytes, desk->scales, desk->zeros, desk->levels);
-    for (int64_t c = 0; c < columns; c += PANEL) {
-        const int8_t *weights = by->packed + c * depth;
-        if (made && atomic_load_explicit(made, memory_order_relaxed)) return;
-        for (int64_t g = 0; g < groups; g++) {
-            const int64_t first = g * count / groups, rows = (g + 1) * count / groups - first;
-            const uint8_t *bytes = desk->bytes + first * depth;
-            int32_t sums[DOWN * PANEL];
-            switch (rows) { /* a number that the compiler knows, so that all sums stay in registers */
-            case 1: NAME(tile)(bytes, weights, depth, 1, sums); break;
-            case 2: NAME(tile)(bytes, weights, depth, 2, sums); break;
-            case 3: NAME(tile)(bytes, weights, depth, 3, sums); break;
-#if DOWN > 4
-            case 4: NAME(tile)(bytes, weights, depth, 4, sums); break;
-            case 5: NAME(tile)(bytes, weights, depth, 5, sums); break;
-#endif
-            default: NAME(tile)(bytes, weights, depth, DOWN, sums);
-            }
-            for (int64_t r = 0; r < rows; r++) {
-                const float scale = desk->scales[first + r];
-                const int32_t zero = desk->zeros[first + r] - OFFSET;
-                float *to = out + (first + r) * columns + c;
-                for (int i = 0; i < PANEL; i += 16) {
-                    const Wholes sum = WHOLES(sums + r * PANEL + i) - zero * WHOLES(by->sums + c + i);
-                    NUMBERS(to + i) = __builtin_convertvector(sum, Numbers) * (scale * NUMBERS(by->scales + c + i)) +
-                                      NUMBERS(by->bias + c + i);
-                }
-            }
-        }
-    }
-}
+/* A transformer's layers in one set of instructions; transformer.c includes this once for each that has floating-point
+   numbers of its own, and what multiplies stands on the desk (products_body.h). It gives NAME, which makes names differ. */
 
 /* `out` (count, n): rows, with those beside them added, of mean 0 and deviation 1, times a gain and a bias added. */
 static void NAME(normalise)(const float *restrict rows, const float *restrict beside, int64_t count, int64_t n,
@@ -161,14 +66,14 @@ static void NAME(attend)(int64_t count, int64_t hidden, int64_t size, int64_t h,
     for (int64_t t = 0; t < count; t += 4) {
         const int64_t last = count - 1;
         const float *q[4];
-        for (int i = 0; i < 4; i++) q[i] = queries + (t + i < last ? t + i : last) * size;
+        UNROLLED for (int i = 0; i < 4; i++) q[i] = queries + (t + i < last ? t + i : last) * size;
         for (int64_t s = 0; s < wide; s += 16) {
             Numbers sums[4] = {{0}, {0}, {0}, {0}};
             for (int64_t d = 0; d < size; d++) {
                 const Numbers k = NUMBERS(keys + d * wide + s);
-                for (int i = 0; i < 4; i++) sums[i] += q[i][d] * k;
+                UNROLLED for (int i = 0; i < 4; i++) sums[i] += q[i][d] * k;
             }
-            for (int i = 0; i < 4; i++) NUMBERS(shares + i * wide + s) = sums[i];
+            UNROLLED for (int i = 0; i < 4; i++) NUMBERS(shares + i * wide + s) = sums[i];
         }
         for (int i = 0; i < 4 && t + i < count; i++) {
             float *share = shares + i * wide, sum = 0.0f;
@@ -185,7 +90,7 @@ static void NAME(attend)(int64_t count, int64_t hidden, int64_t size, int64_t h,
             Numbers sums[4] = {{0}, {0}, {0}, {0}};
             for (int64_t s = 0; s < count; s++) {
                 const Numbers v = NUMBERS(values + s * size + d);
-                for (int i = 0; i < 4; i++) sums[i] += shares[i * wide + s] * v;
+                UNROLLED for (int i = 0; i < 4; i++) sums[i] += shares[i * wide + s] * v;
             }
             for (int i = 0; i < 4 && t + i < count; i++)
                 NUMBERS(out + (t + i) * hidden + h * size + d) = sums[i];
@@ -231,12 +136,12 @@ static void NAME(change)(const Reading *job, int64_t phase, int64_t first, int64
                    made_at(job, phase - 1, text * of->heads + h)->attended + (first + t) * hidden + h * size,
                    (size_t)size * sizeof(float));
     }
-    NAME(multiply)(desk->next, count, &layer->attended, desk, made, desk->other);
+    desk->multiply(desk->next, count, &layer->attended, desk, made, desk->other);
     NAME(normalise)(desk->other, before, count, hidden, &layer->between, desk->next);
-    NAME(multiply)(desk->next, count, &layer->wide, desk, made, desk->wide);
+    desk->multiply(desk->next, count, &layer->wide, desk, made, desk->wide);
     if (atomic_load_explicit(made, memory_order_relaxed)) return;
     NAME(gelu)(desk->wide, count * layer->wide.columns);
-    NAME(multiply)(desk->wide, count, &layer->narrow, desk, made, desk->other);
+    desk->multiply(desk->wide, count, &layer->narrow, desk, made, desk->other);
     NAME(normalise)(desk->other, desk->next, count, hidden, &layer->behind, tokens);
 }
 
@@ -265,7 +170,7 @@ static void NAME(part)(const Reading *job, int64_t phase, int64_t part, int64_t 
         else
             NAME(begin)(job, first, count, desk, tokens);
         if (layer < of->count)
-            NAME(multiply)(tokens, count, &of->layers[layer].together, desk, made, desk->together + first * 3 * hidden);
+            desk->multiply(tokens, count, &of->layers[layer].together, desk, made, desk->together + first * 3 * hidden);
     }
     uint8_t nobody = 0;
     atomic_compare_exchange_strong(made, &nobody, (uint8_t)(worker + 1));
@@ -291,11 +196,3 @@ static void NAME(run)(void *given, int64_t worker)
 #if !defined(EDGERET_TEXTS_ALONE)
 #include "arguments_body.h"
 #endif
-
-#undef PANEL
-#undef SET
-#undef Whole
-#undef WIDTH
-#undef ACROSS
-#undef DOWN
-#undef OFFSET
