@@ -4,7 +4,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { LEAST_BLOCK = 64 << 10, LINE = 64 };
+/* Of memory that is taken at once: blocks double up to this. Where memory is small, -DER_LARGEST_BLOCK=16384 leaves less of
+   it unused. */
+#ifndef ER_LARGEST_BLOCK
+#define ER_LARGEST_BLOCK (8u << 20)
+#endif
+
+enum { LEAST_BLOCK = ER_LARGEST_BLOCK < (64 << 10) ? ER_LARGEST_BLOCK : 64 << 10, LINE = 64 };
 
 struct er_block {
     er_block *before;
@@ -20,7 +26,7 @@ struct er_block {
 static er_block *more(er_arena *arena, size_t least)
 {
     size_t size = arena->blocks ? arena->blocks->size * 2 : LEAST_BLOCK;
-    if (size > (8u << 20)) size = 8u << 20;
+    if (size > ER_LARGEST_BLOCK) size = ER_LARGEST_BLOCK;
     if (size < least) size = least;
     /* calloc promises less than a line of alignment, so a line more is taken and the block is put right. */
     void *raw = ER_ALLOCATE(sizeof(er_block) + size + LINE + sizeof(void *));

@@ -24,10 +24,12 @@ from edgeret.terminal.console import Parser, add_command, add_lab, add_offline, 
 from edgeret.types import Tool
 from edgeret_export.average_command import add_average
 from edgeret_export.centre_command import add_centre
+from edgeret_export.cut_command import add_cut
 from edgeret_export.demos_command import add_demos
 from edgeret_export.diff_command import add_diff
 from edgeret_export.example import write_example
 from edgeret_export.expand_command import add_expand
+from edgeret_export.pack_command import add_pack
 from edgeret_export.planner_command import add_planner
 from edgeret_export.prior_command import add_prior
 from edgeret_export.recipe import PRECISION_CHOICES, Recipe, read_recipe
@@ -44,7 +46,7 @@ from edgeret_export.tune_command import add_tune
 from edgeret_export.turns_command import add_turns
 
 _LAB = (
-    *(add_prior, add_token_vectors, add_centre, add_tune, add_average, add_thin),
+    *(add_prior, add_token_vectors, add_centre, add_tune, add_average, add_thin, add_cut),
     *(add_expand, add_route, add_turns, add_planner, add_trajectories, add_teach),
 )
 """What makes the models that others build with; see docs/howto/tune.md."""
@@ -63,6 +65,7 @@ def make_parser() -> argparse.ArgumentParser:
     add_demos(commands)
     add_diff(commands)
     add_sbom(commands)
+    add_pack(commands)
     example = add_command(
         commands, "example", "Write the desktop example: tools, demonstrations, requests.", _example, _print_example
     )
