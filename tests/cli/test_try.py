@@ -28,10 +28,16 @@ LEFT = b"\x1b[?1049l"
 """What gives a terminal back as it was."""
 
 
+def mark(user: ScreenUser) -> int:
+    """The row of the mark; -1 while it is being drawn."""
+    found = [row for row, line in enumerate(user.lines) if "▸" in line]
+    return found[0] if len(found) == 1 else -1
+
+
 def marked(user: ScreenUser) -> str:
-    """The marked row; empty while it is being drawn."""
-    found = [line for line in user.lines if "▸" in line]
-    return found[0] if len(found) == 1 else ""
+    """The marked candidate; empty while it is being drawn."""
+    row = mark(user)
+    return "" if row < 0 else user.lines[row].split("│")[0]
 
 
 def marks(user: ScreenUser, name: str) -> None:
@@ -42,9 +48,10 @@ def moves(user: ScreenUser, name: str) -> None:
     """Presses Down until a row is marked."""
     user.waits(lambda: marked(user) != "", "a mark")
     while name not in marked(user):
-        before = marked(user)
+        # By its row: what stands beside the candidates is drawn when it is ready, which moves no mark.
+        before = mark(user)
         user.types(DOWN)
-        user.waits(lambda before=before: marked(user) not in ("", before), f"a mark below {before}")
+        user.waits(lambda before=before: mark(user) not in (-1, before), f"a mark below row {before}")
 
 
 def test_a_plan_is_typed_accepted_learned_and_written(tiny: Path, tmp_path: Path) -> None:

@@ -60,19 +60,18 @@ def test_a_certificate_that_counts_lets_the_reply_through(certificate: Path) -> 
 @pytest.mark.parametrize("script", [dripping(OK, b"X: y\r\n"), dripping(OK + "\r\n", b" ")], ids=["headers", "body"])
 def test_a_server_that_drips_into_tls_loses_its_connection_at_the_deadline(certificate: Path, script: Script) -> None:
     with serving(script, server_side(certificate)) as server:
-        started = perf_counter()
+        exchange = Exchange("GET", server.url, {}, None, ssl.create_default_context(cafile=certificate))
         with pytest.raises(ServerFault, match="no answer within"):
-            Exchange("GET", server.url, {}, None, ssl.create_default_context(cafile=certificate)).run(started + 0.8)
+            exchange.run(perf_counter() + 0.8)
         assert server.closed_by_client.wait(PATIENCE_S)
         wait_for_threads()
 
 
 def test_a_server_that_never_shakes_hands_is_left_at_the_deadline() -> None:
     with serving(lambda visit: visit.ended.wait() and None, reads=False) as server:
-        started = perf_counter()
-        url = server.url.replace("http:", "https:")
+        exchange = Exchange("GET", server.url.replace("http:", "https:"), {}, None, ssl.create_default_context())
         with pytest.raises(ServerFault, match="no answer within"):
-            Exchange("GET", url, {}, None, ssl.create_default_context()).run(started + 0.5)
+            exchange.run(perf_counter() + 0.5)
         wait_for_threads()
 
 
