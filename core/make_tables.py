@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import sys
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import groupby
 from pathlib import Path
 
 import tokenizers
@@ -23,6 +25,9 @@ POINTS = 0x110000
 _CATEGORIES = "Lu Ll Lt Lm Lo Mn Mc Me Nd Nl No Pc Pd Ps Pe Pi Pf Po Sm Sc Sk So Zs Zl Zp Cc Cf Cs Co Cn"
 CATEGORIES = _CATEGORIES.split(" ")
 ALNUM, SPACE, CASED, PASSED_OVER, CANONICAL, COMPATIBLE = (1 << bit for bit in range(6))
+MANY = 1 << 16
+FAR_PAIRS, MOVED = 0x11000, 0xD000  # compositions from there on are numbers of 16 bits from here on, which none has
+NEAR = 0x600  # code points whose records are found at once: Latin, Greek, Cyrillic
 HANGUL = range(0xAC00, 0xD7A4)  # taken apart and put together by rule
 
 
@@ -62,6 +67,30 @@ def caseless() -> list[tuple[int, int]]:
         if lower(point) == 0 and len(folded) == 1 and folded != chr(point) and folded.lower() != chr(point):
             found[point] = ord(folded)
     return sorted(found.items())
+
+
+def in_runs(name: str, values: Sequence[int]) -> str:
+    """Values of all code points: the first NEAR by themselves; of others blocks of 128, in two stages where their runs
+    begin, of each its length less one and the value."""
+    runs: list[int] = []
+    begins: dict[tuple[int, ...], int] = {}
+    numbers = []
+    for at in range(0, len(values), 128):
+        block = tuple(values[at : at + 128])
+        if block not in begins:
+            begins[block] = len(runs)
+            for value, same in groupby(block):
+                runs += [sum(1 for _ in same) - 1, value]
+        numbers.append(begins[block])
+    first, second = _blocks(numbers, 16)
+    assert max(runs) < 256 and len(runs) < MANY
+    return (
+        f"enum {{ {name.upper()}_NEAR = {NEAR} }};\n"
+        + array("uint8_t", f"{name}_near", values[:NEAR])
+        + array("uint8_t", f"{name}_blocks", first)
+        + array("uint16_t", f"{name}_numbers", second)
+        + array("uint8_t", f"{name}_runs", runs)
+    )
 
 
 def staged(name: str, values: Sequence[int]) -> str:
@@ -107,52 +136,105 @@ def array(kind: str, name: str, values: Iterable[int], shared: bool = False) -> 
     return f"{'' if shared else 'static '}const {kind} {name}[] = {{\n" + "\n".join(lines) + "\n};\n"
 
 
-def utf16(text: str) -> list[int]:
-    """Units of UTF-16."""
-    data = text.encode("utf-16-le")
-    return [data[i] | data[i + 1] << 8 for i in range(0, len(data), 2)]
-
-
 class Decompositions:
-    """Those of one kind: runs of code points, and of each where its units begin in a pool that all share."""
+    """Unicode's own steps, each code point's into two parts or more, or into another one, as bytes for src/unicode.c.
 
-    BITS, LONGEST = 13, 7
+    Code points that follow one another are a chunk, of CHUNK at most; chunks are found by their first ones. A step is
+    told by an operation, its lower three bits, and a number above these:
 
-    def __init__(self, pool: list[int], texts: dict[int, str]) -> None:
-        self.keys, self.places = sorted(texts), []
-        for key in self.keys:
-            units = utf16(texts[key])
-            if len(units) > self.LONGEST:
-                units = [len(units), *units]
-            at = next((i for i in range(len(pool)) if pool[i : i + len(units)] == units), len(pool))
-            if at == len(pool):
-                pool += units
-            assert at < 1 << self.BITS
-            self.places.append(at | (len(units) if len(units) <= self.LONGEST else 0) << self.BITS)
+    0: so many steps into one part, each the next of the one before (of 0 in the beginning of a chunk)
+    1: so many steps into one part, each of two bytes
+    2 to 6: a step into so many parts. The first is the one before plus the number less 15, or where that is 31 a part
+       that follows, as the others do.
+    7: the same, into as many parts as the next byte says, and the first follows, too.
 
-    def write(self, name: str) -> str:
-        """Runs by their first code points of 16 bits, those of higher planes behind those of the first one."""
-        runs = [i for i, key in enumerate(self.keys) if not i or key != self.keys[i - 1] + 1 or not key & 0xFFFF]
-        planes = [sum(self.keys[i] < plane << 16 for i in runs) for plane in range(4)]
-        assert all(key < 3 << 16 for key in self.keys)
+    A part is a byte that numbers one of the most frequent, or 192 and more: its bits from 16 on, and two bytes."""
+
+    CHUNK, PARTS, FOLLOWS, MIDDLE = 32, 192, 31, 15
+
+    def __init__(self) -> None:
+        steps = {point: found for point in range(POINTS) if (found := step(point))}
+        often = Counter(part for parts in steps.values() for part in parts[1:] if part < MANY)
+        self.parts = [part for part, _ in sorted(often.most_common(self.PARTS), key=lambda pair: (-pair[1], pair[0]))]
+        self.starts: list[tuple[int, int]] = []
+        self.data: list[int] = []
+        keys = sorted(steps)
+        at = 0
+        while at < len(keys):
+            end = at + 1
+            while end < len(keys) and keys[end] == keys[at] + end - at and end - at < self.CHUNK and keys[end] & 0xFFFF:
+                end += 1
+            self.starts.append((keys[at], len(self.data)))
+            self.chunk([steps[key] for key in keys[at:end]])
+            at = end
+        assert len(self.data) < MANY and max(keys) < 3 << 16
+
+    def part(self, part: int) -> list[int]:
+        if part in self.parts:
+            return [self.parts.index(part)]
+        return [self.PARTS | part >> 16, part >> 8 & 255, part & 255]
+
+    def chunk(self, steps: Sequence[tuple[int, ...]]) -> None:
+        """Adds the bytes of one chunk."""
+        before, at = 0, 0
+        while at < len(steps):
+            parts = steps[at]
+            rising = lone = 0
+            while at + rising < len(steps) and steps[at + rising] == (before + 1 + rising,):
+                rising += 1
+            while at + lone < len(steps) and len(steps[at + lone]) == 1 and steps[at + lone][0] < MANY:
+                if (
+                    lone
+                    and at + lone + 2 < len(steps)
+                    and all(steps[at + lone + k] == (steps[at + lone - 1][0] + 1 + k,) for k in range(3))
+                ):
+                    break  # rising ones are told by a byte
+                lone += 1
+            if rising:
+                told = min(rising, 31)
+                self.data.append(told << 3)
+            elif lone:
+                told = min(lone, 31)
+                self.data.append(told << 3 | 1)
+                self.data += [byte for one in steps[at : at + told] for byte in (one[0] >> 8, one[0] & 255)]
+            else:
+                told, count = 1, len(parts)
+                number = parts[0] - before + self.MIDDLE
+                if not 0 <= number < self.FOLLOWS or not 2 <= count <= 6:
+                    number = self.FOLLOWS
+                self.data += [number << 3 | count] if 2 <= count <= 6 else [number << 3 | 7, count]
+                for part in parts[number != self.FOLLOWS :]:
+                    self.data += self.part(part)
+            at += told
+            before = steps[at - 1][0]
+
+    def write(self) -> str:
+        """Chunks by their first code points of 16 bits, those of higher planes behind those of the first one."""
+        planes = [sum(key < plane << 16 for key, _ in self.starts) for plane in range(4)]
         return (
-            array("uint16_t", f"{name}_planes", planes)
-            + array("uint16_t", f"{name}_runs", (part for i in runs for part in (self.keys[i] & 0xFFFF, i)))
-            + array("uint16_t", f"{name}_places", self.places)
+            array("uint16_t", "step_parts", self.parts)
+            + array("uint16_t", "step_planes", planes)
+            + array("uint16_t", "step_chunks", (part for key, at in self.starts for part in (key & 0xFFFF, at)))
+            + array("uint8_t", "steps", self.data)
         )
 
 
-def compositions() -> list[tuple[int, int, int]]:
-    """First, second, and what both make, rising; Hangul apart."""
+def step(point: int) -> tuple[int, ...]:
+    """What Unicode takes a code point apart to in one step, canonical or not; Hangul has no entries."""
+    told = [part for part in unicodedata.decomposition(chr(point)).split() if not part.startswith("<")]
+    return tuple(int(part, 16) for part in told) if point not in HANGUL else ()
+
+
+def compositions() -> list[int]:
+    """What two are put together to, by the second and the first one, rising; Hangul apart."""
     found = []
     for point in range(POINTS):
-        parts = unicodedata.decomposition(chr(point))
-        if not parts or parts.startswith("<") or " " not in parts:
-            continue
-        one, other = (int(part, 16) for part in parts.split())
-        if unicodedata.normalize("NFC", chr(one) + chr(other)) == chr(point):
-            found.append((one, other, point))
-    return sorted(found)
+        parts = step(point)
+        if len(parts) == 2 and unicodedata.normalize("NFC", "".join(map(chr, parts))) == chr(point):
+            found.append((parts[1], parts[0], point))
+    points = [point if point < 1 << 16 else point - FAR_PAIRS + MOVED for _, _, point in sorted(found)]
+    assert all((value >= MOVED) == (point >= 1 << 16) for value, (_, _, point) in zip(points, sorted(found), strict=True))
+    return points
 
 
 def tables() -> str:
@@ -166,14 +248,6 @@ def tables() -> str:
     steps = [0, *sorted(set(deltas) - {0})]
     assert len(steps) <= 256
     step = {delta: i for i, delta in enumerate(steps)}
-    normal = [unicodedata.normalize(form, chr(point)) for form in ("NFD", "NFKD") for point in range(POINTS)]
-    canonical = {p: normal[p] for p in range(POINTS) if p not in HANGUL and normal[p] != chr(p)}
-    compatible = {p: normal[POINTS + p] for p in range(POINTS) if p not in HANGUL and normal[POINTS + p] != normal[p]}
-    pool: list[int] = []
-    kinds = [Decompositions(pool, texts) for texts in (compatible, canonical)]
-    pairs = compositions()
-    near = [pair for pair in pairs if max(pair) < 1 << 16]
-    far = [pair for pair in pairs if max(pair) >= 1 << 16]
     same = caseless()
     return "\n".join(
         (
@@ -183,7 +257,7 @@ def tables() -> str:
             "/* What letters.h tells, category, combining class, flags, by the number that the stages below give. */",
             "static const struct { uint32_t letter; uint8_t category, combining, flags; } records[] = {",
             "\n".join(f"{{{a},{b},{c},{d}}}," for a, b, c, d in different) + "\n};\n",
-            staged("record", [number[one] for one in records]),
+            in_runs("record", [number[one] for one in records]),
             "/* What is added for the lower case. */",
             array("int32_t", "lower_steps", steps),
             staged("lower", [step[delta] for delta in deltas]),
@@ -192,14 +266,9 @@ def tables() -> str:
             array("uint32_t", "er_ascii_letters", kinds_of_letters[:128], shared=True),
             "/* Letters and their lower case, where that is another one to tokenizers. */",
             array("uint32_t", "newer", (point for pair in newer for point in pair)),
-            "/* Decompositions, all steps at once, in units of UTF-16: where they begin, and above 13 bits how many "
-            "there\n   are; 0 where the first unit tells. */",
-            array("uint16_t", "units", pool),
-            kinds[1].write("canonical"),
-            kinds[0].write("compatible"),
-            "/* Compositions: first, second, both; rising. Those of higher planes apart. */",
-            array("uint16_t", "near_pairs", (value for pair in near for value in pair)),
-            array("uint32_t", "far_pairs", (value for pair in far for value in pair)),
+            "/* Decompositions, step by step, and what two parts are put together to (make_tables.py). */",
+            Decompositions().write(),
+            array("uint16_t", "pairs", compositions()),
         )
     )
 

@@ -18,8 +18,12 @@ enum { SYLLABLES = 0xac00, LEADING = 0x1100, VOWELS = 0x1161, TRAILING = 0x11a7,
 
 static uint32_t record_of(uint32_t point)
 {
+    if (point < RECORD_NEAR) return record_near[point];
     if (point > MOST_POINT) point = MOST_POINT; /* unassigned for ever */
-    return STAGED(record, RECORD_LOW, RECORD_MIDDLE, point);
+    const uint8_t *run = record_runs + record_numbers[(uint32_t)record_blocks[point >> 11] << 4 | (point >> 7 & 15)];
+    uint32_t left = point & 127;
+    for (; *run < left; run += 2) left -= *run + 1u;
+    return run[1];
 }
 
 uint32_t er_letter_far(uint32_t point) { return records[record_of(point)].letter; }
@@ -95,29 +99,38 @@ uint32_t er_lower(const uint32_t *points, uint32_t count, uint32_t *found)
     return n;
 }
 
-/* Where the parts of a code point begin, and above that how many there are: of one that has any. */
-static uint32_t place_of(const uint16_t *runs, const uint16_t planes[4], const uint16_t *places, uint32_t point)
+/* What Unicode takes a code point apart to in one step, of one that it does; how many. As make_tables.py tells it. */
+static uint32_t step_of(uint32_t point, uint32_t parts[ER_MOST_PARTS])
 {
-    uint32_t low = planes[point >> 16], high = planes[(point >> 16) + 1];
+    enum { RISING, LONE, ANY = 7, FOLLOWS = 31, MIDDLE = 15, PARTS = sizeof step_parts / sizeof *step_parts };
+    uint32_t low = step_planes[point >> 16], high = step_planes[(point >> 16) + 1];
     while (low + 1 < high) {
         const uint32_t middle = (low + high) / 2;
-        if (runs[2 * middle] <= (point & 0xffff)) low = middle;
+        if (step_chunks[2 * middle] <= (point & 0xffff)) low = middle;
         else high = middle;
     }
-    return places[runs[2 * low + 1] + ((point & 0xffff) - runs[2 * low])];
-}
-
-static uint32_t unpacked(uint32_t place, uint32_t *parts)
-{
-    enum { BITS = 13 }; /* as in make_tables.py */
-    uint32_t n = 0, i = place & ((1u << BITS) - 1), length = place >> BITS;
-    if (!length) length = units[i++];
-    for (const uint32_t end = i + length; i < end; i++) {
-        uint32_t point = units[i];
-        if (point >= 0xd800 && point < 0xdc00) point = 0x10000 + ((point - 0xd800) << 10) + (units[++i] - 0xdc00u);
-        parts[n++] = point;
+    const uint8_t *at = steps + step_chunks[2 * low + 1];
+    uint32_t left = (point & 0xffff) - step_chunks[2 * low];
+    parts[0] = 0;
+    for (;;) {
+        const uint32_t kind = *at & 7, number = *at++ >> 3;
+        if (kind <= LONE) {
+            const uint32_t n = left < number ? left + 1 : number;
+            if (kind == LONE) parts[0] = (uint32_t)at[2 * n - 2] << 8 | at[2 * n - 1], at += 2 * n;
+            else parts[0] += n;
+            if (left < number) return 1;
+            left -= number;
+            continue;
+        }
+        const uint32_t count = kind == ANY ? *at++ : kind;
+        if (number < FOLLOWS) parts[0] += number - MIDDLE;
+        for (uint32_t n = number < FOLLOWS; n < count; n++) {
+            const uint32_t high_bits = *at++;
+            parts[n] = high_bits < PARTS ? step_parts[high_bits] : (high_bits - PARTS) << 16 | (uint32_t)at[0] << 8 | at[1];
+            if (high_bits >= PARTS) at += 2;
+        }
+        if (!left--) return count;
     }
-    return n;
 }
 
 uint32_t er_decompose(uint32_t point, bool compatible, uint32_t parts[ER_MOST_PARTS])
@@ -130,11 +143,12 @@ uint32_t er_decompose(uint32_t point, bool compatible, uint32_t parts[ER_MOST_PA
         return last ? 3 : 2;
     }
     const uint32_t flags = point < 0xa0 ? 0 : flags_of(point);
-    if (compatible && flags & COMPATIBLE)
-        return unpacked(place_of(compatible_runs, compatible_planes, compatible_places, point), parts);
-    if (flags & CANONICAL) return unpacked(place_of(canonical_runs, canonical_planes, canonical_places, point), parts);
     parts[0] = point;
-    return 1;
+    if (!(flags & CANONICAL) && !(compatible && flags & COMPATIBLE)) return 1;
+    uint32_t own[ER_MOST_PARTS], n = 0;
+    const uint32_t count = step_of(point, own);
+    for (uint32_t i = 0; i < count; i++) n += er_decompose(own[i], compatible, parts + n);
+    return n;
 }
 
 uint32_t er_compose(uint32_t first, uint32_t second)
@@ -144,18 +158,15 @@ uint32_t er_compose(uint32_t first, uint32_t second)
     if (first >= SYLLABLES && first < SYLLABLES + SYLLABLE_COUNT && (first - SYLLABLES) % TRAILING_COUNT == 0 &&
         second > TRAILING && second < TRAILING + TRAILING_COUNT)
         return first + (second - TRAILING);
-    if (first >> 16 || second >> 16) {
-        for (size_t i = 0; i < sizeof far_pairs / sizeof *far_pairs; i += 3)
-            if (far_pairs[i] == first && far_pairs[i + 1] == second) return far_pairs[i + 2];
-        return 0;
-    }
-    size_t low = 0, high = sizeof near_pairs / sizeof *near_pairs / 3;
-    const uint32_t wanted = first << 16 | second;
-    while (low < high) {
+    enum { FAR_PAIRS = 0x11000, MOVED = 0xd000 }; /* as in make_tables.py */
+    if (second < FAR_PAIRS && !(er_letter(second) & LETTER_SECOND)) return 0; /* of higher planes tokenizers know fewer */
+    for (size_t low = 0, high = sizeof pairs / sizeof *pairs; low < high;) {
         const size_t middle = (low + high) / 2;
-        const uint32_t here = (uint32_t)near_pairs[middle * 3] << 16 | near_pairs[middle * 3 + 1];
-        if (here == wanted) return near_pairs[middle * 3 + 2];
-        if (here < wanted) low = middle + 1;
+        const uint32_t both = pairs[middle] < MOVED ? pairs[middle] : pairs[middle] + (FAR_PAIRS - MOVED);
+        uint32_t parts[ER_MOST_PARTS];
+        step_of(both, parts);
+        if (parts[0] == first && parts[1] == second) return both;
+        if (parts[1] < second || (parts[1] == second && parts[0] < first)) low = middle + 1;
         else high = middle;
     }
     return 0;
