@@ -81,7 +81,7 @@ public final class Task implements AutoCloseable {
 
     /** Another task that goes on from here on its own, and is closed by itself. */
     public Task fork() {
-        return new Task(during(Core::fork), tools, files == null ? null : files.join());
+        return during(task -> new Task(Core.fork(task), tools, files == null ? null : files.join())); // joined while it is open
     }
 
     /** Gives the memory back. A second close does nothing. */
