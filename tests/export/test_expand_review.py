@@ -313,6 +313,11 @@ def test_who_is_cut_off_goes_on_where_they_were(command: list[str], path: Path, 
     else:
         user.kills()
     assert queries(path) == [ALL, ALL[1:], ALL] and marks(path) == [True, False, None]
+    if how != "ctrl-c":  # the file is the same, and so is what the command makes of it
+        person = Scripted("", "")
+        assert review(TOOLS[:3], path, person)["to_review"] == 0
+        assert person.shown == [tool.name for tool in TOOLS[1:3]]
+        return
     again = TerminalUser(command)
     assert "1 of 2" in (shown := again.sees("? > ")) and "m one" not in shown
     again.types("\n")
