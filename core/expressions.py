@@ -16,12 +16,14 @@ from numpy.typing import NDArray
 
 EVERY = [*range(0xD800), *range(0xE000, 0x110000)]
 ALL_TEXT = "".join(map(chr, EVERY))
-MANY = 0xFFFF  # a repeat without end; a program that may begin anywhere
+MANY = 0xFFFF  # a program that may begin anywhere
 FIRST_LIST, MOST_LISTS = 0xE000, 16  # private code points stand for lists of words in an expression
 OPS = (
     "CHAR TEXT SET ANY LOOP SPLIT LAZY IF_FIRST DISPATCH JUMP EDGE BEGIN END BEHIND NOT_BEHIND LOOK NOT_LOOK LIST "
     "FAIL MATCH"
 )  # as in pattern.c
+NEAR, HAN = 0x2100, 0x4E00  # letters of two bytes are up to there, and from there on
+ENDLESS = 255  # a repeat's most
 OP = {name: number for number, name in enumerate(OPS.split(" "))}
 IGNORES_CASE, AT_BEGIN, AT_EDGE = 1, 2, 4  # flags of a program
 
@@ -96,6 +98,14 @@ def letter(point: int, flags: int) -> int:
     return folded
 
 
+def letter_bytes(point: int) -> list[int]:
+    """A letter as er_next_letter reads it: a byte of ASCII, two of which the first is 128 and more, or 255 and two."""
+    if point < 128:
+        return [point]
+    number = point if point < NEAR else point - HAN + NEAR if point >= HAN else MANY
+    return [128 | number >> 8, number & 255] if number < 127 << 8 else [255, point >> 8, point & 255]
+
+
 def ranges_of(points: Sequence[int]) -> Iterable[tuple[int, int]]:
     """First and last ones of runs."""
     begin = None
@@ -160,7 +170,9 @@ class Programs:
     def __init__(self, lists: Sequence[Sequence[str]]) -> None:
         """`lists` of words are what the code points from FIRST_LIST on stand for, each with the end of a word."""
         self.lists = lists
-        self.code: list[int] = []
+        self.code: list[int] = []  # bytes
+        self.choices: set[int] = set()  # addresses in the code that are no jump's
+        self.addresses: list[int] = []  # where in the code one of two bytes stands, of the program that is being added
         self.sets: list[Set] = []
         self.firsts: list[int] = []
         self.flags = 0
@@ -178,12 +190,33 @@ class Programs:
             told |= AT_EDGE
         self.sequence(tree)
         self.emit("MATCH")
+        for at in self.addresses:  # no jump to another jump
+            while self.code[self.address(at)] == OP["JUMP"]:
+                self.point(at, self.address(self.address(at) + 1))
+        self.addresses = []
         return start, MANY if first.empty else self.first_number(first.keys), told
 
-    def emit(self, name: str, *told: int) -> int:
-        """Writes an instruction and gives where its last number stands, for what is known later."""
+    def emit(self, name: str, *told: int) -> None:
+        """Writes an instruction and bytes that belong to it."""
+        if max(told, default=0) > 255:
+            raise SystemExit(f"{name} takes bytes, found {told}")
         self.code += [OP[name], *told]
-        return len(self.code) - 1
+
+    def emit_address(self) -> int:
+        """Leaves room for an address that is known later, and says where."""
+        self.code += [0, 0]
+        self.addresses.append(len(self.code) - 2)
+        return len(self.code) - 2
+
+    def address(self, at: int) -> int:
+        return self.code[at] | self.code[at + 1] << 8
+
+    def point(self, at: int, to: int) -> None:
+        self.code[at : at + 2] = [to & 255, to >> 8]
+
+    def jump(self) -> int:
+        self.emit("JUMP")
+        return self.emit_address()
 
     def set_number(self, found: Set) -> int:
         if found not in self.sets:
@@ -195,8 +228,8 @@ class Programs:
             self.firsts.append(keys)
         return self.firsts.index(keys)
 
-    def here(self, patch: int) -> None:
-        self.code[patch] = len(self.code)
+    def here(self, at: int) -> None:
+        self.point(at, len(self.code))
 
     def one(self, node: tuple[Any, Any]) -> Set | None:
         """The class of an item of one character."""
@@ -245,9 +278,9 @@ class Programs:
                 letters.append(self.folded(told))
                 continue
             if len(letters) == 1:
-                self.emit("CHAR", letters[0])
+                self.emit("CHAR", *letter_bytes(letters[0]))
             elif letters:
-                self.emit("TEXT", len(letters), *letters)
+                self.emit("TEXT", len(letters), *(byte for letter in letters for byte in letter_bytes(letter)))
             letters = []
             if op is not None:
                 self.item(op, told)
@@ -294,8 +327,14 @@ class Programs:
             else:
                 self.sequence(part[0])
             if other is not None:
-                ends.append(self.emit("JUMP", 0))
+                ends.append(self.jump())
                 self.here(other)
+        while ends and ends[-1] + 2 == len(self.code) and ends[-1] not in self.choices:  # what it jumps to comes next
+            self.addresses.remove(ends.pop())
+            for at in self.addresses:
+                if self.address(at) == len(self.code):
+                    self.point(at, len(self.code) - 3)
+            del self.code[-3:]
         for end in ends:
             self.here(end)
 
@@ -305,33 +344,41 @@ class Programs:
         for branch in part:
             first = self.first(branch)
             if first.empty:
-                return self.emit("SPLIT", 0)
+                self.emit("SPLIT")
+                return self.emit_address()
             keys |= first.keys
-        return self.emit("IF_FIRST", self.first_number(keys), 0)
+        self.emit("IF_FIRST", self.first_number(keys))
+        return self.emit_address()
 
     def by_letter(self, branches: Sequence[Any]) -> list[int]:
         """Alternatives that all begin with letters: jumps to what stands behind them."""
         groups: dict[int, list[Any]] = {}
         for branch in branches:
             groups.setdefault(self.folded(branch[0][1]), []).append(branch[1:])
-        ends = []
+        ends, places = [], {}
         if len(groups) == 1:
-            self.emit("CHAR", *groups)
+            self.emit("CHAR", *letter_bytes(*groups))
         else:
-            at = self.emit("DISPATCH", len(groups), *(number for letter in groups for number in (letter, 0)))
-            places = dict(zip(groups, range(at - 2 * (len(groups) - 1), at + 1, 2), strict=True))
+            self.emit("DISPATCH", len(groups))
+            for letter in groups:
+                self.code += letter_bytes(letter)
+                places[letter] = self.emit_address()
+        self.choices |= {*places.values()}
         for letter, rest in groups.items():
-            if len(groups) > 1:
+            if places and not any(rest):
+                ends.append(places[letter])
+                continue
+            if places:
                 self.here(places[letter])
             self.branch(rest)
-            ends.append(self.emit("JUMP", 0))
+            ends.append(self.jump())
         return ends
 
     def repeat(self, lazy: bool, least: int, most: int, items: Sequence[Any]) -> None:
         endless = most is sre.MAXREPEAT
         one = self.one(items[0]) if len(items) == 1 else None
         if one is not None and not lazy:
-            self.emit("LOOP", self.set_number(one), least, MANY if endless else int(most))
+            self.emit("LOOP", self.set_number(one), least, ENDLESS if endless else int(most))
             return
         if self.first(items).empty:
             raise SystemExit("what may be empty is not repeated so far")
@@ -340,12 +387,13 @@ class Programs:
         again, ends = len(self.code), []
         for _ in range(1 if endless else int(most) - least):
             if lazy:
-                ends.append(self.emit("LAZY", 0))
+                self.emit("LAZY")
             else:
-                ends.append(self.emit("IF_FIRST", self.first_number(self.first(items).keys), 0))
+                self.emit("IF_FIRST", self.first_number(self.first(items).keys))
+            ends.append(self.emit_address())
             self.sequence(items)
         if endless:
-            self.emit("JUMP", again)
+            self.point(self.jump(), again)
         for end in ends:
             self.here(end)
 
@@ -356,7 +404,8 @@ class Programs:
                 raise SystemExit("what stands before is one character so far")
             self.emit("NOT_BEHIND" if negative else "BEHIND", self.set_number(one))
             return
-        end = self.emit("NOT_LOOK" if negative else "LOOK", 0)
+        self.emit("NOT_LOOK" if negative else "LOOK")
+        end = self.emit_address()
         self.sequence(items)
         self.emit("MATCH")
         self.here(end)

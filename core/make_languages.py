@@ -12,11 +12,12 @@ from __future__ import annotations
 import re
 import sys
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from expressions import FIRST_LIST, FOLDED, MANY, Programs
+from expressions import FIRST_LIST, FOLDED, MANY, Programs, letter_bytes
 
 from edgeret.inputs import language, language_rules, values
 from edgeret.runtime import opposites
@@ -104,11 +105,14 @@ def hash_of(word: str) -> int:
     return found
 
 
-BUCKETS, WIDE = 1024, 128
+BUCKETS = 512
+SHARED, SHORT = 7, 31  # most letters that a word may share with the one before, and most bytes that it may add
+OFTEN = 192  # numbers of one byte
 
 
 def bucket(word: str) -> int:
-    found = hash_of(word)
+    """Words that begin alike and are as long are side by side."""
+    found = hash_of(word[:2] + chr(len(word)))
     return (found ^ found >> 15) & (BUCKETS - 1)
 
 
@@ -178,6 +182,12 @@ def array(kind: str, name: str, numbers: Iterable[int]) -> str:
     return f"static const {kind} {name}[] = {{\n" + "\n".join([*lines, line]) + "\n};\n"
 
 
+def structs(kind: str, name: str, told: Iterable[tuple[int, ...]]) -> str:
+    """One array of structs of numbers."""
+    lines = (f"{{{','.join(map(str, one))}}}," for one in told)
+    return f"static const {kind} {name}[] = {{\n" + "\n".join(lines) + "\n};\n"
+
+
 def shared(text: str) -> str:
     """An array that other files see."""
     return text.replace("static ", "", 1)
@@ -189,41 +199,59 @@ def bits(number: int, parts: int) -> str:
 
 
 def word_tables(words: Words) -> str:
-    """Words by bucket: of each how many letters it has (128 more where they take two bytes each) and these; and a
-    number for the languages that know it and its facts."""
+    """Words by bucket. Of each: how many letters it shares with the one before in the bucket (upper three bits) and how
+    many bytes its others take, these, and a number, most frequent ones in one byte, for the languages that know it and
+    its facts."""
     every = sorted(words.marks, key=lambda word: (bucket(word), word))
     facts = [NOTHING]
-    starts, letter_starts = [0] * (BUCKETS + 1), [0] * (BUCKETS + 1)
-    letters: list[int] = []
-    told: list[int] = []
+    kinds: Counter[int] = Counter()
+    told: dict[str, int] = {}
     for word in every:
-        points = [*map(ord, word)]
         here = words.of(word)
-        if len(word) >= WIDE or max(points) >= 1 << 16 or (here.values and any(p != FOLDED[p] for p in points)):
+        if here.values and any(ord(char) != FOLDED[ord(char)] for char in word):
             raise SystemExit(f"{word} cannot be kept")
         if here not in facts:
             facts.append(here)
-        wide = max(points) > 255
-        letters += [len(word) | WIDE * wide, *(byte for p in points for byte in ((p & 255, p >> 8) if wide else (p,)))]
-        told.append(facts.index(here) << 4 | words.marks[word])
-        starts[bucket(word) + 1], letter_starts[bucket(word) + 1] = len(told), len(letters)
+        told[word] = facts.index(here) << 4 | words.marks[word]
+        kinds[told[word]] += 1
+    numbers = {kind: number for number, (kind, _) in enumerate(kinds.most_common())}
+    starts, data = [0] * (BUCKETS + 1), []
+    before = ""
+    for word in every:
+        if not before or bucket(before) != bucket(word):
+            before = ""
+        same = 0
+        while same < min(len(word), len(before), SHARED) and word[same] == before[same]:
+            same += 1
+        letters = [byte for char in word[same:] for byte in letter_bytes(ord(char))]
+        if len(letters) > SHORT:
+            raise SystemExit(f"{word} cannot be kept")
+        number = numbers[told[word]]
+        more = [number] if number < OFTEN else [OFTEN + (number - OFTEN >> 8), number - OFTEN & 255]
+        data += [same << 5 | len(letters), *letters, *more]
+        starts[bucket(word) + 1] = len(data)
+        before = word
     for at in range(1, BUCKETS + 1):
         starts[at] = max(starts[at - 1], starts[at])
-        letter_starts[at] = max(letter_starts[at - 1], letter_starts[at])
-    if max(told) >= 1 << 16 or len(letters) >= 1 << 16:
+    if max(told.values()) >= 1 << 16 or len(data) >= 1 << 16:
         raise SystemExit("words are too many for their numbers")
-    lines = [
-        "{{" + ",".join(map(str, f.lists)) + "},{" + ",".join(map(str, f.sides)) + "},{" + ",".join(map(str, f.doubts))
-        + f"}},{f.values},{f.tool},{f.takes}}},"
-        for f in facts
-    ]  # fmt: skip
+    roles, uses = [(0, 0, 0)], [(0, 0, 0)]
+    lines = []
+    for f in facts:
+        here, use = [*zip(f.lists, f.sides, f.doubts, strict=True)], (f.takes, f.values, f.tool)
+        roles += sorted({*here} - {*roles})
+        uses += [use] if use not in uses else []
+        lines.append(f"{{{{{','.join(str(roles.index(one)) for one in here)}}},{uses.index(use)}}},")
+    if max(len(roles), len(uses)) > 256:
+        raise SystemExit("what words are is too many for a byte")
     return "\n".join(
         (
             f"enum {{ WORD_BUCKETS = {BUCKETS} }};",
-            array("uint8_t", "word_letters", letters),
-            array("uint16_t", "letter_starts", letter_starts),
+            array("uint8_t", "words", data),
             array("uint16_t", "word_starts", starts),
-            array("uint16_t", "words_told", told),
+            array("uint16_t", "words_told", numbers),
+            structs("er_role", "word_roles", roles),
+            structs("er_uses", "word_uses", uses),
             "static const er_facts word_facts[] = {",
             "\n".join(lines) + "\n};\n",
         )
@@ -236,13 +264,17 @@ def set_tables(programs: Programs) -> str:
     for each in programs.sets:
         lines.append(f"{{{bits(each.ascii, 4)},{each.categories},{len(ranges) // 2},{len(each.ranges)}}},")
         ranges += [point for pair in each.ranges for point in pair]
+    firsts = [(each & (1 << 128) - 1, each >> 128) for each in programs.firsts]
+    halves = sorted({half for each in firsts for half in each})
     return "\n".join(
         (
             "const er_letters er_pattern_sets[] = {",
             "\n".join(lines) + "\n};\n",
             shared(array("uint32_t", "er_pattern_ranges", ranges)),
-            "const uint32_t er_pattern_firsts[][8] = {",
-            "\n".join(bits(each, 8) + "," for each in programs.firsts) + "\n};\n",
+            "const uint32_t er_pattern_halves[][4] = {",
+            "\n".join(bits(each, 4) + "," for each in halves) + "\n};\n",
+            "const uint8_t er_pattern_firsts[][2] = {",
+            "\n".join(f"{{{halves.index(low)},{halves.index(high)}}}," for low, high in firsts) + "\n};\n",
         )
     )
 
@@ -272,7 +304,7 @@ def tables() -> str:
         (
             "/* Made by core/make_languages.py; not to be edited. */\n",
             "/* Programs of pattern.c. */",
-            shared(array("uint16_t", "er_pattern_code", programs.code)),
+            shared(array("uint8_t", "er_pattern_code", programs.code)),
             set_tables(programs),
             "const er_program er_programs[] = {",
             "\n".join(f"{{{a},{b},{c}}}," for a, b, c in entries) + "\n};\n",

@@ -232,9 +232,9 @@ def compositions() -> list[int]:
         parts = step(point)
         if len(parts) == 2 and unicodedata.normalize("NFC", "".join(map(chr, parts))) == chr(point):
             found.append((parts[1], parts[0], point))
-    points = [point if point < 1 << 16 else point - FAR_PAIRS + MOVED for _, _, point in sorted(found)]
-    assert all((value >= MOVED) == (point >= 1 << 16) for value, (_, _, point) in zip(points, sorted(found), strict=True))
-    return points
+    points = [point for _, _, point in sorted(found)]
+    assert not any(MOVED <= point < FAR_PAIRS for point in points) and max(points) < FAR_PAIRS - MOVED + MANY
+    return [point if point < MOVED else point - FAR_PAIRS + MOVED for point in points]
 
 
 def tables() -> str:

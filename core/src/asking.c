@@ -31,7 +31,7 @@ static bool is_question(er_matcher *m, er_language language, const er_said *said
     er_span word;
     uint32_t at = 0;
     if (!er_low_part(m->arena, said, begin, end, &low) || !er_next_word(language, &low, &at, &word)) return false;
-    return !(er_facts_of(&low, word)->lists[language] & ER_VERB);
+    return !(er_role_of(er_facts_of(&low, word), language)->lists & ER_VERB);
 }
 
 static bool only_asks(er_matcher *m, er_language language, const er_said *said)

@@ -41,7 +41,7 @@ static bool sides_in(er_arena *arena, er_text text, uint64_t *sides)
     er_span word;
     if (!lower_text(arena, text, &low)) return false;
     for (uint32_t at = 0; er_next_word(ER_EN, &low, &at, &word);) {
-        const uint8_t side = er_stem_facts(low.points + word.begin, word.end - word.begin)->sides[ER_EN];
+        const uint8_t side = er_role_of(er_stem_facts(low.points + word.begin, word.end - word.begin), ER_EN)->side;
         if (side) *sides |= (uint64_t)1 << (side - 1);
     }
     return true;
@@ -64,7 +64,7 @@ static uint32_t verb_of(const er_view *low, er_span word)
     static const char marks[] = ".,:;()";
     while (word.end > word.begin && low->points[word.begin] < 128 && strchr(marks, (int)low->points[word.begin])) word.begin++;
     while (word.end > word.begin && low->points[word.end - 1] < 128 && strchr(marks, (int)low->points[word.end - 1])) word.end--;
-    return er_stem_facts(low->points + word.begin, word.end - word.begin)->tool & (ER_TELLS | ER_CHANGES);
+    return er_uses_of(er_stem_facts(low->points + word.begin, word.end - word.begin))->tool & (ER_TELLS | ER_CHANGES);
 }
 
 /* By the first verb of: the name's first word, the description's first ones, the rest of the name. */
@@ -93,7 +93,7 @@ static bool kinds_by_key(er_arena *arena, er_text key, uint32_t *kinds)
     if (!er_name_in_words(arena, key, &name) || !lower_text(arena, name, &low)) return false;
     for (uint32_t at = 0; next_run(&low, &at, &word);) {
         while (word.end > word.begin && low.points[word.end - 1] >= '0' && low.points[word.end - 1] <= '9') word.end--;
-        *kinds |= er_facts_of(&low, word)->takes;
+        *kinds |= er_uses_of(er_facts_of(&low, word))->takes;
     }
     return true;
 }
@@ -132,8 +132,8 @@ static bool is_stem_of(er_arena *arena, er_text stem, uint32_t *tool, bool *on_s
     er_points points;
     if (!er_points_of(arena, stem, &points)) return false;
     const er_facts *facts = er_word_facts(points.points, points.count, NULL);
-    *tool = facts->tool;
-    *on_side = facts->sides[ER_EN];
+    *tool = er_uses_of(facts)->tool;
+    *on_side = er_role_of(facts, ER_EN)->side;
     return true;
 }
 

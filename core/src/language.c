@@ -16,7 +16,7 @@ bool er_next_word(er_language language, const er_view *low, uint32_t *at, er_spa
         if (!rules->spaces) {
             /* The longest known word, or else Latin letters, or else one letter. Known ones are beyond ASCII. */
             uint32_t n = low->points[i] < 128 ? 0 : low->count - i < rules->longest ? low->count - i : rules->longest;
-            while (n && !(er_word_facts(low->points + i, n, NULL)->lists[language] & ER_KNOWN)) n--;
+            while (n && !(er_role_of(er_word_facts(low->points + i, n, NULL), language)->lists & ER_KNOWN)) n--;
             end = i + n;
             while (!n && end < low->count && ((low->caseless[end] >= 'a' && low->caseless[end] <= 'z') || (low->caseless[end] >= '0' && low->caseless[end] <= '9'))) end++;
             if (end == i && letter) end = i + 1;

@@ -2,41 +2,45 @@
 
 #include "languages_data.h"
 
-enum { WIDE = 128 }; /* letters of two bytes */
-
 /* As in make_languages.py. */
+enum { SHORT = 31, OFTEN = 192 };
+
 static uint32_t bucket_of(const uint32_t *points, uint32_t count)
 {
     uint32_t hash = 2166136261u;
-    if (count >= WIDE) count = 0; /* no word is so long */
-    for (uint32_t i = 0; i < count; i++) hash = (hash ^ points[i]) * 16777619u;
+    for (uint32_t i = 0; i < 2 && i < count; i++) hash = (hash ^ points[i]) * 16777619u;
+    hash = (hash ^ count) * 16777619u;
     return (hash ^ hash >> 15) & (WORD_BUCKETS - 1);
 }
+
+const er_role *er_role_of(const er_facts *facts, er_language language) { return &word_roles[facts->roles[language]]; }
+const er_uses *er_uses_of(const er_facts *facts) { return &word_uses[facts->uses]; }
 
 const er_facts *er_word_facts(const uint32_t *points, uint32_t count, uint8_t *languages)
 {
     if (languages) *languages = 0;
     const uint32_t bucket = bucket_of(points, count);
-    const uint8_t *letters = word_letters + letter_starts[bucket];
-    for (uint32_t i = word_starts[bucket]; i < word_starts[bucket + 1]; i++) {
-        const uint32_t length = *letters & (WIDE - 1), size = *letters & WIDE ? 2 : 1;
-        const uint8_t *at = letters + 1;
-        letters = at + length * size;
-        if (length != count) continue;
-        uint32_t k = 0;
-        if (size == 1) {
-            while (k < count && at[k] == points[k]) k++;
-        } else {
-            while (k < count && (at[2 * k] | (uint32_t)at[2 * k + 1] << 8) == points[k]) k++;
+    const uint8_t *at = words + word_starts[bucket], *last = words + word_starts[bucket + 1];
+    for (uint32_t same = 0; at < last;) { /* same: letters that are those of the word before */
+        const uint32_t shared = *at >> 5;
+        const uint8_t *end = at + 1 + (*at & SHORT);
+        bool whole = false;
+        if (shared <= same) { /* or else it differs where the one before did */
+            const uint8_t *letter = at + 1;
+            for (same = shared; letter < end && same < count && points[same] == er_next_letter(&letter);) same++;
+            whole = letter == end && same == count;
         }
-        if (k < count) continue;
-        if (languages) *languages = words_told[i] & 15;
-        return &word_facts[words_told[i] >> 4];
+        uint32_t number = *end;
+        at = end + 1;
+        if (number >= OFTEN) number = OFTEN + ((number - OFTEN) << 8 | *at++);
+        if (!whole) continue;
+        if (languages) *languages = words_told[number] & 15;
+        return &word_facts[words_told[number] >> 4];
     }
     return &word_facts[0];
 }
 
-bool er_is_listed(const uint32_t *word, uint32_t count, uint32_t list) { return er_word_facts(word, count, NULL)->values >> list & 1; }
+bool er_is_listed(const uint32_t *word, uint32_t count, uint32_t list) { return er_uses_of(er_word_facts(word, count, NULL))->values >> list & 1; }
 
 bool er_has_ending(er_language language, const uint32_t *word, uint32_t count)
 {

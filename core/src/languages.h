@@ -15,12 +15,20 @@ enum { ER_LIST_DATE = 1, ER_LIST_TIME = 2, ER_LIST_UNIT = 4, ER_LIST_MONEY = 8, 
 /* Stems in names of tools (16.13, 16.10). */
 enum { ER_TELLS = 1, ER_CHANGES = 2, ER_SPEAKS = 4 };
 
-/* What a word is in. English sides and all of `tool` are those of the word as a stem. */
+/* What a word is in a language. English sides are those of the word as a stem. */
 typedef struct {
-    uint16_t lists[ER_LANGUAGES];
-    uint8_t sides[ER_LANGUAGES], doubts[ER_LANGUAGES]; /* 1 more than the number, or 0 */
-    uint8_t values, tool;
+    uint16_t lists;
+    uint8_t side, doubt; /* 1 more than the number, or 0 */
+} er_role;
+
+/* What it is of values, parameters and, as a stem, of tools. */
+typedef struct {
     uint16_t takes; /* a bit a kind of value that a parameter of this name takes */
+    uint8_t values, tool;
+} er_uses;
+
+typedef struct {
+    uint8_t roles[ER_LANGUAGES], uses; /* numbers of both */
 } er_facts;
 
 /* A language's rules: numbers of programs, and what else is said once. */
@@ -46,6 +54,9 @@ extern const er_doubt er_doubts[];
 extern const uint16_t er_value_programs[ER_VALUES];
 
 static inline const er_program *er_rule(uint32_t number) { return &er_programs[number]; }
+
+const er_role *er_role_of(const er_facts *, er_language);
+const er_uses *er_uses_of(const er_facts *);
 
 /* What a word, lower case, is in; never NULL. `languages` (may be NULL): the bits of those that it is known to. */
 const er_facts *er_word_facts(const uint32_t *points, uint32_t count, uint8_t *languages);

@@ -71,7 +71,7 @@ typedef struct {
 static int side_of(const reader *r, const er_view *low, er_span word)
 {
     const er_facts *facts = r->language == ER_EN ? er_stem_facts(low->points + word.begin, word.end - word.begin) : er_facts_of(low, word);
-    return (int)facts->sides[r->language] - 1;
+    return (int)er_role_of(facts, r->language)->side - 1;
 }
 
 /* Piece by piece; `number` counts them. A negation reaches no further than its piece, in English to the text's end. */
@@ -94,7 +94,7 @@ static void look(reader *r)
     for (uint32_t number = 0; next_piece(r, number, &piece); number++) {
         if (number < MOST_KEPT) behind = r->rest;
         for (uint32_t at = 0; er_next_word(r->language, &piece, &at, &word); r->words++) {
-            const uint32_t lists = er_facts_of(&piece, word)->lists[r->language];
+            const uint32_t lists = er_role_of(er_facts_of(&piece, word), r->language)->lists;
             r->telling = r->telling || lists & ER_TELLING;
             r->speaks = r->speaks || lists & ER_NEGATION || side_of(r, &piece, word) >= 0;
         }
@@ -141,8 +141,9 @@ static bool read_piece(reader *r, const er_view *low, uint64_t *on)
     er_span word;
     for (uint32_t at = 0; er_next_word(r->language, low, &at, &word);) {
         const er_facts *facts = er_facts_of(low, word);
-        if (facts->doubts[r->language] && is_left_out(r, facts->doubts[r->language] - 1u)) continue;
-        if (facts->lists[r->language] & ER_NEGATION) {
+        const er_role *role = er_role_of(facts, r->language);
+        if (role->doubt && is_left_out(r, role->doubt - 1u)) continue;
+        if (role->lists & ER_NEGATION) {
             reach = r->rules->reach;
             front = last;
             continue;

@@ -5,7 +5,7 @@
 /* As in make_languages.py. */
 enum { CHAR, TEXT, SET, ANY, LOOP, SPLIT, LAZY, IF_FIRST, DISPATCH, JUMP, EDGE, BEGIN, END, BEHIND, NOT_BEHIND, LOOK, NOT_LOOK,
        LIST, FAIL, MATCH };
-enum { WITHOUT_END = 0xffff, NO_LETTER = 0xffffff, LONGEST_LISTED = 32 }; /* no word of a list has more letters */
+enum { ENDLESS = 255, NO_LETTER = 0xffffff, LONGEST_LISTED = 32 }; /* no word of a list has more letters */
 
 /* Of a search from one place, steps that no expression here takes in a text of 20,000 code points (tests measure it): a
    program that would go on longer finds nothing. */
@@ -60,11 +60,11 @@ static bool is_in(const er_letters *set, uint32_t c, uint8_t kinds)
     return found;
 }
 
-/* One of 256 numbers, of which a table says whether something may begin with it. */
-static bool may_begin(const uint32_t firsts[8], uint32_t c)
+/* By one of 256 numbers, of which a table says whether something may begin with it. */
+static bool may_begin(uint32_t first, uint32_t c)
 {
-    const uint32_t key = c < 128 ? c : 128 | (c & 127);
-    return firsts[key >> 5] >> (key & 31) & 1;
+    const uint32_t key = c & 127;
+    return er_pattern_halves[er_pattern_firsts[first][c >= 128]][key >> 5] >> (key & 31) & 1;
 }
 
 static bool is_edge(const er_view *v, uint32_t at)
@@ -101,26 +101,28 @@ static bool keep(er_matcher *m, uint32_t pc, uint32_t at, uint32_t least)
     return true;
 }
 
+static uint32_t address(const uint8_t *at) { return at[0] | (uint32_t)at[1] << 8; }
+static uint32_t place(const uint8_t *at) { return (uint32_t)(at - er_pattern_code); }
+
 /* Runs from one instruction on until a match, or until no choice is left of those that it made itself. Looks around run by
    themselves, one inside the other as often as they stand so in an expression. */
 static bool run(er_matcher *m, const er_view *v, const uint32_t *text, uint32_t pc, uint32_t at, uint64_t most, uint32_t *end)
 {
     const uint32_t base = m->used, count = v->count;
-    const uint16_t *const code = er_pattern_code;
     for (;;) {
         bool fits = true;
         if (m->steps++ >= most) break;
-        const uint16_t *told = code + pc;
+        const uint8_t *told = er_pattern_code + pc, *next = told + 1;
         switch (told[0]) {
         case CHAR:
-            fits = at < count && text[at] == told[1];
-            at++, pc += 2;
+            fits = at < count && text[at] == er_next_letter(&next);
+            at++, pc = place(next);
             break;
         case TEXT: {
-            const uint32_t n = told[1];
+            const uint32_t n = *next++;
             fits = count - at >= n;
-            for (uint32_t i = 0; fits && i < n; i++) fits = text[at + i] == told[2 + i];
-            at += n, pc += 2 + n;
+            for (uint32_t i = 0; fits && i < n; i++) fits = text[at + i] == er_next_letter(&next);
+            at += n, pc = place(next);
             break;
         }
         case SET:
@@ -134,7 +136,7 @@ static bool run(er_matcher *m, const er_view *v, const uint32_t *text, uint32_t 
         case LOOP: {
             const er_letters *set = &er_pattern_sets[told[1]];
             const uint32_t least = at + told[2], left = count - at;
-            const uint32_t limit = told[3] == WITHOUT_END || told[3] > left ? count : at + told[3];
+            const uint32_t limit = told[3] == ENDLESS || told[3] > left ? count : at + told[3];
             uint32_t i = at;
             while (i < limit && is_in(set, text[i], v->kinds[i])) i++;
             m->steps += i - at;
@@ -145,32 +147,32 @@ static bool run(er_matcher *m, const er_view *v, const uint32_t *text, uint32_t 
             break;
         }
         case SPLIT:
-            if (!keep(m, told[1], at, at)) return false;
-            pc += 2;
+            if (!keep(m, address(next), at, at)) return false;
+            pc += 3;
             break;
         case LAZY:
-            if (!keep(m, pc + 2, at, at)) return false;
-            pc = told[1];
+            if (!keep(m, pc + 3, at, at)) return false;
+            pc = address(next);
             break;
         case IF_FIRST:
-            if (at < count && may_begin(er_pattern_firsts[told[1]], text[at])) {
-                if (!keep(m, told[2], at, at)) return false;
-                pc += 3;
+            if (at < count && may_begin(told[1], text[at])) {
+                if (!keep(m, address(told + 2), at, at)) return false;
+                pc += 4;
             } else {
-                pc = told[2];
+                pc = address(told + 2);
             }
             break;
         case DISPATCH: {
-            const uint16_t *letter = told + 2, *last = letter + 2 * (size_t)told[1];
             const uint32_t c = at < count ? text[at] : NO_LETTER;
-            while (letter < last && *letter != c) letter += 2;
-            fits = letter < last;
-            if (fits) pc = letter[1];
+            uint32_t left = *next++;
+            for (; left && er_next_letter(&next) != c; left--) next += 2;
+            fits = left;
+            if (fits) pc = address(next);
             at++;
             break;
         }
         case JUMP:
-            pc = told[1];
+            pc = address(next);
             break;
         case EDGE:
             fits = is_edge(v, at);
@@ -192,10 +194,10 @@ static bool run(er_matcher *m, const er_view *v, const uint32_t *text, uint32_t 
         case LOOK:
         case NOT_LOOK: {
             uint32_t unused;
-            const bool found = run(m, v, text, pc + 2, at, most, &unused);
+            const bool found = run(m, v, text, pc + 3, at, most, &unused);
             if (m->failed) return false;
             fits = found == (told[0] == LOOK);
-            pc = told[1];
+            pc = address(next);
             break;
         }
         case LIST: {
@@ -233,12 +235,11 @@ bool er_matches(er_matcher *m, const er_program *program, const er_view *v, uint
 bool er_finds(er_matcher *m, const er_program *program, const er_view *v, uint32_t from, er_span *found)
 {
     const uint32_t *text = program->flags & ER_IGNORES_CASE ? v->caseless : v->points;
-    const uint32_t *firsts = program->first == ER_ANYWHERE ? NULL : er_pattern_firsts[program->first];
     const bool edge = program->flags & ER_AT_EDGE;
     const uint32_t last = program->flags & ER_AT_BEGIN ? 0 : v->count;
     const uint64_t most = m->steps + MOST_STEPS;
     for (uint32_t at = from; at <= last && !m->failed; at++) {
-        if (firsts && (at == v->count || !may_begin(firsts, text[at]))) continue;
+        if (program->first != ER_ANYWHERE && (at == v->count || !may_begin(program->first, text[at]))) continue;
         if (edge && at && v->kinds[at - 1] & ER_IS_WORD) continue;
         if (!run(m, v, text, program->start, at, most, &found->end)) continue;
         found->begin = at;

@@ -46,10 +46,23 @@ typedef struct {
     uint16_t ranges, count;
 } er_letters;
 
-extern const uint16_t er_pattern_code[];
+extern const uint8_t er_pattern_code[];
 extern const er_letters er_pattern_sets[];
 extern const uint32_t er_pattern_ranges[]; /* first and last ones */
-extern const uint32_t er_pattern_firsts[][8];
+extern const uint8_t er_pattern_firsts[][2]; /* which halves: of ASCII, and of all others */
+extern const uint32_t er_pattern_halves[][4];
+
+/* A letter of a program or of a known word, as expressions.py tells it, and on to the next. */
+static inline uint32_t er_next_letter(const uint8_t **at)
+{
+    enum { NEAR = 0x2100, HAN = 0x4e00, WHOLE = 255 };
+    const uint8_t *b = *at;
+    if (*b < 128) return *at += 1, *b;
+    if (*b == WHOLE) return *at += 3, (uint32_t)b[1] << 8 | b[2];
+    const uint32_t number = (*b & 127u) << 8 | b[1];
+    *at += 2;
+    return number < NEAR ? number : number - NEAR + HAN;
+}
 
 /* Whether a word is in one of the lists that instructions name: of languages.c. */
 bool er_is_listed(const uint32_t *word, uint32_t count, uint32_t list);

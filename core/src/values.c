@@ -41,7 +41,7 @@ uint32_t er_values_in(er_matcher *m, const er_said *said)
         uint32_t end = i;
         while (end < text->count && text->kinds[end] & ER_IS_WORD) end++;
         if (end > i) {
-            const uint8_t lists = er_word_facts(text->caseless + i, end - i, NULL)->values;
+            const uint8_t lists = er_uses_of(er_word_facts(text->caseless + i, end - i, NULL))->values;
             if (lists) has |= WORD;
             listed = !runs++ && lists & (ER_LIST_DATE | ER_LIST_TIME | ER_LIST_UNIT);
         }

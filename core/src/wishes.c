@@ -17,7 +17,7 @@ static er_beginning beginning_of(er_language language, const er_view *low)
     er_span word;
     for (uint32_t at = 0; (all || !found.first) && er_next_word(language, low, &at, &word);) {
         const er_facts *facts = er_facts_of(low, word);
-        const uint32_t lists = facts->lists[language];
+        const uint32_t lists = er_role_of(facts, language)->lists;
         if (!found.opening && !(lists & ER_OPENING)) found.opening = facts;
         if (!found.first && !(lists & (ER_OPENING | ER_FILLER))) found.first = facts;
         found.question = found.question || lists & ER_QUESTION;
@@ -25,7 +25,7 @@ static er_beginning beginning_of(er_language language, const er_view *low)
     return found;
 }
 
-static bool is_any(const er_facts *facts, er_language language, uint32_t lists) { return facts && facts->lists[language] & lists; }
+static bool is_any(const er_facts *facts, er_language language, uint32_t lists) { return facts && er_role_of(facts, language)->lists & lists; }
 
 /* Whether a piece ends with what is to be done, and does not tell how things are. */
 static bool ends_so(er_language language, const er_view *low)
@@ -33,7 +33,7 @@ static bool ends_so(er_language language, const er_view *low)
     bool final = false;
     er_span word;
     for (uint32_t at = 0; er_next_word(language, low, &at, &word);) {
-        const uint32_t lists = er_facts_of(low, word)->lists[language];
+        const uint32_t lists = er_role_of(er_facts_of(low, word), language)->lists;
         if (lists & ER_STATING) return false;
         if (!(lists & ER_OPENING)) final = lists & ER_FINAL;
     }
