@@ -7,7 +7,7 @@ DEMO := build/desktop
 # Containers set it, and each of the hundreds of processes that a run starts would compile the package anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: base minilm demo bench figures image test test-full npm npu wheels wheels-run core core-platforms core-fuzz js java \
+.PHONY: base minilm demo bench figures image test test-full npm npu wheels wheels-run core core-platforms core-fuzz firmware swift js java \
   fuzz sanitize check docs picture site clean
 
 ## demo: export the desktop example into a bundle and ask it for decisions
@@ -112,6 +112,19 @@ js: $(VENV)/.wheels
 java:
 	if command -v javac >/dev/null; then $(MAKE) -C bindings/java; \
 	  else echo "the JVM's library: not built, no JDK here; on Debian: apt-get install openjdk-17-jdk-headless" >&2; fi
+
+## firmware: examples/c/firmware.c with a bundle as constant memory, on a Cortex-M7 in an emulator: make firmware BUNDLE=…
+##   (CPU=m55 is the other one, FLOAT=soft without floating-point unit); Debian has gcc-arm-none-eabi,
+##   libnewlib-arm-none-eabi and qemu-system-arm
+BUNDLE := edgeret/base
+firmware: $(VENV)/.export
+	$(BIN)/edgeret-export pack $(BUNDLE) --target c -o build/bundle.c
+	$(MAKE) -C examples/c/cortex-m size run
+
+## swift: bindings/swift and its tests, where there is Swift
+swift:
+	if command -v swift >/dev/null; then swift test --package-path bindings/swift --build-path build/swift; \
+	  else echo "the Swift package: not tested, no swift here; Debian 13 has it as swiftlang" >&2; fi
 
 ## image: the Dockerfile's image built, measured and asked, with docker or podman, or by debootstrap where root has that
 image: $(VENV)/.dev $(DEMO)/manifest

@@ -1,0 +1,1 @@
+../../../../../core/include/edgeret.h

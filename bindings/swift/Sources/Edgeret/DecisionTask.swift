@@ -1,0 +1,121 @@
+import CEdgeret
+
+/// One request, step by step: ask `next()`, run the tool, say so by `call`, ask again. One thread at a time uses it; it
+/// keeps what it needs of its model.
+public final class DecisionTask {
+    public let model: Model
+    let handle: OpaquePointer
+
+    init(_ made: OpaquePointer?, _ model: Model) throws {
+        guard let made else { throw EdgeretError(.other, "the library gave no task; build it again") }
+        (handle, self.model) = (made, model)
+    }
+
+    deinit { er_end(handle) }
+
+    /// What comes next. `minProbability` is the least that an answer needs, nil the bundle's own; `risk` is the share of
+    /// wrong answers that is allowed, 0.005 to 0.5.
+    public func next(policy: Policy = .auto, minProbability: Double? = nil, risk: Double? = nil) throws -> Decision {
+        var options = er_next_options()
+        options.size = MemoryLayout<er_next_options>.size
+        options.policy = policy == .heads ? ER_HEADS : ER_AUTO
+        // The library takes 0 for the bundle's own.
+        options.min_probability = minProbability.map { $0 == 0 ? -1 : $0 } ?? 0
+        options.risk = risk ?? 0
+        var found = er_decision()
+        try check { er_next(handle, &options, &found, $0) }
+        return Decision(found)
+    }
+
+    /// The most probable candidates of the decision before, best first; `tool` is nil for the end.
+    public func candidates(limit: Int = 10) throws -> [Candidate] {
+        var room = [er_candidate](repeating: er_candidate(), count: max(0, min(limit, model.tools.count + 1)))
+        var count = room.count
+        try check { er_candidates(handle, &room, &count, $0) }
+        return room.prefix(count).map { one in
+            Candidate(tool: one.tool_number < 0 ? nil : String(one.tool), probability: one.probability)
+        }
+    }
+
+    /// It was called; so may be tools that the model does not know.
+    public func call(_ tool: String) throws {
+        try withText(tool) { text in try check { er_call(handle, text, $0) } }
+    }
+
+    /// It did not work, and is left out until the next call or `retry`.
+    public func failed(_ tool: String) throws {
+        try withText(tool) { text in try check { er_fail(handle, text, $0) } }
+    }
+
+    public func retry(_ tool: String) throws {
+        try withText(tool) { text in try check { er_retry(handle, text, $0) } }
+    }
+
+    /// Takes the last call or failure back.
+    public func undo() throws {
+        try check { er_undo(handle, $0) }
+    }
+
+    /// Another task that goes on from here on its own.
+    public func fork() throws -> DecisionTask {
+        var other: OpaquePointer?
+        try check { er_fork(handle, &other, $0) }
+        return try DecisionTask(other, model)
+    }
+}
+
+public enum Policy: Sendable {
+    case auto
+    /// Never abstains.
+    case heads
+}
+
+/// Why a decision is as it is.
+public enum Reason: UInt32, Sendable {
+    case probable = 0
+    /// Abstained: calling nothing is most probable.
+    case nothingFits = 1
+    /// Abstained: below the floor.
+    case unsure = 2
+    /// Abstained: every tool failed.
+    case allFailed = 3
+    /// Nothing is left to do.
+    case done = 4
+}
+
+public struct Decision: Sendable, Equatable {
+    /// nil where nothing is to be called.
+    public let tool: String?
+    /// Of the best candidate, calibrated.
+    public let probability: Double
+    public let reason: Reason
+    /// No answer. Otherwise call the tool, or with no tool end the plan.
+    public let abstained: Bool
+    /// The tool asks that a person confirms its calls.
+    public let confirm: Bool
+    /// The request says the tool's name.
+    public let named: Bool
+    /// A table of token vectors decided, and no transformer.
+    public let firstStage: Bool
+    /// Graph and head decided; otherwise the tools alone.
+    public let demonstrated: Bool
+    /// What an answer needed.
+    public let floor: Double
+    /// The best candidate, also where it was not taken; nil for the end.
+    public let best: String?
+
+    init(_ of: er_decision) {
+        let best = String(of.best)
+        tool = of.tool_number < 0 ? nil : String(of.tool)
+        (probability, floor) = (of.probability, of.floor)
+        reason = Reason(rawValue: of.reason.rawValue) ?? .unsure
+        (abstained, confirm, named) = (of.abstained != 0, of.confirm != 0, of.named != 0)
+        (firstStage, demonstrated) = (of.stage == 0, of.demonstrated != 0)
+        self.best = best == "<end>" ? nil : best
+    }
+}
+
+public struct Candidate: Sendable, Equatable {
+    public let tool: String?
+    public let probability: Double
+}
