@@ -32,16 +32,18 @@ $(DEMO)/manifest:
 
 # As many processes as cores: threads of libraries beside them would wait for each other.
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest
+# A file stays on one process, and tests/conftest.py says in which order files begin.
+TOGETHER := --numprocesses auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 ## test: run all tests, a file on one of up to four processes
 test: $(VENV)/.dev
-	$(PYTEST) --numprocesses auto --maxprocesses 4 --dist loadfile
+	$(PYTEST) $(TOGETHER)
 
 ## test-full: the same, and what takes too long for every change: forged bundles, killed writers, many tool sets, Ray,
 ##   planners of weights, graphs for NPUs, a thousand requests through the gate, attacks on it and on the MCP proxy, our C
 ##   with sanitizers, the core on other platforms and in pages
 test-full: npm js test fuzz sanitize $(VENV)/.ray $(VENV)/.gguf npu image core-platforms core-fuzz
-	$(PYTEST) --numprocesses auto --maxprocesses 4 --dist loadfile -m full
+	$(PYTEST) $(TOGETHER) -m full
 	$(BIN)/python tests/swap_run.py
 	$(BIN)/python tests/kill_run.py
 	$(BIN)/python tests/kill_learning.py
