@@ -101,7 +101,7 @@ def test_a_correction_a_tool_and_the_way_back(tiny: Path) -> None:
     user.types(ENTER)
     user.sees("corrected to write_note", "1 write_note (corrected)")
     user.types("more words")
-    user.sees("the request stands while its plan goes on", gone="more")
+    user.sees("the request stands while its plan goes on", gone="more words")
     user.types(BACKSPACE)
     user.pastes("more")
     user.types(CTRL["z"])
