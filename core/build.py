@@ -26,7 +26,19 @@ FLAGS = (
     *("-fno-unwind-tables", "-fno-asynchronous-unwind-tables", "-fomit-frame-pointer"),
 )
 FAST, SMALL = "-O3", "-Os"
-LOOPS = {"encode", "fuse", "graph", "head", "kernel_transformer", "neighbours", "prior", "sha256", "vectors"}
+LOOPS = {
+    "encode",
+    "fuse",
+    "graph",
+    "head",
+    "kernel_transformer",
+    "learn_mix",
+    "learn_teach",
+    "neighbours",
+    "prior",
+    "sha256",
+    "vectors",
+}
 """Sources with loops over numbers; all others are made small, which takes 2 us of a first decision's 65."""
 
 

@@ -14,6 +14,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -31,8 +32,8 @@ CLANGS = ("clang", *(f"clang-{version}" for version in range(22, 13, -1)))
 def main() -> int:
     """0 where nothing broke; 1 where something did; 2 without a compiler."""
     parser = argparse.ArgumentParser(description="Fuzz the core.")
-    parser.add_argument("--seconds", type=int, default=60, help="for each of both")
-    parser.add_argument("--only", choices=("bundle", "text"))
+    parser.add_argument("--seconds", type=int, default=60, help="for each of them")
+    parser.add_argument("--only", choices=("bundle", "text", "overlay"))
     options = parser.parse_args()
     compiler, fuzzer = next(
         ((name, True) for name in map(shutil.which, CLANGS) if name and fuzzes(name)), (shutil.which("gcc"), False)
@@ -41,7 +42,9 @@ def main() -> int:
         print("no clang and no gcc here; on Debian: apt-get install clang", file=sys.stderr)
         return 2
     return max(
-        fuzz(compiler, fuzzer, what, options.seconds) for what in ("bundle", "text") if options.only in (None, what)
+        fuzz(compiler, fuzzer, what, options.seconds)
+        for what in ("bundle", "text", "overlay")
+        if options.only in (None, what)
     )
 
 
@@ -53,10 +56,10 @@ def fuzzes(compiler: str) -> bool:
 
 
 def fuzz(compiler: str, fuzzer: bool, what: str, seconds: int) -> int:
-    """Builds one of both, and runs it."""
+    """Builds one of them, and runs it."""
     corpus = KEPT / what
     corpus.mkdir(parents=True, exist_ok=True)
-    for name, content in (bundles() if what == "bundle" else texts()).items():
+    for name, content in {"bundle": bundles, "text": texts, "overlay": overlays}[what]().items():
         (corpus / name).write_bytes(content)
     program, crash = KEPT / f"fuzz_{what}", KEPT / f"crash-{what}-"
     flags = ["-std=c11", "-O1", "-g", "-fno-omit-frame-pointer", f'-DCONFORMANCE="{CONFORMANCE}"', "-DER_BUILD"]
@@ -124,6 +127,33 @@ def texts() -> dict[str, bytes]:
         for i, request in enumerate(json.loads((CONFORMANCE / f"{name}.json").read_bytes())["requests"]):
             lines = [request["query"], *request["steps"][i % len(request["steps"])]["history"]]
             found[f"{name}-{i}"] = bytes((kind,)) + "\n".join(lines).encode()
+    return found
+
+
+def overlays() -> dict[str, bytes]:
+    """What Python learned with a bundle of conformance/: all batches as they are, and the body of each."""
+    import edgeret
+    from edgeret import Call, Demonstration, Tool
+    from edgeret.bundle.overlay import HEADER_BYTES
+
+    found = {}
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "o.overlay"
+        runtime = edgeret.load(CONFORMANCE / "few", overlay=path)
+        names = list(runtime.tools)
+        for i in range(6):
+            calls = tuple(Call(name) for name in names[: i % 3])
+            runtime.learn([Demonstration(str(i), f"find my file {i}", calls)])
+        runtime = runtime.with_tools(add=[Tool("share_screen", "share it", examples=("show me",))], keep=True)
+        for number in range(2):
+            data = path.read_bytes()
+            found[f"batches-{number}"] = b"\0" + data[HEADER_BYTES:]
+            at = HEADER_BYTES
+            while at < len(data):
+                length = int.from_bytes(data[at + 4 : at + 8], "little")
+                found[f"body-{number}-{at}"] = b"\1" + data[at + 48 : at + 48 + length]
+                at += 48 + length + 32
+            runtime.forget(id=0)
     return found
 
 

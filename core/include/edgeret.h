@@ -50,7 +50,9 @@ typedef enum {
     ER_NO_FILE = 3,    /* a folder or file that is not there or cannot be read */
     ER_NO_MEMORY = 4,
     ER_NO_ENCODER = 5, /* the bundle's encoder does not run here; er_begin_with takes vectors from another one */
-    ER_FULL = 6        /* a task with as many calls, or failures, as it can hold: 256 */
+    ER_FULL = 6,       /* a task with as many calls, or failures, as it can hold: 256 */
+    ER_BAD_OVERLAY = 7, /* an overlay that is damaged, forged, or another encoder's */
+    ER_NOT_KEPT = 8    /* what was to be learned or forgotten could not be written, and was not: no room, another writer */
 } er_status;
 
 typedef struct {
@@ -72,6 +74,7 @@ typedef struct {
 
 typedef struct er_model er_model; /* a loaded bundle: immutable, shared by threads */
 typedef struct er_task er_task;   /* one request, step by step */
+typedef struct er_learner er_learner; /* what was learned on this device: shared by threads */
 
 /* What this library is: its version, and in a code's own words what it means. Never NULL. */
 ER_API const char *er_version(void);
@@ -161,6 +164,7 @@ typedef struct {
     const uint32_t *allowed; /* the only tools that may be chosen; NULL with 0: all */
     size_t allowed_count;
     const er_task *after;    /* the turn before, in a conversation (below); NULL: the words stand alone */
+    er_learner *learner;     /* whose knowledge decides, too, and grows by er_learn (below); NULL: the bundle alone */
 } er_begin_options;
 
 /* Reads the user's words, at most 20,000 characters, once for all steps. Where a bundle has a small encoder in front, the
@@ -254,6 +258,83 @@ ER_API void er_end(er_task *);                                 /* NULL is fine *
    another one than before, as er_with_tools made it: calls are known by their tools' names. Tools that may be chosen
    are told anew each time. Who goes on behind a restart begins the turns once more, from those with the latest 32
    calls on. */
+
+/* ---- Learning ----
+
+   A device learns which calls solved a request, and decides so from then on (section 19):
+
+       er_learner *learner; er_begin_options options = {sizeof options};
+       if (er_learner_open(model, "desktop.overlay", NULL, &learner, &why)) return puts(why.text), 1;
+       options.learner = learner;
+       if (er_begin(er_learner_model(learner), words, &options, &task, &why)) return puts(why.text), 1;
+       …er_next, er_call, as always; and where the user is content…
+       if (er_learn(task, NULL, NULL, &why)) puts(why.text);
+       er_end(task);
+       er_learner_close(learner);
+
+   Threads may decide with a learner while others learn. Each er_next goes by what was learned until then; only the small
+   encoder in front, which learns nothing, decides as before a task that began when nothing was learned. */
+
+typedef struct {
+    size_t size;
+    double wait_s; /* for another writer to end; 10 if 0 */
+} er_learner_options;
+
+/* Goes on where an overlay (section 15) left off, which is made with the first plan where it is not there; with NULL what is
+   learned lasts as long as the learner. Each change waits for other writers, and takes up what they learned. */
+ER_API er_status er_learner_open(const er_model *, const char *overlay, const er_learner_options *, er_learner **, er_error *);
+ER_API void er_learner_close(er_learner *); /* NULL is fine; running tasks hold what they need of it */
+
+/* The model with the tools that came and went by the overlay, to begin tasks with: that which the learner was opened with,
+   where none did. So may models that er_with_tools made of it. It lives as long as the learner. */
+ER_API const er_model *er_learner_model(const er_learner *);
+
+typedef struct {
+    uint32_t stored;  /* plans, in all */
+    int32_t used;     /* 0 while what was learned does worse than the bundle alone, and is left aside */
+    double gain;      /* nats a plan over the bundle, of the last ten or so */
+    uint64_t bytes;   /* of the numbers, as they are written */
+    int64_t id;       /* of the plan that er_learn learned; −1 from er_learned */
+} er_report;
+
+ER_API er_status er_learned(er_learner *, er_report *, er_error *);
+
+typedef enum { ER_ACCEPTED = 0, ER_CORRECTED = 1, ER_DEMONSTRATION = 2 } er_source;
+
+typedef struct {
+    size_t size;
+    er_source source;      /* for whoever lists plans; all count alike */
+    int32_t without_words; /* 1: the query's vector and the tools' names are kept, and not its words */
+} er_learn_options;
+
+/* Learns that the calls that a task has made, and no more, solve its request: none, that nothing fits. What was learned is
+   on disk when this returns ER_OK; otherwise nothing was. */
+ER_API er_status er_learn(er_task *, const er_learn_options *, er_report *, er_error *);
+
+typedef struct {
+    int64_t id;
+    er_text query;        /* empty where no words were kept */
+    const er_text *calls; /* (call_count) */
+    uint32_t call_count;
+    er_source source;
+    double learned_at;    /* seconds since 1970 */
+} er_plan_told;
+
+/* Tells of each plan that is stored, in no order; what is told lives for the call, which may not use the learner. */
+ER_API er_status er_learned_plans(er_learner *, void (*tell)(void *context, const er_plan_told *), void *context, er_error *);
+
+/* Exactly one of these says what to forget. */
+typedef struct {
+    size_t size;
+    er_text query;      /* plans with these words, whatever their case and spaces */
+    er_text tool;       /* plans that call it */
+    const int64_t *id;  /* this one */
+    int32_t everything; /* 1 */
+} er_forget_options;
+
+/* Forgets plans and all that they taught: what is left is learned anew, in a millisecond a plan. `count`: how many there
+   were; may be NULL. */
+ER_API er_status er_forget(er_learner *, const er_forget_options *, uint32_t *count, er_error *);
 
 /* ---- Search ---- */
 

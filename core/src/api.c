@@ -19,6 +19,8 @@ const char *er_status_text(er_status status)
     case ER_NO_MEMORY: return "no memory";
     case ER_NO_ENCODER: return "the bundle's encoder does not run here";
     case ER_FULL: return "a task with as many calls as it can hold";
+    case ER_BAD_OVERLAY: return "an overlay that is damaged, forged, or another encoder's";
+    case ER_NOT_KEPT: return "what was to be learned or forgotten could not be written";
     }
     return "no status of edgeret";
 }
@@ -145,8 +147,12 @@ static bool furnish(er_task *task)
     task->blocked = ER_TAKE(&task->arena, bool, names->n);
     task->order = ER_TAKE(&task->arena, uint32_t, names->n);
     task->history = (er_history){task->places, task->made, 0, 0};
-    return task->places && task->made && task->failures && task->blocked && task->order &&
-           er_workspace_of(&task->arena, task->model, names, &task->work);
+    if (!task->places || !task->made || !task->failures || !task->blocked || !task->order ||
+        !er_workspace_of(&task->arena, task->model, names, &task->work) ||
+        (task->learner && !er_recall_of(&task->arena, task->learner, task->model, names->n, &task->recall)))
+        return false;
+    task->work.recall = task->first ? NULL : task->recall;
+    return true;
 }
 
 static er_status drop(er_task *task, er_error *error)
@@ -172,6 +178,10 @@ static er_status start(const er_model *model, er_text query, const er_encoding *
     if (!er_check_query(&task->arena, query, &task->query)) return drop(task, error);
     if ((options.allowed || options.allowed_count) && !take_allowed(task, &options)) return drop(task, error);
     task->first = model->has_small && model->has_full && !task->allowed && !encoding && !options.after && model->cascade_least <= 1.0;
+    if (options.learner) {
+        task->learner = er_learner_held(options.learner);
+        task->first = task->first && !er_recall_counts(options.learner);
+    }
     const er_stage *stage = task->first || !model->has_full ? &model->small : &model->full;
     if (options.after && !er_turn_after(&task->arena, options.after, model, stage->names, &task->turn)) return drop(task, error);
     task->read = er_read_query(model, stage, &task->query, encoding, task->allowed, error);
@@ -199,8 +209,10 @@ void er_end(er_task *task)
     if (!task) return;
     er_arena arena = task->arena; /* which holds the task itself */
     er_model *model = (er_model *)task->model;
+    er_learner *learner = task->learner;
     er_unread(task->read);
     er_give_back(&arena);
+    er_learner_close(learner);
     er_free(model);
 }
 
@@ -216,6 +228,7 @@ er_status er_fork(const er_task *task, er_task **made, er_error *given)
     other->arena = arena;
     other->model = er_held(task->model);
     other->first = task->first;
+    if (task->learner) other->learner = er_learner_held(task->learner);
     other->read = task->read;
     atomic_fetch_add(&other->read->holders, 1);
     if (!er_check_query(&other->arena, task->query.text, &other->query) || !furnish(other)) return drop(other, error);

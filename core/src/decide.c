@@ -87,6 +87,18 @@ static bool first_stage(er_task *task, const er_next_options *options, er_decisi
     return true;
 }
 
+bool er_hand_over(er_task *task, er_error *error)
+{
+    er_read *read = er_read_query(task->model, &task->model->full, &task->query, NULL, task->allowed, error);
+    if (!read) return false;
+    er_unread(task->read);
+    task->read = read;
+    task->first = false;
+    task->work.has_first_unseen = false;
+    task->work.recall = task->recall;
+    return true;
+}
+
 bool er_decide(er_task *task, const er_next_options *options, er_decision *decision, er_error *error)
 {
     const bool *blocked = er_blocked(task);
@@ -96,12 +108,7 @@ bool er_decide(er_task *task, const er_next_options *options, er_decision *decis
                 return er_refuse(error, ER_BAD_BUNDLE, "graph and head give no probabilities, but NaN or infinity; build the bundle again");
             if (first_stage(task, options, decision)) return true;
         }
-        er_read *read = er_read_query(task->model, &task->model->full, &task->query, NULL, task->allowed, error);
-        if (!read) return false;
-        er_unread(task->read);
-        task->read = read;
-        task->first = false;
-        task->work.has_first_unseen = false;
+        if (!er_hand_over(task, error)) return false;
     }
     const er_request *r = &task->read->request;
     float *p = task->work.probabilities;

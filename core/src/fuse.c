@@ -141,7 +141,7 @@ void er_head_alone(const er_request *r, er_workspace *work, const er_history *h,
 /* ---- That nothing fits ---- */
 
 /* n: the cosine of the nearest demonstration that calls a tool, below −1 where nobody knows. */
-static double nearest(const er_request *r)
+static double nearest(const er_request *r, const er_workspace *work)
 {
     if (r->allowed) return -2.0;
     double found = -2.0;
@@ -152,11 +152,12 @@ static double nearest(const er_request *r)
     } else if (r->stage->has_head)
         found = r->place.similarity;
     if (!r->stage->has_head && r->has_example && r->nearest_example > found) found = r->nearest_example;
+    if (work->known.nearest > found) found = work->known.nearest;
     return found < -1 ? LEAST_COSINE : found;
 }
 
 /* f: the odds that the request is a demonstrated tool's; 0 where nothing was demonstrated. */
-static double fits(const er_request *r)
+static double fits(const er_request *r, const er_workspace *work)
 {
     const er_names *names = r->names;
     const er_familiarity *known = &names->familiarity;
@@ -166,8 +167,9 @@ static double fits(const er_request *r)
         const double square = names->familiar_squares[i] - 2.0 * er_dot(known->means + (size_t)i * r->dimension, r->vectors, r->dimension);
         least = square < least ? square : least;
     }
+    if (work->known.familiar && work->known.square < least) least = work->known.square;
     if (least == INFINITY) return 0.0;
-    const double mean = sqrt(least > 0 ? least : 0), n = nearest(r);
+    const double mean = sqrt(least > 0 ? least : 0), n = nearest(r, work);
     const double away = n < -1 ? mean : sqrt(2 - 2 * n > 0 ? 2 - 2 * n : 0);
     return exp(STEEP * (1 - (mean + NEAREST * away) / known->edge));
 }
@@ -176,16 +178,17 @@ static double nothing(const er_request *r, er_workspace *work, double shown)
 {
     const er_names *names = r->names;
     const er_history none = {0};
-    double fit = fits(r);
+    const er_known *known = &work->known;
+    double fit = fits(r, work);
     if (fit < CLEARLY || shown > 0.5) {
         er_prior_scores(r, work, &none, work->scores);
         const double words = er_end_logit(r, work, &none, er_allow(r, work->scores));
         const double by_words = words > 30.0 ? 30.0 : words, tools = names->n > 1 ? names->n - 1 : 1;
-        const double each = names->familiar_count / tools, strange = 1 / (1 + 2 * each * each);
+        const double each = (known->familiar ? known->called : names->familiar_count) / tools, strange = 1 / (1 + 2 * each * each);
         fit += strange * exp(-by_words);
         if (((shown > 0.5 && shown <= SURELY_SHOWN) || r->said_any) && by_words < log(0.1 / 0.9)) shown = 1 / (1 + exp(-by_words));
     }
-    const double unknown = 1 / (1 + names->familiarity.no_tool / KINDS);
+    const double unknown = 1 / (1 + (known->familiar ? known->no_tool : names->familiarity.no_tool) / KINDS);
     const double odds = unknown / (fit > 1e-30 ? fit : 1e-30) + shown / (1 - shown > 1e-30 ? 1 - shown : 1e-30);
     return odds / (1 + odds);
 }
@@ -201,8 +204,15 @@ static double interpolated(const float *map, uint32_t rows, double c)
     return y0 + (y1 - y0) * (c - x0) / (x1 - x0);
 }
 
+/* What was learned weighs its own probabilities, so the bundle's map counts less with every plan (19.6). */
+static double by_map(const er_calibration *c, const er_known *known, double value)
+{
+    const double least = c->map[0], most = c->map[2 * c->map_rows - 2], inside = value < least ? least : value > most ? most : value;
+    return known->share * interpolated(c->map, c->map_rows, value) + (1 - known->share) * inside;
+}
+
 /* Log-scores to probabilities of `whole` together, by the map; what is not `choosable` (NULL: all are) has 0. */
-static bool calibrate(const er_request *r, const bool *choosable, double whole, float *values)
+static bool calibrate(const er_request *r, const er_known *known, const bool *choosable, double whole, float *values)
 {
     const er_calibration *c = &r->stage->calibration;
     uint32_t best = UINT32_MAX, count = 0;
@@ -228,7 +238,7 @@ static bool calibrate(const er_request *r, const bool *choosable, double whole, 
         values[best] = (float)whole;
         return true;
     }
-    double target = interpolated(c->map, c->map_rows, 1.0 / (1.0 + rest));
+    double target = by_map(c, known, 1.0 / (1.0 + rest));
     if (rest < 1e-30) {
         rest = 0;
         for (uint32_t p = 0; p < r->n; p++) {
@@ -252,7 +262,7 @@ static bool calibrate(const er_request *r, const bool *choosable, double whole, 
 static bool first_probabilities(const er_request *r, er_workspace *work, const bool *blocked, float *logs)
 {
     double shown = 0, before = 0, left = 0;
-    if (r->names->familiarity.no_tool > 0) {
+    if (r->names->familiarity.no_tool > 0 || (work->known.familiar && work->known.no_tool > 0)) {
         double sum = 0;
         const double most = er_largest(logs, r->n);
         for (uint32_t p = 0; p < r->n; p++) sum += exp(logs[p] - most);
@@ -277,7 +287,7 @@ static bool first_probabilities(const er_request *r, er_workspace *work, const b
     double none = nothing(r, work, shown);
     if (share < 1) none /= none + (1 - none) * share;
     const bool restricted = r->allowed || blocked;
-    if (!calibrate(r, restricted ? choosable : NULL, 1 - none, logs)) return false;
+    if (!calibrate(r, &work->known, restricted ? choosable : NULL, 1 - none, logs)) return false;
     if (logs[r->end] > 0) { /* where one tool is left, a map gives `<end>` what it lacks */
         const float by = (float)((1 - none) / (1 - none - logs[r->end]));
         for (uint32_t p = 0; p < r->n; p++) logs[p] *= by;
@@ -286,17 +296,24 @@ static bool first_probabilities(const er_request *r, er_workspace *work, const b
     return none == none;
 }
 
-bool er_later_probabilities(const er_request *r, er_workspace *work, const er_history *h, const bool *blocked, float *found)
+static void fuse_known(const er_request *r, er_workspace *work, const er_history *h, float *found)
 {
     er_fuse(r, work, h, found);
+    work->known = (er_known){.share = 1.0, .nearest = -2.0};
+    if (work->recall) er_recall_mix(work->recall, r, h, found, &work->known);
+}
+
+bool er_later_probabilities(const er_request *r, er_workspace *work, const er_history *h, const bool *blocked, float *found)
+{
+    fuse_known(r, work, h, found);
     bool *choosable = work->choosable;
     for (uint32_t p = 0; p < r->n; p++) choosable[p] = (!r->allowed || r->allowed[p]) && !(blocked && blocked[p]);
-    return calibrate(r, r->allowed || blocked ? choosable : NULL, 1.0, found);
+    return calibrate(r, &work->known, r->allowed || blocked ? choosable : NULL, 1.0, found);
 }
 
 bool er_probabilities(const er_request *r, er_workspace *work, const er_history *h, const bool *blocked, float *found)
 {
     if (h->count) return er_later_probabilities(r, work, h, blocked, found);
-    er_fuse(r, work, h, found);
+    fuse_known(r, work, h, found);
     return first_probabilities(r, work, blocked, found);
 }

@@ -26,6 +26,7 @@ typedef struct {
 typedef struct {
     uint32_t dimension, max_tokens;
     er_text query_prefix, tool_prefix, precision;
+    er_text fingerprint; /* section 4: 64 digits */
 } er_spec;
 
 /* Section 5.1: a vector for every token. */

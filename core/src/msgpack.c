@@ -79,10 +79,10 @@ static uint32_t entries(const er_pack *value)
 }
 
 /* Proves that the bytes are whole, and finds how many values there are. */
-static bool count(reader *r, size_t *values)
+static bool count(reader *r, er_census *most, size_t *values)
 {
-    uint32_t left[MOST_NESTED], depth = 0, containers = 0;
-    uint64_t items = 0, all = 0;
+    uint32_t left[MOST_NESTED], depth = 0;
+    uint64_t containers = 0, items = 0, all = 0;
     do {
         er_pack value;
         if (!next_value(r, &value)) return false;
@@ -91,8 +91,8 @@ static bool count(reader *r, size_t *values)
         if (value.kind >= ER_PACK_ARRAY) {
             containers++;
             items += value.count;
-            if (containers > MOST_CONTAINERS || items > MOST_ITEMS || (value.kind == ER_PACK_MAP && value.count > MOST_CONTAINERS))
-                return wrong(r, "more than 100000 maps and arrays, or 2000000 entries of them");
+            if (containers > most->containers || items > most->items || (value.kind == ER_PACK_MAP && value.count > MOST_CONTAINERS))
+                return wrong(r, "more maps and arrays, or entries of them, than it may have");
             if (entries(&value)) {
                 if (depth == MOST_NESTED) return wrong(r, "nested too deeply");
                 left[depth++] = entries(&value);
@@ -102,6 +102,8 @@ static bool count(reader *r, size_t *values)
     } while (depth);
     if (r->at < r->end) return wrong(r, "something behind its end");
     *values = (size_t)all;
+    most->containers -= containers;
+    most->items -= items;
     return true;
 }
 
@@ -152,11 +154,17 @@ static bool fill(reader *r, er_pack *pool)
 
 bool er_pack_read(er_arena *arena, er_text bytes, const char *where, const er_pack **found)
 {
+    er_census most = {MOST_CONTAINERS, MOST_ITEMS};
+    return er_pack_counted(arena, bytes, where, &most, found);
+}
+
+bool er_pack_counted(er_arena *arena, er_text bytes, const char *where, er_census *most, const er_pack **found)
+{
     const uint8_t *begin = (const uint8_t *)bytes.at;
     reader r = {arena, where, begin, begin + bytes.length};
     if (!bytes.length) return wrong(&r, "it is empty");
     size_t values = 0;
-    if (!count(&r, &values)) return false;
+    if (!count(&r, most, &values)) return false;
     er_pack *pool = ER_TAKE(arena, er_pack, values);
     if (!pool) return false;
     r.at = begin;

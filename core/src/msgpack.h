@@ -25,6 +25,13 @@ struct er_pack {
 /* A map and nothing behind it. `where` begins the messages. */
 bool er_pack_read(er_arena *, er_text bytes, const char *where, const er_pack **);
 
+/* How many maps and arrays, and entries of them, may still come: of several texts together. */
+typedef struct {
+    uint64_t containers, items;
+} er_census;
+
+bool er_pack_counted(er_arena *, er_text bytes, const char *where, er_census *, const er_pack **);
+
 /* The value of a key, NULL where there is none. */
 const er_pack *er_pack_get(const er_pack *map, const char *key);
 

@@ -104,6 +104,12 @@ static bool ends_hold(er_text text, bool *blank)
     return !first && !last;
 }
 
+bool er_is_tool_name(er_text name)
+{
+    bool blank;
+    return !er_is(name, "<start>") && !er_is(name, "<end>") && ends_hold(name, &blank) && er_count_points(name) <= MOST_NAME && shows(name, true);
+}
+
 /* ---- Fields ---- */
 
 static bool text_of(const reader *r, const er_json *entry, const char *key, er_text *text)

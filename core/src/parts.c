@@ -188,6 +188,7 @@ bool er_spec_part(er_part *part, er_spec *spec)
     add_key(&sum, "tool_prefix"), add_text(&sum, spec->tool_prefix);
     er_sha256_end(&sum, digest);
     const er_hex found = er_hex_of(digest);
+    spec->fingerprint = part->fingerprint;
     if (er_same((er_text){found.at, 64}, part->fingerprint)) return true;
     const er_text said = {part->fingerprint.at, part->fingerprint.length < 12 ? part->fingerprint.length : 12};
     return er_refuse(part->arena->error, ER_BAD_BUNDLE,

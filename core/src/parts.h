@@ -68,6 +68,9 @@ bool er_others_part(const er_part *);
    `where`. What is decoded of it is in the first arena; the second one is released. */
 bool er_tool_given(er_arena *, er_arena *scratch, er_text definition, const char *where, er_tool *);
 
+/* Whether a text is such as tools may be called (section 6). */
+bool er_is_tool_name(er_text);
+
 /* Popularity by tool, from what the head lists; of this very index's examples, how many are alike (16.5). */
 bool er_popular_of(er_arena *, const er_text *names, uint32_t tools, er_head *);
 bool er_twins_of(er_arena *, er_index *, uint32_t dimension);

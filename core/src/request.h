@@ -60,6 +60,17 @@ typedef struct {
     er_neighbours neighbours;
 } er_request;
 
+typedef struct er_recall er_recall; /* of what was learned on the device: learn_recall.c */
+
+/* What a step found there (section 19.6). */
+typedef struct {
+    double share;    /* what the bundle's calibration map counts: 1 where nothing was learned */
+    double nearest;  /* the cosine of the nearest stored plan that calls a tool; below −1: none */
+    bool familiar;   /* whether the others count */
+    double square;   /* of the distance to the nearest mean with what was learned */
+    double no_tool, called;
+} er_known;
+
 /* Where a step computes: nothing is allocated behind er_begin. */
 typedef struct {
     float *scores, *logs, *prior, *popular, *memory, *first_unseen; /* (n) each */
@@ -70,6 +81,8 @@ typedef struct {
     uint32_t *given;                              /* (n), zeros between steps */
     bool *choosable;                              /* (n) */
     bool has_first_unseen;
+    er_recall *recall;                            /* NULL: the bundle decides alone */
+    er_known known;                               /* of the last step */
 } er_workspace;
 
 bool er_workspace_of(er_arena *, const er_model *, const er_names *, er_workspace *);
@@ -122,6 +135,8 @@ void er_memory_log_probabilities(const er_request *, const er_history *, const f
 
 /* Log-scores of all names, fused, up to a constant; (n). */
 void er_fuse(const er_request *, er_workspace *, const er_history *, float *logs);
+/* Log-scores (n) with what was learned; before any call `known` also says what is familiar. */
+void er_recall_mix(er_recall *, const er_request *, const er_history *, float *logs, er_known *);
 /* The head's own log-probabilities of labels, for the second witness of section 17. */
 void er_head_alone(const er_request *, er_workspace *, const er_history *, float *logs);
 /* Calibrated probabilities of all names, (n); `blocked` (n) are left out, NULL for none. False where they are not finite. */

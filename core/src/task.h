@@ -30,6 +30,8 @@ struct er_task {
     er_points query;
     er_turn *turn;          /* what came before it in a conversation; NULL: it stands alone */
     bool *allowed;          /* (n); NULL: all */
+    er_learner *learner;    /* NULL: the bundle decides alone */
+    er_recall *recall;      /* of what it learned; `work` has it once the bundle's own encoder decides */
     er_workspace work;
     int32_t *places;        /* (ER_MOST_CALLS): of the calls */
     uint32_t *made;         /* (ER_MOST_CALLS): the different ones of them */
@@ -51,6 +53,13 @@ bool er_check_query(er_arena *, er_text query, er_points *);
 /* Which names failed and may not be chosen now; NULL where none is. */
 const bool *er_blocked(er_task *);
 
+/* learn_recall.c: a task's place at a learner of its model, over n names; and one more holder of that. */
+bool er_recall_of(er_arena *, er_learner *, const er_model *, uint32_t n, er_recall **);
+er_learner *er_learner_held(er_learner *);
+bool er_recall_counts(er_learner *); /* whether anything was learned */
+
+/* Where the bundle's own encoder decides from now on. */
+bool er_hand_over(er_task *, er_error *);
 bool er_decide(er_task *, const er_next_options *, er_decision *, er_error *);
 
 #endif

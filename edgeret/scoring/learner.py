@@ -283,7 +283,8 @@ class Learner:
             if target not in row_of:
                 self.increments.allocate(target, self._demonstrated(target), called=True)
         probable = lesson.offsets.labels[lesson.offsets.log_p > PROBABLE].tolist()
-        for label in {label for label in probable if label >= 0}:
+        # In rising order: whoever reads the file again must give them the same rows.
+        for label in sorted({label for label in probable if label >= 0}):
             if label not in row_of:
                 self.increments.allocate(label, self._demonstrated(label), called=False)
         self.learned += 1

@@ -47,6 +47,7 @@ class Summary(c.Structure):
 class BeginOptions(c.Structure):
     _fields_ = (
         ("size", c.c_size_t), ("allowed", c.POINTER(c.c_uint32)), ("allowed_count", c.c_size_t), ("after", c.c_void_p),
+        ("learner", c.c_void_p),
     )  # fmt: skip
 
 
@@ -140,10 +141,11 @@ class Model:
         tools: Sequence[str] | None = None,
         encoding: tuple[Any, ...] | None = None,
         after: Task | None = None,
+        learner: c.c_void_p | None = None,
     ) -> Task:
         task, options = c.c_void_p(), None
-        if tools is not None or after is not None:
-            told = BeginOptions(c.sizeof(BeginOptions))
+        if tools is not None or after is not None or learner is not None:
+            told = BeginOptions(c.sizeof(BeginOptions), learner=learner)
             if tools is not None:
                 told.allowed = (c.c_uint32 * len(tools))(*(self.names.index(name) for name in tools))
                 told.allowed_count = len(tools)

@@ -1,0 +1,66 @@
+/* What was learned, shared by threads: who writes has the turn, and waits for other processes with it; only then the state
+   is locked, on which decisions wait. */
+
+#ifndef ER_LEARN_HANDLE_H
+#define ER_LEARN_HANDLE_H
+
+#include <stdatomic.h>
+
+#include "learn_records.h"
+#include "locked.h"
+
+#if defined(_WIN32)
+#define WIN32_LEAN_AND_MEAN
+#include <windows.h>
+#undef near /* words of ours, and of sixteen bits */
+#undef far
+typedef SRWLOCK er_mutex;
+static inline void er_mutex_make(er_mutex *m) { InitializeSRWLock(m); }
+static inline void er_mutex_drop(er_mutex *m) { (void)m; }
+static inline void er_mutex_lock(er_mutex *m) { AcquireSRWLockExclusive(m); }
+static inline void er_mutex_unlock(er_mutex *m) { ReleaseSRWLockExclusive(m); }
+#elif defined(__wasm__) || defined(EDGERET_ALONE)
+typedef int er_mutex; /* one thread */
+static inline void er_mutex_make(er_mutex *m) { (void)m; }
+static inline void er_mutex_drop(er_mutex *m) { (void)m; }
+static inline void er_mutex_lock(er_mutex *m) { (void)m; }
+static inline void er_mutex_unlock(er_mutex *m) { (void)m; }
+#else
+#include <pthread.h>
+typedef pthread_mutex_t er_mutex;
+static inline void er_mutex_make(er_mutex *m) { pthread_mutex_init(m, NULL); }
+static inline void er_mutex_drop(er_mutex *m) { pthread_mutex_destroy(m); }
+static inline void er_mutex_lock(er_mutex *m) { pthread_mutex_lock(m); }
+static inline void er_mutex_unlock(er_mutex *m) { pthread_mutex_unlock(m); }
+#endif
+
+struct er_learner {
+    er_arena arena;        /* which holds the learner itself */
+    atomic_uint holders;
+    er_model *given, *model; /* with the overlay's tools; the same where it has none */
+    er_demonstrated shown;
+    const char *path;      /* NULL: nothing is kept */
+    double wait_s;
+    er_mutex turn, lock;
+    er_knowledge *state;     /* changed with the turn, under the lock */
+    int64_t serials;
+    /* With the turn: */
+    er_contents contents;  /* of the file, */
+    er_stamp stamp;        /* as this learner left it */
+    uint32_t unfolded, named, folded; /* plans behind the state in it; names in it; names when it was written anew */
+};
+
+#ifndef ER_UNFOLDED /* plans in a file beyond which it is written anew; tests have it sooner */
+#define ER_UNFOLDED 256
+#endif
+enum { ER_NEW_NAMES = 20000 }; /* beyond which it is, too: it drops those that nothing refers to any more */
+
+/* Reads the overlay without a lock, and the tools in it. */
+bool er_learner_read(er_learner *, er_error *);
+/* Locks it, and takes up what others wrote; the caller closes it. */
+bool er_learner_lock(er_learner *, er_locked *, er_error *);
+bool er_learner_append(er_learner *, const er_locked *, const er_plan *, er_error *);
+/* Writes it anew, if there is one, and drops names that nothing refers to; the state is then this one. */
+bool er_learner_fold(er_learner *, er_locked *, er_knowledge *, er_error *);
+
+#endif

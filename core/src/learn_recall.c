@@ -1,0 +1,97 @@
+/* What a task finds learned, step by step (section 19.6). Takes its memory when the task begins. */
+
+#include "learn_handle.h"
+#include "task.h"
+#include "vectors.h"
+
+static const double TRUSTED = 100.0;
+
+struct er_recall {
+    er_learner *learner;
+    const er_model *model;
+    er_mixing mixing;
+    int32_t *labels; /* (n): by place */
+    int32_t *history;
+    float *vector;   /* (dimension): the query's, as halves keep it */
+    int64_t serial, learned; /* of what the mixing is */
+    double nearest;
+};
+
+er_learner *er_learner_held(er_learner *learner)
+{
+    atomic_fetch_add(&learner->holders, 1);
+    return learner;
+}
+
+bool er_recall_counts(er_learner *learner)
+{
+    er_mutex_lock(&learner->lock);
+    const bool any = learner->state->plan_count > 0;
+    er_mutex_unlock(&learner->lock);
+    return any;
+}
+
+bool er_recall_of(er_arena *arena, er_learner *learner, const er_model *model, uint32_t n, er_recall **made)
+{
+    const er_model *root = model->root ? model->root : model, *own = learner->given->root ? learner->given->root : learner->given;
+    if (root != own) return er_refuse(arena->error, ER_BAD_INPUT, "learner: it was opened with another model; begin tasks with er_learner_model");
+    er_recall *recall = ER_TAKE(arena, er_recall, 1);
+    const uint32_t d = er_deciding(model)->spec.dimension;
+    if (!recall || !(recall->vector = ER_TAKE(arena, float, d)) || !(recall->labels = ER_TAKE(arena, int32_t, n)) || !(recall->history = ER_TAKE(arena, int32_t, ER_MOST_CALLS)) ||
+        !er_mixing_take(arena, n, &recall->mixing))
+        return false;
+    recall->learner = learner;
+    recall->model = model;
+    recall->serial = -1;
+    *made = recall;
+    return true;
+}
+
+/* What is looked up of a request, as long as nothing more is learned. */
+static void look_up(er_recall *recall, const er_knowledge *s, const er_request *r)
+{
+    for (uint32_t i = 0; i < r->dimension; i++) recall->vector[i] = er_of_half(er_half(r->vectors[i]));
+    er_mixing_of(s, recall->vector, s->places, &recall->mixing);
+    for (uint32_t p = 0; p < r->n; p++) recall->labels[p] = ER_STRANGER;
+    for (uint32_t label = 0; label < s->name_count; label++)
+        if (s->places[label] >= 0) recall->labels[s->places[label]] = (int32_t)label;
+    recall->nearest = -2.0;
+    for (uint32_t i = 0; i < recall->mixing.near.count && recall->nearest < -1; i++)
+        if (s->plans[recall->mixing.near.rows[i]]->length) recall->nearest = recall->mixing.near.cosines[i];
+    recall->serial = s->serial;
+    recall->learned = s->learned;
+}
+
+static void compare(er_knowledge *s, const er_request *r, er_known *known)
+{
+    er_familiar(s);
+    known->familiar = true;
+    known->square = INFINITY;
+    known->no_tool = s->no_tool;
+    known->called = s->called;
+    for (uint32_t i = 0; i < s->mean_count; i++) {
+        if (r->allowed && !r->allowed[s->mean_places[i]]) continue;
+        const double square = s->mean_squares[i] - 2.0 * er_dot(s->means + (size_t)i * s->dimension, r->vectors, s->dimension);
+        known->square = square < known->square ? square : known->square;
+    }
+}
+
+void er_recall_mix(er_recall *recall, const er_request *r, const er_history *h, float *logs, er_known *known)
+{
+    er_learner *learner = recall->learner;
+    er_mutex_lock(&learner->lock);
+    er_knowledge *s = learner->state;
+    if (s->plan_count) {
+        er_labels_map(s, recall->model);
+        if (recall->serial != s->serial || recall->learned != s->learned) look_up(recall, s, r);
+        recall->mixing.places = s->places;
+        known->share = TRUSTED / (TRUSTED + s->plan_count);
+        known->nearest = recall->nearest;
+        if (!s->muted) {
+            for (uint32_t i = 0; i < h->count; i++) recall->history[i] = h->places[i] < 0 ? ER_STRANGER : recall->labels[h->places[i]];
+            er_mix_step(s, &recall->mixing, recall->history, h->count, logs);
+            if (!h->count) compare(s, r, known);
+        }
+    }
+    er_mutex_unlock(&learner->lock);
+}

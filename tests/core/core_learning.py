@@ -1,0 +1,121 @@
+"""What edgeret.h does about learning, from Python, and what both sides learned, to be compared."""
+
+from __future__ import annotations
+
+import ctypes as c
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from binding import Core, Model, Task, Text
+
+import edgeret
+
+ACCEPTED, CORRECTED, DEMONSTRATION = range(3)
+
+
+class ReportRaw(c.Structure):
+    _fields_ = (
+        ("stored", c.c_uint32), ("used", c.c_int32), ("gain", c.c_double), ("bytes", c.c_uint64), ("id", c.c_int64),
+    )  # fmt: skip
+
+
+class OpenOptions(c.Structure):
+    _fields_ = (("size", c.c_size_t), ("wait_s", c.c_double))
+
+
+class LearnOptions(c.Structure):
+    _fields_ = (("size", c.c_size_t), ("source", c.c_int), ("without_words", c.c_int32))
+
+
+class ForgetOptions(c.Structure):
+    _fields_ = (
+        ("size", c.c_size_t), ("query", Text), ("tool", Text), ("id", c.POINTER(c.c_int64)), ("everything", c.c_int32),
+    )  # fmt: skip
+
+
+class PlanRaw(c.Structure):
+    _fields_ = (
+        ("id", c.c_int64), ("query", Text), ("calls", c.POINTER(Text)), ("call_count", c.c_uint32), ("source", c.c_int),
+        ("learned_at", c.c_double),
+    )  # fmt: skip
+
+
+class Stored(NamedTuple):
+    id: int
+    query: str
+    calls: tuple[str, ...]
+    source: int
+    learned_at: float
+
+
+_TELL = c.CFUNCTYPE(None, c.c_void_p, c.POINTER(PlanRaw))
+
+
+class Learner:
+    """A learner, and tasks that decide with it."""
+
+    def __init__(self, model: Model, overlay: Path | str | None = None, wait_s: float = 60.0) -> None:
+        self.core: Core = model.core
+        self.handle = c.c_void_p()
+        self.core.library.er_learner_model.restype = c.c_void_p
+        options = OpenOptions(c.sizeof(OpenOptions), wait_s)
+        path = None if overlay is None else str(overlay).encode()
+        self.core("er_learner_open", model.handle, path, c.byref(options), c.byref(self.handle))
+        self.model = Model(self.core, c.c_void_p(self.core.library.er_learner_model(self.handle)))
+
+    def task(self, query: str, python: edgeret.Runtime | None = None, tools: Sequence[str] | None = None) -> Task:
+        """Where the core has no encoder, Python's vectors are given."""
+        encoding = None
+        if python is not None and not self.model.encodes:
+            encoded = python.task(query).request.encoded
+            encoding = encoded.vector, encoded.tokens, np.asarray(encoded.spans)
+        return self.model.task(query, tools, encoding, learner=self.handle)
+
+    def learn_from(self, task: Task, source: int = ACCEPTED, words: bool = True) -> ReportRaw:
+        report, options = ReportRaw(), LearnOptions(c.sizeof(LearnOptions), source, not words)
+        self.core("er_learn", task.handle, c.byref(options), c.byref(report))
+        return report
+
+    def learn(
+        self,
+        query: str,
+        calls: Sequence[str],
+        python: edgeret.Runtime | None = None,
+        source: int = DEMONSTRATION,
+        words: bool = True,
+    ) -> ReportRaw:
+        with self.task(query, python) as task:
+            for name in calls:
+                task.call(name)
+            return self.learn_from(task, source, words)
+
+    def forget(self, **chosen: Any) -> int:
+        options, count = ForgetOptions(c.sizeof(ForgetOptions)), c.c_uint32()
+        for name, value in chosen.items():
+            made = c.pointer(c.c_int64(value)) if name == "id" else Text.of(value) if isinstance(value, str) else value
+            setattr(options, name, made)
+        self.core("er_forget", self.handle, c.byref(options), c.byref(count))
+        return count.value
+
+    @property
+    def report(self) -> ReportRaw:
+        report = ReportRaw()
+        self.core("er_learned", self.handle, c.byref(report))
+        return report
+
+    @property
+    def plans(self) -> list[Stored]:
+        found: list[Stored] = []
+
+        def tell(_: Any, plan: Any) -> None:
+            one = plan.contents
+            calls = tuple(str(one.calls[i]) for i in range(one.call_count))
+            found.append(Stored(one.id, str(one.query), calls, one.source, one.learned_at))
+
+        self.core("er_learned_plans", self.handle, _TELL(tell), None)
+        return sorted(found)
+
+    def close(self) -> None:
+        self.core.library.er_learner_close(self.handle)

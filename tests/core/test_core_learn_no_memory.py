@@ -1,0 +1,71 @@
+"""Without memory something is learned and kept or nothing was, whichever allocation fails; and nothing leaks."""
+
+from __future__ import annotations
+
+import ctypes as c
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from binding import Core, CoreError
+from core_build import CORE, compiled
+from core_learning import Learner
+from test_decisions import build_kind
+
+NO_MEMORY = 4
+LESSONS = (("find my file", ["find_file"]), ("zebra", []), ("find my file", ["send_mail", "get_day"]))
+
+
+@pytest.fixture(scope="module")
+def core(request: pytest.FixtureRequest) -> Iterator[Core]:
+    with pytest.MonkeyPatch.context() as patch:
+        told = "-DER_ALLOCATE=probe_allocate"
+        patch.setenv("CORE_CFLAGS", f"{told} -include {CORE / 'test' / 'probe_allocate.h'}")
+        sources = [*sorted((CORE / "src").glob("*.c")), CORE / "test" / "probe_allocate.c"]
+        found = Core(c.CDLL(str(compiled(sources, Path(request.config.cache.mkdir("core"))))))
+    found.library.probe_fail.restype, found.library.probe_fail.argtypes = c.c_longlong, (c.c_longlong,)
+    yield found
+
+
+def test_every_allocation_may_fail(core: Core, tmp_path: Path) -> None:
+    model = core.load(build_kind("few, a table", tmp_path / "bundle"))
+    path, probe_fail = tmp_path / "b.overlay", core.library.probe_fail
+
+    def everything() -> list[tuple[str, tuple[str, ...]]]:
+        learner = Learner(model, path)
+        try:
+            for query, calls in LESSONS:
+                learner.learn(query, calls)
+            learner.forget(tool="find_file")
+            with learner.task("find my file") as task:
+                task.next()
+            return [(told.query, told.calls) for told in learner.plans]
+        finally:
+            learner.close()
+
+    def stored() -> list[tuple[str, tuple[str, ...]]]:
+        probe_fail(-1)
+        learner = Learner(model, path)
+        found = [(told.query, told.calls) for told in learner.plans]
+        learner.close()
+        return found
+
+    probe_fail(-1)
+    wanted = everything()
+    path.unlink()
+    probe_fail(-1)
+    assert everything() == wanted
+    count = probe_fail(-1)
+    assert count > 40
+    for after in range(count):
+        path.unlink(missing_ok=True)
+        probe_fail(after)
+        try:
+            found = everything()
+        except CoreError as error:
+            assert error.status == NO_MEMORY, after
+            # What is on disk is a beginning of what was learned, or what is left of all of it.
+            assert stored() in ([(query, tuple(calls)) for query, calls in LESSONS][:kept] for kept in range(4)), after
+            continue
+        assert found == wanted == stored(), f"allocation {after} of {count} is not missed"
+    model.close()
