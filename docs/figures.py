@@ -54,8 +54,8 @@ RUNS: Mapping[str, str] = {
     "alone-tiny": f"next-tool build/figures/alone-tiny --demos {REQUESTS}",
     "serve": f"lab serve {DESKTOP} --queries {REQUESTS} --rate 200 --core 0 --rounds 3",
     **{
-        f"search-{name}{tuned}": f"retrieval --tools {files} --methods dense,clauses,hybrid --precision int8 "
-        f"--encoder all-minilm-l6-v2{tuned}"
+        f"search-{name}{tuned}": f"retrieval --tools {files} --methods dense,clauses,hybrid "
+        f"--base build/figures/alone{tuned}"
         for name, files in SEARCHED.items()
         for tuned in ("", "-tools")
     },

@@ -291,6 +291,20 @@ def test_a_bundle_is_measured_with_its_own_tools_encoder_and_demonstrations(
         assert told["methods"][strategy]["recall@1"] == float(first == "find_file")
 
 
+def test_a_base_lends_other_tools_its_encoder(tiny: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    tools, queries = tmp_path / "tools.jsonl", tmp_path / "queries.jsonl"
+    tools.write_text('{"name": "brew", "description": "Brews coffee."}\n{"name": "mow", "description": "Mows."}\n')
+    queries.write_text('{"id": "1", "query": "Brews coffee", "tools": ["brew"]}\n', encoding="utf-8")
+    given = ["--tools", str(tools), "--queries", str(queries), "--base", str(tiny)]
+    command = ["retrieval", *given, "--methods", "hybrid"]
+    assert main([*command, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["n_tools"], told["methods"]["hybrid"]["recall@1"]) == (2, 1)
+    assert told["bundle_hash"] == edgeret.load(tiny, threads=1).manifest.content_hash
+    assert main([*command, "--dimension", "2"]) == 2
+    assert "leave --base out" in capsys.readouterr().err
+
+
 def test_a_bundle_s_own_planner_is_asked_where_none_is_named_and_a_method_asks(
     tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from bench_cli import printed, refused
 
+from edgeret_bench.speed import serving
+
 pytest.importorskip("uvicorn", reason="the extra 'serve' is not installed")
 
 
@@ -24,6 +26,16 @@ def test_every_request_is_answered_and_told_in_parts(
     apart = [one["added_p99_ms"] - one["empty_p99_ms"] for one in told["rounds"]]
     assert apart == [one["beyond_empty_p99_ms"] for one in told["rounds"]] and len(apart) == 2
     assert told["beyond_empty_p99_ms"] == max(apart)  # of two, the upper
+
+
+def test_a_rate_that_cannot_be_kept_ends_the_measurement(
+    tiny_original: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(serving, "PATIENCE", 0)  # the last answer is always owed when the last request was sent
+    queries = tmp_path / "q.txt"
+    queries.write_text("find my file\n")
+    options = ("--queries", queries, "--rate", 50, "--seconds", 1)
+    assert "cannot keep up with 50 a second here" in refused(capsys, "lab", "serve", tiny_original, *options)
 
 
 def test_what_cannot_be_measured_is_said(

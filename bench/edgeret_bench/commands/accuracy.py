@@ -137,6 +137,11 @@ def _add_retrieval(commands: Any) -> None:
         "--without-steps", action="store_true", help="show no strategy the sub-tasks that come with the queries"
     )
     search.add_argument("--encoder", default=ENCODER, metavar="CARD", help="default: %(default)s")
+    search.add_argument(
+        "--base",
+        metavar="BUNDLE",
+        help="with --tools: encode as this bundle does, and export no card",
+    )
     search.add_argument("--precision", choices=PRECISIONS, default="fp32", help="of the encoder (default: %(default)s)")
     search.add_argument("--dimension", type=int, metavar="N", help="with --tools: as in a build")
     search.add_argument("--index-vectors", choices=STORED_AS, default=STORED_AS[0], help="the same")
@@ -263,18 +268,24 @@ def _measured_by(arguments: argparse.Namespace) -> tuple[Sequence[Tool], Any, di
                 "--expansion, --dimension and --index-vectors are for --tools; a bundle's vectors were made when it was"
                 " built"
             )
-        return _of_bundle(arguments)
-    return _of_card(arguments)
+        return _of_bundle(arguments.bundle)
+    if arguments.base is None:
+        return _of_card(arguments)
+    if arguments.expansion or arguments.dimension or arguments.index_vectors != STORED_AS[0]:
+        raise InputError("--expansion, --dimension and --index-vectors are for a card's encoder; leave --base out")
+    _, encoder, told = _of_bundle(arguments.base)
+    kept = {key: told[key] for key in ("bundle_hash", "encoder", "precision", "goes_by")}
+    return read_tools(*arguments.tools), encoder, {**kept, "tool_text": arguments.tool_text, "vectors": None}
 
 
-def _of_bundle(arguments: argparse.Namespace) -> tuple[Sequence[Tool], Any, dict[str, Any]]:
+def _of_bundle(bundle: str) -> tuple[Sequence[Tool], Any, dict[str, Any]]:
     """The same of a bundle."""
     from edgeret.bundle import roles
     from edgeret.runtime.scorer import Scorer
     from edgeret_bench.accuracy.retrieval import GoesBy
     from edgeret_export.recipe import recipe_of
 
-    runtime = edgeret.load(arguments.bundle)
+    runtime = edgeret.load(bundle)
     components, manifest = runtime.components, runtime.manifest
     return (
         [*runtime.tools.values()],
@@ -283,7 +294,7 @@ def _of_bundle(arguments: argparse.Namespace) -> tuple[Sequence[Tool], Any, dict
             "bundle_hash": manifest.content_hash,
             "encoder": manifest.info[roles.INFO_ENCODER]["card"],
             "precision": components.encoder.spec.precision,
-            "tool_text": recipe_of(manifest.info, arguments.bundle).tool_text,
+            "tool_text": recipe_of(manifest.info, bundle).tool_text,
             "goes_by": GoesBy(components.prior, components.word_vectors),
             "decider": Scorer(components, runtime.learned).decided,
             "vectors": components.index.vectors,

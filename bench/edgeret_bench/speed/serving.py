@@ -23,6 +23,8 @@ WARM = 100
 EMPTY_EVERY = 10
 """Behind so many requests comes one that asks for nothing: what the machine and others on it add to any answer."""
 START_S = 120
+PATIENCE = 3
+"""Times the seconds of a round, and then so long for answers that are still owed: more would measure a queue alone."""
 
 
 def run(
@@ -135,7 +137,13 @@ async def _measured(port: int, queries: Sequence[str], rate: int, seconds: float
             if (wait := due - perf_counter()) > 0:
                 await asyncio.sleep(wait)
             tasks.append(asyncio.create_task(look(due)))
-    await asyncio.gather(*tasks)
+    try:
+        await asyncio.wait_for(asyncio.gather(*tasks), PATIENCE * seconds)
+    except TimeoutError:
+        raise InputError(
+            f"{len(samples['answer'])} of {count} requests were answered in {(1 + PATIENCE) * seconds:g} s: the server "
+            f"cannot keep up with {rate} a second here; name a lower --rate, or let the machine do nothing else"
+        ) from None
     reached = count / (perf_counter() - began)
     return {
         "rate": {"asked": rate, "reached": reached},
