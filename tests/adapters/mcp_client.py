@@ -11,7 +11,9 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
+from patience import PATIENCE_S
 
 pytest.importorskip("mcp", reason="needs the extra mcp")
 
@@ -55,6 +57,13 @@ async def proxied(config: Path, base: Path, *options: str, mode: str = "auto", *
 async def names(client: Any, query: str) -> list[str]:
     """What a search finds."""
     return [tool["name"] for tool in (await found(client, query))["tools"]]
+
+
+async def eventually(client: Any, name: str, query: str) -> None:
+    """Returns when a search finds the tool: a busy machine may start a server later than a search waits for it."""
+    with anyio.fail_after(PATIENCE_S):
+        while name not in await names(client, query):
+            await anyio.sleep(0.05)
 
 
 async def found(client: Any, query: str) -> dict[str, Any]:

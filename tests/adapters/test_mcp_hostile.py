@@ -12,7 +12,19 @@ from typing import Any
 import anyio
 import pytest
 from hostile_mcp import ODD
-from mcp_client import HOSTILE, call, command, found, hostile, introduce, names, proxied, running, write_config
+from mcp_client import (
+    HOSTILE,
+    call,
+    command,
+    eventually,
+    found,
+    hostile,
+    introduce,
+    names,
+    proxied,
+    running,
+    write_config,
+)
 from patience import PATIENCE_S
 
 from edgeret import without_hidden
@@ -39,7 +51,7 @@ async def lines(log: Path, count: int) -> list[str]:
 
 async def goes_on(client: object) -> None:
     """The server beside the hostile one is found and answers."""
-    assert "good__write_note" in await names(client, "write a note")
+    await eventually(client, "good__write_note", "write a note")
     assert not (await call(client, "good__write_note")).is_error
 
 
@@ -141,7 +153,7 @@ def test_one_that_lies_about_its_tools_loses_those_alone(tiny: Path, tmp_path: P
 
     async def talk() -> None:
         async with proxied(config, tiny) as client:
-            assert "bad__send_mail" in await names(client, "send a mail")
+            await eventually(client, "bad__send_mail", "send a mail")
             text = await told(client, "has parameters that cannot be read")
             assert "(unnamed)" in text and "more than 256 characters" in text and "has no description" in text
             # What it gives is its own affair: a client that wants to holds it against the schema.
@@ -156,7 +168,7 @@ def test_one_that_dies_in_a_call_is_named_and_started_again(tiny: Path, tmp_path
 
     async def talk() -> None:
         async with proxied(config, tiny) as client:
-            assert "bad__send_mail" in await names(client, "send a mail")
+            await eventually(client, "bad__send_mail", "send a mail")
             result = await call(client, "bad__send_mail")
             assert result.is_error and "server bad ended in the middle of the call" in result.content[0].text
             await told(client, "server bad ended; started again in 1 s")
@@ -180,7 +192,7 @@ def test_a_definition_that_changes_after_it_was_pinned_is_withheld_until_it_is_a
 
     async def talk() -> None:
         async with proxied(config, tiny, "--pins", str(pins)) as client:
-            assert "bad__write_note" in await names(client, "write a note")
+            await eventually(client, "bad__write_note", "write a note")
             await call(client, "bad__send_mail")
             text = await told(client, "--accept bad/write_note")
             assert "is not the one pinned in" in text

@@ -15,7 +15,7 @@ from patience import PATIENCE_S
 
 pytest.importorskip("mcp", reason="needs the extra mcp")
 
-from mcp_client import call, hostile, names, proxied, write_config
+from mcp_client import call, eventually, hostile, names, proxied, write_config
 
 from edgeret import InputError
 from edgeret.adapters.mcp import pins as pins_room
@@ -159,7 +159,7 @@ def test_a_running_proxy_takes_up_what_is_accepted(
 
     async def talk() -> None:
         async with proxied(config, tiny, "--pins", str(path)) as client:
-            assert "good__write_note" in await names(client, "write a note")
+            await eventually(client, "good__write_note", "write a note")
             await until(False, client)
             accept = ["mcp", "--config", str(config), "--pins", str(path), "--accept", "good"]
             assert await anyio.to_thread.run_sync(main, accept) == 0
