@@ -8,10 +8,11 @@
 
 #include "edgeret.h"
 
-#define BINDING 1 /* moves together with Core.BINDING */
+#define BINDING 2 /* moves together with Core.BINDING */
 #define METHOD(type, name) JNIEXPORT type JNICALL Java_edgeret_Core_##name
 #define MODEL(handle) ((er_model *)(intptr_t)(handle))
 #define TASK(handle) ((er_task *)(intptr_t)(handle))
+#define LEARNER(handle) ((er_learner *)(intptr_t)(handle))
 
 /* ---- Java's arrays ---- */
 
@@ -110,19 +111,26 @@ static er_load_options options_of(taken hash, jdouble most_loss, jboolean tiny, 
         .first_stage_alone = tiny, .threads = threads};
 }
 
+/* With a zero byte behind it, to be freed; NULL where Java or C has no memory. */
+static char *path_of(JNIEnv *env, jbyteArray bytes)
+{
+    const jsize length = (*env)->GetArrayLength(env, bytes);
+    char *path = room_for(env, (size_t)length + 1, 1);
+    if (path) (*env)->GetByteArrayRegion(env, bytes, 0, length, (jbyte *)path);
+    return path;
+}
+
 METHOD(jlong, load)(JNIEnv *env, jclass class, jbyteArray folder, jbyteArray hash, jdouble most_loss, jboolean tiny, jint threads)
 {
     er_error why = {0};
     er_model *model = NULL;
-    const taken pinned = take_bytes(env, hash), bytes = take_bytes(env, folder);
-    char *path = room_for(env, bytes.length + 1, 1); /* with a zero byte behind it */
-    if (path && bytes.at) {
-        for (size_t i = 0; i < bytes.length; i++) path[i] = ((const char *)bytes.at)[i];
+    const taken pinned = take_bytes(env, hash);
+    char *path = path_of(env, folder);
+    if (!(*env)->ExceptionCheck(env)) {
         const er_load_options options = options_of(pinned, most_loss, tiny, threads);
         check(env, er_load(path, &options, &model, &why), &why);
     }
     free(path);
-    give_bytes(env, bytes);
     give_bytes(env, pinned);
     return (jlong)(intptr_t)model;
 }
@@ -154,13 +162,13 @@ METHOD(jlong, loadFiles)(JNIEnv *env, jclass class, jobjectArray names, jobjectA
     return (jlong)(intptr_t)model;
 }
 
-/* Texts as an array of arrays of bytes. */
-static jobjectArray texts_of(JNIEnv *env, const er_listed *listed, size_t count)
+/* Texts as an array of arrays of bytes; each stands at the begin of an element of `size` bytes. */
+static jobjectArray texts_of(JNIEnv *env, const void *texts, size_t size, size_t count)
 {
     jclass bytes = (*env)->FindClass(env, "[B");
     jobjectArray made = bytes ? (*env)->NewObjectArray(env, (jsize)count, bytes, NULL) : NULL;
     for (size_t i = 0; made && i < count; i++) {
-        jbyteArray one = bytes_of(env, listed[i].name);
+        jbyteArray one = bytes_of(env, *(const er_text *)((const char *)texts + i * size));
         if (!one) return NULL;
         (*env)->SetObjectArrayElement(env, made, (jsize)i, one);
         (*env)->DeleteLocalRef(env, one);
@@ -176,7 +184,7 @@ METHOD(jobjectArray, list)(JNIEnv *env, jclass class, jobject manifest, jboolean
     const size_t length = (size_t)(*env)->GetDirectBufferCapacity(env, manifest);
     const er_status status = er_list((*env)->GetDirectBufferAddress(env, manifest), length, tiny, room, &count, &why);
     check(env, status, &why);
-    return status ? NULL : texts_of(env, room, count);
+    return status ? NULL : texts_of(env, room, sizeof *room, count);
 }
 
 METHOD(void, free)(JNIEnv *env, jclass class, jlong model) { er_free(MODEL(model)); }
@@ -245,13 +253,14 @@ METHOD(jlong, withTools)(JNIEnv *env, jclass class, jlong model, jobjectArray ad
 /* ---- A task ---- */
 
 METHOD(jlong, begin)(JNIEnv *env, jclass class, jlong model, jbyteArray query, jfloatArray vector, jfloatArray tokens,
-    jintArray begins, jintArray ends, jintArray allowed, jlong after)
+    jintArray begins, jintArray ends, jintArray allowed, jlong after, jlong learner)
 {
     er_error why = {0};
     er_task *task = NULL;
     const taken words = take_bytes(env, query), tools = take_ints(env, allowed), whole = take_floats(env, vector);
     const taken rows = take_floats(env, tokens), firsts = take_ints(env, begins), lasts = take_ints(env, ends);
-    const er_begin_options options = {.size = sizeof options, .allowed = tools.at, .allowed_count = tools.length, .after = TASK(after)};
+    const er_begin_options options = {.size = sizeof options, .allowed = tools.at, .allowed_count = tools.length, .after = TASK(after),
+        .learner = LEARNER(learner)};
     const er_encoding encoding = {.size = sizeof encoding, .vector = whole.at, .tokens = rows.at, .begins = firsts.at, .ends = lasts.at,
         .count = (uint32_t)firsts.length, .dimension = (uint32_t)whole.length};
     /* Where tools are given, and none among them, `allowed` is not NULL, and the library says so. */
@@ -378,4 +387,89 @@ METHOD(void, encode)(JNIEnv *env, jclass class, jlong model, jbyteArray query, j
     if (!status) (*env)->SetFloatArrayRegion(env, vector, 0, (jsize)dimension, room);
     give_bytes(env, words);
     free(room);
+}
+
+/* ---- Learning ---- */
+
+METHOD(jlong, learnerOpen)(JNIEnv *env, jclass class, jlong model, jbyteArray overlay, jdouble wait_s)
+{
+    er_error why = {0};
+    er_learner *learner = NULL;
+    const er_learner_options options = {.size = sizeof options, .wait_s = wait_s};
+    char *path = overlay ? path_of(env, overlay) : NULL;
+    if (!(*env)->ExceptionCheck(env)) check(env, er_learner_open(MODEL(model), path, &options, &learner, &why), &why);
+    free(path);
+    return (jlong)(intptr_t)learner;
+}
+
+METHOD(void, learnerClose)(JNIEnv *env, jclass class, jlong learner) { er_learner_close(LEARNER(learner)); }
+
+METHOD(jlong, learnerModel)(JNIEnv *env, jclass class, jlong learner) { return (jlong)(intptr_t)er_learner_model(LEARNER(learner)); }
+
+static jdouble report(JNIEnv *env, const er_report *r, jlongArray numbers)
+{
+    const jlong told[] = {r->stored, r->used, (jlong)r->bytes, r->id};
+    (*env)->SetLongArrayRegion(env, numbers, 0, sizeof told / sizeof *told, told);
+    return r->gain;
+}
+
+METHOD(jdouble, learned)(JNIEnv *env, jclass class, jlong learner, jlongArray numbers)
+{
+    er_error why = {0};
+    er_report r = {0};
+    check(env, er_learned(LEARNER(learner), &r, &why), &why);
+    return (*env)->ExceptionCheck(env) ? 0 : report(env, &r, numbers);
+}
+
+METHOD(jdouble, learn)(JNIEnv *env, jclass class, jlong task, jint source, jboolean without_words, jlongArray numbers)
+{
+    er_error why = {0};
+    er_report r = {0};
+    const er_learn_options options = {.size = sizeof options, .source = (er_source)source, .without_words = without_words};
+    check(env, er_learn(TASK(task), &options, &r, &why), &why);
+    return (*env)->ExceptionCheck(env) ? 0 : report(env, &r, numbers);
+}
+
+typedef struct {
+    JNIEnv *env;
+    jclass class;
+    jmethodID add;
+    jobject to;
+    jint count;
+} telling;
+
+static void tell_plan(void *context, const er_plan_told *plan)
+{
+    telling *t = context;
+    JNIEnv *env = t->env;
+    if ((*env)->ExceptionCheck(env) || (*env)->PushLocalFrame(env, 16)) return;
+    jobjectArray calls = texts_of(env, plan->calls, sizeof *plan->calls, plan->call_count);
+    jbyteArray query = calls && plan->query.length ? bytes_of(env, plan->query) : NULL;
+    if (!(*env)->ExceptionCheck(env))
+        (*env)->CallStaticVoidMethod(env, t->class, t->add, t->to, (jlong)plan->id, query, calls, (jint)plan->source, plan->learned_at);
+    (*env)->PopLocalFrame(env, NULL);
+    t->count++;
+}
+
+METHOD(jint, plans)(JNIEnv *env, jclass class, jlong learner, jobject to)
+{
+    er_error why = {0};
+    telling t = {.env = env, .to = to, .class = (*env)->FindClass(env, "edgeret/Learner")};
+    t.add = t.class ? (*env)->GetStaticMethodID(env, t.class, "add", "(Ljava/util/List;J[B[[BID)V") : NULL;
+    if (t.add) check(env, er_learned_plans(LEARNER(learner), tell_plan, &t, &why), &why);
+    return t.count;
+}
+
+METHOD(jint, forget)(JNIEnv *env, jclass class, jlong learner, jbyteArray query, jbyteArray tool, jlong id, jboolean everything)
+{
+    er_error why = {0};
+    uint32_t count = 0;
+    const int64_t one = id;
+    const taken words = take_bytes(env, query), name = take_bytes(env, tool);
+    const er_forget_options options = {.size = sizeof options, .query = text_of(words), .tool = text_of(name),
+        .id = query || tool || everything ? NULL : &one, .everything = everything};
+    if (!(*env)->ExceptionCheck(env)) check(env, er_forget(LEARNER(learner), &options, &count, &why), &why);
+    give_bytes(env, name);
+    give_bytes(env, words);
+    return (jint)count;
 }

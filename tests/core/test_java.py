@@ -152,6 +152,15 @@ def test_steps_bad_input_letters_and_use_after_close(jvm: Jvm, tmp_path: Path) -
     assert said.strip() == "all fine"  # and no word of the JVM's about calls that break JNI's rules
 
 
+def test_the_jvm_learns_into_an_overlay_that_python_reads(jvm: Jvm, tmp_path: Path) -> None:
+    assert jvm.run("Learning", CONFORMANCE, tmp_path, flags=["-Xcheck:jni"]).strip() == "all fine"
+    (overlay,) = tmp_path.glob("*.overlay")
+    runtime = edgeret.load(CONFORMANCE / "few", overlay=overlay)
+    (plan,) = runtime.learned.plans
+    assert (list(plan.calls), plan.origin) == (["play_music", "phone_call"], "corrected")
+    runtime.close()
+
+
 def test_threads_share_models_and_no_memory_is_left(jvm: Jvm) -> None:
     assert "all fine" in jvm.run("Threads", CONFORMANCE, flags=["-Xms64m", "-Xmx64m", "-XX:+AlwaysPreTouch"])
 
@@ -181,6 +190,13 @@ def test_a_missing_native_library_is_told_in_a_line(jvm: Jvm, tmp_path: Path) ->
         (tmp_path / Path(inside).name).write_bytes(jar.read(inside))
     flag = f"-Djava.library.path={tmp_path}"
     assert '"tools"' in Jvm(bare, jvm.programs).run("Requests", CONFORMANCE / "few", "folder", flags=[flag])
+
+
+def test_the_pages_lines_run(jvm: Jvm, tmp_path: Path) -> None:
+    (lines,) = re.findall(r"^```java\n(.*?)^```$", (ROOT / "docs/howto/java.md").read_text(), re.M | re.S)
+    (tmp_path / "Decide.java").write_text(lines)
+    said = run(["java", "-cp", jvm.jar, tmp_path / "Decide.java", CONFORMANCE / "few", "find my file and send a mail"])
+    assert said.splitlines()[:2] == ["find_file 0.979", "send_mail 0.988"]
 
 
 @pytest.mark.full

@@ -6,6 +6,7 @@ import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
+import java.util.List;
 import java.util.Locale;
 import org.jspecify.annotations.Nullable;
 
@@ -15,7 +16,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class Core {
     /** Moves together with BINDING in edgeret_jni.c, whenever a native method does. */
-    private static final int BINDING = 1;
+    private static final int BINDING = 2;
     private static final String NAME = "edgeret_jni";
     private static volatile boolean ready;
 
@@ -47,12 +48,12 @@ final class Core {
 
     static native long toolFind(long model, byte[] name);
 
-    static long begin(long model, byte[] query, @Nullable Encoding given, int @Nullable [] allowed, long after) {
-        if (given == null) return begin(model, query, null, null, null, null, allowed, after);
-        return begin(model, query, given.vector(), given.tokens(), given.begins(), given.ends(), allowed, after);
+    static long begin(long model, byte[] query, @Nullable Encoding given, int @Nullable [] allowed, long after, long learner) {
+        if (given == null) return begin(model, query, null, null, null, null, allowed, after, learner);
+        return begin(model, query, given.vector(), given.tokens(), given.begins(), given.ends(), allowed, after, learner);
     }
 
-    /** The turn before in `after`, or 0. Without a vector the words are encoded here. */
+    /** The turn before in `after`, or 0, and so `learner`. Without a vector the words are encoded here. */
     private static native long begin(
             long model,
             byte[] query,
@@ -61,7 +62,8 @@ final class Core {
             int @Nullable [] begins,
             int @Nullable [] ends,
             int @Nullable [] allowed,
-            long after);
+            long after,
+            long learner);
 
     /** The best candidate's name; numbers: tool, probability, reason, abstained, confirm, named, stage, demonstrated, floor. */
     static native byte[] next(long task, boolean heads, double minProbability, double risk, double[] numbers);
@@ -89,6 +91,25 @@ final class Core {
     static native int[] tokens(long model, byte[] query);
 
     static native void encode(long model, byte[] query, float[] vector);
+
+    static native long learnerOpen(long model, byte @Nullable [] overlay, double waitSeconds);
+
+    static native void learnerClose(long learner);
+
+    /** A model that lives as long as the learner. */
+    static native long learnerModel(long learner);
+
+    /** The gain; numbers: stored, used, bytes, id. */
+    static native double learned(long learner, long[] numbers);
+
+    /** The gain; numbers: stored, used, bytes, id. */
+    static native double learn(long task, int source, boolean withoutWords, long[] numbers);
+
+    /** Gives each to Learner.add; how many there are. */
+    static native int plans(long learner, List<Plan> to);
+
+    /** What is null, or false, says nothing; without any other it is the id that is meant. */
+    static native int forget(long learner, byte @Nullable [] query, byte @Nullable [] tool, long id, boolean everything);
 
     /** Loads the native library, once: from java.library.path, or else out of the jar. Throws EdgeretException. */
     static void ready() {

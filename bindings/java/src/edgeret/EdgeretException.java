@@ -19,7 +19,11 @@ public final class EdgeretException extends RuntimeException {
         /** The bundle's encoder does not run here; give {@link Encoding}s of your own. */
         ENCODER,
         /** A task with as many calls, or failures, as it can hold: 256. */
-        FULL
+        FULL,
+        /** An overlay that is damaged, forged or another encoder's. */
+        OVERLAY,
+        /** What was to be learned or forgotten could not be written, and was not: no room, another writer. */
+        NOT_KEPT
     }
 
     private final Code code;

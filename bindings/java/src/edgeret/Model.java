@@ -1,7 +1,5 @@
 package edgeret;
 
-import java.io.ByteArrayOutputStream;
-import java.io.File;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.file.FileSystems;
@@ -12,6 +10,7 @@ import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.LongUnaryOperator;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -25,7 +24,7 @@ public final class Model implements AutoCloseable {
     private final List<String> tools;
     private final long[] numbers = new long[6];
 
-    private Model(long address, @Nullable BundleFiles files) {
+    Model(long address, @Nullable BundleFiles files) {
         this.files = files;
         handle = new Handle(this, address, Core::free, files, "this model was closed; load it again");
         contentHash = Text.of(Core.describe(address, numbers));
@@ -44,7 +43,7 @@ public final class Model implements AutoCloseable {
         Core.ready();
         if (folder.getFileSystem() != FileSystems.getDefault()) return load(read(folder, options), options);
         byte[] hash = hash(options);
-        return new Model(Core.load(bytes(folder), hash, options.mostLoss, options.tiny, options.threads), null);
+        return new Model(Core.load(Text.bytes(folder), hash, options.mostLoss, options.tiny, options.threads), null);
     }
 
     /**
@@ -147,9 +146,8 @@ public final class Model implements AutoCloseable {
         try {
             int[] allowed = options.tools == null ? null : new int[options.tools.size()];
             for (int i = 0; allowed != null && i < allowed.length; i++) allowed[i] = number(model, options.tools.get(i));
-            long task = options.after == null
-                    ? Core.begin(model, words, options.encoding, allowed, 0)
-                    : options.after.during(turn -> Core.begin(model, words, options.encoding, allowed, turn));
+            long task = during(options.after, turn -> during(options.learner, learner ->
+                    Core.begin(model, words, options.encoding, allowed, turn, learner)));
             return new Task(task, tools, files == null ? null : files.join());
         } finally {
             handle.leave();
@@ -200,6 +198,28 @@ public final class Model implements AutoCloseable {
         }
     }
 
+    private static long during(@Nullable Task turn, LongUnaryOperator call) {
+        return turn == null ? call.applyAsLong(0) : turn.during(call::applyAsLong);
+    }
+
+    private static long during(@Nullable Learner learner, LongUnaryOperator call) {
+        return learner == null ? call.applyAsLong(0) : learner.during(call::applyAsLong);
+    }
+
+    /** Calls with the model's address, which stays, and its files. */
+    interface Use<T> {
+        T of(long model, @Nullable BundleFiles files);
+    }
+
+    <T> T during(Use<T> call) {
+        long model = handle.enter();
+        try {
+            return call.of(model, files);
+        } finally {
+            handle.leave();
+        }
+    }
+
     /** Gives the memory back, once no thread is in a call. A second close does nothing. */
     @Override
     public void close() {
@@ -222,20 +242,6 @@ public final class Model implements AutoCloseable {
 
     private static byte @Nullable [] hash(LoadOptions options) {
         return options.contentHash == null ? null : Text.bytes("contentHash", options.contentHash);
-    }
-
-    /** A path as the system has it: on Unix its bytes, whatever this machine's locale makes of them. */
-    private static byte[] bytes(Path folder) {
-        String text = folder.toString();
-        if (File.separatorChar != '/' || text.chars().allMatch(c -> c < 128)) return Text.bytes("folder", text);
-        String raw = folder.toUri().getRawPath();
-        ByteArrayOutputStream found = new ByteArrayOutputStream();
-        for (int i = 0; i < raw.length(); i++) {
-            boolean escaped = raw.charAt(i) == '%';
-            found.write(escaped ? Integer.parseInt(raw.substring(i + 1, i += 3), 16) : raw.charAt(i));
-            if (escaped) i--;
-        }
-        return found.toByteArray();
     }
 
     private static Map<String, byte[]> read(Path folder, LoadOptions options) {

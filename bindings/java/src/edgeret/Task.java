@@ -84,6 +84,18 @@ public final class Task implements AutoCloseable {
         return during(task -> new Task(Core.fork(task), tools, files == null ? null : files.join())); // joined while it is open
     }
 
+    /** Learns that the calls made so far, and no more, solve the request: none, that nothing fits. On disk when this returns. */
+    public Learned learn() {
+        return learn(Plan.Source.ACCEPTED, true);
+    }
+
+    /** The same; without words the query's vector and the tools' names are kept, and nothing that anybody could read. */
+    public Learned learn(Plan.Source source, boolean withWords) {
+        long[] numbers = new long[4];
+        int why = source.ordinal();
+        return during(task -> Learned.of(numbers, Core.learn(task, why, !withWords, numbers)));
+    }
+
     /** Gives the memory back. A second close does nothing. */
     @Override
     public void close() {

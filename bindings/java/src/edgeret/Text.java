@@ -1,6 +1,9 @@
 package edgeret;
 
+import java.io.ByteArrayOutputStream;
+import java.io.File;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
 import java.util.Collection;
 import java.util.Objects;
 
@@ -24,6 +27,20 @@ final class Text {
         int i = 0;
         for (String text : texts) found[i++] = bytes(what, text);
         return found;
+    }
+
+    /** A path as the system has it: on Unix its bytes, whatever this machine's locale makes of them. */
+    static byte[] bytes(Path path) {
+        String text = path.toString();
+        if (File.separatorChar != '/' || text.chars().allMatch(c -> c < 128)) return bytes("path", text);
+        String raw = path.toUri().getRawPath();
+        ByteArrayOutputStream found = new ByteArrayOutputStream();
+        for (int i = 0; i < raw.length(); i++) {
+            boolean escaped = raw.charAt(i) == '%';
+            found.write(escaped ? Integer.parseInt(raw.substring(i + 1, i += 3), 16) : raw.charAt(i));
+            if (escaped) i--;
+        }
+        return found.toByteArray();
     }
 
     static String of(byte[] bytes) {
