@@ -52,6 +52,7 @@ RUNS: Mapping[str, str] = {
     "latency": f"latency {DESKTOP} --queries {REQUESTS}",
     "alone": f"next-tool build/figures/alone --demos {REQUESTS}",
     "alone-tiny": f"next-tool build/figures/alone-tiny --demos {REQUESTS}",
+    "alone-tools": f"next-tool build/figures/alone-tools --demos {REQUESTS}",
     "serve": f"lab serve {DESKTOP} --queries {REQUESTS} --rate 200 --core 0 --rounds 3",
     **{
         f"search-{name}{tuned}": f"retrieval --tools {files} --methods dense,clauses,hybrid "
