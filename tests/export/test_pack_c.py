@@ -158,10 +158,16 @@ def test_the_example_answers_on_a_cortex_m_as_here(core: c.CDLL, cpu: str, float
             f"no {', '.join(missing)} here; Debian has gcc-arm-none-eabi, libnewlib-arm-none-eabi, qemu-system-arm"
         )
     source = pack_of("few", tmp_path)
-    told = run(
-        "make", "-C", CORTEX_M, "run", f"CPU={cpu}", f"FLOAT={floats}", f"PACK={source}", f"BUILD={tmp_path / 'made'}"
-    )
-    assert "warning" not in told
+    options = (f"CPU={cpu}", f"FLOAT={floats}", f"PACK={source}", f"BUILD={tmp_path / 'made'}")
+    built = run("make", "-C", CORTEX_M, "-j2", "size", *options)
+    assert "warning" not in built
+    for _ in range(3):
+        command = ("make", "-C", str(CORTEX_M), "run", *options)
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if "Lockup" not in done.stderr:  # qemu 7.2's M55 starts before its vectors are there, once in many times
+            break
+    assert done.returncode == 0, done.stdout + done.stderr
+    told = done.stdout
     assert answers(told) == answers(on_this_machine(core, source)) and len(answers(told)) == 3
     heap = [int(most) for most in re.findall(r"heap \d+ bytes, (\d+) at most", told)]
     assert len(heap) == 4 and 10_000 < max(heap) < 1_000_000
