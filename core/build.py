@@ -27,19 +27,10 @@ FLAGS = (
 )
 FAST, SMALL = "-O3", "-Os"
 LOOPS = {
-    "encode",
-    "fuse",
-    "graph",
-    "head",
-    "kernel_transformer",
-    "learn_mix",
-    "learn_teach",
-    "neighbours",
-    "prior",
-    "sha256",
-    "vectors",
+    *("encode", "fuse", "graph", "head", "kernel_transformer", "languages", "learn_mix", "learn_teach", "neighbours"),
+    *("pattern", "prior", "sha256", "vectors"),
 }
-"""Sources with loops over numbers; all others are made small, which takes 2 us of a first decision's 65."""
+"""Sources with loops over numbers or letters that take much of a decision; all others are made small."""
 
 
 @dataclass(frozen=True, slots=True)
