@@ -16,6 +16,7 @@ from edgeret.errors import InputError
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret.scoring import argument_shape as shape
 from edgeret_export.encoders.argument_card import ArgumentCard, argument_card_of, pack_card, read_card
+from edgeret_export.encoders.pretrained import made_for
 from edgeret_export.fitting.argument_fit import Reading, counts_of, fit, reader_of, tune
 from edgeret_export.fitting.argument_pool import fit_pool, fit_traits
 from edgeret_export.sources.cards import find_card
@@ -128,8 +129,9 @@ def test_a_card_reads_as_it_was_written_and_says_what_is_wrong(tmp_path: Path) -
         read_card(tmp_path / "none", DIMENSION)
 
 
-def test_the_default_encoder_has_a_head_and_one_with_an_adapter_has_none() -> None:
-    found = argument_card_of(find_card("all-minilm-l6-v2"))
-    assert found is not None
-    assert found.told["made_for"]["adapter"] == ""
-    assert argument_card_of(find_card("all-minilm-l6-v2-tools")) is None
+@pytest.mark.parametrize("name", ["all-minilm-l6-v2", "all-minilm-l6-v2-tools", "multilingual-e5-small-q4"])
+def test_encoders_that_ship_with_weights_have_heads_of_their_own(name: str) -> None:
+    card = find_card(name)
+    found = argument_card_of(card)
+    assert found is not None and found.told["made_for"] == made_for(card)
+    assert argument_card_of(find_card("paraphrase-multilingual-minilm-l12-v2")) is None
