@@ -64,7 +64,7 @@ static bool take_encoding(er_arena *arena, const er_stage *stage, const er_encod
 }
 
 er_read *er_read_query(const er_model *model, const er_stage *stage, const er_points *query, const er_encoding *given,
-    const bool *allowed, er_error *error)
+    const bool *allowed, const er_task *task, er_error *error)
 {
     er_arena arena = {.error = error};
     er_read *read = ER_TAKE(&arena, er_read, 1);
@@ -81,7 +81,10 @@ er_read *er_read_query(const er_model *model, const er_stage *stage, const er_po
     const bool *may = allowed ? mine : stage->names->allowed;
     if (fine && given) fine = take_encoding(&read->request.arena, stage, given, (uint32_t)er_count_points(stage->spec.query_prefix), &read->encoded);
     else if (fine) fine = er_encode_text(&read->request.arena, model, stage, query, &read->encoded);
-    if (fine) fine = er_request_read(&read->request, model, stage, query, &read->encoded, may, false);
+    const er_earlier *also = task->turn ? &task->turn->all : NULL;
+    /* What was learned may call any tool, so all are compared. */
+    if (fine && task->learner) fine = er_request_read(&read->request, model, stage, query, &read->encoded, may, false);
+    else if (fine) fine = er_request_near(&read->request, model, stage, query, &read->encoded, may, also ? also->at : NULL, also ? also->count : 0);
     read->request.arena.error = NULL; /* the caller's, who goes */
     if (fine) return read;
     arena = read->request.arena;
@@ -184,7 +187,7 @@ static er_status start(const er_model *model, er_text query, const er_encoding *
     }
     const er_stage *stage = task->first || !model->has_full ? &model->small : &model->full;
     if (options.after && !er_turn_after(&task->arena, options.after, model, stage->names, &task->turn)) return drop(task, error);
-    task->read = er_read_query(model, stage, &task->query, encoding, task->allowed, error);
+    task->read = er_read_query(model, stage, &task->query, encoding, task->allowed, task, error);
     if (!task->read || !furnish(task)) return drop(task, error);
     task->arena.error = NULL;
     *made = task;
@@ -382,7 +385,7 @@ er_status er_candidates(er_task *task, er_candidate *room, size_t *count, er_err
     uint32_t *heap = task->order, kept = 0, there = 0;
     const uint32_t most = *count < r->n ? (uint32_t)*count : r->n;
     for (uint32_t p = 0; p < r->n; p++) {
-        if ((r->allowed && !r->allowed[p]) || (blocked && blocked[p])) continue;
+        if ((r->allowed && !r->allowed[p]) || (blocked && blocked[p]) || er_is_left_out(r, p)) continue;
         there++;
         if (kept < most) {
             heap[kept++] = p;

@@ -88,7 +88,7 @@ bool er_turn_probabilities(er_task *task, const bool *blocked, float *found)
     if (!er_later_probabilities(r, &task->work, &every, NULL, found)) return false;
     const er_turn_step step = {
         .alone = turn->alone, .onward = turn->onward, .alone_end = alone,
-        .onward_end = er_apart(found, r->n, r->end, turn->onward), .allowed = r->allowed, .blocked = blocked, .n = r->n,
+        .onward_end = er_apart(found, r->n, r->end, turn->onward), .allowed = r->allowed, .blocked = blocked, .request = r, .n = r->n,
         .end = r->end, .words = r->sayings->words, .all = &turn->all, .last = &turn->last, .made = task->places,
         .made_count = own->count, .demonstrated = r->stage->has_head,
     };

@@ -89,7 +89,7 @@ static bool first_stage(er_task *task, const er_next_options *options, er_decisi
 
 bool er_hand_over(er_task *task, er_error *error)
 {
-    er_read *read = er_read_query(task->model, &task->model->full, &task->query, NULL, task->allowed, error);
+    er_read *read = er_read_query(task->model, &task->model->full, &task->query, NULL, task->allowed, task, error);
     if (!read) return false;
     er_unread(task->read);
     task->read = read;
@@ -115,7 +115,7 @@ bool er_decide(er_task *task, const er_next_options *options, er_decision *decis
     if (task->turn ? !er_turn_probabilities(task, blocked, p) : !er_probabilities(r, &task->work, &task->history, blocked, p))
         return er_refuse(error, ER_BAD_BUNDLE, "graph and head give no probabilities, but NaN or infinity; build the bundle again");
     uint32_t left = 0;
-    for (uint32_t i = 0; blocked && i < r->n; i++) left += i != r->end && !blocked[i];
+    for (uint32_t i = 0; blocked && i < r->n; i++) left += i != r->end && !blocked[i] && !er_is_left_out(r, i);
     const uint32_t best = er_first_largest(p, r->n);
     if (blocked && !left) {
         fill(task, best, ER_ALL_FAILED, 0.0, decision);

@@ -136,7 +136,18 @@ void er_example_cosines(const er_index *index, uint32_t d, const float *vector, 
     else er_byte_products(index->examples, index->example_scales, index->example_count, d, vector, found);
 }
 
-/* x of 16.5 for what examples say, and of the query the nearest of them. */
+float er_twins_among(const er_index *index, uint32_t dimension, const int32_t *tools, uint32_t count, uint32_t k)
+{
+    if (index->example_twins[k] == 0.0f || index->wide_examples) return index->example_twins[k];
+    const int8_t *row = index->examples + (size_t)k * dimension;
+    uint32_t alike = 0;
+    for (uint32_t p = 0; p < count; p++)
+        for (uint32_t i = tools[p] < 0 ? 0 : index->example_starts[tools[p]]; tools[p] >= 0 && i < index->example_starts[tools[p] + 1]; i++)
+            alike += !memcmp(index->examples + (size_t)i * dimension, row, dimension);
+    return (float)(log(alike) / 10.0);
+}
+
+/* x of 16.5 for what examples of these names say, and of the query the nearest of them. */
 static bool add_examples(er_request *r, float *statics)
 {
     const er_index *index = &r->stage->index;
@@ -146,23 +157,28 @@ static bool add_examples(er_request *r, float *statics)
     float *near = ER_TAKE(&r->arena, float, count), *row = ER_TAKE(&r->arena, float, count), *x = ER_TAKE(&r->arena, float, r->n);
     if (!near || !row || !x) return false;
     er_example_cosines(index, r->dimension, r->vectors, near);
-    r->has_example = true;
-    r->nearest_example = er_largest(near, count);
+    for (uint32_t p = 0; p < r->n; p++) {
+        const int32_t tool = r->names->tools[p];
+        for (uint32_t k = tool < 0 ? 0 : index->example_starts[tool]; tool >= 0 && k < index->example_starts[tool + 1]; k++) {
+            if (!r->has_example || near[k] > r->nearest_example) r->nearest_example = near[k];
+            r->has_example = true;
+        }
+    }
     for (uint32_t i = 0; i < r->clauses; i++) {
         const float *clause = r->vectors + (size_t)(WHOLE + r->windows + i) * r->dimension;
         er_example_cosines(index, r->dimension, clause, row);
         for (uint32_t k = 0; k < count; k++) near[k] = row[k] > near[k] ? row[k] : near[k];
     }
-    for (uint32_t p = 0; p < r->n; p++) {
+    for (uint32_t p = 0; r->has_example && p < r->n; p++) {
         x[p] = r->cosines[p] > r->clause[p] ? r->cosines[p] : r->clause[p];
         const int32_t tool = r->names->tools[p];
         for (uint32_t k = tool < 0 ? 0 : index->example_starts[tool]; tool >= 0 && k < index->example_starts[tool + 1]; k++) {
-            const float one = near[k] - index->example_twins[k];
+            const float one = near[k] - (er_is_narrow(r) ? er_twins_among(index, r->dimension, r->names->tools, r->n, k) : index->example_twins[k]);
             x[p] = one > x[p] ? one : x[p];
         }
     }
     const float most = er_largest(x, r->n);
-    for (uint32_t p = 0; p < r->n; p++) statics[p] += 10.0f * (x[p] - most);
+    for (uint32_t p = 0; r->has_example && p < r->n; p++) statics[p] += 10.0f * (x[p] - most);
     er_release(&r->arena, mark);
     return true;
 }
@@ -173,7 +189,7 @@ static bool add_sayings(er_request *r, float *statics)
     const er_habits *habits = &r->model->habits;
     const er_prior *w = &r->model->prior;
     const er_sayings *s = r->sayings;
-    if (habits->silent) return true;
+    if (habits->silent || er_is_narrow(r)) return true;
     const er_place mark = er_mark(&r->arena);
     float *a = ER_TAKE(&r->arena, float, habits->tools), *b = ER_TAKE(&r->arena, float, habits->tools);
     if (!a || !b) return false;
@@ -221,16 +237,13 @@ static bool read_statics(er_request *r)
     return true;
 }
 
-static bool read_words(er_request *r, const er_points *query)
+static bool read_words(er_request *r)
 {
-    er_overlap *overlap = ER_TAKE(&r->arena, er_overlap, 1);
-    if (!overlap || !er_overlap_of(&r->arena, &r->model->lexicon, r->names->rarities, r->n, query, overlap)) return false;
-    r->overlap = overlap;
-    r->said_any = overlap->any_said;
-    if (r->said_any) {
+    const er_overlap *overlap = r->overlap;
+    if (overlap->any_said) {
         bool *said = ER_TAKE(&r->arena, bool, r->n);
         if (!said) return false;
-        for (uint32_t p = 0; p < r->n; p++) said[p] = r->names->tools[p] >= 0 && overlap->said[r->names->tools[p]];
+        for (uint32_t p = 0; p < r->n; p++) r->said_any |= said[p] = r->names->tools[p] >= 0 && overlap->said[r->names->tools[p]];
         r->said = said;
     }
     return by_place(r, overlap->name, &r->name) && by_place(r, overlap->parameters, &r->parameters) &&
@@ -240,19 +253,32 @@ static bool read_words(er_request *r, const er_points *query)
 bool er_request_read(er_request *r, const er_model *model, const er_stage *stage, const er_points *query, const er_encoded *encoded,
     const bool *allowed, bool part)
 {
+    return er_request_say(r, model, stage, query, encoded) && er_request_weigh(r, query, stage->names, allowed, part);
+}
+
+bool er_request_say(er_request *r, const er_model *model, const er_stage *stage, const er_points *query, const er_encoded *encoded)
+{
     r->model = model;
     r->stage = stage;
-    r->names = stage->names;
-    r->n = r->names->n;
-    r->end = r->names->end;
-    r->labels = r->names->labels;
     r->dimension = stage->spec.dimension;
-    r->allowed = allowed;
     r->encoded = encoded;
     er_sayings *sayings = ER_TAKE(&r->arena, er_sayings, 1);
-    if (!sayings || !er_say(&r->arena, query, sayings)) return false;
+    er_overlap *overlap = ER_TAKE(&r->arena, er_overlap, 1);
+    if (!sayings || !overlap || !er_say(&r->arena, query, sayings)) return false;
     r->sayings = sayings;
-    if (!read_vectors(r) || !read_words(r, query)) return false;
+    r->overlap = overlap;
+    return read_vectors(r) && er_overlap_of(&r->arena, &model->lexicon, stage->names->rarities, stage->names->n, query, overlap);
+}
+
+bool er_request_weigh(er_request *r, const er_points *query, const er_names *names, const bool *allowed, bool part)
+{
+    const er_stage *stage = r->stage;
+    r->names = names;
+    r->n = names->n;
+    r->end = names->end;
+    r->labels = names->labels;
+    r->allowed = allowed;
+    if (!read_words(r)) return false;
     const uint32_t rows = WHOLE + r->windows + r->clauses;
     float *cosines = ER_TAKE(&r->arena, float, (size_t)rows * r->n);
     float *laters = ER_TAKE(&r->arena, float, (size_t)r->windows * r->n);

@@ -21,7 +21,8 @@ bool er_workspace_of(er_arena *arena, const er_model *model, const er_names *nam
     work->seen = ER_TAKE(arena, uint8_t, model->lexicon.count + 1);
     work->given = ER_TAKE(arena, uint32_t, names->n);
     work->choosable = ER_TAKE(arena, bool, names->n);
-    return work->seen && work->given && work->choosable;
+    work->blocked = ER_TAKE(arena, bool, names->n);
+    return work->seen && work->given && work->choosable && work->blocked;
 }
 
 /* Few demonstrations: the head beside the prior, over all names (8.1). */
@@ -125,8 +126,28 @@ void er_fuse(const er_request *r, er_workspace *work, const er_history *h, float
     if (h->count && r->wishes && er_first_largest(logs, r->n) == r->end) logs[r->end] += (float)er_open_offset(r, h);
 }
 
+typedef struct {
+    int32_t places[ER_MOST_CALLS];
+    uint32_t made[ER_MOST_CALLS];
+    er_history history;
+} few_calls;
+
+/* A history by places there; what was left out is a stranger's. */
+static const er_history *among_few(const er_request *r, const er_history *h, few_calls *few)
+{
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < h->count; i++)
+        few->places[i] = h->places[i] < 0 || er_is_left_out(r, (uint32_t)h->places[i]) ? -1 : (int32_t)r->at_near[h->places[i]];
+    for (uint32_t i = 0; i < h->made_count; i++)
+        if (!er_is_left_out(r, h->made[i])) few->made[count++] = r->at_near[h->made[i]];
+    few->history = (er_history){few->places, few->made, h->count, count};
+    return &few->history;
+}
+
 void er_head_alone(const er_request *r, er_workspace *work, const er_history *h, float *logs)
 {
+    few_calls few;
+    if (r->near) h = among_few(r, h, &few), r = r->near; /* labels are at the same places */
     er_head_logits(r, h, logs);
     if (!r->stage->head.prior_steps) {
         er_log_softmax(logs, r->labels);
@@ -163,7 +184,7 @@ static double fits(const er_request *r, const er_workspace *work)
     const er_familiarity *known = &names->familiarity;
     double least = INFINITY;
     for (uint32_t i = 0; i < known->rows; i++) {
-        if (r->allowed && !r->allowed[names->familiar_places[i]]) continue;
+        if (r->allowed && (names->familiar_places[i] == UINT32_MAX || !r->allowed[names->familiar_places[i]])) continue;
         const double square = names->familiar_squares[i] - 2.0 * er_dot(known->means + (size_t)i * r->dimension, r->vectors, r->dimension);
         least = square < least ? square : least;
     }
@@ -183,7 +204,7 @@ static double nothing(const er_request *r, er_workspace *work, double shown)
     if (fit < CLEARLY || shown > 0.5) {
         er_prior_scores(r, work, &none, work->scores);
         const double words = er_end_logit(r, work, &none, er_allow(r, work->scores));
-        const double by_words = words > 30.0 ? 30.0 : words, tools = names->n > 1 ? names->n - 1 : 1;
+        const double by_words = words > 30.0 ? 30.0 : words, tools = names->every > 1 ? names->every - 1 : 1;
         const double each = (known->familiar ? known->called : names->familiar_count) / tools, strange = 1 / (1 + 2 * each * each);
         fit += strange * exp(-by_words);
         if (((shown > 0.5 && shown <= SURELY_SHOWN) || r->said_any) && by_words < log(0.1 / 0.9)) shown = 1 / (1 + exp(-by_words));
@@ -303,8 +324,25 @@ static void fuse_known(const er_request *r, er_workspace *work, const er_history
     if (work->recall) er_recall_mix(work->recall, r, h, found, &work->known);
 }
 
+/* ---- Among few of very many names ---- */
+
+typedef bool found_by(const er_request *, er_workspace *, const er_history *, const bool *blocked, float *);
+
+/* The same of all names, 0 for those that were left out. */
+static bool by_few(found_by *of, const er_request *r, er_workspace *work, const er_history *h, const bool *blocked, float *found)
+{
+    few_calls few;
+    bool *left = work->blocked;
+    for (uint32_t k = 0; blocked && k < r->near->n; k++) left[k] = blocked[r->near_at[k]];
+    if (!of(r->near, work, among_few(r, h, &few), blocked ? left : NULL, found)) return false;
+    /* Each goes as far up as its place, the last one first. */
+    for (uint32_t p = r->n, k = r->near->n; p-- > 0;) found[p] = k && r->near_at[k - 1] == p ? found[--k] : 0.0f;
+    return true;
+}
+
 bool er_later_probabilities(const er_request *r, er_workspace *work, const er_history *h, const bool *blocked, float *found)
 {
+    if (r->near) return by_few(er_later_probabilities, r, work, h, blocked, found);
     fuse_known(r, work, h, found);
     bool *choosable = work->choosable;
     for (uint32_t p = 0; p < r->n; p++) choosable[p] = (!r->allowed || r->allowed[p]) && !(blocked && blocked[p]);
@@ -313,6 +351,7 @@ bool er_later_probabilities(const er_request *r, er_workspace *work, const er_hi
 
 bool er_probabilities(const er_request *r, er_workspace *work, const er_history *h, const bool *blocked, float *found)
 {
+    if (r->near) return by_few(er_probabilities, r, work, h, blocked, found);
     if (h->count) return er_later_probabilities(r, work, h, blocked, found);
     fuse_known(r, work, h, found);
     return first_probabilities(r, work, blocked, found);

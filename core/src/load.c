@@ -4,6 +4,7 @@
 #include "distinct.h"
 #include "encode.h"
 #include "folder.h"
+#include "hnsw.h"
 #include "names.h"
 #include "parts.h"
 #include "unicode.h"
@@ -70,7 +71,7 @@ static bool begins(er_text text, const char *with) { return text.length > strlen
 static bool used(er_text role)
 {
     static const char *const known[] = {"encoder", "encoder-arrays", "table", "tokenizer", "word-vectors", "tools", "words",
-                                        "index",   "graph",          "head",  "memory",    "familiarity"};
+                                        "index",   "hnsw",           "graph", "head",      "memory", "familiarity"};
     const er_text own = begins(role, "static-") ? er_cut(role, 7, role.length) : role;
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (er_is(own, known[i])) return true;
@@ -120,6 +121,7 @@ static bool take_stage(er_part *part, const er_model *model, er_stage *stage, na
 {
     return take_encoder(part, model, stage) &&
            er_index_part(part, &stage->spec, &stage->index, &n->names, &n->tools) &&
+           er_hnsw_part(part, &stage->index, n->tools, stage->spec.dimension, &stage->hnsw) &&
            er_heads_part(part, n->names, n->tools, stage, &n->labels) &&
            er_familiarity_part(part, &stage->spec, stage->label_count, &stage->familiarity) && er_calibration_part(part, &stage->calibration);
 }

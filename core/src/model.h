@@ -38,6 +38,7 @@ typedef struct {
 
 typedef struct er_transformer er_transformer; /* encode.h */
 typedef struct er_names er_names;             /* names.h */
+typedef struct er_hnsw er_hnsw;               /* hnsw.h */
 
 /* Section 5.2: 64 numbers of 4 bits a piece. */
 typedef struct {
@@ -150,6 +151,7 @@ typedef struct {
     const er_table *table;             /* either this, */
     const er_transformer *transformer; /* or this, or neither: then vectors come from outside */
     er_index index;
+    const er_hnsw *hnsw;       /* of very many tools; NULL: all are compared */
     bool has_head, has_memory; /* a graph is there where a head is */
     er_graph graph;
     er_head head;

@@ -123,7 +123,7 @@ bool er_names_of(er_arena *arena, const er_model *model, const er_stage *stage, 
     }
     allowed[names->end] = true;
     names->allowed = tools > model->tool_count ? allowed : NULL;
-    names->n = n;
+    names->n = names->every = n;
     names->labels = labels;
     names->tools = tool_of;
     names->places = places;
@@ -142,4 +142,46 @@ bool er_names_of(er_arena *arena, const er_model *model, const er_stage *stage, 
     names->owed = owed;
     *made = names;
     return true;
+}
+
+static const float *some(er_arena *arena, const float *values, const uint32_t *at, uint32_t count)
+{
+    float *found = ER_TAKE(arena, float, count);
+    for (uint32_t p = 0; found && p < count; p++) found[p] = values[at[p]];
+    return found;
+}
+
+bool er_names_at(er_arena *arena, const er_model *model, const er_stage *stage, const uint32_t *at, uint32_t count, const er_names **made)
+{
+    const er_names *every = stage->names;
+    const uint32_t d = stage->spec.dimension, familiar_rows = every->familiarity.rows;
+    er_names *names = ER_TAKE(arena, er_names, 1);
+    int32_t *tools = ER_TAKE(arena, int32_t, count);
+    uint32_t *places = ER_TAKE(arena, uint32_t, model->held), *familiar_places = ER_TAKE(arena, uint32_t, familiar_rows + 1);
+    uint32_t *back = ER_TAKE(arena, uint32_t, every->n);
+    uint32_t *nobody = ER_TAKE(arena, uint32_t, (size_t)count + 1);
+    float *rows = ER_TAKE(arena, float, (size_t)count * d), *owed = ER_TAKE(arena, float, count);
+    if (!names || !tools || !places || !familiar_places || !back || !nobody || !rows || !owed) return false;
+    *names = *every; /* and what differs: */
+    memset(places, 0xff, model->held * sizeof *places);
+    memset(back, 0xff, every->n * sizeof *back);
+    for (uint32_t p = 0; p < count; p++) {
+        tools[p] = every->tools[at[p]];
+        back[at[p]] = p;
+        if (tools[p] >= 0) places[tools[p]] = p;
+        memcpy(rows + (size_t)p * d, every->rows + (size_t)at[p] * d, d * sizeof *rows);
+    }
+    for (uint32_t i = 0; i < familiar_rows; i++) familiar_places[i] = back[every->familiar_places[i]];
+    names->n = count;
+    names->narrow = true;
+    names->tools = tools;
+    names->places = places;
+    names->rows = rows;
+    names->owed = owed;
+    names->familiar_places = familiar_places;
+    names->allowed = NULL;
+    names->named = names->keyed = (er_links){.giver_starts = nobody, .taker_starts = nobody};
+    names->popular = some(arena, every->popular, at, count);
+    *made = names;
+    return names->popular && centred(arena, names, d);
 }

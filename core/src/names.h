@@ -15,6 +15,8 @@ typedef struct {
 
 struct er_names {
     uint32_t n, end, labels;   /* `end` is the place of `<end>`: the last label's */
+    uint32_t every;            /* how many there are with those that a search left out */
+    bool narrow;               /* it left some out, or would have */
     const int32_t *tools;      /* (n): its tool, ER_END for `<end>` */
     const uint32_t *places;    /* (held): where a tool stands here */
     const bool *allowed;       /* (n): false for tools that are gone; NULL where none is */
@@ -32,5 +34,8 @@ struct er_names {
 };
 
 bool er_names_of(er_arena *, const er_model *, const er_stage *, const er_names **);
+
+/* Those of a stage's names that are at so many places, rising, labels among them, without flow (section 9): for one request. */
+bool er_names_at(er_arena *, const er_model *, const er_stage *, const uint32_t *at, uint32_t count, const er_names **);
 
 #endif

@@ -126,10 +126,11 @@ static double nothing_logit(const er_request *r, double best)
     const uint32_t tools = r->n > 2 ? r->n - 1 : 1;
     const float window = er_largest(r->window, r->n), clause = er_largest(r->clause, r->n);
     const er_sayings *s = r->sayings;
+    const uint32_t explained = er_is_narrow(r) ? r->overlap->different : r->overlap->explained;
     return w[ER_NOTHING_CONSTANT] + w[ER_NOTHING_BEST] * best + w[ER_NOTHING_COSINE] * er_largest(r->cosines, r->n) +
            w[ER_NOTHING_WINDOW] * (window > clause ? window : clause) + w[ER_NOTHING_NAME] * er_largest(r->name, r->n) +
            w[ER_NOTHING_TOOLS] * log(tools < MOST_TOOLS ? tools : MOST_TOOLS) +
-           w[ER_NOTHING_EXPLAINED] * log1p(r->overlap->explained) + w[ER_NOTHING_WORDS] * log1p(r->overlap->different) +
+           w[ER_NOTHING_EXPLAINED] * log1p(explained) + w[ER_NOTHING_WORDS] * log1p(r->overlap->different) +
            w[ER_NOTHING_QUESTION] * s->question + w[ER_NOTHING_EXPLAINS] * s->explains + w[ER_NOTHING_BARE] * s->bare;
 }
 

@@ -28,13 +28,18 @@ typedef struct {
     uint32_t count;
 } er_neighbours;
 
-typedef struct {
+typedef struct er_request er_request;
+
+struct er_request {
     er_arena arena;
     const er_model *model;
     const er_stage *stage;
     const er_names *names;
     uint32_t n, end, labels, dimension;
     const bool *allowed; /* (n); NULL: all */
+    er_request *near;    /* the same request among few of very many names (section 9), which says all there is to say; NULL:
+                            among all */
+    const uint32_t *near_at, *at_near; /* (near->n): the place of each of them; (n): its place there, UINT32_MAX for none */
     const er_encoded *encoded;
     const er_sayings *sayings;
     const er_overlap *overlap; /* by tool */
@@ -58,7 +63,11 @@ typedef struct {
     er_place_in_graph place;
     const float *pooled[2];  /* (labels): of all demonstrations and of these clusters, after nothing in particular */
     er_neighbours neighbours;
-} er_request;
+};
+
+/* Whether names were left out, and whether this one was. */
+static inline bool er_is_narrow(const er_request *r) { return r->names->narrow; }
+static inline bool er_is_left_out(const er_request *r, uint32_t place) { return r->near && r->at_near[place] == UINT32_MAX; }
 
 typedef struct er_recall er_recall; /* of what was learned on the device: learn_recall.c */
 
@@ -79,7 +88,7 @@ typedef struct {
     float *logits, *walked, *global, *local;      /* (labels) each */
     uint8_t *seen;                                /* (words of the lexicon) */
     uint32_t *given;                              /* (n), zeros between steps */
-    bool *choosable;                              /* (n) */
+    bool *choosable, *blocked;                    /* (n) */
     bool has_first_unseen;
     er_recall *recall;                            /* NULL: the bundle decides alone */
     er_known known;                               /* of the last step */
@@ -90,6 +99,18 @@ bool er_workspace_of(er_arena *, const er_model *, const er_names *, er_workspac
 /* Reads a query among a stage's names. `allowed` (n) must stay; NULL for all. With `part`, a wish of another request is
    read, which asks for one thing whatever it says. */
 bool er_request_read(er_request *, const er_model *, const er_stage *, const er_points *, const er_encoded *, const bool *allowed, bool part);
+
+/* Both halves of it: what a query is whatever is decided between, and what it says of these names. */
+bool er_request_say(er_request *, const er_model *, const er_stage *, const er_points *, const er_encoded *);
+bool er_request_weigh(er_request *, const er_points *, const er_names *, const bool *allowed, bool part);
+
+/* Reads a query among few of very many names, those that `also` has (NULL: none) among them, where the stage has an HNSW graph;
+   or else among all. What it has in common with er_request_read is told there. */
+bool er_request_near(er_request *, const er_model *, const er_stage *, const er_points *, const er_encoded *, const bool *allowed,
+    const int32_t *also, uint32_t also_count);
+
+/* ln(c) / 10 where c examples of some tools (−1: none) have the vector of example k. */
+float er_twins_among(const er_index *, uint32_t dimension, const int32_t *tools, uint32_t count, uint32_t k);
 
 /* The cosines of a vector to all examples, (example_count). */
 void er_example_cosines(const er_index *, uint32_t dimension, const float *vector, float *found);

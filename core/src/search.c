@@ -1,7 +1,9 @@
-/* Section 16.8: which tools a request wants, whatever was called and demonstrated. All tools are compared, exactly. */
+/* Section 16.8: which tools a request wants, whatever was called and demonstrated. All tools are compared, or among very many
+   those that an HNSW graph finds and those that share most words. */
 
 #include <stdlib.h>
 
+#include "hnsw.h"
 #include "task.h"
 #include "vectors.h"
 
@@ -14,12 +16,14 @@ typedef struct {
     er_stage stage;     /* as the model's, but without what was demonstrated */
     er_points points;
     const er_model *model;
-    uint32_t tools;
-    float *scores; /* (tools) */
+    er_overlap overlap;    /* with all tools, and none but these */
+    uint32_t tools;        /* that are compared */
+    const uint32_t *which; /* (tools): their numbers, rising */
+    float *scores;         /* (tools) */
 } search;
 
-/* Of a row of cosines the one of a tool. */
-static float at(const search *s, const float *row, uint32_t tool) { return row[s->request.names->places[tool]]; }
+/* Of a row of cosines the one of a tool that is compared. */
+static float at(const search *s, const float *row, uint32_t i) { return row[s->request.names->places[s->which[i]]]; }
 
 static float largest(const search *s, const float *row)
 {
@@ -53,16 +57,18 @@ static bool add_cosines(search *s)
 static bool add_words(search *s)
 {
     const double *w = s->model->prior.search;
+    const uint32_t every = s->model->tool_count;
+    const er_overlap *o = &s->overlap;
     er_lexicon lexicon = s->model->searched ? s->model->searched->lexicon : s->model->lexicon;
-    er_overlap o;
-    float *name = ER_TAKE(&s->arena, float, s->tools), *coverage = ER_TAKE(&s->arena, float, s->tools);
-    if (!name || !coverage || !er_overlap_of(&s->arena, &lexicon, lexicon.rarities, s->tools, &s->points, &o)) return false;
+    float *name = ER_TAKE(&s->arena, float, every), *coverage = ER_TAKE(&s->arena, float, every);
+    if (!name || !coverage) return false;
     if (!lexicon.forms_vectors && !er_lexicon_vectors(&s->arena, &lexicon, er_word_vector, s->model)) return false;
-    if (!er_alike(&s->arena, &lexicon, &o, er_word_vector, s->model, name, coverage)) return false;
-    for (uint32_t tool = 0; tool < s->tools; tool++) {
-        s->scores[tool] += (float)w[ER_SEARCH_NAME] * name[tool] + (float)w[ER_SEARCH_COVERAGE] * coverage[tool] +
-                           (float)w[ER_SEARCH_TEXT] * o.text[tool] + (float)w[ER_SEARCH_PARAMETERS] * o.parameters[tool];
-        if (o.any_said && o.said[tool]) s->scores[tool] += SAID;
+    if (!er_alike(&s->arena, &lexicon, o, er_word_vector, s->model, name, coverage)) return false;
+    for (uint32_t i = 0; i < s->tools; i++) {
+        const uint32_t tool = s->which[i];
+        s->scores[i] += (float)w[ER_SEARCH_NAME] * name[tool] + (float)w[ER_SEARCH_COVERAGE] * coverage[tool] +
+                        (float)w[ER_SEARCH_TEXT] * o->text[tool] + (float)w[ER_SEARCH_PARAMETERS] * o->parameters[tool];
+        if (o->any_said && o->said[tool]) s->scores[i] += SAID;
     }
     return true;
 }
@@ -72,14 +78,15 @@ static bool add_sayings(search *s)
 {
     const er_habits *habits = s->model->searched ? &s->model->searched->habits : &s->model->habits;
     const er_sayings *sayings = s->request.sayings;
-    float *values = ER_TAKE(&s->arena, float, s->tools);
+    const uint32_t every = s->model->tool_count;
+    float *values = ER_TAKE(&s->arena, float, every);
     if (!values || habits->silent) return values != NULL;
     if (sayings->values) {
-        er_values_of(habits, sayings->values, s->tools, s->model->prior.values, values);
-        for (uint32_t tool = 0; tool < s->tools; tool++) s->scores[tool] += values[tool];
+        er_values_of(habits, sayings->values, every, s->model->prior.values, values);
+        for (uint32_t i = 0; i < s->tools; i++) s->scores[i] += values[s->which[i]];
     }
-    for (uint32_t tool = 0; sayings->only_asks && tool < s->tools; tool++)
-        if (habits->changes[tool]) s->scores[tool] -= ASKED;
+    for (uint32_t i = 0; sayings->only_asks && i < s->tools; i++)
+        if (habits->changes[s->which[i]]) s->scores[i] -= ASKED;
     return true;
 }
 
@@ -97,15 +104,58 @@ static bool add_examples(search *s)
         er_example_cosines(index, r->dimension, r->vectors + (size_t)(1 + ER_SEGMENTS + r->windows + i) * r->dimension, row);
         for (uint32_t k = 0; k < count; k++) near[k] = row[k] > near[k] ? row[k] : near[k];
     }
-    for (uint32_t tool = 0; tool < s->tools; tool++) {
-        const float whole = at(s, r->cosines, tool), clause = at(s, r->clause, tool);
-        x[tool] = whole > clause ? whole : clause;
-        for (uint32_t k = index->example_starts[tool]; k < index->example_starts[tool + 1]; k++)
-            x[tool] = near[k] - index->example_twins[k] > x[tool] ? near[k] - index->example_twins[k] : x[tool];
+    for (uint32_t i = 0; i < s->tools; i++) {
+        const uint32_t tool = s->which[i];
+        const float whole = at(s, r->cosines, i), clause = at(s, r->clause, i);
+        x[i] = whole > clause ? whole : clause;
+        for (uint32_t k = index->example_starts[tool]; k < index->example_starts[tool + 1]; k++) {
+            const float less = s->stage.hnsw ? er_twins_among(index, r->dimension, (const int32_t *)s->which, s->tools, k) : index->example_twins[k];
+            x[i] = near[k] - less > x[i] ? near[k] - less : x[i];
+        }
     }
+    bool any = false;
+    for (uint32_t i = 0; i < s->tools && !any; i++) any = index->example_starts[s->which[i]] < index->example_starts[s->which[i] + 1];
     const float most = er_largest(x, s->tools);
-    for (uint32_t tool = 0; tool < s->tools; tool++) s->scores[tool] += EXAMPLE * (x[tool] - most);
+    for (uint32_t i = 0; any && i < s->tools; i++) s->scores[i] += EXAMPLE * (x[i] - most);
     return true;
+}
+
+/* ---- Which tools are compared ---- */
+
+/* All of them; or those near to the query, a window or a clause, and those that share most words. */
+static bool choose(search *s)
+{
+    const er_hnsw *hnsw = s->stage.hnsw;
+    const er_request *r = &s->request;
+    const uint32_t every = s->model->tool_count;
+    bool *marks = ER_TAKE(&s->arena, bool, every);
+    uint32_t *which = ER_TAKE(&s->arena, uint32_t, every);
+    if (!marks || !which) return false;
+    for (uint32_t row = 0; hnsw && row < 1 + r->windows + r->clauses; row++)
+        if (!er_hnsw_mark(&s->arena, hnsw, r->vectors + (size_t)(row ? ER_SEGMENTS + row : 0) * r->dimension, marks)) return false;
+    if (hnsw) er_mark_largest(s->overlap.name, NULL, every, marks);
+    if (hnsw) er_mark_largest(s->overlap.text, NULL, every, marks);
+    for (uint32_t tool = 0; tool < every; tool++)
+        if (!hnsw || marks[tool]) which[s->tools++] = tool;
+    s->which = which;
+    return true;
+}
+
+/* What names the request weighs: with few tools compared, these and `<end>` alone. */
+static bool weigh(search *s)
+{
+    const er_names *every = s->stage.names, *names = every;
+    if (s->stage.hnsw) {
+        uint32_t *at = ER_TAKE(&s->arena, uint32_t, every->n), count = 0;
+        bool *marks = ER_TAKE(&s->arena, bool, every->n);
+        if (!at || !marks) return false;
+        marks[every->end] = true;
+        for (uint32_t i = 0; i < s->tools; i++) marks[every->places[s->which[i]]] = true;
+        for (uint32_t p = 0; p < every->n; p++)
+            if (p <= every->end || marks[p]) at[count++] = p;
+        if (!er_names_at(&s->arena, s->model, &s->stage, at, count, &names)) return false;
+    }
+    return er_request_weigh(&s->request, &s->points, names, NULL, true);
 }
 
 /* ---- The best ones ---- */
@@ -153,7 +203,7 @@ static bool write_hits(search *s, er_hit *room, size_t *count)
     double sum = 0;
     for (uint32_t tool = 0; tool < s->tools; tool++) sum += exp((double)(s->scores[tool] - best));
     for (uint32_t i = 0; i < most; i++)
-        room[i] = (er_hit){found[i].tool, s->model->tools[found[i].tool].name, found[i].score, exp((double)(found[i].score - best)) / sum};
+        room[i] = (er_hit){s->which[found[i].tool], s->model->tools[s->which[found[i].tool]].name, found[i].score, exp((double)(found[i].score - best)) / sum};
     *count = s->tools;
     return true;
 }
@@ -163,11 +213,12 @@ static bool find(search *s, er_text query, er_hit *room, size_t *count)
     if (!er_check_query(&s->arena, query, &s->points)) return false;
     s->stage = s->model->has_full ? s->model->full : s->model->small;
     s->stage.has_head = s->stage.has_memory = false; /* whatever was demonstrated, search reads nothing of it */
-    s->tools = s->model->tool_count;
-    s->scores = ER_TAKE(&s->arena, float, s->tools);
+    const er_lexicon *lexicon = s->model->searched ? &s->model->searched->lexicon : &s->model->lexicon;
+    s->scores = ER_TAKE(&s->arena, float, s->model->tool_count);
     return s->scores && er_encode_text(&s->arena, s->model, &s->stage, &s->points, &s->encoded) &&
-           er_request_read(&s->request, s->model, &s->stage, &s->points, &s->encoded, NULL, true) && add_cosines(s) && add_words(s) &&
-           add_sayings(s) && add_examples(s) && write_hits(s, room, count);
+           er_request_say(&s->request, s->model, &s->stage, &s->points, &s->encoded) &&
+           er_overlap_of(&s->arena, lexicon, lexicon->rarities, s->model->tool_count, &s->points, &s->overlap) && choose(s) && weigh(s) &&
+           add_cosines(s) && add_words(s) && add_sayings(s) && add_examples(s) && write_hits(s, room, count);
 }
 
 er_status er_search(const er_model *model, er_text query, er_hit *room, size_t *count, er_error *given)

@@ -220,6 +220,7 @@ static bool take_words(er_changing *c, er_model *made)
 static bool take_stage(er_changing *c, const er_model *made, const er_stage *base, bool theirs, er_stage *stage)
 {
     if (!take_index(c, made, base, theirs, &stage->index)) return false;
+    stage->hnsw = NULL; /* of the tools that were there */
     if (!stage->has_head) return true;
     er_text *names = ER_TAKE(c->arena, er_text, made->held);
     if (!names) return false;

@@ -96,7 +96,7 @@ void er_mix_turn(const er_turn_step *s, uint8_t *marks, double *scores, float *f
     double confidence = LEAST_CONFIDENCE;
     bool any[EXPERTS] = {false};
     for (uint32_t p = 0; p < n; p++) {
-        marks[p] = p != s->end && (!s->allowed || s->allowed[p]) && !(s->blocked && s->blocked[p]) ? SOME : 0;
+        marks[p] = p != s->end && (!s->allowed || s->allowed[p]) && !(s->blocked && s->blocked[p]) && !er_is_left_out(s->request, p) ? SOME : 0;
         confidence = marks[p] && alone[p] > confidence ? alone[p] : confidence;
     }
     for (uint32_t i = 0; i < s->made_count; i++) add_mark(marks, s->made[i], MADE, 0);

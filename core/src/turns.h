@@ -34,6 +34,7 @@ typedef struct {
     const double *alone, *onward;  /* (n): as er_apart has them */
     double alone_end, onward_end;
     const bool *allowed, *blocked; /* (n); NULL: all, none */
+    const er_request *request;     /* which may leave some out */
     uint32_t n, end, words;
     const er_earlier *all, *last;
     const int32_t *made;           /* (made_count): this turn's calls */

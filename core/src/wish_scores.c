@@ -49,7 +49,7 @@ static bool read_alone(er_request *r, const er_points *query, er_span span, er_w
     *part = (er_encoded){vector, whole->tokens + (size_t)first * d, spans, last > first ? last - first : 0, 0};
     const er_history none = {0};
     alone->arena.error = r->arena.error;
-    const bool read = er_request_read(alone, r->model, r->stage, &text, part, r->allowed, true);
+    const bool read = er_request_say(alone, r->model, r->stage, &text, part) && er_request_weigh(alone, &text, r->names, r->allowed, true);
     work->has_first_unseen = false;
     if (read) er_fuse(alone, work, &none, logs);
     er_give_back(&alone->arena);
@@ -71,7 +71,8 @@ static bool score_wish(er_request *r, const er_points *query, uint32_t wish, con
         !er_wish_overlap(&r->arena, &r->model->lexicon, r->overlap, &text, name, coverage))
         return false;
     float most = 0;
-    for (uint32_t tool = 0; tool < tools; tool++) most = coverage[tool] > most ? coverage[tool] : most;
+    for (uint32_t p = 0; p < n; p++)
+        if (r->names->tools[p] >= 0 && coverage[r->names->tools[p]] > most) most = coverage[r->names->tools[p]];
     const float by = 1.0f / (most > 1e-6f ? most : 1e-6f), others = 1.0f / (float)(s->wish_count - 1);
     for (uint32_t p = 0; p < n; p++) {
         const float own = 10.0f * clauses[(size_t)rows[wish] * n + p];
@@ -83,7 +84,7 @@ static bool score_wish(er_request *r, const er_points *query, uint32_t wish, con
         if (tool >= 0) scores[p] += (float)w[ER_WISH_NAME] * name[tool] + (float)w[ER_WISH_COVERAGE] * coverage[tool] * by;
     }
     const er_sides *sides = &s->wish_sides[wish];
-    if (!r->model->habits.silent && (sides->on || sides->negated_count || sides->quoted_count)) {
+    if (!r->model->habits.silent && !er_is_narrow(r) && (sides->on || sides->negated_count || sides->quoted_count)) {
         er_opposed(&r->model->habits, sides, name, coverage);
         for (uint32_t p = 0; p < n; p++)
             if (r->names->tools[p] >= 0)

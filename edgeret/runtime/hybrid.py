@@ -75,9 +75,16 @@ class HybridSearch:
             return None
         parts = (seen.passages.vectors[0], *seen.passages.windows, *seen.passages.clauses)
         found = [self._index.search(part, EF)[0] for part in parts]
-        most = min(EF, len(self._index.names))
-        words = (seen.shared.name, seen.shared.text)
-        return np.unique(np.concatenate([*found, *(np.argpartition(-shared, most - 1)[:most] for shared in words)]))
+        return np.unique(np.concatenate([*found, *map(_largest, (seen.shared.name, seen.shared.text))]))
+
+
+def _largest(shared: NDArray[np.float32]) -> NDArray[np.intp]:
+    """Positions of the EF largest numbers above 0, of equal ones the first; in no order."""
+    least = np.partition(shared, -EF)[-EF].item() if len(shared) > EF else 0.0
+    above = np.flatnonzero(shared > least)
+    if least <= 0 or len(above) == EF:
+        return above
+    return np.concatenate((above, np.flatnonzero(shared == least)[: EF - len(above)]))
 
 
 def _places(positions: NDArray[np.intp], n: int) -> NDArray[np.intp]:

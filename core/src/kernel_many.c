@@ -1,0 +1,3 @@
+#include "kernel_here.h"
+
+#include "../../edgeret/kernel/many.c"
