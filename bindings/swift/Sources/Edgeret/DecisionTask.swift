@@ -5,10 +5,11 @@ import CEdgeret
 public final class DecisionTask {
     public let model: Model
     let handle: OpaquePointer
+    private let learner: Learner?
 
-    init(_ made: OpaquePointer?, _ model: Model) throws {
+    init(_ made: OpaquePointer?, _ model: Model, _ learner: Learner?) throws {
         guard let made else { throw EdgeretError(.other, "the library gave no task; build it again") }
-        (handle, self.model) = (made, model)
+        (handle, self.model, self.learner) = (made, model, learner)
     }
 
     deinit { er_end(handle) }
@@ -29,7 +30,7 @@ public final class DecisionTask {
 
     /// The most probable candidates of the decision before, best first; `tool` is nil for the end.
     public func candidates(limit: Int = 10) throws -> [Candidate] {
-        var room = [er_candidate](repeating: er_candidate(), count: max(0, min(limit, model.tools.count + 1)))
+        var room = [er_candidate](repeating: er_candidate(), count: max(0, min(limit, 1 << 16)))
         var count = room.count
         try check { er_candidates(handle, &room, &count, $0) }
         return room.prefix(count).map { one in
@@ -60,7 +61,19 @@ public final class DecisionTask {
     public func fork() throws -> DecisionTask {
         var other: OpaquePointer?
         try check { er_fork(handle, &other, $0) }
-        return try DecisionTask(other, model)
+        return try DecisionTask(other, model, learner)
+    }
+
+    /// Learns that the calls that were made, and no more, solve the request; of a task that a `Learner` began. With
+    /// `withoutWords` the query's vector and the tools' names are kept alone.
+    @discardableResult
+    public func learn(withoutWords: Bool = false) throws -> Learned {
+        var options = er_learn_options()
+        options.size = MemoryLayout<er_learn_options>.size
+        options.without_words = withoutWords ? 1 : 0
+        var found = er_report()
+        try check { er_learn(handle, &options, &found, $0) }
+        return Learned(found)
     }
 }
 

@@ -118,24 +118,7 @@ public final class Model: @unchecked Sendable {
     /// One request, step by step. `tools` are the only ones that may be chosen; `after` is the turn before, in a
     /// conversation.
     public func task(_ query: String, tools: [String]? = nil, after: DecisionTask? = nil) throws -> DecisionTask {
-        let numbers = try tools.map { try $0.map(known) }
-        var made: OpaquePointer?
-        try withText(query) { text in
-            try (numbers ?? []).withUnsafeBufferPointer { allowed in
-                var options = er_begin_options()
-                options.size = MemoryLayout<er_begin_options>.size
-                options.after = after?.handle
-                // An empty list has to be told from none.
-                var nobody: UInt32 = 0
-                try withUnsafePointer(to: &nobody) { somewhere in
-                    options.allowed = numbers == nil ? nil : allowed.baseAddress ?? somewhere
-                    options.allowed_count = allowed.count
-                    try check { er_begin(handle, text, &options, &made, $0) }
-                }
-            }
-        }
-        withExtendedLifetime(after) {}
-        return try DecisionTask(made, self)
+        try DecisionTask(begin(handle, query, tools, after, nil), self, nil)
     }
 
     /// The tools that fit words best, whatever was demonstrated.
@@ -166,13 +149,6 @@ public final class Model: @unchecked Sendable {
 
     func number(of tool: String) -> UInt32? {
         UInt32(exactly: withText(tool) { er_tool_find(handle, $0) })
-    }
-
-    private func known(_ tool: String) throws -> UInt32 {
-        guard let number = number(of: tool) else {
-            throw EdgeretError(.badInput, "unknown tool \"\(tool)\"; model.tools lists those that are there")
-        }
-        return number
     }
 }
 
@@ -209,4 +185,34 @@ final class Files {
         places.append(place)
         return place
     }
+}
+
+/// Begins a request on a model, with a learner or without.
+func begin(
+    _ model: OpaquePointer, _ query: String, _ tools: [String]?, _ after: DecisionTask?, _ learner: Learner?
+) throws -> OpaquePointer? {
+    let numbers = try tools.map { try $0.map { tool -> UInt32 in
+        guard let number = UInt32(exactly: withText(tool) { er_tool_find(model, $0) }) else {
+            throw EdgeretError(.badInput, "unknown tool \"\(tool)\"; model.tools lists those that are there")
+        }
+        return number
+    } }
+    var made: OpaquePointer?
+    try withText(query) { text in
+        try (numbers ?? []).withUnsafeBufferPointer { allowed in
+            var options = er_begin_options()
+            options.size = MemoryLayout<er_begin_options>.size
+            options.after = after?.handle
+            options.learner = learner?.handle
+            // An empty list has to be told from none.
+            var nobody: UInt32 = 0
+            try withUnsafePointer(to: &nobody) { somewhere in
+                options.allowed = numbers == nil ? nil : allowed.baseAddress ?? somewhere
+                options.allowed_count = allowed.count
+                try check { er_begin(model, text, &options, &made, $0) }
+            }
+        }
+    }
+    withExtendedLifetime((after, learner)) {}
+    return made
 }

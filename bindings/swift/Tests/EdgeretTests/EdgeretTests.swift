@@ -165,6 +165,33 @@ final class ModelTests: XCTestCase {
         XCTAssertNotEqual(with, without)
     }
 
+    func testADeviceLearnsAndForgets() throws {
+        let model = try Model(folder: bundle("few")), query = "play my song", wanted = "write_note"
+        let overlay = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString).path
+        defer { try? FileManager.default.removeItem(atPath: overlay) }
+        let before = try model.task(query).next()
+        XCTAssertNotEqual(before.tool, wanted)
+        let learner = try Learner(model, overlay: overlay)
+        XCTAssertEqual(try learner.report().stored, 0)
+        for _ in 0..<12 {
+            let task = try learner.task(query)
+            try task.call(wanted)
+            XCTAssertNotNil(try task.learn().id)
+        }
+        XCTAssertNotEqual(try learner.task(query).next(), before)
+        XCTAssertEqual(try model.task(query).next(), before)
+        let again = try Learner(model, overlay: overlay)
+        XCTAssertEqual(try again.report().stored, try learner.report().stored)
+        XCTAssertGreaterThan(try again.report().stored, 0)
+        XCTAssertEqual(try again.plans().map(\.calls).first, [wanted])
+        XCTAssertEqual(try again.plans().first?.query, query)
+        XCTAssertEqual(try again.forget(.tool("nobody")), 0)
+        XCTAssertEqual(try again.forget(.everything), try learner.report().stored)
+        XCTAssertEqual(try again.report().stored, 0)
+        XCTAssertEqual(try again.task(query).next(), before)
+        refused(.badInput, "without a learner") { _ = try model.task(query).learn() }
+    }
+
     func testTheManifestListsWhatIsRead() throws {
         let all = try files("few")
         let listed = try Model.list(manifest: all["manifest"]!)
