@@ -16,10 +16,10 @@ from edgeret.types import Tool
 
 _APART_WORDS = (
     "$schema $id $defs definitions $comment type title description properties required additionalProperties examples "
-    "default deprecated"
+    "default deprecated minProperties maxProperties"
 )
 APART = frozenset(_APART_WORDS.split(" "))
-"""Keywords of a tool's schema under which each parameter stands for itself."""
+"""Keywords of a tool's schema under which each parameter stands for itself, or that only count them."""
 MOST_PARAMETERS = 400
 """Of a tool, the first ones."""
 MOST_CHOICES = 400
@@ -95,6 +95,13 @@ class Parameter(NamedTuple):
     part: str = ""
     shapes: frozenset[str] = frozenset()
     inside: str = ""
+
+
+def counted(tool: Tool, given: int) -> bool:
+    """Whether a tool takes so many arguments."""
+    least, most = (tool.parameters.get(name) for name in ("minProperties", "maxProperties"))
+    is_enough = not isinstance(least, int | float) or given >= least
+    return is_enough and (not isinstance(most, int | float) or given <= most)
 
 
 def parameters(tool: Tool) -> tuple[Parameter, ...]:

@@ -12,7 +12,7 @@ from typing import Any
 from edgeret.encoders.base import EncodedQuery
 from edgeret.inputs.argument_features import options
 from edgeret.inputs.chunks import Chunk, Chunks, chunks
-from edgeret.inputs.parameters import APART, Parameter, Same, parameters
+from edgeret.inputs.parameters import APART, Parameter, Same, counted, parameters
 from edgeret.inputs.value_forms import MISSING, listed
 from edgeret.runtime.argument_pool import option_shares, pooled, told
 from edgeret.runtime.argument_reader import ArgumentReader
@@ -74,6 +74,9 @@ def fill(
         if one.source in _REFERRING or not references(one.value)
     }
     given = {one.name: told[one.name] for one in wanted if one.name in told}
+    if not counted(tool, len(given)):  # a schema may ask for one at least, whichever it is
+        asked = [one for one in wanted if one.required] or [one for one in wanted if one.name not in given][:1]
+        return Arguments({}, {one.name: filling.question(one) for one in asked})
     missing = {
         one.name: filling.question(one)
         for one in wanted

@@ -1,4 +1,5 @@
-"""Lists that are read from requests: of plain values, of objects that hold one text, and what joins their items."""
+"""Lists that are read from requests: of plain values, of objects that hold one text, and what joins their items; and
+schemas that count what is given."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from typing import Any
 import pytest
 from argument_tools import tool
 
-from edgeret import Call
+from edgeret import Call, Tool
 from edgeret.inputs.parameters import parameters
 from edgeret.runtime.arguments import fill
 
@@ -67,3 +68,21 @@ def test_paths_need_nothing_between_them(query: str, paths: list[str]) -> None:
 def test_only_such_a_list_has_something_inside() -> None:
     of = tool("make", "Makes it.", songs={"type": "array", "items": SONG}, names={"type": "array", "items": TITLE})
     assert {one.name: one.inside for one in parameters(of)} == {"songs": "title", "names": ""}
+
+
+@pytest.mark.parametrize(
+    ("counts", "query", "given", "asked"),
+    [
+        ({"minProperties": 1}, "mail it to jo@example.com", {"to": "jo@example.com"}, set()),
+        ({"minProperties": 1}, "mail it", {}, {"to"}),
+        ({"minProperties": 2}, "mail it to jo@example.com", {}, {"link"}),
+        ({"maxProperties": 1}, "mail https://a.example/b to jo@example.com", {}, set()),
+        ({"maxProperties": 2}, "mail it to jo@example.com", {"to": "jo@example.com"}, set()),
+    ],
+)
+def test_a_schema_may_count_its_arguments(counts: Any, query: str, given: Any, asked: set[str]) -> None:
+    properties = {"to": {"type": "string", "format": "email"}, "link": {"type": "string", "format": "uri"}}
+    of = Tool("send_it", "Sends it.", {"type": "object", "properties": properties, **counts})
+    found = fill(of, query, (), {of.name: of})
+    assert {name: one.value for name, one in found.given.items()} == given
+    assert found.missing.keys() == asked
