@@ -46,6 +46,21 @@ def add_commands(commands: Any) -> None:
     )
     add_runtime_options(speed)
 
+    _add_busy_and_serve(commands)
+    scale = add_benchmark(
+        commands,
+        "scaling",
+        "What a decision costs as tools, labels, clusters and histories grow, on a synthetic library; from how many "
+        "tools HNSW pays.",
+        _scaling,
+        extra=FITTING,
+    )
+    scale.add_argument("--dimension", type=int, default=384, metavar="N", help="default: %(default)s")
+    scale.add_argument("--sizes", metavar="a,b", help="numbers of tools (default: 200 to 44000, eight of them)")
+    scale.add_argument("--seed", type=seed, default=0, metavar="N", help="default: %(default)s")
+
+
+def _add_busy_and_serve(commands: Any) -> None:
     told = "Decisions by several threads beside busy processes, against one."
     busy = add_command(commands, "busy", told, _busy, _print_busy, bundle=True)
     busy.add_argument(
@@ -72,18 +87,6 @@ def add_commands(commands: Any) -> None:
         metavar="N",
         help="repeat, and tell the middle one (default: %(default)s)",
     )
-
-    scale = add_benchmark(
-        commands,
-        "scaling",
-        "What a decision costs as tools, labels, clusters and histories grow, on a synthetic library; from how many "
-        "tools HNSW pays.",
-        _scaling,
-        extra=FITTING,
-    )
-    scale.add_argument("--dimension", type=int, default=384, metavar="N", help="default: %(default)s")
-    scale.add_argument("--sizes", metavar="a,b", help="numbers of tools (default: 200 to 44000, eight of them)")
-    scale.add_argument("--seed", type=seed, default=0, metavar="N", help="default: %(default)s")
 
 
 def _latency(arguments: argparse.Namespace) -> Mapping[str, Any]:
