@@ -190,7 +190,8 @@ def test_a_search_with_a_budget_does_not_wait_for_a_planner_that_is_still_being_
         raise PlannerError("the file is gone")
 
     lazy = LazyPlanner(load)
-    late = Runtime(replace(runtime.components, planner=lazy)).search_with_trace(QUERY, strategy="toolqp", budget_ms=1000)
+    late = Runtime(replace(runtime.components, planner=lazy))
+    late = late.search_with_trace(QUERY, strategy="toolqp", budget_ms=1000)
     assert late.hits and "still being loaded" in texts(late, "problem")[0]
     loading.set()
     with pytest.raises(PlannerError, match="the file is gone"):
