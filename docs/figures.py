@@ -44,6 +44,7 @@ SERVERS = "--config examples/mcp/servers.json --requests examples/mcp/requests.j
 ALONE = "edgeret-export build --tools examples/desktop/tools.jsonl"
 RUNS: Mapping[str, str] = {
     "next-tool": f"next-tool {DESKTOP} --demos {REQUESTS}",
+    "arguments": f"arguments {DESKTOP} --demos {REQUESTS}",
     "terse": f"next-tool {DESKTOP} --demos examples/desktop/terse.jsonl",
     "cascade": f"lab cascade {DESKTOP} --demos {REQUESTS}",
     "mcp": f"lab mcp {SERVERS} --base edgeret/base",
