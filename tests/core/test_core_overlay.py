@@ -35,8 +35,7 @@ from edgeret.scoring.learned_state import pack_learner
 from edgeret.scoring.mixture import Guard
 
 BAD_OVERLAY, NOT_KEPT = 7, 8
-STATE = 1e-2
-"""How far apart two readers' states may be, by the largest number of an array (section 19)."""
+STATE = 1e-2  # of an array's largest number, as section 19 allows
 WRITER = Path(__file__).with_name("core_learning_run.py")
 
 
@@ -205,9 +204,7 @@ def _said(model: Model, path: Path) -> str | None:
     return None
 
 
-def test_forged_records_are_refused_as_python_refuses_them(
-    model: Model, folder: Path, encoder: str, path: Path
-) -> None:
+def test_forged_records_are_refused_by_both(model: Model, folder: Path, encoder: str, path: Path) -> None:
     python = edgeret.load(folder, overlay=path)
     for query, calls in lessons(7, 12):
         python.learn([plan(query, *calls)])
