@@ -337,7 +337,7 @@ class Filling:
 
 
 _ORS = frozenset(("or", "oder", "ou", "o"))
-_JOINTS = frozenset((",", "and", "or", "&", "und", "a", "an", "the", "some", "my", '"', "”", "“"))
+_JOINTS = frozenset((",", "and", "or", "&", "+", "und", "a", "an", "the", "some", "my", '"', "”", "“"))
 """What stands between the values of a list."""
 _SEPARATE = frozenset(("path", "email", "url"))
 """Kinds whose values need nothing between them: "a.png b.png"."""

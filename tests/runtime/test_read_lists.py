@@ -15,10 +15,12 @@ from edgeret.runtime.arguments import fill
 TITLE = {"type": "string", "description": "Title of the song."}
 SONG = {"type": "object", "properties": {"title": TITLE, "artist": {"type": "string"}}, "required": ["title"]}
 
+FINDS = tool("find_songs", "Finds songs. Returns the title of the song.")
+
 
 def read(items: Any, query: str, calls: tuple[Call, ...] = ()) -> Any:
     of = tool("make", "Makes it.", songs={"type": "array", "description": "Songs in order.", "items": items})
-    found = fill(of, query, calls, {of.name: of}).given.get("songs")
+    found = fill(of, query, calls, {of.name: of, FINDS.name: FINDS}).given.get("songs")
     return None if found is None else found.value
 
 
@@ -50,13 +52,16 @@ def test_an_inner_schema_refuses_as_any_does() -> None:
 
 
 def test_an_output_is_no_object() -> None:
-    assert "$out" not in repr(read(SONG, "make it of what you found", (Call("find_songs", {}),)))
+    calls = (Call("find_songs", {}),)
+    assert read(TITLE, "make it of that", calls) == ["$out_1"]
+    assert "$out" not in repr(read(SONG, "make it of that", calls))
 
 
 @pytest.mark.parametrize(
     ("query", "paths"),
     [
         ("zip a.png b.png and c.png", ["a.png", "b.png", "c.png"]),
+        ("pack a.txt b.txt + c/d.png pls", ["a.txt", "b.txt", "c/d.png"]),
         ("pack notes.txt and img/x.jpg y.pdf", ["notes.txt", "img/x.jpg", "y.pdf"]),
     ],
 )
