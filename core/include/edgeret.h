@@ -230,6 +230,9 @@ typedef struct {
    and in a fork, er_next comes first. */
 ER_API er_status er_candidates(er_task *, er_candidate *room, size_t *count, er_error *);
 
+/* The same of all tools, by their numbers, and behind them that of the end: tools + 1 of them, 0 for what may not be chosen. */
+ER_API er_status er_probabilities(er_task *, float *room, size_t *count, er_error *);
+
 ER_API er_status er_call(er_task *, er_text tool, er_error *); /* it was called; so may be strangers' tools */
 ER_API er_status er_fail(er_task *, er_text tool, er_error *); /* it did not work: left out until the next call */
 ER_API er_status er_retry(er_task *, er_text tool, er_error *);

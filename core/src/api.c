@@ -355,58 +355,6 @@ er_status er_next(er_task *task, const er_next_options *given_options, er_decisi
     return ER_OK;
 }
 
-/* The k best, by a heap of the best so far: equal ones keep their order. */
-static bool ahead(const float *values, uint32_t a, uint32_t b) { return values[a] > values[b] || (values[a] == values[b] && a < b); }
-
-static void sink(uint32_t *heap, uint32_t count, uint32_t at, const float *values)
-{
-    for (;;) {
-        uint32_t worst = at;
-        for (uint32_t child = 2 * at + 1; child <= 2 * at + 2 && child < count; child++)
-            if (ahead(values, heap[worst], heap[child])) worst = child;
-        if (worst == at) return;
-        const uint32_t other = heap[at];
-        heap[at] = heap[worst];
-        heap[worst] = other;
-        at = worst;
-    }
-}
-
-er_status er_candidates(er_task *task, er_candidate *room, size_t *count, er_error *given)
-{
-    er_error own, *error = er_clear(given, &own);
-    if (!task) return missing(error, "task");
-    if (!count) return missing(error, "count");
-    if (*count && !room) return missing(error, "room");
-    if (!task->listed) return er_refuse(error, ER_BAD_INPUT, "nothing was decided since the last call; ask er_next first"), ER_BAD_INPUT;
-    const er_request *r = &task->read->request;
-    const float *values = task->work.probabilities;
-    const bool *blocked = er_blocked(task);
-    uint32_t *heap = task->order, kept = 0, there = 0;
-    const uint32_t most = *count < r->n ? (uint32_t)*count : r->n;
-    for (uint32_t p = 0; p < r->n; p++) {
-        if ((r->allowed && !r->allowed[p]) || (blocked && blocked[p]) || er_is_left_out(r, p)) continue;
-        there++;
-        if (kept < most) {
-            heap[kept++] = p;
-            for (uint32_t i = kept == most ? most / 2 : 0; i-- > 0;) sink(heap, kept, i, values);
-        } else if (most && ahead(values, p, heap[0])) {
-            heap[0] = p;
-            sink(heap, kept, 0, values);
-        }
-    }
-    for (uint32_t i = kept / 2; kept < most && i-- > 0;) sink(heap, kept, i, values);
-    for (uint32_t left = kept; left > 0; left--) {
-        const uint32_t worst = heap[0];
-        const int32_t tool = r->names->tools[worst];
-        room[left - 1] = (er_candidate){tool, tool < 0 ? ER_TEXT("<end>") : task->model->tools[tool].name, values[worst]};
-        heap[0] = heap[left - 1];
-        sink(heap, left - 1, 0, values);
-    }
-    *count = there;
-    return ER_OK;
-}
-
 /* ---- Text ---- */
 
 er_status er_encode(const er_model *model, er_text query, float *vector, size_t dimension, er_error *given)

@@ -104,7 +104,7 @@ bool er_decide(er_task *task, const er_next_options *options, er_decision *decis
     const bool *blocked = er_blocked(task);
     if (task->first) {
         if (!blocked) {
-            if (!er_probabilities(&task->read->request, &task->work, &task->history, NULL, task->work.probabilities))
+            if (!er_step_probabilities(&task->read->request, &task->work, &task->history, NULL, task->work.probabilities))
                 return er_refuse(error, ER_BAD_BUNDLE, "graph and head give no probabilities, but NaN or infinity; build the bundle again");
             if (first_stage(task, options, decision)) return true;
         }
@@ -112,7 +112,7 @@ bool er_decide(er_task *task, const er_next_options *options, er_decision *decis
     }
     const er_request *r = &task->read->request;
     float *p = task->work.probabilities;
-    if (task->turn ? !er_turn_probabilities(task, blocked, p) : !er_probabilities(r, &task->work, &task->history, blocked, p))
+    if (task->turn ? !er_turn_probabilities(task, blocked, p) : !er_step_probabilities(r, &task->work, &task->history, blocked, p))
         return er_refuse(error, ER_BAD_BUNDLE, "graph and head give no probabilities, but NaN or infinity; build the bundle again");
     uint32_t left = 0;
     for (uint32_t i = 0; blocked && i < r->n; i++) left += i != r->end && !blocked[i] && !er_is_left_out(r, i);

@@ -349,9 +349,9 @@ bool er_later_probabilities(const er_request *r, er_workspace *work, const er_hi
     return calibrate(r, &work->known, r->allowed || blocked ? choosable : NULL, 1.0, found);
 }
 
-bool er_probabilities(const er_request *r, er_workspace *work, const er_history *h, const bool *blocked, float *found)
+bool er_step_probabilities(const er_request *r, er_workspace *work, const er_history *h, const bool *blocked, float *found)
 {
-    if (r->near) return by_few(er_probabilities, r, work, h, blocked, found);
+    if (r->near) return by_few(er_step_probabilities, r, work, h, blocked, found);
     if (h->count) return er_later_probabilities(r, work, h, blocked, found);
     fuse_known(r, work, h, found);
     return first_probabilities(r, work, blocked, found);

@@ -151,7 +151,7 @@ static uint32_t choose(er_request *few, const bool *allowed, const int32_t *also
     return count;
 }
 
-/* What others than er_probabilities and the like look at, by the places of all names. */
+/* What others than er_step_probabilities and the like look at, by the places of all names. */
 static bool widen(er_request *r, const er_request *few)
 {
     const uint32_t n = r->n;

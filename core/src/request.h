@@ -161,7 +161,7 @@ void er_recall_mix(er_recall *, const er_request *, const er_history *, float *l
 /* The head's own log-probabilities of labels, for the second witness of section 17. */
 void er_head_alone(const er_request *, er_workspace *, const er_history *, float *logs);
 /* Calibrated probabilities of all names, (n); `blocked` (n) are left out, NULL for none. False where they are not finite. */
-bool er_probabilities(const er_request *, er_workspace *, const er_history *, const bool *blocked, float *);
+bool er_step_probabilities(const er_request *, er_workspace *, const er_history *, const bool *blocked, float *);
 /* The same as behind a call, also before any: `<end>` has what was fused, whether or not anything fits (section 9.1). */
 bool er_later_probabilities(const er_request *, er_workspace *, const er_history *, const bool *blocked, float *);
 

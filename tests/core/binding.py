@@ -223,6 +223,14 @@ class Task:
         self.core("er_candidates", self.handle, room, c.byref(count))
         return [(str(one.tool), one.probability) for one in room[: min(k, count.value)]]
 
+    def probabilities(self, most: int | None = None) -> NDArray[np.float32]:
+        """(tools + 1): by the tools' numbers, then the end's; or the first so many of them."""
+        size = self.model.tools + 1 if most is None else most
+        room, count = np.full(size, np.nan, np.float32), c.c_size_t(size)
+        self.core("er_probabilities", self.handle, c.c_void_p(room.ctypes.data), c.byref(count))
+        assert count.value == self.model.tools + 1
+        return room
+
     def call(self, tool: str) -> None:
         self.core("er_call", self.handle, Text.of(tool))
 

@@ -99,6 +99,8 @@ def check(found: Decided, wanted: Decision, task: edgeret.Task, other: Task) -> 
     for candidate in wanted.candidates:
         assert listed[candidate.tool] == pytest.approx(candidate.probability, abs=WITHIN)
     assert list(listed.values()) == sorted(listed.values(), reverse=True)
+    every = dict(zip((*other.model.names, "<end>"), other.probabilities().tolist(), strict=True))
+    assert {name: value for name, value in every.items() if value} == {k: v for k, v in other.candidates(10**5) if v}
 
 
 def test_decisions_are_pythons(model: Model, python: edgeret.Runtime) -> None:
@@ -198,9 +200,15 @@ def test_what_is_no_query_is_refused(library: Core, tiny_table: Path, query: str
 def test_what_does_not_fit_is_refused_by_name(library: Core, tiny_table: Path) -> None:
     model = library.load(tiny_table)
     with model.task("find a file") as task:
-        with pytest.raises(CoreError, match="ask er_next first"):
-            task.candidates()
+        for told in (task.candidates, task.probabilities):
+            with pytest.raises(CoreError, match="ask er_next first"):
+                told()
         task.next()
+        every = task.probabilities()
+        assert every.sum() == pytest.approx(1, abs=1e-5)
+        assert [len(task.probabilities(0)), task.probabilities(2).tolist()] == [0, every[:2].tolist()]
+        larger = task.probabilities(model.tools + 3)
+        assert larger[:-2].tolist() == every.tolist() and np.isnan(larger[-2:]).all()
         for what in (task.failed, task.retry):
             with pytest.raises(CoreError, match='unknown tool "nobody"'):
                 what("nobody")
