@@ -18,7 +18,7 @@ from dataclasses import field, replace
 from io import BufferedReader
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import msgpack
 
@@ -50,6 +50,9 @@ from edgeret.fields import get
 from edgeret.host import available_cpus
 from edgeret.quoting import quoted
 from edgeret.records import dataclass
+
+if TYPE_CHECKING:
+    from edgeret.bundle.signature_trust import Trusted
 
 WORTH_A_THREAD = 4 << 20
 """Bytes beside the largest file from which on a second thread proves files; it takes some 0.1 ms to begin."""
@@ -149,16 +152,23 @@ Wanted = Collection[str] | Callable[[Manifest], Collection[str]]
 """Roles, or what tells them by the manifest."""
 
 
-def open_bundle(path: str | Path, *, content_hash: str | None = None, only: Wanted = MAX_ROLE_BYTES) -> Bundle:
+def open_bundle(
+    path: str | Path,
+    *,
+    content_hash: str | None = None,
+    only: Wanted = MAX_ROLE_BYTES,
+    trust: Trusted | Sequence[Trusted] | None = None,
+) -> Bundle:
     """Reads and verifies a bundle. Raises BundleError at the first thing that is not as it was written.
 
-    With `content_hash` (hex) it must be that very bundle; this is checked before any other file is opened. Should a
-    writer put another bundle in its place meanwhile, that one is read. Of the known roles, `only` these are.
+    With `content_hash` (hex) it must be that very bundle, and with `trust` (as of `trust_of`) one that those have signed;
+    both are checked before its manifest is parsed and any other file opened. Should a writer put another bundle in its
+    place meanwhile, that one is read. Of the known roles, `only` these are.
     """
-    path, wanted = Path(path), _wanted(content_hash)
+    path, proved = Path(path), _wanted(content_hash, trust)
 
     def read(folder: Folder) -> Bundle:
-        manifest = _manifest(folder, wanted)
+        manifest = _manifest(folder, path, proved)
         read_roles = MAX_ROLE_BYTES.keys() & (only(manifest) if callable(only) else only)
         contents: dict[str, bytes] = {}
         large: dict[str, LargeFile] = {}
@@ -178,13 +188,16 @@ def open_bundle(path: str | Path, *, content_hash: str | None = None, only: Want
     return in_folder(path, read)
 
 
-def verify_bundle(path: str | Path, *, content_hash: str | None = None) -> Manifest:
-    """Proves every listed file, those of unknown roles too, without holding any in memory. Raises BundleError."""
+def verify_bundle(
+    path: str | Path, *, content_hash: str | None = None, trust: Trusted | Sequence[Trusted] | None = None
+) -> Manifest:
+    """Proves every listed file, those of unknown roles too, without holding any in memory; `content_hash` and `trust`
+    are those of `open_bundle`. Raises BundleError."""
 
-    wanted = _wanted(content_hash)
+    proved = _wanted(content_hash, trust)
 
     def read(folder: Folder) -> Manifest:
-        manifest = _manifest(folder, wanted)
+        manifest = _manifest(folder, Path(path), proved)
         for entry in manifest.files:
             _open_verified(folder, entry).close()
         return manifest
@@ -223,6 +236,12 @@ def _manifest(folder: Folder, content_hash: str | None, older: bool = False) -> 
     where = str(folder.path / MANIFEST)
     with folder.open_file(MANIFEST, MAX_MANIFEST_BYTES, f"it is not a bundle; {REBUILD}") as stream:
         data = stream.read(MAX_MANIFEST_BYTES + 1)
+    return parse_manifest(data, where, content_hash, older)
+
+
+def parse_manifest(data: bytes, where: str, content_hash: str | None = None, older: bool = False) -> Manifest:
+    """The manifest that these bytes are, wherever they lie; `where` is what messages call it. With `content_hash` it
+    must be that very one, and with `older` one of an older format will do. Raises BundleError."""
     damaged = BundleError(f"{where}: damaged (its checksum does not match its content); {REBUILD}")
     try:
         outer = msgpack.unpackb(data, raw=False, use_list=True, max_array_len=4, max_map_len=0)
@@ -245,7 +264,7 @@ def _manifest(folder: Folder, content_hash: str | None, older: bool = False) -> 
         )
     if content_hash is not None and content_hash != digest.hex():
         raise BundleError(
-            f"{folder.path}: another bundle than the one asked for (expected content hash {content_hash}, "
+            f"{where}: another bundle than the one asked for (expected content hash {content_hash}, "
             f"found {digest.hex()}); get it again from where the hash came from"
         )
     value = unpack(body, where)
