@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
+import edgeret
 from edgeret.adapters.mcp.catalogue import Catalogue
 from edgeret.adapters.mcp.definitions import Definition
 from edgeret.adapters.mcp.toolbox import Shown
@@ -69,15 +71,23 @@ def _queries(where: str, query: str, entry: dict[str, Any]) -> tuple[str, ...]:
         raise InputError(f'{where}: "queries": {error}') from None
 
 
-def measure_search(wishes: Sequence[Wish], tools: Mapping[str, Definition], base: Path, k: int) -> dict[str, Any]:
+def measure_search(
+    wishes: Sequence[Wish],
+    tools: Mapping[str, Definition],
+    base: Path,
+    k: int,
+    examples: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
+) -> dict[str, Any]:
     """hit@1, 3 and 5 and MRR over all tools, of requests that one fits; how many of these are told that nothing fits
     (`lost`), and how many of the others (`declined`, None without any): of the users' words, and under `queries` and
-    `both` of what was written for tools, alone and beside them. Also characters of definitions as compact JSON: of all
-    tools, of what mode `search` always lists, and of what a search of `k` gives on average. Raises InputError for tools
-    that are not there."""
+    `both` of what was written for tools, alone and beside them. Tools show the requests that `examples` have by their
+    names, else those that come with edgeret; `bare` is of the users' words where no tool shows any.
+
+    Also characters of definitions as compact JSON: of all tools, of what mode `search` always lists, and of what a
+    search of `k` gives on average. Raises InputError for tools that are not there."""
     if missing := sorted({name for wish in wishes for name in wish.tools} - set(tools)):
         raise InputError(f"requests need tools that no server has: {', '.join(missing[:5])}; start those servers too")
-    catalogue = Catalogue(base, None)
+    catalogue = Catalogue(base, None, examples)
     while catalogue.update(tools):
         pass
     figures = _measured(catalogue, wishes, WAYS["words"], tools, k)
@@ -90,7 +100,7 @@ def measure_search(wishes: Sequence[Wish], tools: Mapping[str, Definition], base
         for way in ("queries", "both"):
             more[way] = _measured(catalogue, wishes, WAYS[way], tools, k)
             del more[way]["sent"]
-    return {**figures, **more, "definition_chars": chars}
+    return {**figures, **more, "bare": _bare(wishes, tools, base), "definition_chars": chars}
 
 
 def _measured(
@@ -108,11 +118,22 @@ def _measured(
             continue
         texts = way(wish)
         ranking = list(catalogue.rank(texts, len(tools)))
-        first = 1 + min(ranking.index(name) for name in wish.tools)
-        hits = {f"hit@{n}": float(first <= n) for n in (1, 3, 5)}
         sent = float(_chars([tools[name].found for name in ranking[:k]]))
-        rows.append({**hits, "mrr": 1 / first, "lost": float(not catalogue.fits(texts)), "sent": sent})
+        rows.append({**_hits(ranking, wish), "lost": float(not catalogue.fits(texts)), "sent": sent})
     return {**mean(rows), "declined": sum(nothing) / len(nothing) if nothing else None}
+
+
+def _bare(wishes: Sequence[Wish], tools: Mapping[str, Definition], base: Path) -> dict[str, float]:
+    """hit@1, 3 and 5 and MRR of the users' words, by the tools' definitions alone."""
+    runtime = edgeret.from_tools([replace(tool.searched(), examples=()) for tool in tools.values()], base=base)
+    rankings = ([hit.tool for hit in runtime.search(wish.query, len(tools))] for wish in wishes if wish.tools)
+    fitting = (wish for wish in wishes if wish.tools)
+    return mean([_hits(ranking, wish) for ranking, wish in zip(rankings, fitting, strict=True)])
+
+
+def _hits(ranking: Sequence[str], wish: Wish) -> dict[str, float]:
+    first = 1 + min(ranking.index(name) for name in wish.tools)
+    return {**{f"hit@{n}": float(first <= n) for n in (1, 3, 5)}, "mrr": 1 / first}
 
 
 def _chars(definitions: Sequence[Mapping[str, Any]]) -> int:

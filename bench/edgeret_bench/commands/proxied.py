@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from edgeret.cli.options import positive
+from edgeret.cli.options import add_examples, positive
 from edgeret.errors import CheckFailedError
+from edgeret.inputs.examples_file import read_examples
 from edgeret.terminal.console import add_command, needing, table, warn
 
 
@@ -26,6 +27,7 @@ def add_commands(commands: Any) -> None:
         "--base", required=True, metavar="BUNDLE", help="the bundle whose encoder reads, as for edgeret mcp"
     )
     mcp.add_argument("--requests", required=True, metavar="R", help='JSONL of {"query", "tools", "part", "queries"?}')
+    add_examples(mcp, "")
     mcp.add_argument("--part", choices=("seen", "unseen", "all"), default="all", help="default: %(default)s")
     mcp.add_argument(
         "-k", type=positive, default=5, metavar="N", help="tools that a search gives (default: %(default)s)"
@@ -49,6 +51,7 @@ def _mcp(arguments: argparse.Namespace) -> Mapping[str, Any]:
 
     config, base = Path(arguments.config), Path(arguments.base)
     wishes = read_wishes(Path(arguments.requests), arguments.part)
+    examples = read_examples(arguments.examples, warn) if arguments.examples else {}
     servers = read_config(config, warn)
     upstreams = anyio.run(seen, servers, Patience(), Access(), warn)
     for upstream in upstreams:
@@ -61,7 +64,7 @@ def _mcp(arguments: argparse.Namespace) -> Mapping[str, Any]:
         "n_servers": len(servers),
         "part": arguments.part,
         "k": arguments.k,
-        **measure_search(wishes, tools, base, arguments.k),
+        **measure_search(wishes, tools, base, arguments.k, examples),
     }
     if arguments.time:
         if arguments.time not in tools:
@@ -74,11 +77,12 @@ def _mcp(arguments: argparse.Namespace) -> Mapping[str, Any]:
 def _print(result: Mapping[str, Any]) -> str:
     chars = result["definition_chars"]
     ways = {"users' words": result} | {way: result[way] for way in ("queries", "both") if way in result}
+    ways |= {"words, no examples": result["bare"]}
     named = {key: key for key in ("hit@1", "hit@3", "hit@5", "mrr")}
     named["lost"] = "told that nothing fits, where a tool does"
     if result["declined"] is not None:
         named["declined"] = "and where none does"
-    rows: list[list[object]] = [[name, *(way[key] for way in ways.values())] for key, name in named.items()]
+    rows: list[list[object]] = [[name, *(way.get(key, "") for way in ways.values())] for key, name in named.items()]
     more = [""] * (len(ways) - 1)
     rows.append(["definitions sent, of all", chars["share"], *more])
     for way, times in result.get("calls", {}).items():
