@@ -18,7 +18,7 @@ from dataclasses import field, replace
 from io import BufferedReader
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 
 import msgpack
 
@@ -50,9 +50,6 @@ from edgeret.fields import get
 from edgeret.host import available_cpus
 from edgeret.quoting import quoted
 from edgeret.records import dataclass
-
-if TYPE_CHECKING:
-    from edgeret.bundle.signature_trust import Trusted
 
 WORTH_A_THREAD = 4 << 20
 """Bytes beside the largest file from which on a second thread proves files; it takes some 0.1 ms to begin."""
@@ -152,23 +149,16 @@ Wanted = Collection[str] | Callable[[Manifest], Collection[str]]
 """Roles, or what tells them by the manifest."""
 
 
-def open_bundle(
-    path: str | Path,
-    *,
-    content_hash: str | None = None,
-    only: Wanted = MAX_ROLE_BYTES,
-    trust: Trusted | Sequence[Trusted] | None = None,
-) -> Bundle:
+def open_bundle(path: str | Path, *, content_hash: str | None = None, only: Wanted = MAX_ROLE_BYTES) -> Bundle:
     """Reads and verifies a bundle. Raises BundleError at the first thing that is not as it was written.
 
-    With `content_hash` (hex) it must be that very bundle, and with `trust` (as of `trust_of`) one that those have signed;
-    both are checked before its manifest is parsed and any other file opened. Should a writer put another bundle in its
-    place meanwhile, that one is read. Of the known roles, `only` these are.
+    With `content_hash` (hex) it must be that very bundle; this is checked before any other file is opened. Should a
+    writer put another bundle in its place meanwhile, that one is read. Of the known roles, `only` these are.
     """
-    path, proved = Path(path), _wanted(content_hash, trust)
+    path, wanted = Path(path), _wanted(content_hash)
 
     def read(folder: Folder) -> Bundle:
-        manifest = _manifest(folder, path, proved)
+        manifest = _manifest(folder, wanted)
         read_roles = MAX_ROLE_BYTES.keys() & (only(manifest) if callable(only) else only)
         contents: dict[str, bytes] = {}
         large: dict[str, LargeFile] = {}
@@ -188,16 +178,13 @@ def open_bundle(
     return in_folder(path, read)
 
 
-def verify_bundle(
-    path: str | Path, *, content_hash: str | None = None, trust: Trusted | Sequence[Trusted] | None = None
-) -> Manifest:
-    """Proves every listed file, those of unknown roles too, without holding any in memory; `content_hash` and `trust`
-    are those of `open_bundle`. Raises BundleError."""
+def verify_bundle(path: str | Path, *, content_hash: str | None = None) -> Manifest:
+    """Proves every listed file, those of unknown roles too, without holding any in memory. Raises BundleError."""
 
-    proved = _wanted(content_hash, trust)
+    wanted = _wanted(content_hash)
 
     def read(folder: Folder) -> Manifest:
-        manifest = _manifest(folder, Path(path), proved)
+        manifest = _manifest(folder, wanted)
         for entry in manifest.files:
             _open_verified(folder, entry).close()
         return manifest
