@@ -29,6 +29,7 @@ from edgeret.scoring.learned_state import pack_learner, packed_bytes, restore_le
 from edgeret.scoring.learner import Learner
 from edgeret.scoring.memory import NONE
 from edgeret.types import Call
+from edgeret.usage.observer import Observers
 
 PLAN, STATE, WORDS = "plan", "learned-state", "learned-plan"
 """Kinds of records: a plan to learn again; all that was learned, as arrays; and, before that, what is told of each of
@@ -107,6 +108,8 @@ class Learned:
         # decisions wait.
         self._turn = threading.RLock()
         self._lock = threading.RLock()
+        self.observers: Observers | None = None
+        """Who is told what is decided by all generations; None for nobody."""
 
     @property
     def plans(self) -> tuple[LearnedPlan, ...]:

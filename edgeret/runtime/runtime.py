@@ -26,6 +26,7 @@ from edgeret.runtime.decide import Decider
 from edgeret.runtime.history import check_clock
 from edgeret.runtime.learned_plan import LearnedPlan
 from edgeret.runtime.learning import Learned, LearnReport
+from edgeret.runtime.observed import Observed
 from edgeret.runtime.options import LOSS, DecideOptions, LoadOptions, Policy, Profile, check_count, check_path
 from edgeret.runtime.saved import begin, find_tool, restore
 from edgeret.runtime.scorer import Scorer
@@ -64,10 +65,10 @@ def load(
     """Loads a bundle; every file is verified before anything parses it.
 
     `providers` are execution providers by name ("cpu", "cuda", "qnn", …), the first of which must really run unless
-    `allow_fallback`. `threads` is the CPU budget for encoder and planner alike (default: two for
-    an int8 encoder's texts, and otherwise what affinity and cgroup allow). `static_tokens` fixes the input's
-    length for compilers that want it. A planner is loaded when it is first asked, with `gpu_layers` of its layers on a
-    GPU; `state_folder` keeps what `warmup` had it read, for later starts.
+    `allow_fallback`. `threads` is the CPU budget for encoder and planner alike (default: two for an int8 encoder's
+    texts, and otherwise what affinity and cgroup allow). `static_tokens` fixes the input's length for compilers that
+    want it. A planner is loaded when it is first asked, with `gpu_layers` of its layers on a GPU; `state_folder` keeps
+    what `warmup` had it read, for later starts.
 
     `content_hash` (hex), obtained over a way that you trust, must be the bundle's; it is checked first. `index` is
     "exact" for a search that never parses the bundle's HNSW graph, "hnsw" to insist on it, "auto" to use it where there
@@ -102,8 +103,7 @@ def load(
 def from_tools(tools: Sequence[Tool], *, base: str | Path | Runtime | None = None, **options: Any) -> Runtime:
     """A runtime for these tools, made here and now of the encoder of another bundle, `base`: a folder, which is
     loaded with the `options` of `load`, or a runtime; None for the base that is installed (`base_path`). The tools' own
-    words decide; `Runtime.learn` makes it better. Raises InputError for tools that cannot be used, and what `load`
-    raises."""
+    words decide; `Runtime.learn` makes it better. Raises InputError for tools that cannot be used, and as `load`."""
     if not isinstance(tools, Sequence) or not tools:
         raise InputError("from_tools needs a list of at least one edgeret.Tool, as edgeret.read_tools gives them")
     if options.get("overlay", False) not in (False, None):
@@ -128,7 +128,7 @@ def with_overlay(components: Components, path: Path) -> Runtime:
     return Runtime(components, learned)
 
 
-class Runtime:
+class Runtime(Observed):
     """A loaded bundle. Thread-safe; hands out tasks. Immutable but for what is `learned`."""
 
     __slots__ = ("_components", "_decider", "_first", "_learned", "_scorer", "_tools")

@@ -4,6 +4,7 @@ elsewhere."""
 from __future__ import annotations
 
 import copy
+import itertools
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -26,6 +27,7 @@ from edgeret.runtime.saved import checked_name, find_tool, save
 from edgeret.runtime.scorer import Scorer
 from edgeret.stopwatch import Stopwatch
 from edgeret.types import Arguments, Call, Candidate, Decision, Failure, Usage
+from edgeret.usage.observer import Seen
 
 if TYPE_CHECKING:
     from edgeret.planner.arguments import Filled
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
 
 SURE = 0.9
 """How sure an argument must be that nobody confirmed."""
+_NUMBERS = itertools.count(1)
 
 
 class Task:
@@ -56,6 +59,7 @@ class Task:
         self._given: Decision | None = None
         self._corrected = False
         self._taken_after: int | None = None  # how many calls had been made when the decision given last was taken
+        self._given_after, self._number = -1, next(_NUMBERS)
         self._encoding: Stopwatch | None = Stopwatch()
         self._small: Request | None = None
         self._full: Request | None = None
@@ -105,7 +109,11 @@ class Task:
         """
         name = checked_name(self._components.tools, tool, foreign)
         checked = {} if arguments is None else check_arguments(arguments)
-        self._history.add(Call(name, checked, check_result(result)), self._scorer.number(name))
+        made = Call(name, checked, check_result(result))
+        self._history.add(made, self._scorer.number(name))
+        if (observers := self._scorer.learned.observers) is not None:
+            answered = self._given if self._given_after == len(self._history.calls) - 1 else None
+            observers.tell("called", self._seen(), made, answered)
 
     def failed(self, tool: str, reason: str) -> None:
         """Says that a tool was tried and did not work, and why. That is no call. The tool is left out of decisions,
@@ -115,6 +123,8 @@ class Task:
         """
         name = find_tool(self._components.tools, tool).name
         self._history.fail(Failure(name, check_reason(reason), len(self._history.calls)))
+        if (observers := self._scorer.learned.observers) is not None:
+            observers.tell("failed", self._seen(), name)
 
     def retry(self, tool: str) -> bool:
         """Lets a tool that failed be chosen again at once; whether it was left out. Raises InputError for an unknown
@@ -127,13 +137,15 @@ class Task:
         undone = self._history.undo()
         if self._taken_after is not None and len(self._history.calls) <= self._taken_after:
             self._taken_after = None
+        if (observers := self._scorer.learned.observers) is not None:
+            observers.tell("undone", self._seen())
         return copy.deepcopy(undone)
 
     def fork(self) -> Task:
         """Another task that goes on from here on its own; nothing is encoded again."""
         other = copy.copy(self)
         # The time of the encoding was spent once, so it stays with this one.
-        vars(other).update(_history=self._history.copy(), _encoding=None)
+        vars(other).update(_history=self._history.copy(), _encoding=None, _number=next(_NUMBERS))
         return other
 
     def to_dict(self) -> dict[str, Any]:
@@ -180,6 +192,8 @@ class Task:
         self._components.check_process()
         calls = [find_tool(self._components.tools, call.tool).name for call in self._history.calls]
         self.request.learn(calls, "corrected" if self._corrected else "accepted", keep_words)
+        if (observers := self._scorer.learned.observers) is not None:
+            observers.tell("learned", self._seen())
         return self._scorer.learned.report(1)
 
     def next(
@@ -216,8 +230,15 @@ class Task:
         if decision is None:
             decision = self._decider.decide(self._read(watch), self._history, options, watch)
         self._encoding = None  # a refused question leaves the encoding's time to the next one, and nothing of its own
-        self._given, self._taken_after = decision, None
+        self._given, self._taken_after, self._given_after = decision, None, len(self._history.calls)
+        if (observers := self._scorer.learned.observers) is not None:
+            observers.tell("decided", self._seen(), decision)
         return decision
+
+    def _seen(self) -> Seen:
+        """The task as whoever watches is told of it."""
+        held, made = self._components, self._history.calls
+        return Seen(self._number, self._query, made, held.tools, held.manifest.content_hash, self._scorer.end)
 
     def probabilities(self) -> NDArray[np.float32]:
         """Calibrated probabilities of `request.names`, float32, summing to 1; 0 for a tool that is left out."""
