@@ -18,7 +18,7 @@ from dataclasses import field, replace
 from io import BufferedReader
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import msgpack
 
@@ -50,6 +50,9 @@ from edgeret.fields import get
 from edgeret.host import available_cpus
 from edgeret.quoting import quoted
 from edgeret.records import dataclass
+
+if TYPE_CHECKING:
+    from edgeret.bundle.signature_trust import Trusted
 
 WORTH_A_THREAD = 4 << 20
 """Bytes beside the largest file from which on a second thread proves files; it takes some 0.1 ms to begin."""
@@ -149,16 +152,23 @@ Wanted = Collection[str] | Callable[[Manifest], Collection[str]]
 """Roles, or what tells them by the manifest."""
 
 
-def open_bundle(path: str | Path, *, content_hash: str | None = None, only: Wanted = MAX_ROLE_BYTES) -> Bundle:
+def open_bundle(
+    path: str | Path,
+    *,
+    content_hash: str | None = None,
+    only: Wanted = MAX_ROLE_BYTES,
+    trust: Trusted | Sequence[Trusted] | None = None,
+) -> Bundle:
     """Reads and verifies a bundle. Raises BundleError at the first thing that is not as it was written.
 
-    With `content_hash` (hex) it must be that very bundle; this is checked before any other file is opened. Should a
-    writer put another bundle in its place meanwhile, that one is read. Of the known roles, `only` these are.
+    With `content_hash` (hex) it must be that very bundle, and with `trust` (as of `trust_of`) one that those have
+    signed; both are checked before its manifest is parsed and any other file opened. Should a writer put another bundle
+    in its place meanwhile, that one is read. Of the known roles, `only` these are.
     """
-    path, wanted = Path(path), _wanted(content_hash)
+    path, wanted, signed = Path(path), _wanted(content_hash), _signed(path, trust)
 
     def read(folder: Folder) -> Bundle:
-        manifest = _manifest(folder, wanted)
+        manifest = _manifest(folder, wanted, signed=signed)
         read_roles = MAX_ROLE_BYTES.keys() & (only(manifest) if callable(only) else only)
         contents: dict[str, bytes] = {}
         large: dict[str, LargeFile] = {}
@@ -178,13 +188,16 @@ def open_bundle(path: str | Path, *, content_hash: str | None = None, only: Want
     return in_folder(path, read)
 
 
-def verify_bundle(path: str | Path, *, content_hash: str | None = None) -> Manifest:
-    """Proves every listed file, those of unknown roles too, without holding any in memory. Raises BundleError."""
+def verify_bundle(
+    path: str | Path, *, content_hash: str | None = None, trust: Trusted | Sequence[Trusted] | None = None
+) -> Manifest:
+    """Proves every listed file, those of unknown roles too, without holding any in memory; `content_hash` and `trust`
+    are those of `open_bundle`. Raises BundleError."""
 
-    wanted = _wanted(content_hash)
+    wanted, signed = _wanted(content_hash), _signed(path, trust)
 
     def read(folder: Folder) -> Manifest:
-        manifest = _manifest(folder, wanted)
+        manifest = _manifest(folder, wanted, signed=signed)
         for entry in manifest.files:
             _open_verified(folder, entry).close()
         return manifest
@@ -217,18 +230,34 @@ def _wanted(content_hash: str | None) -> str | None:
 
 
 _HASH = re.compile("[0-9a-f]{64}")
+Signed = Callable[[str], object]
+"""Is told a content hash, and raises BundleError unless those whom somebody trusts have signed it."""
 
 
-def _manifest(folder: Folder, content_hash: str | None, older: bool = False) -> Manifest:
+def _signed(path: str | Path, trust: Trusted | Sequence[Trusted] | None) -> Signed | None:
+    """Raises InputError for what is no trust."""
+    if trust is None:
+        return None
+    from edgeret.bundle.signature import read_signatures  # few trust by keys, and nobody else waits for this
+    from edgeret.bundle.signature_trust import trust_of
+
+    trusted = trust_of(trust)
+    return lambda content_hash: trusted.check(content_hash, read_signatures(path), path)
+
+
+def _manifest(folder: Folder, content_hash: str | None, older: bool = False, signed: Signed | None = None) -> Manifest:
     where = str(folder.path / MANIFEST)
     with folder.open_file(MANIFEST, MAX_MANIFEST_BYTES, f"it is not a bundle; {REBUILD}") as stream:
         data = stream.read(MAX_MANIFEST_BYTES + 1)
-    return parse_manifest(data, where, content_hash, older)
+    return parse_manifest(data, where, content_hash, older, signed)
 
 
-def parse_manifest(data: bytes, where: str, content_hash: str | None = None, older: bool = False) -> Manifest:
+def parse_manifest(
+    data: bytes, where: str, content_hash: str | None = None, older: bool = False, signed: Signed | None = None
+) -> Manifest:
     """The manifest that these bytes are, wherever they lie; `where` is what messages call it. With `content_hash` it
-    must be that very one, and with `older` one of an older format will do. Raises BundleError."""
+    must be that very one, `signed` is asked before it is parsed, and with `older` one of an older format will do.
+    Raises BundleError."""
     damaged = BundleError(f"{where}: damaged (its checksum does not match its content); {REBUILD}")
     try:
         outer = msgpack.unpackb(data, raw=False, use_list=True, max_array_len=4, max_map_len=0)
@@ -254,6 +283,8 @@ def parse_manifest(data: bytes, where: str, content_hash: str | None = None, old
             f"{where}: another bundle than the one asked for (expected content hash {content_hash}, "
             f"found {digest.hex()}); get it again from where the hash came from"
         )
+    if signed is not None:
+        signed(digest.hex())
     value = unpack(body, where)
     listed = get(value, "files", list, where)
     if len(listed) > MAX_FILES:
