@@ -171,7 +171,7 @@ def _loaded(path: str | Path, options: LoadOptions) -> Components:
     def wanted(manifest: Manifest) -> Collection[str]:
         return roles_to_read(choose_variant(manifest, options.target, provider, str(path)))
 
-    bundle = open_bundle(path, content_hash=options.content_hash, only=wanted)
+    bundle = open_bundle(path, content_hash=options.content_hash, only=wanted, trust=options.trust)
     variant = choose_variant(bundle.manifest, options.target, provider, str(path))
     part = bundle.part(roles.STATIC)
     small = bundle.manifest.file(roles.TABLE) is not None

@@ -100,6 +100,7 @@ class LoadOptions:
     loss: float = LOSS
     risk: float | None = None
     target: str | None = None
+    trust: Any = None
 
     def __post_init__(self) -> None:
         """Raises InputError for what is out of range; which providers there are is ONNX Runtime's to say."""

@@ -38,6 +38,7 @@ from edgeret.scoring.memory import MAX_CALLS
 from edgeret.types import Call, Hit, Need, Plan, PlanStep, Tool
 
 if TYPE_CHECKING:
+    from edgeret.bundle.signature_trust import Trusted
     from edgeret.planner.answers import Answerer
     from edgeret.runtime.understood import Understood
     from edgeret.strategies.base import Found
@@ -61,16 +62,17 @@ def load(
     loss: float = LOSS,
     risk: float | None = None,
     target: str | None = None,
+    trust: Trusted | Sequence[Trusted] | None = None,
 ) -> Runtime:
     """Loads a bundle; every file is verified before anything parses it.
 
     `providers` are execution providers by name ("cpu", "cuda", "qnn", …), the first of which must really run unless
     `allow_fallback`. `threads` is the CPU budget for encoder and planner alike (default: two for an int8 encoder's
-    texts, and otherwise what affinity and cgroup allow). `static_tokens` fixes the input's length for compilers that
-    want it. A planner is loaded when it is first asked, with `gpu_layers` of its layers on a GPU; `state_folder` keeps
-    what `warmup` had it read, for later starts.
+    texts, and otherwise what affinity and cgroup allow). `static_tokens` fixes the input's length, for compilers. A
+    planner is loaded when first asked, with `gpu_layers` on a GPU; `state_folder` keeps what `warmup` had it read.
 
-    `content_hash` (hex), obtained over a way that you trust, must be the bundle's; it is checked first. `index` is
+    `content_hash` (hex), obtained over a way that you trust, must be the bundle's. `trust`, files of public keys or
+    32 bytes of one, must have signed it (docs/howto/trust.md). Both are checked before anything is parsed. `index` is
     "exact" for a search that never parses the bundle's HNSW graph, "hnsw" to insist on it, "auto" to use it where there
     are so many tools that it is faster. Load in the process that decides: a runtime does not survive a fork.
 
@@ -81,9 +83,7 @@ def load(
     `profile` is "default" to decide by the bundle's table of token vectors where that is sure enough and else by the
     full encoder, as long as this costs at most `loss` of accuracy on held-out demonstrations; "full" to ask the full
     encoder always; "tiny" to load the table alone. What was learned rests on the full encoder, which then always reads.
-
     `risk`, 0.005 to 0.5, is the share of answers that may be wrong by held-out decisions; None for the bundle's floor.
-
     `target` names the encoder's graph to run, of those that the bundle was built with: "cpu", "gpu" or "npu", or one by
     the name that `edgeret inspect` shows. Without it the first provider chooses, and on CPUs their instructions.
 
@@ -92,7 +92,7 @@ def load(
     """
     options = LoadOptions(
         *(providers, allow_fallback, provider_options, threads, static_tokens, gpu_layers, state_folder, content_hash),
-        *(index, overlay, profile, loss, risk, target),
+        *(index, overlay, profile, loss, risk, target, trust),
     )
     check_path("a bundle's folder", path)
     components = load_components(path, options)
