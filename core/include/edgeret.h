@@ -165,6 +165,8 @@ typedef struct {
     size_t allowed_count;
     const er_task *after;    /* the turn before, in a conversation (below); NULL: the words stand alone */
     er_learner *learner;     /* whose knowledge decides, too, and grows by er_learn (below); NULL: the bundle alone */
+    double (*clock)(void *context); /* seconds since some time, for er_times; NULL: nobody asks where time goes */
+    void *clock_context;     /* is handed to it, from whichever thread uses the task or a fork of it */
 } er_begin_options;
 
 /* Reads the user's words, at most 20,000 characters, once for all steps. Where a bundle has a small encoder in front, the
@@ -232,6 +234,16 @@ ER_API er_status er_candidates(er_task *, er_candidate *room, size_t *count, er_
 
 /* The same of all tools, by their numbers, and behind them that of the end: tools + 1 of them, 0 for what may not be chosen. */
 ER_API er_status er_probabilities(er_task *, float *room, size_t *count, er_error *);
+
+typedef struct {
+    size_t size;
+    double tokenize, encode;       /* the request; 0 where it is read already */
+    double search, graph, head;    /* what its words share with tools; demonstrations near it; what they call for it */
+    double fuse, learned, decide;  /* to one probability; what was learned on this device; floors and reasons */
+} er_seconds;
+
+/* Where the time of er_begin and er_next went since the task began, or was asked last; zeros without a clock. */
+ER_API er_status er_times(er_task *, er_seconds *, er_error *);
 
 ER_API er_status er_call(er_task *, er_text tool, er_error *); /* it was called; so may be strangers' tools */
 ER_API er_status er_fail(er_task *, er_text tool, er_error *); /* it did not work: left out until the next call */

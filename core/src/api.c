@@ -64,7 +64,7 @@ static bool take_encoding(er_arena *arena, const er_stage *stage, const er_encod
 }
 
 er_read *er_read_query(const er_model *model, const er_stage *stage, const er_points *query, const er_encoding *given,
-    const bool *allowed, const er_task *task, er_error *error)
+    const bool *allowed, er_task *task, er_error *error)
 {
     er_arena arena = {.error = error};
     er_read *read = ER_TAKE(&arena, er_read, 1);
@@ -80,11 +80,15 @@ er_read *er_read_query(const er_model *model, const er_stage *stage, const er_po
     }
     const bool *may = allowed ? mine : stage->names->allowed;
     if (fine && given) fine = take_encoding(&read->request.arena, stage, given, (uint32_t)er_count_points(stage->spec.query_prefix), &read->encoded);
-    else if (fine) fine = er_encode_text(&read->request.arena, model, stage, query, &read->encoded);
+    else if (fine) fine = er_encode_text(&read->request.arena, model, stage, query, &task->watch, &read->encoded);
+    if (given) er_lap(&task->watch, ER_AT_ENCODE);
+    read->request.watch = &task->watch;
     const er_earlier *also = task->turn ? &task->turn->all : NULL;
     /* What was learned may call any tool, so all are compared. */
     if (fine && task->learner) fine = er_request_read(&read->request, model, stage, query, &read->encoded, may, false);
     else if (fine) fine = er_request_near(&read->request, model, stage, query, &read->encoded, may, also ? also->at : NULL, also ? also->count : 0);
+    er_lap(&task->watch, ER_AT_SEARCH);
+    read->request.watch = NULL; /* the task's, which may go before forks do */
     read->request.arena.error = NULL; /* the caller's, who goes */
     if (fine) return read;
     arena = read->request.arena;
@@ -155,6 +159,7 @@ static bool furnish(er_task *task)
         (task->learner && !er_recall_of(&task->arena, task->learner, task->model, names->n, &task->recall)))
         return false;
     task->work.recall = task->first ? NULL : task->recall;
+    task->work.watch = &task->watch;
     return true;
 }
 
@@ -178,6 +183,8 @@ static er_status start(const er_model *model, er_text query, const er_encoding *
     if (!task) return er_give_back(&arena), ER_NO_MEMORY;
     task->arena = arena;
     task->model = er_held(model);
+    task->watch = (er_watch){.clock = options.clock, .context = options.clock_context};
+    er_watch_on(&task->watch);
     if (!er_check_query(&task->arena, query, &task->query)) return drop(task, error);
     if ((options.allowed || options.allowed_count) && !take_allowed(task, &options)) return drop(task, error);
     task->first = model->has_small && model->has_full && !task->allowed && !encoding && !options.after && model->cascade_least <= 1.0;
@@ -189,6 +196,7 @@ static er_status start(const er_model *model, er_text query, const er_encoding *
     if (options.after && !er_turn_after(&task->arena, options.after, model, stage->names, &task->turn)) return drop(task, error);
     task->read = er_read_query(model, stage, &task->query, encoding, task->allowed, task, error);
     if (!task->read || !furnish(task)) return drop(task, error);
+    er_lap(&task->watch, ER_AT_SEARCH);
     task->arena.error = NULL;
     *made = task;
     return ER_OK;
@@ -231,6 +239,7 @@ er_status er_fork(const er_task *task, er_task **made, er_error *given)
     other->arena = arena;
     other->model = er_held(task->model);
     other->first = task->first;
+    other->watch = (er_watch){.clock = task->watch.clock, .context = task->watch.context};
     if (task->learner) other->learner = er_learner_held(task->learner);
     other->read = task->read;
     atomic_fetch_add(&other->read->holders, 1);
@@ -350,7 +359,9 @@ er_status er_next(er_task *task, const er_next_options *given_options, er_decisi
         return er_refuse(error, ER_BAD_INPUT, "policy is %d; ER_AUTO and ER_HEADS are there", (int)options->policy), ER_BAD_INPUT;
     if (!(options->min_probability <= 1.0) || (options->risk != 0.0 && !(options->risk >= 0.005 && options->risk <= 0.5)))
         return er_refuse(error, ER_BAD_INPUT, "min_probability is at most 1, and risk 0.005 to 0.5 or 0"), ER_BAD_INPUT;
+    er_watch_on(&task->watch);
     if (!er_decide(task, options, decision, error)) return error->status;
+    er_lap(&task->watch, ER_AT_DECIDE);
     task->listed = task->read->request.n;
     return ER_OK;
 }
@@ -368,7 +379,7 @@ er_status er_encode(const er_model *model, er_text query, float *vector, size_t 
     er_arena arena = {.error = error};
     er_points points;
     er_encoded encoded;
-    if (er_check_query(&arena, query, &points) && er_encode_text(&arena, model, stage, &points, &encoded))
+    if (er_check_query(&arena, query, &points) && er_encode_text(&arena, model, stage, &points, NULL, &encoded))
         memcpy(vector, encoded.vector, dimension * sizeof(float));
     er_give_back(&arena);
     return error->status;

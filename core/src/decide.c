@@ -89,6 +89,7 @@ static bool first_stage(er_task *task, const er_next_options *options, er_decisi
 
 bool er_hand_over(er_task *task, er_error *error)
 {
+    er_lap(&task->watch, ER_AT_DECIDE);
     er_read *read = er_read_query(task->model, &task->model->full, &task->query, NULL, task->allowed, task, error);
     if (!read) return false;
     er_unread(task->read);
@@ -106,6 +107,7 @@ bool er_decide(er_task *task, const er_next_options *options, er_decision *decis
         if (!blocked) {
             if (!er_step_probabilities(&task->read->request, &task->work, &task->history, NULL, task->work.probabilities))
                 return er_refuse(error, ER_BAD_BUNDLE, "graph and head give no probabilities, but NaN or infinity; build the bundle again");
+            er_lap(&task->watch, ER_AT_FUSE);
             if (first_stage(task, options, decision)) return true;
         }
         if (!er_hand_over(task, error)) return false;
@@ -114,6 +116,7 @@ bool er_decide(er_task *task, const er_next_options *options, er_decision *decis
     float *p = task->work.probabilities;
     if (task->turn ? !er_turn_probabilities(task, blocked, p) : !er_step_probabilities(r, &task->work, &task->history, blocked, p))
         return er_refuse(error, ER_BAD_BUNDLE, "graph and head give no probabilities, but NaN or infinity; build the bundle again");
+    er_lap(&task->watch, ER_AT_FUSE);
     uint32_t left = 0;
     for (uint32_t i = 0; blocked && i < r->n; i++) left += i != r->end && !blocked[i] && !er_is_left_out(r, i);
     const uint32_t best = er_first_largest(p, r->n);

@@ -68,12 +68,13 @@ static bool joined(er_arena *arena, er_text prefix, const er_points *text, er_po
     return er_points_of(arena, (er_text){both, prefix.length + text->text.length}, found);
 }
 
-bool er_encode_text(er_arena *arena, const er_model *model, const er_stage *stage, const er_points *query, er_encoded *found)
+bool er_encode_text(er_arena *arena, const er_model *model, const er_stage *stage, const er_points *query, er_watch *watch, er_encoded *found)
 {
-    return er_encode_behind(arena, model, stage, stage->spec.query_prefix, query, found);
+    return er_encode_behind(arena, model, stage, stage->spec.query_prefix, query, watch, found);
 }
 
-bool er_encode_behind(er_arena *arena, const er_model *model, const er_stage *stage, er_text prefix, const er_points *query, er_encoded *found)
+bool er_encode_behind(er_arena *arena, const er_model *model, const er_stage *stage, er_text prefix, const er_points *query, er_watch *watch,
+    er_encoded *found)
 {
     er_points text = *query;
     er_tokens_found read;
@@ -81,13 +82,15 @@ bool er_encode_behind(er_arena *arena, const er_model *model, const er_stage *st
         return er_refuse(arena->error, ER_NO_ENCODER, "the bundle's encoder does not run here; give vectors of another one to er_begin_with");
     if (prefix.length && !joined(arena, prefix, query, &text)) return false;
     if (!er_tokenize(arena, &model->tokenizer, &text, &read)) return false;
+    er_lap(watch, ER_AT_TOKENIZE);
     if (!read.count && stage->table) return er_refuse(arena->error, ER_BAD_INPUT, "a text without a single token has no vector; give one with words");
     const uint32_t d = stage->spec.dimension;
     float *vector = ER_TAKE(arena, float, d), *tokens = vector ? ER_TAKE(arena, float, (size_t)read.count * d + 1) : NULL;
     if (!tokens) return false;
     *found = (er_encoded){vector, tokens, read.spans, read.count, text.count - query->count};
-    if (stage->table) return by_table(arena, stage->table, d, &read, vector, tokens);
-    if (!by_windows(arena, model, stage, &read, vector, tokens)) return false;
+    const bool fine = stage->table ? by_table(arena, stage->table, d, &read, vector, tokens) : by_windows(arena, model, stage, &read, vector, tokens);
+    er_lap(watch, ER_AT_ENCODE);
+    if (!fine || stage->table) return fine;
     const double length = er_length(vector, d);
     /* Written so that NaN, which is neither near 1 nor far from it, is refused, too. */
     return (length * length > 0.99 && length * length < 1.01) ||

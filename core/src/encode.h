@@ -5,6 +5,7 @@
 
 #include "common.h"
 #include "model.h"
+#include "watch.h"
 
 typedef struct {
     const float *vector;   /* (dimension): q */
@@ -13,10 +14,10 @@ typedef struct {
     uint32_t count, prefix; /* prefix: its length in code points */
 } er_encoded;
 
-/* Refuses with ER_NO_ENCODER where the stage has none. */
-bool er_encode_text(er_arena *, const er_model *, const er_stage *, const er_points *query, er_encoded *);
+/* Refuses with ER_NO_ENCODER where the stage has none. The watch may be NULL. */
+bool er_encode_text(er_arena *, const er_model *, const er_stage *, const er_points *query, er_watch *, er_encoded *);
 /* The same behind another prefix than queries have: a tool's. */
-bool er_encode_behind(er_arena *, const er_model *, const er_stage *, er_text prefix, const er_points *, er_encoded *);
+bool er_encode_behind(er_arena *, const er_model *, const er_stage *, er_text prefix, const er_points *, er_watch *, er_encoded *);
 
 /* The segment means (3, dimension) of section 5, of so many rows. */
 void er_segments(const float *tokens, uint32_t count, uint32_t dimension, float *segments);

@@ -296,7 +296,11 @@ bool er_request_weigh(er_request *r, const er_points *query, const er_names *nam
     r->window = laters; /* the first row: the best of all */
     r->clause = best_of(r, windows + (size_t)r->windows * r->n, r->clauses);
     if (!r->clause || !read_statics(r)) return false;
-    if (stage->has_head && (!er_graph_read(r) || !er_head_read(r, query))) return false;
+    er_lap(r->watch, ER_AT_SEARCH);
+    if (stage->has_head && !er_graph_read(r)) return false;
+    er_lap(r->watch, ER_AT_GRAPH);
+    if (stage->has_head && !er_head_read(r, query)) return false;
     if (stage->has_memory) er_memory_read(r);
+    er_lap(r->watch, ER_AT_HEAD);
     return part || r->sayings->wish_count < 2 || er_wishes_of(r, query);
 }

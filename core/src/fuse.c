@@ -47,10 +47,12 @@ static void fuse_few(const er_request *r, er_workspace *work, const er_history *
     for (uint32_t p = 0; p < r->n; p++) work->popular[p] = work->prior[p] + r->names->popular[p];
     er_head_logits(r, h, work->logits);
     head_beside(r, work->logits, work->prior, work->popular, logs);
+    er_lap(work->watch, ER_AT_HEAD);
     double held = 0;
     for (uint32_t y = 0; y < r->labels; y++) held += exp(logs[y]);
     const float head = (float)c->head_weight, graph = (float)c->graph_weight, memory = (float)c->memory_weight;
     if (graph != 0.0f) er_graph_walk(r, work, h, work->walked);
+    er_lap(work->watch, ER_AT_GRAPH);
     if (r->stage->has_memory && memory != 0.0f) er_memory_log_probabilities(r, h, work->popular, work->memory);
     for (uint32_t p = 0; p < r->n; p++) {
         const float own = logs[p];
@@ -90,7 +92,9 @@ static void fuse_many(const er_request *r, er_workspace *work, const er_history 
     const float head = (float)(h->count ? c->later_head_weight : c->head_weight);
     const float graph = (float)(h->count ? c->later_graph_weight : c->graph_weight);
     er_head_logits(r, h, logs);
+    er_lap(work->watch, ER_AT_HEAD);
     if (graph != 0.0f || !h->count) er_graph_walk(r, work, h, work->walked);
+    er_lap(work->watch, ER_AT_GRAPH);
     for (uint32_t y = 0; y < r->labels; y++) {
         logs[y] *= head;
         if (graph != 0.0f) logs[y] += graph * logf(work->walked[y]);
@@ -321,7 +325,10 @@ static void fuse_known(const er_request *r, er_workspace *work, const er_history
 {
     er_fuse(r, work, h, found);
     work->known = (er_known){.share = 1.0, .nearest = -2.0};
-    if (work->recall) er_recall_mix(work->recall, r, h, found, &work->known);
+    if (!work->recall) return;
+    er_lap(work->watch, ER_AT_FUSE);
+    er_recall_mix(work->recall, r, h, found, &work->known);
+    if (work->known.share < 1.0) er_lap(work->watch, ER_AT_LEARNED); /* something was */
 }
 
 /* ---- Among few of very many names ---- */

@@ -183,6 +183,7 @@ bool er_request_near(er_request *r, const er_model *model, const er_stage *stage
     uint32_t *at = ER_TAKE(&r->arena, uint32_t, every->n);
     bool *may = allowed ? ER_TAKE(&r->arena, bool, every->n) : NULL;
     if (!few || !at || (allowed && !may)) return false;
+    few->watch = r->watch;
     few->arena = r->arena; /* one memory for both: it goes back below */
     bool fine = er_request_say(few, model, stage, query, encoded);
     const uint32_t count = fine ? choose(few, allowed, also, also_count, at, &fine) : 0;
@@ -190,6 +191,7 @@ bool er_request_near(er_request *r, const er_model *model, const er_stage *stage
     fine = fine && er_names_at(&few->arena, model, stage, at, count, &names) && er_request_weigh(few, query, names, may, false);
     r->arena = few->arena;
     few->arena = (er_arena){0};
+    few->watch = NULL;
     r->model = model;
     r->stage = stage;
     r->names = every;

@@ -192,12 +192,15 @@ er_status er_learn(er_task *task, const er_learn_options *options, er_report *re
             return er_refuse(error, ER_BAD_INPUT, "call %u is of a tool that is not there; add it first: er_with_tools", k + 1), ER_BAD_INPUT;
     }
     er_arena arena = {.error = error};
+    const er_watch watch = task->watch;
+    task->watch.clock = NULL; /* no step is decided */
     bool fine = !task->first || er_hand_over(task, error);
     const er_request *r = &task->read->request;
     const er_text words = options && options->without_words ? (er_text){NULL, 0} : task->query.text;
     er_plan *plan = fine ? er_plan_new(r->dimension, length, words) : NULL;
     uint32_t *places = fine ? ER_TAKE(&arena, uint32_t, (length + 1u) * ER_KEPT) : NULL;
     fine = fine && (plan || er_refuse(error, ER_NO_MEMORY, "no memory for a plan")) && places && walk(task, &arena, places, plan->log_p, error);
+    task->watch = watch;
     int64_t id = -1;
     if (fine) {
         for (uint32_t i = 0; i < r->dimension; i++) plan->vector[i] = er_of_half(er_half(r->vectors[i]));

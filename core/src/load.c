@@ -194,7 +194,7 @@ static bool try_encoder(const source *s, const er_model *model, const er_stage *
         for (uint32_t i = 0; i < points.count && blank; i++) blank = er_is_space(points.points[i]);
         if (!blank) sample = er_cut(first, 0, points.starts[points.count < MOST_SAMPLE ? points.count : MOST_SAMPLE]);
     }
-    if (!er_points_of(arena, sample, &points) || !er_encode_text(arena, model, stage, &points, &encoded)) return false;
+    if (!er_points_of(arena, sample, &points) || !er_encode_text(arena, model, stage, &points, NULL, &encoded)) return false;
     const bool fine = er_units(encoded.vector, 1, stage->spec.dimension);
     er_release(arena, place);
     return fine || er_refuse(arena->error, ER_BAD_BUNDLE, "%s: its encoder gives no vectors of length 1; build the bundle again", s->shown);

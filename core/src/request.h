@@ -40,6 +40,7 @@ struct er_request {
     er_request *near;    /* the same request among few of very many names (section 9), which says all there is to say; NULL:
                             among all */
     const uint32_t *near_at, *at_near; /* (near->n): the place of each of them; (n): its place there, UINT32_MAX for none */
+    er_watch *watch;     /* of who reads it; NULL: nobody's, and so once it was read */
     const er_encoded *encoded;
     const er_sayings *sayings;
     const er_overlap *overlap; /* by tool */
@@ -91,6 +92,7 @@ typedef struct {
     bool *choosable, *blocked;                    /* (n) */
     bool has_first_unseen;
     er_recall *recall;                            /* NULL: the bundle decides alone */
+    er_watch *watch;                              /* NULL: none */
     er_known known;                               /* of the last step */
 } er_workspace;
 

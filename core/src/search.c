@@ -215,7 +215,7 @@ static bool find(search *s, er_text query, er_hit *room, size_t *count)
     s->stage.has_head = s->stage.has_memory = false; /* whatever was demonstrated, search reads nothing of it */
     const er_lexicon *lexicon = s->model->searched ? &s->model->searched->lexicon : &s->model->lexicon;
     s->scores = ER_TAKE(&s->arena, float, s->model->tool_count);
-    return s->scores && er_encode_text(&s->arena, s->model, &s->stage, &s->points, &s->encoded) &&
+    return s->scores && er_encode_text(&s->arena, s->model, &s->stage, &s->points, NULL, &s->encoded) &&
            er_request_say(&s->request, s->model, &s->stage, &s->points, &s->encoded) &&
            er_overlap_of(&s->arena, lexicon, lexicon->rarities, s->model->tool_count, &s->points, &s->overlap) && choose(s) && weigh(s) &&
            add_cosines(s) && add_words(s) && add_sayings(s) && add_examples(s) && write_hits(s, room, count);

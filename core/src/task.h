@@ -25,6 +25,7 @@ typedef struct er_turn er_turn; /* turns.h */
 struct er_task {
     er_arena arena;
     const er_model *model;
+    er_watch watch;
     er_read *read;          /* by the stage that decides now */
     bool first;             /* that is the small encoder, in front of the bundle's own */
     er_points query;
@@ -44,7 +45,7 @@ struct er_task {
 };
 
 /* The query as a stage's encoder has it; the bundle's own where `encoded` is NULL and the small one is not sure. */
-er_read *er_read_query(const er_model *, const er_stage *, const er_points *, const er_encoding *, const bool *allowed, const er_task *, er_error *);
+er_read *er_read_query(const er_model *, const er_stage *, const er_points *, const er_encoding *, const bool *allowed, er_task *, er_error *);
 void er_unread(er_read *);
 
 /* A query's code points, copied, since tasks need them to the end; refuses what is blank, too long or no UTF-8. */

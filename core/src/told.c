@@ -80,3 +80,17 @@ er_status er_probabilities(er_task *task, float *room, size_t *count, er_error *
     *count = (size_t)tools + 1;
     return ER_OK;
 }
+
+er_status er_times(er_task *task, er_seconds *found, er_error *given)
+{
+    er_error own, *error = er_clear(given, &own);
+    if (!task) return missing(error, "task");
+    if (!found) return missing(error, "the place for seconds");
+    if (found->size < sizeof *found) return er_refuse(error, ER_BAD_INPUT, "size is %zu; set it to sizeof(er_seconds)", found->size), ER_BAD_INPUT;
+    double *const places[ER_LAPS] = {&found->tokenize, &found->encode, &found->search, &found->graph, &found->head, &found->fuse, &found->learned, &found->decide};
+    for (int i = 0; i < ER_LAPS; i++) {
+        *places[i] = task->watch.spent[i];
+        task->watch.spent[i] = 0.0;
+    }
+    return ER_OK;
+}

@@ -100,7 +100,7 @@ static bool text_of(er_arena *arena, er_text form, const er_tool *tool, er_point
 static bool encode(er_changing *c, const er_stage *stage, er_text prefix, const er_points *points, float *vector)
 {
     er_encoded encoded;
-    if (!er_encode_behind(&c->scratch, c->base, stage, prefix, points, &encoded)) return false;
+    if (!er_encode_behind(&c->scratch, c->base, stage, prefix, points, NULL, &encoded)) return false;
     memcpy(vector, encoded.vector, stage->spec.dimension * sizeof(float));
     return true;
 }

@@ -47,8 +47,16 @@ class Summary(c.Structure):
 class BeginOptions(c.Structure):
     _fields_ = (
         ("size", c.c_size_t), ("allowed", c.POINTER(c.c_uint32)), ("allowed_count", c.c_size_t), ("after", c.c_void_p),
-        ("learner", c.c_void_p),
+        ("learner", c.c_void_p), ("clock", c.c_void_p), ("clock_context", c.c_void_p),
     )  # fmt: skip
+
+
+Clock = c.CFUNCTYPE(c.c_double, c.c_void_p)
+STAGES = ("tokenize", "encode", "search", "graph", "head", "fuse", "learned", "decide")
+
+
+class Seconds(c.Structure):
+    _fields_ = (("size", c.c_size_t), *((name, c.c_double) for name in STAGES))
 
 
 class Change(c.Structure):
@@ -142,10 +150,11 @@ class Model:
         encoding: tuple[Any, ...] | None = None,
         after: Task | None = None,
         learner: c.c_void_p | None = None,
+        clock: Any = None,
     ) -> Task:
         task, options = c.c_void_p(), None
-        if tools is not None or after is not None or learner is not None:
-            told = BeginOptions(c.sizeof(BeginOptions), learner=learner)
+        if tools is not None or after is not None or learner is not None or clock is not None:
+            told = BeginOptions(c.sizeof(BeginOptions), learner=learner, clock=c.cast(clock, c.c_void_p))
             if tools is not None:
                 told.allowed = (c.c_uint32 * len(tools))(*(self.names.index(name) for name in tools))
                 told.allowed_count = len(tools)
@@ -230,6 +239,12 @@ class Task:
         self.core("er_probabilities", self.handle, c.c_void_p(room.ctypes.data), c.byref(count))
         assert count.value == self.model.tools + 1
         return room
+
+    def times(self) -> dict[str, float]:
+        """Seconds by stage."""
+        found = Seconds(c.sizeof(Seconds))
+        self.core("er_times", self.handle, c.byref(found))
+        return {name: getattr(found, name) for name in STAGES}
 
     def call(self, tool: str) -> None:
         self.core("er_call", self.handle, Text.of(tool))

@@ -1,0 +1,98 @@
+"""What a task tells beside its decisions: where its time goes."""
+
+from __future__ import annotations
+
+import ctypes as c
+from ctypes import CDLL
+from pathlib import Path
+
+import pytest
+from binding import STAGES, Clock, Core, CoreError, Seconds
+from test_decisions import QUERIES, build_kind
+
+READS = {"tokenize", "encode", "search", "graph", "head"}
+STEPS = {"graph", "head", "fuse", "decide"}
+
+
+class Ticks:
+    """A clock on which a second passes whenever somebody looks."""
+
+    def __init__(self) -> None:
+        self.looks = 0
+        self.clock = Clock(self._look)
+
+    def _look(self, _: object) -> float:
+        self.looks += 1
+        return float(self.looks)
+
+
+@pytest.fixture(scope="module")
+def library(core: CDLL) -> Core:
+    return Core(core)
+
+
+def met(times: dict[str, float]) -> set[str]:
+    assert set(times) == set(STAGES) and min(times.values()) >= 0
+    return {name for name, seconds in times.items() if seconds}
+
+
+def test_every_moment_belongs_to_one_stage(library: Core, tmp_path: Path) -> None:
+    model, ticks = library.load(build_kind("few, a table", tmp_path / "bundle")), Ticks()
+    with model.task(QUERIES[0], clock=ticks.clock) as task:
+        begun = task.times()
+        assert met(begun) == READS and sum(begun.values()) == ticks.looks - 1
+        assert not met(task.times())
+        for name in ("find_file", "their_tool", "send_mail"):
+            before = ticks.looks
+            task.next()
+            step = task.times()
+            assert met(step) == STEPS and sum(step.values()) == ticks.looks - before - 1
+            task.candidates()
+            task.call(name)
+        fork = task.fork()
+        assert not met(fork.times())
+        fork.next()
+        assert met(fork.times()) == STEPS and not met(task.times())
+        fork.end()
+    with model.task(QUERIES[0]) as task:
+        task.next()
+        assert not met(task.times())
+    model.close()
+
+
+def test_the_second_encoders_time_is_the_steps_that_asked_it(library: Core, tmp_path: Path) -> None:
+    folder, ticks = build_kind("many, with a first stage", tmp_path / "bundle"), Ticks()
+    model = library.load(folder)
+    with model.task("zebra", clock=ticks.clock) as task:
+        assert met(task.times()) == READS
+        if model.encodes:
+            assert task.next().stage == 1
+            assert met(task.times()) == READS | STEPS
+        else:
+            with pytest.raises(CoreError, match="er_begin_with"):
+                task.next()
+    model.close()
+
+
+def test_what_was_learned_has_a_stage_and_learning_none(library: Core, tmp_path: Path) -> None:
+    model, ticks, learner = library.load(build_kind("few, a table", tmp_path / "bundle")), Ticks(), c.c_void_p()
+    library("er_learner_open", model.handle, None, None, c.byref(learner))
+    for learned in (False, True):
+        with model.task("zebra", learner=learner, clock=ticks.clock) as task:
+            task.next()
+            assert met(task.times()) == READS | STEPS | ({"learned"} if learned else set())
+            task.call("play_music")
+            before = ticks.looks
+            library("er_learn", task.handle, None, None)
+            assert not met(task.times()) and ticks.looks == before
+            task.next()
+            assert met(task.times()) == STEPS | {"learned"}
+    library.library.er_learner_close(learner)
+    model.close()
+
+
+def test_a_struct_of_another_size_is_refused(library: Core, tiny_table: Path) -> None:
+    model = library.load(tiny_table)
+    with model.task("a file") as task, pytest.raises(CoreError, match="sizeof"):
+        library("er_times", task.handle, c.byref(Seconds(8)))
+    model.close()
