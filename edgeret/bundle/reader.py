@@ -150,6 +150,8 @@ class Bundle:
 
 Wanted = Collection[str] | Callable[[Manifest], Collection[str]]
 """Roles, or what tells them by the manifest."""
+Signed = Callable[[str], object]
+"""Is told a content hash, and raises BundleError unless those whom somebody trusts have signed it."""
 
 
 def open_bundle(
@@ -205,10 +207,10 @@ def verify_bundle(
     return in_folder(Path(path), read)
 
 
-def read_manifest(path: str | Path, *, older: bool = False) -> Manifest:
+def read_manifest(path: str | Path, *, older: bool = False, signed: Signed | None = None) -> Manifest:
     """The manifest alone, itself verified; the files it lists are not looked at. With `older`, that of an older format
-    too, for whoever replaces it. Raises BundleError."""
-    return in_folder(Path(path), lambda folder: _manifest(folder, None, older))
+    too, for whoever replaces it; `signed` is asked before it is parsed. Raises BundleError."""
+    return in_folder(Path(path), lambda folder: _manifest(folder, None, older, signed))
 
 
 def unlisted(path: Path, manifest: Manifest) -> list[str]:
@@ -230,8 +232,6 @@ def _wanted(content_hash: str | None) -> str | None:
 
 
 _HASH = re.compile("[0-9a-f]{64}")
-Signed = Callable[[str], object]
-"""Is told a content hash, and raises BundleError unless those whom somebody trusts have signed it."""
 
 
 def _signed(path: str | Path, trust: Trusted | Sequence[Trusted] | None) -> Signed | None:

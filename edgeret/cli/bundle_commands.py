@@ -16,11 +16,13 @@ from edgeret.cli.options import (
     add_content_hash,
     add_overlay_options,
     add_runtime_options,
+    add_trust,
     chosen_overlay,
     load_runtime,
 )
 from edgeret.cli.overlay_told import line, told
 from edgeret.cli.picture import clusters_told, draw
+from edgeret.cli.signed_told import signature_check
 from edgeret.encoders.base import EncoderSpec
 from edgeret.encoders.languages import read_languages
 from edgeret.encoders.variants import read_variants
@@ -45,6 +47,7 @@ def add_bundle_commands(commands: Any) -> None:
     add_overlay_options(look)
     verify = add_command(commands, "verify", "Check every byte of a bundle.", _verify, _print_checks, bundle=True)
     add_content_hash(verify)
+    add_trust(verify)
     doctor = add_command(
         commands, "doctor", "Check that a bundle works on this device.", _doctor, _print_checks, bundle=True
     )
@@ -202,17 +205,25 @@ def _told(value: object) -> str:
 
 def _verify(arguments: argparse.Namespace) -> Mapping[str, Any]:
     folder = Path(arguments.bundle)
+    signed: list[Mapping[str, Any]] = []
+    if arguments.trust is not None:
+        check, wanted = signature_check(folder, arguments.trust)
+        if wanted is None:
+            _check_place(folder)
+            return {"ok": False, "checks": [check]}
+        signed = [check]
     try:
-        manifest = verify_bundle(folder, content_hash=arguments.content_hash)
+        manifest = verify_bundle(folder, content_hash=arguments.content_hash, trust=arguments.trust)
     except BundleError as error:
         _check_place(folder)
         # Told as a finding: here a damaged bundle is an answer (exit 1), elsewhere an obstacle (exit 2).
-        return {"ok": False, "checks": [{"name": "integrity", "ok": False, "detail": str(error)}]}
+        return {"ok": False, "checks": [*signed, {"name": "integrity", "ok": False, "detail": str(error)}]}
     size = sum(entry.size for entry in manifest.files)
     detail = f"{len(manifest.files)} files, {size} bytes, content hash {manifest.content_hash}"
-    checks = [{"name": "integrity", "ok": True, "detail": detail}, stored_tools(folder), stray_files(folder, manifest)]
+    checks = [*signed, {"name": "integrity", "ok": True, "detail": detail}, stored_tools(folder, manifest.content_hash)]
+    checks.append(stray_files(folder, manifest))
     if manifest.file(roles.ENCODER_ARRAYS) is not None:
-        checks.append(stored_arrays(folder))
+        checks.append(stored_arrays(folder, manifest.content_hash))
     return {"ok": all(c["ok"] for c in checks), "content_hash": manifest.content_hash, "checks": checks}
 
 

@@ -64,6 +64,7 @@ def add_runtime_options(parser: argparse._ActionsContainer) -> None:
         "`inspect` calls it (default: what suits the provider)",
     )
     add_content_hash(parser)
+    add_trust(parser)
     parser.add_argument(
         "--index", choices=INDEX_KINDS, default="auto", help="how tools are searched (default: %(default)s)"
     )
@@ -196,6 +197,16 @@ def add_content_hash(parser: argparse._ActionsContainer) -> None:
     parser.add_argument("--content-hash", metavar="HEX", help="refuse any bundle but the one with this content hash")
 
 
+def add_trust(parser: argparse._ActionsContainer) -> None:
+    """Adds the option that names who must have signed the bundle."""
+    parser.add_argument(
+        "--trust",
+        action="append",
+        metavar="KEYFILE",
+        help="refuse a bundle that none of these public keys signed; may be given several times",
+    )
+
+
 def take_file_of_tools(arguments: argparse.Namespace) -> None:
     """Takes a file in the bundle's place for what `--tools` would name, where that names several."""
     if arguments.bundle is not None and arguments.tools is None and Path(arguments.bundle).is_file():
@@ -232,6 +243,7 @@ def load_runtime(arguments: argparse.Namespace) -> Runtime:
         loss=arguments.loss,
         risk=arguments.risk,
         target=arguments.target,
+        trust=arguments.trust,
     )
     asked, running = runtime.components.encoder.requested[0], runtime.components.encoder.providers[0]
     if running != asked:

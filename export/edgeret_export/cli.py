@@ -35,6 +35,7 @@ from edgeret_export.prior_command import add_prior
 from edgeret_export.recipe import PRECISION_CHOICES, Recipe, read_recipe
 from edgeret_export.route_command import add_route
 from edgeret_export.sbom_command import add_sbom
+from edgeret_export.sign_command import add_sign
 from edgeret_export.sources.cards import DEFAULT_ENCODER, Card, all_cards, check_licence, find_card, with_dimension
 from edgeret_export.sources.expansions import demonstrated, read_expansion
 from edgeret_export.sources.fetch import fetch_missing
@@ -66,6 +67,7 @@ def make_parser() -> argparse.ArgumentParser:
     add_diff(commands)
     add_sbom(commands)
     add_pack(commands)
+    add_sign(commands)
     example = add_command(
         commands, "example", "Write the desktop example: tools, demonstrations, requests.", _example, _print_example
     )
