@@ -98,6 +98,34 @@ def device(runtime: Runtime) -> dict[str, Any]:
     }
 
 
+def golden_cosines(components: Components) -> list[float]:
+    """Cosines of this device's vectors to the build host's, one a golden query. Raises BundleError."""
+    queries = _golden_queries(components)
+    if not queries:
+        return []
+    where = f"{components.path} (golden)"
+    shape = (len(queries), components.encoder.spec.dimension)
+    vectors = get_array(get(components.manifest.info, roles.INFO_GOLDEN, dict, where), "vectors", "<f4", shape, where)
+    return [float(components.encoder.encode(q) @ v) for q, v in zip(queries, vectors, strict=True)]
+
+
+def _stages(runtime: Runtime) -> list[tuple[str, Components]]:
+    """The bundle's stages, by what their golden vectors are called."""
+    components, cascade = runtime.components, runtime.components.cascade
+    first = [] if cascade is None else [("golden vectors, table", cascade.components)]
+    return [("golden vectors", components), *first]
+
+
+def _golden_queries(components: Components) -> tuple[str, ...]:
+    if roles.INFO_GOLDEN not in components.manifest.info:
+        return ()
+    where = f"{components.path} (golden)"
+    queries = get_strings(get(components.manifest.info, roles.INFO_GOLDEN, dict, where), "queries", where)
+    if len(queries) > MAX_GOLDEN:
+        raise BundleError(f"{where}: {len(queries)} queries, at most {MAX_GOLDEN} are allowed; build the bundle again")
+    return tuple(check_query(query, where) for query in queries)
+
+
 def stored_tools(path: Path, content_hash: str) -> dict[str, Any]:
     """A check that every tool of a bundle can be read; decisions read one when they need it."""
     try:
