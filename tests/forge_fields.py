@@ -262,6 +262,7 @@ FIELDS: dict[str, Family] = {
     "calibration-fields": spoil_info("calibration"),
     "prior-fields": spoil_info("prior"),
     "golden-fields": spoil_info("golden"),
+    "decisions-fields": spoil_info("decisions"),
     "entries": spoil_entries,
     "body": spoil_body,
 }

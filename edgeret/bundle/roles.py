@@ -35,6 +35,7 @@ def of_part(part: str, role: str) -> str:
 INFO_EDGERET = "edgeret"
 INFO_ENCODER, INFO_PLANNER, INFO_CALIBRATION = "encoder", "planner", "calibration"
 INFO_PRIOR, INFO_CASCADE = "prior", "cascade"
-INFO_GOLDEN, INFO_COUNTS, INFO_RECIPE = "golden", "counts", "recipe"
+INFO_GOLDEN, INFO_DECISIONS = "golden", "decisions"
+INFO_COUNTS, INFO_RECIPE = "counts", "recipe"
 INFO_REPORT, INFO_TOOLCHAIN = "report", "toolchain"
 INFO_VARIANTS = "variants"

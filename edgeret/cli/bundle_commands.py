@@ -236,8 +236,12 @@ def _check_place(folder: Path) -> None:
 def _doctor(arguments: argparse.Namespace) -> Mapping[str, Any]:
     try:
         runtime = load_runtime(arguments)
-        found = examine(runtime)
-        detail = f"{line(told(chosen_overlay(arguments), runtime.manifest))}; {runtime.learned.status}"
+        kept = told(chosen_overlay(arguments), runtime.manifest)
+        as_built = None
+        if kept is not None and any(kept["tools"].values()):
+            as_built = load_runtime(argparse.Namespace(**{**vars(arguments), "overlay": False})).components
+        found = examine(runtime, as_built)
+        detail = f"{line(kept)}; {runtime.learned.status}"
         found["checks"].append({"name": "overlay", "ok": True, "detail": detail})
         return found
     except InputError:

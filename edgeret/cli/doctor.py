@@ -1,4 +1,4 @@
-"""Asks whether a bundle works as it should on this device: integrity, environment, golden vectors, one decision."""
+"""Asks whether a bundle works as it should on this device: integrity, environment, golden vectors and decisions."""
 
 from __future__ import annotations
 
@@ -8,23 +8,18 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from edgeret.bundle import roles
-from edgeret.bundle.codec import get_array
 from edgeret.bundle.layout import MANIFEST, Manifest
 from edgeret.bundle.links import stations
 from edgeret.bundle.reader import open_bundle, unlisted
-from edgeret.encoders.base import MIN_COSINE
 from edgeret.encoders.encoder_arrays import check_arrays
 from edgeret.encoders.variants import WEIGHT_BITS
 from edgeret.errors import BundleError, EdgeretError
-from edgeret.fields import get, get_strings
 from edgeret.host import available_cpus, instruction_set
-from edgeret.inputs.query import check_query
 from edgeret.kernel import LIBRARY
 from edgeret.planner.reranker import rerank
 from edgeret.runtime.components import Components
+from edgeret.runtime.golden import golden_checks, golden_queries
 from edgeret.runtime.runtime import Runtime
 from edgeret.runtime.similar_words import table_of
 from edgeret.runtime.tool_set import load_tools
@@ -33,7 +28,6 @@ from edgeret.scoring.index import CROSSOVER, hnsw_available
 from edgeret.telemetry import came_too_late
 from edgeret.types import Tool
 
-MAX_GOLDEN = 16
 _DISTRIBUTIONS = (
     "edgeret",
     "numpy",
@@ -47,14 +41,15 @@ _DISTRIBUTIONS = (
 )
 
 
-def examine(runtime: Runtime) -> dict[str, Any]:
-    """Findings about a loaded bundle: `{"ok", "checks": [{"name", "ok", "detail"}], "versions", "device"}`."""
+def examine(runtime: Runtime, as_built: Components | None = None) -> dict[str, Any]:
+    """Findings about a loaded bundle: `{"ok", "checks": [{"name", "ok", "detail"}], "versions", "device"}`. `as_built`
+    are its components with the tools that it was built with, where the runtime has others."""
     checks = [
         _check(
             "integrity", True, f"{len(runtime.manifest.files)} files as listed, {runtime.manifest.content_hash[:12]}…"
         ),
         _tools(runtime.components.tools, runtime.components.words),
-        *(_golden(name, components) for name, components in _stages(runtime)),
+        *golden_checks(runtime.components, as_built),
         _tokenizer(runtime.components),
         _instructions(runtime),
         _distributions(),
@@ -98,34 +93,6 @@ def device(runtime: Runtime) -> dict[str, Any]:
     }
 
 
-def golden_cosines(components: Components) -> list[float]:
-    """Cosines of this device's vectors to the build host's, one a golden query. Raises BundleError."""
-    queries = _golden_queries(components)
-    if not queries:
-        return []
-    where = f"{components.path} (golden)"
-    shape = (len(queries), components.encoder.spec.dimension)
-    vectors = get_array(get(components.manifest.info, roles.INFO_GOLDEN, dict, where), "vectors", "<f4", shape, where)
-    return [float(components.encoder.encode(q) @ v) for q, v in zip(queries, vectors, strict=True)]
-
-
-def _stages(runtime: Runtime) -> list[tuple[str, Components]]:
-    """The bundle's stages, by what their golden vectors are called."""
-    components, cascade = runtime.components, runtime.components.cascade
-    first = [] if cascade is None else [("golden vectors, table", cascade.components)]
-    return [("golden vectors", components), *first]
-
-
-def _golden_queries(components: Components) -> tuple[str, ...]:
-    if roles.INFO_GOLDEN not in components.manifest.info:
-        return ()
-    where = f"{components.path} (golden)"
-    queries = get_strings(get(components.manifest.info, roles.INFO_GOLDEN, dict, where), "queries", where)
-    if len(queries) > MAX_GOLDEN:
-        raise BundleError(f"{where}: {len(queries)} queries, at most {MAX_GOLDEN} are allowed; build the bundle again")
-    return tuple(check_query(query, where) for query in queries)
-
-
 def stored_tools(path: Path, content_hash: str) -> dict[str, Any]:
     """A check that every tool of a bundle can be read; decisions read one when they need it."""
     try:
@@ -165,20 +132,6 @@ def stray_files(folder: Path, manifest: Manifest) -> dict[str, Any]:
 
 def _check(name: str, ok: bool, detail: str) -> dict[str, Any]:
     return {"name": name, "ok": ok, "detail": detail}
-
-
-def _golden(name: str, components: Components) -> dict[str, Any]:
-    cosines = golden_cosines(components)
-    if not cosines:
-        return _check(name, True, "none in this bundle, so there is nothing to compare with")
-    told = get(get(components.manifest.info, roles.INFO_ENCODER, dict, name), "spec", dict, name)
-    # What runs may be a variant; its vectors can be no nearer to the golden ones than both graphs are to the original.
-    floor = min(MIN_COSINE[components.encoder.spec.precision], MIN_COSINE[get(told, "precision", str, name)])
-    worst = min(cosines)
-    detail = f"cosine to the build host's vectors at least {worst:.5f} over {len(cosines)} queries, {floor} needed"
-    if not worst >= floor:
-        detail += "; this CPU computes other vectors: build a bundle here, or with --precision fp32"
-    return _check(name, bool(np.isfinite(worst)) and worst >= floor, detail)
 
 
 def _tokenizer(components: Components) -> dict[str, Any]:
@@ -237,7 +190,7 @@ def _index(runtime: Runtime) -> dict[str, Any]:
 
 
 def _decision(runtime: Runtime) -> dict[str, Any]:
-    query = next(iter(_golden_queries(runtime.components)), "hello")
+    query = next(iter(golden_queries(runtime.components)), "hello")
     decision = runtime.task(query).next(policy="heads")
     total = sum(c.probability for c in runtime.task(query).candidates())
     detail = f"{decision.tool} with probability {decision.probability:.3f}; probabilities sum to {total:.5f}"

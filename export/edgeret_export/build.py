@@ -58,6 +58,7 @@ from edgeret_export.fitting.shown import shown_examples, undemonstrated
 from edgeret_export.fitting.spoken import spoken
 from edgeret_export.fitting.training_set import TrainingSet, training_set
 from edgeret_export.fitting.whole import Whole, fit_whole
+from edgeret_export.golden import finish
 from edgeret_export.places import HERE, Place
 from edgeret_export.planner.exemplars import choose_exemplars
 from edgeret_export.planner.package import PlannerModel, add_planner, fetch_planner
@@ -175,19 +176,17 @@ def assemble(
         reads = read_by(None if read is None else read.reader, encoded.tools)
         planner_info, report["planner"] = add_planner(writer, model, training, fitted, recipe.planner_questions, reads)
     toolchain = {**encoded.exported.toolchain, "scikit-learn": version("scikit-learn"), "numpy": version("numpy")}
-    content_hash = writer.finish(
-        {
-            roles.INFO_EDGERET: edgeret.__version__,
-            **info,
-            **({} if planner_info is None else {roles.INFO_PLANNER: planner_info}),
-            roles.INFO_PRIOR: encoded.prior.weights.to_dict(),
-            roles.INFO_COUNTS: _counts(encoded.tools, training, fitted),
-            roles.INFO_RECIPE: asdict(recipe),
-            roles.INFO_REPORT: report,
-            roles.INFO_TOOLCHAIN: toolchain,
-        }
-    )
-    return content_hash, report
+    told = {
+        roles.INFO_EDGERET: edgeret.__version__,
+        **info,
+        **({} if planner_info is None else {roles.INFO_PLANNER: planner_info}),
+        roles.INFO_PRIOR: encoded.prior.weights.to_dict(),
+        roles.INFO_COUNTS: _counts(encoded.tools, training, fitted),
+        roles.INFO_RECIPE: asdict(recipe),
+        roles.INFO_REPORT: report,
+        roles.INFO_TOOLCHAIN: toolchain,
+    }
+    return finish(writer, encoded, told), report
 
 
 @dataclass(frozen=True, slots=True)

@@ -110,7 +110,7 @@ def _used(bundle: Bundle, value: Mapping[str, Any], texts: Iterable[str]) -> set
 
 
 def _own_texts(bundle: Bundle) -> list[str]:
-    """What is in the bundle: tools with everything in them, exemplars' queries, golden queries."""
+    """What is in the bundle: tools with everything in them, exemplars' queries, golden queries and decisions."""
     found: list[str] = []
 
     def gather(value: object) -> None:
@@ -130,6 +130,7 @@ def _own_texts(bundle: Bundle) -> list[str]:
         gather(json.loads(bundle.read(roles.EXEMPLARS)))
     golden = bundle.manifest.info.get(roles.INFO_GOLDEN)
     gather(golden.get("queries") if isinstance(golden, Mapping) else None)
+    gather(bundle.manifest.info.get(roles.INFO_DECISIONS))
     return found
 
 

@@ -88,7 +88,7 @@ def test_verify_and_doctor_report_damage_with_exit_1(capsys: pytest.CaptureFixtu
 def test_doctor_notices_a_device_that_computes_other_vectors(
     capsys: pytest.CaptureFixture[str], tiny: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("edgeret.cli.doctor.golden_cosines", lambda runtime: [0.97, 1.0])
+    monkeypatch.setattr("edgeret.runtime.golden.golden_cosines", lambda components: [0.97, 1.0])
     result = ok(capsys, "edgeret", "doctor", tiny, code=1)
     (golden,) = (c for c in result["checks"] if c["name"] == "golden vectors")
     assert not golden["ok"]

@@ -16,9 +16,9 @@ from conftest import EXAMPLE
 import edgeret
 from edgeret import BundleError, InputError
 from edgeret.bundle.reader import read_manifest, verify_bundle
-from edgeret.cli.doctor import golden_cosines
 from edgeret.encoders.onnx import OnnxEncoder
 from edgeret.inputs.tools import read_tools
+from edgeret.runtime.golden import golden_cosines
 from edgeret_export.build import build_bundle
 from edgeret_export.cli import main
 from edgeret_export.encoders.export import export_encoder

@@ -1,0 +1,165 @@
+"""Golden vectors and golden decisions: what the build host computed and decided, done again on this device. Knows
+nothing of where bundles lie, and repairs nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from edgeret.bundle import roles
+from edgeret.bundle.codec import get_array
+from edgeret.encoders.base import MIN_COSINE
+from edgeret.errors import BundleError, EdgeretError
+from edgeret.fields import get, get_number, get_strings
+from edgeret.inputs.query import check_query
+from edgeret.quoting import quoted
+from edgeret.records import dataclass
+from edgeret.runtime.components import Components
+from edgeret.runtime.runtime import Runtime
+from edgeret.scoring.memory import MAX_CALLS
+from edgeret.types import END
+
+MAX_GOLDEN = 16
+"""Queries with vectors, and decisions, that a stage may have; `doctor` pays for each."""
+NEAR, TOLERANCE = 0.999, 0.05
+"""Where a device's vectors are as near as NEAR to the build host's, all decisions must be the same, and probabilities
+within TOLERANCE: those of real bundles moved by 0.011 at a cosine of 0.9999."""
+SHARE, TOLERANCE_FURTHER = 0.75, 0.25
+"""How many must be the same, and how nearly, where vectors are further away, as those of int8 are on another kind of
+CPU: at the least cosine that passes, 0.98, three of a hundred tools were others. Of other heads', most are."""
+
+
+@dataclass(frozen=True, slots=True)
+class GoldenDecision:
+    """What policy "heads" decided where the bundle was built, by one encoder and its heads, nothing learned: the `tool`
+    (or `<end>`: before any call, that nothing fits) behind the calls of `history`, and its probability."""
+
+    query: str
+    history: tuple[str, ...]
+    tool: str
+    probability: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """The decision as the manifest keeps it (docs/FORMAT.md, section 3)."""
+        return {
+            "query": self.query,
+            "history": list(self.history),
+            "tool": self.tool,
+            "probability": self.probability,
+        }
+
+
+def stages(components: Components) -> list[tuple[str, Components]]:
+    """The components of each encoder alone, by what is behind a check's name where it is not the bundle's own."""
+    first = [] if components.cascade is None else [(", table", components.cascade.components)]
+    return [("", replace(components, cascade=None)), *first]
+
+
+def golden_checks(components: Components, as_built: Components | None = None) -> list[dict[str, Any]]:
+    """The checks of vectors and of decisions, each `{"name", "ok", "detail"}`. `as_built` are the components with the
+    tools that the bundle was built with, where these ones have others. Raises BundleError for what makes no sense."""
+    vectors, decisions = [], []
+    for name, stage in stages(components if as_built is None else as_built):
+        cosines = golden_cosines(stage)
+        vectors.append(_vectors(f"golden vectors{name}", stage, cosines))
+        decisions.append(_decisions(f"golden decisions{name}", stage, cosines))
+    return vectors + decisions
+
+
+def golden_queries(components: Components) -> tuple[str, ...]:
+    """Queries whose vectors travel in the bundle. Raises BundleError."""
+    if roles.INFO_GOLDEN not in components.manifest.info:
+        return ()
+    where = f"{components.path} (golden)"
+    queries = get_strings(get(components.manifest.info, roles.INFO_GOLDEN, dict, where), "queries", where)
+    _check_count(len(queries), "queries", where)
+    return tuple(check_query(query, where) for query in queries)
+
+
+def golden_cosines(components: Components) -> list[float]:
+    """Cosines of this device's vectors to the build host's, one a golden query. Raises BundleError."""
+    queries = golden_queries(components)
+    if not queries:
+        return []
+    where = f"{components.path} (golden)"
+    shape = (len(queries), components.encoder.spec.dimension)
+    vectors = get_array(get(components.manifest.info, roles.INFO_GOLDEN, dict, where), "vectors", "<f4", shape, where)
+    return [float(components.encoder.encode(q) @ v) for q, v in zip(queries, vectors, strict=True)]
+
+
+def golden_decisions(components: Components) -> tuple[GoldenDecision, ...]:
+    """What the bundle says that it decides, none where it says nothing. Raises BundleError."""
+    if roles.INFO_DECISIONS not in components.manifest.info:
+        return ()
+    where = f"{components.path} ({roles.INFO_DECISIONS})"
+    listed = get(components.manifest.info, roles.INFO_DECISIONS, list, where)
+    _check_count(len(listed), "decisions", where)
+    return tuple(_decision(value, where) for value in listed)
+
+
+def decide_again(runtime: Runtime, query: str, history: Sequence[str]) -> tuple[GoldenDecision, float]:
+    """What a runtime of one stage decides that has learned nothing, and by how much the second candidate is less
+    probable. No planner is asked. Raises InputError."""
+    best, *others = runtime.task(query, history).next(policy="heads", k=2).candidates
+    found = GoldenDecision(query, tuple(history), best.tool, round(best.probability, 6))
+    return found, best.probability - (others[0].probability if others else 0.0)
+
+
+def _vectors(name: str, components: Components, cosines: Sequence[float]) -> dict[str, Any]:
+    if not cosines:
+        return _check(name, True, "none in this bundle, so there is nothing to compare with")
+    told = get(get(components.manifest.info, roles.INFO_ENCODER, dict, name), "spec", dict, name)
+    # What runs may be a variant; its vectors can be no nearer to the golden ones than both graphs are to the original.
+    floor = min(MIN_COSINE[components.encoder.spec.precision], MIN_COSINE[get(told, "precision", str, name)])
+    worst = min(cosines)
+    detail = f"cosine to the build host's vectors at least {worst:.5f} over {len(cosines)} queries, {floor} needed"
+    if not worst >= floor:
+        detail += "; this CPU computes other vectors: build a bundle here, or with --precision fp32"
+    return _check(name, bool(np.isfinite(worst)) and worst >= floor, detail)
+
+
+def _decisions(name: str, components: Components, cosines: Sequence[float]) -> dict[str, Any]:
+    golden, runtime = golden_decisions(components), Runtime(components)
+    if not golden:
+        return _check(name, True, "none in this bundle, so only its vectors are compared; build it again to have some")
+    needed, tolerance = (1.0, TOLERANCE) if min(cosines, default=1.0) >= NEAR else (SHARE, TOLERANCE_FURTHER)
+    furthest, others = 0.0, []
+    for wanted in golden:
+        try:
+            found = decide_again(runtime, wanted.query, wanted.history)[0]
+        except EdgeretError as error:
+            return _check(name, False, f"{quoted(wanted.query)}: {error}")
+        apart = abs(found.probability - wanted.probability)
+        furthest = max(furthest, apart)
+        if found.tool != wanted.tool or not apart <= tolerance:
+            behind = f" behind {', '.join(wanted.history)}" if wanted.history else ""
+            told = f"{quoted(wanted.query)}{behind}: expected {wanted.tool} ({wanted.probability:.3f}), "
+            others.append(f"{told}found {found.tool} ({found.probability:.3f})")
+    same = len(golden) - len(others)
+    detail = f"{same} of {len(golden)} as they were built, probabilities within {furthest:.4f}"
+    if same < needed * len(golden):
+        return _check(name, False, f"{detail}; {others[0]}; build the bundle again")
+    return _check(name, True, detail)
+
+
+def _decision(value: Any, where: str) -> GoldenDecision:
+    if not isinstance(value, dict):
+        raise BundleError(f"{where}: a decision is not a map; build the bundle again")
+    history, probability = get_strings(value, "history", where), get_number(value, "probability", 0, 1, where)
+    if len(history) > MAX_CALLS or END in history:
+        raise BundleError(f"{where}: a decision that nobody can make; build the bundle again")
+    query = check_query(get(value, "query", str, where), where)
+    return GoldenDecision(query, history, get(value, "tool", str, where), probability)
+
+
+def _check_count(count: int, what: str, where: str) -> None:
+    if count > MAX_GOLDEN:
+        raise BundleError(f"{where}: {count} {what}, at most {MAX_GOLDEN} are allowed; build the bundle again")
+
+
+def _check(name: str, ok: bool, detail: str) -> dict[str, Any]:
+    return {"name": name, "ok": ok, "detail": detail}
