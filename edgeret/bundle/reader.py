@@ -167,7 +167,7 @@ def open_bundle(
     signed; both are checked before its manifest is parsed and any other file opened. Should a writer put another bundle
     in its place meanwhile, that one is read. Of the known roles, `only` these are.
     """
-    path, wanted, signed = Path(path), _wanted(content_hash), _signed(path, trust)
+    path, wanted, signed = Path(path), wanted_hash(content_hash), _signed(path, trust)
 
     def read(folder: Folder) -> Bundle:
         manifest = _manifest(folder, wanted, signed=signed)
@@ -196,7 +196,7 @@ def verify_bundle(
     """Proves every listed file, those of unknown roles too, without holding any in memory; `content_hash` and `trust`
     are those of `open_bundle`. Raises BundleError."""
 
-    wanted, signed = _wanted(content_hash), _signed(path, trust)
+    wanted, signed = wanted_hash(content_hash), _signed(path, trust)
 
     def read(folder: Folder) -> Manifest:
         manifest = _manifest(folder, wanted, signed=signed)
@@ -219,7 +219,7 @@ def unlisted(path: Path, manifest: Manifest) -> list[str]:
     return sorted(p.name for p in path.iterdir() if p.name not in listed)
 
 
-def _wanted(content_hash: str | None) -> str | None:
+def wanted_hash(content_hash: str | None) -> str | None:
     """The hash as it is compared. Raises InputError for what can be none."""
     if content_hash is None:
         return None
