@@ -28,7 +28,7 @@ FLAGS = (
 FAST, SMALL = "-O3", "-Os"
 LOOPS = {
     *("encode", "fuse", "graph", "head", "kernel_transformer", "languages", "learn_mix", "learn_teach", "neighbours"),
-    *("kernel_many", "pattern", "prior", "sha256", "vectors"),
+    *("ed25519_numbers", "kernel_many", "pattern", "prior", "sha256", "vectors"),
 }
 """Sources with loops over numbers or letters that take much of a decision; all others are made small."""
 

@@ -88,10 +88,14 @@ typedef struct {
     double most_loss;          /* accuracy that the first stage may cost (section 17): 0.005 if 0; below 0: never asked */
     int32_t first_stage_alone; /* 1: the small encoder decides everything and the large one is not read: profile "tiny" */
     int32_t threads;           /* that encode a text; 1 if 0 */
+    er_text trust;             /* public keys and what was revoked (FORMAT.md 20): these must have signed it; at NULL: nobody need have */
+    er_text signatures;        /* what NAME.sig beside the folder holds; empty: er_load reads that file, er_load_files has none */
+    int64_t now;               /* seconds since 1970 by which signatures expire; the system's clock if 0 */
 } er_load_options;
 
 /* Loads the bundle in a folder: every file that is read is hashed, and every number checked, before it is used. Which are
-   read er_list says: profile tiny leaves most alone, damaged or not. Links are followed only where FORMAT.md 11 does. */
+   read er_list says: profile tiny leaves most alone, damaged or not. Links are followed only where FORMAT.md 11 does. With
+   `trust` nothing is parsed, the manifest not either, before the signatures were verified. */
 ER_API er_status er_load(const char *folder, const er_load_options *, er_model **, er_error *);
 
 /* One file of a bundle that somebody else holds: of a page, a flash chip, an archive. */

@@ -10,6 +10,7 @@
 #include "unicode.h"
 
 #include <stdio.h>
+#include <time.h>
 
 enum { ATTEMPTS = 100, MOST_THREADS = 4096, MOST_SAMPLE = 1000 };
 static const double MOST_LOSS = 0.005, ROUNDING = 1e-6, NEVER = 2.0;
@@ -19,7 +20,8 @@ typedef struct {
     er_arena *arena;
     const er_load_options *options;
     er_text wanted; /* a content hash of 64 digits, or empty */
-    const char *shown, *where;
+    er_trusted trusted; /* who must have signed it; nobody, where `trust` is NULL */
+    const char *path, *shown, *where;
     er_folder *folder;
     const er_file *files;
     size_t file_count;
@@ -264,11 +266,53 @@ static void drop(er_model *model)
     er_free(root);
 }
 
+#ifdef _WIN32
+static bool is_separator(char c) { return c == '/' || c == '\\' || c == ':'; }
+#else
+static bool is_separator(char c) { return c == '/'; }
+#endif
+
+/* A copy of the file NAME.sig beside a folder, by the folder's path: what was verified must not change before it is used. */
+static bool read_signatures(const source *s, er_text *found)
+{
+    er_arena *arena = s->arena;
+    er_mapped file;
+    if (!s->path)
+        return er_refuse(arena->error, ER_BAD_INPUT, "files in memory have none beside them; give the content of NAME.sig as options.signatures");
+    size_t end = strlen(s->path);
+    while (end > 1 && is_separator(s->path[end - 1])) end--;
+    size_t begin = end;
+    while (begin > 0 && !is_separator(s->path[begin - 1])) begin--;
+    const er_text name = {s->path + begin, end - begin};
+    if (!name.length || er_is(name, ".") || er_is(name, ".."))
+        return er_refuse(arena->error, ER_BAD_INPUT, "%s: signatures are beside the bundle's folder; give its path by name", s->shown);
+    char *beside = ER_TAKE(arena, char, name.length + 5), *parent = ER_TAKE(arena, char, begin + 2);
+    if (!beside || !parent) return false;
+    memcpy(beside, name.at, name.length);
+    memcpy(beside + name.length, ".sig", 4);
+    if (begin > 1 && s->path[begin - 1] == '/' && s->path[begin - 2] != ':') begin--;
+    memcpy(parent, begin ? s->path : ".", begin ? begin : 1);
+    er_folder *folder = er_folder_open(arena, parent);
+    const bool fine = folder && er_folder_map(arena, folder, (er_text){beside, name.length + 4}, ER_MOST_SIGNATURES,
+                                              "get it from where the bundle came from, or sign the bundle: edgeret-export sign", &file);
+    er_folder_close(folder);
+    if (!fine) return false;
+    char *copy = ER_TAKE(arena, char, file.length + 1);
+    if (copy && file.length) memcpy(copy, file.bytes, file.length);
+    *found = (er_text){copy, file.length};
+    er_unmap(&file);
+    return copy != NULL;
+}
+
 static bool load_once(source *s, er_model *model, double most_loss, bool alone)
 {
     er_mapped manifest = {0};
     if (!read_file(s, ER_TEXT("manifest"), ER_MOST_MANIFEST, "it is not a bundle; " ER_REBUILD, &manifest)) return false;
-    const bool proved = er_manifest_of(s->arena, (er_text){manifest.bytes, manifest.length}, s->wanted, s->shown, s->where, &s->manifest);
+    er_trusted trusted = s->trusted;
+    const bool asked = trusted.trust.at != NULL;
+    const bool proved = (!asked || trusted.signatures.length || read_signatures(s, &trusted.signatures)) &&
+                        er_manifest_of(s->arena, (er_text){manifest.bytes, manifest.length}, s->wanted, asked ? &trusted : NULL, s->shown, s->where,
+                                       &s->manifest);
     const uint32_t count = proved ? s->manifest.count : 0;
     kept *own = ER_TAKE(s->arena, kept, 1);
     char *hash = ER_TAKE(s->arena, char, 64);
@@ -302,9 +346,19 @@ static bool take_hash(er_error *error, er_text given, char digits[64], er_text *
     return fine || er_refuse(error, ER_BAD_INPUT, "a content hash has 64 hexadecimal digits, found \"%s\"; see: edgeret inspect", er_show(given).at);
 }
 
+/* Seconds since 1970; a page's C has nobody to ask. */
+static int64_t clock_says(void)
+{
+#ifdef __wasm__
+    return 0;
+#else
+    return (int64_t)time(NULL);
+#endif
+}
+
 static bool take_options(er_error *error, const er_load_options *given, er_load_options *options)
 {
-    *options = (er_load_options){sizeof *options, {NULL, 0}, MOST_LOSS, 0, 1};
+    *options = (er_load_options){.size = sizeof *options, .most_loss = MOST_LOSS, .threads = 1};
     if (!given) return true;
     if (given->size < sizeof given->size) return er_refuse(error, ER_BAD_INPUT, "options.size is %zu; set it to sizeof(er_load_options)", given->size);
     er_load_options own = {0};
@@ -313,6 +367,9 @@ static bool take_options(er_error *error, const er_load_options *given, er_load_
     options->first_stage_alone = own.first_stage_alone;
     if (own.most_loss != 0.0) options->most_loss = own.most_loss;
     if (own.threads) options->threads = own.threads;
+    options->trust = own.trust;
+    options->signatures = own.signatures;
+    options->now = own.now || !own.trust.at ? own.now : clock_says();
     if (!(own.most_loss <= 1.0)) return er_refuse(error, ER_BAD_INPUT, "most_loss must be 1 at most, found %g", own.most_loss);
     if (options->threads < 1 || options->threads > MOST_THREADS)
         return er_refuse(error, ER_BAD_INPUT, "threads must be 1 to %d, found %d", MOST_THREADS, (int)options->threads);
@@ -326,6 +383,7 @@ static er_status load(source *s, const er_load_options *given, er_model **made, 
     char digits[64];
     if (!take_options(error, given, &options)) return error->status;
     if (options.content_hash.length && !take_hash(error, options.content_hash, digits, &s->wanted)) return error->status;
+    s->trusted = (er_trusted){options.trust, options.signatures, options.now};
     er_arena arena = {.error = error};
     er_model *model = ER_TAKE(&arena, er_model, 1);
     if (!model) return er_give_back(&arena), error->status;
@@ -351,7 +409,7 @@ er_status er_load(const char *path, const er_load_options *options, er_model **m
     snprintf(where, sizeof where, "%s/manifest", shown.at);
     er_status status = ER_OK;
     for (int i = 0; i < ATTEMPTS; i++) {
-        source s = {.shown = shown.at, .where = where, .folder = er_folder_open(&arena, path)};
+        source s = {.path = path, .shown = shown.at, .where = where, .folder = er_folder_open(&arena, path)};
         status = s.folder ? load(&s, options, made, error) : error->status;
         /* A bundle that was put in this one's place meanwhile may be why: it is read then. */
         const bool again = (status == ER_BAD_BUNDLE || status == ER_NO_FILE) && s.folder && er_folder_replaced(s.folder);
@@ -378,7 +436,7 @@ er_status er_list(const void *bytes, size_t length, int32_t first_stage_alone, e
     if (!bytes || !count || (*count && !room)) return er_refuse(error, ER_BAD_INPUT, "er_list needs a manifest, and a place for what it lists"), ER_BAD_INPUT;
     er_arena arena = {.error = error};
     er_manifest manifest;
-    if (er_manifest_of(&arena, (er_text){bytes, length}, (er_text){NULL, 0}, "bundle", "bundle/manifest", &manifest)) {
+    if (er_manifest_of(&arena, (er_text){bytes, length}, (er_text){NULL, 0}, NULL, "bundle", "bundle/manifest", &manifest)) {
         const bool alone = first_stage_alone && er_pack_get(manifest.info.map, "static") && !er_entry_of(&manifest, ER_TEXT("table"));
         size_t found = 0;
         for (uint32_t i = 0; i < manifest.count; i++) {

@@ -187,7 +187,8 @@ static bool no_name_or_role_twice(const er_fields *list, const er_entry *entries
            er_refuse(list->arena->error, ER_BAD_BUNDLE, "%s: lists a file or a role twice; %s", where, ER_REBUILD);
 }
 
-bool er_manifest_of(er_arena *arena, er_text bytes, er_text wanted, const char *shown, const char *where, er_manifest *manifest)
+bool er_manifest_of(
+    er_arena *arena, er_text bytes, er_text wanted, const er_trusted *trusted, const char *shown, const char *where, er_manifest *manifest)
 {
     wrapping w = {0};
     if (!unwrap(bytes, &w))
@@ -203,6 +204,7 @@ bool er_manifest_of(er_arena *arena, er_text bytes, er_text wanted, const char *
                          "%s: another bundle than the one asked for (expected content hash %.64s, found %.64s); get it again from where the hash "
                          "came from",
                          shown, wanted.at, hash.at);
+    if (trusted && !er_signed(arena, trusted, hash, shown)) return false;
     er_fields body = {arena, NULL, where};
     const er_pack *listed;
     if (!er_pack_read(arena, w.body, where, &body.map) || !er_field_list(&body, "files", &listed)) return false;

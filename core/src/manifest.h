@@ -6,6 +6,7 @@
 #include "common.h"
 #include "msgpack.h"
 #include "sha256.h"
+#include "signature.h"
 
 #define ER_REBUILD "copy the bundle again or build it again with: edgeret-export build"
 
@@ -23,9 +24,11 @@ typedef struct {
     er_fields info;
 } er_manifest;
 
-/* The bytes must stay. `wanted` is a content hash that the bundle must have (64 digits), or empty; `shown` is what messages
-   call the bundle, and `where` its manifest. */
-bool er_manifest_of(er_arena *, er_text bytes, er_text wanted, const char *shown, const char *where, er_manifest *);
+/* The bytes must stay. `wanted` is a content hash that the bundle must have (64 digits), or empty, and `trusted` who must
+   have signed it, or NULL: both are looked at before the body is parsed. `shown` is what messages call the bundle, and
+   `where` its manifest. */
+bool er_manifest_of(
+    er_arena *, er_text bytes, er_text wanted, const er_trusted *trusted, const char *shown, const char *where, er_manifest *);
 
 const er_entry *er_entry_of(const er_manifest *, er_text role);
 

@@ -33,7 +33,7 @@ class Failure(c.Structure):
 class LoadOptions(c.Structure):
     _fields_ = (
         ("size", c.c_size_t), ("content_hash", Text), ("most_loss", c.c_double), ("first_stage_alone", c.c_int32),
-        ("threads", c.c_int32),
+        ("threads", c.c_int32), ("trust", Text), ("signatures", Text), ("now", c.c_int64),
     )  # fmt: skip
 
 
