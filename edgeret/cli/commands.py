@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from edgeret import __version__
+from edgeret.cli.apply_command import add_apply_command
 from edgeret.cli.bundle_commands import add_bundle_commands
 from edgeret.cli.first_use import explain_once
 from edgeret.cli.gate_command import add_gate_command
@@ -96,6 +97,7 @@ def make_parser() -> argparse.ArgumentParser:
     add_learn_command(commands)
     add_mcp_command(commands)
     add_bundle_commands(commands)
+    add_apply_command(commands)
     add_gate_command(commands)
     add_serve_commands(commands)
     add_try_command(commands)

@@ -25,6 +25,7 @@ from edgeret.types import Tool
 from edgeret_export.average_command import add_average
 from edgeret_export.centre_command import add_centre
 from edgeret_export.cut_command import add_cut
+from edgeret_export.delta_command import add_delta
 from edgeret_export.demos_command import add_demos
 from edgeret_export.diff_command import add_diff
 from edgeret_export.example import write_example
@@ -65,6 +66,7 @@ def make_parser() -> argparse.ArgumentParser:
     add_command(commands, "cards", "List the model cards.", _cards, _print_cards)
     add_demos(commands)
     add_diff(commands)
+    add_delta(commands)
     add_sbom(commands)
     add_pack(commands)
     add_sign(commands)
