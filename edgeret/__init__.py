@@ -57,6 +57,7 @@ from edgeret.types import (
 
 if TYPE_CHECKING:
     from edgeret.planner.endpoint import Endpoint
+    from edgeret.store.store import BundleStore
     from edgeret.strategies.routing import Route, read_route
 
 telemetry.disable()
@@ -69,6 +70,7 @@ __all__ = [
     "Argument",
     "Arguments",
     "BundleError",
+    "BundleStore",
     "Call",
     "Candidate",
     "CheckFailedError",
@@ -119,6 +121,10 @@ def __getattr__(name: str) -> Any:
         from edgeret.planner.endpoint import Endpoint
 
         return Endpoint
+    if name == "BundleStore":
+        from edgeret.store.store import BundleStore
+
+        return BundleStore
     if name in ("Route", "read_route"):
         from edgeret.strategies import routing
 

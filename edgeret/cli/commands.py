@@ -30,6 +30,7 @@ from edgeret.cli.options import (
 )
 from edgeret.cli.read_lines import read_lines
 from edgeret.cli.serve_command import add_serve_commands
+from edgeret.cli.store_command import add_store_command
 from edgeret.cli.tools_command import add_tools_command
 from edgeret.cli.trace_page import draw_trace, took
 from edgeret.cli.try_command import add_try_command
@@ -95,6 +96,7 @@ def make_parser() -> argparse.ArgumentParser:
         add_overlay_options(options)
     add_tools_command(commands)
     add_learn_command(commands)
+    add_store_command(commands)
     add_mcp_command(commands)
     add_bundle_commands(commands)
     add_apply_command(commands)
