@@ -5,15 +5,19 @@ ONNX Runtime itself falls back to the CPU without a word; then a benchmark measu
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
+from contextlib import redirect_stdout
+from ctypes import CDLL
 from dataclasses import field
 from importlib import import_module
 from importlib.util import find_spec
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 from edgeret.errors import MissingExtraError, ProviderError
-from edgeret.quoting import said, suggestion
+from edgeret.quoting import said, suggestion, visible
 from edgeret.records import dataclass
 
 NAMES: Mapping[str, str] = {
@@ -36,6 +40,8 @@ STATIC_SHAPES = frozenset({"qnn", "nnapi", "coreml"})
 """Providers that compile a graph for fixed shapes; with dynamic ones they hand the work back to the CPU."""
 DEVICE_MEMORY = frozenset({"cuda", "tensorrt", "rocm", "migraphx"})
 """Providers that compute in their own memory; inputs and outputs are bound, so that one copy each way is all."""
+ON_NVIDIA = frozenset({"cuda", "tensorrt"})
+"""Providers that want CUDA's libraries, which pip installs where no loader looks."""
 
 DISABLED_OPTIMIZERS = "optimization.disable_specified_optimizers"
 """ONNX Runtime's session entry for rewritings of a graph that shall not take place, joined by ";"."""
@@ -134,19 +140,38 @@ def create_session(model: bytes | Path, choice: ProviderChoice, session_options:
         chain.append(NAMES["cpu"])
     options = [dict(choice.options.get(p, {})) for p in choice.usable]
     options += [{}] * (len(chain) - len(options))
+    lacking = _load_cuda(ort) if first in ON_NVIDIA else ""
     try:
         session = ort.InferenceSession(model, session_options, providers=chain, provider_options=options)
     except Exception as error:  # ONNX Runtime raises a different class a cause, all outside a common root
-        raise ProviderError(f"ONNX Runtime cannot start the encoder on {first}: {said(error)}") from None
+        why = f"{said(error)} ({lacking})" if lacking else said(error)
+        raise ProviderError(f"ONNX Runtime cannot start the encoder on {first}: {why}") from None
     actual = session.get_providers()
     if actual[0] != chain[0] and not choice.allow_fallback:
         raise ProviderError(
             f"asked for '{first}', ONNX Runtime would silently run on {name_of(actual[0])}: "
-            f"its libraries or its device are missing here; {_remedy(actual)}"
+            f"{lacking or 'its libraries or its device are missing here'}; {_remedy(actual)}"
         )
     if not choice.allow_fallback:
         session.disable_fallback()
     return session
+
+
+def _load_cuda(ort: Any) -> str:
+    """Loads CUDA's libraries from the packages that pip installed, as ONNX Runtime itself does only where torch was
+    imported before it. Gives what is missing, by the loader's words; nothing where all is there, or nobody can tell."""
+    if not hasattr(ort, "preload_dlls"):
+        return ""
+    with redirect_stdout(StringIO()) as printed:
+        ort.preload_dlls()
+    lines = [line.partition(": ") for line in printed.getvalue().splitlines()]
+    failed = [why for what, _, why in lines if what.startswith("Failed to load")]
+    if not failed and sys.platform == "linux":
+        try:
+            CDLL("libcuda.so.1")
+        except OSError as error:
+            failed = [f"{error} (it comes with NVIDIA's driver)"]
+    return visible(failed[0]) if failed else ""
 
 
 def _is_plugin(name: str) -> bool:

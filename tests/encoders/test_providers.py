@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import sys
 from types import SimpleNamespace
 from typing import Any
 
@@ -90,3 +92,49 @@ def test_a_mistyped_provider_is_answered_with_the_one_that_was_meant() -> None:
 def test_what_this_onnx_runtime_lacks_is_named() -> None:
     with pytest.raises(ProviderError, match="'coreml' is not in this ONNX Runtime; available: cuda, cpu"):
         providers.choose(["coreml"], False, {})
+
+
+def without_libraries(*printed: str) -> SimpleNamespace:
+    """An ONNX Runtime with CUDA built in that prints what its own search for libraries does."""
+
+    def preload_dlls() -> None:
+        sys.stdout.writelines(f"{line}\n" for line in printed)
+
+    built_in = ["CUDAExecutionProvider", "CPUExecutionProvider"]
+    return SimpleNamespace(
+        get_available_providers=lambda: built_in, InferenceSession=Session, preload_dlls=preload_dlls
+    )
+
+
+def test_a_missing_library_is_named_and_nothing_printed(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = "libcublasLt.so.13"
+    said = f"{name}: cannot open shared object file: No such file or directory"
+    fake = without_libraries(f"Failed to load {name}: {said}", "Please follow https://example.org to install CUDA.")
+    monkeypatch.setattr(providers, "import_onnxruntime", lambda: fake)
+    with pytest.raises(ProviderError, match=f"silently run on cpu: {re.escape(said)}; available: cpu"):
+        providers.create_session(b"", providers.choose(["cuda"], False, {}), None)
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="drivers have other names elsewhere")
+def test_a_missing_driver_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nowhere(name: str) -> None:
+        raise OSError(f"{name}: cannot open shared object file")
+
+    monkeypatch.setattr(providers, "import_onnxruntime", without_libraries)
+    monkeypatch.setattr(providers, "CDLL", nowhere)
+    with pytest.raises(ProviderError, match=r"libcuda\.so\.1: cannot open .*NVIDIA's driver"):
+        providers.create_session(b"", providers.choose(["cuda"], False, {}), None)
+    assert providers.create_session(b"", providers.choose(["cuda"], True, {}), None).get_providers()
+
+
+def test_only_providers_on_nvidia_look_for_its_libraries(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse() -> None:
+        raise AssertionError
+
+    fake = without_libraries()
+    fake.preload_dlls = refuse
+    monkeypatch.setattr(providers, "import_onnxruntime", lambda: fake)
+    providers.create_session(b"", providers.choose(["cpu"], False, {}), None)
