@@ -209,6 +209,9 @@ typedef enum {
     ER_DONE = 4          /* nothing is left to do */
 } er_reason;
 
+/* What a probability rests on, each a bit of er_decision.parts: those that have weight. */
+enum { ER_BY_TOOLS = 1, ER_BY_HEAD = 2, ER_BY_GRAPH = 4, ER_BY_DEMONSTRATIONS = 8, ER_BY_LEARNED = 16, ER_BY_TURNS = 32 };
+
 typedef struct {
     int32_t tool_number; /* ER_END where nothing is to be called */
     er_text tool;        /* its name, empty where nothing is to be called */
@@ -221,6 +224,9 @@ typedef struct {
     int32_t demonstrated; /* 1: graph and head decided; 0: the tools alone */
     double floor;        /* what an answer needed */
     er_text best;        /* the best candidate's name, "<end>" for none; also where it was not taken */
+    int32_t best_number; /* its number, ER_END for the end */
+    uint32_t parts;      /* ER_BY_TOOLS and the like: the tools' own words; head, graph and stored steps (sections 7 and 8); what
+                            was learned on this device; and earlier turns */
 } er_decision;
 
 /* What comes next. Allocates nothing, but where a request is handed from the small encoder to the bundle's own. */
@@ -238,6 +244,10 @@ ER_API er_status er_candidates(er_task *, er_candidate *room, size_t *count, er_
 
 /* The same of all tools, by their numbers, and behind them that of the end: tools + 1 of them, 0 for what may not be chosen. */
 ER_API er_status er_probabilities(er_task *, float *room, size_t *count, er_error *);
+
+/* The request's words for wishes that no call is for yet (section 16.9), in order, where it asks for several things: at
+   most 3, none where it asks for one. They lie in the task. */
+ER_API er_status er_left_aside(const er_task *, er_text *room, size_t *count, er_error *);
 
 typedef struct {
     size_t size;

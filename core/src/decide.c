@@ -29,6 +29,23 @@ static double floor_of(const er_task *task, int32_t tool, const er_next_options 
     return floor;
 }
 
+/* Those that have weight: where the head rests on the tools' own words at every step, all steps are fused alike. */
+static uint32_t parts_of(const er_task *task)
+{
+    const er_request *r = &task->read->request;
+    const er_stage *stage = r->stage;
+    const er_calibration *c = &stage->calibration;
+    const bool steps = stage->head.prior_steps, later = task->history.count && !steps;
+    uint32_t parts = ER_BY_TOOLS;
+    if (stage->has_head) {
+        parts = stage->head.prior_weight != 0 ? ER_BY_TOOLS : 0;
+        if ((later ? c->later_head_weight : c->head_weight) != 0) parts |= ER_BY_HEAD;
+        if ((later ? c->later_graph_weight : c->graph_weight) != 0) parts |= ER_BY_GRAPH;
+        if (stage->has_memory && steps && c->memory_weight != 0) parts |= ER_BY_DEMONSTRATIONS;
+    }
+    return parts | (task->work.known.counts ? ER_BY_LEARNED : 0) | (task->turn ? ER_BY_TURNS : 0);
+}
+
 static void fill(const er_task *task, uint32_t best, er_reason reason, double floor, er_decision *decision)
 {
     const er_request *r = &task->read->request;
@@ -44,6 +61,8 @@ static void fill(const er_task *task, uint32_t best, er_reason reason, double fl
         .demonstrated = r->stage->has_head,
         .floor = floor,
         .best = tool < 0 ? ER_TEXT("<end>") : task->model->tools[tool].name,
+        .best_number = tool,
+        .parts = parts_of(task),
     };
     if (decision->tool_number < 0) return;
     decision->tool = task->model->tools[tool].name;

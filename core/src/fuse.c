@@ -148,6 +148,13 @@ static const er_history *among_few(const er_request *r, const er_history *h, few
     return &few->history;
 }
 
+uint32_t er_open_wishes(const er_request *r, const er_history *h, uint32_t which[ER_MOST_WISHES])
+{
+    few_calls few;
+    if (r->near) h = among_few(r, h, &few), r = r->near;
+    return r->wishes ? er_which_open(r->wishes, h, which) : 0;
+}
+
 void er_head_alone(const er_request *r, er_workspace *work, const er_history *h, float *logs)
 {
     few_calls few;

@@ -87,6 +87,7 @@ void er_recall_mix(er_recall *recall, const er_request *r, const er_history *h, 
         recall->mixing.places = s->places;
         known->share = TRUSTED / (TRUSTED + s->plan_count);
         known->nearest = recall->nearest;
+        known->counts = !s->muted && recall->mixing.trust > 0;
         if (!s->muted) {
             for (uint32_t i = 0; i < h->count; i++) recall->history[i] = h->places[i] < 0 ? ER_STRANGER : recall->labels[h->places[i]];
             er_mix_step(s, &recall->mixing, recall->history, h->count, logs);

@@ -74,6 +74,7 @@ typedef struct er_recall er_recall; /* of what was learned on the device: learn_
 
 /* What a step found there (section 19.6). */
 typedef struct {
+    bool counts;     /* whether anything of it moves this decision */
     double share;    /* what the bundle's calibration map counts: 1 where nothing was learned */
     double nearest;  /* the cosine of the nearest stored plan that calls a tool; below −1: none */
     bool familiar;   /* whether the others count */
@@ -141,6 +142,10 @@ double er_open_offset(const er_request *, const er_history *);
 bool er_wishes_of(er_request *, const er_points *);
 /* How far tools are behind the best one of the first open wish, (n); NULL without one. */
 const float *er_due(const er_wishes *, const er_history *);
+/* Which wishes are open, by their numbers among the sayings' in order; how many. */
+uint32_t er_which_open(const er_wishes *, const er_history *, uint32_t which[ER_MOST_WISHES]);
+/* The same of a request that may ask for one thing, or decide between few of very many names. */
+uint32_t er_open_wishes(const er_request *, const er_history *, uint32_t which[ER_MOST_WISHES]);
 /* open, open_clear and answered. */
 void er_open(const er_wishes *, const er_history *, double found[3]);
 

@@ -81,6 +81,23 @@ er_status er_probabilities(er_task *task, float *room, size_t *count, er_error *
     return ER_OK;
 }
 
+er_status er_left_aside(const er_task *task, er_text *room, size_t *count, er_error *given)
+{
+    er_error own, *error = er_clear(given, &own);
+    if (!task) return missing(error, "task");
+    if (!count) return missing(error, "count");
+    if (*count && !room) return missing(error, "room");
+    const er_request *r = &task->read->request;
+    uint32_t which[ER_MOST_WISHES];
+    const uint32_t open = er_open_wishes(r, &task->history, which);
+    for (uint32_t i = 0; i < open && i < *count; i++) {
+        const er_span span = r->sayings->wishes[which[i]];
+        room[i] = er_cut(task->query.text, task->query.starts[span.begin], task->query.starts[span.end]);
+    }
+    *count = open;
+    return ER_OK;
+}
+
 er_status er_times(er_task *task, er_seconds *found, er_error *given)
 {
     er_error own, *error = er_clear(given, &own);

@@ -150,6 +150,14 @@ static bool is_open(const er_wishes *wishes, uint32_t wish, const er_history *h)
     return true;
 }
 
+uint32_t er_which_open(const er_wishes *wishes, const er_history *h, uint32_t which[ER_MOST_WISHES])
+{
+    uint32_t count = 0;
+    for (uint32_t wish = 0; wish < wishes->count; wish++)
+        if (is_open(wishes, wish, h)) which[count++] = wish;
+    return count;
+}
+
 const float *er_due(const er_wishes *wishes, const er_history *h)
 {
     for (uint32_t wish = 0; wish < wishes->count; wish++)

@@ -82,7 +82,8 @@ class DecisionRaw(c.Structure):
     _fields_ = (
         ("tool_number", c.c_int32), ("tool", Text), ("probability", c.c_double), ("reason", c.c_int),
         ("abstained", c.c_int32), ("confirm", c.c_int32), ("named", c.c_int32), ("stage", c.c_int32),
-        ("demonstrated", c.c_int32), ("floor", c.c_double), ("best", Text),
+        ("demonstrated", c.c_int32), ("floor", c.c_double), ("best", Text), ("best_number", c.c_int32),
+        ("parts", c.c_uint32),
     )  # fmt: skip
 
 
@@ -110,6 +111,8 @@ class Decided:
     reason: int
     named: bool
     confirm: bool
+    best_number: int
+    parts: int
 
 
 class Core:
@@ -224,7 +227,7 @@ class Task:
         tool = str(found.tool) if found.tool_number != END else None
         return Decided(
             tool, found.probability, bool(found.abstained), found.stage, str(found.best), found.reason,
-            bool(found.named), bool(found.confirm),
+            bool(found.named), bool(found.confirm), found.best_number, found.parts,
         )  # fmt: skip
 
     def candidates(self, k: int = 10) -> list[tuple[str, float]]:
@@ -239,6 +242,12 @@ class Task:
         self.core("er_probabilities", self.handle, c.c_void_p(room.ctypes.data), c.byref(count))
         assert count.value == self.model.tools + 1
         return room
+
+    def left_aside(self) -> tuple[str, ...]:
+        """The words for wishes that no call is for."""
+        room, count = (Text * 3)(), c.c_size_t(3)
+        self.core("er_left_aside", self.handle, room, c.byref(count))
+        return tuple(str(text) for text in room[: count.value])
 
     def times(self) -> dict[str, float]:
         """Seconds by stage."""

@@ -1,4 +1,4 @@
-"""What a task tells beside its decisions: where its time goes."""
+"""What a task tells beside its decisions: where its time goes, open wishes, whether what was learned counts."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from binding import STAGES, Clock, Core, CoreError, Seconds
 from test_decisions import QUERIES, build_kind
 
 READS = {"tokenize", "encode", "search", "graph", "head"}
+LEARNED = 16
 STEPS = {"graph", "head", "fuse", "decide"}
 
 
@@ -31,13 +32,18 @@ def library(core: CDLL) -> Core:
     return Core(core)
 
 
+@pytest.fixture(scope="module")
+def few(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return build_kind("few, a table", tmp_path_factory.mktemp("told") / "bundle")
+
+
 def met(times: dict[str, float]) -> set[str]:
     assert set(times) == set(STAGES) and min(times.values()) >= 0
     return {name for name, seconds in times.items() if seconds}
 
 
-def test_every_moment_belongs_to_one_stage(library: Core, tmp_path: Path) -> None:
-    model, ticks = library.load(build_kind("few, a table", tmp_path / "bundle")), Ticks()
+def test_every_moment_belongs_to_one_stage(library: Core, few: Path) -> None:
+    model, ticks = library.load(few), Ticks()
     with model.task(QUERIES[0], clock=ticks.clock) as task:
         begun = task.times()
         assert met(begun) == READS and sum(begun.values()) == ticks.looks - 1
@@ -74,12 +80,12 @@ def test_the_second_encoders_time_is_the_steps_that_asked_it(library: Core, tmp_
     model.close()
 
 
-def test_what_was_learned_has_a_stage_and_learning_none(library: Core, tmp_path: Path) -> None:
-    model, ticks, learner = library.load(build_kind("few, a table", tmp_path / "bundle")), Ticks(), c.c_void_p()
+def test_what_was_learned_has_a_stage_and_learning_none(library: Core, few: Path) -> None:
+    model, ticks, learner = library.load(few), Ticks(), c.c_void_p()
     library("er_learner_open", model.handle, None, None, c.byref(learner))
     for learned in (False, True):
         with model.task("zebra", learner=learner, clock=ticks.clock) as task:
-            task.next()
+            assert bool(task.next().parts & LEARNED) == learned
             assert met(task.times()) == READS | STEPS | ({"learned"} if learned else set())
             task.call("play_music")
             before = ticks.looks
@@ -88,6 +94,26 @@ def test_what_was_learned_has_a_stage_and_learning_none(library: Core, tmp_path:
             task.next()
             assert met(task.times()) == STEPS | {"learned"}
     library.library.er_learner_close(learner)
+    model.close()
+
+
+def test_open_wishes_are_the_users_words(library: Core, few: Path) -> None:
+    model = library.load(few)
+    with model.task("Find my file, and then send a mail") as task:
+        assert task.left_aside() == ("Find my file", "send a mail")
+        task.call("find_file")
+        fork = task.fork()
+        assert task.left_aside() == ("send a mail",)
+        count = c.c_size_t(0)
+        library("er_left_aside", task.handle, None, c.byref(count))
+        assert count.value == 1
+        task.call("send_mail")
+        assert (task.left_aside(), fork.left_aside()) == ((), ("send a mail",))
+        task.undo()
+        assert task.left_aside() == ("send a mail",)
+        fork.end()
+    with model.task("find my file") as task:
+        assert not task.left_aside()
     model.close()
 
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from ctypes import CDLL
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from conftest import build_tiny, make_demonstrations
 import edgeret
 from edgeret import Decision, Tool
 from edgeret.inputs.demonstrations import Demonstration
+from edgeret.runtime.why import Remembered
 from edgeret_export.recipe import Recipe
 
 TOOLS = [
@@ -88,6 +90,15 @@ def begun(
     return task, model.task(query, tools, (encoded.vector, encoded.tokens, np.asarray(encoded.spans)))
 
 
+PARTS = {"the tools'": 1, "head": 2, "graph": 4, "stored demonstrations": 8, "what was learned here": 16, "turns": 32}
+
+
+def parts_told(reason: str) -> int:
+    """What a reason says that a decision rests on, as er_decision.parts."""
+    words = reason.partition("most probable by ")[2]
+    return sum(bit for name, bit in PARTS.items() if name in words)
+
+
 def check(found: Decided, wanted: Decision, task: edgeret.Task, other: Task) -> None:
     chosen = None if wanted.tool == "<end>" else wanted.tool
     assert (found.tool, found.abstained, found.confirm) == (chosen, wanted.abstained, wanted.confirm)
@@ -99,6 +110,12 @@ def check(found: Decided, wanted: Decision, task: edgeret.Task, other: Task) -> 
     for candidate in wanted.candidates:
         assert listed[candidate.tool] == pytest.approx(candidate.probability, abs=WITHIN)
     assert list(listed.values()) == sorted(listed.values(), reverse=True)
+    assert found.best == wanted.candidates[0].tool
+    assert found.best_number == (-1 if found.best == "<end>" else other.model.names.index(found.best))
+    assert wanted.abstained or parts_told(wanted.reason) == found.parts
+    if found.stage:
+        why = cast(Remembered, wanted.why)
+        assert other.left_aside() == why.request.left_aside(why.history())
     every = dict(zip((*other.model.names, "<end>"), other.probabilities().tolist(), strict=True))
     assert {name: value for name, value in every.items() if value} == {k: v for k, v in other.candidates(10**5) if v}
 
@@ -200,9 +217,9 @@ def test_what_is_no_query_is_refused(library: Core, tiny_table: Path, query: str
 def test_what_does_not_fit_is_refused_by_name(library: Core, tiny_table: Path) -> None:
     model = library.load(tiny_table)
     with model.task("find a file") as task:
-        for told in (task.candidates, task.probabilities):
+        for ask in (task.candidates, task.probabilities):
             with pytest.raises(CoreError, match="ask er_next first"):
-                told()
+                ask()
         task.next()
         every = task.probabilities()
         assert every.sum() == pytest.approx(1, abs=1e-5)
