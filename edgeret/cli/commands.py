@@ -29,6 +29,7 @@ from edgeret.cli.options import (
     probability,
 )
 from edgeret.cli.read_lines import read_lines
+from edgeret.cli.report_command import add_report_command
 from edgeret.cli.serve_command import add_serve_commands
 from edgeret.cli.store_command import add_store_command
 from edgeret.cli.tools_command import add_tools_command
@@ -102,6 +103,7 @@ def make_parser() -> argparse.ArgumentParser:
     add_apply_command(commands)
     add_gate_command(commands)
     add_serve_commands(commands)
+    add_report_command(commands)
     add_try_command(commands)
     return parser
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from edgeret.inputs.values import ENDINGS, KINDS, values_in
+from edgeret.types import REFERENCE
 
 Redact = Callable[[str], str]
 """Gives a text back with nothing in it that must not be kept."""
@@ -39,10 +40,10 @@ def redacted(text: str) -> str:
 
 
 def redact_value(value: Any, redact: Redact) -> Any:
-    """The same of every text and number in a decoded JSON value; names of fields stay, which tools gave. A number in
-    which something is found becomes text."""
+    """The same of every text and number in a decoded JSON value; names of fields stay, which tools gave, and so
+    do references to outputs. A number in which something is found becomes text."""
     if isinstance(value, str):
-        return redact(value)
+        return value if REFERENCE.fullmatch(value) else redact(value)
     if isinstance(value, Mapping):
         return {key: redact_value(each, redact) for key, each in value.items()}
     if isinstance(value, list | tuple):

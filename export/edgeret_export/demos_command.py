@@ -11,6 +11,7 @@ from edgeret.cli.options import coverage
 from edgeret.errors import InputError
 from edgeret.inputs.tools import read_tools
 from edgeret.terminal.console import add_command, check_place, table, warn
+from edgeret.usage.segments import parts_of
 from edgeret_export.transcripts.registry import AUTO, NAMES
 from edgeret_export.transcripts.requests import TURNS
 
@@ -19,7 +20,10 @@ def add_demos(commands: Any) -> None:
     """Adds the command."""
     demos = add_command(commands, "demos", "Make demonstrations out of transcripts of an assistant.", _demos, _print)
     demos.add_argument(
-        "files", nargs="+", metavar="FILE", help="transcripts; gzip files are unpacked while they are read"
+        "files",
+        nargs="+",
+        metavar="FILE",
+        help="transcripts, or the folder of a log of edgeret's; gzip files are unpacked while they are read",
     )
     demos.add_argument("-o", "--output", required=True, metavar="D", help="the demonstrations to write: JSONL")
     demos.add_argument(
@@ -59,7 +63,9 @@ def add_demos(commands: Any) -> None:
 
 
 def _demos(arguments: argparse.Namespace) -> Mapping[str, Any]:
-    files = [Path(file) for file in arguments.files]
+    files = [part for file in map(Path, arguments.files) for part in (parts_of(file) if file.is_dir() else [file])]
+    if not files:
+        raise InputError(f"{arguments.files[0]}: a folder without a log of edgeret's; name the transcripts in it")
     _check_places(files, [("-o", arguments.output), ("--test", arguments.test), ("--tools-out", arguments.tools_out)])
     if arguments.seed < 0:
         raise InputError(f"--seed must be at least 0, found {arguments.seed}")

@@ -7,6 +7,7 @@ from edgeret_export.transcripts.formats import (
     bedrock,
     claude_code,
     codex,
+    edgeret,
     gemini,
     glaive,
     langchain,
@@ -23,6 +24,7 @@ from edgeret_export.transcripts.formats.base import Format
 AUTO = "auto"
 FORMATS: tuple[Format, ...] = (
     table.FORMAT,
+    edgeret.FORMAT,
     mcp.FORMAT,
     otel.FORMAT,
     claude_code.FORMAT,
