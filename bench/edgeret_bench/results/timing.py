@@ -7,6 +7,7 @@ from typing import Any
 
 from edgeret_bench.results.files import others_share
 from edgeret_bench.results.first_decisions import without_encoder
+from edgeret_bench.results.gpus import gpu_table
 from edgeret_bench.results.intervals import interval_text
 from edgeret_bench.results.table import SURE, Result, Table, lines, missing, without_empty
 
@@ -51,6 +52,8 @@ def latency_tables(result: Result) -> list[Table]:
             )
     if "sustained" in result:
         found.append(_sustained(result["sustained"], told_of_share(result)))
+    if "gpu" in result:
+        found.append(gpu_table(result["gpu"]))
     return found
 
 
