@@ -203,7 +203,7 @@ $(VENV)/.bench: $(VENV)/.export $(PROJECTS)
 
 $(VENV)/.dev: $(VENV)/.export $(PROJECTS)
 	@echo "installing the test tools into $(VENV)" >&2
-	$(PIP) install --constraint constraints.txt --editable '.[cpu,dev]' --editable './export[sbom,train]' --editable ./bench
+	$(PIP) install --constraint constraints.txt --editable '.[cpu,dev]' --editable './export[sbom,sign,train]' --editable ./bench
 	@touch $@
 
 $(VENV)/.ray: $(VENV)/.dev $(PROJECTS)
