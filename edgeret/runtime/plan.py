@@ -20,6 +20,7 @@ def steps(task: Task, components: Components, policy: Policy, arguments: bool, a
     `Task.next` and `Task.fill` do."""
     from edgeret.planner.filling import required  # with the first plan, as in `Task.fill`
 
+    task.assumed = True
     asks = ask and components.planner.exists and components.reranking.filling > 0.0
     while True:
         decision = task.next(policy=policy)

@@ -60,6 +60,8 @@ class Task:
         self._corrected = False
         self._taken_after: int | None = None  # how many calls had been made when the decision given last was taken
         self._given_after, self._number = -1, next(_NUMBERS)
+        self.assumed = False
+        """Whether its calls are those of a plan, which nobody made and nobody judged."""
         self._encoding: Stopwatch | None = Stopwatch()
         self._small: Request | None = None
         self._full: Request | None = None
@@ -238,7 +240,8 @@ class Task:
     def _seen(self) -> Seen:
         """The task as whoever watches is told of it."""
         held, made = self._components, self._history.calls
-        return Seen(self._number, self._query, made, held.tools, held.manifest.content_hash, self._scorer.end)
+        bundle = held.manifest.content_hash
+        return Seen(self._number, self._query, made, held.tools, bundle, self._scorer.end, self.assumed)
 
     def probabilities(self) -> NDArray[np.float32]:
         """Calibrated probabilities of `request.names`, float32, summing to 1; 0 for a tool that is left out."""

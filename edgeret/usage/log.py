@@ -96,6 +96,7 @@ class DecisionLog(Observer):
     def called(self, seen: Seen, call: Call, decision: Decision | None) -> None:
         """A line "called"."""
         answer = "own" if decision is None else "corrected" if corrects(call, decision) else "accepted"
+        answer = "planned" if seen.assumed else answer
         told: dict[str, Any] = {"tool": call.tool, "answer": answer}
         if answer == "corrected" and decision is not None:
             told["decided"] = decision.tool

@@ -11,7 +11,8 @@ from edgeret.types import Call, Decision, Tool
 
 class Seen(NamedTuple):
     """A task when something happens to it. `task` is its number in this process; `calls` are those made so far, which
-    grow; `end` is the place of `<end>` among what is decided between."""
+    grow; `end` is the place of `<end>` among what is decided between. Where they are `assumed`, a plan made the calls,
+    and nobody judged them."""
 
     task: int
     query: str
@@ -19,6 +20,7 @@ class Seen(NamedTuple):
     tools: Mapping[str, Tool]
     content_hash: str
     end: int
+    assumed: bool = False
 
 
 class Observer:

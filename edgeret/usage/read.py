@@ -14,7 +14,7 @@ from edgeret.usage.segments import parts_of
 
 MOST_LINE = 1 << 22
 """Bytes of a line; a longer one is none of ours."""
-_ANSWERS = ("accepted", "corrected", "own")
+_ANSWERS = ("accepted", "corrected", "own", "planned")
 
 
 @dataclass(slots=True)
@@ -44,7 +44,8 @@ class Step:
 @dataclass(slots=True)
 class Asked:
     """One request: its words where they were kept, its decisions by step, the calls made by step with what they were
-    given, and what failed. `learned`: the calls are what solves it."""
+    given, and what failed. `learned`: its calls are what solves it; `assumed`: they are a plan's, which nobody
+    judged."""
 
     id: str
     query: str | None = None
@@ -52,6 +53,7 @@ class Asked:
     calls: dict[int, tuple[str, Any]] = field(default_factory=dict)
     failed: list[tuple[int, str]] = field(default_factory=list)
     learned: bool = False
+    assumed: bool = False
 
     @property
     def plan(self) -> tuple[str, ...] | None:
@@ -67,7 +69,7 @@ class Asked:
         if plan is None:
             return False
         last = self.steps.get(len(plan))
-        return self.learned or last is None or last.tool in (None, END)
+        return self.learned or (not self.assumed and (last is None or last.tool in (None, END)))
 
 
 @dataclass(slots=True)
@@ -200,7 +202,8 @@ class Reader:
             asked.calls[step] = tool, arguments if isinstance(arguments, dict) else None
             for later in [later for later in asked.calls if later > step]:
                 del asked.calls[later]  # those were taken back
-            if (decided := asked.steps.get(step)) is not None and answer != "own":
+            asked.assumed = asked.assumed or answer == "planned"
+            if (decided := asked.steps.get(step)) is not None and answer in ("accepted", "corrected"):
                 decided.answer, decided.called = answer, tool
         elif event == "failed":
             asked.failed.append((step, _text(record["tool"])))

@@ -80,7 +80,7 @@ def _outcomes(asked: Sequence[Asked], steps: Sequence[Step]) -> dict[str, Any]:
 def _ended_well(one: Asked) -> bool:
     """Whether the request's last decision was that nothing is left, and nobody called anything behind it."""
     last = one.steps.get(len(one.calls))
-    return last is not None and last.tool == END and bool(one.calls) and last.answer is None
+    return last is not None and last.tool == END and bool(one.calls) and last.answer is None and not one.assumed
 
 
 def _by(steps: Iterable[Step], key: Callable[[Step], str]) -> dict[str, int]:

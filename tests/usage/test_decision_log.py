@@ -153,3 +153,12 @@ def test_what_is_no_log_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text('{"query": "x"}\n')
     with pytest.raises(InputError, match="1 lines, none of them a decision's"):
         read_log([tmp_path / "a.jsonl"])
+
+
+def test_a_plan_that_nobody_judged_counts_for_nothing(runtime: Runtime, tmp_path: Path) -> None:
+    runtime.log_to(tmp_path / "log", words=True)
+    plan = runtime.plan(QUERY, policy="heads")
+    assert plan.calls
+    log = read_log([tmp_path / "log"])
+    assert [step.answer for step in log.asked[0].steps.values()] == [None] * len(plan.steps)
+    assert not log.asked[0].ended
