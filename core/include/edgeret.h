@@ -189,6 +189,11 @@ typedef struct {
 ER_API er_status er_begin_with(
     const er_model *, er_text query, const er_encoding *, const er_begin_options *, er_task **, er_error *);
 
+/* What the bundle's own encoder made of a task's words, as er_begin_with takes it, whichever one decides: for whoever reads
+   more out of them than tools. It runs now where it did not yet, and does not run again. What is told lives as long as the
+   task. */
+ER_API er_status er_task_encoding(er_task *, er_encoding *, er_error *);
+
 typedef enum { ER_AUTO = 0, ER_HEADS = 1 } er_policy; /* ER_HEADS never abstains */
 
 typedef struct {

@@ -109,7 +109,7 @@ static bool first_stage(er_task *task, const er_next_options *options, er_decisi
 bool er_hand_over(er_task *task, er_error *error)
 {
     er_lap(&task->watch, ER_AT_DECIDE);
-    er_read *read = er_read_query(task->model, &task->model->full, &task->query, NULL, task->allowed, task, error);
+    er_read *read = er_read_query(task->model, &task->model->full, &task->query, task->own, task->allowed, task, error);
     if (!read) return false;
     er_unread(task->read);
     task->read = read;

@@ -29,6 +29,7 @@ struct er_task {
     er_read *read;          /* by the stage that decides now */
     bool first;             /* that is the small encoder, in front of the bundle's own */
     er_points query;
+    er_encoding *own;       /* what the bundle's own encoder made of it, once somebody asked; in the arena */
     er_turn *turn;          /* what came before it in a conversation; NULL: it stands alone */
     bool *allowed;          /* (n); NULL: all */
     er_learner *learner;    /* NULL: the bundle decides alone */

@@ -111,3 +111,40 @@ er_status er_times(er_task *task, er_seconds *found, er_error *given)
     }
     return ER_OK;
 }
+
+/* In the task's arena, since who reads now may be replaced; but of the bundle's own what it read stays. */
+static bool tell_encoding(er_task *task)
+{
+    const er_model *model = task->model;
+    const er_stage *stage = model->has_full ? &model->full : &model->small;
+    er_arena *arena = &task->arena;
+    er_encoded made;
+    if (task->first && !er_encode_text(arena, model, stage, &task->query, NULL, &made)) return false;
+    const er_encoded *e = task->first ? &made : &task->read->encoded;
+    er_encoding *own = ER_TAKE(arena, er_encoding, 1);
+    uint32_t *begins = ER_TAKE(arena, uint32_t, (size_t)e->count + 1), *ends = ER_TAKE(arena, uint32_t, (size_t)e->count + 1);
+    if (!own || !begins || !ends) return false;
+    for (uint32_t i = 0; i < e->count; i++) {
+        begins[i] = e->spans[i].begin;
+        ends[i] = e->spans[i].end;
+    }
+    *own = (er_encoding){sizeof *own, e->vector, e->tokens, begins, ends, e->count, stage->spec.dimension};
+    task->own = own;
+    return true;
+}
+
+er_status er_task_encoding(er_task *task, er_encoding *found, er_error *given)
+{
+    er_error own, *error = er_clear(given, &own);
+    if (!task) return missing(error, "task");
+    if (!found) return missing(error, "the place for the encoding");
+    if (found->size < sizeof *found) return er_refuse(error, ER_BAD_INPUT, "size is %zu; set it to sizeof(er_encoding)", found->size), ER_BAD_INPUT;
+    task->arena.error = error;
+    const bool fine = task->own || tell_encoding(task);
+    task->arena.error = NULL;
+    if (!fine) return error->status ? error->status : ER_NO_MEMORY;
+    const size_t size = found->size;
+    *found = *task->own;
+    found->size = size;
+    return ER_OK;
+}

@@ -249,6 +249,18 @@ class Task:
         self.core("er_left_aside", self.handle, room, c.byref(count))
         return tuple(str(text) for text in room[: count.value])
 
+    def encoding(self) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.uint32]]:
+        """The query's vector (dimension,), its tokens' (tokens, dimension), where these stand (tokens, 2); copies."""
+        found = Encoding(c.sizeof(Encoding))
+        self.core("er_task_encoding", self.handle, c.byref(found))
+        n, d = found.count, found.dimension
+
+        def copied(at: int, dtype: Any, count: int) -> Any:
+            return np.frombuffer(c.string_at(at, 4 * count), dtype)
+
+        spans = np.stack([copied(at, np.uint32, n) for at in (found.begins, found.ends)], axis=1)
+        return copied(found.vector, np.float32, d), copied(found.tokens, np.float32, n * d).reshape(n, d), spans
+
     def times(self) -> dict[str, float]:
         """Seconds by stage."""
         found = Seconds(c.sizeof(Seconds))

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import ctypes as c
+from collections.abc import Sequence
 from ctypes import CDLL
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 from binding import STAGES, Clock, Core, CoreError, Seconds
+from numpy.typing import NDArray
 from test_decisions import QUERIES, build_kind
+
+import edgeret
 
 READS = {"tokenize", "encode", "search", "graph", "head"}
 LEARNED = 16
@@ -114,6 +120,40 @@ def test_open_wishes_are_the_users_words(library: Core, few: Path) -> None:
         fork.end()
     with model.task("find my file") as task:
         assert not task.left_aside()
+    model.close()
+
+
+def same(found: Sequence[NDArray[Any]], wanted: Sequence[NDArray[Any]]) -> bool:
+    return all(np.array_equal(one, other) for one, other in zip(found, wanted, strict=True))
+
+
+def test_a_tasks_own_vectors_begin_the_same_task(library: Core, few: Path) -> None:
+    model, python = library.load(few), edgeret.load(few)
+    for query in QUERIES:
+        with model.task(query) as task:
+            found, encoded = task.encoding(), python.task(query).request.encoded
+            assert found[0] == pytest.approx(encoded.vector, abs=1e-6) and same(found[2:], [encoded.spans])
+            assert found[1] == pytest.approx(encoded.tokens, abs=1e-6)
+            with model.task(query, encoding=found) as other:
+                assert same(other.encoding(), found) and other.next() == task.next()
+    model.close()
+
+
+def test_the_bundles_own_encoder_is_told_whoever_decides(library: Core, real: Path) -> None:
+    model = library.load(real)
+    assert model.stages == 2
+    with model.task("mute the speakers") as task, model.task("mute the speakers", list(model.names)[:-1]) as whole:
+        decided = task.next()
+        assert decided.stage == 0
+        found = task.encoding()
+        assert same(found, whole.encoding()) and same(found, task.encoding())
+        assert task.next() == decided, "what is told changes nothing of who decides"
+        with task.fork() as fork:
+            for one in (task, fork):
+                one.failed(decided.tool or "")
+            handed = task.next()
+            assert handed.stage == 1 and handed == fork.next(), "it goes on with the vectors that it has"
+            assert same(fork.encoding(), found) and same(found, task.encoding())
     model.close()
 
 
