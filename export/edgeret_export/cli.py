@@ -24,6 +24,7 @@ from edgeret.terminal.console import Parser, add_command, add_lab, add_offline, 
 from edgeret.types import Tool
 from edgeret_export.average_command import add_average
 from edgeret_export.centre_command import add_centre
+from edgeret_export.check_command import add_check
 from edgeret_export.cut_command import add_cut
 from edgeret_export.delta_command import add_delta
 from edgeret_export.demos_command import add_demos
@@ -67,6 +68,7 @@ def make_parser() -> argparse.ArgumentParser:
     add_demos(commands)
     add_diff(commands)
     add_delta(commands)
+    add_check(commands)
     add_sbom(commands)
     add_pack(commands)
     add_sign(commands)
