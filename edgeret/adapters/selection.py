@@ -56,9 +56,10 @@ def select(
     names: Collection[str],
     amount: Amount,
     queries: str | Sequence[str] | None = None,
+    tell: Callable[[str], object] | None = None,
 ) -> set[str]:
     """Those of `names`, all of them tools of the runtime, that are to be shown. Raises InputError for words that cannot
-    be read.
+    be read. `tell` is told which one stands first.
 
     Two rankings are taken in turns. The decision ranks by what comes next after the calls so far, and knows what was
     learned; search ranks by how much of the whole request a tool serves, so it finds what a second wish needs. Where
@@ -76,14 +77,19 @@ def select(
     k = amount.k or DEFAULT_K
     if amount.coverage is not None:
         found = set(_covering(asked, amount.coverage))
-        for text in (*weighed.first, *weighed.second):
+        for place, text in enumerate((*weighed.first, *weighed.second)):
             decided, searched = _shares(runtime, text, said, names, len(runtime.tools))
             found |= {*_covering(searched, amount.coverage), *_covering(decided, amount.coverage)}
+            if tell is not None and decided and not place:
+                tell(asked[0][0] if asked else decided[0][0])
         return found
     first, second = (
         in_turns(_ranked(runtime, text, said, names, k) for text in texts) for texts in (weighed.first, weighed.second)
     )
-    return set(islice(in_turns([[name for name, _ in asked], three_to_one(first, second)]), k))
+    ranked = list(islice(in_turns([[name for name, _ in asked], three_to_one(first, second)]), k))
+    if tell is not None and ranked:
+        tell(ranked[0])
+    return set(ranked)
 
 
 def _ranked(runtime: Runtime, text: str, said: Conversation, names: Collection[str], k: int) -> list[str]:
@@ -112,16 +118,18 @@ def keep(
     tool_choice: Any,
     amount: Amount,
     queries: str | Sequence[str] | None = None,
+    tell: Callable[[str], object] | None = None,
 ) -> list[int]:
     """Where those entries of `tools` stand that are kept, in the order in which they were given: prompts of one
     conversation then begin alike, and a model's cache serves them. Kept are what `select` finds, what was called
-    before, what the choice forces, and all that is no function of the runtime. Raises InputError."""
+    before, what the choice forces, and all that is no function of the runtime. `tell` as in `select`. Raises
+    InputError."""
     known = {name for name in definitions.names if name is not None and name in runtime.tools}
     if said.wanted is None or not known:
         return list(range(len(definitions.names)))
     if amount.coverage is None and len(known) <= (amount.k or DEFAULT_K):
         return list(range(len(definitions.names)))
-    shown = select(runtime, said, known, amount, queries) | said.called | shape.forced(tool_choice)
+    shown = select(runtime, said, known, amount, queries, tell) | said.called | shape.forced(tool_choice)
     return [i for i, name in enumerate(definitions.names) if name is None or name not in known or name in shown]
 
 

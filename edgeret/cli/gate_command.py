@@ -69,6 +69,7 @@ def add_gate_command(commands: Any) -> None:
         metavar="FILE",
         help="certificates of authorities (PEM) that the upstream may have besides the usual ones or SSL_CERT_FILE's",
     )
+    gate.add_argument("--metrics", metavar="HOST:PORT", help="where Prometheus may ask for /metrics (default: nowhere)")
     gate.add_argument(
         "--timeout",
         type=positive,
@@ -101,6 +102,7 @@ def _gate(arguments: argparse.Namespace) -> Mapping[str, Any]:
         origins=arguments.allow_origin,
         ca=arguments.ca,
         limits=Limits(arguments.max_body << 20, arguments.max_requests, arguments.timeout),
+        metrics=arguments.metrics,
     )
     return run(options, _say)
 

@@ -115,6 +115,7 @@ def _add_serving(mcp: argparse.ArgumentParser) -> None:
     mcp.add_argument(
         "--ca", metavar="FILE", help="certificates of authorities that servers over HTTPS may have as well"
     )
+    mcp.add_argument("--metrics", metavar="HOST:PORT", help="where Prometheus may ask for /metrics (default: nowhere)")
     mcp.add_argument(
         "--start-timeout",
         type=positive,
@@ -165,7 +166,7 @@ def _mcp(arguments: argparse.Namespace) -> Mapping[str, Any]:
     overlay = Path(arguments.overlay) if arguments.overlay else learned_path(base, "mcp") if arguments.learn else None
     options = Options(
         *(base, arguments.mode, arguments.k, arguments.learn, overlay, pins, patience, access, arguments.max_result),
-        examples,
+        *(examples, arguments.metrics),
     )
     signalled = serve(servers, options, warn)
     # Nothing is printed: until the client was gone, standard output was the protocol's.
@@ -241,6 +242,7 @@ def _serving(arguments: argparse.Namespace) -> list[str]:
         ("--mode", arguments.mode, "search"),
         ("-k", arguments.k, K),
         ("--max-result", arguments.max_result, None),
+        ("--metrics", arguments.metrics, None),
         ("--start-timeout", arguments.start_timeout, START_S),
         ("--call-timeout", arguments.call_timeout, CALL_S),
     )

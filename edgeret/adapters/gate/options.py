@@ -21,7 +21,8 @@ COULD = "use the upstream"
 @dataclass(frozen=True, slots=True)
 class Options:
     """What the gate is asked to do. `learned` is the file that keeps what is learned, None to learn nothing; `origins`
-    are web pages that may ask, `ca` a file of certificates that are trusted besides."""
+    are web pages that may ask, `ca` a file of certificates that are trusted besides. `metrics` is where Prometheus may
+    ask, HOST:PORT."""
 
     upstream: str
     base: Path
@@ -32,6 +33,7 @@ class Options:
     origins: Sequence[str] = ()
     ca: str | None = None
     limits: Limits = field(default_factory=Limits)
+    metrics: str | None = None
 
 
 def upstream_of(url: str) -> tuple[str, str]:

@@ -8,6 +8,8 @@ from typing import Any
 
 import uvicorn
 
+from edgeret import __version__
+from edgeret.adapters.exporter import exporting
 from edgeret.adapters.gate.lessons import Learning
 from edgeret.adapters.gate.options import COULD, LISTEN, TOKEN_VARIABLE, Options, upstream_of
 from edgeret.adapters.gate.proxy import Gate
@@ -41,7 +43,8 @@ def prepared(
     sets = ToolSets(options.base, overlay=options.learned, tools=MOST_ENTRIES)
     learning = Learning(say) if options.learned is not None else None
     connections = Connections(limits, "gate")
-    gate = Gate(asked, Trimmer(sets, options.amount), visitors, connections, learning)
+    trimmer = Trimmer(sets, options.amount)
+    gate = Gate(asked, trimmer, visitors, connections, learning)
 
     def listens(port: int) -> None:
         shown = f"[{host}]" if ":" in host else host
@@ -51,7 +54,19 @@ def prepared(
         told: dict[str, Any] = {name: getattr(gate.counts, name) for name in ("requests", "trimmed", "refused")}
         return told | {"learned": 0 if learning is None else learning.learned}
 
+    def counted() -> bytes:
+        counts = gate.counts
+        learned = 0 if learning is None else learning.learned
+        told = {
+            "edgeret_gate_requests": ("Requests that were let in.", counts.requests),
+            "edgeret_gate_trimmed": ("Requests that were passed on with fewer tools.", counts.trimmed),
+            "edgeret_gate_refused": ("Requests that were refused.", counts.refused),
+            "edgeret_learned_plans": ("Plans that were learned since the start.", learned),
+        }
+        return trimmer.metrics.text(__version__, told)
+
     try:
-        yield listening.Server(listening.config_of(gate, host, port, connections), listens, say), done
+        with exporting(options.metrics, counted):
+            yield listening.Server(listening.config_of(gate, host, port, connections), listens, say), done
     finally:
         sets.close()

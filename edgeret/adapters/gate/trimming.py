@@ -8,11 +8,13 @@ from contextlib import nullcontext
 from time import perf_counter
 from typing import Any
 
-from edgeret import EdgeretError
+from edgeret import EdgeretError, Runtime
 from edgeret.adapters import openai
 from edgeret.adapters.conversation import Conversation
 from edgeret.adapters.gate.body import Body, NoBodyError, read_body
+from edgeret.adapters.gate.expected import Expected
 from edgeret.adapters.gate.lessons import Lesson, lesson
+from edgeret.adapters.metrics import Metrics
 from edgeret.adapters.selection import Amount, keep
 from edgeret.adapters.tool_sets import Definitions, ToolSets
 from edgeret.records import dataclass
@@ -41,9 +43,12 @@ class Trimmed:
 class Trimmer:
     """Never raises but when it is cancelled: what it cannot trim it passes on as it came."""
 
-    def __init__(self, sets: ToolSets, amount: Amount, wait_s: float = WAIT_S) -> None:
-        """`wait_s` bounds how long a request waits for a list of tools that was never seen."""
+    def __init__(self, sets: ToolSets, amount: Amount, wait_s: float = WAIT_S, metrics: Metrics | None = None) -> None:
+        """`wait_s` bounds how long a request waits for a list of tools that was never seen; `metrics` count what is
+        chosen."""
         self._sets, self._amount, self._wait_s = sets, amount, wait_s
+        self.metrics = Metrics() if metrics is None else metrics
+        self._expected = Expected(self.metrics)
         self._large = asyncio.Semaphore(1)
         self._workers = ThreadPoolExecutor(WORKERS, "edgeret-trim")
 
@@ -71,19 +76,31 @@ class Trimmer:
             runtime = await asyncio.wait_for(asyncio.shield(making), self._wait_s)
             kept = await loop.run_in_executor(
                 self._workers,
-                lambda: keep(openai.SHAPE, definitions, runtime, said, choice, self._amount),
+                lambda: self._kept(definitions, runtime, said, choice),
             )
             trimmed = raw if len(kept) == entries else body.with_tools(kept, hiding)
         except TimeoutError:
             return Trimmed(raw, f"kept all {entries}: reading them takes longer than {self._wait_s:g} s{dropped}")
         except Exception as error:
             return Trimmed(raw, f"kept all {entries}: {_reason(error)}{dropped}")
-        spent = (perf_counter() - started) * 1e3
-        return Trimmed(trimmed, f"kept {len(kept)} of {entries}; {spent:.1f} ms{dropped}", lesson(runtime, said))
+        spent = perf_counter() - started
+        self.metrics.decided("all" if len(kept) == entries else "chosen", "selection", spent)
+        told = f"kept {len(kept)} of {entries}; {spent * 1e3:.1f} ms{dropped}"
+        return Trimmed(trimmed, told, lesson(runtime, said))
 
     def close(self) -> None:
         """Ends its threads."""
         self._workers.shutdown(wait=False, cancel_futures=True)
+
+    def _kept(self, definitions: Definitions, runtime: Runtime, said: Conversation, choice: Any) -> list[int]:
+        """What is kept; what was called since is compared with what stood first."""
+        wanted, calls = str(said.wanted), [call.tool for call in said.calls]
+        self._expected.hear(wanted, calls)
+
+        def tell(first: str) -> None:
+            self._expected.expect(wanted, calls, first)
+
+        return keep(openai.SHAPE, definitions, runtime, said, choice, self._amount, tell=tell)
 
     def _read(self, raw: bytes, messages: str) -> tuple[Body, Conversation | EdgeretError, Any, Definitions]:
         body, fields = read_body(raw)

@@ -39,6 +39,12 @@ class Request:
         self.query, self.more, self.calls = query, tuple(more), []
         self.unanswered = [*self.unanswered, Search(query, tuple(offered))][-MOST_OPEN:]
 
+    def stood_first(self, tool: str) -> bool | None:
+        """Whether a tool that is called stood first in the latest search that waits for a call; None if none does."""
+        if not self.unanswered:
+            return None
+        return any(search.offered[:1] == (tool,) for search in self.unanswered)
+
     def worked(self, tool: str) -> str | None:
         """A call worked; the query that it is the first answer to, which is then to be learned, if there is one. Of
         several searches that offered the tool it answers the one that ranked it best, of these the latest."""

@@ -8,7 +8,8 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import field
 from pathlib import Path
 from typing import Any, cast
@@ -17,7 +18,8 @@ import anyio
 from mcp.server.stdio import stdio_server
 from mcp.shared.dispatcher import ProgressFnT
 
-from edgeret import EdgeretError
+from edgeret import EdgeretError, InputError, __version__
+from edgeret.adapters.exporter import exporting
 from edgeret.adapters.mcp.aggregate import Aggregate
 from edgeret.adapters.mcp.catalogue import Catalogue
 from edgeret.adapters.mcp.config import Say, Server
@@ -31,6 +33,7 @@ from edgeret.adapters.mcp.proxy import Proxy
 from edgeret.adapters.mcp.toolbox import Mode, Shown, Toolbox
 from edgeret.adapters.mcp.upstream import CallError, Patience, Upstream
 from edgeret.adapters.mcp.web import Access
+from edgeret.adapters.metrics import Metrics
 from edgeret.records import dataclass
 
 SETTLE_S = 20.0
@@ -60,6 +63,7 @@ class Options:
     access: Access = field(default_factory=Access)
     max_result: int | None = None
     examples: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    metrics: str | None = None
 
 
 def serve(servers: Sequence[Server], options: Options, say: Say) -> bool:
@@ -70,7 +74,20 @@ def serve(servers: Sequence[Server], options: Options, say: Say) -> bool:
     sdk.addHandler(logging.NullHandler())
     catalogue = Catalogue(options.base, options.overlay, options.examples)
     pins = None if options.pins is None else Pins(options.pins, say)
-    return anyio.run(_Serving(servers, options, catalogue, pins, say).run)
+    serving = _Serving(servers, options, catalogue, pins, say)
+    with _counted(options.metrics, serving.counted, say):
+        return anyio.run(serving.run)
+
+
+@contextmanager
+def _counted(listen: str | None, text: Callable[[], bytes], say: Say) -> Iterator[None]:
+    """Lets Prometheus ask. Clients start a proxy each, of which one has the port; the others go on without."""
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(exporting(listen, text))
+        except InputError as error:
+            say(str(error))
+        yield
 
 
 class _Serving:
@@ -88,7 +105,8 @@ class _Serving:
         shown = Shown(options.mode, options.k, [server.name for server in servers])
         self._proxy = Proxy(self._passing, self._aggregate, self)
         long = None if options.max_result is None else LongResults(options.max_result)
-        self._toolbox = Toolbox(shown, catalogue, self, options.learns, long, self._proxy.tell, say)
+        self._metrics = Metrics()
+        self._toolbox = Toolbox(shown, catalogue, self, options.learns, long, self._proxy.tell, say, self._metrics)
         self._proxy.toolbox = self._toolbox
         self._changed = anyio.Event()
         self._behind = True
@@ -96,6 +114,15 @@ class _Serving:
         self._kept = anyio.Event()
         """Set when it does; the next time it is another event."""
         self._signalled = False
+
+    def counted(self) -> bytes:
+        """What was done so far, for Prometheus."""
+        there = sum(not upstream.failed for upstream in self._upstreams.values())
+        told = {
+            "edgeret_tools": ("Tools that can be found.", len(self._catalogue.definitions)),
+            "edgeret_mcp_servers": ("Servers that did not fail.", there),
+        }
+        return self._metrics.text(__version__, told)
 
     async def run(self) -> bool:
         """Until the client goes."""

@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from time import perf_counter
 from typing import Any, Literal, Protocol
 
 import anyio
@@ -22,6 +23,7 @@ from edgeret.adapters.mcp.definitions import Definition
 from edgeret.adapters.mcp.long_results import READ_MORE, LongResults
 from edgeret.adapters.mcp.request import Request
 from edgeret.adapters.mcp.upstream import CallError
+from edgeret.adapters.metrics import Metrics
 from edgeret.outcomes import outcome
 from edgeret.quoting import quoted, shortened
 from edgeret.records import dataclass
@@ -93,9 +95,11 @@ class Toolbox:
         long: LongResults | None,
         tell: Callable[[], Awaitable[None]],
         say: Say,
+        metrics: Metrics | None = None,
     ) -> None:
-        """`long` cuts long results, `tell` is awaited where the list of tools became another. `settled` is to be set
-        when the tools of all servers that start are there."""
+        """`long` cuts long results, `tell` is awaited where the list of tools became another, `metrics` count searches.
+        `settled` is to be set when the tools of all servers that start are there."""
+        self._metrics = Metrics() if metrics is None else metrics
         self.settled = anyio.Event()
         self._shown, self._catalogue, self._servers, self._learns = shown, catalogue, servers, learns
         self._long, self._tell, self._say = long, tell, say
@@ -142,6 +146,8 @@ class Toolbox:
         # SDKs send a false `isError` by themselves, so that one says nothing.
         flag = True if result.get("isError") is True else None
         if outcome(result.get("content") or result.get("structuredContent"), flag) == "worked":
+            if self._request.stood_first(tool.exposed) is False:
+                self._metrics.corrected()
             self._done.put_nowait((self._request.worked(tool.exposed), tool.exposed))
         return result if self._long is None else self._long.cut(result)
 
@@ -162,9 +168,11 @@ class Toolbox:
         try:
             texts = asked(given)
             await self.settled.wait()
+            began = perf_counter()
             scores, needed = await anyio.to_thread.run_sync(self._found, texts)
         except EdgeretError as error:
             return failed(str(error))
+        self._metrics.decided("chosen" if scores else "declined", "search", perf_counter() - began)
         query, *more = texts
         self._request.search(query, list(scores), more)
         if self._shown.mode == "trim" and await self._trim():

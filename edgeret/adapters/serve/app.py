@@ -13,8 +13,9 @@ from hashlib import sha256
 from time import perf_counter
 from typing import Any
 
-from edgeret import EdgeretError, MissingExtraError, OverlayError, PlannerError, __version__
-from edgeret.adapters.serve import metrics, openapi
+from edgeret import END, EdgeretError, MissingExtraError, OverlayError, PlannerError, __version__
+from edgeret.adapters import metrics
+from edgeret.adapters.serve import openapi
 from edgeret.adapters.serve.kinds import MisfitError, checked
 from edgeret.adapters.serve.objects import read_object, write_object
 from edgeret.adapters.serve.service import OffError, Service
@@ -50,6 +51,7 @@ class App(Door):
         super().__init__(visitors, connections)
         self._service = service
         self.metrics = metrics.Metrics()
+        service.runtime.observe(metrics.Corrections(self.metrics))
         # Decisions have a thread of their own: a plan or new tools take many times as long, and would be waited for.
         self._decides = ThreadPoolExecutor(1, "edgeret-decide")
         self._works = ThreadPoolExecutor(1, "edgeret-work")
@@ -134,7 +136,8 @@ class App(Door):
             status = next((status for kind, status in _STATUS if isinstance(error, kind)), 400)
             raise RefusedError(status, str(error)) from None
         if action is DECIDE:
-            self.metrics.decided(told, took)
+            outcome = "declined" if told["abstained"] else "end" if told["tool"] == END else "call"
+            self.metrics.decided(outcome, told["stage"], took, "usage" in told)
         return content
 
     def _work(self, action: Action, raw: bytes, name: str | None) -> tuple[dict[str, Any], bytes, float]:

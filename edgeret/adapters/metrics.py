@@ -1,14 +1,17 @@
-"""Counters and times in the text format that Prometheus reads. Knows nothing of HTTP.
+"""Counters and times in the text format that Prometheus reads, for all servers here. Knows nothing of HTTP.
 
 Written here and not taken from `prometheus-client`: this is two of its types, and a device installs one package less.
 """
 
 from __future__ import annotations
 
+import threading
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+
+from edgeret import Call, Decision
+from edgeret.usage.observer import Observer, Seen, corrects
 
 KIND = b"text/plain; version=0.0.4; charset=utf-8"
 BOUNDS_S = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
@@ -37,13 +40,15 @@ class Histogram:
 
 
 class Metrics:
-    """Not shared by threads."""
+    """Thread-safe: one thread may be asked for the text while others count."""
 
     def __init__(self) -> None:
+        self._lock = threading.Lock()
         self._requests: Counter[tuple[str, int]] = Counter()
         self._decisions: Counter[tuple[str, str]] = Counter()
         self._answers: dict[str, Histogram] = {}
         self._decided = Histogram()
+        self._asked = self._corrected = 0
 
     @property
     def requests(self) -> int:
@@ -62,46 +67,79 @@ class Metrics:
 
     def answered(self, path: str, status: int, seconds: float | None) -> None:
         """A request was answered, in so long where that was looked at; `path` is one of few, whatever was asked for."""
-        self._requests[path, status] += 1
-        if seconds is not None:
-            self._answers.setdefault(path, Histogram()).add(seconds)
+        with self._lock:
+            self._requests[path, status] += 1
+            if seconds is not None:
+                self._answers.setdefault(path, Histogram()).add(seconds)
 
-    def decided(self, told: Mapping[str, Any], seconds: float) -> None:
-        """A decision was made, as `select --json` has it, in so long."""
-        outcome = "declined" if told["abstained"] else "end" if told["tool"] == "<end>" else "call"
-        self._decisions[outcome, told["stage"]] += 1
-        self._decided.add(seconds)
+    def decided(self, outcome: str, stage: str, seconds: float, asked: bool = False) -> None:
+        """A decision was made, in so long; `asked` says whether a planner was. Both names are of few."""
+        with self._lock:
+            self._decisions[outcome, stage] += 1
+            self._decided.add(seconds)
+            self._asked += asked
+
+    def corrected(self) -> None:
+        """Another tool was called than was decided, or stood first."""
+        with self._lock:
+            self._corrected += 1
 
     def text(self, version: str, gauges: Mapping[str, tuple[str, float]]) -> bytes:
         """All of it, with `gauges` by name: what each is, and its value."""
-        lines = _family("edgeret_build_info", "gauge", "The version.", [f'edgeret_build_info{{version="{version}"}} 1'])
-        requests = sorted(self._requests.items())
-        lines += _family(
+        with self._lock:
+            lines = [*_build(version), *self._counted(), *self._timed()]
+        for name, (told, value) in gauges.items():
+            lines += _family(name, "gauge", told, [f"{name} {value:g}"])
+        return ("\n".join(lines) + "\n").encode()
+
+    def _counted(self) -> Iterator[str]:
+        requests, decisions = sorted(self._requests.items()), sorted(self._decisions.items())
+        yield from _family(
             "edgeret_requests_total",
             "counter",
             "Requests by path and status.",
             [f'edgeret_requests_total{{path="{path}",code="{code}"}} {count}' for (path, code), count in requests],
         )
-        lines += _family(
+        yield from _family(
             "edgeret_decisions_total",
             "counter",
-            "Decisions by outcome (call, end, declined) and by the stage that decided.",
+            "Decisions by outcome and by the stage that decided.",
             [
                 f'edgeret_decisions_total{{outcome="{outcome}",stage="{stage}"}} {count}'
-                for (outcome, stage), count in sorted(self._decisions.items())
+                for (outcome, stage), count in decisions
             ],
         )
+        for name, told, count in (
+            ("edgeret_planner_asked_total", "Decisions for which a planner was asked.", self._asked),
+            ("edgeret_corrections_total", "Calls of other tools than decided.", self._corrected),
+        ):
+            yield from _family(name, "counter", told, [f"{name} {count}"])
+
+    def _timed(self) -> Iterator[str]:
         named = [
             line
             for path, times in sorted(self._answers.items())
             for line in times.lines("edgeret_request_seconds", f'path="{path}"')
         ]
-        lines += _family("edgeret_request_seconds", "histogram", "From a request's header to its answer.", named)
+        yield from _family("edgeret_request_seconds", "histogram", "From a request's header to its answer.", named)
         took = list(self._decided.lines("edgeret_decision_seconds", ""))
-        lines += _family("edgeret_decision_seconds", "histogram", "The decision itself.", took)
-        for name, (told, value) in gauges.items():
-            lines += _family(name, "gauge", told, [f"{name} {value:g}"])
-        return ("\n".join(lines) + "\n").encode()
+        yield from _family("edgeret_decision_seconds", "histogram", "The decision itself.", took)
+
+
+class Corrections(Observer):
+    """Counts what users call instead."""
+
+    def __init__(self, metrics: Metrics) -> None:
+        self._metrics = metrics
+
+    def called(self, seen: Seen, call: Call, decision: Decision | None) -> None:
+        """Counts a call that is another one than was decided."""
+        if decision is not None and corrects(call, decision):
+            self._metrics.corrected()
+
+
+def _build(version: str) -> list[str]:
+    return _family("edgeret_build_info", "gauge", "The version.", [f'edgeret_build_info{{version="{version}"}} 1'])
 
 
 def _family(name: str, kind: str, told: str, samples: Sequence[str]) -> list[str]:
