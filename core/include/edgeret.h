@@ -88,7 +88,7 @@ typedef struct {
     double most_loss;          /* accuracy that the first stage may cost (section 17): 0.005 if 0; below 0: never asked */
     int32_t first_stage_alone; /* 1: the small encoder decides everything and the large one is not read: profile "tiny" */
     int32_t threads;           /* that encode a text; 1 if 0 */
-    er_text trust;             /* public keys and what was revoked (FORMAT.md 20): these must have signed it; at NULL: nobody need have */
+    er_text trust;             /* public keys and what was revoked (FORMAT.md 21): these must have signed it; at NULL: nobody need have */
     er_text signatures;        /* what NAME.sig beside the folder holds; empty: er_load reads that file, er_load_files has none */
     int64_t now;               /* seconds since 1970 by which signatures expire; the system's clock if 0 */
 } er_load_options;

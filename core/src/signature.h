@@ -1,4 +1,4 @@
-/* Who signed a bundle, and whether they are trusted (FORMAT.md 20). Opens no file. */
+/* Who signed a bundle, and whether they are trusted (FORMAT.md 21). Opens no file. */
 
 #ifndef ER_SIGNATURE_H
 #define ER_SIGNATURE_H

@@ -1,6 +1,6 @@
 """Signatures of a bundle: the file beside its folder, read and written. Knows nothing of whom to trust.
 
-docs/FORMAT.md 20 is the specification. What is signed is a statement, five lines that name the bundle by its content
+docs/FORMAT.md 21 is the specification. What is signed is a statement, five lines that name the bundle by its content
 hash, and the file repeats these very lines before each signature.
 """
 

@@ -1,6 +1,6 @@
 """Whom to trust: public keys and what was revoked, from files of both, and whether a bundle's signatures suffice.
 
-docs/FORMAT.md 20 is the specification. Knows nothing of how a bundle is loaded.
+docs/FORMAT.md 21 is the specification. Knows nothing of how a bundle is loaded.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 """Keys and signatures made: a secret key, its public half, and signatures beside a bundle. What it wrote it verifies by
-the runtime's own code. docs/FORMAT.md 20 is the specification."""
+the runtime's own code. docs/FORMAT.md 21 is the specification."""
 
 from __future__ import annotations
 
