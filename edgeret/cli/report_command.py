@@ -121,10 +121,14 @@ def _sections(told: Mapping[str, Any]) -> list[dict[str, Any]]:
         (
             "Never",
             "Tools that nobody needed, and tools that were called and never decided.",
-            ("tool", ""),
+            ("", "how many", "tools"),
             [
-                *([name, "called, never decided"] for name in never["decided"]),
-                *([name, "neither decided nor called"] for name in never["fired"]),
+                [what, len(names), ", ".join(names)]
+                for what, names in (
+                    ("called, never decided", never["decided"]),
+                    ("neither decided nor called", never["fired"]),
+                )
+                if names
             ],
         ),
         (

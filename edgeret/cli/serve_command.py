@@ -71,6 +71,12 @@ def add_serve_commands(commands: Any) -> None:
         add_examples(command)
         command.add_argument("--learn", action="store_true", help="let clients teach it (default: they may not)")
         command.add_argument("--read-only", action="store_true", help="do not let clients add and remove tools")
+        command.add_argument("--log", metavar="FOLDER", help="log decisions there (default: nowhere); edgeret report")
+        command.add_argument(
+            "--log-words",
+            action="store_true",
+            help="with --log: clients' words too, without what is quoted, numbers, …",
+        )
         add_runtime_options(command)
         add_overlay_options(command)
 
@@ -114,7 +120,20 @@ def _service(arguments: argparse.Namespace) -> Service:
         changed = _changed(runtime, path)
     service = Service(runtime, learns=arguments.learn, changes=not arguments.read_only, overlay=path, changed=changed)
     service.warm()
+    _watched(runtime, arguments)
     return service
+
+
+def _watched(runtime: Runtime, arguments: argparse.Namespace) -> None:
+    """Logs what is decided, if that is asked for, and tells OpenTelemetry where that was set up before us."""
+    if arguments.log_words and arguments.log is None:
+        raise InputError("--log-words goes with --log FOLDER, where they are kept")
+    if arguments.log is not None:
+        runtime.log_to(arguments.log, words=arguments.log_words)
+    if "opentelemetry" in sys.modules:  # as opentelemetry-instrument does
+        from edgeret.adapters import otel
+
+        otel.watch(runtime)
 
 
 def _from_tools(arguments: argparse.Namespace) -> Runtime:
