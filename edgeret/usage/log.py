@@ -22,6 +22,7 @@ FORMAT = 1
 MOST_MB, MOST_DAYS = 100_000, 3_650
 _KEPT = 8  # sets of tools whose constant part of a line is kept
 _SHOWN = 12  # hexadecimal digits of a hash: enough to tell bundles apart, where the line about the tools has all
+_SHARE = 4  # of a file that words, arguments, and the names of all tools may take each
 _REASONS = (("nothing_fits", "no tool fits"), ("unsure", "unsure"), ("all_failed", "every tool failed"))
 
 
@@ -101,7 +102,9 @@ class DecisionLog(Observer):
         if answer == "corrected" and decision is not None:
             told["decided"] = decision.tool
         if self._words and call.arguments:
-            told["arguments"] = redact_value(call.arguments, self._clean)
+            kept = redact_value(call.arguments, self._clean)
+            if len(json.dumps(kept)) <= self._files.part_bytes // _SHARE:
+                told["arguments"] = kept
         self._put(seen, "called", len(seen.calls) - 1, told)
 
     def failed(self, seen: Seen, tool: str) -> None:
@@ -138,7 +141,9 @@ class DecisionLog(Observer):
         tail = f',"tools":{len(names)},"bundle":"{content_hash[:_SHOWN]}","set":"{about}"}}\n'
         told: dict[str, Any] = {"time": round(time.time(), 3), "event": "tools", "format": FORMAT, "set": about}
         told |= {"bundle": content_hash, "tools": len(names)}
-        if sum(map(len, names)) + 4 * len(names) < self._files.part_bytes // 8:  # else a file would hold little else
+        if (
+            sum(map(len, names)) + 4 * len(names) < self._files.part_bytes // _SHARE
+        ):  # else a file would hold little else
             told["names"] = names
         return about, tail, json.dumps(told, ensure_ascii=False, separators=(",", ":")).encode(errors="replace") + b"\n"
 
@@ -154,6 +159,8 @@ class DecisionLog(Observer):
         said, kept = self._said
         if said != query:
             kept = json.dumps(self._clean(query), ensure_ascii=False).encode(errors="replace").decode()
+            if 4 * len(kept) > self._files.part_bytes // _SHARE:
+                kept = json.dumps(WITHHELD)
             self._said = query, kept
         return kept
 

@@ -98,11 +98,14 @@ class Segments:
 
     def put(self, line: bytes, about: str = "", told: bytes = b"") -> bool:
         """Adds a line, with its end; and before it the line `told`, unless what is `about` stands in this file already.
-        False where it is not there: no room is left, or this was closed. That is warned of once."""
+        False where it is not there: no room is left, or this was closed, which is warned of once; or no file could hold
+        it."""
         with self._lock:
             if self._descriptor == _CLOSED:
                 return False
             try:
+                if len(told) + len(line) > self._part_bytes:
+                    return False
                 whole = line if about in self._known else told + line
                 self._lines += 1
                 if self._size + len(whole) > self._part_bytes or (not self._lines % _LOOK and self._is_old()):

@@ -16,8 +16,8 @@ from edgeret.records import dataclass
 from edgeret.usage.read import Asked
 from edgeret.usage.redaction import WITHHELD
 
-MOST_REQUESTS = 3_000
-"""That are compared, the latest ones; each is compared with each."""
+MOST_REQUESTS, MOST_TERMS = 2_000, 8_000
+"""Requests that are compared, the latest ones, each with each; and what they say most, of words and pairs of words."""
 ALONE = 0.25
 """What two requests have in common that miss the same tool, whatever their words are."""
 _WORD = re.compile(r"\[\w+\]|\w+")
@@ -84,7 +84,8 @@ def _alike(texts: Sequence[str]) -> NDArray[np.float32]:
     bags = [_bag(text) for text in texts]
     spread = Counter(term for bag in bags for term in set(bag))
     # Who says what nobody else says is alike to nobody, so these terms only take room.
-    number = {term: i for i, term in enumerate(term for term, count in spread.items() if count > 1)}
+    shared = [term for term, count in spread.most_common(MOST_TERMS) if count > 1]
+    number = {term: i for i, term in enumerate(shared)}
     rows = np.zeros((len(texts), max(len(number), 1)), np.float32)
     for row, bag in zip(rows, bags, strict=True):
         for term in bag:

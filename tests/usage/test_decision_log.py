@@ -162,3 +162,15 @@ def test_a_plan_that_nobody_judged_counts_for_nothing(runtime: Runtime, tmp_path
     log = read_log([tmp_path / "log"])
     assert [step.answer for step in log.asked[0].steps.values()] == [None] * len(plan.steps)
     assert not log.asked[0].ended
+
+
+def test_words_that_would_fill_the_log_are_left_out_and_the_bound_holds(runtime: Runtime, tmp_path: Path) -> None:
+    runtime.log_to(tmp_path / "log", words=True, redact=None, max_mb=1)
+    for number in range(3):
+        task = runtime.task(f"{number} " + "write a note " * 1500)
+        task.next(policy="heads")
+        task.call("write_note", {"text": "x" * 900_000})
+    found = records(tmp_path / "log")
+    assert [one.get("query", one.get("tool")) for one in found[1:3]] == ["[withheld]", "write_note"]
+    assert not any("arguments" in one for one in found)
+    assert sum(part.stat().st_size for part in parts_of(tmp_path / "log")) < 10_000
