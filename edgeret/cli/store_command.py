@@ -56,7 +56,7 @@ def _add_checks(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--must-decide",
         metavar="FILE",
-        help='requests that must be decided so: {"query", "tool", "history"?} a line, "tool": null for none',
+        help='requests that must be decided so: {"query", "tool", "calls"?} a line, "tool": null for none',
     )
     add_runtime_options(parser)
 

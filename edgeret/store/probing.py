@@ -13,7 +13,7 @@ from edgeret.quoting import quoted
 from edgeret.records import dataclass
 from edgeret.runtime.golden import golden_checks
 from edgeret.runtime.runtime import Runtime
-from edgeret.types import Decision
+from edgeret.types import END, Decision
 
 Probe = Callable[[Runtime], object]
 """Raises for a runtime that must not decide; what it returns is left alone."""
@@ -27,22 +27,24 @@ class Request:
     """A request that must be decided so: the `tool`, or None where nothing may be called."""
 
     query: str
-    history: tuple[str, ...]
+    calls: tuple[str, ...]
     tool: str | None
 
 
 def read_must_decide(path: str | Path) -> tuple[Request, ...]:
-    """The requests of a file, `{"query", "tool", "history"?}` a line; `"tool": null` where nothing may be called.
-    Raises InputError."""
+    """The requests of a file, as `edgeret-export check --must` reads them: "query", "calls" (names, or objects with
+    "tool"; none if left out) and "tool", null where nothing may be called, a line. Raises InputError."""
     found = []
     for where, value in read_objects(Path(path), 'requests, one {"query", "tool"} a line'):
         query, tool = check_query(text_field(where, value, "query"), where), value.get("tool")
         if "tool" not in value or not isinstance(tool, str | None):
             raise InputError(f'{where}: "tool" must be a tool\'s name, or null where nothing may be called')
-        history = list_field(where, value, "history") if "history" in value else []
-        if not all(isinstance(name, str) for name in history):
-            raise InputError(f'{where}: "history" must hold names of tools')
-        found.append(Request(query, tuple(history), tool))
+        calls = list_field(where, value, "calls") if value.get("calls") is not None else []
+        made = [call.get("tool") if isinstance(call, dict) else call for call in calls]
+        names = tuple(name for name in made if isinstance(name, str))
+        if len(names) != len(made):
+            raise InputError(f'{where}: a call must be a tool\'s name or {{"tool": …}}')
+        found.append(Request(query, names, None if tool == END else tool))
     if not 0 < len(found) <= MAX_REQUESTS:
         raise InputError(f"{path}: {len(found)} requests, from 1 to {MAX_REQUESTS} are allowed")
     return tuple(found)
@@ -63,7 +65,7 @@ def must_decide(runtime: Runtime, requests: Sequence[Request]) -> dict[str, Any]
     for request in requests:
         wanted = request.tool or "nothing"
         try:
-            found = _told(runtime.task(request.query, request.history).next())
+            found = _told(runtime.task(request.query, request.calls).next())
         except EdgeretError as error:
             found = str(error)
         if found != wanted:

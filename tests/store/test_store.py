@@ -103,7 +103,7 @@ def test_the_callers_probe_and_requests_that_must_be_decided_are_asked_first(
         store.activate("new", probe=probe)
     assert seen and seen[0] is not store.runtime
     requests = tmp_path / "must.jsonl"
-    lines = [{"query": QUERY, "tool": "find_file"}, {"query": QUERY, "history": ["find_file"], "tool": "send_mail"}]
+    lines = [{"query": QUERY, "tool": "find_file"}, {"query": QUERY, "calls": ["find_file"], "tool": "send_mail"}]
     requests.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
     assert store.activate("new", must_decide=requests).checks[-1]["detail"] == "2 of 2 as they must be"
     requests.write_text(f"{json.dumps({'query': 'play my song', 'tool': None})}\n")
