@@ -50,7 +50,10 @@ class Target:
 
 
 # What every browser has had since 2023. A page waits for its bytes longer than for a decision.
-_PAGE = (SMALL, "-flto", "-msimd128", "-mbulk-memory", "-mnontrapping-fptoint", "-msign-ext", "-DER_STATIC")
+_PAGE = (
+    *(SMALL, "-flto", "-msimd128", "-mbulk-memory", "-mnontrapping-fptoint", "-msign-ext"),
+    *("-DER_STATIC", "-DER_NO_SIGNATURES"),
+)
 TARGETS = {
     "linux-x86_64": Target("x86_64-linux-gnu.2.17"),
     "linux-arm64": Target("aarch64-linux-gnu.2.17"),

@@ -1,5 +1,14 @@
 #include "signature.h"
 
+#ifdef ER_NO_SIGNATURES /* a page's library: 7 kB less to wait for, and nobody there who could give keys */
+
+bool er_signed(er_arena *arena, const er_trusted *given, er_text content_hash, const char *shown)
+{
+    return er_refuse(arena->error, ER_BAD_INPUT, "%s: this library was built without signatures; build it without ER_NO_SIGNATURES", shown);
+}
+
+#else
+
 #include "ed25519.h"
 #include "sha256.h"
 #include "utf8.h"
@@ -255,3 +264,5 @@ bool er_signed(er_arena *arena, const er_trusted *given, er_text content_hash, c
            er_refuse(error, ER_BAD_BUNDLE, "%s: needs %u signatures by keys that you trust, has %u: %s%.*s%s%s; %s", shown, t.threshold, counted,
                      who.length ? "key " : "", (int)(who.length / 4), who.at, who.length ? "... " : "", why, HOW);
 }
+
+#endif
