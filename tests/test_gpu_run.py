@@ -9,6 +9,8 @@ from typing import Any
 import gpu_run
 import pytest
 
+import edgeret
+from edgeret.encoders.onnx import OnnxEncoder
 from edgeret_bench.results.files import read_result
 from edgeret_bench.results.report import write_report
 from edgeret_bench.speed import latency, sweeps
@@ -117,6 +119,16 @@ def test_a_card_that_cannot_be_asked_is_named(tmp_path: Path, monkeypatch: pytes
     assert gpu_run.card() == {"unavailable": "no no-such-command-here here"}
     monkeypatch.setattr(gpu_run, "SMI", answers(tmp_path, "No devices were found", 6))
     assert gpu_run.card() == {"unavailable": "nvidia-smi: No devices were found"}
+
+
+def test_binding_is_measured_where_there_is_something_to_bind(tiny_original: Path) -> None:
+    encoder = edgeret.load(tiny_original, providers=("CPUExecutionProvider",)).components.encoder
+    assert gpu_run.binding(encoder, ["play a song"], 2) == {}
+    assert isinstance(encoder, OnnxEncoder)
+    encoder.bound = True  # the CPU provider takes bound inputs as well
+    found = gpu_run.binding(encoder, ["play a song", "find my file"], 3)
+    assert {name: times["n"] for name, times in found.items()} == {"bound": 3, "not bound": 3}
+    assert encoder.bound
 
 
 def test_what_must_not_be_is_told(result: dict[str, Any]) -> None:
