@@ -1,8 +1,8 @@
-"""Builds our own arithmetic (edgeret/kernel/*.c) into the package, with the C compiler that is here.
+"""Builds our own arithmetic (edgeret/kernel/*.c) and the core (core/src/*.c) into the package, with the compiler here.
 
-Without a compiler the build ends, and says how to get one. With EDGERET_PURE=1 the package is built without the
-library, and numpy and ONNX Runtime do the same, more slowly. With EDGERET_TARGET=manylinux-aarch64 or another name in
-wheels/targets.py it is compiled for that platform, by zig.
+Without a compiler the build ends, and says how to get one. With EDGERET_PURE=1 the package is built without both
+libraries, and numpy and ONNX Runtime do the same, more slowly. With EDGERET_TARGET=manylinux-aarch64 or another name in
+wheels/targets.py they are compiled for that platform, by zig.
 """
 
 from __future__ import annotations
@@ -30,7 +30,6 @@ def _beside() -> Any:
 
 
 targets = _beside()
-LIBRARY = targets.KERNEL / "_kernel.so"
 
 
 class StepHook(BuildHookInterface):
@@ -43,7 +42,7 @@ class StepHook(BuildHookInterface):
         return [targets.ZIG] if os.environ.get("EDGERET_TARGET") else []
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Adds the library to the wheel, which then is for one platform."""
+        """Adds the libraries to the wheel, which then is for one platform."""
         if name := os.environ.get("EDGERET_TARGET"):
             self._for_target(targets.chosen(name), version == "editable", build_data)
         else:
@@ -55,7 +54,7 @@ class StepHook(BuildHookInterface):
             shutil.rmtree(self._made, ignore_errors=True)
 
     def _for_target(self, name: str, editable: bool, build_data: dict[str, Any]) -> None:
-        """With zig. A failure ends the build: whoever names a platform wants no wheel without the library."""
+        """With zig. A failure ends the build: whoever names a platform wants no wheel without the libraries."""
         target, root = targets.TARGETS[name], Path(self.root)
         build_data["pure_python"] = False
         if editable:
@@ -63,21 +62,24 @@ class StepHook(BuildHookInterface):
                 raise targets.BuildError(
                     f"EDGERET_TARGET={name}: editable installations are for this machine; set here"
                 )
-            targets.compile_for(target, root, root / targets.KERNEL / target.library)
+            for library in targets.LIBRARIES:
+                targets.compile_for(target, library, root, root / library.file(target.suffix))
             build_data["tag"] = _tag_of_this_machine()
             return
-        # Not in the checkout, whose own library is for this machine, and where several may build at once.
+        # Not in the checkout, whose own libraries are for this machine, and where several may build at once.
         self._made = Path(tempfile.mkdtemp(prefix="edgeret-kernel-"))
-        targets.compile_for(target, root, self._made / target.library)
-        build_data["force_include"][str(self._made / target.library)] = (targets.KERNEL / target.library).as_posix()
+        for library in targets.LIBRARIES:
+            held = library.file(target.suffix)
+            targets.compile_for(target, library, root, self._made / held.name)
+            build_data["force_include"][str(self._made / held.name)] = held.as_posix()
         build_data["tag"] = f"py3-none-{target.tag}"
 
     def _for_this_machine(self, build_data: dict[str, Any]) -> None:
         """With the compiler that is here, if there is one."""
         root = Path(self.root)
-        library, made = root / LIBRARY, root / LIBRARY.with_suffix(".partial")
         if os.environ.get("EDGERET_PURE") == "1":
-            library.unlink(missing_ok=True)
+            for library in targets.LIBRARIES:
+                (root / library.file()).unlink(missing_ok=True)
             self.app.display_info("edgeret: EDGERET_PURE=1, so numpy and ONNX Runtime do all arithmetic")
             return
         compiler = shlex.split(os.environ.get("CC", "cc"))
@@ -86,13 +88,15 @@ class StepHook(BuildHookInterface):
             raise targets.BuildError(f"on Windows no compiler of the machine's own is used. {targets.WITHOUT_COMPILER}")
         if shutil.which(compiler[0]) is None:
             raise targets.BuildError(f"no C compiler ({compiler[0]}) is used here. {targets.ADVICE}")
-        try:
-            targets.compile_with(compiler, targets.FLAGS, root, made)
-        except targets.BuildError as error:
-            library.unlink(missing_ok=True)
-            raise targets.BuildError(f"{error}. {targets.ADVICE}") from None
-        made.replace(library)  # at once: whatever starts meanwhile finds the one before, or this one
-        build_data["artifacts"].append(LIBRARY.as_posix())
+        for library in targets.LIBRARIES:
+            file = root / library.file()
+            try:
+                targets.compile_with(compiler, library, root, made := file.with_suffix(".partial"))
+            except targets.BuildError as error:
+                file.unlink(missing_ok=True)
+                raise targets.BuildError(f"{error}. {targets.ADVICE}") from None
+            made.replace(file)  # at once: whatever starts meanwhile finds the one before, or this one
+            build_data["artifacts"].append(library.file().as_posix())
         build_data["pure_python"] = False
         build_data["tag"] = _tag_of_this_machine()
 

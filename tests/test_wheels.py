@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -16,7 +18,20 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "wheels"))
 
 from rules import problems  # noqa: E402
-from targets import TARGETS, BuildError, chosen, compile_for, compile_with, hash_of_sources, here  # noqa: E402
+from targets import (  # noqa: E402
+    CORE_LIBRARY,
+    KERNEL,
+    KERNEL_LIBRARY,
+    LIBRARIES,
+    TARGETS,
+    BuildError,
+    Library,
+    chosen,
+    compile_for,
+    compile_with,
+    hash_of_sources,
+    here,
+)
 
 from edgeret import kernel  # noqa: E402
 
@@ -28,6 +43,20 @@ needs_tools = pytest.mark.skipif(
 
 def test_the_package_and_its_build_hash_the_same_sources() -> None:
     assert hash_of_sources(ROOT) == kernel._made_of("")  # noqa: SLF001
+    core = ROOT / "core"
+    assert hash_of_sources(ROOT, CORE_LIBRARY) == kernel._made_of("", core / "include", core / "src")  # noqa: SLF001
+    assert [ROOT / library.file(kernel.FILE.suffix) for library in LIBRARIES] == [kernel.FILE, kernel.CORE]
+
+
+@pytest.mark.skipif(shutil.which("cc") is None, reason="no C compiler here")
+def test_a_core_of_other_sources_is_noticed(tmp_path: Path) -> None:
+    found = []
+    for told in (hash_of_sources(ROOT, CORE_LIBRARY), "0" * 64, None):
+        source, made = tmp_path / "told.c", tmp_path / f"{len(found)}.so"
+        source.write_text("int x;" if told is None else f'const char edgeret_sources[] = "{told}";')
+        subprocess.run(["cc", "-shared", "-fPIC", str(source), "-o", str(made)], check=True)
+        found.append(kernel.is_core_of_here(ctypes.CDLL(str(made))))
+    assert found == [True, False, False]
 
 
 def test_an_unknown_platform_is_told_the_known_ones() -> None:
@@ -37,7 +66,7 @@ def test_an_unknown_platform_is_told_the_known_ones() -> None:
 
 def test_a_compiler_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(BuildError, match="no-such-compiler cannot be run"):
-        compile_with(("no-such-compiler",), (), ROOT, tmp_path / "library")
+        compile_with(("no-such-compiler",), KERNEL_LIBRARY, ROOT, tmp_path / "library")
 
 
 @pytest.fixture(scope="module")
@@ -65,6 +94,7 @@ def test_a_wheel_keeps_its_platforms_rules(wheels: Path, name: str) -> None:
 
 @needs_tools
 @pytest.mark.install
+@pytest.mark.parametrize("library", LIBRARIES, ids=lambda library: library.stem)
 @pytest.mark.parametrize(
     ("name", "other", "told"),
     [
@@ -73,8 +103,10 @@ def test_a_wheel_keeps_its_platforms_rules(wheels: Path, name: str) -> None:
         ("windows-amd64", "windows-arm64", "not for win_amd64"),
     ],
 )
-def test_another_platforms_library_is_found_out(wheels: Path, tmp_path: Path, name: str, other: str, told: str) -> None:
-    held = f"edgeret/kernel/{TARGETS[name].library}"
+def test_another_platforms_library_is_found_out(
+    wheels: Path, tmp_path: Path, name: str, other: str, told: str, library: Library
+) -> None:
+    held = library.file(TARGETS[name].suffix).as_posix()
     forged = tmp_path / of(wheels, name).name
     with (
         zipfile.ZipFile(of(wheels, name)) as right,
@@ -98,6 +130,8 @@ def test_the_one_for_this_machine_decides_where_there_is_no_compiler(
         "assert kernel.LIBRARY is not None and 'site-packages' in str(kernel.FILE); "
         "here = kernel.INSTRUCTION_SETS[kernel.LIBRARY.edgeret_instruction_set()]; "
         "assert here == instruction_set() or instruction_set() == 'arm64', (here, instruction_set()); "
+        "import ctypes; core = ctypes.CDLL(str(kernel.CORE)); "
+        "assert kernel.is_core_of_here(core) and core.er_version; "
         "print(edgeret.load(sys.argv[1]).task('find my lease').next().reason)"
     )
     command = [str(python), "-c", script, str(tiny_original)]
@@ -108,14 +142,16 @@ def test_the_one_for_this_machine_decides_where_there_is_no_compiler(
 
 
 @needs_tools
-def test_bytes_do_not_depend_on_where_the_checkout_is(tmp_path: Path) -> None:
-    elsewhere = tmp_path / "elsewhere" / "edgeret" / "kernel"
-    elsewhere.mkdir(parents=True)
-    for file in (ROOT / "edgeret" / "kernel").glob("*.[ch]"):
-        (elsewhere / file.name).write_bytes(file.read_bytes())
+@pytest.mark.parametrize(
+    "library", [KERNEL_LIBRARY, pytest.param(CORE_LIBRARY, marks=pytest.mark.full)], ids=["kernel", "core"]
+)
+def test_bytes_do_not_depend_on_where_the_checkout_is(tmp_path: Path, library: Library) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    shutil.copytree(ROOT / "core", elsewhere / "core", ignore=shutil.ignore_patterns("build"))
+    shutil.copytree(ROOT / KERNEL, elsewhere / KERNEL, ignore=shutil.ignore_patterns("*.so"))
     target = TARGETS["macos-arm64"]
-    made = [tmp_path / folder / target.library for folder in ("one", "other")]  # a signature holds the file's name
-    for library, root in zip(made, (ROOT, tmp_path / "elsewhere"), strict=True):
-        library.parent.mkdir()
-        compile_for(target, root, library)
+    made = [tmp_path / folder / library.file().name for folder in ("one", "other")]  # a signature holds the file's name
+    for file, root in zip(made, (ROOT, elsewhere), strict=True):
+        file.parent.mkdir()
+        compile_for(target, library, root, file)
     assert made[0].read_bytes() == made[1].read_bytes()

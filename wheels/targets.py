@@ -1,4 +1,4 @@
-"""How edgeret/kernel/*.c become a library: by this machine's compiler, or for any of eight platforms by zig's.
+"""How edgeret/kernel/*.c and core/src/*.c become libraries: by the compiler here, or by zig for eight platforms.
 
 hatch_build.py reads this; it needs the standard library alone, and knows nothing of wheels but their tags.
 """
@@ -6,21 +6,23 @@ hatch_build.py reads this; it needs the standard library alone, and knows nothin
 from __future__ import annotations
 
 import hashlib
+import importlib.util
+import os
 import platform
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 KERNEL = Path("edgeret", "kernel")
 # Nobody reads errno or floating-point traps; without both, loops over probabilities are vectors.
 # Vectors of 64 bytes are passed between inlined functions alone, so no ABI is touched.
-FLAGS = (
-    *("-O3", "-fPIC", "-shared", "-pthread", "-fvisibility=hidden"),
-    *("-fno-math-errno", "-fno-trapping-math", "-Wno-psabi"),
-)
+FLAGS = ("-O3", "-fPIC", "-pthread", "-fvisibility=hidden", "-fno-math-errno", "-fno-trapping-math", "-Wno-psabi")
 ZIG = "ziglang==0.17.1"
 """A compiler in a wheel, for every platform (MIT, about 90 MB). Another version writes other bytes, so it is pinned."""
 WITHOUT_COMPILER = (
@@ -39,21 +41,58 @@ class Target:
 
     triple: str
     tag: str
-    library: str = "_kernel.so"
-    flags: tuple[str, ...] = ()
+    suffix: str = ".so"
 
 
-# A library must not hold the path that it was compiled to, as macOS's do without a name of their own.
-_NAMED = ("-Wl,-install_name,@rpath/_kernel.so",)
+@dataclass(frozen=True, slots=True)
+class Library:
+    """A library in edgeret/kernel: its file's `stem`, how its sources are compiled, which `sources` a checkout has, and
+    in which folders lies what its bytes depend on."""
+
+    stem: str
+    flags: Callable[[Path], Sequence[str]]
+    sources: Callable[[Path], Sequence[Path]]
+    folders: tuple[Path, ...]
+
+    def file(self, suffix: str = ".so") -> Path:
+        """Where it lies in the package, and in a checkout."""
+        return KERNEL / f"{self.stem}{suffix}"
+
+
+def _core(root: Path) -> Any:
+    """core/build.py, which says what the core is made of, for whatever platform."""
+    file = root / "core" / "build.py"
+    if not file.is_file():
+        raise BuildError(f"{file}: not there; build in a checkout, or from a source distribution")
+    spec = importlib.util.spec_from_file_location("edgeret_core_build", file)
+    assert spec is not None and spec.loader is not None
+    module = sys.modules[spec.name] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def _flags_of_core(root: Path) -> Sequence[str]:
+    return ("-O2", "-pthread", "-Wno-psabi", *_core(root).FLAGS, "-Icore/include", "-Icore/src")
+
+
+def _sources_of_core(root: Path) -> Sequence[Path]:
+    build = _core(root)
+    return list(build.sources(build.TARGETS["linux-x86_64"]))
+
+
+KERNEL_LIBRARY = Library("_kernel", lambda _: FLAGS, lambda root: sorted((root / KERNEL).glob("*.c")), (KERNEL,))
+CORE_LIBRARY = Library("_core", _flags_of_core, _sources_of_core, (Path("core/include"), Path("core/src"), KERNEL))
+"""The whole decision behind core/include/edgeret.h; some of its sources are the kernel's."""
+LIBRARIES = (KERNEL_LIBRARY, CORE_LIBRARY)
 TARGETS = {
     "manylinux-x86_64": Target("x86_64-linux-gnu.2.17", "manylinux_2_17_x86_64.manylinux2014_x86_64"),
     "manylinux-aarch64": Target("aarch64-linux-gnu.2.17", "manylinux_2_17_aarch64.manylinux2014_aarch64"),
     "musllinux-x86_64": Target("x86_64-linux-musl", "musllinux_1_2_x86_64"),
     "musllinux-aarch64": Target("aarch64-linux-musl", "musllinux_1_2_aarch64"),
-    "macos-x86_64": Target("x86_64-macos.10.13", "macosx_10_13_x86_64", flags=_NAMED),
-    "macos-arm64": Target("aarch64-macos.11.0", "macosx_11_0_arm64", flags=_NAMED),
-    "windows-amd64": Target("x86_64-windows-gnu", "win_amd64", "_kernel.dll"),
-    "windows-arm64": Target("aarch64-windows-gnu", "win_arm64", "_kernel.dll"),
+    "macos-x86_64": Target("x86_64-macos.10.13", "macosx_10_13_x86_64"),
+    "macos-arm64": Target("aarch64-macos.11.0", "macosx_11_0_arm64"),
+    "windows-amd64": Target("x86_64-windows-gnu", "win_amd64", ".dll"),
+    "windows-arm64": Target("aarch64-windows-gnu", "win_arm64", ".dll"),
 }
 
 
@@ -80,31 +119,46 @@ def here() -> str:
     return f"{'musllinux' if musl else 'manylinux'}-{machine}"
 
 
-def hash_of_sources(root: Path) -> str:
+def hash_of_sources(root: Path, library: Library = KERNEL_LIBRARY) -> str:
     """What a library tells of the sources that it was made of, and `edgeret.kernel` compares with a checkout's."""
-    return hashlib.sha256(b"".join(file.read_bytes() for file in sorted((root / KERNEL).glob("*.[ch]")))).hexdigest()
+    files = [file for folder in library.folders for file in sorted((root / folder).glob("*.[ch]"))]
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
 
 
-def compile_for(target: Target, root: Path, to: Path) -> None:
+def compile_for(target: Target, library: Library, root: Path, to: Path) -> None:
     """Writes the library of one platform to a file, with zig. Raises BuildError where that fails."""
+    # A library must not hold the path that it was compiled to, as macOS's do without a name of their own.
+    named = ("-Wl,-install_name,@rpath/" + library.file().name,) if "macos" in target.triple else ()
     # -s: names and lines for debuggers hold paths of the machine that compiled.
-    flags = (*FLAGS, *target.flags, "-s")
-    compile_with((sys.executable, "-m", "ziglang", "cc", "-target", target.triple), flags, root, to)
-    for beside in (to.with_suffix(".pdb"), to.with_suffix(".lib"), to.with_name("kernel.lib")):
+    compile_with((sys.executable, "-m", "ziglang", "cc", "-target", target.triple), library, root, to, ("-s", *named))
+    for beside in (to.with_suffix(".pdb"), to.with_suffix(".lib"), to.with_name(f"{library.stem[1:]}.lib")):
         beside.unlink(missing_ok=True)
 
 
-def compile_with(compiler: Sequence[str], flags: Sequence[str], root: Path, to: Path) -> None:
+def compile_with(compiler: Sequence[str], library: Library, root: Path, to: Path, link: Sequence[str] = ()) -> None:
     """Writes the library to a file; `root` is the checkout. Raises BuildError where there is none, or it fails."""
-    made_of = f'-DEDGERET_SOURCES="{hash_of_sources(root)}"'
-    # Relative names, so that no bytes depend on where the checkout is.
-    sources = [file.relative_to(root).as_posix() for file in sorted((root / KERNEL).glob("*.c"))]
-    command = [*compiler, *flags, made_of, "-o", str(to), *sources, "-lm"]
+    flags = (*library.flags(root), f'-DEDGERET_SOURCES="{hash_of_sources(root, library)}"')
+    with tempfile.TemporaryDirectory(prefix="edgeret-objects-") as folder, ThreadPoolExecutor(os.cpu_count()) as pool:
+
+        def compiled(source: Path) -> str:
+            made = Path(folder, f"{source.stem}.o")
+            # Relative names, so that no bytes depend on where the checkout is.
+            _run((*compiler, *flags, "-c", source.relative_to(root).as_posix(), "-o", str(made)), root)
+            return str(made)
+
+        objects = list(pool.map(compiled, library.sources(root)))
+        try:
+            _run((*compiler, "-O2", "-shared", "-pthread", *link, "-o", str(to), *objects, "-lm"), root)
+        except BuildError:
+            to.unlink(missing_ok=True)
+            raise
+
+
+def _run(command: Sequence[str], root: Path) -> None:
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=root)
     except OSError as error:
-        raise BuildError(f"{compiler[0]} cannot be run: {error}") from None
+        raise BuildError(f"{command[0]} cannot be run: {error}") from None
     if done.returncode:
-        to.unlink(missing_ok=True)
         hint = f"; install it: pip install {ZIG}" if "No module named ziglang" in done.stderr else ""
         raise BuildError(f"compiling failed: {done.stderr[-800:]}{hint}")

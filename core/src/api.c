@@ -7,6 +7,11 @@
 
 #include <stdlib.h>
 
+/* What a package's library was made of: in a checkout, whose sources change, one made of others must not be used. */
+#ifdef EDGERET_SOURCES
+ER_API const char edgeret_sources[] = EDGERET_SOURCES;
+#endif
+
 const char *er_version(void) { return ER_VERSION; }
 
 const char *er_status_text(er_status status)

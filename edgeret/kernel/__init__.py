@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 
 FILE = Path(__file__).with_name("_kernel.dll" if sys.platform == "win32" else "_kernel.so")
 """Where building the package puts the library."""
+CORE = FILE.with_name(FILE.name.replace("kernel", "core"))
+"""And the library of edgeret.h beside it."""
 INSTRUCTION_SETS = ("generic", "avx2", "avx_vnni", "avx512", "avx512_vnni", "arm64_dotprod")
 """As cpu.h numbers them."""
 POINTER, COUNT = ctypes.c_void_p, ctypes.c_int64
@@ -127,9 +129,9 @@ class KeptStrings:
             raise ValueError("most of these texts would have the same place")
 
 
-def _made_of(default: str) -> str:
+def _made_of(default: str, *folders: Path) -> str:
     """The hash of the sources, where they are: in a checkout. A wheel has none, and a library made of its own."""
-    files = sorted(FILE.parent.glob("*.[ch]"))
+    files = [file for folder in (*folders, FILE.parent) for file in sorted(folder.glob("*.[ch]"))]
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest() if files else default
 
 
@@ -147,6 +149,16 @@ def load(wide: bool = True) -> ctypes.CDLL | None:
     except (OSError, AttributeError, ValueError):
         return None
     return found if made_of == _made_of(made_of) else None
+
+
+def is_core_of_here(found: ctypes.CDLL) -> bool:
+    """Whether a library of edgeret.h was made of the sources that are here; where none are, it was."""
+    try:
+        made_of = (ctypes.c_char * 65).in_dll(found, "edgeret_sources").value.decode()
+    except ValueError:
+        return False
+    core = FILE.parents[2] / "core"
+    return made_of == _made_of(made_of, core / "include", core / "src") or not any(FILE.parent.glob("*.[ch]"))
 
 
 LIBRARY = load()
