@@ -53,6 +53,7 @@ test-full: npm js test fuzz sanitize $(VENV)/.ray $(VENV)/.gguf npu image core-p
 	$(PYTEST) tests/export/test_gguf_tiny.py tests/export/test_gguf_real.py
 	$(BIN)/python tests/gate_run.py
 	$(BIN)/python tests/attacks_run.py
+	$(BIN)/python tests/report_run.py
 
 ## npm: other people's MCP servers and client, where there is npm; without it their tests are skipped
 npm:

@@ -169,7 +169,10 @@ class Reader:
     def _decided(self, record: Mapping[str, Any]) -> None:
         step = _step(record)
         query = record.get("query")
-        calls = [_text(name) for name in record.get("calls", ())]
+        given = record.get("calls", [])
+        if not isinstance(given, list):
+            raise TypeError(type(given))
+        calls = [_text(name) for name in given]
         name = _text(record["task"])
         asked = self.asked.get(self._same.get(name, name))
         if asked is None:

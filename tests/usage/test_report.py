@@ -133,7 +133,16 @@ def test_a_log_without_words_says_what_is_missing(tmp_path: Path, capsys: Any) -
 
 @pytest.mark.parametrize(
     ("field", "value"),
-    [("probability", "much"), ("time", True), ("step", -1), ("ms", 1e300), ("tool", 7), ("set", None), ("calls", [1])],
+    [
+        ("probability", "much"),
+        ("time", True),
+        ("step", -1),
+        ("ms", 1e300),
+        ("tool", 7),
+        ("set", None),
+        ("calls", [1]),
+        ("calls", "mail"),
+    ],
 )
 def test_odd_lines_are_counted_and_left_out(tmp_path: Path, field: str, value: object) -> None:
     log = read_log([written(tmp_path / "log", *WEEK, {**decided("z", 0, "mail"), field: value})])
