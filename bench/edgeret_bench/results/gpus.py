@@ -15,7 +15,7 @@ def gpu_table(found: Result) -> Table:
         *([name, detail] for name, detail in golden["told"].items()),
         ["least cosine in a batch to alone", found["batch_cosine"]],
     ]
-    rows += [[f"a text alone, {name}, ms p50", each["p50"]] for name, each in found["encode_ms"].items()]
+    rows += [[f"a text alone, {name}, ms p50", each["p50"]] for name, each in found.get("encode_ms", {}).items()]
     for name, vectors in found["vectors"].items():
         decided = found["decisions"][name]
         beside = f"{name}, {vectors['precision']}"
