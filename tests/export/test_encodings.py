@@ -176,7 +176,7 @@ def test_what_was_encoded_before_an_interruption_is_not_encoded_again(counted: l
     assert sorted(counted) == sorted(queries[2 * HERE.at_once :])
 
 
-@pytest.mark.parametrize("change", ["another model", "other code", "another library"])
+@pytest.mark.parametrize("change", ["another model", "other code", "another library", "another engine"])
 def test_what_another_encoder_made_is_not_taken(
     counted: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path, change: str
 ) -> None:
@@ -190,6 +190,7 @@ def test_what_another_encoder_made_is_not_taken(
         "another model": lambda: encode(1),
         "other code": lambda: monkeypatch.setattr(encodings, "_SOURCES", ("types.py",)),
         "another library": lambda: monkeypatch.setattr(encodings, "version", lambda name: "0"),
+        "another engine": lambda: monkeypatch.setattr(OnnxEncoder, "engine", "edgeret (avx512_vnni)"),
     }
     changes[change]()
     if change != "another model":

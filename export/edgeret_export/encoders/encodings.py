@@ -125,18 +125,20 @@ class Encodings:
 def remembered(exported: ExportedEncoder, encoder: Encoder, place: Place = HERE) -> Iterator[Encodings]:
     """The encodings of an exported encoder, which `encoder` runs, with what is in the cache folder of those that it
     made before; others are made at the `place`. The folder `vectors` there may be removed at any time."""
-    with closing(Shards(cache_folder() / "vectors" / _identity(exported))) as kept:
+    with closing(Shards(cache_folder() / "vectors" / _identity(exported, encoder.engine))) as kept:
         yield Encodings(encoder, kept, place, exported)
 
 
-def _identity(exported: ExportedEncoder) -> str:
-    """A name for all that determines an encoder's vectors."""
+def _identity(exported: ExportedEncoder, engine: str) -> str:
+    """A name for all that determines an encoder's vectors. The engine is not told by the files: a process that began
+    before the library was compiled anew still runs ONNX Runtime, which rounds int8 otherwise."""
     here = Path(edgeret.__file__).parent
     # Python keeps a folder of what it compiled beside them.
     sources = [file for name in _SOURCES for file in sorted(here.glob(name)) if file.is_file()]
     parts = [
         *(hashlib.sha256(data).hexdigest() for data in (exported.model, exported.tokenizer)),
         exported.spec.to_dict(),
+        engine,
         instruction_set(),
         [version(name) for name in _LIBRARIES],
         [hashlib.sha256(file.read_bytes()).hexdigest() for file in sources],
