@@ -53,6 +53,8 @@ def make_key(target: Path, passphrase: bytes | None = None) -> tuple[Path, str]:
         from cryptography.hazmat.primitives import serialization
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+    if not target.name or "\0" in str(target):
+        raise InputError(f"{quoted(str(target))} is no file's name; name the key's file with -o")
     public_path = target.with_name(f"{target.name}.pub")
     for place in (target, public_path):
         check_place(place, "-o")

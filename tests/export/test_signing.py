@@ -78,6 +78,12 @@ def test_keys_are_for_their_owner_and_never_replaced(run: Run, key: Path) -> Non
     assert key.with_name("moved").read_bytes() == before and not key.exists()
 
 
+def test_places_where_no_key_can_be(run: Run, tiny: Path, tmp_path: Path) -> None:
+    for place in (".", "/", "", "a\0b", tmp_path, tiny / "key", "/dev/null/key"):
+        code, _, told = run("keygen", "-o", place)
+        assert code == 2 and told.count("\n") == 1, place
+
+
 def test_several_sign_and_what_is_over_other_bundles_goes(
     run: Run, key: Path, tiny: Path, tiny_table: Path, tmp_path: Path
 ) -> None:
