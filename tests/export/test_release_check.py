@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import edgeret
@@ -16,7 +17,7 @@ from edgeret.errors import InputError
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret.types import END, Call
 from edgeret_export import cli
-from edgeret_export.check import MEASURES, _share, check
+from edgeret_export.check import MEASURES, _share, check, ratio_of
 from edgeret_export.check_budget import Budget, read_budget
 from edgeret_export.check_requests import Answer, Must, Request, answers, own_words, read_must, requests_of
 from tests.conftest import TOOLS, build_tiny, make_demonstrations
@@ -186,6 +187,15 @@ def test_steps_of_a_request_are_no_requests() -> None:
         "requests"
     ] == 100
     assert rows_[0]["shown"] < rows_[1]["shown"] and rows_[0]["at_most"] > rows_[1]["at_most"]
+
+
+def test_a_ratio_of_times_is_as_sure_as_the_older_bundle_agrees_with_itself() -> None:
+    rng = np.random.default_rng(0)
+    old, noise = rng.uniform(0.5, 5, 60), rng.normal(0, 0.05, (3, 60))
+    ratio, low, high = ratio_of(np.stack((old, 1.5 * old, old)) * np.exp(noise))
+    assert low < ratio < high and low > 1.4 and high < 1.6
+    ratio, low, high = ratio_of(np.stack((old, 1.5 * old, 2 * old)) * np.exp(noise))
+    assert low < 1 < high, "a machine on which the same takes twice the time shows nothing"
 
 
 def test_the_budget_decides(tiny_original: Path) -> None:
