@@ -9,10 +9,10 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import field
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 import numpy as np
 
@@ -29,10 +29,13 @@ from edgeret.bundle.delta_file import (
 )
 from edgeret.bundle.folder import Folder, in_folder
 from edgeret.bundle.layout import BLOCK, MANIFEST, MAX_MANIFEST_BYTES, FileEntry, Manifest
-from edgeret.bundle.reader import parse_manifest, wanted_hash
+from edgeret.bundle.reader import Signed, parse_manifest, wanted_hash
 from edgeret.bundle.writer import writing
 from edgeret.errors import BundleError, InputError
 from edgeret.records import dataclass
+
+if TYPE_CHECKING:
+    from edgeret.bundle.signature_trust import Trusted
 
 _WHOLE = "copy that bundle again, or get the new one whole"
 
@@ -57,17 +60,19 @@ def apply_delta(
     content_hash: str | None = None,
     overwrite: bool = False,
     link: bool = False,
+    trust: Trusted | Sequence[Trusted] | None = None,
 ) -> Applied:
     """The bundle that `delta` makes of the bundle `old`, under `target`, which may be `old` itself with `overwrite`.
 
     It appears whole or not at all, whatever happens meanwhile. With `content_hash` (hex) it must be that very bundle.
-    With `link` both bundles share the files that did not change, where the file system can.
+    With `trust` (as of `trust_of`) those must have signed it: the signatures lie beside `target`, as they will of the
+    bundle there. With `link` both bundles share the files that did not change, where the file system can.
     Raises BundleError for a delta that is damaged or made for another bundle, and for an old bundle that is not as it
     was written; InputError for a target that cannot be written.
     """
     old, target, where = Path(old), Path(target), str(delta)
     with opened(Path(delta)) as stream:
-        read = read_delta(stream, where, wanted_hash(content_hash))
+        read = read_delta(stream, where, wanted_hash(content_hash), _signed(target, trust))
         # Before anything is unpacked or written, and again in the very folder that is then read.
         found = check_base(read, in_folder(old, _manifest), where)
         prove_streams(stream, read, where)
@@ -92,6 +97,16 @@ def apply_delta(
             return Applied(target, read.result, tuple(kept), tuple(linked), tuple(recipes))
 
         return in_folder(old, make)
+
+
+def _signed(target: Path, trust: Trusted | Sequence[Trusted] | None) -> Signed | None:
+    if trust is None:
+        return None
+    from edgeret.bundle.signature import read_signatures  # few trust by keys
+    from edgeret.bundle.signature_trust import trust_of
+
+    trusted = trust_of(trust)
+    return lambda content_hash: trusted.check(content_hash, read_signatures(target), target)
 
 
 def _manifest(folder: Folder) -> Manifest:

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from edgeret.bundle.codec import pack, unpack
 from edgeret.bundle.layout import BLOCK, MAX_MANIFEST_BYTES, FileEntry, Manifest
-from edgeret.bundle.reader import parse_manifest
+from edgeret.bundle.reader import Signed, parse_manifest
 from edgeret.errors import BundleError
 from edgeret.fields import get
 from edgeret.records import dataclass
@@ -104,9 +104,11 @@ def opened(path: Path) -> Iterator[BufferedReader]:
         yield stream
 
 
-def read_delta(stream: BufferedReader, where: str, content_hash: str | None = None) -> Delta:
-    """The delta in an open file, all but its streams proved. With `content_hash` its result must be that bundle. Raises
-    BundleError."""
+def read_delta(
+    stream: BufferedReader, where: str, content_hash: str | None = None, signed: Signed | None = None
+) -> Delta:
+    """The delta in an open file, all but its streams proved. With `content_hash` its result must be that bundle, and
+    `signed` is asked of it before its manifest is parsed. Raises BundleError."""
     length = os.fstat(stream.fileno()).st_size
     fixed = stream.read(_FIXED.size)
     if len(fixed) < _FIXED.size or fixed[: len(MAGIC)] != MAGIC:
@@ -121,7 +123,7 @@ def read_delta(stream: BufferedReader, where: str, content_hash: str | None = No
         raise BundleError(f"{where}: delta version {version}, this edgeret reads {VERSION}; install another edgeret")
     value = unpack(header, where)
     manifest = get(value, "manifest", bytes, where)
-    result = parse_manifest(manifest, f"{where} (the new manifest)", content_hash)
+    result = parse_manifest(manifest, f"{where} (the new manifest)", content_hash, signed=signed)
     recipes = tuple(_recipe(each, where) for each in get(value, "files", list, where))
     delta = Delta(
         _hash(value, "base", where),

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Mapping
 from typing import Any
 
-from edgeret.cli.options import add_content_hash
+from edgeret.cli.options import add_content_hash, add_trust
 from edgeret.terminal.console import add_command
 
 
@@ -24,6 +24,7 @@ def add_apply_command(commands: Any) -> None:
         help="let both bundles share the files that did not change, where the file system can: hard links, no copies",
     )
     add_content_hash(apply)
+    add_trust(apply)
 
 
 def _apply(arguments: argparse.Namespace) -> Mapping[str, Any]:
@@ -36,6 +37,7 @@ def _apply(arguments: argparse.Namespace) -> Mapping[str, Any]:
         content_hash=arguments.content_hash,
         overwrite=arguments.force,
         link=arguments.link,
+        trust=arguments.trust,
     )
     return {
         "bundle": arguments.output,

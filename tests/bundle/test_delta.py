@@ -26,7 +26,9 @@ from edgeret.bundle.delta_file import header_of, opened, packed_steps, read_delt
 from edgeret.bundle.layout import MANIFEST
 from edgeret.bundle.reader import read_manifest, verify_bundle
 from edgeret.bundle.writer import writing
+from edgeret.cli import commands
 from edgeret.errors import BundleError, EdgeretError, InputError
+from edgeret_export import cli as export_cli
 from edgeret_export.delta import write_delta
 from tests.conftest import TOOLS, build_tiny
 
@@ -87,6 +89,23 @@ def test_another_bundle_is_no_base_and_another_result_is_refused(
     assert apply_delta(tiny, delta, tmp_path / "made", content_hash=read_manifest(newer).content_hash.upper())
     with pytest.raises(BundleError, match="no such folder"):
         apply_delta(tmp_path / "none", delta, tmp_path / "made")
+
+
+def test_with_trust_nothing_is_made_that_nobody_signed(
+    tiny: Path, newer: Path, delta: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    key, mine = tmp_path / "key", Path(shutil.copytree(newer, tmp_path / "mine"))
+    assert export_cli.main(["keygen", "-o", str(key)]) == 0
+    line = ["apply", str(tiny), str(delta), "-o", str(tmp_path / "made"), "--trust", f"{key}.pub"]
+    assert commands.main(line) == 2 and "made.sig" in capsys.readouterr().err
+    assert export_cli.main(["sign", str(tiny), "--key", str(key)]) == 0
+    shutil.copy(tmp_path / "bundle.sig", tmp_path / "made.sig")  # over the older one
+    assert commands.main(line) == 2 and "not signed" in capsys.readouterr().err
+    assert not (tmp_path / "made").exists()
+    assert export_cli.main(["sign", str(mine), "--key", str(key)]) == 0
+    shutil.copy(tmp_path / "mine.sig", tmp_path / "made.sig")
+    assert commands.main(line) == 0
+    assert commands.main(["verify", str(tmp_path / "made"), "--trust", f"{key}.pub"]) == 0
 
 
 @pytest.mark.parametrize("file", ["encoder.onnx", "index.msgpack"])
