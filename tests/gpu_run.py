@@ -32,6 +32,7 @@ from edgeret.errors import EdgeretError, MissingExtraError, PlannerError, Provid
 from edgeret.inputs.demonstrations import Demonstration, read_demonstrations
 from edgeret.runtime.golden import golden_checks, golden_cosines
 from edgeret.runtime.runtime import Runtime
+from edgeret.terminal.console import check_place
 from edgeret_bench.commands.common import numbers
 from edgeret_bench.metrics import quantiles
 from edgeret_bench.results.files import stamp, write_result
@@ -45,7 +46,7 @@ LEAST_COSINE = 0.999
 """Of a text's vector in a batch to the one of the text alone, and of one graph's on two devices."""
 MOST_OTHERS = 0.01
 """Share of decisions that may name another tool than the same graph on the CPU: near ties turn with the last bit."""
-WARMUP = 5
+WARMUP, MOST = 5, 4096
 SMI = ("nvidia-smi", "--format=csv,noheader,nounits")
 
 
@@ -78,10 +79,17 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def run(options: argparse.Namespace) -> dict[str, Any]:
     """The result, as docs/RESULTS.md has it. Raises ProviderError where the device cannot be had, and InputError."""
+    sizes = numbers(options.batches, int, "--batches")
+    for option, values in (("--batches", sizes), ("--runs", [options.runs]), ("--min-queries", [options.min_queries])):
+        if not values or not all(1 <= value <= MOST for value in values):
+            raise edgeret.InputError(f"{option} must be from 1 to {MOST}, found {values}")
+    check_place(options.output, "-o")
     before = card()
     device, asked = on_device(options.bundle, options.provider)
     loaded = card()
     demonstrations = read_demonstrations(options.queries, device.components.tools)
+    if not demonstrations:
+        raise edgeret.InputError(f"{options.queries}: no request in it")
     queries = [each.query for each in demonstrations]
     encoder = device.components.encoder
     found = {
@@ -93,7 +101,7 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         "encode_ms": binding(encoder, queries, options.runs),
         **beside_cpu(device, options.bundle, demonstrations),
     }
-    in_batches = batches(device, queries, numbers(options.batches, int, "--batches"), options.runs)
+    in_batches = batches(device, queries, sizes, options.runs)
     peak = card()
     result = latency.run(device, queries, min_queries=options.min_queries, requested=asked)
     ways = {"cpu": edgeret.load(options.bundle, profile="full"), encoder.providers[0]: device}

@@ -99,6 +99,24 @@ def test_a_bundle_without_its_encoder_is_refused_in_a_line(
     assert capsys.readouterr().err.startswith("gpu_run: ")
 
 
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        (["--batches", "1,0"], "--batches must be from 1 to 4096"),
+        (["--batches", "x"], "--batches must be numbers"),
+        (["--runs", "0"], "--runs must be from 1"),
+        (["--queries", "nowhere.jsonl"], "nowhere.jsonl"),
+        (["-o", "."], "no file's name"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused_before_anything_is(
+    tiny_original: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], wrong: list[str], told: str
+) -> None:
+    words = [str(tiny_original), "-o", str(tmp_path / "gpu.json"), "--provider", "cpu", *wrong]
+    assert gpu_run.main(words) == 1
+    assert told in capsys.readouterr().err
+
+
 def answers(tmp_path: Path, text: str, code: int = 0) -> tuple[str, ...]:
     """A command in place of nvidia-smi that answers so."""
     script = tmp_path / "smi"
