@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from edgeret.bundle.reader import read_manifest
+from edgeret.bundle.reader import verify_bundle
 from edgeret.errors import BundleError, CheckFailedError, EdgeretError, InputError
 from edgeret.runtime.options import LoadOptions, check_path
 from edgeret.runtime.runtime import Runtime
@@ -137,10 +137,10 @@ class BundleStore:
         return read_state(self.folder).find(name)
 
     def add(self, bundle: str | Path, name: str | None = None, *, content_hash: str | None = None) -> Version:
-        """Copies a bundle into the store, each byte proved, and its signatures with it; it is not active yet. On disk
-        when it returns. `name` is what to call it; None for the beginning of its content hash, and for the name that it
-        has if it is there already. Raises BundleError for a bundle that is not whole, not the one of `content_hash` or
-        not trusted, and InputError."""
+        """Copies a bundle into the store, each byte proved, and its signatures with it; it is not active yet. One that
+        is there already is mended if it was damaged. On disk when it returns. `name` is what to call it; None for the
+        beginning of its content hash, and for the name that it has if it is there already. Raises BundleError for a
+        bundle that is not whole, not the one of `content_hash` or not trusted, and InputError."""
         check_path("a bundle's folder", bundle)
         if name is not None:
             check_version_name(name)
@@ -272,11 +272,12 @@ class BundleStore:
         self.close()
 
     def _is_whole(self, version: Version) -> bool:
+        """Whether all that lies there is as it was added."""
         try:
-            path = versions.version_path(self.folder, version.content_hash)
-            return read_manifest(path).content_hash == version.content_hash
+            verify_bundle(versions.version_path(self.folder, version.content_hash), content_hash=version.content_hash)
         except BundleError:
             return False
+        return True
 
     def _stamped(self) -> tuple[object, ...]:
         return stamp(self.folder, FILE, TOOLS)

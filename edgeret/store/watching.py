@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from edgeret.errors import BundleError, EdgeretError
+from edgeret.errors import BundleError, EdgeretError, InputError
 
 
 class Refreshing(Protocol):
@@ -43,4 +43,7 @@ class Watching:
             except Exception as error:  # for instance a file system that went away: the next look may find it
                 self._store.trouble = found = BundleError(f"{type(error).__name__}: {error}")
             if found is not None and self._told is not None:
-                self._told(found)
+                try:
+                    self._told(found)
+                except Exception as error:  # whoever hears of a switch must not end the next one
+                    self._store.trouble = InputError(f"told of a switch, it raised {type(error).__name__}: {error}")

@@ -135,16 +135,20 @@ def test_watching_takes_up_what_others_activate(store: BundleStore) -> None:
     def told(what: object) -> None:
         heard.append(what)
         came.set()
+        raise ValueError("not interested")
 
     with BundleStore(store.folder, threads=1) as other:
         assert other.version.name == "old"
         other.watch(0.01, told)
         with pytest.raises(InputError, match="is watched already"):
             other.watch()
-        store.activate("new")
-        assert came.wait(PATIENCE_S)
-        assert other.version.name == "new"
-        assert [found.version.name for found in heard] == ["new"]
+        for name in ("new", "old"):
+            came.clear()
+            store.activate(name)
+            assert came.wait(PATIENCE_S)
+            assert other.version.name == name
+        assert [found.version.name for found in heard] == ["new", "old"]
+    assert "not interested" in str(other.trouble)
     assert not [thread for thread in threading.enumerate() if thread.name == "edgeret-store"]
 
 
@@ -163,9 +167,10 @@ def test_a_start_with_a_damaged_version_goes_back_to_the_last_good_one(store: Bu
     assert restored.name == "old"
 
 
-def test_what_was_damaged_is_mended_by_adding_it_again(store: BundleStore, tiny_many: Path) -> None:
+@pytest.mark.parametrize("file", ["manifest", "head.msgpack"])
+def test_what_was_damaged_is_mended_by_adding_it_again(store: BundleStore, tiny_many: Path, file: str) -> None:
     version = store.find("new")
-    (store.folder / "bundles" / version.content_hash / "manifest").unlink()
+    (store.folder / "bundles" / version.content_hash / file).write_bytes(b"")
     with pytest.raises(BundleError):
         store.activate("new")
     assert store.add(tiny_many) == version
