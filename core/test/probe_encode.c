@@ -62,7 +62,7 @@ int64_t probe_encode(const probe *p, const char *text, size_t length, float *vec
     er_encoded found;
     const uint32_t d = p->model.full.spec.dimension;
     int64_t count = -1;
-    if (er_points_of(&arena, (er_text){text, length}, &points) && er_encode_text(&arena, &p->model, &p->model.full, &points, &found)) {
+    if (er_points_of(&arena, (er_text){text, length}, &points) && er_encode_text(&arena, &p->model, &p->model.full, &points, NULL, &found)) {
         count = found.count;
         memcpy(vector, found.vector, d * sizeof *vector);
         er_segments(found.tokens, found.count, d, segments);
