@@ -50,11 +50,12 @@ def test_every_allocation_may_fail(core: Core, tmp_path: Path, profile: str) -> 
         try:
             hits = model.search("find a file")
             with model.task("find my file, then send a mail and write a note of it") as task:
+                vectors = [part.tolist() for part in task.encoding()] if model.encodes else []
                 task.next()
                 task.call("find_file")
                 with task.fork() as fork, model.task("and play music", after=fork) as turn, turn.fork() as other:
                     decided = fork.next(), turn.next(), other.next()
-                found = hits, decided, task.next()
+                found = hits, vectors, decided, task.next(), task.left_aside()
             with (
                 closing(model.with_tools(ADDED, ["send_mail", "find_file"], REPLACED)) as other,
                 other.task("lock the door, then write a note of it") as task,
