@@ -78,10 +78,21 @@ def _percent(count: int, of: int) -> str:
     return f"{count / of:.1%}" if of else "–"
 
 
+_Section = tuple[str, str, tuple[str, ...], list[list[Any]]]
+"""A title, what the table says, heads and rows."""
+
+
 def _sections(told: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The tables that have rows: a title, what it says, heads and rows."""
-    never, calibration = told["never"] or {"fired": [], "decided": []}, told["calibration"] or {"bins": []}
-    drawn = [
+    """The tables that have rows."""
+    return [
+        {"title": title, "told": what, "heads": heads, "rows": rows, "bars": _bars(title, rows, told)}
+        for title, what, heads, rows in (*_wrong(told), *_counted(told))
+        if rows
+    ]
+
+
+def _wrong(told: Mapping[str, Any]) -> list[_Section]:
+    return [
         (
             "What to demonstrate next",
             "Requests whose plans mend most of what went wrong, the first most. Take them with: edgeret-export demos",
@@ -112,6 +123,12 @@ def _sections(told: Mapping[str, Any]) -> list[dict[str, Any]]:
                 for one in told["declined"]
             ],
         ),
+    ]
+
+
+def _counted(told: Mapping[str, Any]) -> list[_Section]:
+    never, calibration = told["never"] or {"fired": [], "decided": []}, told["calibration"] or {"bins": []}
+    return [
         (
             "Asked",
             "The tools that were decided and called most.",
@@ -158,11 +175,6 @@ def _sections(told: Mapping[str, Any]) -> list[dict[str, Any]]:
                 for name, one in told["latency"]["stages"].items()
             ],
         ),
-    ]
-    return [
-        {"title": title, "told": what, "heads": heads, "rows": rows, "bars": _bars(title, rows, told)}
-        for title, what, heads, rows in drawn
-        if rows
     ]
 
 
