@@ -71,6 +71,8 @@ def apply_delta(
     was written; InputError for a target that cannot be written.
     """
     old, target, where = Path(old), Path(target), str(delta)
+    if (target.parent / MANIFEST).is_file():
+        raise InputError(f"{target}: would lie in a bundle, and be a stray there; choose another folder")
     with opened(Path(delta)) as stream:
         read = read_delta(stream, where, wanted_hash(content_hash), _signed(target, trust))
         # Before anything is unpacked or written, and again in the very folder that is then read.

@@ -156,10 +156,11 @@ def check_base(delta: Delta, old: Manifest, where: str) -> dict[str, FileEntry]:
     """From each new file that is made of nothing but an old one to that one. Raises BundleError for the wrong base, and
     for what cannot be made of it."""
     if old.content_hash != delta.base:
-        made = " (which it makes: nothing is to be done)" if old.content_hash == delta.result.content_hash else ""
+        if old.content_hash == delta.result.content_hash:
+            raise BundleError(f"{where}: makes the very bundle that is there already; nothing is to be done")
         raise BundleError(
             f"{where}: made for another bundle than this one (expected content hash {delta.base[:16]}…, found "
-            f"{old.content_hash[:16]}…{made}); get the delta for this one, or the whole bundle"
+            f"{old.content_hash[:16]}…); get the delta for this one, or the whole bundle"
         )
     names = {entry.name for entry in old.files}
     by_content = {(entry.sha256, entry.size): entry for entry in old.files}

@@ -53,7 +53,7 @@ def writing(target: str | Path, overwrite: bool = False) -> Iterator[BundleWrite
     except OSError as error:
         raise InputError(
             f"{target}: cannot be written ({error.strerror or error}); nothing was left behind. "
-            "Make room or choose another folder, then build again"
+            "Make room or choose another folder, then try again"
         ) from error
 
 

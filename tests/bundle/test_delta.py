@@ -74,7 +74,7 @@ def test_a_bundle_is_brought_up_to_date_where_it_stands(tiny: Path, newer: Path,
         apply_delta(tiny, delta, tiny)
     apply_delta(tiny, delta, tiny, overwrite=True)
     assert contents(tiny) == contents(newer) and left(tiny.parent) == ["bundle"]
-    with pytest.raises(BundleError, match=r"another bundle than this one .*nothing is to be done"):
+    with pytest.raises(BundleError, match="the very bundle that is there already"):
         apply_delta(tiny, delta, tiny, overwrite=True)
 
 
@@ -358,6 +358,8 @@ def test_a_target_that_cannot_be_is_told(tiny: Path, delta: Path, tmp_path: Path
     for target in (tmp_path / "file", tmp_path / "file" / "below", tmp_path / "mine"):
         with pytest.raises(EdgeretError):
             apply_delta(tiny, delta, target, overwrite=True)
+    with pytest.raises(InputError, match="would lie in a bundle"):
+        apply_delta(tiny, delta, tiny / "inside")
     assert left(tmp_path / "mine") == ["text"] and (tmp_path / "file").read_text() == "mine"
 
 
