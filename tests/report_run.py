@@ -40,6 +40,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--base", type=int, default=300, help="demonstrations of the first bundle (0: half of all)")
     parser.add_argument("--draws", type=int, default=4, help="times that ten are drawn at random")
+    parser.add_argument("--least", type=int, default=1, help="calls of each plan that is drawn")
     parser.add_argument("--profile", default="full", choices=("tiny", "default", "full"))
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
@@ -49,7 +50,7 @@ def main() -> None:
     shown = shown[: arguments.base or len(shown)]
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(Path(folder), tools, arguments.profile)
-        told = measured(bench, shown, held, arguments.draws, arguments.seed)
+        told = measured(bench, shown, held, arguments)
     print(json.dumps(told, indent=1, ensure_ascii=False))
     sys.exit(not told["gains"]["named"] > told["gains"]["random"])
 
@@ -89,8 +90,9 @@ class Bench:
 
 
 def measured(
-    bench: Bench, shown: Sequence[Demonstration], held: Sequence[Demonstration], draws: int, seed: int
+    bench: Bench, shown: Sequence[Demonstration], held: Sequence[Demonstration], arguments: argparse.Namespace
 ) -> dict[str, Any]:
+    draws = arguments.draws
     base = bench.build("base", shown)
     log = base.log_to(bench.folder / "log", words=True, redact=None)
     asked = a_day(base, held)
@@ -102,12 +104,13 @@ def measured(
     known = {one.query: one for one in read_demonstrations(back, list(base.tools))}
     named = [known[one["query"]] for one in report["demonstrate"]]
     rest = [*held[asked:], *other_words(base)]
-    draw = random.Random(seed)
+    draw = random.Random(arguments.seed)
+    pool = [one for one in known.values() if len(one.calls) >= arguments.least]
     before = shares(base, rest)
     after = shares(bench.build("named", [*shown, *named]), rest)
     drawn = []
     for number in range(draws):
-        some = draw.sample(list(known.values()), NAMED)
+        some = draw.sample(pool, NAMED)
         drawn.append(shares(bench.build(f"random-{number}", [*shown, *some]), rest))
         sys.stderr.write(f"{before} {after} {drawn}\n")
     right = {"base": before, "named": after, "random": drawn}
