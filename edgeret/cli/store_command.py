@@ -92,7 +92,12 @@ def _add(arguments: argparse.Namespace) -> Mapping[str, Any]:
         raise InputError(f"{bundle}: no such bundle; name its folder")
     with closing(_opened(arguments, make=True)) as store:
         version = store.add(bundle, arguments.name, content_hash=arguments.content_hash)
-        found = {"version": version.name, "content_hash": version.content_hash, "active": store.active == version}
+        found = {
+            "folder": arguments.folder,
+            "version": version.name,
+            "content_hash": version.content_hash,
+            "active": store.active == version,
+        }
         if arguments.activate:
             found |= {"active": True, "switched": store.activate(version).to_dict()}
     return found
@@ -151,7 +156,11 @@ def _print_added(result: Mapping[str, Any]) -> str:
     text = f"added {result['version']}, content hash {result['content_hash']}"
     if "switched" in result:
         return f"{text}\n{_print_switch(result['switched'])}"
-    return text if result["active"] else f"{text}; not active yet: edgeret store activate FOLDER {result['version']}"
+    return (
+        text
+        if result["active"]
+        else f"{text}; not active yet: edgeret store activate {result['folder']} {result['version']}"
+    )
 
 
 def _print_switch(result: Mapping[str, Any]) -> str:

@@ -50,7 +50,7 @@ def test_people_read_lines(
 ) -> None:
     store = tmp_path / "store"
     _, text, _ = ran(capsys, "add", store, tiny_original, "--name", "v1")
-    assert "not active yet: edgeret store activate FOLDER v1" in text
+    assert f"not active yet: edgeret store activate {store} v1" in text
     assert "no version is active yet" in ran(capsys, "list", store)[1]
     text = ran(capsys, "activate", store, "v1")[1]
     assert "ok     golden decisions: 16 of 16 as they were built" in text
