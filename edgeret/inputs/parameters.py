@@ -150,7 +150,7 @@ def _part(one: Parameter) -> str:
     if one.kind != "when" or one.schema.get("format") == "date-time":
         return ""
     match = _FORMED.search(one.described)
-    form = one.schema.get("format") or (match[0] if match else "")
+    form = one.schema.get("format") or (match[0].upper() if match else "")
     if form:
         has_day, has_time = form == "date" or "DD" in form, form == "time" or "HH" in form
         return "" if has_day and has_time else "day" if has_day else "time"
@@ -162,7 +162,7 @@ def _is_formed(one: Parameter) -> bool:
     return isinstance(one.schema.get("format"), str) or _FORMED.search(one.described) is not None
 
 
-_FORMED = re.compile(r"[YMD]{2,4}[-/.][MD]{2}[-/.][YD]{2,4}(?:[T ]HH:MM)?|HH:MM")
+_FORMED = re.compile(r"[YMD]{2,4}[-/.][MD]{2}[-/.][YD]{2,4}(?:[T ]HH:MM)?|HH:MM", re.IGNORECASE)
 
 
 def _parameter(name: str, whole: Mapping[str, Any], required: bool, finds: bool) -> Parameter:
@@ -232,7 +232,13 @@ def _has_others(spelt: list[str], told: str) -> bool:
 def _unit(spelt: list[str], told: str) -> tuple[str, float] | None:
     """What a number counts. A `day` or a `year` is one of a calendar, `days` and `years` are many."""
     said = [word for word in (*spelt, *re.findall(r"[^\W\d_]+|[%€$£]", told.lower())) if word in UNITS]
+    if _SHARE.search(told):
+        return "%", 100.0
     return next((UNITS[word] for word in said if len(word) > 1 and word not in _CALENDAR), None)
+
+
+_SHARE = re.compile(r"\b0?\.\d+ (?:for|means|is|=) \d+(?:\.\d+)? ?(?:%|percent|per cent)", re.IGNORECASE)
+"""What tells that 5 % is .05: "e.g. 0.05 for 5%"."""
 
 
 def plain(schema: Mapping[str, Any]) -> Mapping[str, Any]:

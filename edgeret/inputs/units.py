@@ -210,7 +210,8 @@ def _patterns() -> tuple[tuple[str, re.Pattern[str]], ...]:
     )
     serial = (
         r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,4})?\b",
-        r"(?<![\w-])[A-Z]{1,4}[ -]\d{3,}(?:[ -]\d{2,})*(?![\w-])",
+        # "ID 456" is the number alone
+        r"(?<![\w-])(?!ID |NO )[A-Z]{1,4}[ -]\d{3,}(?:[ -]\d{2,})*(?![\w-])",
     )
     found = [(kind, re.compile(pattern, re.IGNORECASE)) for kind, pattern in patterns]
     exact = [("code", pattern) for pattern in code] + [("serial", pattern) for pattern in serial]

@@ -12,11 +12,11 @@ from decimal import Decimal, InvalidOperation
 from functools import lru_cache
 from typing import Any
 
-from edgeret.inputs.dates import day_of, time_of
+from edgeret.inputs.date_forms import DATE_TIME, TIME, as_named, moment, named_form, shown_form
+from edgeret.inputs.dates import day_of
 from edgeret.inputs.measures import UNITS
 from edgeret.inputs.numerals import SCALES, numeral
 from edgeret.inputs.parameters import Parameter, plain
-from edgeret.inputs.units import read
 from edgeret.types import REFERENCE
 
 
@@ -42,15 +42,14 @@ _TYPES: Mapping[str, type | tuple[type, ...]] = {"string": str, "boolean": bool,
 _EMAIL = re.compile(r"[^\s@<>()\",:;\\\[\]]+@[^\W_](?:[\w-]*[^\W_])?(?:\.[^\W_](?:[\w-]*[^\W_])?)+")
 _URI = re.compile(r"[a-z][a-z0-9+.-]*:[^\s<>\"{}|\\^`]+", re.IGNORECASE)
 _URI_REFERENCE = re.compile(r"[^\s<>\"{}|\\^`]+")
-_TIME = re.compile(r"(?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d+)?)?(?:Z|[+-][0-2]\d:[0-5]\d)?")
 _FORMATS: Mapping[str, re.Pattern[str]] = {
     **dict.fromkeys(("email", "idn-email"), _EMAIL),
     **dict.fromkeys(("uri", "iri", "url"), _URI),
     **dict.fromkeys(("uri-reference", "iri-reference"), _URI_REFERENCE),
     "uuid": re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"),
     "date": re.compile(r"\d{4}-\d\d-\d\d"),
-    "time": _TIME,
-    "date-time": re.compile(rf"\d{{4}}-\d\d-\d\d[Tt ]{_TIME.pattern}"),
+    "time": TIME,
+    "date-time": DATE_TIME,
     "duration": re.compile(r"P(?=.)(?:\d+W|(?:\d+Y)?(?:\d+M)?(?:\d+D)?(?:T(?=.)(?:\d+H)?(?:\d+M)?(?:\d+S)?)?)"),
     "ipv4": re.compile(r"(?:(?:25[0-5]|2[0-4]\d|1?\d?\d)(?:\.(?!$)|$)){4}"),
     "hostname": re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,62})(?:\.[A-Za-z0-9][A-Za-z0-9-]{0,62}){0,8}"),
@@ -214,62 +213,19 @@ def _text(
     glossed: str,
 ) -> Any:
     told = schema.get("format")
-    named = _named(parameter.described) if told is None else None
+    named, shown = (named_form(parameter.described), shown_form(parameter)) if told is None else (None, None)
     if told in ("date", "time", "date-time") or named is not None:
         given = (
-            _moment(glossed, str(told or "date"), now, past) if named is None else _as_named(glossed, named, now, past)
+            moment(glossed, str(told or "date"), now, past) if named is None else as_named(glossed, named, now, past)
         )
         if given is not None:
             return given
         return MISSING if named is None or parameter.kind == "when" else said
     if told == "duration":
         return _iso_duration(glossed)
+    if shown is not None and (given := as_named(glossed, shown, now, past)) is not None:
+        return given
     return said
-
-
-def _moment(said: str, told: str, now: datetime | None, past: bool) -> str | None:
-    """A day, a time or both in the form of ISO 8601."""
-    if told == "time":
-        clock = time_of(said)
-        return None if clock is None else clock.isoformat()
-    if told == "date":
-        day = day_of(said, now, past)
-        if day is None and (match := read(said).matches.get("date")) and len(match) == 1:
-            day = day_of(read(said).words(match[0].first, match[0].last), now, past)
-        return None if day is None else day.isoformat()
-    if _FORMATS["date-time"].fullmatch(said):
-        return said
-    found = read(said)
-    days, clocks = found.matches.get("date", ()), found.matches.get("time", ())
-    clock = time_of(found.words(clocks[0].first, clocks[0].last)) if len(clocks) == 1 else None
-    if clock is None or len(days) > 1:
-        return None
-    day = day_of(found.words(days[0].first, days[0].last), now, past) if days else (now.date() if now else None)
-    if day is None or (now is None and not days):
-        return None
-    zone = now.strftime("%z") if now is not None else ""
-    return f"{day.isoformat()}T{clock.isoformat()}" + (f"{zone[:3]}:{zone[3:5]}" if zone else "")
-
-
-_NAMED = re.compile(r"YYYY-MM-DD(?:[T ]HH:MM(?::SS)?)?|MM/DD/YYYY|DD/MM/YYYY|DD\.MM\.YYYY|HH:MM(?::SS)?")
-
-
-def _named(described: str) -> str | None:
-    """The form of a date or time that a description names."""
-    match = _NAMED.search(described)
-    return None if match is None else match[0]
-
-
-def _as_named(said: str, named: str, now: datetime | None, past: bool) -> str | None:
-    if named.startswith("HH"):
-        clock = time_of(said)
-        return None if clock is None else clock.strftime("%H:%M:%S" if named.endswith("SS") else "%H:%M")
-    if "HH" in named:
-        moment = _moment(said, "date-time", now, past)
-        return None if moment is None else moment.replace("T", named[10])[: len(named)]
-    day = day_of(said, now, past)
-    shapes = {"YYYY-MM-DD": "%Y-%m-%d", "MM/DD/YYYY": "%m/%d/%Y", "DD/MM/YYYY": "%d/%m/%Y", "DD.MM.YYYY": "%d.%m.%Y"}
-    return None if day is None else day.strftime(shapes[named])
 
 
 def _iso_duration(said: str) -> Any:

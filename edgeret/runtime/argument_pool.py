@@ -4,13 +4,19 @@ of them counts for was fitted on requests that neither had seen. Knows nothing o
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
-from edgeret.inputs.chunks import Chunk
-from edgeret.inputs.parameters import Parameter
+import numpy as np
+
+from edgeret.inputs.chunks import Chunk, Chunks
+from edgeret.inputs.parameters import Parameter, Same, parameters
+from edgeret.inputs.words import COMMON
 from edgeret.runtime.spans import Fit, Suitor, shares
 from edgeret.scoring.argument_head import LogShares
+from edgeret.scoring.argument_joining import Joining
 from edgeret.scoring.argument_shape import LONGEST
 
 LEAST_LOG = -12.0
@@ -18,11 +24,16 @@ LEAST_LOG = -12.0
 LEAST_JUDGED = LEAST_LOG
 """The head's log-share from which on a chunk is possible. From -6 on, those that are left gained the others' share, and
 a fragment of a long request was taken for a message."""
-LEAST_RULES_MEASURED, MOST_HEAD_MEASURED = 0.8, 0.2
-"""What both count for where a parameter has a unit: "an hour" is sixty minutes, however few demonstrations say it so,
-and a head that was tuned on "60 minutes" takes it for nothing."""
 MOST_NEW, LEAST_NEW = 8, math.log(0.02)
 """Spans of the head's own beside those of the rules, and the log of the least share of each."""
+_GROUPS = ("when", "number", "name", "text", "token")
+_GROUP_OF = {
+    **{"when": "when", "number": "number", "duration": "number", "person": "name", "place": "name"},
+    **{"text": "text", "command": "text", "email": "token", "url": "token", "phone": "token"},
+    **{"path": "token", "id": "token"},
+}
+_TALK = COMMON | {"hey", "hi", "pls", "i'm", "i'd", "i'll"}
+_CAMEL = re.compile(r"[a-z][A-Z]")
 
 
 class Joined(NamedTuple):
@@ -43,15 +54,23 @@ class Told(NamedTuple):
     head: float
 
 
-def told(suitor: Suitor, one: Parameter, by_head: LogShares, number: int, pool: Mapping[str, float]) -> Told:
-    """What both say of the parameter that has this number before the head. Where the head counts for more than the
-    rules, these judge only what it holds for possible, but for lists, whose other values it may not see."""
+class Answers(NamedTuple):
+    """The answers of a parameter, "nobody said it" last: what each has of `argument_joining.SPAN` or OPTION, and what
+    is known of the parameter."""
+
+    features: Sequence[Sequence[float]]
+    about: Sequence[float]
+
+
+def told(suitor: Suitor, one: Parameter, by_head: LogShares, number: int, is_tuned: bool) -> Told:
+    """What both say of the parameter that has this number before the head. Where the head was tuned, the rules judge
+    only what it holds for possible, but for lists, whose other values it may not see."""
     spans = by_head.spans[number]
 
     def is_possible(first: int, last: int) -> bool:
         return last - first > LONGEST or bool(spans[first, last - first - 1] >= LEAST_JUDGED)
 
-    fitting = suitor.fits(one, is_possible if pool["head"] >= pool["rules"] and not one.many else None)
+    fitting = suitor.fits(one, is_possible if is_tuned and not one.many else None)
     kept: dict[tuple[int, int, str], tuple[Fit, list[float]]] = {}
     for fit in fitting:
         kept.setdefault((fit.chunk.first, fit.chunk.last, repr(fit.value)), (fit, []))[1].append(fit.score)
@@ -82,26 +101,77 @@ def log(share: float) -> float:
     return max(math.log(max(share, 1e-9)), LEAST_LOG)
 
 
-def pooled(one: Parameter, of: Told, pool: Mapping[str, float]) -> tuple[list[Fit], float]:
+def known_of(tool: Same, found: Chunks, by_head: LogShares) -> tuple[float, ...]:
+    """What is known of a call (`argument_joining.CALL`)."""
+    needed, camel, described = _known_of(tool)
+    units = found.reading.units
+    talk = sum(unit.lower in _TALK for unit in units) / len(units)
+    likeliest = np.maximum(by_head.spans.reshape(len(by_head.absent), -1).max(1), by_head.absent)
+    for i, options in enumerate(by_head.options):
+        if len(options):
+            likeliest[i] = max(float(options.max()), float(by_head.absent[i]))
+    return needed, camel, talk, math.log(len(units) + 1) - 2.7, described, float(likeliest.mean()) + 0.5
+
+
+@lru_cache(512)
+def _known_of(key: Same) -> tuple[float, float, float]:
+    wanted = parameters(key.tool)
+    count = max(len(wanted), 1)
+    described = sum(math.log(len(one.described) + 1) for one in wanted) / count
+    return sum(one.required for one in wanted) / count, float(bool(_CAMEL.search(key.tool.name))), described - 3.5
+
+
+def span_answers(one: Parameter, of: Told) -> Answers:
+    """A parameter's values as answers, in their order."""
+    rules, head = [*(v.rules for v in of.values), of.rules], [*(v.head for v in of.values), of.head]
+    news = [*(v.new for v in of.values), False]
+    by_rules, by_head, last = max(rules), max(head), len(of.values)
+    first, second = rules.index(by_rules), head.index(by_head)
+    features = [
+        (r, h, float(new), float(i == last), float(i == first), float(i == second), math.exp(h))
+        for i, (r, h, new) in enumerate(zip(rules, head, news, strict=True))
+    ]
+    group = _GROUP_OF.get(one.kind)
+    about = (
+        *(float(one.required), float(one.many), *(float(group == each) for each in _GROUPS)),
+        *(float(one.unit is not None), by_head + 0.5, by_rules + 0.5, float(first == second)),
+    )
+    return Answers(features, about)
+
+
+def option_answers(one: Parameter, by_head: LogShares, number: int, by_rule: Sequence[bool]) -> Answers:
+    """A parameter's options as answers, one of which may be found `by_rule`."""
+    each = [max(float(share), LEAST_LOG) for share in by_head.options[number]]
+    absent = max(float(by_head.absent[number]), LEAST_LOG)
+    features = [(share, float(same), 0.0) for share, same in zip(each, by_rule, strict=True)]
+    about = (float(one.required), float(one.kind == "boolean"), float(any(by_rule)), max(*each, absent) + 0.5)
+    return Answers([*features, (absent, 0.0, 1.0)], about)
+
+
+def pooled(one: Parameter, of: Told, joining: Joining, call: Sequence[float]) -> tuple[list[Fit], float]:
     """The values with scores of both, the best first, and the score that nobody said it."""
-    rules, head, new = pool["rules"], pool["head"], pool["new"]
-    if one.unit is not None:
-        rules, head = max(rules, LEAST_RULES_MEASURED), min(head, MOST_HEAD_MEASURED)
-    fits = [Fit(rules * v.rules + head * v.head + new * v.new, v.chunk, v.value) for v in of.values]
+    answers = span_answers(one, of)
+    weights = joining.of_spans(answers.about, call)
+    *scores, absent = [_by(weights, row) for row in answers.features]
+    fits = [Fit(score, v.chunk, v.value) for score, v in zip(scores, of.values, strict=True)]
     fits.sort(key=lambda fit: (-fit.score, fit.chunk.first))
-    absent = pool["absent required" if one.required else "absent optional"]
-    return fits, rules * of.rules + head * of.head + absent
+    return fits, absent
 
 
 def option_shares(
-    one: Parameter, by_head: LogShares, number: int, by_rule: Sequence[bool], pool: Mapping[str, float]
+    one: Parameter,
+    by_head: LogShares,
+    number: int,
+    by_rule: Sequence[bool],
+    joining: Joining,
+    call: Sequence[float],
 ) -> tuple[list[float], float]:
     """The shares of a parameter's options, one of which may be found `by_rule`, and that nobody said it."""
-    weight, ruled = pool["options"], pool["option by rule"]
-    scores = [
-        weight * max(float(log_share), LEAST_LOG) + ruled * same
-        for log_share, same in zip(by_head.options[number], by_rule, strict=True)
-    ]
-    absent = weight * max(float(by_head.absent[number]), LEAST_LOG)
-    *found, nobody = shares([*scores, absent + pool["no option required" if one.required else "no option optional"]])
+    answers = option_answers(one, by_head, number, by_rule)
+    weights = joining.of_options(answers.about, call)
+    *found, nobody = shares([_by(weights, row) for row in answers.features])
     return found, nobody
+
+
+def _by(weights: Sequence[float], features: Sequence[float]) -> float:
+    return sum([weight * feature for weight, feature in zip(weights, features, strict=True)])

@@ -33,6 +33,7 @@ from edgeret.runtime.choices import Chosen
 from edgeret.runtime.said_before import earlier_values
 from edgeret.runtime.spans import Suitor
 from edgeret.scoring.argument_head import Asked, LogShares
+from edgeret.scoring.argument_joining import Joining
 from edgeret.scoring.argument_shape import LONGEST
 from edgeret.types import Call, Tool
 
@@ -113,7 +114,8 @@ class ArgumentReader:
 
     def __init__(self, stored: StoredArguments) -> None:
         """By what a bundle holds."""
-        self.head, self.pool, self.traits, self.counts = stored.head, stored.pool, stored.traits, stored.counts
+        self.head, self.traits, self.counts = stored.head, stored.traits, stored.counts
+        self.joining = Joining(stored.pool)
         self._stored, self._encoder = stored, stored.encoder
         self._latest: tuple[str, Said] | None = None
         self._asked = lru_cache(512)(self._ask)

@@ -19,6 +19,7 @@ from edgeret.encoders.base import Encoder
 from edgeret.errors import BundleError
 from edgeret.fields import get, get_number, get_strings
 from edgeret.scoring.argument_head import ArgumentHead, pack_head, unpack_head
+from edgeret.scoring.argument_joining import NAMES, TUNED
 from edgeret.scoring.argument_shape import POOL, TRAITS
 
 Counts = Mapping[tuple[str, str], Mapping[str, Sequence[float]]]
@@ -85,7 +86,7 @@ def pack_arguments(
             "scales": scales,
             "names": names,
             "counts": np.array(listed, "<i4").reshape(-1, _NUMBERS),
-            "pool": {name: float(pool[name]) for name in POOL},
+            "pool": stored_pool(pool),
             "traits": {name: float(traits[name]) for name in TRAITS},
         }
     )
@@ -110,10 +111,24 @@ def load_arguments(bundle: Bundle, encoder: Encoder) -> StoredArguments | None:
         raise BundleError(f"{where}: vectors that no encoder gives; build the bundle again")
     return StoredArguments(
         *(head, encoder, keys, rows, scales),
-        weights_of(value, "pool", POOL, where),
+        pool_of(value, where),
         weights_of(value, "traits", TRAITS, where),
         _counts(value, where),
     )
+
+
+def stored_pool(pool: Mapping[str, float]) -> dict[str, float]:
+    """What joins rules and head, as it is stored: without weights of nothing that a reader need not have."""
+    more = {name: pool[name] for name in NAMES if pool.get(name) and name not in POOL}
+    more |= {TUNED: pool[TUNED]} if TUNED in pool else {}
+    return {name: float(weight) for name, weight in ({name: pool[name] for name in POOL} | more).items()}
+
+
+def pool_of(value: Mapping[str, Any], where: str) -> dict[str, float]:
+    """The same, read. Raises BundleError."""
+    given = value.get("pool")
+    more = [name for name in (*NAMES, TUNED) if isinstance(given, dict) and name in given and name not in POOL]
+    return weights_of(value, "pool", (*POOL, *more), where)
 
 
 def weights_of(value: Mapping[str, Any], key: str, names: Sequence[str], where: str) -> dict[str, float]:

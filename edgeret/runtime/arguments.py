@@ -14,7 +14,7 @@ from edgeret.inputs.argument_features import options
 from edgeret.inputs.chunks import Chunk, Chunks, chunks
 from edgeret.inputs.parameters import APART, Parameter, Same, counted, parameters
 from edgeret.inputs.value_forms import MISSING, listed
-from edgeret.runtime.argument_pool import option_shares, pooled, told
+from edgeret.runtime.argument_pool import known_of, option_shares, pooled, told
 from edgeret.runtime.argument_reader import ArgumentReader
 from edgeret.runtime.choices import MOST_ALTERNATIVES, Chosen, same_option, takes
 from edgeret.runtime.outputs import Output, outputs
@@ -28,9 +28,12 @@ MOST_READ = 64
 """Parameters of a tool, those that it must have first; nobody says more in one request."""
 LEAST, LEAST_OPTIONAL, OF_ABSENT_REQUIRED = 0.2, 0.4, 0.5
 """The least share of a value that is taken, and the least part of the share that nobody said it."""
-LEAST_KNOWN, LEAST_SAID, MOST_ABSENT = 0.05, 0.2, 0.65
-"""The same where a head was tuned, whose share is divided among several bounds of one value: of what must be given the
-likeliest value is taken, and so it is of what may be given unless that nobody said it is likelier than this."""
+LEAST_KNOWN, LEAST_BESIDE, OF_ABSENT_BESIDE = 0.05, 0.3, 0.6
+"""The same beside a head, whose share is divided among several bounds of one value: of what must be given the
+likeliest value is taken. An id is no guess, and is taken as what may be given is."""
+LEAST_SAID, MOST_ABSENT = 0.2, 0.65
+"""Where the head was tuned an id is taken as well, and what may be given unless that nobody said it is likelier than
+this."""
 _OVER_OUTPUT = 0.8
 """A chunk that suits so well goes before an output that no description names."""
 _OF_TAKEN = 0.5
@@ -121,14 +124,16 @@ class Filling:
         self.suitor = Suitor(self.chunks, tool, calls, now, by_sign)
         self.chosen = Chosen(self.chunks, self.suitor)
         self.outputs = outputs(tool, wanted, calls, tools, {} if reader is None else reader.counts)
-        self.pool = {} if reader is None else reader.pool
-        self.is_tuned = bool(self.pool) and self.pool["head"] >= self.pool["rules"]
+        self.joining = None if reader is None else reader.joining
         self.absent: dict[str, float] = {}
         self.numbers: Mapping[str, int] = {}
         self.by_head: LogShares | None = None
+        self.known: Sequence[float] = ()
         if reader is not None:
             given = reader.log_shares(tool, calls, self.suitor, self.chunks, query, encoded)
-            self.numbers, self.by_head = ({}, None) if given is None else given
+            if given is not None:
+                self.numbers, self.by_head = given
+                self.known = known_of(Same(tool), self.chunks, self.by_head)
         self.used: list[Chunk] = []
         self.tools = tools
 
@@ -161,19 +166,20 @@ class Filling:
     def _fits(self, one: Parameter) -> list[Fit]:
         """The chunks that a parameter may take, with what the rules and the head say together."""
         number = self.numbers.get(one.name)
-        if self.by_head is None or number is None:
+        if self.by_head is None or number is None or self.joining is None:
             return self.suitor.fits(one)
-        fits, self.absent[one.name] = pooled(one, told(self.suitor, one, self.by_head, number, self.pool), self.pool)
+        both = told(self.suitor, one, self.by_head, number, self.joining.is_tuned)
+        fits, self.absent[one.name] = pooled(one, both, self.joining, self.known)
         return fits
 
     def _option(self, one: Parameter) -> Found | None:
         """One of a parameter's options: by rule alone, or the likeliest one where a head knows how likely they are."""
         by_rule = self.chosen.found(one)
         number = self.numbers.get(one.name)
-        if self.by_head is None or number is None or not (values := options(one)):
+        if self.by_head is None or number is None or self.joining is None or not (values := options(one)):
             return by_rule
         ruled = [same_option(one, value, by_rule) for value in values]
-        each, absent = option_shares(one, self.by_head, number, ruled, self.pool)
+        each, absent = option_shares(one, self.by_head, number, ruled, self.joining, self.known)
         order = sorted(range(len(values)), key=lambda k: -each[k])
         share, value = each[order[0]], values[order[0]]
         if share < self._least(one, absent) or not takes(one, [value] if one.many else value):
@@ -184,8 +190,12 @@ class Filling:
 
     def _least(self, one: Parameter, absent: float) -> float:
         """The least share of a value that is taken, by the share that nobody said any."""
-        if self.is_tuned:
+        if self.joining is not None and self.joining.is_tuned:
             return LEAST_KNOWN if one.required else LEAST_SAID if absent < MOST_ABSENT else math.inf
+        if self.by_head is not None:
+            if one.required and one.kind != "id":  # an id is no guess
+                return LEAST_KNOWN
+            return max(LEAST_BESIDE, absent * OF_ABSENT_BESIDE)
         return max(LEAST, absent * OF_ABSENT_REQUIRED) if one.required else max(LEAST_OPTIONAL, absent)
 
     def _shared(self, one: Parameter, fitting: Sequence[Fit], taken: Sequence[Fit] = ()) -> list[tuple[float, Fit]]:

@@ -3,15 +3,17 @@
     python -m edgeret_export.argument_lab --encoder CARD --others SET... --own SET... -o FILE
 
 A SET is a folder with `tools.jsonl`, whose types are JSON Schema's, and `demonstrations.jsonl`. The `own` sets are in
-the style that strangers' tools are thought to have: they count three times, and what joins the head with the rules is
-fitted on them, each of three parts with a head that was fitted without it. With `--joined-as CARD` that is what another
-encoder's head has, and the fit takes a quarter of the time.
+the style that strangers' tools are thought to have: they count three times. What joins the head with the rules is
+fitted on all sets, each of three parts with a head that was fitted without it, and on those `--beside`, which no head
+is fitted on: it is to know styles apart. With `--joined-as CARD` it is what another encoder's head has, and the fit
+takes a quarter of the time.
 """
 
 from __future__ import annotations
 
 import argparse
 import random
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
@@ -24,6 +26,7 @@ from edgeret.inputs.demonstrations import Demonstration, read_demonstrations
 from edgeret.inputs.parameters import Parameter
 from edgeret.inputs.tools import read_tools
 from edgeret.runtime.argument_reader import wanted_of
+from edgeret.scoring.argument_joining import TUNED
 from edgeret.terminal.progress import say
 from edgeret.types import Tool
 from edgeret_export.encoders.argument_card import ArgumentCard, argument_card_of, pack_card
@@ -35,6 +38,8 @@ from edgeret_export.fitting.argument_fit import Arrays, Reading, fit, reader_of
 from edgeret_export.fitting.argument_pool import (
     START,
     Judged,
+    Row,
+    Step,
     fit_pool,
     fit_traits,
     judge,
@@ -50,9 +55,10 @@ PASSES, PEAKS, PARTS, OWN = (6, 4), (1.2e-3, 8e-4), 3, 3
 DISTRACTED, MOST_BESIDE, ALIKE = 0.6, 3, 0.6
 """In how many calls parameters of other tools stand beside a call's own, how many, and the cosine from which on one is
 too much like one of these."""
-MORE_RULES, LESS_HEAD, MARGIN = 0.2, 0.75, 0.3
-"""A stranger's style is further from these sets than they are from each other: the rules count for more, the head for
-less, and names, messages and plain words are a little less sure."""
+OWN_JOINED, MOST_JOINED, MARGIN = 2.0, 4.0, 0.3
+"""For the joining each group of sets counts by the root of its size, a row at most so much, and the own sets twice. A
+stranger's style is further from these sets than they are from each other: names, messages and plain words are a little
+less sure."""
 
 
 class Set(NamedTuple):
@@ -108,40 +114,77 @@ def fit_head(own: Sequence[Set], others: Sequence[Set], reading: Reading, passes
     return fit([case for one in every for case in one.distracted], reading.texts, passes[1], PEAKS[1], 1, arrays)
 
 
+class Held(NamedTuple):
+    """Calls that the head of a part did not see, with the group of sets that they are from."""
+
+    group: str
+    tools: Mapping[str, Tool]
+    steps: Sequence[Step]
+
+
 def fit_card(
-    own: Sequence[Set], others: Sequence[Set], reading: Reading, passes: Sequence[int] = PASSES
+    own: Sequence[Set],
+    others: Sequence[Set],
+    beside: Sequence[Set],
+    reading: Reading,
+    passes: Sequence[int] = PASSES,
 ) -> tuple[Arrays, dict[str, float], dict[str, float], Judged]:
-    """The head's weights, what joins them with the rules, the weights of confidence, and how the `own` sets come out
-    where each is read by what was fitted without it."""
+    """The head's weights, what joins them with the rules, the weights of confidence, and how all comes out where each
+    part is read and joined by what was fitted without it. Of the `own` sets each is of one part, of the others each
+    function is."""
     trials, rows = [], []
     for part in range(PARTS):
-        rest, held = [one for i, one in enumerate(own) if i % PARTS != part], own[part::PARTS]
+        rest = [one for i, one in enumerate(own) if i % PARTS != part]
+        held = [Held("own", one.tools, _steps(one)) for one in own[part::PARTS]]
+        for i, one in enumerate((*others, *beside)):
+            of = _parts(one)
+            held.append(Held(f"{i}", one.tools, [step for step in _steps(one) if of[step[0].name] == part]))
         say(f"arguments: fitting without part {part + 1} of {PARTS}")
-        arrays = fit_head(rest, others, reading, passes)
+        arrays = fit_head(rest, [_without(one, part) for one in others], reading, passes)
         by_sign = fit_signs([choice for one in rest for choice in choices(dict(one.tools), one.demonstrations)])
         reader = reader_of(arrays, reading, START_POOL, {}, {})
-        steps = [(one, steps_of(one.tools, [(d.query, d.calls) for d in one.demonstrations])) for one in held]
-        rows.append([row for one, listed in steps for row in rows_of(listed, one.tools, reader, by_sign)])
-        trials.append((arrays, by_sign, steps))
+        rows.append([(one.group, row) for one in held for row in rows_of(one.steps, one.tools, reader, by_sign)])
+        trials.append((arrays, by_sign, held))
     judged = []
-    for part, (arrays, by_sign, steps) in enumerate(trials):
-        pool = cautious(fit_pool([row for i, listed in enumerate(rows) if i != part for row in listed]))
+    for part, (arrays, by_sign, held) in enumerate(trials):
+        pool = _joined([row for i, listed in enumerate(rows) if i != part for row in listed])
         reader = reader_of(arrays, reading, pool, {}, {})
-        judged += [judge(listed, one.tools, reader, by_sign) for one, listed in steps]
+        judged += [judge(one.steps, one.tools, reader, by_sign) for one in held]
     whole = summed(judged)
     traits = fit_traits(whole.values)
     traits |= {name: round(traits[name] - MARGIN, 3) for name in ("name", "told", "plain")}
     say("arguments: fitting on all")
-    return fit_head(own, others, reading, passes), cautious(fit_pool(list(chain(*rows)))), traits, whole
+    return fit_head(own, others, reading, passes), _joined(list(chain(*rows))), traits, whole
 
 
-START_POOL = {**dict.fromkeys(fit_pool([]), 0.0), **START}
+def _steps(one: Set) -> list[Step]:
+    return steps_of(one.tools, [(d.query, d.calls) for d in one.demonstrations])
 
 
-def cautious(pool: Mapping[str, float]) -> dict[str, float]:
-    """The same for strangers' tools."""
-    changed = {"rules": round(pool["rules"] + MORE_RULES, 3), "head": round(pool["head"] * LESS_HEAD, 3)}
-    return {**pool, **changed}
+def _parts(one: Set) -> dict[str, int]:
+    """The part that each function of a set is of."""
+    names = sorted({call.tool for demonstration in one.demonstrations for call in demonstration.calls})
+    random.Random(PARTS).shuffle(names)
+    return {name: i % PARTS for i, name in enumerate(names)}
+
+
+def _without(one: Set, part: int) -> Set:
+    """A set without the calls of a part's functions."""
+    of = _parts(one)
+    bare, distracted = ([case for case in listed if of[case.tool] != part] for listed in (one.bare, one.distracted))
+    return one._replace(bare=bare, distracted=distracted)
+
+
+def _joined(rows: Sequence[tuple[str, Row]]) -> dict[str, float]:
+    """What joins rules and head, from rows with the groups that they are of."""
+    sizes = Counter(group for group, _ in rows)
+    most = max(sizes.values(), default=1)
+    counts = {group: min(MOST_JOINED, (most / size) ** 0.5) for group, size in sizes.items()}
+    counts["own"] = OWN_JOINED * counts.get("own", 1.0)
+    return fit_pool([row for _, row in rows], weights=[counts[group] for group, _ in rows]) | {TUNED: 0.0}
+
+
+START_POOL = {**dict.fromkeys(fit_pool([]), 0.0), **START, TUNED: 0.0}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -150,22 +193,26 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--encoder", required=True, metavar="CARD")
     parser.add_argument("--own", nargs="+", required=True, metavar="SET")
     parser.add_argument("--others", nargs="*", default=[], metavar="SET")
+    parser.add_argument("--beside", nargs="*", default=[], metavar="SET")
     parser.add_argument("--passes", nargs=2, type=int, default=PASSES, metavar="N")
     parser.add_argument("--joined-as", metavar="CARD")
     parser.add_argument("-o", "--output", required=True, metavar="FILE")
     given = parser.parse_args(argv)
     card = find_card(given.encoder)
     reading, chance = Reading(start(export_encoder(card, "int8", False))), random.Random(1)
-    own, others = ([read_set(Path(one), reading, chance) for one in listed] for listed in (given.own, given.others))
+    own, others, beside = (
+        [read_set(Path(one), reading, chance) for one in listed] for listed in (given.own, given.others, given.beside)
+    )
     told: dict[str, object] = {
         "card": card.name,
         "licence": card.licence,
         "made_for": made_for(card),
         "sets": [Path(one).name for one in (*given.others, *given.own)],
+        "joined_with": [Path(one).name for one in given.beside],
         "recipe": {"passes": list(given.passes), "peaks": PEAKS, "own_times": OWN, "distracted": DISTRACTED},
     }
     if given.joined_as is None:
-        arrays, pool, traits, whole = fit_card(own, others, reading, given.passes)
+        arrays, pool, traits, whole = fit_card(own, others, beside, reading, given.passes)
         told["figures"] = {
             "calls": whole.of,
             "calls_right": round(whole.calls / max(whole.of, 1), 4),

@@ -36,6 +36,8 @@ def test_words_numbers_possessives_and_marks_are_units() -> None:
         ("$5 and 2,000 euros", "money", ["$5", "2,000 euros"]),
         ("two hundred and ten, 3.5 and the one there", "number", ["two hundred and ten", "3.5"]),
         ("5 million", "number", ["5 million"]),
+        ("patient ID 12345, order AB 1234", "number", ["12345"]),
+        ("patient ID 12345, order AB 1234", "code", ["AB 1234"]),
         ("ran 3 km with half a litre", "measure", ["3 km", "half a litre"]),
         ("40g of flour, 1.5oz of gin, at 180C or 70 °F", "measure", ["40g", "1.5oz", "180C", "70 °F"]),
         ("7d3g and A-40g", "code", ["7d3g", "A-40g"]),

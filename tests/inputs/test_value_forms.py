@@ -94,6 +94,35 @@ def test_a_format_is_kept_or_the_value_is_missing() -> None:
 
 
 @pytest.mark.parametrize(
+    ("said", "told", "value"),
+    [
+        ("May 15, 2022", "First day (e.g., 2022-01-01)", "2022-05-15"),
+        ("May 15th, 2022", "First day (e.g., yyyy-mm-dd)", "2022-05-15"),
+        ("May 15, 2022", "First day (DD-MM-YYYY)", "15-05-2022"),
+        ("May 15, 2022", "First day, as YYYY/MM/DD", "2022/05/15"),
+        ("October 15th", "First day (e.g., 2022-01-01)", "October 15th"),
+        ("tomorrow", "First day (e.g., 2022-01-01)", "tomorrow"),
+        ("October 15th", "First day (e.g., yyyy-mm-dd)", MISSING),
+        ("May 15, 2022", "First day, of version 1-2022-01-01-3", "May 15, 2022"),
+    ],
+)
+def test_a_day_is_written_as_the_description_shows_days(said: str, told: str, value: Any) -> None:
+    assert formed(said, "date", "start_date", {"type": "string", "description": told}) == value
+
+
+@pytest.mark.parametrize(
+    ("said", "kind", "told", "value"),
+    [
+        ("5%", "percent", "The interest rate (e.g., 0.05 for 5%)", 0.05),
+        ("0.05", "number", "The interest rate (e.g., 0.05 for 5%)", 0.05),
+        ("5%", "percent", "The interest rate, in %", 5),
+    ],
+)
+def test_a_share_of_one_is_told_from_per_cent(said: str, kind: str, told: str, value: Any) -> None:
+    assert formed(said, kind, "rate", {"type": "number", "description": told}) == value
+
+
+@pytest.mark.parametrize(
     ("value", "schema", "takes"),
     [
         (5, {"type": "integer", "minimum": 5, "maximum": 9}, True),

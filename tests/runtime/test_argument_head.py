@@ -23,6 +23,7 @@ from edgeret.runtime.arguments import fill
 from edgeret.runtime.spans import Suitor
 from edgeret.scoring import argument_shape as shape
 from edgeret.scoring.argument_head import ArgumentHead, pack_head, unpack_head
+from edgeret.scoring.argument_joining import TUNED
 
 DIMENSION = 16
 POOL = {**dict.fromkeys(shape.POOL, 0.0), "rules": 1.0, "head": 0.1, "options": 0.1}
@@ -102,6 +103,9 @@ def test_a_role_reads_as_it_was_written() -> None:
     assert isinstance(stored, StoredArguments)
     assert stored.counts == counts
     assert (stored.pool, stored.traits) == (POOL, TRAITS)
+    more = {**POOL, "head, talk": 0.25, TUNED: 0.0}
+    told = load_arguments(_bundle(_packed([MAIL], pool={**more, "rules, long": 0.0})), Encoder())
+    assert told is not None and told.pool == more
     for name, array in _arrays().items():
         assert np.abs(stored.head.arrays[name] - array).max() <= np.abs(array).max() / 127
 
@@ -141,6 +145,8 @@ class TestForgeries:
         "below nothing": (_inside("pool", "head", -1.0), "head"),
         "no number": (_inside("traits", "share", "much"), "share"),
         "far too much": (_inside("pool", "new", 1e9), "new"),
+        "far too much of a call": (_inside("pool", "rules, camel", 1e9), "rules, camel"),
+        "tuned by a word": (_inside("pool", TUNED, "yes"), TUNED),
     }
 
     @pytest.mark.parametrize("name", CASES)
@@ -235,12 +241,31 @@ def test_any_text_is_read(query: str) -> None:
             assert 0 <= argument.confidence <= 1
 
 
-def test_a_tuned_head_guesses_what_must_be_given_and_asks_for_it_all_the_same() -> None:
+@pytest.mark.parametrize("pool", [{"rules": 0.1, "head": 0.2}, {"rules": 0.2, "head": 0.1}])
+def test_a_head_guesses_what_must_be_given_and_asks_for_it_all_the_same(pool: dict[str, float]) -> None:
     note = tool("find_note", "Finds a note.", keywords={"type": "string", "description": "Words of the note."})
     query = "where is the one on bread, or was it about router settings in Linz"
-    known = {**POOL, "rules": 0.1, "head": 0.2, "absent required": 4.0}
+    known = {**POOL, **pool, "absent required": 3.5}
     told = fill(note, query, (), ALL, None, _reader([note], pool=known))
     assert told.given["keywords"].confidence < 0.5
     assert told.missing.keys() == {"keywords"}
-    stranger = {**known, "rules": 0.2, "head": 0.1}
-    assert fill(note, query, (), ALL, None, _reader([note], pool=stranger)).given == {}
+
+
+def test_only_a_tuned_head_guesses_an_id() -> None:
+    note = tool("open_note", "Opens a note.", note_id={"type": "string", "description": "Id of the note."})
+    known = {**POOL, "rules": 0.1, "head": 0.1, "absent required": 2.5}
+    given = [fill(note, "open note B12", (), ALL, None, _reader([note], pool={**known, TUNED: t})) for t in (0.0, 1.0)]
+    assert [one.given.keys() for one in given] == [set(), {"note_id"}]
+    assert all(one.missing.keys() == {"note_id"} for one in given)
+
+
+def test_a_call_is_joined_by_weights_that_know_it() -> None:
+    wide = tool("findNote", "Finds a note.", keywords={"type": "string", "description": "Words of the note."})
+    words = "find the note on router settings"
+    pool = {**POOL, "absent, camel": -30.0, "rules, camel": 0.5}
+    plain, known = (fill(wide, words, (), {}, None, _reader([wide], pool=one)) for one in (POOL, pool))
+    assert known.given["keywords"].confidence >= plain.given["keywords"].confidence
+    other = tool("find_note", "Finds a note.", keywords={"type": "string", "description": "Words of the note."})
+    assert fill(other, words, (), {}, None, _reader([other], pool=pool)) == fill(
+        other, words, (), {}, None, _reader([other])
+    )

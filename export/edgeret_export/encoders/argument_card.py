@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from edgeret.bundle.codec import pack, unpack
 from edgeret.errors import BundleError, InputError
 from edgeret.fields import get
-from edgeret.runtime.argument_role import weights_of
+from edgeret.runtime.argument_role import pool_of, stored_pool, weights_of
 from edgeret.scoring.argument_head import pack_head, unpack_head
-from edgeret.scoring.argument_shape import POOL, TRAITS
+from edgeret.scoring.argument_shape import TRAITS
 from edgeret_export.encoders.export import encoder_of
 from edgeret_export.encoders.pretrained import made_for
 from edgeret_export.sources.cards import Card, cards_folder
@@ -41,7 +41,7 @@ def pack_card(card: ArgumentCard) -> bytes:
         {
             "told": json.dumps(card.told),
             "head": pack_head(card.arrays),
-            "pool": {name: float(card.pool[name]) for name in POOL},
+            "pool": stored_pool(card.pool),
             "traits": {name: float(card.traits[name]) for name in TRAITS},
         }
     )
@@ -58,7 +58,8 @@ def read_card(path: Path, dimension: int) -> ArgumentCard:
         head = unpack_head(get(value, "head", dict, where), dimension, where)
         return ArgumentCard(
             *(told, head.arrays),
-            *(weights_of(value, key, names, where) for key, names in (("pool", POOL), ("traits", TRAITS))),
+            pool_of(value, where),
+            weights_of(value, "traits", TRAITS, where),
         )
     except OSError as error:
         raise InputError(f"{path}: cannot be read ({error.strerror}); expected a head for arguments") from None

@@ -17,6 +17,7 @@ from edgeret.inputs.demonstrations import Demonstration
 from edgeret.runtime.argument_reader import ArgumentReader, texts_of, wanted_of
 from edgeret.runtime.argument_role import Counts, StoredArguments
 from edgeret.scoring.argument_head import ArgumentHead
+from edgeret.scoring.argument_joining import TUNED
 from edgeret.types import Tool, references
 from edgeret_export.fitting.argument_cases import Case, cases
 from edgeret_export.fitting.argument_network import Network, batch, hide, loss
@@ -210,9 +211,9 @@ def tune(
         passes = max(PASSES[0], min(PASSES[1], VISITS // len(own)))
         tuned = _tuned(own, reading.texts, passes, seed, begin)
         steps, counted = steps_of(tools, [(one.query, one.calls) for one in held]), counts_of(tools, rest)
-        rows += rows_of(steps, tools, reader_of(tuned, reading, pool, traits, counted), None)
+        rows += rows_of(steps, tools, reader_of(tuned, reading, {**pool, TUNED: 1.0}, traits, counted), None)
         trials.append((tuned, steps, counted))
-    joined = fit_pool(rows, pool)
+    joined = fit_pool(rows, pool) | {TUNED: 1.0}
     before = summed(judge(steps, tools, reader_of(begin, reading, pool, traits, of)) for _, steps, of in trials)
     after = summed(judge(steps, tools, reader_of(one, reading, joined, traits, of)) for one, steps, of in trials)
     sure = fit_traits(after.values, traits)

@@ -10,11 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.inputs.argument_features import options
-from edgeret.runtime.argument_pool import LEAST_LOG, told
+from edgeret.runtime.argument_pool import option_answers, span_answers, told
 from edgeret.runtime.argument_reader import ArgumentReader
 from edgeret.runtime.arguments import Filling
 from edgeret.runtime.choices import same_option
 from edgeret.runtime.sureness import traits
+from edgeret.scoring.argument_joining import NAMES, OPTION, OPTION_CONTEXT, SPAN, SPAN_CONTEXT
 from edgeret.scoring.argument_shape import POOL, TRAITS
 from edgeret.types import Call, Tool, references
 from edgeret_export.fitting.argument_cases import values_of
@@ -23,14 +24,16 @@ from edgeret_export.fitting.compared import comparable, same
 Step = tuple[Tool, str, Sequence[Call], Call]
 """A call of a tool, with the request's words and the calls before it."""
 
-STEPS, L2 = 400, 1.0
+STEPS, L2, L2_OF_CONTEXT = 200, 1.0, 30.0
 START: Mapping[str, float] = {"rules": 0.5, "head": 0.5, "options": 0.7}
 
 
 class Row(NamedTuple):
-    """One parameter: what the answers have of POOL, "nobody said it" last, (answers, weights), and which are right."""
+    """One parameter: what the answers have of SPAN or OPTION, "nobody said it" last, (answers, features), what is known
+    of it and of its call, with 1 in front, and which answers are right."""
 
     features: NDArray[np.float64]
+    context: NDArray[np.float64]
     right: NDArray[np.bool_]
 
 
@@ -56,55 +59,83 @@ def rows_of(
             values = [comparable(value) for value in values_of(one, given)]
             listed = options(one)
             if listed:
-                shares = np.maximum(filling.by_head.options[number], LEAST_LOG)
                 hits = [any(type(v) is type(comparable(o)) and v == comparable(o) for v in values) for o in listed]
                 by_rule = filling.chosen.found(one)
-                ruled = [float(same_option(one, value, by_rule)) for value in listed]
-                features = [_features(options=float(share)) for share in shares]
-                for row, is_ruled in zip(features, ruled, strict=True):
-                    row[POOL.index("option by rule")] = is_ruled
-                nobody = _features(options=max(float(filling.by_head.absent[number]), LEAST_LOG))
+                ruled = [same_option(one, value, by_rule) for value in listed]
+                answers = option_answers(one, filling.by_head, number, ruled)
             else:
-                of = told(filling.suitor, one, filling.by_head, number, filling.pool)
+                of = told(filling.suitor, one, filling.by_head, number, reader.joining.is_tuned)
                 if not of.values:
                     continue
                 hits = [comparable(value.value) in values for value in of.values]
-                features = [_features(rules=v.rules, head=v.head, new=float(v.new)) for v in of.values]
-                nobody = _features(rules=of.rules, head=of.head)
-            kind = "no option" if listed else "absent"
-            nobody[POOL.index(f"{kind} {'required' if one.required else 'optional'}")] = 1.0
-            rows.append(Row(np.array([*features, nobody]), np.array([*hits, not any(hits)])))
+                answers = span_answers(one, of)
+            context = np.array((1.0, *answers.about, *filling.known))
+            rows.append(Row(np.array(answers.features), context, np.array([*hits, not any(hits)])))
     return rows
 
 
-def _features(**told_of: float) -> list[float]:
-    return [told_of.get(name, 0.0) for name in POOL]
+class _Side(NamedTuple):
+    """All rows of one kind: (answers, features x contexts) with each row's number of answers and weight."""
+
+    features: NDArray[np.float64]
+    right: NDArray[np.bool_]
+    sizes: NDArray[np.int64]
+    weights: NDArray[np.float64]
 
 
-def fit_pool(rows: Sequence[Row], begin: Mapping[str, float] = START) -> dict[str, float]:
-    """The weights that make the right answers most probable, near those at the beginning where little is known."""
-    start = np.array([begin.get(name, 0.0) for name in POOL])
-    if not rows:
-        return dict(zip(POOL, start.tolist(), strict=True))
-    features = np.concatenate([row.features for row in rows])
-    right = np.concatenate([row.right for row in rows])
-    sizes = np.array([len(row.right) for row in rows])
-    of = np.repeat(np.arange(len(rows)), sizes)
+def _side(rows: Sequence[tuple[Row, float]], width: int) -> _Side | None:
+    own = [(row, weight) for row, weight in rows if row.features.shape[1] == width]
+    if not own:
+        return None
+    return _Side(
+        np.concatenate([(row.features[:, :, None] * row.context).reshape(len(row.right), -1) for row, _ in own]),
+        np.concatenate([row.right for row, _ in own]),
+        np.array([len(row.right) for row, _ in own]),
+        np.array([weight for _, weight in own]),
+    )
+
+
+def fit_pool(
+    rows: Sequence[Row], begin: Mapping[str, float] = START, weights: Sequence[float] | None = None
+) -> dict[str, float]:
+    """The weights that make the right answers most probable, near those at the beginning where little is known; a row
+    may count for more or less than others."""
+    found = {name: float(begin.get(name, 0.0)) for name in (*POOL, *NAMES)}
+    weighed = list(zip(rows, [1.0] * len(rows) if weights is None else weights, strict=True))
+    for features, contexts, kind in ((SPAN, SPAN_CONTEXT, "absent"), (OPTION, OPTION_CONTEXT, "no option")):
+        side = _side(weighed, len(features))
+        names = [name for one in features for name in (one, *(f"{one}, {context}" for context in contexts))]
+        # Once for each of the two that a reader must have: what must be given, and what may.
+        needed, may = f"{kind} required", f"{kind} optional"
+        found[f"{kind}, required"] += found.pop(needed) - found[may]
+        found[kind] += found.pop(may)
+        if side is not None:
+            fitted = _fitted(side, np.array([found[name] for name in names]), [name in features for name in names])
+            found |= dict(zip(names, fitted.tolist(), strict=True))
+        found[may] = found.pop(kind)
+        found[needed] = found[may] + found.pop(f"{kind}, required")
+    found = {name: round(weight, 3) for name, weight in found.items() if round(weight, 3) or name in POOL}
+    return found | {name: max(found[name], 0.0) for name in ("rules", "head", "options")}
+
+
+def _fitted(side: _Side, start: NDArray[np.float64], always: Sequence[bool]) -> NDArray[np.float64]:
+    """Weights by the gradient of the logarithms; those that are not `always` there stay nearer to the beginning."""
+    features, right, sizes, counts = side
+    of = np.repeat(np.arange(len(sizes)), sizes)
     begins = np.cumsum(sizes) - sizes
-    weights, first, second = start.copy(), np.zeros(len(POOL)), np.zeros(len(POOL))
+    near = np.where(always, L2, L2_OF_CONTEXT)
+    weights, first, second = start.copy(), np.zeros(len(start)), np.zeros(len(start))
     for step in range(1, STEPS + 1):
         scores = features @ weights
         powers = np.exp(scores - np.maximum.reduceat(scores, begins)[of])
         share = powers / np.add.reduceat(powers, begins)[of]
         good = np.add.reduceat(share * right, begins)
-        pull = share * right / np.maximum(good, 1e-12)[of] - share
-        gradient = pull @ features - L2 * (weights - start)
+        pull = (share * right / np.maximum(good, 1e-12)[of] - share) * counts[of]
+        gradient = pull @ features - near * (weights - start)
         first, second = 0.9 * first + 0.1 * gradient, 0.99 * second + 0.01 * gradient**2
         rate = 0.05 * min(1.0, 2 * (1 - step / (STEPS + 1)))
         weights += rate * first / (1 - 0.9**step) / (np.sqrt(second / (1 - 0.99**step)) + 1e-9)
-    # A weight below nothing would take the likelier for the less likely.
-    found = {name: round(float(weight), 3) for name, weight in zip(POOL, weights, strict=True)}
-    return found | {name: max(found[name], 0.0) for name in ("rules", "head", "options")}
+    return weights
 
 
 NEWTON, L2_OF_TRAITS = 40, 2.0

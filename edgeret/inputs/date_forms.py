@@ -1,0 +1,73 @@
+"""Days and times in the form that a parameter wants: ISO 8601, or one that its description names or shows. Knows
+nothing of schemas."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+
+from edgeret.inputs.dates import day_of, time_of
+from edgeret.inputs.parameters import Parameter
+from edgeret.inputs.units import read
+
+TIME = re.compile(r"(?:[01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d+)?)?(?:Z|[+-][0-2]\d:[0-5]\d)?")
+DATE_TIME = re.compile(rf"\d{{4}}-\d\d-\d\d[Tt ]{TIME.pattern}")
+
+
+def moment(said: str, told: str, now: datetime | None, past: bool) -> str | None:
+    """A day, a time or both in the form of ISO 8601."""
+    if told == "time":
+        clock = time_of(said)
+        return None if clock is None else clock.isoformat()
+    if told == "date":
+        day = day_of(said, now, past)
+        if day is None and (match := read(said).matches.get("date")) and len(match) == 1:
+            day = day_of(read(said).words(match[0].first, match[0].last), now, past)
+        return None if day is None else day.isoformat()
+    if DATE_TIME.fullmatch(said):
+        return said
+    found = read(said)
+    days, clocks = found.matches.get("date", ()), found.matches.get("time", ())
+    clock = time_of(found.words(clocks[0].first, clocks[0].last)) if len(clocks) == 1 else None
+    if clock is None or len(days) > 1:
+        return None
+    day = day_of(found.words(days[0].first, days[0].last), now, past) if days else (now.date() if now else None)
+    if day is None or (now is None and not days):
+        return None
+    zone = now.strftime("%z") if now is not None else ""
+    return f"{day.isoformat()}T{clock.isoformat()}" + (f"{zone[:3]}:{zone[3:5]}" if zone else "")
+
+
+_NAMED = re.compile(
+    r"YYYY[-/]MM[-/]DD(?:[T ]HH:MM(?::SS)?)?|MM[-/]DD[-/]YYYY|DD[-/.]MM[-/.]YYYY|HH:MM(?::SS)?", re.IGNORECASE
+)
+_SHOWN = re.compile(r"(?<![\w-])\d{4}-\d\d-\d\d(?:([T ])\d\d:\d\d(:\d\d)?)?(?![\w-])")
+
+
+def named_form(described: str) -> str | None:
+    """The form of a date or time that a description names."""
+    match = _NAMED.search(described)
+    return None if match is None else match[0].upper()
+
+
+def shown_form(parameter: Parameter) -> str | None:
+    """The form of a day that a description shows by an example, "2022-05-20": of days that are told as a whole. A
+    description that shows no more may take "tomorrow" as it is."""
+    match = _SHOWN.search(parameter.described) if parameter.kind == "when" else None
+    if match is None:
+        return None
+    return "YYYY-MM-DD" + (f"{match[1]}HH:MM{':SS' if match[2] else ''}" if match[1] else "")
+
+
+def as_named(said: str, named: str, now: datetime | None, past: bool) -> str | None:
+    """What some words say of a day or a time, in a form as `named_form` gives it; None for nothing of that kind."""
+    if named.startswith("HH"):
+        clock = time_of(said)
+        return None if clock is None else clock.strftime("%H:%M:%S" if named.endswith("SS") else "%H:%M")
+    if "HH" in named:
+        found = moment(said, "date-time", now, past)
+        return None if found is None else found.replace("T", named[10])[: len(named)]
+    day = day_of(said, now, past)
+    if day is None:
+        return None
+    return day.strftime(named.replace("YYYY", "%Y").replace("MM", "%m").replace("DD", "%d"))
