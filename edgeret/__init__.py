@@ -31,8 +31,9 @@ from edgeret.inputs.tools import read_tool, read_tools
 from edgeret.planner.chat import Prompt
 from edgeret.runtime.bases import base_path
 from edgeret.runtime.conversation import Conversation
-from edgeret.runtime.learning import LearnReport
-from edgeret.runtime.runtime import Runtime, from_tools, load
+from edgeret.runtime.learn_report import LearnReport
+from edgeret.runtime.loading import from_tools, load
+from edgeret.runtime.runtime import Runtime
 from edgeret.runtime.task import Task
 from edgeret.types import (
     END,

@@ -30,6 +30,7 @@ SPELLING_BUCKETS = 1024
 
 Source = Literal["heads", "prior", "planner"]
 Stage = Literal["static", "full", "planner"]
+IndexKind = Literal["auto", "exact", "hnsw"]
 
 
 @dataclass(frozen=True, slots=True)

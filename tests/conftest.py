@@ -23,7 +23,7 @@ from edgeret.inputs import clauses, spelling, word_numbers
 from edgeret.inputs.demonstrations import Demonstration, read_demonstrations
 from edgeret.inputs.tool_text import tool_text
 from edgeret.inputs.tools import read_tools
-from edgeret.runtime import evidence, lexicon
+from edgeret.runtime import evidence, lexicon, loaded
 from edgeret.scoring import calibration, graph, head, increments, learner, log_shares, prior
 from edgeret.types import Call, Tool
 from edgeret_export.build import Passed, assemble, build_bundle, encode_with
@@ -251,7 +251,7 @@ def without_library(patch: pytest.MonkeyPatch) -> None:
             learner,
             prior,
         ),
-        *(calibration, log_shares),
+        *(calibration, log_shares, loaded),
     ):
         patch.setattr(module, "LIBRARY", None)
 

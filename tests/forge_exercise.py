@@ -22,6 +22,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
+from python_reader import by_python
+
 import edgeret
 from edgeret.cli import commands as cli
 from edgeret.cli import doctor
@@ -296,7 +298,7 @@ def exercise(folder: Path, base: str, number: int, seconds: float | None = None)
     was forged from: "tiny", "hnsw" or "planner"."""
     watch, runtime, written = Watch(seconds), None, Written()
     with watch.step("load"):
-        runtime = edgeret.load(folder, threads=1, index="hnsw" if base == "hnsw" else "auto")
+        runtime = by_python(folder, threads=1, index="hnsw" if base == "hnsw" else "auto")
     if runtime is not None:
         policies = ("auto", "heads", "planner") if base == "planner" else ("auto", "heads")
         steps: list[tuple[str, Callable[[], object]]] = [("warmup", runtime.warmup)]

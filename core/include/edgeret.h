@@ -263,6 +263,7 @@ typedef struct {
 
 /* Where the time of er_begin and er_next went since the task began, or was asked last; zeros without a clock. */
 ER_API er_status er_times(er_task *, er_seconds *, er_error *);
+ER_API double er_clock(void *context); /* the system's, for er_begin_options.clock; 0 on a page or a chip */
 
 ER_API er_status er_call(er_task *, er_text tool, er_error *); /* it was called; so may be strangers' tools */
 ER_API er_status er_fail(er_task *, er_text tool, er_error *); /* it did not work: left out until the next call */

@@ -9,7 +9,8 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from collections.abc import Callable, Iterator
+import weakref
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from io import BufferedReader
 from pathlib import Path
@@ -33,7 +34,7 @@ class Folder:
     def __init__(self, path: Path, descriptor: int | None, identity: _Identity) -> None:
         self.path = path
         self._descriptor = descriptor
-        self._identity = identity
+        self.identity = identity
 
     def open_file(self, name: str, limit: int, remedy: str) -> BufferedReader:
         """A regular file of at most `limit` bytes, open for reading. Raises BundleError, which ends with `remedy`."""
@@ -61,9 +62,33 @@ class Folder:
     def was_replaced(self) -> bool:
         """Whether another folder, or none, is there by now."""
         try:
-            return _identity(self.path.stat(), link_text(self.path / _VERSION)) != self._identity
+            return _identity(self.path.stat(), link_text(self.path / _VERSION)) != self.identity
         except OSError:
             return True
+
+
+class KeptFolder(Folder):
+    """A folder whose files stay open as long as it does. Not for several readers of one file at once."""
+
+    def __init__(self, folder: Folder, sizes: Mapping[str, int], remedy: str) -> None:
+        """Opens those files, each of at most so many bytes. Raises BundleError, which ends with `remedy`."""
+        super().__init__(folder.path, None, folder.identity)
+        self._files: dict[str, int] = {}
+        weakref.finalize(self, _close, self._files)
+        for name, size in sizes.items():
+            with folder.open_file(name, size, remedy) as stream:
+                self._files[name] = os.dup(stream.fileno())
+
+    def open_file(self, name: str, limit: int, remedy: str) -> BufferedReader:
+        """From its beginning."""
+        descriptor = os.dup(self._files[name])
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        return os.fdopen(descriptor, "rb")
+
+
+def _close(files: Mapping[str, int]) -> None:
+    for descriptor in files.values():
+        os.close(descriptor)
 
 
 def in_folder(path: Path, read: Callable[[Folder], _Result]) -> _Result:

@@ -168,26 +168,32 @@ def open_bundle(
     in its place meanwhile, that one is read. Of the known roles, `only` these are.
     """
     path, wanted, signed = Path(path), wanted_hash(content_hash), _signed(path, trust)
+    return in_folder(path, lambda folder: verified(folder, path, _manifest(folder, wanted, signed=signed), only))
 
-    def read(folder: Folder) -> Bundle:
-        manifest = _manifest(folder, wanted, signed=signed)
-        read_roles = MAX_ROLE_BYTES.keys() & (only(manifest) if callable(only) else only)
-        contents: dict[str, bytes] = {}
-        large: dict[str, LargeFile] = {}
-        private: dict[str, PrivateBytes] = {}
 
-        def prove(entry: FileEntry) -> None:
-            if entry.role in LARGE_ROLES:
-                large[entry.role] = LargeFile(_open_verified(folder, entry), entry, f"{path / entry.name}")
-            elif entry.role in PRIVATE_ROLES:
-                private[entry.name] = _private_verified(folder, entry)
-            else:
-                contents[entry.name] = _read_verified(folder, entry)
+def verified(folder: Folder, path: Path, manifest: Manifest, only: Wanted) -> Bundle:
+    """Reads and verifies the files that play these roles."""
+    read_roles = MAX_ROLE_BYTES.keys() & (only(manifest) if callable(only) else only)
+    contents: dict[str, bytes] = {}
+    large: dict[str, LargeFile] = {}
+    private: dict[str, PrivateBytes] = {}
 
-        _side_by_side(prove, [entry for entry in manifest.files if entry.role in read_roles])
-        return Bundle(path, manifest, contents, large, private)
+    def take(entry: FileEntry) -> None:
+        if entry.role in LARGE_ROLES:
+            large[entry.role] = LargeFile(_open_verified(folder, entry), entry, f"{path / entry.name}")
+        elif entry.role in PRIVATE_ROLES:
+            private[entry.name] = _private_verified(folder, entry)
+        else:
+            contents[entry.name] = _read_verified(folder, entry)
 
-    return in_folder(path, read)
+    _side_by_side(take, [entry for entry in manifest.files if entry.role in read_roles])
+    return Bundle(path, manifest, contents, large, private)
+
+
+def manifest_of(folder: Folder, content_hash: str | None, trust: Trusted | Sequence[Trusted] | None = None) -> Manifest:
+    """The manifest of an open folder; `content_hash` and `trust` are those of `open_bundle`. Raises BundleError and
+    InputError."""
+    return _manifest(folder, wanted_hash(content_hash), signed=_signed(folder.path, trust))
 
 
 def verify_bundle(
@@ -354,7 +360,7 @@ def _private_verified(folder: Folder, entry: FileEntry) -> PrivateBytes:
 
     def copy(target: BinaryIO) -> None:
         with folder.open_file(entry.name, entry.size, REBUILD) as stream:
-            _prove(folder, entry, stream, target)
+            prove(folder, entry, stream, target)
 
     try:
         return PrivateBytes(copy)
@@ -367,14 +373,14 @@ def _open_verified(folder: Folder, entry: FileEntry) -> BufferedReader:
     """The file, open and proved, without having held it in memory."""
     stream = folder.open_file(entry.name, entry.size, REBUILD)
     try:
-        _prove(folder, entry, stream)
+        prove(folder, entry, stream)
     except BaseException:
         stream.close()
         raise
     return stream
 
 
-def _prove(folder: Folder, entry: FileEntry, stream: BufferedReader, target: BinaryIO | None = None) -> None:
+def prove(folder: Folder, entry: FileEntry, stream: BufferedReader, target: BinaryIO | None = None) -> None:
     """Reads a file block by block, into `target` if there is one. Raises BundleError if it is not as it was written."""
     digest, size, buffer = hashlib.sha256(), 0, memoryview(bytearray(BLOCK))
     while size <= entry.size and (count := stream.readinto(buffer)):

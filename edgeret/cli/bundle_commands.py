@@ -29,8 +29,8 @@ from edgeret.encoders.variants import read_variants
 from edgeret.errors import BundleError, EdgeretError, InputError
 from edgeret.fields import get, get_strings
 from edgeret.quoting import visible
+from edgeret.runtime.loading import load
 from edgeret.runtime.options import LOSS
-from edgeret.runtime.runtime import load
 from edgeret.scoring.cascade import Thresholds
 from edgeret.terminal.console import MOST_CHARS, add_command, table
 from edgeret.types import Explanation

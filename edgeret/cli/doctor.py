@@ -168,7 +168,10 @@ def _arithmetic(runtime: Runtime) -> dict[str, Any]:
             "a step's is numpy's, and slower: no C compiler when this was built; take a wheel of this platform, or "
             "build with EDGERET_TARGET=here, which fetches one"
         )
-    detail += f"; texts are encoded by {runtime.components.encoder.engine}"
+    if runtime.by_core:
+        detail += "; the C library decides"
+    else:
+        detail += f"; Python decides, and texts are encoded by {runtime.components.encoder.engine}"
     return _check("arithmetic", True, detail)
 
 

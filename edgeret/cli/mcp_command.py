@@ -11,7 +11,7 @@ from typing import Any
 from edgeret.cli.options import add_base, add_examples, chosen_base, learned_path, positive
 from edgeret.errors import InputError
 from edgeret.inputs.examples_file import read_examples
-from edgeret.runtime.runtime import load
+from edgeret.runtime.loading import load
 from edgeret.terminal.console import add_command, needing, table, warn
 
 NAMES = ("claude-desktop", "claude-code", "cursor", "vscode", "windsurf")

@@ -15,9 +15,9 @@ from edgeret.errors import InputError
 from edgeret.inputs.examples_file import with_examples_of
 from edgeret.inputs.tools import read_tools
 from edgeret.runtime.bases import base_path
-from edgeret.runtime.options import COVERAGE, LOSS, PROFILES
-from edgeret.runtime.runtime import Runtime, from_tools, load
-from edgeret.scoring.index import INDEX_KINDS
+from edgeret.runtime.loading import from_tools, load
+from edgeret.runtime.options import COVERAGE, INDEX_KINDS, LOSS, PROFILES
+from edgeret.runtime.runtime import Runtime
 from edgeret.terminal.console import warn
 from edgeret.types import Tool
 

@@ -8,7 +8,7 @@ from typing import Any
 from edgeret.bundle import roles
 from edgeret.bundle.layout import encoder_fingerprint
 from edgeret.bundle.reader import Bundle
-from edgeret.encoders.base import Encoder, EncoderSpec
+from edgeret.encoders.base import SHARED_BY, Encoder, EncoderSpec
 from edgeret.encoders.compiled import compiled_encoder
 from edgeret.encoders.onnx import OnnxEncoder
 from edgeret.encoders.providers import ProviderChoice, choose
@@ -21,9 +21,6 @@ from edgeret.host import available_cpus
 
 SAMPLE, SAMPLE_CHARACTERS = "find a file and send it", 1000
 """A text to try an encoder with, and how much of the bundle's own is used."""
-SHARED_BY = 2
-"""CPUs that share a text of eight tokens or more where nobody says how many: 0.73 of the time of one for 8 tokens, 0.62
-for 12, 0.54 from 24 on (docs/decisions)."""
 
 
 def load_encoder(

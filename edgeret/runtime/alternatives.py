@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from edgeret.errors import BundleError
 from edgeret.inputs.tool_text import name_in_words
 from edgeret.inputs.words import forms
-from edgeret.runtime.components import Components
-from edgeret.runtime.learning import Learned
-from edgeret.runtime.moment import Moment
+from edgeret.planner.exemplars import Exemplars
 from edgeret.types import END, Alternative, Candidate, Decision, Tool
+
+if TYPE_CHECKING:
+    from edgeret.runtime.learning import Learned
 
 MOST = 3
 """Alternatives: nobody is asked to choose between more."""
@@ -27,17 +29,23 @@ SHORT = 80
 """Characters of an example at most."""
 
 
-def alternatives(moment: Moment, decision: Decision) -> tuple[Alternative, ...]:
-    """As `Decision.alternatives`: however many candidates were listed."""
+def alternatives(
+    decision: Decision,
+    listed: Callable[[int], Sequence[Candidate]],
+    tools: Mapping[str, Tool],
+    exemplars: Exemplars,
+    learned: Learned | None,
+) -> tuple[Alternative, ...]:
+    """As `Decision.alternatives`, however many candidates the decision has: `listed` gives so many as there were. The
+    examples of requests are those of `exemplars` and of what was `learned`."""
     # A planner's advice stands in the candidates, and nowhere else.
     known = decision.source == "planner" or len(decision.candidates) > MOST + 1
-    shared = sharing(decision.candidates if known else moment.candidates(MOST + 2))
+    shared = sharing(decision.candidates if known else listed(MOST + 2))
     if not shared:
         return ()
-    components = moment.scorer.components
-    apart = told_apart([components.tools[candidate.tool] for candidate in shared])
+    apart = told_apart([tools[candidate.tool] for candidate in shared])
     return tuple(
-        Alternative(name, probability, ", ".join(words), example(name, words, components, moment.scorer.learned))
+        Alternative(name, probability, ", ".join(words), example(name, words, exemplars, learned))
         for (name, probability), words in zip(shared, apart, strict=True)
     )
 
@@ -88,12 +96,14 @@ def _stems(texts: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def example(tool: str, own: Sequence[str], components: Components, learned: Learned) -> str | None:
+def example(tool: str, own: Sequence[str], exemplars: Exemplars, learned: Learned | None) -> str | None:
     """A short request that is known to call this tool alone, or first: one of three words or more before shorter ones,
     which tell little, and with words of its `own` before others."""
-    shown = [(plan.query, plan.calls) for plan in learned.plans if plan.query is not None] if learned.count else []
+    shown = []
+    if learned is not None and learned.count:
+        shown = [(plan.query, plan.calls) for plan in learned.plans if plan.query is not None]
     with suppress(BundleError):  # whoever prompts with these is told; an example is no reason to fail
-        shown += [(each.query, tuple(call.tool for call in each.calls)) for each in components.exemplars.all]
+        shown += [(each.query, tuple(call.tool for call in each.calls)) for each in exemplars.all]
     fit = [
         (len(calls), len(query.split()) < 3, not any(word in query.lower() for word in own), len(query), query)
         for query, calls in shown

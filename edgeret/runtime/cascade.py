@@ -6,18 +6,17 @@ from __future__ import annotations
 import math
 
 from edgeret.runtime.components import Cascade, learner_for
-from edgeret.runtime.decide import NONE_FITS, Decider
+from edgeret.runtime.decide import Decider
 from edgeret.runtime.history import History
 from edgeret.runtime.learning import Learned
 from edgeret.runtime.options import DecideOptions
+from edgeret.runtime.reasons import NONE_FITS, SURE
 from edgeret.runtime.request import Request
 from edgeret.runtime.scorer import Scorer
 from edgeret.runtime.why import Remembered
 from edgeret.scoring.cascade import ALONE, LATER, contradicted
 from edgeret.stopwatch import Stopwatch
 from edgeret.types import END, Decision
-
-SURE = ", sure enough without the full encoder"
 
 
 class FirstStage:
@@ -26,13 +25,13 @@ class FirstStage:
     def __init__(self, cascade: Cascade, scorer: Scorer, decider: Decider) -> None:
         """`scorer` and `decider` are those with the full encoder, which decide once something was learned."""
         components = cascade.components
-        self._decider = Decider(components, (scorer, decider))
-        self._scorer = Scorer(components, Learned(learner_for(components)))
+        self.decider = Decider(components, (scorer, decider))
+        self.scorer = Scorer(components, Learned(learner_for(components)))
         self._cascade = cascade
 
     def read(self, query: str, watch: Stopwatch) -> Request:
         """The query as the small encoder has it."""
-        return self._scorer.read(query, watch)
+        return self.scorer.read(query, watch)
 
     def decide(self, request: Request, history: History, options: DecideOptions, watch: Stopwatch) -> Decision | None:
         """The decision, or None where the full encoder is to be asked: the small one is not sure enough, the tools' own
@@ -41,7 +40,7 @@ class FirstStage:
         these."""
         if options.policy == "planner" or history.blocked:
             return None
-        probabilities, end = request.probabilities(history, watch), self._scorer.end
+        probabilities, end = request.probabilities(history, watch), self.scorer.end
         best = probabilities.argmax().item()
         probability, first = probabilities.item(best), not history.calls
         declines = first and best == end
@@ -49,7 +48,7 @@ class FirstStage:
             # Only "auto" abstains.
             stands = options.policy == "auto" and probability > self._cascade.declines
         else:
-            floor = self._decider.floor(request.names[best], not first, options)
+            floor = self.decider.floor(request.names[best], not first, options)
             least = max(self._cascade.least, floor, 0.0 if first else LATER)
             stands = best <= end and probability >= least
             if first and stands:
@@ -58,7 +57,7 @@ class FirstStage:
                     stands = math.exp(request.head_scores(history).item(best)) >= ALONE
         if not stands:
             return None
-        tool, reason = request.names[best], self._decider.reasons.own[not first] + SURE
+        tool, reason = request.names[best], self.decider.reasons.own[not first] + SURE
         if declines:
             reason = f"{NONE_FITS}: {reason}"
         elif tool == END:
@@ -68,8 +67,8 @@ class FirstStage:
         candidates = request.ranking(probabilities, options.k, history.blocked)
         watch.lap("decide")
         chosen = None if declines else tool
-        confirm = self._decider.confirms(chosen)
-        why = Remembered(request, history, options, probabilities, self._decider)
+        confirm = self.decider.confirms(chosen)
+        why = Remembered(request, history, options, probabilities, self.decider)
         return Decision(
             tool=chosen,
             probability=probability,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from functools import partial
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from edgeret.bundle import roles
+from edgeret.bundle.kept import KeptBundle
 from edgeret.bundle.layout import Manifest
 from edgeret.bundle.reader import Bundle, open_bundle
 from edgeret.encoders.base import Encoder
@@ -21,10 +21,9 @@ from edgeret.encoders.providers import choose, first_of, only_cpu
 from edgeret.encoders.static import StaticEncoder
 from edgeret.encoders.variants import Variant, choose_variant, roles_to_read
 from edgeret.encoders.word_vectors import WordVectors, load_word_vectors
-from edgeret.errors import BundleError, InputError, LanguageWarning, PlannerError
+from edgeret.errors import BundleError, InputError, PlannerError
 from edgeret.fields import get
 from edgeret.host import available_cpus, forks
-from edgeret.inputs.query import check_query
 from edgeret.native import give_back
 from edgeret.planner.exemplars import Exemplars
 from edgeret.planner.lazy import LazyPlanner
@@ -32,8 +31,8 @@ from edgeret.planner.reranker import RerankParameters
 from edgeret.records import dataclass
 from edgeret.runtime.argument_role import StoredArguments, load_arguments
 from edgeret.runtime.options import LoadOptions
+from edgeret.runtime.process import check_process, checked
 from edgeret.runtime.tool_set import load_tools
-from edgeret.runtime.unread import unread
 from edgeret.runtime.word_table import WordTable, load_words
 from edgeret.scoring.calibration import Calibration, load_calibration
 from edgeret.scoring.cascade import Thresholds
@@ -108,26 +107,13 @@ class Components:
 
     def check_process(self) -> None:
         """Raises InputError in a process that was forked off after loading; there a call could wait for ever."""
-        if forks() != self.forked:
-            raise InputError(
-                f"{self.path}: loaded before this process was forked; load it again in here, with edgeret.load, or "
-                'start processes by "spawn"'
-            )
+        check_process(self.forked, self.path)
 
     def checked(self, query: str) -> str:
         """The query, if it can be read. Warns of one in a script or language that the encoder was not trained on; of
         each once, as Python does by default. Raises InputError as `check_query` and `check_process` do."""
         self.check_process()
-        query = check_query(query)
-        foreign = unread(query, self.languages)
-        if foreign is not None:
-            told = ", ".join(self.languages[:5]) + (", …" if len(self.languages) > 5 else "")
-            message = (
-                f"{self.path}: a query in {foreign}, which its encoder was not trained on ({told}): what "
-                "is decided of it is chance; build the bundle with a multilingual encoder (--encoder)"
-            )
-            warnings.warn(message, LanguageWarning, stacklevel=3)
-        return query
+        return checked(query, self.languages, self.path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,21 +143,24 @@ def learner_for(components: Components) -> Callable[[], Learner]:
     return lambda: Learner(dimension, called)
 
 
-def load_components(path: str | Path, options: LoadOptions) -> Components:
-    """The components of the bundle at `path`; every file is verified before anything parses it. Raises BundleError,
-    InputError, ProviderError or MissingExtraError."""
-    components = _loaded(path, options)
+def load_components(path: str | Path, options: LoadOptions, kept: KeptBundle | None = None) -> Components:
+    """The components of the bundle at `path`, which may be `kept` open; every file is verified before anything parses
+    it. Raises BundleError, InputError, ProviderError or MissingExtraError."""
+    components = _loaded(path, options, kept)
     give_back()
     return components
 
 
-def _loaded(path: str | Path, options: LoadOptions) -> Components:
+def _loaded(path: str | Path, options: LoadOptions, kept: KeptBundle | None) -> Components:
     provider = first_of(options.providers)
 
     def wanted(manifest: Manifest) -> Collection[str]:
         return roles_to_read(choose_variant(manifest, options.target, provider, str(path)))
 
-    bundle = open_bundle(path, content_hash=options.content_hash, only=wanted, trust=options.trust)
+    if kept is None:
+        bundle = open_bundle(path, content_hash=options.content_hash, only=wanted, trust=options.trust)
+    else:
+        bundle = kept.open(wanted)
     variant = choose_variant(bundle.manifest, options.target, provider, str(path))
     part = bundle.part(roles.STATIC)
     small = bundle.manifest.file(roles.TABLE) is not None

@@ -9,12 +9,9 @@ from datetime import datetime
 from typing import Any
 
 from edgeret.errors import InputError
-from edgeret.runtime.cascade import FirstStage
-from edgeret.runtime.decide import Decider
-from edgeret.runtime.follow_up import Earlier
 from edgeret.runtime.history import History, check_clock
-from edgeret.runtime.saved import restore, save
-from edgeret.runtime.scorer import Scorer
+from edgeret.runtime.loaded import Loaded
+from edgeret.runtime.saved import check_choosable, restore, save
 from edgeret.runtime.task import Task
 from edgeret.types import Turn
 
@@ -29,16 +26,14 @@ class Conversation:
 
     def __init__(
         self,
-        scorer: Scorer,
-        decider: Decider,
-        first: FirstStage | None,
+        loaded: Loaded,
         tools: Collection[str] | None = None,
         saved: Mapping[str, Any] | None = None,
     ) -> None:
         """Use `Runtime.conversation`."""
-        scorer.subset(tools)  # refused now, and not with the first turn
-        self._scorer, self._decider, self._first, self._tools = scorer, decider, first, tools
-        self._said = [] if saved is None else _restored(saved, scorer)
+        check_choosable(tools, loaded.tools)  # refused now, and not with the first turn
+        self._loaded, self._tools = loaded, tools
+        self._said = [] if saved is None else _restored(saved, loaded)
         self._task: Task | None = None  # of the latest turn, which alone is kept with its encoding
 
     @property
@@ -62,7 +57,7 @@ class Conversation:
         Raises InputError for text that is blank or too long, which leaves the conversation as it was, and for more than
         MAX_TURNS turns.
         """
-        query = self._scorer.components.checked(text)
+        query = self._loaded.checked(text)
         check_clock(now)
         history = History(now=now)
         if len(self._said) == MAX_TURNS:
@@ -86,24 +81,25 @@ class Conversation:
     def to_dict(self) -> dict[str, Any]:
         """The conversation as JSON-ready data, for `Runtime.conversation`: every turn as `Task.to_dict` has
         it."""
-        components = self._scorer.components
-        content_hash, tools = components.manifest.content_hash, components.tools
+        content_hash, tools = self._loaded.manifest.content_hash, self._loaded.tools
         return {"turns": [copy.deepcopy(save(query, content_hash, calls, tools)) for query, calls in self._said]}
 
     def _opened(self, query: str, history: History, before: Sequence[tuple[str, History]]) -> Task:
         """The task of a turn behind others. Raises as the encoder does."""
         earlier = None
         if before:
+            from edgeret.runtime.follow_up import Earlier
+
             plans = tuple(tuple(made.calls) for _, made in before if made.calls)
             earlier = Earlier(tuple(said for said, _ in before), plans)
-        return Task(self._scorer, self._decider, query, history, self._tools, self._first, earlier)
+        return Task(self._loaded, query, history, self._tools, earlier)
 
 
 def _turn(query: str, history: History) -> Turn:
     return Turn(query, tuple(copy.deepcopy(history.calls)))
 
 
-def _restored(value: Mapping[str, Any], scorer: Scorer) -> list[tuple[str, History]]:
+def _restored(value: Mapping[str, Any], loaded: Loaded) -> list[tuple[str, History]]:
     """What `to_dict` kept. Raises InputError for anything else, and for tools that the bundle does not have."""
     if not isinstance(value, Mapping) or set(value) != {"turns"} or not isinstance(value["turns"], list):
         raise InputError(f"{_WHERE}: expected an object as conversation.to_dict() writes it")
@@ -112,7 +108,7 @@ def _restored(value: Mapping[str, Any], scorer: Scorer) -> list[tuple[str, Histo
     found = []
     for number, turn in enumerate(value["turns"], 1):
         try:
-            found.append(restore(turn, scorer.components.tools, scorer.number))
+            found.append(restore(turn, loaded.tools, loaded.number))
         except InputError as error:
             raise InputError(f"{_WHERE}, turn {number}: {error}") from None
     return found

@@ -20,18 +20,14 @@ from edgeret.planner.reranker import rerank
 from edgeret.runtime.components import Components
 from edgeret.runtime.history import History
 from edgeret.runtime.moment import Decides
-from edgeret.runtime.options import DecideOptions, PromptOptions
-from edgeret.runtime.reasons import Reasons
+from edgeret.runtime.options import MAX_ASKED, DecideOptions, PromptOptions
+from edgeret.runtime.reasons import NONE_FITS, Reasons
 from edgeret.runtime.request import Request
 from edgeret.runtime.scorer import Scorer
 from edgeret.runtime.tool_set import careful
 from edgeret.runtime.why import Remembered
 from edgeret.stopwatch import Stopwatch
 from edgeret.types import END, Candidate, Decision, Source, Usage
-
-MAX_ASKED = 16
-"""Candidates that the planner is asked about at most; more cost a second and help no planner."""
-NONE_FITS = "no tool fits"
 
 
 @dataclass(slots=True)

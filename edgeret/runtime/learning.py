@@ -19,6 +19,7 @@ from edgeret.bundle.overlay_file import Overlay
 from edgeret.errors import BundleError, InputError, OverlayError
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret.records import dataclass
+from edgeret.runtime.learn_report import LearnReport
 from edgeret.runtime.learned_plan import LearnedPlan, Origin, check_table, pack_plan, read_lesson, read_plan
 from edgeret.runtime.learned_then import LearnedThen, then_of
 from edgeret.scoring.calibration import Map
@@ -26,7 +27,7 @@ from edgeret.scoring.experts import Query
 from edgeret.scoring.familiarity import Familiarity, Means
 from edgeret.scoring.increments import Lesson
 from edgeret.scoring.learned_state import pack_learner, packed_bytes, restore_learner, without_idle_names
-from edgeret.scoring.learner import Learner
+from edgeret.scoring.learner import NOTHING, Learner
 from edgeret.scoring.memory import NONE
 from edgeret.types import Call
 from edgeret.usage.observer import Observers
@@ -42,22 +43,6 @@ NEW_NAMES = 20_000
 """Names of tools that came since then beyond which it is, too: it drops those that nothing refers to any more."""
 WAIT_S = 10.0
 """How long another process may take to write. It holds the file for some milliseconds a plan."""
-
-
-@dataclass(frozen=True, slots=True)
-class LearnReport:
-    """What learning did: plans `learned` now, plans `stored` in all, whether what was learned is `used` (it is muted
-    while it does worse than the bundle alone), in words `status`, and the `size_bytes` that it takes."""
-
-    learned: int
-    stored: int
-    used: bool
-    status: str
-    size_bytes: int
-
-    def to_dict(self) -> dict[str, Any]:
-        """The report as JSON-ready data."""
-        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,11 +79,11 @@ class Learned:
         self._make = make
         self._open = overlay
         self._overlay: Overlay | None = None
-        self._learner = make()
+        self._made: Learner | None = None
         self._plans: dict[int, LearnedPlan] = {}
         self._unfolded = 0
         # So many of the names stand in the overlay, and stood there when it was written anew.
-        self._named = self._folded = len(self._learner.names)
+        self._named = self._folded = 0
         self._digest = b""
         self._others: list[Any] = []
         self._map: tuple[int, Map, Map] = (0, (), ())
@@ -112,8 +97,21 @@ class Learned:
         """Who is told what is decided by all generations; None for nobody."""
 
     @property
+    def _learner(self) -> Learner:
+        """Made with the first question: it has to know what the bundle demonstrates."""
+        if self._made is None:
+            with self._lock:
+                if self._made is None:
+                    made = self._make()
+                    self._named = self._folded = len(made.names)
+                    self._made = made
+        return self._made
+
+    @property
     def plans(self) -> tuple[LearnedPlan, ...]:
         """What is stored, the oldest first."""
+        if self._made is None:
+            return ()
         with self._lock:
             stored = set(self._learner.memory.ids[: self._learner.memory.plans].tolist())
             return tuple(plan for number, plan in sorted(self._plans.items()) if number in stored)
@@ -134,7 +132,7 @@ class Learned:
     @property
     def count(self) -> int:
         """How many plans are stored."""
-        return self._learner.memory.plans
+        return 0 if self._made is None else self._made.memory.plans
 
     def calibrated(self, points: Map) -> Map:
         """The map of a confidence after so much was learned, from the bundle's: what was learned weighs its own
@@ -148,6 +146,8 @@ class Learned:
 
     def report(self, learned: int = 0) -> LearnReport:
         """What there is, after so many plans were learned."""
+        if self._made is None:
+            return LearnReport(learned, 0, True, NOTHING, 0)
         with self._lock:
             return LearnReport(learned, self.count, not self._learner.guard.muted, self.status, self.size_bytes)
 
@@ -163,7 +163,7 @@ class Learned:
         """Another one that has learned the same and keeps nothing: to try out what one more plan would change."""
         with self._lock:
             other = Learned(self._make)
-            other._learner, other._plans = self._learner.copy(), self._plans.copy()
+            other._made, other._plans = self._learner.copy(), self._plans.copy()
         return other
 
     def nearest(self, vector: NDArray[np.float32]) -> list[tuple[LearnedPlan, float]]:
@@ -248,15 +248,15 @@ class Learned:
             before, plans = self._learner, self.plans
             gone = {plan.id for plan in plans if chosen is None or chosen(plan)}
             if len(gone) == len(plans):
-                self._learner = self._make()
+                self._made = self._make()
             elif gone:
-                self._learner = before.without(gone)
+                self._made = before.without(gone)
             self._plans = {plan.id: plan for plan in plans if plan.id not in gone}
             try:
                 # Even if none was chosen: the file may hold words of plans that others have replaced.
                 self._fold(overlay)
             except OverlayError:
-                self._learner, self._plans = before, {plan.id: plan for plan in plans}
+                self._made, self._plans = before, {plan.id: plan for plan in plans}
                 raise
             return len(gone)
 
@@ -284,7 +284,7 @@ class Learned:
         if others != self._others:
             self.kept = None
         with self._lock:
-            self._learner, self._plans, self._unfolded, self._others = learner, plans, unfolded, others
+            self._made, self._plans, self._unfolded, self._others = learner, plans, unfolded, others
             self._named = self._folded = len(learner.names)
             self._digest = overlay.digest
 
@@ -348,7 +348,7 @@ class Learned:
                 self.close()
                 raise
             self._digest = overlay.digest
-        self._learner, self._plans = learner, plans
+        self._made, self._plans = learner, plans
         self._unfolded, self._named, self._folded = 0, len(learner.names), len(learner.names)
 
     def _append(self, overlay: Overlay, kind: str, value: Mapping[str, Any]) -> None:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from edgeret.runtime.components import Components
 from edgeret.runtime.history import History
 from edgeret.runtime.options import DecideOptions
 from edgeret.runtime.ranking import ranked
-from edgeret.runtime.request import Request
-from edgeret.runtime.scorer import Scorer
 from edgeret.stopwatch import Stopwatch
 from edgeret.types import Call, Candidate, Decision, Failure, Tool
+
+if TYPE_CHECKING:
+    from edgeret.runtime.components import Components
+    from edgeret.runtime.request import Request
+    from edgeret.runtime.scorer import Scorer
 
 
 class Decides(Protocol):

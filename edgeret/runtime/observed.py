@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from edgeret.errors import InputError
-from edgeret.runtime.learning import Learned
+from edgeret.runtime.loaded import Loaded
 from edgeret.usage.observer import Observer, Observers
 
 if TYPE_CHECKING:
@@ -21,17 +21,17 @@ class Observed:
     """A runtime's doors for whoever watches it."""
 
     __slots__ = ()
-    _learned: Learned
+    _loaded: Loaded
 
     def observe(self, observer: Observer) -> None:
         """Has an `edgeret.usage.observer.Observer` told of every decision from now on, and of what becomes of it; of
         this runtime's tasks and of those of its other generations of tools. Raises InputError for anything else."""
         if not isinstance(observer, Observer):
             raise InputError(f"observe takes an edgeret.usage.observer.Observer, found {type(observer).__name__}")
-        learned = self._learned
         with _CHANGING:
-            before = () if learned.observers is None else learned.observers.watching
-            learned.observers = Observers(*before, observer)
+            known = self._loaded.observers
+            before = () if known is None else known.watching
+            self._loaded.observers = Observers(*before, observer)
 
     def log_to(
         self,

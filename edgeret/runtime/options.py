@@ -13,15 +13,18 @@ from edgeret.errors import InputError
 from edgeret.planner.prompts import MASKINGS, Masking
 from edgeret.quoting import quoted
 from edgeret.records import dataclass
-from edgeret.scoring.calibration import RISKS
-from edgeret.scoring.index import INDEX_KINDS, IndexKind
+from edgeret.types import IndexKind
 
 Policy = Literal["auto", "heads", "planner"]
 POLICIES: tuple[Policy, ...] = get_args(Policy)
 Weighted = Literal["auto", "yes", "no"]
 COVERAGE = 0.95
+MAX_ASKED = 16
+"""Candidates that the planner is asked about at most; more cost a second and help no planner."""
 Profile = Literal["tiny", "default", "full"]
 PROFILES: tuple[Profile, ...] = get_args(Profile)
+INDEX_KINDS: tuple[IndexKind, ...] = get_args(IndexKind)
+LEAST_RISK, MOST_RISK = 0.005, 0.5
 LOSS = 0.005
 """Of accuracy, that deciding without the full encoder may cost."""
 MAX_THREADS, MAX_LAYERS = 4096, 1 << 20
@@ -134,8 +137,8 @@ class LoadOptions:
 
 def check_risk(risk: object) -> None:
     """Raises InputError unless this is None or a share of answers that may be wrong."""
-    if risk is not None and not RISKS[0] <= _number("risk", risk) <= RISKS[-1]:
-        raise InputError(f"risk must lie between {RISKS[0]:g} and {RISKS[-1]:g}, found {risk}")
+    if risk is not None and not LEAST_RISK <= _number("risk", risk) <= MOST_RISK:
+        raise InputError(f"risk must lie between {LEAST_RISK:g} and {MOST_RISK:g}, found {risk}")
 
 
 def check_count(name: str, value: object, most: int | None = None, *, optional: bool = False) -> None:

@@ -4,24 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from edgeret.runtime.components import Components
 from edgeret.runtime.options import Policy
 from edgeret.runtime.task import Task
-from edgeret.types import Argument, Call, Plan, PlanStep
+from edgeret.types import Argument, Call, Plan, PlanStep, Tool
 
 MAX_STEPS = 16
 MAX_REPEATS = 3
 """Calls of one tool in a row, without arguments to tell them apart, that make a plan a loop."""
 
 
-def steps(task: Task, components: Components, policy: Policy, arguments: bool, ask: bool = True) -> Iterator[PlanStep]:
+def steps(task: Task, tools: Mapping[str, Tool], asks: bool, policy: Policy, arguments: bool) -> Iterator[PlanStep]:
     """The steps of a plan as they are decided, until `<end>`, an abstention or a full history. Arguments are read from
-    the request; what is missing then, a planner is asked for where it proved worth it and we may `ask`. Raises as
-    `Task.next` and `Task.fill` do."""
+    the request; what is missing then, a planner is asked for if it `asks`. Raises as `Task.next` and `Task.fill`
+    do."""
     from edgeret.planner.filling import required  # with the first plan, as in `Task.fill`
 
     task.assumed = True
-    asks = ask and components.planner.exists and components.reranking.filling > 0.0
     while True:
         decision = task.next(policy=policy)
         if not decision.is_call:
@@ -29,7 +27,7 @@ def steps(task: Task, components: Components, policy: Policy, arguments: bool, a
             return
         tool = str(decision.tool)
         given: Mapping[str, Argument] = {}
-        missing, usage = required(components.tools[tool].parameters), None
+        missing, usage = required(tools[tool].parameters), None
         if arguments and asks:
             filled, usage = task.fill(tool)
             given, missing = filled.given, filled.missing

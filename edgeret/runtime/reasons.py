@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
-from edgeret.runtime.components import Components
+if TYPE_CHECKING:
+    from edgeret.runtime.components import Components
 
 BY_TOOLS = "most probable by the tools' names, descriptions and flow"
 UNDEMONSTRATED = f"{BY_TOOLS}; nothing was demonstrated"
 LEARNED = "what was learned here"
+NONE_FITS = "no tool fits"
+SURE = ", sure enough without the full encoder"
 
 
 class Reasons:
@@ -36,9 +40,9 @@ def _reason(components: Components, later: bool, learned: bool) -> str:
         (head.arrays.prior_weight, "the tools' own words"),
         (float(learned), LEARNED),
     ]
-    return f"most probable by {_listed([name for weight, name in parts if weight])}"
+    return f"most probable by {listed([name for weight, name in parts if weight])}"
 
 
-def _listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[str]) -> str:
     """The names as people list them."""
     return " and ".join((", ".join(names[:-1]), names[-1])) if len(names) > 1 else "".join(names)

@@ -13,151 +13,62 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 from edgeret.bundle.layout import Manifest
-from edgeret.bundle.overlay_file import Overlay, overlay_path
 from edgeret.errors import InputError, MissingExtraError, PlannerError
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret.inputs.query import check_query, check_texts, plain
 from edgeret.runtime import plan as planning
-from edgeret.runtime.bases import base_path
-from edgeret.runtime.cascade import FirstStage
-from edgeret.runtime.components import Components, fingerprint_of, learner_for, load_components
 from edgeret.runtime.conversation import Conversation
-from edgeret.runtime.decide import Decider
 from edgeret.runtime.history import check_clock
-from edgeret.runtime.learned_plan import LearnedPlan
-from edgeret.runtime.learning import Learned, LearnReport
+from edgeret.runtime.learn_report import LearnReport
+from edgeret.runtime.loaded import Loaded
 from edgeret.runtime.observed import Observed
-from edgeret.runtime.options import LOSS, DecideOptions, LoadOptions, Policy, Profile, check_count, check_path
+from edgeret.runtime.options import DecideOptions, Policy, check_count
 from edgeret.runtime.saved import begin, find_tool, restore
-from edgeret.runtime.scorer import Scorer
 from edgeret.runtime.task import Task
-from edgeret.runtime.tool_changes import changed, instead, recorded, replayed, unlike
 from edgeret.runtime.tool_set import ToolView
-from edgeret.scoring.index import IndexKind
-from edgeret.scoring.memory import MAX_CALLS
 from edgeret.types import Call, Hit, Need, Plan, PlanStep, Tool
 
 if TYPE_CHECKING:
-    from edgeret.bundle.signature_trust import Trusted
     from edgeret.planner.answers import Answerer
+    from edgeret.runtime.components import Components
+    from edgeret.runtime.learned_plan import LearnedPlan
+    from edgeret.runtime.learning import Learned
     from edgeret.runtime.understood import Understood
     from edgeret.strategies.base import Found
     from edgeret.strategies.routing import Route
 
 
-def load(
-    path: str | Path,
-    *,
-    providers: str | Sequence[str] = ("cpu",),
-    allow_fallback: bool = False,
-    provider_options: Mapping[str, Mapping[str, Any]] | None = None,
-    threads: int | None = None,
-    static_tokens: int | None = None,
-    gpu_layers: int = 0,
-    state_folder: str | Path | None = None,
-    content_hash: str | None = None,
-    index: IndexKind = "auto",
-    overlay: str | Path | bool | None = False,
-    profile: Profile = "default",
-    loss: float = LOSS,
-    risk: float | None = None,
-    target: str | None = None,
-    trust: Trusted | Sequence[Trusted] | None = None,
-) -> Runtime:
-    """Loads a bundle; every file is verified before anything parses it.
-
-    `providers` are execution providers by name ("cpu", "cuda", "qnn", …), the first of which must really run unless
-    `allow_fallback`. `threads` is the CPU budget for encoder and planner alike (default: two for an int8 encoder's
-    texts, and otherwise what affinity and cgroup allow). `static_tokens` fixes the input's length, for compilers. A
-    planner is loaded when first asked, with `gpu_layers` on a GPU; `state_folder` keeps what `warmup` had it read.
-
-    `content_hash` (hex), obtained over a way that you trust, must be the bundle's. `trust`, files of public keys or
-    32 bytes of one, must have signed it (docs/howto/trust.md). Both are checked before anything is parsed. `index` is
-    "exact" for a search that never parses the bundle's HNSW graph, "hnsw" to insist on it, "auto" to use it where there
-    are so many tools that it is faster. Load in the process that decides: a runtime does not survive a fork.
-
-    `overlay` is the file that keeps tools that came and went and what was learned (True: NAME.overlay beside the
-    bundle; or a path; False or None for none). It is read now; each change waits up to 10 s for another process's, and
-    takes up what others learned. Without one, what is learned lasts as long as the runtime.
-
-    `profile` is "default" to decide by the bundle's table of token vectors where that is sure enough and else by the
-    full encoder, as long as this costs at most `loss` of accuracy on held-out demonstrations; "full" to ask the full
-    encoder always; "tiny" to load the table alone. What was learned rests on the full encoder, which then always reads.
-    `risk`, 0.005 to 0.5, is the share of answers that may be wrong by held-out decisions; None for the bundle's floor.
-    `target` names the encoder's graph to run, of those that the bundle was built with: "cpu", "gpu" or "npu", or one by
-    the name that `edgeret inspect` shows. Without it the first provider chooses, and on CPUs their instructions.
-
-    Raises InputError for options out of range and for a profile or target that the bundle cannot have, BundleError,
-    OverlayError, ProviderError or MissingExtraError.
-    """
-    options = LoadOptions(
-        *(providers, allow_fallback, provider_options, threads, static_tokens, gpu_layers, state_folder, content_hash),
-        *(index, overlay, profile, loss, risk, target, trust),
-    )
-    check_path("a bundle's folder", path)
-    components = load_components(path, options)
-    place = overlay_path(path) if overlay is True else overlay
-    return with_overlay(components, Path(place)) if place else Runtime(components)
-
-
-def from_tools(tools: Sequence[Tool], *, base: str | Path | Runtime | None = None, **options: Any) -> Runtime:
-    """A runtime for these tools, made here and now of the encoder of another bundle, `base`: a folder, which is
-    loaded with the `options` of `load`, or a runtime; None for the base that is installed (`base_path`). The tools' own
-    words decide; `Runtime.learn` makes it better. Raises InputError for tools that cannot be used, and as `load`."""
-    if not isinstance(tools, Sequence) or not tools:
-        raise InputError("from_tools needs a list of at least one edgeret.Tool, as edgeret.read_tools gives them")
-    if options.get("overlay", False) not in (False, None):
-        raise InputError("from_tools takes no overlay, it keeps nothing; build a bundle of these tools to keep more")
-    runtime = base if isinstance(base, Runtime) else load(base_path() if base is None else base, **options)
-    runtime.components.check_process()
-    return Runtime(instead(runtime.components, tools))
-
-
-def with_overlay(components: Components, path: Path) -> Runtime:
-    """A runtime that goes on where an overlay left off. Raises OverlayError."""
-    fingerprint, content_hash = fingerprint_of(components.manifest), components.manifest.content_hash
-    found = Overlay.open(path, fingerprint, content_hash, read_only=True)
-
-    def opened(wait_s: float) -> Overlay:
-        return Overlay.open(path, fingerprint, content_hash, wait_seconds=wait_s)
-
-    learned = Learned(learner_for(components), opened)
-    learned.read(found)
-    components = replayed(components, found.records, str(found.path))
-    learned.kept = components.tools
-    return Runtime(components, learned)
-
-
 class Runtime(Observed):
     """A loaded bundle. Thread-safe; hands out tasks. Immutable but for what is `learned`."""
 
-    __slots__ = ("_components", "_decider", "_first", "_learned", "_scorer", "_tools")
+    __slots__ = ("_loaded", "_tools")
 
-    def __init__(self, components: Components, learned: Learned | None = None) -> None:
+    def __init__(self, held: Components | Loaded, learned: Learned | None = None) -> None:
         """Use `edgeret.load`; or components of your own, where a test or an experiment varies one. Without `learned`
         nothing was learned yet, and what is learned is kept in memory."""
-        self._components = components
-        self._learned = Learned(learner_for(components)) if learned is None else learned
-        self._scorer = Scorer(components, self._learned)
-        self._decider = Decider(components)
-        cascade = components.cascade
-        self._first = None if cascade is None else FirstStage(cascade, self._scorer, self._decider)
-        self._tools = ToolView(components.tools)
+        self._loaded = held if isinstance(held, Loaded) else Loaded(held.path, lambda: held, learned)
+        self._tools = ToolView(self._loaded.tools)
 
     @property
     def components(self) -> Components:
-        """What the bundle was loaded into, for whoever measures it."""
-        return self._components
+        """What Python decides with, for whoever measures it; read with the first question where the library decides."""
+        return self._loaded.components
+
+    @property
+    def by_core(self) -> bool:
+        """Whether the C library decides. Python does for a planner, another provider than the CPU, an encoder that the
+        library does not run, an overlay, tools that came later, and once something was learned."""
+        return self._loaded.by_core is not None
 
     @property
     def path(self) -> Path:
         """The bundle's folder."""
-        return self._components.path
+        return self._loaded.path
 
     @property
     def manifest(self) -> Manifest:
         """The bundle's table of contents."""
-        return self._components.manifest
+        return self._loaded.manifest
 
     @property
     def tools(self) -> Mapping[str, Tool]:
@@ -176,11 +87,11 @@ class Runtime(Observed):
         `Call`. `tools` are those that may be chosen (None: all), for instance what this user may call. `now` is
         what days such as "tomorrow" are counted from where arguments are asked for. Raises InputError for a query
         that is blank or too long, for calls that `Task.call` refuses, for unknown tools and for none."""
-        checked = self._components.checked(query)
-        begun = begin(history, self._components.tools, self._scorer.number)
+        checked = self._loaded.checked(query)
+        begun = begin(history, self._loaded.tools, self._loaded.number)
         check_clock(now)
         begun.now = now
-        return Task(self._scorer, self._decider, checked, begun, tools, self._first)
+        return Task(self._loaded, checked, begun, tools)
 
     def resume(
         self, value: Mapping[str, Any], *, tools: Collection[str] | None = None, now: datetime | None = None
@@ -188,11 +99,11 @@ class Runtime(Observed):
         """Opens a task as `Task.to_dict` kept it, also with another bundle that has its tools. The query is encoded
         again. Which `tools` may be chosen is said again too, since what a user may call can have changed, and what time
         it is `now`. Raises InputError for anything else, and for tools that this bundle does not have."""
-        self._components.check_process()
+        self._loaded.check_process()
         check_clock(now)
-        query, history = restore(value, self._components.tools, self._scorer.number)
+        query, history = restore(value, self._loaded.tools, self._loaded.number)
         history.now = now
-        return Task(self._scorer, self._decider, query, history, tools, self._first)
+        return Task(self._loaded, query, history, tools)
 
     def conversation(
         self, saved: Mapping[str, Any] | None = None, *, tools: Collection[str] | None = None
@@ -200,19 +111,21 @@ class Runtime(Observed):
         """Opens a conversation: turns of one user that may lean on earlier ones; or goes on with one that
         `Conversation.to_dict` kept, also of another bundle with its tools. `tools` are those that may be chosen in all
         turns (None: all). Raises InputError for unknown tools, for none, and for anything else that was saved."""
-        self._components.check_process()
-        return Conversation(self._scorer, self._decider, self._first, tools, saved)
+        self._loaded.check_process()
+        return Conversation(self._loaded, tools, saved)
 
     @property
     def learned(self) -> Learned:
         """What was learned on this device: its plans, size and status. Shared with `with_tools`' generations."""
-        return self._learned
+        return self._loaded.learned
 
     def learn(self, demonstrations: Sequence[Demonstration], *, keep_words: bool = True) -> LearnReport:
         """Learns from demonstrations at once, each in milliseconds beyond its encoding. With `keep_words` false only
         vectors and names of tools are kept. Raises InputError for unknown tools, before anything is learned, and
         OverlayError where what was learned cannot be kept."""
-        self._components.check_process()
+        from edgeret.scoring.memory import MAX_CALLS
+
+        self._loaded.check_process()
         if isinstance(demonstrations, str | Demonstration) or not isinstance(demonstrations, Sequence):
             raise InputError("learn takes a list of edgeret.Demonstration")
         for demonstration in demonstrations:
@@ -224,11 +137,11 @@ class Runtime(Observed):
                     f"{len(demonstration.calls)} calls in a demonstration, at most {MAX_CALLS} can be learned; split it"
                 )
             for call in demonstration.calls:
-                find_tool(self._components.tools, call.tool)
+                find_tool(self._loaded.tools, call.tool)
         for demonstration in demonstrations:
-            request = self._scorer.read_again(demonstration.query)
+            request = self._loaded.scorer.read_again(demonstration.query)
             request.learn([call.tool for call in demonstration.calls], "demonstration", keep_words)
-        return self._learned.report(len(demonstrations))
+        return self._loaded.learned.report(len(demonstrations))
 
     def forget(
         self, query: str | None = None, *, tool: str | None = None, id: int | None = None, everything: bool = False
@@ -240,9 +153,9 @@ class Runtime(Observed):
             raise InputError("say what to forget: a query, tool=…, id=… or everything=True")
         if not isinstance(query, str | None):
             raise InputError(f"a query to forget must be text, found {type(query).__name__}")
-        self._components.check_process()
+        self._loaded.check_process()
         if everything:
-            return self._learned.forget(None)
+            return self._loaded.learned.forget(None)
         words = None if query is None else plain(query)
 
         def chosen(plan: LearnedPlan) -> bool:
@@ -250,7 +163,7 @@ class Runtime(Observed):
                 return plan.query is not None and plain(plan.query) == words
             return tool in plan.calls if tool is not None else plan.id == id
 
-        return self._learned.forget(chosen)
+        return self._loaded.learned.forget(chosen)
 
     def with_tools(
         self,
@@ -265,18 +178,22 @@ class Runtime(Observed):
         was learned is shared. With `keep`, the overlay that the bundle was loaded with keeps the change for later
         starts, if the tools that change are those that it holds. Tools that are there as they are given change nothing.
         Raises InputError for other tools of names that are there, for names that are not there, and OverlayError."""
-        self._components.check_process()
+        self._loaded.check_process()
+        from edgeret.runtime.tool_changes import changed, recorded, unlike
+
         add, replace = unlike(self._tools, add, remove, replace)
-        if not (add or remove or replace or (keep and self._components.tools is not self._learned.kept)):
+        learned = self._loaded.learned
+        if not (add or remove or replace or (keep and self._loaded.components.tools is not learned.kept)):
             return self
-        components = changed(self._components, add, remove, replace)
+        held = self._loaded.components
+        components = changed(held, add, remove, replace)
         if keep:
-            self._learned.keep(*recorded(components, add, remove, replace), self._components.tools, components.tools)
-        return Runtime(components, self._learned)
+            learned.keep(*recorded(components, add, remove, replace), held.tools, components.tools)
+        return Runtime(components, learned)
 
     def close(self) -> None:
         """Closes the overlay, if there is one. The runtime still decides, and opens it again to learn more."""
-        self._learned.close()
+        self._loaded.learned.close()
 
     def search(
         self,
@@ -325,33 +242,33 @@ class Runtime(Observed):
         started = perf_counter()
         from edgeret.runtime import searching
 
-        self._components.check_process()
+        self._loaded.check_process()
         check_count("k", k)
         chosen, texts = searching.chosen(strategy, budget_ms), check_texts(text)
         for each in texts:
-            self._components.checked(each)
-        return searching.find(self._scorer, texts, k, chosen, budget_ms, planner, route, started, needed)
+            self._loaded.checked(each)
+        return searching.find(self._loaded.scorer, texts, k, chosen, budget_ms, planner, route, started, needed)
 
     def needs(self, tool: str) -> tuple[Need, ...]:
         """What a call of a tool needs to have been called first, and what that needs in turn, the surest first: as its
         name, its parameters and the descriptions say. What was given already, nobody needs. Raises InputError for an
         unknown tool."""
-        find_tool(self._components.tools, tool)
-        return self._scorer.needs.of(tool)
+        find_tool(self._loaded.tools, tool)
+        return self._loaded.scorer.needs.of(tool)
 
     def understood(self, text: str) -> Understood:
         """What `search` reads in a text beside its meaning: its language and clauses, kinds of values and the tools
         that take them, and the examples that are nearest. Raises InputError as `search` does."""
         from edgeret.runtime.understood import understood
 
-        return understood(self._scorer, self._components.checked(text))
+        return understood(self._loaded.scorer, self._loaded.checked(text))
 
     def odd_examples(self, tools: Sequence[Tool] | None = None) -> list[str]:
         """What is odd about the examples that tools show, its own or these, a line for each kind: sentences that
         several tools show, and those in a language that its encoder was not trained on."""
         from edgeret.runtime.odd_examples import odd_examples
 
-        held = self._components
+        held = self._loaded.components
         return odd_examples(held.tools.values() if tools is None else tools, held.languages)
 
     def plan(
@@ -385,16 +302,20 @@ class Runtime(Observed):
         DecideOptions(policy)
         if not isinstance(arguments, bool):
             raise InputError(f"arguments must be True or False, found {type(arguments).__name__}")
-        return planning.steps(self.task(query), self._components, policy, arguments)
+        return planning.steps(self.task(query), self._loaded.tools, self._loaded.asks, policy, arguments)
 
     def warmup(self) -> None:
         """Runs one decision, so that the first user does not pay for page faults and lazy allocations; makes what reads
         texts beyond ASCII; and lets a planner whose advice is used read what all its prompts begin with."""
         task = self.task("warm up")
         task.next()
+        if self._loaded.core is not None:
+            task.warm()
+            return
         task.probabilities()  # of the full encoder, should the table have decided
-        _ = self._components.encoder.tokenizer.library
-        if self._decider.unasked() is None:
+        held = self._loaded.components
+        _ = held.encoder.tokenizer.library
+        if self._loaded.decider.unasked() is None:
             # A planner that cannot be loaded is told of by the decisions, which the heads then make.
             with contextlib.suppress(PlannerError, MissingExtraError):
-                self._components.planner.warm(task.prompt())
+                held.planner.warm(task.prompt())

@@ -4,7 +4,7 @@ how anything is decided."""
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -33,6 +33,20 @@ def find_tool(tools: Mapping[str, Tool], name: object, otherwise: str = "") -> T
         near = suggestion(name, tools)
         raise InputError(f"unknown tool {quoted(name)}; list the bundle's tools with: edgeret inspect{otherwise}{near}")
     return tool
+
+
+def check_choosable(tools: Collection[str] | None, known: Mapping[str, Tool]) -> None:
+    """Raises InputError unless these are names of `known` tools, of one at least, or None for all."""
+    if tools is None:
+        return
+    if isinstance(tools, str) or not isinstance(tools, Collection) or not all(isinstance(t, str) for t in tools):
+        raise InputError("tools must be a list of tools' names")
+    unknown = next((name for name in tools if name not in known), None)
+    if unknown is not None:
+        near = suggestion(unknown, known)
+        raise InputError(f"unknown tool {quoted(unknown)} in tools; list them with: edgeret inspect{near}")
+    if not tools:
+        raise InputError("tools is empty; name at least one tool, or leave it out for all")
 
 
 def checked_name(tools: Mapping[str, Tool], name: object, foreign: bool) -> str:

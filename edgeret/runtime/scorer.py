@@ -9,8 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.encoders.base import EncodedQuery
-from edgeret.errors import InputError
-from edgeret.quoting import quoted, suggestion
 from edgeret.runtime.arrangement import Arrangement
 from edgeret.runtime.components import Components
 from edgeret.runtime.history import History
@@ -18,6 +16,7 @@ from edgeret.runtime.hybrid import HybridSearch
 from edgeret.runtime.learning import Learned
 from edgeret.runtime.needs import Needs
 from edgeret.runtime.request import Request
+from edgeret.runtime.saved import check_choosable
 from edgeret.runtime.shown import worded
 from edgeret.scoring.familiarity import Familiarity
 from edgeret.scoring.graph import UNKNOWN
@@ -133,14 +132,7 @@ class Scorer:
         """Which of `names` may be chosen, bool (names,), `<end>` among them; None for all. Raises InputError."""
         if tools is None:
             return self.allowed
-        if isinstance(tools, str) or not isinstance(tools, Collection) or not all(isinstance(t, str) for t in tools):
-            raise InputError("tools must be a list of tools' names")
-        unknown = next((name for name in tools if name not in self.components.tools), None)
-        if unknown is not None:
-            near = suggestion(unknown, self.components.tools)
-            raise InputError(f"unknown tool {quoted(unknown)} in tools; list them with: edgeret inspect{near}")
-        if not tools:
-            raise InputError("tools is empty; name at least one tool, or leave it out for all")
+        check_choosable(tools, self.components.tools)
         allowed = np.zeros(len(self.names), bool)
         allowed[[self.end, *(self.position[name] for name in tools)]] = True
         return self.allowed if self.allowed is None and allowed.all() else allowed

@@ -16,21 +16,20 @@ from edgeret.errors import InputError
 from edgeret.inputs.demonstrations import MAX_CALLS
 from edgeret.planner.chat import Prompt
 from edgeret.planner.prompts import Masking
-from edgeret.runtime.cascade import FirstStage
-from edgeret.runtime.decide import MAX_ASKED, Decider
-from edgeret.runtime.follow_up import Earlier
+from edgeret.runtime.by_core import CoreRequest
 from edgeret.runtime.history import History, check_arguments, check_clock, check_reason, check_result
-from edgeret.runtime.learning import LearnReport
-from edgeret.runtime.options import COVERAGE, DecideOptions, Policy, PromptOptions, Weighted, checked_before
-from edgeret.runtime.request import Request
+from edgeret.runtime.learn_report import LearnReport
+from edgeret.runtime.loaded import Loaded
+from edgeret.runtime.options import COVERAGE, MAX_ASKED, DecideOptions, Policy, PromptOptions, Weighted, checked_before
 from edgeret.runtime.saved import checked_name, find_tool, save
-from edgeret.runtime.scorer import Scorer
 from edgeret.stopwatch import Stopwatch
 from edgeret.types import Arguments, Call, Candidate, Decision, Failure, Usage
 from edgeret.usage.observer import Seen
 
 if TYPE_CHECKING:
     from edgeret.planner.arguments import Filled
+    from edgeret.runtime.follow_up import Earlier
+    from edgeret.runtime.request import Request
 
 
 SURE = 0.9
@@ -43,18 +42,15 @@ class Task:
 
     def __init__(
         self,
-        scorer: Scorer,
-        decider: Decider,
+        loaded: Loaded,
         query: str,
         history: History,
         tools: Collection[str] | None = None,
-        first: FirstStage | None = None,
         earlier: Earlier | None = None,
     ) -> None:
         """Use `Runtime.task` or `Runtime.resume`; or `Conversation.say`, which gives what came `earlier`."""
-        self._scorer, self._decider, self._first = scorer, decider, first
+        self._loaded = loaded
         self._query, self._tools, self._earlier = query, tools, earlier
-        self._components = scorer.components
         self._history = history
         self._given: Decision | None = None
         self._corrected = False
@@ -65,10 +61,13 @@ class Task:
         self._encoding: Stopwatch | None = Stopwatch()
         self._small: Request | None = None
         self._full: Request | None = None
+        self._core: CoreRequest | None = None
+        if loaded.by_core is not None and earlier is None:
+            self._core = CoreRequest(loaded, query, history, tools)
         # What was learned rests on the full encoder's vectors, and thresholds were fitted for all tools and for
         # requests that stand alone.
-        if first is not None and tools is None and earlier is None and not scorer.learned.count:
-            self._small = first.read(query, self._encoding)
+        elif tools is None and earlier is None and not loaded.anything_learned and loaded.first is not None:
+            self._small = loaded.first.read(query, self._encoding)
         else:
             self._read(self._encoding)
 
@@ -84,11 +83,20 @@ class Task:
 
     def _read(self, watch: Stopwatch) -> Request:
         """The same. Once the full encoder has read the query, it decides all further steps."""
-        if self._full is None and self._earlier is not None:
-            self._full = self._earlier.read(self._scorer, self._query, watch, self._tools)
-        elif self._full is None:
-            self._full, self._small = self._scorer.read(self._query, watch, self._tools), None
+        if self._full is None:
+            scorer, history = self._loaded.scorer, self._history
+            if self._loaded.core is not None:  # so far nobody asked for the numbers of labels
+                history.numbers[:] = [scorer.number(call.tool) for call in history.calls]
+            if self._earlier is not None:
+                self._full = self._earlier.read(scorer, self._query, watch, self._tools)
+            else:
+                self._full, self._small = scorer.read(self._query, watch, self._tools), None
         return self._full
+
+    def warm(self) -> None:
+        """Has the bundle's own encoder read the query, if it did not yet."""
+        if self._core is not None:
+            self._core.encoded()
 
     @property
     def calls(self) -> tuple[Call, ...]:
@@ -109,11 +117,13 @@ class Task:
         Raises InputError for an unknown tool, for arguments and results that JSON cannot hold or that are too large,
         and for more than MAX_CALLS calls.
         """
-        name = checked_name(self._components.tools, tool, foreign)
+        name = checked_name(self._loaded.tools, tool, foreign)
         checked = {} if arguments is None else check_arguments(arguments)
         made = Call(name, checked, check_result(result))
-        self._history.add(made, self._scorer.number(name))
-        if (observers := self._scorer.learned.observers) is not None:
+        self._history.add(made, self._loaded.number(name))
+        if self._core is not None:
+            self._core.task.call(name)
+        if (observers := self._loaded.observers) is not None:
             answered = self._given if self._given_after == len(self._history.calls) - 1 else None
             observers.tell("called", self._seen(), made, answered)
 
@@ -123,23 +133,30 @@ class Task:
 
         Raises InputError for an unknown tool, for a reason that is no text, and for more than MAX_CALLS failures.
         """
-        name = find_tool(self._components.tools, tool).name
+        name = find_tool(self._loaded.tools, tool).name
         self._history.fail(Failure(name, check_reason(reason), len(self._history.calls)))
-        if (observers := self._scorer.learned.observers) is not None:
+        if self._core is not None:
+            self._core.task.fail(name)
+        if (observers := self._loaded.observers) is not None:
             observers.tell("failed", self._seen(), name)
 
     def retry(self, tool: str) -> bool:
         """Lets a tool that failed be chosen again at once; whether it was left out. Raises InputError for an unknown
         tool."""
-        return self._history.retry(find_tool(self._components.tools, tool).name)
+        name = find_tool(self._loaded.tools, tool).name
+        if self._core is not None:
+            self._core.task.retry(name)
+        return self._history.retry(name)
 
     def undo(self) -> Call | Failure:
         """Takes back the last call or failure, whichever came later, and gives it. Raises InputError if there is
         none."""
         undone = self._history.undo()
+        if self._core is not None:
+            self._core.task.undo()
         if self._taken_after is not None and len(self._history.calls) <= self._taken_after:
             self._taken_after = None
-        if (observers := self._scorer.learned.observers) is not None:
+        if (observers := self._loaded.observers) is not None:
             observers.tell("undone", self._seen())
         return copy.deepcopy(undone)
 
@@ -147,13 +164,14 @@ class Task:
         """Another task that goes on from here on its own; nothing is encoded again."""
         other = copy.copy(self)
         # The time of the encoding was spent once, so it stays with this one.
-        vars(other).update(_history=self._history.copy(), _encoding=None, _number=next(_NUMBERS))
+        core = None if self._core is None else self._core.fork()
+        vars(other).update(_history=self._history.copy(), _encoding=None, _number=next(_NUMBERS), _core=core)
         return other
 
     def to_dict(self) -> dict[str, Any]:
         """The task as JSON-ready data, for `Runtime.resume`: query, calls, failures and the bundle's content hash."""
-        components = self._components
-        return copy.deepcopy(save(self.query, components.manifest.content_hash, self._history, components.tools))
+        held = self._loaded
+        return copy.deepcopy(save(self.query, held.manifest.content_hash, self._history, held.tools))
 
     def accept(self, decision: Decision, arguments: Mapping[str, Any] | None = None, result: Any = None) -> bool:
         """Adds the call that a decision names, if it names one; whether it did. Without `arguments` it is made with
@@ -191,12 +209,12 @@ class Task:
         """Lets the runtime learn that the calls made so far, and no more, solve the query; call it when the request is
         done and its user content. None made says that no tool fits. With `keep_words` false, only the query's vector
         and the tools' names are kept. Raises InputError for calls of foreign tools, and OverlayError."""
-        self._components.check_process()
-        calls = [find_tool(self._components.tools, call.tool).name for call in self._history.calls]
+        self._loaded.check_process()
+        calls = [find_tool(self._loaded.tools, call.tool).name for call in self._history.calls]
         self.request.learn(calls, "corrected" if self._corrected else "accepted", keep_words)
-        if (observers := self._scorer.learned.observers) is not None:
+        if (observers := self._loaded.observers) is not None:
             observers.tell("learned", self._seen())
-        return self._scorer.learned.report(1)
+        return self._loaded.learned.report(1)
 
     def next(
         self,
@@ -225,27 +243,34 @@ class Task:
             options = checked_before(policy, k, min_probability, risk, masking, weighted, coverage)
         except TypeError:  # what cannot be hashed is no option either, and the check says which
             options = DecideOptions(policy, k, min_probability, risk, PromptOptions(masking, weighted, coverage))
-        self._components.check_process()
-        watch, decision = Stopwatch(self._encoding), None
-        if self._small is not None and self._first is not None:
-            decision = self._first.decide(self._small, self._history, options, watch)
-        if decision is None:
-            decision = self._decider.decide(self._read(watch), self._history, options, watch)
+        self._loaded.check_process()
+        if self._core is not None and options.policy != "planner" and self._loaded.by_core is not None:
+            decision = self._core.decide(self._history, options)
+        else:
+            decision = self._by_python(options)
         self._encoding = None  # a refused question leaves the encoding's time to the next one, and nothing of its own
         self._given, self._taken_after, self._given_after = decision, None, len(self._history.calls)
-        if (observers := self._scorer.learned.observers) is not None:
+        if (observers := self._loaded.observers) is not None:
             observers.tell("decided", self._seen(), decision)
         return decision
 
+    def _by_python(self, options: DecideOptions) -> Decision:
+        watch, first = Stopwatch(self._encoding), self._loaded.first
+        if self._small is not None and first is not None:
+            decision = first.decide(self._small, self._history, options, watch)
+            if decision is not None:
+                return decision
+        return self._loaded.decider.decide(self._read(watch), self._history, options, watch)
+
     def _seen(self) -> Seen:
         """The task as whoever watches is told of it."""
-        held, made = self._components, self._history.calls
+        held, made = self._loaded, self._history.calls
         bundle = held.manifest.content_hash
-        return Seen(self._number, self._query, made, held.tools, bundle, self._scorer.end, self.assumed)
+        return Seen(self._number, self._query, made, held.tools, bundle, held.end, self.assumed)
 
     def probabilities(self) -> NDArray[np.float32]:
         """Calibrated probabilities of `request.names`, float32, summing to 1; 0 for a tool that is left out."""
-        self._components.check_process()
+        self._loaded.check_process()
         return self.request.probabilities(self._history, Stopwatch())
 
     def candidates(self, k: int | None = None) -> list[Candidate]:
@@ -267,11 +292,11 @@ class Task:
         `weighted` "auto" shows probabilities where they can be trusted to help. Raises InputError.
         """
         options = PromptOptions(masking, weighted, coverage)
-        self._components.check_process()
+        self._loaded.check_process()
         if candidates is not None and not all(isinstance(candidate, Candidate) for candidate in candidates):
             raise InputError("candidates must be Candidate(tool, probability), as task.candidates() gives them")
-        mask = self._decider.mask(self.candidates(MAX_ASKED), coverage) if candidates is None else candidates
-        return self._decider.prompt(self.request, self._history, mask, options)
+        mask = self._loaded.decider.mask(self.candidates(MAX_ASKED), coverage) if candidates is None else candidates
+        return self._loaded.decider.prompt(self.request, self._history, mask, options)
 
     def arguments(self, tool: str, *, now: datetime | None = None) -> Arguments:
         """The arguments of a call of `tool` as the next one, as the words of the request and earlier calls give
@@ -281,12 +306,15 @@ class Task:
         from edgeret.runtime.argument_reader import reader_of
         from edgeret.runtime.arguments import fill
 
-        tools, history = self._components.tools, self._history
+        loaded, history = self._loaded, self._history
         check_clock(now)
-        held, at = self._components.arguments, history.now if now is None else now
-        read = reader_of(held)
-        encoded = None if read is None or self._full is None or self._components.stage != "full" else self._full.encoded
-        return fill(find_tool(tools, tool), self.query, history.calls, tools, at, read, encoded)
+        read, at = reader_of(loaded.arguments), history.now if now is None else now
+        encoded = None
+        if read is not None and self._core is not None:
+            encoded = self._core.encoded()
+        elif read is not None and self._full is not None and loaded.components.stage == "full":
+            encoded = self._full.encoded
+        return fill(find_tool(loaded.tools, tool), self.query, history.calls, loaded.tools, at, read, encoded)
 
     def fill(self, tool: str) -> tuple[Filled, Usage | None]:
         """The arguments of a call of `tool` as the next one: those that are read, and by the planner what is missing
@@ -296,8 +324,8 @@ class Task:
         """
         from edgeret.planner.filling import fill  # with all that reads schemas, which no decision does
 
-        components = self._components
-        known = find_tool(components.tools, tool)
+        components = self._loaded.components
+        known = find_tool(self._loaded.tools, tool)
         components.check_process()
         told = self.query if self._earlier is None else self._earlier.told(self.query)
         read, sure = self.arguments(tool), components.reranking.filling

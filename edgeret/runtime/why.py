@@ -18,7 +18,10 @@ class Remembered(Moment):
         except AttributeError:
             from edgeret.runtime.alternatives import alternatives
 
-            self._alternatives: tuple[Alternative, ...] = alternatives(self, decision)
+            held = self.scorer.components
+            self._alternatives: tuple[Alternative, ...] = alternatives(
+                decision, self.candidates, held.tools, held.exemplars, self.scorer.learned
+            )
             return self._alternatives
 
     def arguments(self, decision: Decision) -> Arguments:

@@ -24,6 +24,7 @@ from edgeret.scoring.compiled_many import CompiledLinks
 from edgeret.scoring.examples import Examples
 from edgeret.scoring.hnsw_file import EF_CONSTRUCTION, M
 from edgeret.scoring.products import cosines
+from edgeret.types import IndexKind
 
 CROSSOVER = 4_000
 """Tools from which a build adds an HNSW graph; measured with `edgeret-bench lab scaling` (docs/decisions)."""
@@ -33,8 +34,6 @@ EF = 64
 MOST_SHOWN = 20
 """Examples of one tool."""
 
-IndexKind = Literal["auto", "exact", "hnsw"]
-INDEX_KINDS: tuple[IndexKind, ...] = get_args(IndexKind)
 """How an index is to search; see `load_index`."""
 
 StoredAs = Literal["fp32", "int8"]

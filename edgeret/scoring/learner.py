@@ -25,6 +25,7 @@ from edgeret.scoring.mixture import Guard, Mixture, normalise
 from edgeret.scoring.offsets import keep
 
 END_NAME = "<end>"
+NOTHING = "nothing was learned"
 STRANGER = -2
 """The number of a name that is not in the table; -1 stands for no call at all."""
 FROM_NOTHING = (0.4, 0.5, 0.1)
@@ -89,7 +90,7 @@ class Learner:
     def status(self) -> str:
         """What is learned and whether it is used, in one line."""
         if not self.memory.plans:
-            return "nothing was learned"
+            return NOTHING
         learned = f"{self.memory.plans} plan{'s' if self.memory.plans > 1 else ''} stored"
         if self.guard.muted:
             return f"muted, {learned}: worse than the base by {-self.guard.gain:.2f} nats a plan"

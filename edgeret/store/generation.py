@@ -15,7 +15,8 @@ from edgeret.fields import get
 from edgeret.records import dataclass
 from edgeret.runtime.components import fingerprint_of
 from edgeret.runtime.learned_plan import LearnedPlan
-from edgeret.runtime.runtime import Runtime, load, with_overlay
+from edgeret.runtime.loading import load, with_overlay
+from edgeret.runtime.runtime import Runtime
 from edgeret.store.learned_moves import Moved, kept, learn_again, learned_path, plans_in
 from edgeret.store.probing import Probe, Request, caller_check, must_decide, own_checks, require
 from edgeret.store.state import Version

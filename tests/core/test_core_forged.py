@@ -13,8 +13,8 @@ from forge import Forger
 from forge_cases import PLAIN, RARE
 from forge_onnx import ENCODER
 from forge_variants import VARIANTS
+from python_reader import by_python
 
-import edgeret
 from edgeret.errors import EdgeretError
 
 QUERY = "find my file and send a mail"
@@ -36,7 +36,7 @@ def _python(folder: Path) -> str | None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            edgeret.load(folder, threads=1).task(QUERY).next()
+            by_python(folder, threads=1).task(QUERY).next()
     except EdgeretError as error:
         return str(error)
     return None

@@ -13,6 +13,7 @@ import pytest
 from binding import Core, CoreError, Model, Task
 from conftest import WORDS, build_tiny, make_demonstrations
 from numpy.typing import NDArray
+from python_reader import by_python
 from rewritten import changed
 from test_decisions import check
 
@@ -74,7 +75,7 @@ def folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 @pytest.fixture(scope="module")
 def python(folder: Path) -> edgeret.Runtime:
-    return edgeret.load(folder, threads=1)
+    return by_python(folder, threads=1)
 
 
 @pytest.fixture(scope="module")

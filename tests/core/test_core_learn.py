@@ -13,6 +13,7 @@ from binding import Core, CoreError, Task
 from conftest import build_tiny, make_demonstrations
 from core_learning import CORRECTED, DEMONSTRATION, Learner
 from learned_states import plan
+from python_reader import by_python
 from test_decisions import QUERIES, TOOLS, build_kind
 
 import edgeret
@@ -41,7 +42,7 @@ class Both:
     """A bundle here and there, which learn the same."""
 
     def __init__(self, library: Core, folder: Path) -> None:
-        self.python, self.model = edgeret.load(folder), library.load(folder)
+        self.python, self.model = by_python(folder), library.load(folder)
         self.core = Learner(self.model)
 
     def learn(self, query: str, *calls: str) -> None:
@@ -205,7 +206,7 @@ def test_subsets_and_failures(both: Both) -> None:
 
 def test_tools_that_come_are_learned_and_those_that_go_stay_known(library: Core, tmp_path: Path) -> None:
     folder = build_kind("few, a table", tmp_path / "bundle")
-    python, model = edgeret.load(folder), library.load(folder)
+    python, model = by_python(folder), library.load(folder)
     learner, more = Learner(model), Tool("share_screen", "share the screen of a meeting")
     other = python.with_tools(add=[more], remove=["find_file"])
     told = '{"name": "share_screen", "description": "share the screen of a meeting"}'

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from binding import Core, CoreError, HitRaw, Model, Text
 from conftest import WORDS, build_tiny, make_demonstrations
+from python_reader import by_python
 
-import edgeret
 from edgeret import Tool
 from edgeret_export.recipe import Recipe
 
@@ -48,7 +48,7 @@ def model(core: ctypes.CDLL, folder: Path) -> Model:
 
 
 def test_as_pythons_hybrid_search(model: Model, folder: Path) -> None:
-    python, n = edgeret.load(folder), len(TOOLS)
+    python, n = by_python(folder), len(TOOLS)
     for query in QUERIES:
         found, wanted = model.search(query, n), python.search(query, n, strategy="hybrid")
         share = {name: share for name, _, share in found}

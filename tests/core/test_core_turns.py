@@ -13,6 +13,7 @@ import pytest
 from binding import BeginOptions, Core, CoreError, Model, Task, Text
 from conftest import EXAMPLE, build_tiny, make_demonstrations
 from format_turns import probabilities
+from python_reader import by_python
 from test_decisions import KINDS, TOOLS, build_kind, check
 
 import edgeret
@@ -70,7 +71,7 @@ def kind(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 
 def test_turns_are_pythons_in_every_kind_of_bundle(library: Core, kind: Path) -> None:
-    model, python = library.load(kind), edgeret.load(kind, threads=1)
+    model, python = library.load(kind), by_python(kind, threads=1)
     for talk in TALKS:
         compare(model, python, talk)
         compare(model, python, talk, ("find_file", "send_mail", "phone_call"))
@@ -107,7 +108,7 @@ def test_so_are_those_that_weights_were_fitted_on(library: Core) -> None:
 
 @pytest.mark.real
 def test_so_are_the_examples_where_much_was(library: Core, real: Path) -> None:
-    assert all_of(library.load(real), edgeret.load(real, threads=1), desktop()) == 523
+    assert all_of(library.load(real), by_python(real, threads=1), desktop()) == 523
 
 
 # ---- Section 9.1 ----

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from binding import Core, CoreError, Decided, Model, Task, Text
 from conftest import build_tiny, make_demonstrations
+from python_reader import by_python
 
 import edgeret
 from edgeret import Decision, Tool
@@ -66,7 +67,7 @@ def kind(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 @pytest.fixture(scope="module")
 def python(kind: Path) -> edgeret.Runtime:
-    return edgeret.load(kind)
+    return by_python(kind)
 
 
 @pytest.fixture(scope="module")
@@ -188,7 +189,7 @@ def test_search_is_pythons(model: Model, python: edgeret.Runtime) -> None:
 def test_the_small_encoder_decides_alone(library: Core, tmp_path: Path) -> None:
     recipe = Recipe(precision="fp32", profile="default")
     target = build_tiny(tmp_path / "b", tools=TOOLS, demonstrations=make_demonstrations(), few=0, recipe=recipe)
-    python, model = edgeret.load(target, profile="tiny"), library.load(target, first_stage_alone=1)
+    python, model = by_python(target, profile="tiny"), library.load(target, first_stage_alone=1)
     for query in QUERIES:
         task, other = python.task(query), model.task(query)
         with other:

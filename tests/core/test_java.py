@@ -22,6 +22,7 @@ from typing import Any
 import core_run
 import pytest
 from filelock import FileLock
+from python_reader import by_python
 
 import edgeret
 
@@ -143,8 +144,8 @@ def test_the_desktops_tools_over_the_installed_base_are_decided_as_python_does(j
 
 @pytest.mark.real
 def test_a_desktop_bundle_decides_as_python_does(jvm: Jvm, real: Path) -> None:
-    beside_python(jvm, edgeret.load(real), real, "mapped")
-    beside_python(jvm, edgeret.load(real, profile="tiny"), real, "tiny")
+    beside_python(jvm, by_python(real), real, "mapped")
+    beside_python(jvm, by_python(real, profile="tiny"), real, "tiny")
 
 
 def test_steps_bad_input_letters_and_use_after_close(jvm: Jvm, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from binding import Core, CoreError, Model, Task
+from python_reader import by_python
 from test_decisions import HISTORIES, KINDS, QUERIES, TOOLS, begun, build_kind
 
 import edgeret
@@ -92,7 +93,7 @@ def library(core: CDLL) -> Core:
 @pytest.fixture
 def both(library: Core, kind: Path) -> Iterator[tuple[edgeret.Runtime, Model]]:
     model = library.load(kind)
-    yield edgeret.load(kind), model
+    yield by_python(kind), model
     model.close()
 
 

@@ -171,7 +171,7 @@ def _free(runtime: Runtime, demonstrations: Sequence[Demonstration], answers: Ma
     whole: list[bool] = []
     for one in track(demonstrations, "free plans", len(demonstrations)):
         task = runtime.task(one.query, now=answers.get(one.id, Answer()).now)
-        steps = planning.steps(task, runtime.components, "heads", arguments=True, ask=False)
+        steps = planning.steps(task, runtime.tools, asks=False, policy="heads", arguments=True)
         calls = planning.run(one.query, steps, planning.MAX_STEPS, None, None).calls
         functions.append(isomorphic(calls, one, arguments=False))
         whole.append(isomorphic(calls, one))

@@ -19,8 +19,7 @@ from edgeret.cli.doctor import device, versions
 from edgeret.errors import InputError, MissingExtraError, PlannerError
 from edgeret.inputs.demonstrations import Demonstration, Step
 from edgeret.planner.prompts import MASKINGS, Masking
-from edgeret.runtime.decide import MAX_ASKED
-from edgeret.runtime.options import COVERAGE, POLICIES, Policy, Weighted
+from edgeret.runtime.options import COVERAGE, MAX_ASKED, POLICIES, Policy, Weighted
 from edgeret.runtime.runtime import Runtime
 from edgeret.runtime.task import Task
 from edgeret.terminal.progress import track

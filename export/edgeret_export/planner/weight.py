@@ -14,8 +14,7 @@ from edgeret.planner.exemplars import CONSTANT, Exemplar
 from edgeret.planner.model import Planner
 from edgeret.planner.prompts import selection_prompt, wants_weights
 from edgeret.planner.reranker import RerankParameters
-from edgeret.runtime.decide import MAX_ASKED
-from edgeret.runtime.options import COVERAGE
+from edgeret.runtime.options import COVERAGE, MAX_ASKED
 from edgeret.scoring.calibration import Calibration
 from edgeret.terminal.progress import say, track
 from edgeret.types import Call, Candidate, Usage

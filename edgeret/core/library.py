@@ -1,0 +1,156 @@
+"""What edgeret.h declares, read once: the one file that knows C. Knows nothing of what is decided."""
+
+from __future__ import annotations
+
+import ctypes as c
+from pathlib import Path
+from struct import Struct
+from typing import Any
+
+from edgeret.errors import BundleError, EdgeretError, InputError
+from edgeret.kernel import CORE, is_core_of_here
+
+HANDLE, INT = c.c_void_p, c.c_int32
+MESSAGE = 512
+"""Bytes of a failure's line."""
+DECISION = Struct("@iPNdiiiiiidPNiI0q")
+"""`er_decision`: tool_number, tool, probability, reason, abstained, confirm, named, stage, demonstrated, floor, best,
+best_number, parts."""
+PROBABLE, NOTHING_FITS, UNSURE, ALL_FAILED, DONE = range(5)
+"""`er_reason`."""
+TOOLS, HEAD, GRAPH, MEMORY, LEARNED, TURNS = (1 << i for i in range(6))
+"""ER_BY_TOOLS and the like, bits of a decision's `parts`."""
+STAGES = ("tokenize", "encode", "search", "graph", "head", "fuse", "learned", "decide")
+"""As they stand in `er_seconds`."""
+
+
+class Text(c.Structure):
+    """UTF-8 with its length."""
+
+    _fields_ = (("at", c.c_char_p), ("length", c.c_size_t))
+
+    @staticmethod
+    def of(text: str) -> Text:
+        """A text to hand over. It holds its bytes."""
+        told = text.encode()
+        return Text(told, len(told))
+
+
+class Given(c.Structure):
+    """A text that the library hands out, which need not end with a zero byte."""
+
+    _fields_ = (("at", c.c_void_p), ("length", c.c_size_t))
+
+    def __bytes__(self) -> bytes:
+        return c.string_at(self.at, self.length) if self.length else b""
+
+    def __str__(self) -> str:
+        return bytes(self).decode()
+
+
+class Failure(c.Structure):
+    """`er_error`."""
+
+    _fields_ = (("status", c.c_int), ("text", c.c_char * MESSAGE))
+
+
+class LoadOptions(c.Structure):
+    """`er_load_options`."""
+
+    _fields_ = (
+        *(("size", c.c_size_t), ("content_hash", Text), ("most_loss", c.c_double), ("first_stage_alone", INT)),
+        *(("threads", INT),),
+    )
+
+
+class Summary(c.Structure):
+    """`er_summary`."""
+
+    _fields_ = (
+        *(("content_hash", Given), ("tools", c.c_uint32), ("labels", c.c_uint32), ("dimension", c.c_uint32)),
+        *(("stages", INT), ("encodes", INT), ("bytes", c.c_size_t)),
+    )
+
+
+class BeginOptions(c.Structure):
+    """`er_begin_options`."""
+
+    _fields_ = (
+        *(("size", c.c_size_t), ("allowed", c.c_void_p), ("allowed_count", c.c_size_t), ("after", HANDLE)),
+        *(("learner", HANDLE), ("clock", c.c_void_p), ("clock_context", c.c_void_p)),
+    )
+
+
+class NextOptions(c.Structure):
+    """`er_next_options`."""
+
+    _fields_ = (("size", c.c_size_t), ("policy", c.c_int), ("min_probability", c.c_double), ("risk", c.c_double))
+
+
+class Encoding(c.Structure):
+    """`er_encoding`."""
+
+    _fields_ = (
+        *(("size", c.c_size_t), ("vector", c.c_void_p), ("tokens", c.c_void_p), ("begins", c.c_void_p)),
+        *(("ends", c.c_void_p), ("count", c.c_uint32), ("dimension", c.c_uint32)),
+    )
+
+
+SECONDS = Struct(f"@N{len(STAGES)}d")
+"""`er_seconds`: its size, and STAGES."""
+
+
+_TAKES: dict[str, tuple[Any, ...]] = {
+    "load": (c.c_char_p, c.c_void_p, c.c_void_p, c.c_void_p),
+    "describe": (HANDLE, c.c_void_p, c.c_void_p),
+    "begin": (HANDLE, Text, c.c_void_p, c.c_void_p, c.c_void_p),
+    "next": (HANDLE, c.c_void_p, c.c_void_p, c.c_void_p),
+    "probabilities": (HANDLE, c.c_void_p, c.c_void_p, c.c_void_p),
+    "call": (HANDLE, Text, c.c_void_p),
+    "fail": (HANDLE, Text, c.c_void_p),
+    "retry": (HANDLE, Text, c.c_void_p),
+    "undo": (HANDLE, c.c_void_p),
+    "fork": (HANDLE, c.c_void_p, c.c_void_p),
+    "task_encoding": (HANDLE, c.c_void_p, c.c_void_p),
+    "left_aside": (HANDLE, c.c_void_p, c.c_void_p, c.c_void_p),
+    "times": (HANDLE, c.c_void_p, c.c_void_p),
+}
+_STATUS: dict[int, type[Exception]] = {1: InputError, 2: BundleError, 3: BundleError, 4: MemoryError, 6: InputError}
+
+
+class Library:
+    """The functions by their names without `er_`. Those that begin a task, load, or ask an encoder let other threads
+    run meanwhile; `quick` has those that take microseconds, where letting them would take longer."""
+
+    def __init__(self, path: Path = CORE) -> None:
+        """Raises OSError where there is no such library, and AttributeError for another version's."""
+        whole, quick = c.CDLL(str(path)), c.PyDLL(str(path))
+        for name, takes in _TAKES.items():
+            for library in (whole, quick):
+                call = getattr(library, f"er_{name}")
+                call.argtypes, call.restype = takes, c.c_int
+        self.clock = c.cast(quick.er_clock, c.c_void_p).value
+        for name in ("tool_name", "tool_definition"):
+            call = getattr(quick, f"er_{name}")
+            call.argtypes, call.restype = (HANDLE, c.c_uint32), Given
+        for name, takes in (("free", (HANDLE,)), ("end", (HANDLE,))):
+            call = getattr(quick, f"er_{name}")
+            call.argtypes, call.restype = takes, None
+        self.whole, self.quick = whole, quick
+
+
+def failed(failure: Failure) -> Exception:
+    """What to raise for a failure."""
+    return _STATUS.get(failure.status, EdgeretError)(failure.text.decode("utf-8", "replace"))
+
+
+def load_library() -> Library | None:
+    """The library, or None where it was not built or is another version's."""
+    try:
+        found = Library()
+    except (OSError, AttributeError):
+        return None
+    return found if is_core_of_here(found.whole) else None
+
+
+LIBRARY = load_library()

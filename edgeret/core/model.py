@@ -1,0 +1,196 @@
+"""A bundle as the library has it, and one request of it, step by step. Handles end with their objects."""
+
+from __future__ import annotations
+
+import ctypes as c
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeret.core.library import (
+    DECISION,
+    SECONDS,
+    STAGES,
+    BeginOptions,
+    Encoding,
+    Failure,
+    Given,
+    Library,
+    LoadOptions,
+    NextOptions,
+    Summary,
+    Text,
+    failed,
+)
+from edgeret.kernel import address
+
+_SECONDS = SECONDS.pack(SECONDS.size, *(0.0 for _ in STAGES))
+MOST_ASIDE = 3
+_SHARED = 1e-9
+"""The least accuracy that may be lost, where none may: the library takes 0 for its own usual share."""
+
+
+class Step(NamedTuple):
+    """What the library found for one step: `er_decision`. `tool` and `best` are numbers of tools, -1 for the end and
+    for none; `values` are probabilities of all tools by number and of the end behind them, float32 (tools + 1,)."""
+
+    tool: int
+    probability: float
+    reason: int
+    abstained: bool
+    confirm: bool
+    named: bool
+    stage: int
+    demonstrated: bool
+    floor: float
+    best: int
+    parts: int
+    values: NDArray[np.float32]
+
+
+class Model:
+    """A loaded bundle. Immutable and thread-safe."""
+
+    def __init__(
+        self, library: Library, folder: str, content_hash: str, loss: float | None, tiny: bool, threads: int
+    ) -> None:
+        """`loss` is the accuracy that the first stage may cost, None where it is not asked; `tiny` reads nothing else.
+        Raises InputError and BundleError."""
+        self.library, self._handle, failure = library, c.c_void_p(), Failure()
+        most = -1.0 if loss is None else max(loss, _SHARED)
+        options = LoadOptions(c.sizeof(LoadOptions), Text.of(content_hash), most, int(tiny), threads)
+        if library.whole.er_load(folder.encode(), c.byref(options), c.byref(self._handle), c.byref(failure)):
+            raise failed(failure)
+        told = Summary()
+        if library.whole.er_describe(self._handle, c.byref(told), c.byref(failure)):
+            raise failed(failure)
+        self.content_hash, self.tools, self.dimension = str(told.content_hash), told.tools, told.dimension
+        self.stages, self.encodes, self.demonstrated = told.stages, bool(told.encodes), bool(told.labels)
+        self._free = library.quick.er_free
+
+    def __del__(self) -> None:
+        if hasattr(self, "_free"):
+            self._free(self._handle)
+
+    def names(self) -> list[str]:
+        """The tools' names, by number."""
+        name, handle = self.library.quick.er_tool_name, self._handle
+        return [str(name(handle, number)) for number in range(self.tools)]
+
+    def definition(self, tool: int) -> bytes:
+        """A tool's JSON object."""
+        return bytes(self.library.quick.er_tool_definition(self._handle, tool))
+
+    def begin(self, query: str, allowed: NDArray[np.uint32] | None) -> Task:
+        """Reads a query, for the tools with these numbers, None for all. Raises InputError and BundleError."""
+        options = BeginOptions(c.sizeof(BeginOptions), clock=self.library.clock)
+        if allowed is not None:
+            options.allowed, options.allowed_count = allowed.ctypes.data, len(allowed)
+        handle, failure = c.c_void_p(), Failure()
+        # A table takes microseconds, and a transformer other threads' time.
+        calls = self.library.quick if self.stages > 1 and allowed is None else self.library.whole
+        if calls.er_begin(self._handle, Text.of(query), c.byref(options), c.byref(handle), c.byref(failure)):
+            raise failed(failure)
+        return Task(self, handle)
+
+
+@lru_cache(64)
+def _options(policy: int, min_probability: float, risk: float) -> NextOptions:
+    return NextOptions(c.sizeof(NextOptions), policy, min_probability, risk)
+
+
+class Task:
+    """One request. Not shared between threads. Raises InputError where `er_call` and its like refuse."""
+
+    __slots__ = ("__weakref__", "_end", "_failure", "_found", "_handed", "_handle", "_quick", "_room", "model")
+
+    def __init__(self, model: Model, handle: c.c_void_p) -> None:
+        """Use `Model.begin`."""
+        self.model, self._handle, self._quick = model, handle, model.library.quick
+        self._end = self._quick.er_end
+        self._failure, self._found = Failure(), c.create_string_buffer(DECISION.size)
+        self._room = c.c_size_t()
+        self._handed = model.stages == 1  # whether no other encoder is going to be asked
+
+    def __del__(self) -> None:
+        self._end(self._handle)
+
+    def next(self, policy: int, min_probability: float, risk: float) -> Step:
+        """What comes next: policy 0 may abstain and 1 does not; 0 for the bundle's own floor, below 0 for none."""
+        calls = self._quick if self._handed else self.model.library.whole
+        options, failure = _options(policy, min_probability, risk), c.byref(self._failure)
+        if calls.er_next(self._handle, c.byref(options), self._found, failure):
+            raise failed(self._failure)
+        told = DECISION.unpack(self._found)
+        tool, probability, reason, abstained, confirm, named, stage, demonstrated, floor = told[0], *told[3:11]
+        n = self.model.tools + 1
+        values = np.empty(n, np.float32)
+        self._room.value = n
+        if self._quick.er_probabilities(self._handle, address(values), c.byref(self._room), failure):
+            raise failed(self._failure)
+        self._handed = self._handed or stage == 1
+        return Step(
+            tool, probability, reason, bool(abstained), bool(confirm), bool(named), stage, bool(demonstrated), floor,
+            told[13], told[14], values,
+        )  # fmt: skip
+
+    def times_ms(self) -> dict[str, float]:
+        """Milliseconds by stage since the task began or was asked last, of those that took any, and their `total`."""
+        told = c.create_string_buffer(_SECONDS, len(_SECONDS))
+        self._tell(self._quick.er_times(self._handle, told, c.byref(self._failure)))
+        _, *seconds = SECONDS.unpack(told)
+        found = {stage: passed * 1e3 for stage, passed in zip(STAGES, seconds, strict=True) if passed}
+        found["total"] = sum(found.values())
+        return found
+
+    def call(self, tool: str) -> None:
+        """It was called."""
+        self._tell(self._quick.er_call(self._handle, Text.of(tool), c.byref(self._failure)))
+
+    def fail(self, tool: str) -> None:
+        """It did not work."""
+        self._tell(self._quick.er_fail(self._handle, Text.of(tool), c.byref(self._failure)))
+
+    def retry(self, tool: str) -> None:
+        """It may be chosen again."""
+        self._tell(self._quick.er_retry(self._handle, Text.of(tool), c.byref(self._failure)))
+
+    def undo(self) -> None:
+        """Takes back what happened last."""
+        self._tell(self._quick.er_undo(self._handle, c.byref(self._failure)))
+
+    def left_aside(self) -> tuple[str, ...]:
+        """The user's words for wishes that no call is for."""
+        room, count = (Given * MOST_ASIDE)(), c.c_size_t(MOST_ASIDE)
+        self._tell(self._quick.er_left_aside(self._handle, room, c.byref(count), c.byref(self._failure)))
+        return tuple(str(text) for text in room[: count.value])
+
+    def fork(self) -> Task:
+        """Another one that goes on from here."""
+        handle = c.c_void_p()
+        self._tell(self._quick.er_fork(self._handle, c.byref(handle), c.byref(self._failure)))
+        other = Task(self.model, handle)
+        other._handed = self._handed
+        return other
+
+    def encoding(self) -> tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.intp]]:
+        """What the bundle's own encoder makes of the query: its vector (dimension,), those of its tokens (tokens,
+        dimension), both float32, and the characters of the prefix and the query that each stands for, (tokens, 2);
+        copies."""
+        told = Encoding(c.sizeof(Encoding))
+        self._tell(self.model.library.whole.er_task_encoding(self._handle, c.byref(told), c.byref(self._failure)))
+        n, d = told.count, told.dimension
+        tokens = np.empty((n, d), np.float32)
+        vector, spans = np.empty(d, np.float32), np.empty((n, 2), np.intp)
+        c.memmove(vector.ctypes.data, told.vector, vector.nbytes)
+        if n:
+            c.memmove(tokens.ctypes.data, told.tokens, tokens.nbytes)
+            for place, at in enumerate((told.begins, told.ends)):
+                spans[:, place] = np.frombuffer((c.c_uint32 * n).from_address(at), np.uint32)
+        return vector, tokens, spans
+
+    def _tell(self, status: int) -> None:
+        if status:
+            raise failed(self._failure)

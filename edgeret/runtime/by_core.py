@@ -1,0 +1,136 @@
+"""One request as the library has it: its steps as decisions, in words. Knows nothing of how anything is scored."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from functools import lru_cache
+from weakref import ref
+
+import numpy as np
+
+from edgeret.core import library
+from edgeret.core.model import Step, Task
+from edgeret.encoders.base import EncodedQuery
+from edgeret.runtime.history import History
+from edgeret.runtime.loaded import Loaded
+from edgeret.runtime.options import DecideOptions
+from edgeret.runtime.ranking import Ranking, ranked
+from edgeret.runtime.reasons import LEARNED, NONE_FITS, SURE, UNDEMONSTRATED, listed
+from edgeret.runtime.recalled import Recalled
+from edgeret.runtime.saved import check_choosable
+from edgeret.types import END, Candidate, Decision
+
+_NAMES = {
+    library.HEAD: "head",
+    library.GRAPH: "graph",
+    library.MEMORY: "stored demonstrations",
+    library.TOOLS: "the tools' own words",
+    library.LEARNED: LEARNED,
+}
+
+
+class CoreRequest:
+    """A query, read once by the library. Not shared between threads."""
+
+    __slots__ = ("__weakref__", "_loaded", "_mask", "_names", "_query", "_stages", "_task", "_tools")
+
+    def __init__(self, loaded: Loaded, query: str, history: History, tools: Collection[str] | None) -> None:
+        """`tools` are those that may be chosen, None for all. Raises InputError and BundleError."""
+        model = loaded.core
+        assert model is not None
+        check_choosable(tools, loaded.tools)
+        numbers = None if tools is None else loaded.numbers_of(tools)
+        self._loaded, self._query, self._tools = loaded, query, tools
+        self._names = loaded.candidates
+        self._stages, self._mask = model.stages, None
+        if numbers is not None:
+            self._mask = np.zeros(len(self._names), bool)
+            self._mask[numbers] = self._mask[-1] = True
+        self._task: Task = model.begin(query, numbers)
+        _replay(self._task, history)
+
+    @property
+    def task(self) -> Task:
+        """The library's, which is told of all that happens."""
+        return self._task
+
+    def fork(self) -> CoreRequest:
+        """Another one that goes on from here."""
+        other = object.__new__(CoreRequest)
+        other._loaded, other._query, other._tools = self._loaded, self._query, self._tools
+        other._names, other._mask, other._stages = self._names, self._mask, self._stages
+        other._task = self._task.fork()
+        return other
+
+    def encoded(self) -> EncodedQuery:
+        """What the bundle's own encoder makes of the query."""
+        return self._loaded.core_encoder.of(self._task)
+
+    def decide(self, history: History, options: DecideOptions) -> Decision:
+        """What comes next, as `Task.next` describes it."""
+        least, risk = options.min_probability, options.risk
+        if least is None:
+            least, risk = 0.0, self._loaded.risk or 0.0 if risk is None else risk
+        else:
+            least, risk = least or -1.0, 0.0
+        step = self._task.next(int(options.policy == "heads"), least, risk)
+        blocked, mask, names, values, k = history.blocked, self._mask, self._names, step.values, options.k
+        best = names[step.best]
+
+        def listed(most: int | None) -> tuple[Candidate, ...]:
+            return ranked(names, None, mask, values, most, blocked)
+
+        alone = not step.stage and self._stages > 1
+        return Decision(
+            None if step.abstained else best,
+            step.probability,
+            "heads" if step.demonstrated else "prior",
+            step.abstained,
+            _reason(step, best, alone, history),
+            Ranking(Candidate(best, step.probability), lambda: listed(k)),
+            self._task.times_ms(),
+            None,
+            "full" if step.stage else "static",
+            step.confirm,
+            () if step.best >= 0 or alone or not history.calls else self._task.left_aside(),
+            Recalled(self._loaded, self._query, self._tools, history, options, alone, ref(self), listed, values),
+        )
+
+
+def _reason(step: Step, best: str, alone: bool, history: History) -> str:
+    """Why it came out so, in words; `alone` says that the small encoder decided in place of the full one."""
+    code = step.reason
+    reason = why(step.parts, step.demonstrated) + (SURE if alone else "")
+    if code == library.NOTHING_FITS:
+        reason = f"{NONE_FITS}: {reason if alone else 'calling nothing is most probable'}"
+    elif code == library.ALL_FAILED:
+        reason = "every tool failed, so none is left to choose"
+    elif code == library.UNSURE:
+        reason = f"unsure: the best candidate, {best}, has probability {step.probability:.3f}, below {step.floor:.3f}"
+    elif best == END:
+        reason = f"nothing is left to do: {reason}"
+    if history.failures and history.blocked:
+        reason += f"; {history.left_out}"
+    return f"{reason}; the request names it" if step.named else reason
+
+
+@lru_cache(64)
+def why(parts: int, demonstrated: bool) -> str:
+    """Why the most probable candidate is taken, by the parts that have a say."""
+    if not demonstrated:
+        return UNDEMONSTRATED
+    return f"most probable by {listed([name for part, name in _NAMES.items() if parts & part])}"
+
+
+def _replay(task: Task, history: History) -> None:
+    """Tells the library what had happened."""
+    failures = iter([*history.failures, None])
+    failure = next(failures)
+    for made in range(len(history.calls) + 1):
+        while failure is not None and failure.after == made:
+            task.fail(failure.tool)
+            if failure.retried:
+                task.retry(failure.tool)
+            failure = next(failures)
+        if made < len(history.calls):
+            task.call(history.calls[made].tool)

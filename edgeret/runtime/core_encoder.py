@@ -1,0 +1,38 @@
+"""The library's encoder, for what reads arguments. Knows nothing of what is made of vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeret.core.model import Model, Task
+from edgeret.encoders.base import EncodedQuery, Encoder, EncoderSpec, segment_means
+from edgeret.types import SEGMENTS
+
+
+class CoreEncoder:
+    """Texts to vectors by the library. Immutable and thread-safe."""
+
+    def __init__(self, model: Model, spec: EncoderSpec, other: Callable[[], Encoder]) -> None:
+        """`spec` is what the bundle says of its encoder, `other` gives what encodes tools."""
+        self._model, self.spec, self._other = model, spec, other
+
+    def encode_query(self, text: str) -> EncodedQuery:
+        """Everything about a query that reading it needs. Raises InputError and BundleError."""
+        return self.of(self._model.begin(text, None))
+
+    def of(self, task: Task) -> EncodedQuery:
+        """The same of a request that was begun."""
+        vector, tokens, spans = task.encoding()
+        rows = np.empty((1 + SEGMENTS, len(vector)), np.float32)
+        rows[0], rows[1:] = vector, segment_means(tokens)
+        if prefix := len(self.spec.query_prefix):
+            spans = spans - prefix
+            tokens, spans = tokens[spans[:, 1] > 0], spans[spans[:, 1] > 0]
+        return EncodedQuery(rows, tokens, spans)
+
+    def encode_tools(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Unit vectors of tool texts, float32 (texts, dimension); a bundle has those of its own."""
+        return self._other().encode_tools(texts)

@@ -1,0 +1,283 @@
+"""What a bundle was loaded into: the C library's model at once, where it can decide, and Python's own components with
+the first question that only these answer. Decides nothing."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Collection, Mapping
+from functools import cached_property, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeret.bundle import roles
+from edgeret.bundle.kept import KeptBundle
+from edgeret.bundle.layout import Manifest
+from edgeret.core.library import LIBRARY
+from edgeret.core.model import Model
+from edgeret.encoders.base import SHARED_BY, EncoderSpec
+from edgeret.encoders.languages import read_languages
+from edgeret.encoders.providers import first_of, only_cpu
+from edgeret.encoders.variants import choose_variant
+from edgeret.errors import EdgeretError
+from edgeret.fields import get
+from edgeret.host import available_cpus, forks
+from edgeret.native import give_back
+from edgeret.planner.exemplars import Exemplars
+from edgeret.runtime.core_encoder import CoreEncoder
+from edgeret.runtime.core_tools import CoreTools
+from edgeret.runtime.options import LoadOptions
+from edgeret.runtime.process import check_process, checked
+from edgeret.types import END, Tool
+from edgeret.usage.observer import Observers
+
+if TYPE_CHECKING:
+    from edgeret.runtime.argument_role import StoredArguments
+    from edgeret.runtime.cascade import FirstStage
+    from edgeret.runtime.components import Components
+    from edgeret.runtime.decide import Decider
+    from edgeret.runtime.learning import Learned
+    from edgeret.runtime.scorer import Scorer
+    from edgeret.scoring.learner import Learner
+
+UNKNOWN = -1
+"""The number of a label before anybody asks which it is."""
+
+
+class Loaded:
+    """A bundle, for a runtime and its tasks. Thread-safe.
+
+    `core` decides until something is learned. Where it cannot (a planner, another provider, an encoder that it does not
+    know, tools that came later) it is None, and Python's `components` decide.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        make: Callable[[], Components],
+        learned: Learned | None = None,
+        core: Model | None = None,
+        kept: KeptBundle | None = None,
+        options: LoadOptions | None = None,
+    ) -> None:
+        """`make` loads the components, once; a `core` comes with the bundle, `kept` open, and with its `options`."""
+        self.path, self.core = path, core
+        self.risk, self._tiny = (None, False) if options is None else (options.risk, options.profile == "tiny")
+        self._make, self._kept = make, kept
+        self._forked = forks()
+        self._learned = learned
+        self._observers: Observers | None = None
+        self._lock = threading.RLock()
+        self._components: Components | None = None
+
+    @property
+    def components(self) -> Components:
+        """What Python decides with. Raises as loading does, should the files have changed since."""
+        if self._components is None:
+            with self._lock:
+                if self._components is None:
+                    self._components = self._make()
+        return self._components
+
+    @property
+    def manifest(self) -> Manifest:
+        """The bundle's table of contents."""
+        return self.components.manifest if self._kept is None else self._kept.manifest
+
+    @property
+    def learned(self) -> Learned:
+        """What was learned; shared by all generations of tools."""
+        if self._learned is None:
+            from edgeret.runtime.learning import Learned
+
+            with self._lock:
+                if self._learned is None:
+                    made = Learned(self._learner)
+                    made.observers = self._observers
+                    self._learned = made
+        return self._learned
+
+    def _learner(self) -> Learner:
+        from edgeret.runtime.components import learner_for
+
+        return learner_for(self.components)()
+
+    @property
+    def anything_learned(self) -> bool:
+        """Whether any plan is stored."""
+        return self._learned is not None and self._learned.count > 0
+
+    @property
+    def observers(self) -> Observers | None:
+        """Who is told what is decided by all generations; None for nobody."""
+        return self._observers if self._learned is None else self._learned.observers
+
+    @observers.setter
+    def observers(self, observers: Observers) -> None:
+        with self._lock:
+            if self._learned is None:
+                self._observers = observers
+            else:
+                self._learned.observers = observers
+
+    @property
+    def by_core(self) -> Model | None:
+        """What decides now, if it is the library: nothing that it does not know was learned."""
+        return None if self.anything_learned else self.core
+
+    @cached_property
+    def scorer(self) -> Scorer:
+        """What Python reads requests with."""
+        from edgeret.runtime.scorer import Scorer
+
+        with self._lock:
+            return Scorer(self.components, self.learned)
+
+    @cached_property
+    def decider(self) -> Decider:
+        """What decides in Python."""
+        from edgeret.runtime.decide import Decider
+
+        return Decider(self.components)
+
+    @cached_property
+    def first(self) -> FirstStage | None:
+        """What decides there without the full encoder."""
+        from edgeret.runtime.cascade import FirstStage
+
+        cascade = self.components.cascade
+        return None if cascade is None else FirstStage(cascade, self.scorer, self.decider)
+
+    @cached_property
+    def tools(self) -> Mapping[str, Tool]:
+        """The tools by name, in the index's order."""
+        return self.components.tools if self.core is None else CoreTools(self.core, str(self.path))
+
+    @property
+    def asks(self) -> bool:
+        """Whether a planner is there that proved worth to be asked for arguments."""
+        held = None if self.core is not None else self.components
+        return held is not None and held.planner.exists and held.reranking.filling > 0.0
+
+    def numbers_of(self, tools: Collection[str]) -> NDArray[np.uint32]:
+        """The library's numbers of tools."""
+        held = self.tools
+        assert isinstance(held, CoreTools)
+        return np.array([held.numbers[name] for name in tools], np.uint32)
+
+    @property
+    def end(self) -> int:
+        """The place of the end among what is decided between."""
+        return len(self.tools) if self.core is not None else self.scorer.end
+
+    @cached_property
+    def candidates(self) -> tuple[str, ...]:
+        """What the library decides between, by number, with the end behind the tools."""
+        return (*self.tools, END)
+
+    @cached_property
+    def exemplars(self) -> Exemplars:
+        """Requests that a prompt shows."""
+        if self._kept is None or self._components is not None:
+            return self.components.exemplars
+        with self._lock:
+            data = self._kept.open((roles.EXEMPLARS,)).read(roles.EXEMPLARS) if self._has(roles.EXEMPLARS) else b"[]"
+        return Exemplars(data, f"{self.path} ({roles.EXEMPLARS})")
+
+    def _has(self, role: str) -> bool:
+        return self.manifest.file(role) is not None
+
+    @cached_property
+    def languages(self) -> tuple[str, ...]:
+        """Those that the encoder was trained on; none where nobody says."""
+        where = f"{self.path} ({roles.INFO_ENCODER})"
+        return read_languages(get(self.manifest.info, roles.INFO_ENCODER, dict, where), where)
+
+    def number(self, tool: str) -> int:
+        """The number of a tool's label, or UNKNOWN: as long as the library decides, nobody asks."""
+        return UNKNOWN if self._components is None else self.scorer.number(tool)
+
+    def check_process(self) -> None:
+        """Raises InputError in a process that was forked off after loading."""
+        check_process(self._forked, self.path)
+
+    def checked(self, query: str) -> str:
+        """The query, if it can be read: see `Components.checked`."""
+        self.check_process()
+        return checked(query, self.languages, self.path)
+
+    @cached_property
+    def arguments(self) -> StoredArguments | None:
+        """What arguments are read with; None where the bundle has nothing for it."""
+        if self._kept is None or self._components is not None:
+            return self.components.arguments
+        from edgeret.runtime.argument_role import load_arguments
+
+        with self._lock:
+            if self._tiny or not self._has(roles.ARGUMENTS):
+                return None
+            reads: Any = self.core_encoder  # which is asked for no more than arguments need
+            return load_arguments(self._kept.open((roles.ARGUMENTS,)), reads)
+
+    @cached_property
+    def core_encoder(self) -> CoreEncoder:
+        """The library's encoder."""
+        where = f"{self.path} ({roles.INFO_ENCODER})"
+        told = get(self.manifest.info, roles.INFO_ENCODER, dict, where)
+        spec = EncoderSpec.from_dict(get(told, "spec", dict, where), where)
+        assert self.core is not None
+        return CoreEncoder(self.core, spec, lambda: self.components.encoder)
+
+
+def load_bundle(path: str | Path, options: LoadOptions) -> Loaded:
+    """The bundle at `path`. Raises BundleError, InputError, ProviderError or MissingExtraError."""
+    kept = None
+    if _may_decide(options):
+        try:
+            kept = KeptBundle(Path(path), options.content_hash, options.trust)
+            model = _model(kept, options)
+        except EdgeretError:
+            # Python's own loading says what is wrong with a bundle, and takes some that the library leaves alone.
+            model = None
+        if kept is not None and model is not None:
+            give_back()
+            return Loaded(kept.path, partial(_components, path, options, kept), None, model, kept, options)
+    components = _components(path, options, kept)
+    return Loaded(components.path, lambda: components)
+
+
+def _may_decide(options: LoadOptions) -> bool:
+    """Whether nothing is asked for that only Python can give."""
+    plain = only_cpu(options.providers, options.provider_options or {}) and options.static_tokens is None
+    return LIBRARY is not None and plain and options.target is None and options.index == "auto"
+
+
+def _model(kept: KeptBundle, options: LoadOptions) -> Model | None:
+    """The library's own reading of it, None where Python has to decide. Raises BundleError and InputError."""
+    manifest, path, tiny = kept.manifest, str(kept.path), options.profile == "tiny"
+    small = manifest.file(roles.TABLE) is not None
+    wrong = (options.profile == "full" and small) or (tiny and not small and roles.STATIC not in manifest.info)
+    if wrong or LIBRARY is None or manifest.file(roles.PLANNER) is not None:
+        return None
+    if choose_variant(manifest, None, first_of(options.providers), path) is not None:
+        return None
+    threads = min(options.threads or SHARED_BY, available_cpus())
+    loss = None if options.profile == "full" else options.loss
+    model = Model(LIBRARY, os.fspath(kept.path), manifest.content_hash, loss, tiny, threads)
+    if not model.encodes:
+        return None
+    # What the library has no use for, and Python may ask for later.
+    kept.verify([entry for role in _OTHERS if (entry := manifest.file(role)) is not None])
+    return model
+
+
+_OTHERS = (roles.ARGUMENTS, roles.EXEMPLARS)
+
+
+def _components(path: str | Path, options: LoadOptions, kept: KeptBundle | None) -> Components:
+    from edgeret.runtime.components import load_components
+
+    return load_components(path, options, kept)

@@ -1,0 +1,118 @@
+"""A bundle, an overlay, or a list of tools to a runtime. Decides nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from edgeret.errors import InputError
+from edgeret.runtime.bases import base_path
+from edgeret.runtime.loaded import load_bundle
+from edgeret.runtime.options import LOSS, LoadOptions, Profile, check_path
+from edgeret.runtime.runtime import Runtime
+from edgeret.types import IndexKind, Tool
+
+if TYPE_CHECKING:
+    from edgeret.bundle.overlay_file import Overlay
+    from edgeret.bundle.signature_trust import Trusted
+    from edgeret.runtime.components import Components
+
+
+def load(
+    path: str | Path,
+    *,
+    providers: str | Sequence[str] = ("cpu",),
+    allow_fallback: bool = False,
+    provider_options: Mapping[str, Mapping[str, Any]] | None = None,
+    threads: int | None = None,
+    static_tokens: int | None = None,
+    gpu_layers: int = 0,
+    state_folder: str | Path | None = None,
+    content_hash: str | None = None,
+    index: IndexKind = "auto",
+    overlay: str | Path | bool | None = False,
+    profile: Profile = "default",
+    loss: float = LOSS,
+    risk: float | None = None,
+    target: str | None = None,
+    trust: Trusted | Sequence[Trusted] | None = None,
+) -> Runtime:
+    """Loads a bundle; every file is verified before anything parses it.
+
+    `providers` are execution providers by name ("cpu", "cuda", "qnn", …), the first of which must really run unless
+    `allow_fallback`. `threads` is the CPU budget for encoder and planner alike (default: two for an int8 encoder's
+    texts, and otherwise what affinity and cgroup allow). `static_tokens` fixes the input's length, for compilers. A
+    planner is loaded when first asked, with `gpu_layers` on a GPU; `state_folder` keeps what `warmup` had it read.
+
+    `content_hash` (hex), obtained over a way that you trust, must be the bundle's. `trust`, files of public keys or
+    32 bytes of one, must have signed it (docs/howto/trust.md). Both are checked before anything is parsed. `index` is
+    "exact" for a search that never parses the bundle's HNSW graph, "hnsw" to insist on it, "auto" to use it where there
+    are so many tools that it is faster. Load in the process that decides: a runtime does not survive a fork.
+
+    `overlay` is the file that keeps tools that came and went and what was learned (True: NAME.overlay beside the
+    bundle; or a path; False or None for none). It is read now; each change waits up to 10 s for another process's, and
+    takes up what others learned. Without one, what is learned lasts as long as the runtime.
+
+    `profile` is "default" to decide by the bundle's table of token vectors where that is sure enough and else by the
+    full encoder, as long as this costs at most `loss` of accuracy on held-out demonstrations; "full" to ask the full
+    encoder always; "tiny" to load the table alone. What was learned rests on the full encoder, which then always reads.
+    `risk`, 0.005 to 0.5, is the share of answers that may be wrong by held-out decisions; None for the bundle's floor.
+    `target` names the encoder's graph to run, of those that the bundle was built with: "cpu", "gpu" or "npu", or one by
+    the name that `edgeret inspect` shows. Without it the first provider chooses, and on CPUs their instructions.
+
+    Raises InputError for options out of range and for a profile or target that the bundle cannot have, BundleError,
+    OverlayError, ProviderError or MissingExtraError.
+    """
+    options = LoadOptions(
+        *(providers, allow_fallback, provider_options, threads, static_tokens, gpu_layers, state_folder, content_hash),
+        *(index, overlay, profile, loss, risk, target, trust),
+    )
+    check_path("a bundle's folder", path)
+    if not overlay:
+        return Runtime(load_bundle(path, options))
+    from edgeret.bundle.overlay_file import overlay_path
+    from edgeret.runtime.components import load_components
+
+    return with_overlay(load_components(path, options), overlay_path(path) if overlay is True else Path(overlay))
+
+
+def from_tools(tools: Sequence[Tool], *, base: str | Path | Runtime | None = None, **options: Any) -> Runtime:
+    """A runtime for these tools, made here and now of the encoder of another bundle, `base`: a folder, which is
+    loaded with the `options` of `load`, or a runtime; None for the base that is installed (`base_path`). The tools' own
+    words decide; `Runtime.learn` makes it better. Raises InputError for tools that cannot be used, and as `load`."""
+    if not isinstance(tools, Sequence) or not tools:
+        raise InputError("from_tools needs a list of at least one edgeret.Tool, as edgeret.read_tools gives them")
+    if options.get("overlay", False) not in (False, None):
+        raise InputError("from_tools takes no overlay, it keeps nothing; build a bundle of these tools to keep more")
+    from edgeret.runtime.components import load_components
+    from edgeret.runtime.tool_changes import instead
+
+    if isinstance(base, Runtime):
+        components = base.components
+    else:
+        place = base_path() if base is None else base
+        check_path("a bundle's folder", place)
+        components = load_components(place, LoadOptions(**options))
+    components.check_process()
+    return Runtime(instead(components, tools))
+
+
+def with_overlay(components: Components, path: Path) -> Runtime:
+    """A runtime that goes on where an overlay left off. Raises OverlayError."""
+    from edgeret.bundle.overlay_file import Overlay
+    from edgeret.runtime.components import fingerprint_of, learner_for
+    from edgeret.runtime.learning import Learned
+    from edgeret.runtime.tool_changes import replayed
+
+    fingerprint, content_hash = fingerprint_of(components.manifest), components.manifest.content_hash
+    found = Overlay.open(path, fingerprint, content_hash, read_only=True)
+
+    def opened(wait_s: float) -> Overlay:
+        return Overlay.open(path, fingerprint, content_hash, wait_seconds=wait_s)
+
+    learned = Learned(learner_for(components), opened)
+    learned.read(found)
+    components = replayed(components, found.records, str(found.path))
+    learned.kept = components.tools
+    return Runtime(components, learned)

@@ -1,0 +1,97 @@
+"""Between a decision of the library and what tells of it. Tells nothing itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from edgeret.encoders.base import EncodedQuery
+from edgeret.runtime.history import History
+from edgeret.runtime.loaded import Loaded
+from edgeret.runtime.options import DecideOptions
+from edgeret.runtime.why import Remembered
+from edgeret.stopwatch import Stopwatch
+from edgeret.types import Alternative, Arguments, Candidate, Decision, Explanation
+
+if TYPE_CHECKING:
+    from edgeret.runtime.request import Request
+
+
+class Encoded(Protocol):
+    """A request that was begun."""
+
+    def encoded(self) -> EncodedQuery:
+        """What the bundle's own encoder makes of its query."""
+
+
+class Recalled:
+    """The `why` of a decision that the library made. Python's own components tell of it, loaded when somebody asks for
+    an explanation; they decide within 1e-5 as the library does."""
+
+    __slots__ = (
+        *("_alone", "_alternatives", "_arguments", "_calls", "_failures", "_listed", "_loaded", "_made", "_options"),
+        *("_query", "_request", "_tools", "now", "values"),
+    )
+
+    def __init__(
+        self,
+        loaded: Loaded,
+        query: str,
+        tools: Collection[str] | None,
+        history: History,
+        options: DecideOptions,
+        alone: bool,
+        request: Callable[[], Encoded | None],
+        listed: Callable[[int | None], tuple[Candidate, ...]],
+        values: NDArray[np.float32],
+    ) -> None:
+        """`tools` are those that could be chosen, `alone` whether the small encoder decided in place of the full one;
+        `request` is what encodes no second time as long as somebody keeps it, and `listed` gives so many candidates.
+        `values` are the probabilities of all tools and, last, of the end, (tools + 1,)."""
+        self._loaded, self._query, self._tools, self._options = loaded, query, tools, options
+        self._calls = tuple(history.calls)
+        self._failures = tuple(history.failures) if history.failures else ()
+        self.now, self._alone, self._request, self._listed = history.now, alone, request, listed
+        self.values = values
+        self._alternatives: tuple[Alternative, ...] | None = None
+        self._arguments: Arguments | None = None
+        self._made: tuple[Remembered, Request] | None = None
+
+    def alternatives(self, decision: Decision) -> tuple[Alternative, ...]:
+        """As `Decision.alternatives`."""
+        if self._alternatives is None:
+            from edgeret.runtime.alternatives import alternatives
+
+            loaded = self._loaded
+            self._alternatives = alternatives(decision, self._listed, loaded.tools, loaded.exemplars, None)
+        return self._alternatives
+
+    def arguments(self, decision: Decision) -> Arguments:
+        """As `Decision.arguments` and `Decision.missing`."""
+        if self._arguments is None:
+            from edgeret.runtime.argument_reader import reader_of
+            from edgeret.runtime.arguments import fill
+
+            tools, read = self._loaded.tools, reader_of(self._loaded.arguments)
+            kept = None if read is None else self._request()
+            encoded = None if kept is None else kept.encoded()
+            tool = tools[str(decision.tool)]
+            self._arguments = fill(tool, self._query, self._calls, tools, self.now, read, encoded)
+        return self._arguments
+
+    def explain(self, decision: Decision, instead: str | None) -> Explanation:
+        """As `Decision.explain`."""
+        if self._made is None:
+            loaded = self._loaded
+            scorer, decider = loaded.scorer, loaded.decider
+            if self._alone and loaded.first is not None:
+                scorer, decider = loaded.first.scorer, loaded.first.decider
+            request = scorer.read(self._query, Stopwatch(), self._tools)
+            numbers = [scorer.number(call.tool) for call in self._calls]
+            history = History(list(self._calls), numbers, list(self._failures), self.now)
+            values = request.probabilities(history, Stopwatch())
+            self._made = Remembered(request, history, self._options, values, decider), request
+        return self._made[0].explain(decision, instead)

@@ -1,0 +1,179 @@
+"""What the library decides is what Python decides, told in the same words; and Python is read only where it must be."""
+
+from __future__ import annotations
+
+import copy
+import random
+import shutil
+import threading
+from operator import attrgetter
+from pathlib import Path
+
+import pytest
+from conftest import EXAMPLE
+from python_reader import by_python
+
+import edgeret
+from edgeret import BundleError, Decision, InputError, Runtime, Task
+from edgeret.core import library
+from edgeret.inputs.demonstrations import read_demonstrations
+
+WITHIN = 1e-5
+pytestmark = pytest.mark.skipif(library.LIBRARY is None, reason="built without the library")
+
+
+def told(decision: Decision) -> tuple[object, ...]:
+    return (
+        *(decision.tool, decision.source, decision.abstained, decision.stage, decision.confirm, decision.left_aside),
+        None if "probability" in decision.reason else decision.reason,
+    )
+
+
+def same(found: Decision, wanted: Decision) -> None:
+    assert told(found) == told(wanted)
+    shares = dict(wanted.candidates)
+    assert set(dict(found.candidates)) == set(shares)
+    for tool, probability in found.candidates:
+        assert probability == pytest.approx(shares[tool], abs=WITHIN)
+
+
+@pytest.mark.parametrize("profile", ["tiny", "default", "full"])
+def test_the_library_decides_as_python_does_whatever_happens(real: Path, profile: str) -> None:
+    mine, theirs = edgeret.load(real, profile=profile), by_python(real, profile=profile)
+    chance, names = random.Random(3), list(mine.tools)
+    requests = read_demonstrations(EXAMPLE / "requests.jsonl", names)[::6]
+
+    def both(one: Task, other: Task) -> None:
+        for options in ({}, {"policy": "heads"}, {"risk": 0.05}, {"min_probability": 0.0}):
+            same(one.next(**options), other.next(**options))
+
+    for request in requests:
+        some = chance.sample(names, 6)
+        pair = mine.task(request.query), theirs.task(request.query)
+        same(mine.task(request.query, tools=some).next(k=None), theirs.task(request.query, tools=some).next(k=None))
+        both(*pair)
+        for call in request.calls:
+            for task in pair:
+                task.failed(names[0], "it rained")
+            both(*pair)
+            for task in pair:
+                task.failed(names[1], "")
+                task.retry(names[0])
+                task.undo()
+                task.call(call.tool)
+            both(*(task.fork() for task in pair))
+        resumed = mine.resume(pair[0].to_dict()), theirs.resume(pair[1].to_dict())
+        both(*resumed)
+    assert not python_was_read(mine)
+
+
+def python_was_read(runtime: Runtime) -> bool:
+    return attrgetter("_loaded._components")(runtime) is not None
+
+
+def test_plans_with_arguments_and_what_is_sent_need_no_python(real: Path) -> None:
+    mine, theirs = edgeret.load(real), by_python(real)
+    for request in read_demonstrations(EXAMPLE / "requests.jsonl", list(mine.tools))[::12]:
+        plans = [
+            [(step.decision.tool, step.call, step.missing) for step in runtime.plan(request.query).steps]
+            for runtime in (mine, theirs)
+        ]
+        assert plans[0] == plans[1]
+        one, other = mine.task(request.query).next(), theirs.task(request.query).next()
+        assert [a.tool for a in one.alternatives] == [a.tool for a in other.alternatives]
+        assert copy.deepcopy(one).to_dict()["tool"] == other.tool
+    assert not python_was_read(mine)
+
+
+def test_explanations_searches_and_learning_read_python_and_agree(real: Path) -> None:
+    mine, theirs = edgeret.load(real), by_python(real)
+    words = "mute the speakers and tell Ana"
+    one, other = mine.task(words).next(), theirs.task(words).next()
+    assert one.explain().lines == other.explain().lines
+    assert [hit.tool for hit in mine.search(words, 5)] == [hit.tool for hit in theirs.search(words, 5)]
+    running = mine.task(words)
+    for runtime in (mine, theirs):
+        task = runtime.task(words)
+        task.call("find_note")
+        task.learn()
+    same(mine.task(words).next(), theirs.task(words).next())
+    same(running.next(), theirs.task(words).next())  # a task that began before goes by what was learned since
+    mine.forget(everything=True)
+    theirs.forget(everything=True)
+    same(running.next(), theirs.task(words).next())
+
+
+def test_a_bundle_that_is_replaced_is_still_the_one_that_was_loaded(
+    real: Path, tiny_original: Path, tmp_path: Path
+) -> None:
+    place = tmp_path / "bundle"
+    shutil.copytree(real, place)
+    mine = edgeret.load(place)
+    wanted = mine.task("mute the speakers").next()
+    place.rename(tmp_path / "aside")
+    shutil.copytree(tiny_original, place)
+    shutil.rmtree(tmp_path / "aside")
+    found = mine.task("mute the speakers").next()
+    same(found, wanted)
+    assert found.explain().tool == wanted.tool
+    assert found.arguments == wanted.arguments
+
+
+@pytest.mark.parametrize("name", ["exemplars.json", "arguments.msgpack", "head.msgpack", "encoder.onnx", "tools.json"])
+def test_every_file_is_proved_at_loading_whoever_reads_it(real: Path, tmp_path: Path, name: str) -> None:
+    place = tmp_path / "bundle"
+    shutil.copytree(real, place)
+    data = bytearray((place / name).read_bytes())
+    data[len(data) // 2] ^= 1
+    (place / name).write_bytes(data)
+    with pytest.raises(BundleError, match=f"{name}: altered"):
+        edgeret.load(place)
+
+
+def test_what_does_not_fit_is_refused_in_the_same_words(real: Path) -> None:
+    mine, theirs = edgeret.load(real), by_python(real)
+
+    def refused(runtime: Runtime) -> list[str]:
+        task, found = runtime.task("mute the speakers"), []
+        for ask in (
+            lambda: runtime.task(" "),
+            lambda: runtime.task("\ud800"),
+            lambda: runtime.task("a" * 20_001),
+            lambda: runtime.task("hello", tools=[]),
+            lambda: runtime.task("hello", tools=["send_mails"]),
+            lambda: runtime.task("hello", ["send_mails"]),
+            lambda: task.call("send_mails"),
+            lambda: task.failed("send_mails", ""),
+            task.undo,
+            lambda: task.next(risk=0.9),
+            lambda: task.next(policy="planner"),
+            lambda: task.next().explain("send_mails"),
+        ):
+            with pytest.raises(InputError) as error:
+                ask()
+            found.append(str(error.value))
+        return found
+
+    assert refused(mine) == refused(theirs)
+
+
+def test_threads_share_a_runtime(real: Path) -> None:
+    mine = edgeret.load(real)
+    wanted = mine.task("mute the speakers").next()
+    failures: list[BaseException] = []
+
+    def decide() -> None:
+        try:
+            for _ in range(20):
+                task = mine.task("mute the speakers")
+                same(task.next(), wanted)
+                assert task.next().arguments is not None
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=decide) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
