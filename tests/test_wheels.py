@@ -141,6 +141,21 @@ def test_the_one_for_this_machine_decides_where_there_is_no_compiler(
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.skipif(find_spec("hatchling") is None, reason="needs the extra wheels: make wheels installs it")
+def test_the_source_distribution_has_all_that_is_compiled() -> None:
+    from hatchling.builders.sdist import SdistBuilder
+
+    held = {file.distribution_path for file in SdistBuilder(str(ROOT)).recurse_included_files()}
+    wanted = {
+        file.relative_to(ROOT).as_posix()
+        for library in LIBRARIES
+        for folder in library.folders
+        for file in (ROOT / folder).glob("*.[ch]")
+    }
+    assert len(wanted) > 100 and wanted <= held
+    assert {"core/build.py", "wheels/targets.py", "hatch_build.py"} <= held
+
+
 @needs_tools
 @pytest.mark.parametrize(
     "library", [KERNEL_LIBRARY, pytest.param(CORE_LIBRARY, marks=pytest.mark.full)], ids=["kernel", "core"]
