@@ -27,7 +27,7 @@ FLAGS = (
 )
 FAST, SMALL = "-O3", "-Os"
 LOOPS = {
-    *("encode", "fuse", "graph", "head", "kernel_transformer", "languages", "learn_mix", "learn_teach", "neighbours"),
+    *("encode", "graph", "head", "kernel_transformer", "languages", "learn_mix", "learn_teach", "neighbours"),
     *("ed25519_numbers", "kernel_many", "pattern", "prior", "sha256", "vectors"),
 }
 """Sources with loops over numbers or letters that take much of a decision; all others are made small."""
