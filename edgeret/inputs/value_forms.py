@@ -223,8 +223,10 @@ def _text(
         return MISSING if named is None or parameter.kind == "when" else said
     if told == "duration":
         return _iso_duration(glossed)
-    if shown is not None and (given := as_named(glossed, shown, now, past)) is not None:
-        return given
+    if shown is not None:
+        given = as_named(glossed, shown, now, past)
+        no_day = given is None and _FORMATS["date"].fullmatch(glossed)  # 2022-13-45
+        return MISSING if no_day else said if given is None else given
     return said
 
 

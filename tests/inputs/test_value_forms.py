@@ -102,6 +102,7 @@ def test_a_format_is_kept_or_the_value_is_missing() -> None:
         ("May 15, 2022", "First day, as YYYY/MM/DD", "2022/05/15"),
         ("October 15th", "First day (e.g., 2022-01-01)", "October 15th"),
         ("tomorrow", "First day (e.g., 2022-01-01)", "tomorrow"),
+        ("2022-13-45", "First day (e.g., 2022-01-01)", MISSING),
         ("October 15th", "First day (e.g., yyyy-mm-dd)", MISSING),
         ("May 15, 2022", "First day, of version 1-2022-01-01-3", "May 15, 2022"),
     ],
