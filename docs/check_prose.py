@@ -20,7 +20,7 @@ ONE_SPELLING = {"tokenis": "tokeniz", "behavior": "behaviour", "color(?!-)": "co
 LONG_STILL: Mapping[str, int] = {
     "README.md": 1,
     "docs/DATASETS.md": 3,
-    "docs/FORMAT.md": 112,
+    "docs/FORMAT.md": 115,
     "docs/RESULTS.md": 13,
     "docs/SECURITY.md": 18,
     "docs/architecture.md": 11,
