@@ -56,7 +56,8 @@ class Model:
     def __init__(
         self, library: Library, folder: str, content_hash: str, loss: float | None, tiny: bool, threads: int
     ) -> None:
-        """`loss` is the accuracy that the first stage may cost, None where it is not asked; `tiny` reads nothing else.
+        """`loss` is the accuracy that the first stage may cost, None where it is not asked; `tiny` reads nothing else than
+        a table of token vectors, which may be all that there is.
         Raises InputError and BundleError."""
         self.library, self._handle, failure = library, c.c_void_p(), Failure()
         most = -1.0 if loss is None else max(loss, _SHARED)
@@ -68,7 +69,7 @@ class Model:
             raise failed(failure)
         self.content_hash, self.tools, self.dimension = str(told.content_hash), told.tools, told.dimension
         self.stages, self.encodes, self.demonstrated = told.stages, bool(told.encodes), bool(told.labels)
-        self._free = library.quick.er_free
+        self._tiny, self._free = tiny, library.quick.er_free
 
     def __del__(self) -> None:
         if hasattr(self, "_free"):
@@ -90,7 +91,8 @@ class Model:
             options.allowed, options.allowed_count = allowed.ctypes.data, len(allowed)
         handle, failure = c.c_void_p(), Failure()
         # A table takes microseconds, and a transformer other threads' time.
-        calls = self.library.quick if self.stages > 1 and allowed is None else self.library.whole
+        quick = self._tiny or (self.stages > 1 and allowed is None)
+        calls = self.library.quick if quick else self.library.whole
         if calls.er_begin(self._handle, Text.of(query), c.byref(options), c.byref(handle), c.byref(failure)):
             raise failed(failure)
         return Task(self, handle)

@@ -266,7 +266,7 @@ def _model(kept: KeptBundle, options: LoadOptions) -> Model | None:
         return None
     threads = min(options.threads or SHARED_BY, available_cpus())
     loss = None if options.profile == "full" else options.loss
-    model = Model(LIBRARY, os.fspath(kept.path), manifest.content_hash, loss, tiny, threads)
+    model = Model(LIBRARY, os.fspath(kept.path), manifest.content_hash, loss, tiny or small, threads)
     if not model.encodes:
         return None
     # What the library has no use for, and Python may ask for later.
