@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import json
+import random
 from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from pytest import MonkeyPatch
 
 from edgeret import Call, Tool
 from edgeret.encoders.base import EncodedQuery
 from edgeret.errors import InputError
 from edgeret.inputs.demonstrations import Demonstration
 from edgeret.scoring import argument_shape as shape
+from edgeret.scoring.argument_joining import TUNED
+from edgeret_export import argument_lab
+from edgeret_export.argument_lab import Set, fit_card, read_set
 from edgeret_export.encoders.argument_card import ArgumentCard, argument_card_of, pack_card, read_card
 from edgeret_export.encoders.pretrained import made_for
-from edgeret_export.fitting.argument_fit import Reading, counts_of, fit, reader_of, tune
+from edgeret_export.fitting.argument_fit import Arrays, Reading, counts_of, fit, reader_of, tune
 from edgeret_export.fitting.argument_pool import fit_pool, fit_traits
 from edgeret_export.sources.cards import find_card
 
@@ -127,6 +134,43 @@ def test_a_card_reads_as_it_was_written_and_says_what_is_wrong(tmp_path: Path) -
         read_card(path, DIMENSION)
     with pytest.raises(InputError, match="cannot be read"):
         read_card(tmp_path / "none", DIMENSION)
+
+
+def test_every_set_is_read_and_joined_by_what_was_fitted_without_it(tmp_path: Path, monkeypatch: MonkeyPatch) -> None:
+    seen: list[tuple[set[str], set[str]]] = []
+
+    def watched(own: Sequence[Set], others: Sequence[Set], *rest: Any) -> Arrays:
+        cases = [[case for one in sets for case in one.bare] for sets in (own, others)]
+        seen.append(({case.texts[0] for case in cases[0]}, {case.tool for case in cases[1]}))
+        return _begin()
+
+    monkeypatch.setattr(argument_lab, "fit_head", watched)
+    reading, chance = Reading(Encoder()), random.Random(0)  # type: ignore[arg-type]
+    folders = [_set(tmp_path / f"s{i}", f"play{i}_", 1) for i in range(3)]
+    own = [read_set(folder, reading, chance) for folder in folders]
+    others, beside = ([read_set(_set(tmp_path / name, name, 3), reading, chance)] for name in ("other", "beside"))
+    _, pool, traits, whole = fit_card(own, others, beside, reading, (1, 1))
+    assert whole.of == 5 * 9  # each call of each set once
+    *parts, all_of_it = seen
+    assert all(len(one) == 2 and len(other) == 2 for one, other in parts)
+    assert set().union(*(other for _, other in parts)) == all_of_it[1] == {"other0", "other1", "other2"}
+    assert len(all_of_it[0]) == 3
+    assert pool[TUNED] == 0.0 and traits.keys() == set(shape.TRAITS)
+
+
+def _set(folder: Path, name: str, tools: int) -> Path:
+    """A set of so many tools like PLAY, with nine calls."""
+    folder.mkdir()
+    defined = [
+        {"name": f"{name}{i}", "description": f"Plays {i}.", "parameters": PLAY.parameters} for i in range(tools)
+    ]
+    demonstrations = [
+        {"id": d.id, "query": d.query, "calls": [{"tool": f"{name}{i % tools}", "arguments": d.calls[0].arguments}]}
+        for i, d in enumerate(_demonstrations(9))
+    ]
+    for file, rows in (("tools", defined), ("demonstrations", demonstrations)):
+        (folder / f"{file}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return folder
 
 
 @pytest.mark.parametrize("name", ["all-minilm-l6-v2", "all-minilm-l6-v2-tools", "multilingual-e5-small-q4"])
