@@ -56,9 +56,8 @@ class Model:
     def __init__(
         self, library: Library, folder: str, content_hash: str, loss: float | None, tiny: bool, threads: int
     ) -> None:
-        """`loss` is the accuracy that the first stage may cost, None where it is not asked; `tiny` reads nothing else than
-        a table of token vectors, which may be all that there is.
-        Raises InputError and BundleError."""
+        """`loss` is the accuracy that the first stage may cost, None where it is not asked; `tiny` reads the table of
+        token vectors alone, which may be all that there is. Raises InputError and BundleError."""
         self.library, self._handle, failure = library, c.c_void_p(), Failure()
         most = -1.0 if loss is None else max(loss, _SHARED)
         options = LoadOptions(c.sizeof(LoadOptions), Text.of(content_hash), most, int(tiny), threads)
