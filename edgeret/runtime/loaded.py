@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from edgeret.bundle import roles
 from edgeret.bundle.kept import KeptBundle
 from edgeret.bundle.layout import Manifest
+from edgeret.bundle.reader import Bundle
 from edgeret.core.library import LIBRARY
 from edgeret.core.model import Model
 from edgeret.encoders.base import SHARED_BY, EncoderSpec
@@ -79,13 +80,20 @@ class Loaded:
         if self._components is None:
             with self._lock:
                 if self._components is None:
-                    self._components = self._make()
+                    made = self._make()
+                    if self._learned is not None and self._learned.kept is self:
+                        self._learned.kept = made.tools
+                    self._components = made
         return self._components
 
-    @property
+    @cached_property
     def manifest(self) -> Manifest:
-        """The bundle's table of contents."""
-        return self.components.manifest if self._kept is None else self._kept.manifest
+        """The table of contents of what decides: the bundle's, or its part's where that is loaded alone."""
+        if self._kept is None:
+            return self.components.manifest
+        manifest = self._kept.manifest
+        part = Bundle(self.path, manifest, {}, {}, {}).part(roles.STATIC) if self._tiny else None
+        return manifest if part is None or manifest.file(roles.TABLE) is not None else part.manifest
 
     @property
     def learned(self) -> Learned:
@@ -95,15 +103,21 @@ class Loaded:
 
             with self._lock:
                 if self._learned is None:
-                    made = Learned(self._learner)
+                    made = Learned(self.learner)
                     made.observers = self._observers
                     self._learned = made
         return self._learned
 
-    def _learner(self) -> Learner:
+    def learner(self) -> Learner:
+        """What learns, and has learned nothing."""
         from edgeret.runtime.components import learner_for
 
         return learner_for(self.components)()
+
+    def keep(self, learned: Learned) -> None:
+        """Learns by this, whose overlay holds these tools. For whoever loads."""
+        learned.kept = self if self._components is None else self._components.tools
+        self._learned = learned
 
     @property
     def anything_learned(self) -> bool:

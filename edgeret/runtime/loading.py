@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from edgeret.bundle import roles
 from edgeret.errors import InputError
 from edgeret.runtime.bases import base_path
-from edgeret.runtime.loaded import load_bundle
+from edgeret.runtime.loaded import Loaded, load_bundle
 from edgeret.runtime.options import LOSS, LoadOptions, Profile, check_path
 from edgeret.runtime.runtime import Runtime
 from edgeret.types import IndexKind, Tool
@@ -69,12 +70,12 @@ def load(
         *(index, overlay, profile, loss, risk, target, trust),
     )
     check_path("a bundle's folder", path)
+    loaded = load_bundle(path, options)
     if not overlay:
-        return Runtime(load_bundle(path, options))
+        return Runtime(loaded)
     from edgeret.bundle.overlay_file import overlay_path
-    from edgeret.runtime.components import load_components
 
-    return with_overlay(load_components(path, options), overlay_path(path) if overlay is True else Path(overlay))
+    return with_overlay(loaded, overlay_path(path) if overlay is True else Path(overlay))
 
 
 def from_tools(tools: Sequence[Tool], *, base: str | Path | Runtime | None = None, **options: Any) -> Runtime:
@@ -98,21 +99,26 @@ def from_tools(tools: Sequence[Tool], *, base: str | Path | Runtime | None = Non
     return Runtime(instead(components, tools))
 
 
-def with_overlay(components: Components, path: Path) -> Runtime:
+def with_overlay(held: Components | Loaded, path: Path) -> Runtime:
     """A runtime that goes on where an overlay left off. Raises OverlayError."""
     from edgeret.bundle.overlay_file import Overlay
-    from edgeret.runtime.components import fingerprint_of, learner_for
     from edgeret.runtime.learning import Learned
-    from edgeret.runtime.tool_changes import replayed
 
-    fingerprint, content_hash = fingerprint_of(components.manifest), components.manifest.content_hash
+    loaded = held if isinstance(held, Loaded) else Loaded(held.path, lambda: held)
+    manifest = loaded.manifest
+    fingerprint, content_hash = str(manifest.info[roles.INFO_ENCODER]["fingerprint"]), manifest.content_hash
     found = Overlay.open(path, fingerprint, content_hash, read_only=True)
 
     def opened(wait_s: float) -> Overlay:
         return Overlay.open(path, fingerprint, content_hash, wait_seconds=wait_s)
 
-    learned = Learned(learner_for(components), opened)
+    learned = Learned(loaded.learner, opened)
+    loaded.keep(learned)
+    if not found.records:
+        return Runtime(loaded)
+    from edgeret.runtime.tool_changes import replayed
+
     learned.read(found)
-    components = replayed(components, found.records, str(found.path))
+    components = replayed(loaded.components, found.records, str(found.path))
     learned.kept = components.tools
     return Runtime(components, learned)
