@@ -55,11 +55,6 @@ class Runtime(Observed):
         return self._loaded.components
 
     @property
-    def loaded(self) -> Loaded:
-        """What the bundle was loaded into, for whoever makes another runtime of it."""
-        return self._loaded
-
-    @property
     def by_core(self) -> bool:
         """Whether the C library decides. Python does for a planner, another provider than the CPU, an encoder that the
         library does not run, an overlay, tools that came later, and once something was learned."""

@@ -120,7 +120,7 @@ class Loading:
                 return Runtime(bare.components, before.pristine.learned), None
             _observe(bare, before)
             return bare, learn_again(before.pristine.learned.plans, bare)
-        runtime = with_overlay(bare.loaded, learned_path(self.folder, fingerprint))
+        runtime = with_overlay(bare.components, learned_path(self.folder, fingerprint))
         runtime.learned.kept = None  # the store keeps tools, for all versions; in this file they would be one version's
         if before is not None:
             _observe(runtime, before)
