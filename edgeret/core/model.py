@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes as c
 from functools import lru_cache
+from threading import Lock
 from typing import NamedTuple
 
 import numpy as np
@@ -103,16 +104,17 @@ def _options(policy: int, min_probability: float, risk: float) -> NextOptions:
 
 
 class Task:
-    """One request. Not shared between threads. Raises InputError where `er_call` and its like refuse."""
+    """One request. Threads take turns, since a decision may be asked for its arguments in any of them. Raises InputError
+    where `er_call` and its like refuse."""
 
-    __slots__ = ("__weakref__", "_end", "_failure", "_found", "_handed", "_handle", "_quick", "_room", "model")
+    __slots__ = ("__weakref__", "_end", "_failure", "_found", "_handed", "_handle", "_lock", "_quick", "_room", "model")
 
     def __init__(self, model: Model, handle: c.c_void_p) -> None:
         """Use `Model.begin`."""
         self.model, self._handle, self._quick = model, handle, model.library.quick
         self._end = self._quick.er_end
         self._failure, self._found = Failure(), c.create_string_buffer(DECISION.size)
-        self._room = c.c_size_t()
+        self._room, self._lock = c.c_size_t(), Lock()
         self._handed = model.stages == 1  # whether no other encoder is going to be asked
 
     def __del__(self) -> None:
@@ -120,17 +122,18 @@ class Task:
 
     def next(self, policy: int, min_probability: float, risk: float) -> Step:
         """What comes next: policy 0 may abstain and 1 does not; 0 for the bundle's own floor, below 0 for none."""
-        calls = self._quick if self._handed else self.model.library.whole
-        options, failure = _options(policy, min_probability, risk), c.byref(self._failure)
-        if calls.er_next(self._handle, c.byref(options), self._found, failure):
-            raise failed(self._failure)
-        told = DECISION.unpack(self._found)
-        tool, probability, reason, abstained, confirm, named, stage, demonstrated, floor = told[0], *told[3:11]
-        n = self.model.tools + 1
-        values = np.empty(n, np.float32)
-        self._room.value = n
-        if self._quick.er_probabilities(self._handle, address(values), c.byref(self._room), failure):
-            raise failed(self._failure)
+        with self._lock:
+            calls = self._quick if self._handed else self.model.library.whole
+            options, failure = _options(policy, min_probability, risk), c.byref(self._failure)
+            if calls.er_next(self._handle, c.byref(options), self._found, failure):
+                raise failed(self._failure)
+            told = DECISION.unpack(self._found)
+            tool, probability, reason, abstained, confirm, named, stage, demonstrated, floor = told[0], *told[3:11]
+            n = self.model.tools + 1
+            values = np.empty(n, np.float32)
+            self._room.value = n
+            if self._quick.er_probabilities(self._handle, address(values), c.byref(self._room), failure):
+                raise failed(self._failure)
         self._handed = self._handed or stage == 1
         return Step(
             tool, probability, reason, bool(abstained), bool(confirm), bool(named), stage, bool(demonstrated), floor,
@@ -140,7 +143,8 @@ class Task:
     def times_ms(self) -> dict[str, float]:
         """Milliseconds by stage since the task began or was asked last, of those that took any, and their `total`."""
         told = c.create_string_buffer(_SECONDS, len(_SECONDS))
-        self._tell(self._quick.er_times(self._handle, told, c.byref(self._failure)))
+        with self._lock:
+            self._tell(self._quick.er_times(self._handle, told, c.byref(self._failure)))
         _, *seconds = SECONDS.unpack(told)
         found = {stage: passed * 1e3 for stage, passed in zip(STAGES, seconds, strict=True) if passed}
         found["total"] = sum(found.values())
@@ -148,30 +152,36 @@ class Task:
 
     def call(self, tool: str) -> None:
         """It was called."""
-        self._tell(self._quick.er_call(self._handle, Text.of(tool), c.byref(self._failure)))
+        with self._lock:
+            self._tell(self._quick.er_call(self._handle, Text.of(tool), c.byref(self._failure)))
 
     def fail(self, tool: str) -> None:
         """It did not work."""
-        self._tell(self._quick.er_fail(self._handle, Text.of(tool), c.byref(self._failure)))
+        with self._lock:
+            self._tell(self._quick.er_fail(self._handle, Text.of(tool), c.byref(self._failure)))
 
     def retry(self, tool: str) -> None:
         """It may be chosen again."""
-        self._tell(self._quick.er_retry(self._handle, Text.of(tool), c.byref(self._failure)))
+        with self._lock:
+            self._tell(self._quick.er_retry(self._handle, Text.of(tool), c.byref(self._failure)))
 
     def undo(self) -> None:
         """Takes back what happened last."""
-        self._tell(self._quick.er_undo(self._handle, c.byref(self._failure)))
+        with self._lock:
+            self._tell(self._quick.er_undo(self._handle, c.byref(self._failure)))
 
     def left_aside(self) -> tuple[str, ...]:
         """The user's words for wishes that no call is for."""
         room, count = (Given * MOST_ASIDE)(), c.c_size_t(MOST_ASIDE)
-        self._tell(self._quick.er_left_aside(self._handle, room, c.byref(count), c.byref(self._failure)))
-        return tuple(str(text) for text in room[: count.value])
+        with self._lock:
+            self._tell(self._quick.er_left_aside(self._handle, room, c.byref(count), c.byref(self._failure)))
+            return tuple(str(text) for text in room[: count.value])
 
     def fork(self) -> Task:
         """Another one that goes on from here."""
         handle = c.c_void_p()
-        self._tell(self._quick.er_fork(self._handle, c.byref(handle), c.byref(self._failure)))
+        with self._lock:
+            self._tell(self._quick.er_fork(self._handle, c.byref(handle), c.byref(self._failure)))
         other = Task(self.model, handle)
         other._handed = self._handed
         return other
@@ -181,15 +191,16 @@ class Task:
         dimension), both float32, and the characters of the prefix and the query that each stands for, (tokens, 2);
         copies."""
         told = Encoding(c.sizeof(Encoding))
-        self._tell(self.model.library.whole.er_task_encoding(self._handle, c.byref(told), c.byref(self._failure)))
-        n, d = told.count, told.dimension
-        tokens = np.empty((n, d), np.float32)
-        vector, spans = np.empty(d, np.float32), np.empty((n, 2), np.intp)
-        c.memmove(vector.ctypes.data, told.vector, vector.nbytes)
-        if n:
-            c.memmove(tokens.ctypes.data, told.tokens, tokens.nbytes)
-            for place, at in enumerate((told.begins, told.ends)):
-                spans[:, place] = np.frombuffer((c.c_uint32 * n).from_address(at), np.uint32)
+        with self._lock:
+            self._tell(self.model.library.whole.er_task_encoding(self._handle, c.byref(told), c.byref(self._failure)))
+            n, d = told.count, told.dimension
+            tokens = np.empty((n, d), np.float32)
+            vector, spans = np.empty(d, np.float32), np.empty((n, 2), np.intp)
+            c.memmove(vector.ctypes.data, told.vector, vector.nbytes)
+            if n:
+                c.memmove(tokens.ctypes.data, told.tokens, tokens.nbytes)
+                for place, at in enumerate((told.begins, told.ends)):
+                    spans[:, place] = np.frombuffer((c.c_uint32 * n).from_address(at), np.uint32)
         return vector, tokens, spans
 
     def _tell(self, status: int) -> None:

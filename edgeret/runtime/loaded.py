@@ -66,8 +66,10 @@ class Loaded:
     ) -> None:
         """`make` loads the components, once; a `core` comes with the bundle, `kept` open, and with its `options`."""
         self.path, self.core = path, core
-        self.risk, self._tiny = (None, False) if options is None else (options.risk, options.profile == "tiny")
-        self._make, self._kept = make, kept
+        self.risk, self._make, self._kept = None if options is None else options.risk, make, kept
+        # Of a bundle with two encoders the small one alone.
+        tiny = options is not None and options.profile == "tiny"
+        self._part_alone = tiny and kept is not None and kept.manifest.file(roles.TABLE) is None
         self._forked = forks()
         self._learned = learned
         self._observers: Observers | None = None
@@ -92,8 +94,8 @@ class Loaded:
         if self._kept is None:
             return self.components.manifest
         manifest = self._kept.manifest
-        part = Bundle(self.path, manifest, {}, {}, {}).part(roles.STATIC) if self._tiny else None
-        return manifest if part is None or manifest.file(roles.TABLE) is not None else part.manifest
+        part = Bundle(self.path, manifest, {}, {}, {}).part(roles.STATIC) if self._part_alone else None
+        return manifest if part is None else part.manifest
 
     @property
     def learned(self) -> Learned:
@@ -231,7 +233,7 @@ class Loaded:
         from edgeret.runtime.argument_role import load_arguments
 
         with self._lock:
-            if self._tiny or not self._has(roles.ARGUMENTS):
+            if self._part_alone or not self._has(roles.ARGUMENTS):
                 return None
             reads: Any = self.core_encoder  # which is asked for no more than arguments need
             return load_arguments(self._kept.open((roles.ARGUMENTS,)), reads)

@@ -177,3 +177,37 @@ def test_threads_share_a_runtime(real: Path) -> None:
     for thread in threads:
         thread.join()
     assert not failures
+
+
+def test_decisions_are_asked_for_arguments_by_other_threads_while_their_task_goes_on(real: Path) -> None:
+    mine = edgeret.load(real)
+    wanted = by_python(real).task("mute the speakers and write a mail to Ana").next().arguments
+    failures: list[BaseException] = []
+    for _ in range(10):
+        task = mine.task("mute the speakers and write a mail to Ana")
+        decision = task.next()
+
+        def ask(asked: Decision = decision) -> None:
+            try:
+                assert asked.arguments == wanted
+            except BaseException as error:
+                failures.append(error)
+
+        threads = [threading.Thread(target=ask) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for _ in range(5):
+            task.call("find_note")
+            task.next()
+        for thread in threads:
+            thread.join()
+    assert not failures
+
+
+def test_the_small_encoder_alone_is_told_as_itself(real: Path, tiny_table: Path) -> None:
+    for folder in (real, tiny_table):
+        mine, theirs = edgeret.load(folder, profile="tiny"), by_python(folder, profile="tiny")
+        assert mine.manifest.info["encoder"] == theirs.manifest.info["encoder"]
+        assert [entry.role for entry in mine.manifest.files] == [entry.role for entry in theirs.manifest.files]
+        one, other = mine.task("find a file").next(policy="heads"), theirs.task("find a file").next(policy="heads")
+        assert one.arguments == other.arguments
