@@ -104,8 +104,8 @@ def _options(policy: int, min_probability: float, risk: float) -> NextOptions:
 
 
 class Task:
-    """One request. Threads take turns: a decision may be asked for its arguments in any of them. Raises InputError where
-    `er_call` and its like refuse."""
+    """One request. Threads take turns: a decision may be asked for its arguments in any of them. Raises InputError
+    where `er_call` and its like refuse."""
 
     __slots__ = ("__weakref__", "_end", "_failure", "_found", "_handed", "_handle", "_lock", "_quick", "_room", "model")
 
