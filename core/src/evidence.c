@@ -130,10 +130,21 @@ static bool add_gives(er_request *r, float *statics)
     return true;
 }
 
-void er_example_cosines(const er_index *index, uint32_t d, const float *vector, float *found)
+void er_example_cosines(const er_index *index, uint32_t d, const float *vectors, uint32_t many, float *found)
 {
-    if (index->wide_examples) er_products(index->wide_examples, index->example_count, d, vector, found);
-    else er_byte_products(index->examples, index->example_scales, index->example_count, d, vector, found);
+    if (index->wide_examples) er_many_products(index->wide_examples, index->example_count, d, vectors, many, found);
+    else er_many_byte_products(index->examples, index->example_scales, index->example_count, d, vectors, many, found);
+}
+
+void er_nearest_examples(const er_index *index, uint32_t d, const float *vectors, uint32_t many, float *room, float *near)
+{
+    const uint32_t count = index->example_count;
+    for (uint32_t i = 0; i < many; i += ER_AT_ONCE) {
+        const uint32_t here = many - i < ER_AT_ONCE ? many - i : ER_AT_ONCE;
+        er_example_cosines(index, d, vectors + (size_t)i * d, here, room);
+        for (uint32_t v = 0; v < here; v++)
+            for (uint32_t k = 0; k < count; k++) near[k] = room[(size_t)v * count + k] > near[k] ? room[(size_t)v * count + k] : near[k];
+    }
 }
 
 float er_twins_among(const er_index *index, uint32_t dimension, const int32_t *tools, uint32_t count, uint32_t k)
@@ -154,9 +165,9 @@ static bool add_examples(er_request *r, float *statics)
     if (!index->example_count) return true;
     const er_place mark = er_mark(&r->arena);
     const uint32_t count = index->example_count;
-    float *near = ER_TAKE(&r->arena, float, count), *row = ER_TAKE(&r->arena, float, count), *x = ER_TAKE(&r->arena, float, r->n);
-    if (!near || !row || !x) return false;
-    er_example_cosines(index, r->dimension, r->vectors, near);
+    float *near = ER_TAKE(&r->arena, float, count), *room = ER_TAKE(&r->arena, float, (size_t)ER_AT_ONCE * count), *x = ER_TAKE(&r->arena, float, r->n);
+    if (!near || !room || !x) return false;
+    er_example_cosines(index, r->dimension, r->vectors, 1, near);
     for (uint32_t p = 0; p < r->n; p++) {
         const int32_t tool = r->names->tools[p];
         for (uint32_t k = tool < 0 ? 0 : index->example_starts[tool]; tool >= 0 && k < index->example_starts[tool + 1]; k++) {
@@ -164,11 +175,7 @@ static bool add_examples(er_request *r, float *statics)
             r->has_example = true;
         }
     }
-    for (uint32_t i = 0; i < r->clauses; i++) {
-        const float *clause = r->vectors + (size_t)(WHOLE + r->windows + i) * r->dimension;
-        er_example_cosines(index, r->dimension, clause, row);
-        for (uint32_t k = 0; k < count; k++) near[k] = row[k] > near[k] ? row[k] : near[k];
-    }
+    er_nearest_examples(index, r->dimension, r->vectors + (size_t)(WHOLE + r->windows) * r->dimension, r->clauses, room, near);
     for (uint32_t p = 0; r->has_example && p < r->n; p++) {
         x[p] = r->cosines[p] > r->clause[p] ? r->cosines[p] : r->clause[p];
         const int32_t tool = r->names->tools[p];

@@ -116,7 +116,10 @@ bool er_request_near(er_request *, const er_model *, const er_stage *, const er_
 float er_twins_among(const er_index *, uint32_t dimension, const int32_t *tools, uint32_t count, uint32_t k);
 
 /* The cosines of a vector to all examples, (example_count). */
-void er_example_cosines(const er_index *, uint32_t dimension, const float *vector, float *found);
+void er_example_cosines(const er_index *, uint32_t dimension, const float *vectors, uint32_t many, float *found);
+/* near[k] = the largest of near[k] and of the cosines of these vectors to example k; `room` is for ER_AT_ONCE rows. */
+enum { ER_AT_ONCE = 4 };
+void er_nearest_examples(const er_index *, uint32_t dimension, const float *vectors, uint32_t many, float *room, float *near);
 
 /* ---- After calls: places among the names, or labels; −1 for a stranger's tool ---- */
 

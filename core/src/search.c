@@ -97,13 +97,11 @@ static bool add_examples(search *s)
     const er_index *index = &s->stage.index;
     const uint32_t count = index->example_count;
     if (!count) return true;
-    float *near = ER_TAKE(&s->arena, float, count), *row = ER_TAKE(&s->arena, float, count), *x = ER_TAKE(&s->arena, float, s->tools);
-    if (!near || !row || !x) return false;
-    er_example_cosines(index, r->dimension, r->vectors, near);
-    for (uint32_t i = 0; i < r->clauses; i++) {
-        er_example_cosines(index, r->dimension, r->vectors + (size_t)(1 + ER_SEGMENTS + r->windows + i) * r->dimension, row);
-        for (uint32_t k = 0; k < count; k++) near[k] = row[k] > near[k] ? row[k] : near[k];
-    }
+    float *near = ER_TAKE(&s->arena, float, count), *room = ER_TAKE(&s->arena, float, (size_t)ER_AT_ONCE * count), *x = ER_TAKE(&s->arena, float, s->tools);
+    if (!near || !room || !x) return false;
+    er_example_cosines(index, r->dimension, r->vectors, 1, near);
+    er_nearest_examples(
+        index, r->dimension, r->vectors + (size_t)(1 + ER_SEGMENTS + r->windows) * r->dimension, r->clauses, room, near);
     for (uint32_t i = 0; i < s->tools; i++) {
         const uint32_t tool = s->which[i];
         const float whole = at(s, r->cosines, i), clause = at(s, r->clause, i);

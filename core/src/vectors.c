@@ -47,6 +47,13 @@ void er_byte_products(const int8_t *rows, const float *scales, uint32_t count, u
     bytes_plain(rows, scales, count, n, vector, found);
 }
 
+void er_many_byte_products(
+    const int8_t *rows, const float *scales, uint32_t count, uint32_t n, const float *vectors, uint32_t many, float *found)
+{
+    ON_AVX2(many_bytes_avx2(rows, scales, count, n, vectors, many, found));
+    many_bytes_plain(rows, scales, count, n, vectors, many, found);
+}
+
 void er_add(float *a, float weight, const float *b, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++) a[i] += weight * b[i];

@@ -12,6 +12,8 @@ void er_products(const float *rows, uint32_t count, uint32_t n, const float *vec
 void er_many_products(const float *rows, uint32_t count, uint32_t n, const float *vectors, uint32_t many, float *found);
 /* The same for rows of bytes with a scale each. */
 void er_byte_products(const int8_t *rows, const float *scales, uint32_t count, uint32_t n, const float *vector, float *found);
+void er_many_byte_products(
+    const int8_t *rows, const float *scales, uint32_t count, uint32_t n, const float *vectors, uint32_t many, float *found);
 /* a += weight · b */
 void er_add(float *a, float weight, const float *b, uint32_t n);
 double er_length(const float *a, uint32_t n);

@@ -2,6 +2,7 @@
    at a time, the same order of additions in all sets. */
 
 typedef float NAME(Eight) __attribute__((vector_size(32), aligned(4), may_alias));
+typedef int8_t NAME(Bytes) __attribute__((vector_size(8), aligned(1), may_alias));
 #define EIGHT(at) (*(const NAME(Eight) *)(at))
 
 static WIDE float NAME(total)(NAME(Eight) v) { return ((v[0] + v[4]) + (v[2] + v[6])) + ((v[1] + v[5]) + (v[3] + v[7])); }
@@ -71,13 +72,38 @@ static WIDE void NAME(bytes)(const int8_t *rows, const float *scales, uint32_t c
         NAME(Eight) sum = {0};
         uint32_t j = 0;
         for (; j + 8 <= n; j += 8) {
-            const NAME(Eight) wide = {row[j], row[j + 1], row[j + 2], row[j + 3], row[j + 4], row[j + 5], row[j + 6], row[j + 7]};
-            sum += wide * EIGHT(vector + j);
+            sum += __builtin_convertvector(*(const NAME(Bytes) *)(row + j), NAME(Eight)) * EIGHT(vector + j);
         }
         float rest = 0;
         for (; j < n; j++) rest += (float)row[j] * vector[j];
         found[i] = (NAME(total)(sum) + rest) * scales[i];
     }
+}
+
+/* The same of four vectors at a time: each row is widened once for them. */
+static WIDE void NAME(many_bytes)(
+    const int8_t *rows, const float *scales, uint32_t count, uint32_t n, const float *vectors, uint32_t many, float *found)
+{
+    uint32_t k = 0;
+    for (; k + 4 <= many; k += 4) {
+        const float *v0 = vectors + (size_t)k * n, *v1 = v0 + n, *v2 = v1 + n, *v3 = v2 + n;
+        for (uint32_t i = 0; i < count; i++) {
+            const int8_t *row = rows + (size_t)i * n;
+            NAME(Eight) a = {0}, b = {0}, c = {0}, d = {0};
+            uint32_t j = 0;
+            for (; j + 8 <= n; j += 8) {
+                const NAME(Eight) wide = __builtin_convertvector(*(const NAME(Bytes) *)(row + j), NAME(Eight));
+                a += wide * EIGHT(v0 + j), b += wide * EIGHT(v1 + j), c += wide * EIGHT(v2 + j), d += wide * EIGHT(v3 + j);
+            }
+            const NAME(Eight) sums[4] = {a, b, c, d};
+            for (uint32_t v = 0; v < 4; v++) {
+                float rest = 0;
+                for (uint32_t l = j; l < n; l++) rest += (float)row[l] * v0[(size_t)v * n + l];
+                found[(size_t)(k + v) * count + i] = (NAME(total)(sums[v]) + rest) * scales[i];
+            }
+        }
+    }
+    for (; k < many; k++) NAME(bytes)(rows, scales, count, n, vectors + (size_t)k * n, found + (size_t)k * count);
 }
 
 #undef EIGHT

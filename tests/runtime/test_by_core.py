@@ -19,7 +19,6 @@ from edgeret.core import library
 from edgeret.inputs.demonstrations import read_demonstrations
 
 WITHIN = 1e-5
-pytestmark = pytest.mark.skipif(library.LIBRARY is None, reason="built without the library")
 
 
 def told(decision: Decision) -> tuple[object, ...]:
@@ -35,6 +34,10 @@ def same(found: Decision, wanted: Decision) -> None:
     assert set(dict(found.candidates)) == set(shares)
     for tool, probability in found.candidates:
         assert probability == pytest.approx(shares[tool], abs=WITHIN)
+
+
+def test_the_library_is_here_and_made_of_these_sources() -> None:
+    assert library.LIBRARY is not None, "make it anew: pip install --no-deps --editable ."
 
 
 @pytest.mark.parametrize("profile", ["tiny", "default", "full"])
