@@ -87,6 +87,21 @@ class NextOptions(c.Structure):
     _fields_ = (("size", c.c_size_t), ("policy", c.c_int), ("min_probability", c.c_double), ("risk", c.c_double))
 
 
+class Change(c.Structure):
+    """`er_change`."""
+
+    _fields_ = (
+        *(("size", c.c_size_t), ("add", c.c_void_p), ("add_count", c.c_size_t), ("remove", c.c_void_p)),
+        *(
+            ("remove_count", c.c_size_t),
+            ("replace", c.c_void_p),
+            ("replace_count", c.c_size_t),
+            ("vectors", c.c_void_p),
+        ),
+        *(("examples", c.c_void_p),),
+    )
+
+
 class Encoding(c.Structure):
     """`er_encoding`."""
 
@@ -103,6 +118,8 @@ SECONDS = Struct(f"@N{len(STAGES)}d")
 _TAKES: dict[str, tuple[Any, ...]] = {
     "load": (c.c_char_p, c.c_void_p, c.c_void_p, c.c_void_p),
     "describe": (HANDLE, c.c_void_p, c.c_void_p),
+    "with_tools": (HANDLE, c.c_void_p, c.c_void_p, c.c_void_p),
+    "encode": (HANDLE, Text, c.c_void_p, c.c_size_t, c.c_void_p),
     "begin": (HANDLE, Text, c.c_void_p, c.c_void_p, c.c_void_p),
     "next": (HANDLE, c.c_void_p, c.c_void_p, c.c_void_p),
     "probabilities": (HANDLE, c.c_void_p, c.c_void_p, c.c_void_p),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes as c
+from collections.abc import Sequence
 from functools import lru_cache
 from threading import Lock
 from typing import NamedTuple
@@ -15,6 +16,7 @@ from edgeret.core.library import (
     SECONDS,
     STAGES,
     BeginOptions,
+    Change,
     Encoding,
     Failure,
     Given,
@@ -54,26 +56,37 @@ class Step(NamedTuple):
 class Model:
     """A loaded bundle. Immutable and thread-safe."""
 
-    def __init__(
-        self, library: Library, folder: str, content_hash: str, loss: float | None, tiny: bool, threads: int
-    ) -> None:
-        """`loss` is the accuracy that the first stage may cost, None where it is not asked; `tiny` reads the table of
-        token vectors alone, which may be all that there is. Raises InputError and BundleError."""
-        self.library, self._handle, failure = library, c.c_void_p(), Failure()
-        most = -1.0 if loss is None else max(loss, _SHARED)
-        options = LoadOptions(c.sizeof(LoadOptions), Text.of(content_hash), most, int(tiny), threads)
-        if library.whole.er_load(folder.encode(), c.byref(options), c.byref(self._handle), c.byref(failure)):
-            raise failed(failure)
-        told = Summary()
-        if library.whole.er_describe(self._handle, c.byref(told), c.byref(failure)):
+    def __init__(self, library: Library, handle: c.c_void_p, tiny: bool) -> None:
+        """Use `load_model`. Takes the handle over."""
+        self.library, self._handle, self._tiny = library, handle, tiny
+        self._free = library.quick.er_free
+        told, failure = Summary(), Failure()
+        if library.whole.er_describe(handle, c.byref(told), c.byref(failure)):
             raise failed(failure)
         self.content_hash, self.tools, self.dimension = str(told.content_hash), told.tools, told.dimension
         self.stages, self.encodes, self.demonstrated = told.stages, bool(told.encodes), bool(told.labels)
-        self._tiny, self._free = tiny, library.quick.er_free
+
+    def instead(self, definitions: Sequence[str]) -> Model:
+        """The same encoder and prior with other tools altogether, each a JSON object, which are encoded now. Raises
+        InputError and BundleError."""
+        made, failure = c.c_void_p(), Failure()
+        add, gone = ((Text * len(given))(*map(Text.of, given)) for given in (definitions, self.names()))
+        change = Change(c.sizeof(Change), c.addressof(add), len(add), c.addressof(gone), len(gone))
+        call = self.library.whole.er_with_tools
+        if call(self._handle, c.byref(change), c.byref(made), c.byref(failure)):
+            raise failed(failure)
+        return Model(self.library, made, self._tiny)
+
+    def encode(self, text: str) -> NDArray[np.float32]:
+        """A text's vector as a query, float32 (dimension,)."""
+        vector, failure = np.empty(self.dimension, np.float32), Failure()
+        call = self.library.whole.er_encode
+        if call(self._handle, Text.of(text), vector.ctypes.data, len(vector), c.byref(failure)):
+            raise failed(failure)
+        return vector
 
     def __del__(self) -> None:
-        if hasattr(self, "_free"):
-            self._free(self._handle)
+        self._free(self._handle)
 
     def names(self) -> list[str]:
         """The tools' names, by number."""
@@ -96,6 +109,17 @@ class Model:
         if calls.er_begin(self._handle, Text.of(query), c.byref(options), c.byref(handle), c.byref(failure)):
             raise failed(failure)
         return Task(self, handle)
+
+
+def load_model(library: Library, folder: str, content_hash: str, loss: float | None, tiny: bool, threads: int) -> Model:
+    """The bundle in a folder. `loss` is the accuracy that the first stage may cost, None where it is not asked; `tiny`
+    reads the table of token vectors alone, which may be all that there is. Raises InputError and BundleError."""
+    handle, failure = c.c_void_p(), Failure()
+    most = -1.0 if loss is None else max(loss, _SHARED)
+    options = LoadOptions(c.sizeof(LoadOptions), Text.of(content_hash), most, int(tiny), threads)
+    if library.whole.er_load(folder.encode(), c.byref(options), c.byref(handle), c.byref(failure)):
+        raise failed(failure)
+    return Model(library, handle, tiny)
 
 
 @lru_cache(64)

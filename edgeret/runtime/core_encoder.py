@@ -35,4 +35,6 @@ class CoreEncoder:
 
     def encode_tools(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Unit vectors of tool texts, float32 (texts, dimension); a bundle has those of its own."""
+        if self.spec.tool_prefix == self.spec.query_prefix:
+            return np.stack([self._model.encode(text) for text in texts])
         return self._other().encode_tools(texts)

@@ -3,9 +3,11 @@ the first question that only these answer. Decides nothing."""
 
 from __future__ import annotations
 
+import json
 import os
 import threading
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +20,7 @@ from edgeret.bundle.kept import KeptBundle
 from edgeret.bundle.layout import Manifest
 from edgeret.bundle.reader import Bundle
 from edgeret.core.library import LIBRARY
-from edgeret.core.model import Model
+from edgeret.core.model import Model, load_model
 from edgeret.encoders.base import SHARED_BY, EncoderSpec
 from edgeret.encoders.languages import read_languages
 from edgeret.encoders.providers import first_of, only_cpu
@@ -26,6 +28,7 @@ from edgeret.encoders.variants import choose_variant
 from edgeret.errors import EdgeretError
 from edgeret.fields import get
 from edgeret.host import available_cpus, forks
+from edgeret.inputs.tools import check_tools
 from edgeret.native import give_back
 from edgeret.planner.exemplars import Exemplars
 from edgeret.runtime.core_encoder import CoreEncoder
@@ -67,6 +70,7 @@ class Loaded:
         """`make` loads the components, once; a `core` comes with the bundle, `kept` open, and with its `options`."""
         self.path, self.core = path, core
         self.risk, self._make, self._kept = None if options is None else options.risk, make, kept
+        self._options = options
         # Of a bundle with two encoders the small one alone.
         tiny = options is not None and options.profile == "tiny"
         self._part_alone = tiny and kept is not None and kept.manifest.file(roles.TABLE) is None
@@ -115,6 +119,29 @@ class Loaded:
         from edgeret.runtime.components import learner_for
 
         return learner_for(self.components)()
+
+    def sharing(self, learned: Learned) -> Loaded:
+        """The same, with what was learned elsewhere."""
+        return Loaded(self.path, lambda: self.components, learned, self.core, self._kept, self._options)
+
+    def instead(self, tools: Sequence[Tool]) -> Loaded:
+        """The encoder and the prior for other tools altogether, which are encoded now. Raises InputError."""
+        model = None
+        # What demonstrations taught is of no use to other tools, and the library would keep it.
+        if self.core is not None and not self.core.demonstrated and all(isinstance(tool, Tool) for tool in tools):
+            with suppress(EdgeretError, TypeError, ValueError):  # Python says what is wrong with a tool
+                check_tools([("", tool) for tool in tools], "")
+                model = self.core.instead([json.dumps(tool.to_dict(), ensure_ascii=False) for tool in tools])
+
+        def make() -> Components:
+            from edgeret.runtime.tool_changes import instead
+
+            return instead(self.components, tools)
+
+        if model is not None:
+            return Loaded(self.path, make, None, model, self._kept, self._options)
+        components = make()
+        return Loaded(self.path, lambda: components)
 
     def keep(self, learned: Learned) -> None:
         """Learns by this, whose overlay holds these tools. For whoever loads."""
@@ -282,7 +309,7 @@ def _model(kept: KeptBundle, options: LoadOptions) -> Model | None:
         return None
     threads = min(options.threads or SHARED_BY, available_cpus())
     loss = None if options.profile == "full" else options.loss
-    model = Model(LIBRARY, os.fspath(kept.path), manifest.content_hash, loss, tiny or small, threads)
+    model = load_model(LIBRARY, os.fspath(kept.path), manifest.content_hash, loss, tiny or small, threads)
     if not model.encodes:
         return None
     # What the library has no use for, and Python may ask for later.

@@ -86,17 +86,14 @@ def from_tools(tools: Sequence[Tool], *, base: str | Path | Runtime | None = Non
         raise InputError("from_tools needs a list of at least one edgeret.Tool, as edgeret.read_tools gives them")
     if options.get("overlay", False) not in (False, None):
         raise InputError("from_tools takes no overlay, it keeps nothing; build a bundle of these tools to keep more")
-    from edgeret.runtime.components import load_components
-    from edgeret.runtime.tool_changes import instead
-
     if isinstance(base, Runtime):
-        components = base.components
+        loaded = base.loaded
     else:
         place = base_path() if base is None else base
         check_path("a bundle's folder", place)
-        components = load_components(place, LoadOptions(**options))
-    components.check_process()
-    return Runtime(instead(components, tools))
+        loaded = load_bundle(place, LoadOptions(**options))
+    loaded.check_process()
+    return Runtime(loaded.instead(tools))
 
 
 def with_overlay(held: Components | Loaded, path: Path) -> Runtime:

@@ -46,13 +46,19 @@ class Runtime(Observed):
     def __init__(self, held: Components | Loaded, learned: Learned | None = None) -> None:
         """Use `edgeret.load`; or components of your own, where a test or an experiment varies one. Without `learned`
         nothing was learned yet, and what is learned is kept in memory."""
-        self._loaded = held if isinstance(held, Loaded) else Loaded(held.path, lambda: held, learned)
+        loaded = held if isinstance(held, Loaded) else Loaded(held.path, lambda: held)
+        self._loaded = loaded if learned is None else loaded.sharing(learned)
         self._tools = ToolView(self._loaded.tools)
 
     @property
     def components(self) -> Components:
         """What Python decides with, for whoever measures it; read with the first question where the library decides."""
         return self._loaded.components
+
+    @property
+    def loaded(self) -> Loaded:
+        """What the bundle was loaded into, for whoever makes another runtime of it."""
+        return self._loaded
 
     @property
     def by_core(self) -> bool:

@@ -17,6 +17,10 @@ import edgeret
 from edgeret import BundleError, Decision, InputError, Runtime, Task
 from edgeret.core import library
 from edgeret.inputs.demonstrations import read_demonstrations
+from edgeret.runtime.bases import base_path
+from edgeret.runtime.components import load_components
+from edgeret.runtime.options import LoadOptions
+from edgeret.runtime.tool_changes import instead
 
 WITHIN = 1e-5
 
@@ -214,3 +218,25 @@ def test_the_small_encoder_alone_is_told_as_itself(real: Path, tiny_table: Path)
         assert [entry.role for entry in mine.manifest.files] == [entry.role for entry in theirs.manifest.files]
         one, other = mine.task("find a file").next(policy="heads"), theirs.task("find a file").next(policy="heads")
         assert one.arguments == other.arguments
+
+
+def test_tools_alone_are_decided_by_the_library_as_by_python() -> None:
+    tools = edgeret.read_tools(EXAMPLE / "tools.jsonl")
+    mine = edgeret.from_tools(tools)
+    theirs = Runtime(instead(load_components(base_path(), LoadOptions()), tools))
+    assert mine.by_core
+    assert list(mine.tools) == list(theirs.tools)
+    for request in read_demonstrations(EXAMPLE / "requests.jsonl", [tool.name for tool in tools])[::4]:
+        one, other = mine.task(request.query), theirs.task(request.query)
+        same(one.next(), other.next())
+        for call in request.calls:
+            one.call(call.tool)
+            other.call(call.tool)
+            same(one.next(), other.next())
+        found, wanted = one.arguments(tools[0].name), other.arguments(tools[0].name)
+        assert {name: value.value for name, value in found.given.items()} == {
+            name: value.value for name, value in wanted.given.items()
+        }
+    assert not python_was_read(mine)
+    assert [hit.tool for hit in mine.search("send a mail", 3)] == [hit.tool for hit in theirs.search("send a mail", 3)]
+    assert edgeret.from_tools(tools[:3], base=mine).by_core
