@@ -28,6 +28,7 @@ from edgeret.encoders.variants import choose_variant
 from edgeret.errors import EdgeretError
 from edgeret.fields import get
 from edgeret.host import available_cpus, forks
+from edgeret.inputs.tool_examples import check_examples
 from edgeret.inputs.tools import check_tools
 from edgeret.native import give_back
 from edgeret.planner.exemplars import Exemplars
@@ -130,6 +131,8 @@ class Loaded:
         # What demonstrations taught is of no use to other tools, and the library would keep it.
         if self.core is not None and not self.core.demonstrated and all(isinstance(tool, Tool) for tool in tools):
             with suppress(EdgeretError, TypeError, ValueError):  # Python says what is wrong with a tool
+                for tool in tools:
+                    check_examples(tool.examples, tool.name, "")
                 check_tools([("", tool) for tool in tools], "")
                 model = self.core.instead([json.dumps(tool.to_dict(), ensure_ascii=False) for tool in tools])
 
