@@ -110,7 +110,7 @@ runtime, there = edgeret.load(sys.argv[1]), []
 for use in (
     lambda: runtime.task("mail the minutes to ana").next(),
     {"a letter": lambda: runtime.task("schick ana die Größe").next(), "warmup": runtime.warmup,
-     "doctor": lambda: doctor.examine(runtime)}[sys.argv[2]],
+     "search": lambda: runtime.search("schick ana die Größe"), "doctor": lambda: doctor.examine(runtime)}[sys.argv[2]],
 ):
     use()
     there.append("tokenizers" in sys.modules)
@@ -119,8 +119,10 @@ print(json.dumps(there))
 
 
 @pytest.mark.skipif(LIBRARY is None, reason="where nothing is compiled the library reads every word")
-@pytest.mark.parametrize("use", ["a letter", "warmup", "doctor"])
-def test_the_tokenizers_library_comes_with_the_first_that_needs_it(real: Path, tmp_path: Path, use: str) -> None:
+@pytest.mark.parametrize(("use", "needs"), [("a letter", False), ("warmup", False), ("search", True), ("doctor", True)])
+def test_the_tokenizers_library_comes_with_the_first_that_needs_it(
+    real: Path, tmp_path: Path, use: str, needs: bool
+) -> None:
     command = [sys.executable, "-c", FIRST_USE, str(real), use]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=True)
-    assert json.loads(done.stdout) == [False, True]
+    assert json.loads(done.stdout) == [False, needs]
