@@ -41,7 +41,7 @@ class Workshop:
         """Gives the folder its place. `check` raises for what stands there and may not be replaced; what it lets pass
         is deleted. Raises OSError."""
         self.folder.chmod(0o755)
-        _flush(self.folder)
+        flush_folder(self.folder)
         with one_at_a_time(self._place):
             for _ in range(_ATTEMPTS):
                 try:
@@ -49,7 +49,7 @@ class Workshop:
                 except FileExistsError:
                     if not self._exchange(check):
                         continue
-                _flush(self._place.parent)
+                flush_folder(self._place.parent)
                 return
         raise FileExistsError(errno.EEXIST, "others keep writing there", str(self._place))
 
@@ -202,7 +202,7 @@ def renamed(source: Path, target: Path, how: int) -> bool:
     raise OSError(number, os.strerror(number), str(target))
 
 
-def _flush(folder: Path) -> None:
+def flush_folder(folder: Path) -> None:
     """Makes the names in a folder durable; Windows has no such call and needs none."""
     if os.name != "posix":
         return

@@ -86,7 +86,7 @@ class Recalled:
         """As `Decision.explain`."""
         if self._made is None:
             loaded = self._loaded
-            scorer, decider = loaded.scorer, loaded.decider
+            scorer, decider = loaded.untaught, loaded.decider
             if self._alone and loaded.first is not None:
                 scorer, decider = loaded.first.scorer, loaded.first.decider
             request = scorer.read(self._query, Stopwatch(), self._tools)

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from edgeret.bundle.locked_file import LockedFile, open_regular, read_all
+from edgeret.bundle.placing import flush_folder
 from edgeret.errors import BundleError, InputError, OverlayError
 from edgeret.fields import get
 from edgeret.quoting import quoted
@@ -199,17 +200,6 @@ def replace_file(place: Path, data: bytes) -> None:
         raise InputError(
             f"{place}: cannot be written ({error.strerror or error}); what was in it is kept; make room"
         ) from None
-
-
-def flush_folder(folder: Path) -> None:
-    """Makes the names in a folder durable; Windows has no such call and needs none. Raises OSError."""
-    if os.name != "posix":
-        return
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _rename(partial: Path, place: Path) -> None:

@@ -240,3 +240,17 @@ def test_tools_alone_are_decided_by_the_library_as_by_python() -> None:
     assert not python_was_read(mine)
     assert [hit.tool for hit in mine.search("send a mail", 3)] == [hit.tool for hit in theirs.search("send a mail", 3)]
     assert edgeret.from_tools(tools[:3], base=mine).by_core
+
+
+def test_an_explanation_tells_what_was_known_then_whatever_was_learned_since(real: Path) -> None:
+    words = "mute the speakers and tell Ana"
+    mine, other = (edgeret.load(real, profile="full") for _ in range(2))
+    decision, wanted = mine.task(words).next(), other.task(words).next().explain()
+    for _ in range(3):
+        task = mine.task(words)
+        task.call("find_note")
+        task.learn()
+    assert any(plan.learned for plan in mine.task(words).next().explain().demonstrations)
+    found = decision.explain()
+    assert (found.probabilities, found.votes) == (wanted.probabilities, wanted.votes)
+    assert found.demonstrations == wanted.demonstrations
