@@ -32,7 +32,7 @@ _NAMES = {
 class CoreRequest:
     """A query, read once by the library. Not shared between threads."""
 
-    __slots__ = ("__weakref__", "_loaded", "_mask", "_names", "_query", "_stages", "_task", "_tools")
+    __slots__ = ("__weakref__", "_encoded", "_loaded", "_mask", "_names", "_query", "_stages", "_task", "_tools")
 
     def __init__(self, loaded: Loaded, query: str, history: History, tools: Collection[str] | None) -> None:
         """`tools` are those that may be chosen, None for all. Raises InputError and BundleError."""
@@ -43,6 +43,7 @@ class CoreRequest:
         self._loaded, self._query, self._tools = loaded, query, tools
         self._names = loaded.candidates
         self._stages, self._mask = model.stages, None
+        self._encoded: EncodedQuery | None = None
         if numbers is not None:
             self._mask = np.zeros(len(self._names), bool)
             self._mask[numbers] = self._mask[-1] = True
@@ -59,12 +60,14 @@ class CoreRequest:
         other = object.__new__(CoreRequest)
         other._loaded, other._query, other._tools = self._loaded, self._query, self._tools
         other._names, other._mask, other._stages = self._names, self._mask, self._stages
-        other._task = self._task.fork()
+        other._task, other._encoded = self._task.fork(), self._encoded
         return other
 
     def encoded(self) -> EncodedQuery:
         """What the bundle's own encoder makes of the query."""
-        return self._loaded.core_encoder.of(self._task)
+        if self._encoded is None:  # each call of a plan asks for it, and to copy it takes a tenth of a call's arguments
+            self._encoded = self._loaded.core_encoder.of(self._task)
+        return self._encoded
 
     def decide(self, history: History, options: DecideOptions) -> Decision:
         """What comes next, as `Task.next` describes it."""
