@@ -313,6 +313,8 @@ ER_API void er_end(er_task *);                                 /* NULL is fine *
 typedef struct {
     size_t size;
     double wait_s; /* for another writer to end; 10 if 0 */
+    er_text key;   /* this device's secret, 16 to 1,024 bytes: an overlay of another one, or altered without it, is refused
+                      (FORMAT.md 15.7); at NULL: overlays are bound to nobody */
 } er_learner_options;
 
 /* Goes on where an overlay (section 15) left off, which is made with the first plan where it is not there; with NULL what is

@@ -6,6 +6,7 @@
 #include "unicode.h"
 #include "vectors.h"
 
+#include <stddef.h>
 #include <time.h>
 
 static const double WAIT_S = 10.0;
@@ -52,9 +53,12 @@ er_status er_learner_open(const er_model *model, const char *path, const er_lear
     *made = NULL;
     if (!model) return missing(error, "model");
     if (options && options->size < sizeof options->size) return er_refuse(error, ER_BAD_INPUT, "options.size is %zu; set it to sizeof(er_learner_options)", options->size), ER_BAD_INPUT;
-    const double wait_s = options && options->size >= sizeof *options ? options->wait_s : 0.0;
+    const double wait_s = options && options->size >= offsetof(er_learner_options, key) ? options->wait_s : 0.0;
+    const er_text secret = options && options->size >= sizeof *options && options->key.at ? options->key : (er_text){NULL, 0};
     if (path && !path[0]) return er_refuse(error, ER_BAD_INPUT, "the overlay's path is empty; NULL is for none"), ER_BAD_INPUT;
     if (!(wait_s >= 0.0 && wait_s <= 1e6)) return er_refuse(error, ER_BAD_INPUT, "wait_s is %g; seconds from 0 on", wait_s), ER_BAD_INPUT;
+    if (secret.at && (secret.length < ER_LEAST_KEY || secret.length > ER_MOST_KEY))
+        return er_refuse(error, ER_BAD_INPUT, "key has %zu bytes; give %d to %d", secret.length, ER_LEAST_KEY, ER_MOST_KEY), ER_BAD_INPUT;
     er_arena arena = {.error = error};
     er_learner *learner = ER_TAKE(&arena, er_learner, 1);
     if (!learner) return er_give_back(&arena), refused(error);
@@ -70,6 +74,11 @@ er_status er_learner_open(const er_model *model, const char *path, const er_lear
         char *copy = ER_TAKE(&learner->arena, char, strlen(path) + 1);
         fine = copy != NULL;
         if (fine) learner->path = strcpy(copy, path);
+    }
+    if (fine && path && secret.at) {
+        er_key *key = ER_TAKE(&learner->arena, er_key, 1);
+        fine = key != NULL;
+        if (fine) er_key_of(secret, key), learner->key = key;
     }
     if (fine && path) fine = er_learner_read(learner, error);
     else if (fine && !(learner->state = er_knowledge_new(&learner->shown, ++learner->serials)))

@@ -13,7 +13,7 @@ static bool take_up(er_learner *learner, er_text data, bool tools, er_contents *
     bool fine = reading.state || er_refuse(error, ER_NO_MEMORY, "no memory for what was learned");
     if (fine && !er_overlay_unborn(data))
         fine = er_take(&arena, 1, 1) /* a block to go back to */ &&
-               er_overlay_scan(&arena, data, shown.at, er_deciding(learner->given)->spec.fingerprint, er_record_take, &reading, contents);
+               er_overlay_scan(&arena, data, shown.at, er_deciding(learner->given)->spec.fingerprint, learner->key, er_record_take, &reading, contents);
     er_give_back(&arena);
     er_give_back(&reading.arena);
     if (!fine) {
@@ -76,7 +76,7 @@ bool er_learner_lock(er_learner *learner, er_locked *file, er_error *error)
     if (fine && er_overlay_unborn(data)) { /* not longer than a header, so that nothing is left behind the new one */
         uint8_t salt[ER_SALT];
         fine = er_random(salt, sizeof salt) || er_refuse(error, ER_NOT_KEPT, "%s: no random numbers here", file->shown.at);
-        er_put_header(&header, salt, er_deciding(learner->given)->spec.fingerprint, learner->given->content_hash, &contents);
+        er_put_header(&header, salt, er_deciding(learner->given)->spec.fingerprint, learner->given->content_hash, learner->key, &contents);
         fine = fine && (!header.failed || er_refuse(error, ER_NO_MEMORY, "no memory for a header"));
         fine = fine && er_locked_put(file, header.at, header.length, 0);
     } else if (fine && contents.size < data.length)
@@ -122,8 +122,8 @@ static bool compact(er_learner *learner, er_locked *file, const er_knowledge *s,
     const er_text fingerprint = er_deciding(learner->given)->spec.fingerprint;
     bool fine = (er_random(salt, sizeof salt) || er_refuse(error, ER_NOT_KEPT, "%s: no random numbers here", shown)) &&
                 er_locked_read(file, &arena, ER_MOST_OVERLAY, &data) && er_take(&scratch, 1, 1);
-    if (fine) er_put_header(&bytes, salt, fingerprint, learner->given->content_hash, &contents);
-    fine = fine && er_overlay_scan(&scratch, data, shown, fingerprint, copy_other, &c, &before);
+    if (fine) er_put_header(&bytes, salt, fingerprint, learner->given->content_hash, learner->key, &contents);
+    fine = fine && er_overlay_scan(&scratch, data, shown, fingerprint, learner->key, copy_other, &c, &before);
     for (uint32_t i = 0; fine && i <= s->plan_count && s->plan_count; i++) {
         const size_t begin = bytes.length;
         const bool last = i == s->plan_count;

@@ -40,6 +40,7 @@ struct er_learner {
     er_model *given, *model; /* with the overlay's tools; the same where it has none */
     er_demonstrated shown;
     const char *path;      /* NULL: nothing is kept */
+    const er_key *key;     /* that it is bound to; NULL: to none */
     double wait_s;
     er_mutex turn, lock;
     er_knowledge *state;     /* changed with the turn, under the lock */

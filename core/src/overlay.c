@@ -1,7 +1,5 @@
 #include "overlay.h"
 
-#include "sha256.h"
-
 #include <stdlib.h>
 
 #ifndef ER_ALLOCATE /* as in common.c */
@@ -10,7 +8,7 @@
 
 static const char MAGIC[] = "edgeret-overlay\n";
 static const uint8_t MARKER[4] = {0xff, 'r', 'e', 'c'}; /* FF occurs in no UTF-8, so that no text can look like a batch */
-enum { MAGIC_BYTES = 16, VERSION = 1, HEAD = 48, MOST_CONTAINERS = 500000, MOST_ITEMS = 2000000, ALIGNMENT = 64, MOST_KIND = 64 };
+enum { MAGIC_BYTES = 16, VERSION = 1, KEYED = 2, HEAD = 48, MOST_CONTAINERS = 500000, MOST_ITEMS = 2000000, ALIGNMENT = 64, MOST_KIND = 64 };
 
 static uint64_t little_endian(const char *at, int bytes)
 {
@@ -24,49 +22,88 @@ static void to_little_endian(uint8_t *at, uint64_t value, int bytes)
     for (int i = 0; i < bytes; i++) at[i] = (uint8_t)(value >> 8 * i);
 }
 
-static void digest_of(const void *bytes, size_t length, uint8_t digest[ER_DIGEST])
+void er_key_of(er_text secret, er_key *key)
+{
+    enum { BLOCK = 64 };
+    uint8_t block[BLOCK] = {0};
+    er_sha256_begin(&key->inner);
+    er_sha256_begin(&key->outer);
+    if (secret.length > BLOCK) {
+        er_sha256 sum = key->inner;
+        er_sha256_add(&sum, secret.at, secret.length);
+        er_sha256_end(&sum, block);
+    } else if (secret.length)
+        memcpy(block, secret.at, secret.length);
+    for (int i = 0; i < BLOCK; i++) block[i] ^= 0x36;
+    er_sha256_add(&key->inner, block, BLOCK);
+    for (int i = 0; i < BLOCK; i++) block[i] ^= 0x36 ^ 0x5c;
+    er_sha256_add(&key->outer, block, BLOCK);
+}
+
+static void digest_of(const er_key *key, const void *bytes, size_t length, uint8_t digest[ER_DIGEST])
 {
     er_sha256 sum;
-    er_sha256_begin(&sum);
+    if (key) sum = key->inner;
+    else er_sha256_begin(&sum);
     er_sha256_add(&sum, bytes, length);
+    er_sha256_end(&sum, digest);
+    if (!key) return;
+    sum = key->outer;
+    er_sha256_add(&sum, digest, ER_DIGEST);
     er_sha256_end(&sum, digest);
 }
 
-static bool digest_is_right(const char *bytes, size_t length)
+/* Takes as long whatever differs, or a secret digest could be guessed byte by byte. */
+static bool digest_is_right(const er_key *key, const char *bytes, size_t length)
 {
-    uint8_t digest[ER_DIGEST];
-    digest_of(bytes, length - ER_DIGEST, digest);
-    return !memcmp(digest, bytes + length - ER_DIGEST, ER_DIGEST);
+    uint8_t digest[ER_DIGEST], wrong = 0;
+    digest_of(key, bytes, length - ER_DIGEST, digest);
+    for (size_t i = 0; i < ER_DIGEST; i++) wrong |= digest[i] ^ (uint8_t)bytes[length - ER_DIGEST + i];
+    return !wrong;
 }
 
 /* ---- Reading ---- */
 
 bool er_overlay_unborn(er_text data)
 {
-    if (data.length > ER_OVERLAY_HEADER || (data.length == ER_OVERLAY_HEADER && digest_is_right(data.at, data.length))) return false;
+    const size_t keyed = ER_OVERLAY_HEADER + ER_DIGEST;
+    if (data.length >= ER_OVERLAY_HEADER && digest_is_right(NULL, data.at, ER_OVERLAY_HEADER)) {
+        if (little_endian(data.at + MAGIC_BYTES, 4) != KEYED || data.length > keyed) return false;
+        for (size_t i = ER_OVERLAY_HEADER; i < data.length; i++)
+            if (data.at[i] && data.length == keyed) return false;
+        return true; /* its own checksum is not whole yet */
+    }
+    if (data.length > ER_OVERLAY_HEADER) return false;
     size_t length = data.length < MAGIC_BYTES ? data.length : MAGIC_BYTES;
     while (length && !data.at[length - 1]) length--; /* zeros: where the length came to the disk first */
     return !length || !memcmp(data.at, MAGIC, length);
 }
 
-static bool read_header(er_error *error, er_text data, const char *shown, er_text fingerprint, er_contents *found)
+static bool read_header(er_error *error, er_text data, const char *shown, er_text fingerprint, const er_key *key, er_contents *found)
 {
+    const size_t length = ER_OVERLAY_HEADER + (key ? ER_DIGEST : 0);
     if (data.length < MAGIC_BYTES || memcmp(data.at, MAGIC, MAGIC_BYTES))
         return er_refuse(error, ER_BAD_OVERLAY, "%s: not an edgeret overlay; nothing was changed; name another file", shown);
-    if (data.length < ER_OVERLAY_HEADER || !digest_is_right(data.at, ER_OVERLAY_HEADER))
+    if (data.length < ER_OVERLAY_HEADER || !digest_is_right(NULL, data.at, ER_OVERLAY_HEADER))
         return er_refuse(error, ER_BAD_OVERLAY, "%s: its header is damaged; " ER_MOVE_AWAY, shown);
     const unsigned version = (unsigned)little_endian(data.at + 16, 4);
-    if (version != VERSION)
+    if (version != VERSION && version != KEYED)
         return er_refuse(error, ER_BAD_OVERLAY, "%s: expected format version %d, found %u; nothing was changed; use the release of edgeret that wrote it",
-                         shown, VERSION, version);
+                         shown, key ? KEYED : VERSION, version);
+    if (version == KEYED && !key) return er_refuse(error, ER_BAD_OVERLAY, "%s: bound to a device by a key; nothing was changed; give that key", shown);
+    if (version == VERSION && key)
+        return er_refuse(error, ER_BAD_OVERLAY, "%s: not bound to this device's key, so that anybody may have written it; nothing was changed; "
+                         "move it away and begin a new one, or give no key", shown);
+    if (key && (data.length < length || !digest_is_right(key, data.at, length)))
+        return er_refuse(error, ER_BAD_OVERLAY, "%s: of another device, or altered: its checksum is not by this key; " ER_MOVE_AWAY, shown);
     const er_hex encoder = er_hex_of((const uint8_t *)data.at + 36);
     if (!er_same((er_text){encoder.at, 64}, fingerprint))
         return er_refuse(error, ER_BAD_OVERLAY,
                          "%s: learned with another encoder (expected fingerprint %.12s, found %.12s), so its vectors mean something else; "
                          "nothing was changed; use the bundle that it was made with, or name another file",
                          shown, fingerprint.at, encoder.at);
-    *found = (er_contents){.size = ER_OVERLAY_HEADER, .census = {MOST_CONTAINERS, MOST_ITEMS}};
-    memcpy(found->digest, data.at + ER_OVERLAY_HEADER - ER_DIGEST, ER_DIGEST);
+    *found = (er_contents){.size = length, .key = key, .census = {MOST_CONTAINERS, MOST_ITEMS}};
+    memcpy(found->digest, data.at + length - ER_DIGEST, ER_DIGEST);
     return true;
 }
 
@@ -119,7 +156,7 @@ static bool take_records(er_arena *arena, er_text body, const char *shown, er_re
 }
 
 /* Whether the bytes behind the last whole batch cannot all be one that was cut off. */
-static bool more_than_torn(er_text data, size_t from)
+static bool more_than_torn(er_text data, size_t from, const er_key *key)
 {
     if (data.length - from > HEAD + ER_MOST_RECORD + ER_DIGEST) return true;
     int64_t budget = 2 * (int64_t)(data.length - from); /* only a forger's markers need more hashing */
@@ -127,16 +164,17 @@ static bool more_than_torn(er_text data, size_t from)
         const size_t batch = (uint8_t)data.at[at] == MARKER[0] ? batch_at(data, at) : 0;
         if (!batch) continue;
         budget -= (int64_t)batch;
-        if (budget < 0 || digest_is_right(data.at + at, batch)) return true;
+        if (budget < 0 || digest_is_right(key, data.at + at, batch)) return true;
     }
     return false;
 }
 
-bool er_overlay_scan(er_arena *arena, er_text data, const char *shown, er_text fingerprint, er_record_taker *take, void *context, er_contents *found)
+bool er_overlay_scan(er_arena *arena, er_text data, const char *shown, er_text fingerprint, const er_key *key, er_record_taker *take, void *context,
+                     er_contents *found)
 {
     er_error *error = arena->error;
-    if (!read_header(error, data, shown, fingerprint, found)) return false;
-    for (size_t batch; (batch = batch_at(data, found->size)) && digest_is_right(data.at + found->size, batch); found->size += batch) {
+    if (!read_header(error, data, shown, fingerprint, key, found)) return false;
+    for (size_t batch; (batch = batch_at(data, found->size)) && digest_is_right(key, data.at + found->size, batch); found->size += batch) {
         const char *at = data.at + found->size;
         if (memcmp(at + 16, found->digest, ER_DIGEST) || little_endian(at + 8, 8) != found->records)
             return er_refuse(error, ER_BAD_OVERLAY, "%s: at byte %llu expected record %llu, or one of another file: something was cut out or put in; " ER_MOVE_AWAY,
@@ -150,7 +188,7 @@ bool er_overlay_scan(er_arena *arena, er_text data, const char *shown, er_text f
         if (!fine) return senseless(error, shown, &own);
         memcpy(found->digest, at + batch - ER_DIGEST, ER_DIGEST);
     }
-    if (!more_than_torn(data, found->size)) return true;
+    if (!more_than_torn(data, found->size, key)) return true;
     return er_refuse(error, ER_BAD_OVERLAY, "%s: damaged at byte %llu, behind %llu good records and before others; " ER_MOVE_AWAY, shown,
                      (unsigned long long)found->size, (unsigned long long)found->records);
 }
@@ -285,20 +323,22 @@ void er_put_value(er_bytes *b, const er_pack *value)
 
 static uint8_t digit(char c) { return (uint8_t)(c <= '9' ? c - '0' : c - 'a' + 10); }
 
-void er_put_header(er_bytes *b, const uint8_t salt[ER_SALT], er_text fingerprint, er_text content_hash, er_contents *contents)
+void er_put_header(er_bytes *b, const uint8_t salt[ER_SALT], er_text fingerprint, er_text content_hash, const er_key *key, er_contents *contents)
 {
-    uint8_t header[ER_OVERLAY_HEADER];
+    uint8_t header[ER_OVERLAY_HEADER + ER_DIGEST];
+    const size_t length = ER_OVERLAY_HEADER + (key ? ER_DIGEST : 0);
     memcpy(header, MAGIC, MAGIC_BYTES);
-    to_little_endian(header + 16, VERSION, 4);
+    to_little_endian(header + 16, key ? KEYED : VERSION, 4);
     memcpy(header + 20, salt, ER_SALT);
     for (int i = 0; i < 32; i++) {
         header[36 + i] = (uint8_t)(digit(fingerprint.at[2 * i]) << 4 | digit(fingerprint.at[2 * i + 1]));
         header[68 + i] = (uint8_t)(digit(content_hash.at[2 * i]) << 4 | digit(content_hash.at[2 * i + 1]));
     }
-    digest_of(header, ER_OVERLAY_HEADER - ER_DIGEST, header + ER_OVERLAY_HEADER - ER_DIGEST);
-    er_put(b, header, sizeof header);
-    *contents = (er_contents){.size = sizeof header, .census = {MOST_CONTAINERS, MOST_ITEMS}};
-    memcpy(contents->digest, header + ER_OVERLAY_HEADER - ER_DIGEST, ER_DIGEST);
+    digest_of(NULL, header, ER_OVERLAY_HEADER - ER_DIGEST, header + ER_OVERLAY_HEADER - ER_DIGEST);
+    if (key) digest_of(key, header, ER_OVERLAY_HEADER, header + ER_OVERLAY_HEADER);
+    er_put(b, header, length);
+    *contents = (er_contents){.size = length, .key = key, .census = {MOST_CONTAINERS, MOST_ITEMS}};
+    memcpy(contents->digest, header + length - ER_DIGEST, ER_DIGEST);
 }
 
 void er_batch_begin(er_bytes *b, const er_contents *contents)
@@ -326,7 +366,7 @@ bool er_batch_end(er_bytes *b, size_t begin, const char *shown, er_contents *con
                          shown, body, (unsigned long long)size);
     to_little_endian(b->at + begin + 4, body, 4);
     uint8_t digest[ER_DIGEST];
-    digest_of(b->at + begin, b->length - begin, digest);
+    digest_of(contents->key, b->at + begin, b->length - begin, digest);
     er_put(b, digest, sizeof digest);
     if (b->failed) return er_refuse(error, ER_NO_MEMORY, "%s: no memory for what is to be kept", shown);
     memcpy(contents->digest, digest, sizeof digest);

@@ -6,15 +6,24 @@
 
 #include "common.h"
 #include "msgpack.h"
+#include "sha256.h"
 
-enum { ER_OVERLAY_HEADER = 132, ER_SALT = 16, ER_DIGEST = 32, ER_MOST_RECORD = 16 << 20, ER_MOST_OVERLAY = 64 << 20 };
+enum { ER_OVERLAY_HEADER = 132, ER_LEAST_KEY = 16, ER_MOST_KEY = 1024, ER_SALT = 16, ER_DIGEST = 32, ER_MOST_RECORD = 16 << 20, ER_MOST_OVERLAY = 64 << 20 };
 
 #define ER_MOVE_AWAY "nothing was changed; bring back a copy of the file, or move it away and begin a new one"
+
+/* A device's secret, ready for checksums (HMAC of SHA-256): nobody makes such a file, or changes it, without it. */
+typedef struct {
+    er_sha256 inner, outer;
+} er_key;
+
+void er_key_of(er_text secret, er_key *);
 
 /* What a file's valid bytes hold: `size` of them, in so many records, and at their end the last batch's digest. */
 typedef struct {
     uint64_t size, records;
     uint8_t digest[ER_DIGEST];
+    const er_key *key; /* that digests are made with; NULL: plain ones */
     er_census census; /* of all bodies */
 } er_contents;
 
@@ -24,8 +33,9 @@ typedef bool er_record_taker(void *context, er_text kind, const er_fields *recor
 /* Whether this is a file whose writer died before its header was whole. */
 bool er_overlay_unborn(er_text data);
 /* Reads records up to the end of the last whole batch; what stands behind is an append that was cut off. `fingerprint` has
-   64 digits. Refuses (ER_BAD_OVERLAY) what is no overlay, another encoder's, or damaged. */
-bool er_overlay_scan(er_arena *, er_text data, const char *shown, er_text fingerprint, er_record_taker *, void *context, er_contents *);
+   64 digits. Refuses (ER_BAD_OVERLAY) what is no overlay, another encoder's, or damaged; and what is not of this key, or with
+   NULL of any. */
+bool er_overlay_scan(er_arena *, er_text data, const char *shown, er_text fingerprint, const er_key *, er_record_taker *, void *context, er_contents *);
 
 /* ---- Writing ---- */
 
@@ -50,7 +60,7 @@ void er_put_array(er_bytes *, const char *type, uint32_t rows, uint32_t columns,
 void er_put_value(er_bytes *, const er_pack *); /* as it was read */
 #define ER_PUT(bytes, literal) er_put_text((bytes), ER_TEXT(literal))
 
-void er_put_header(er_bytes *, const uint8_t salt[ER_SALT], er_text fingerprint, er_text content_hash, er_contents *);
+void er_put_header(er_bytes *, const uint8_t salt[ER_SALT], er_text fingerprint, er_text content_hash, const er_key *, er_contents *);
 /* A batch of one record: begin, put kind and value, end, which ties it to `contents` and adds it there. Refuses more than a
    batch or a file may hold. */
 void er_batch_begin(er_bytes *, const er_contents *);

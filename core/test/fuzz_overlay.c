@@ -41,7 +41,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
     er_error why = {0};
     if (!length || length > 1 << 20) return 0;
     if (!path[0]) snprintf(path, sizeof path, "/tmp/fuzz_overlay.%p", (void *)path);
-    er_put_header(&file, salt, er_deciding(model)->spec.fingerprint, model->content_hash, &contents);
+    er_put_header(&file, salt, er_deciding(model)->spec.fingerprint, model->content_hash, NULL, &contents);
     if (bytes[0] % 2) {
         er_batch_begin(&file, &contents);
         file.length = file.body;

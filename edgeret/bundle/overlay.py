@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import hmac
 import re
 import struct
 from collections.abc import Mapping, Sequence
@@ -19,7 +20,7 @@ from edgeret.quoting import said
 from edgeret.records import dataclass
 
 MAGIC = b"edgeret-overlay\n"
-FORMAT_VERSION = 1
+FORMAT_VERSION, KEYED_VERSION = 1, 2
 SALT_BYTES = 16
 MAX_RECORD_BYTES = 16 << 20
 """Bytes of a batch's body, so of a record too."""
@@ -64,7 +65,8 @@ class Batch:
 
 @dataclasses.dataclass(slots=True)
 class Contents:
-    """What an overlay's valid bytes hold: `size_bytes` of them, the last batch's digest at their end."""
+    """What an overlay's valid bytes hold: `size_bytes` of them, the last batch's digest at their end, made with `key`
+    where the file is bound to one."""
 
     fingerprint: str
     bundle_hash: str
@@ -72,6 +74,7 @@ class Contents:
     size_bytes: int = HEADER_BYTES
     records: list[Record] = field(default_factory=list)
     census: Census = field(default_factory=lambda: Census(MAX_CONTAINERS, MAX_ITEMS))
+    key: bytes | None = field(default=None, repr=False)
 
     def add(self, batch: Batch) -> None:
         """Adds what `pack_batch` gave for these contents."""
@@ -81,16 +84,19 @@ class Contents:
         self.size_bytes += len(batch.data)
 
 
-def pack_header(fingerprint: str, bundle_hash: str, salt: bytes) -> bytes:
-    """The first HEADER_BYTES bytes. `salt`: SALT_BYTES random ones, so that no two files have batches in common.
+def pack_header(fingerprint: str, bundle_hash: str, salt: bytes, key: bytes | None = None) -> bytes:
+    """The first bytes: HEADER_BYTES, and a digest more with a `key` that the file is bound to. `salt`: SALT_BYTES
+    random ones, so that no two files have batches in common.
 
     Raises OverlayError if fingerprint or hash is not 64 lower-case hex digits.
     """
     for name, value in (("fingerprint", fingerprint), ("content hash", bundle_hash)):
         if not _HEX.fullmatch(value):
             raise OverlayError(f"expected a bundle's {name}, 64 lower-case hex digits; found {short(value)}")
-    start = MAGIC + struct.pack("<I", FORMAT_VERSION) + salt + bytes.fromhex(fingerprint) + bytes.fromhex(bundle_hash)
-    return start + hashlib.sha256(start).digest()
+    version = struct.pack("<I", FORMAT_VERSION if key is None else KEYED_VERSION)
+    start = MAGIC + version + salt + bytes.fromhex(fingerprint) + bytes.fromhex(bundle_hash)
+    start += _digest(start)
+    return start if key is None else start + _digest(start, key)
 
 
 def pack_batch(records: Sequence[tuple[str, Mapping[str, Any]]], contents: Contents, where: str) -> Batch:
@@ -102,7 +108,7 @@ def pack_batch(records: Sequence[tuple[str, Mapping[str, Any]]], contents: Conte
     try:
         body = pack({"records": [list(record) for record in records]})
         head = _HEAD.pack(_MARKER, len(body), len(contents.records), contents.digest)
-        batch = _read_batch(head + body + hashlib.sha256(head + body).digest(), contents)
+        batch = _read_batch(head + body + _digest(head + body, contents.key), contents)
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         raise OverlayError(
             f"{where}: a record that cannot be kept ({said(error)}); nothing was changed; give plain data and arrays"
@@ -118,19 +124,23 @@ def pack_batch(records: Sequence[tuple[str, Mapping[str, Any]]], contents: Conte
 
 def is_unborn(data: bytes) -> bool:
     """Whether this is a file whose writer died before its header was whole, so that nothing can be lost with it."""
-    if len(data) > HEADER_BYTES or (len(data) == HEADER_BYTES and _digest_is_right(data)):
+    if _digest_is_right(data[:HEADER_BYTES]):
+        keyed, rest = _HEADER.unpack_from(data)[1] == KEYED_VERSION, data[HEADER_BYTES:]
+        return keyed and (len(rest) < DIGEST_BYTES or rest == bytes(DIGEST_BYTES))
+    if len(data) > HEADER_BYTES:
         return False
     return MAGIC.startswith(data[: len(MAGIC)].rstrip(b"\0"))  # zeros: where the length came to the disk first
 
 
-def scan(data: bytes, fingerprint: str, where: str) -> Contents:
+def scan(data: bytes, fingerprint: str, where: str, key: bytes | None = None) -> Contents:
     """What a file's bytes hold, up to the end of its last whole batch.
 
     Bytes behind that are what a writer left that died while it appended. Raises OverlayError, naming `where`: for what
-    is no overlay, a newer one, or another encoder's; and where batches are damaged, missing, or another file's.
+    is no overlay, a newer one, or another encoder's; where batches are damaged, missing, or another file's; and for a
+    file that is not bound to `key`, or with None to any.
     """
-    contents = _read_header(data, fingerprint, where)
-    while batch := _whole_batch(data, contents.size_bytes):
+    contents = _read_header(data, fingerprint, where, key)
+    while batch := _whole_batch(data, contents.size_bytes, key):
         _, _, number, digest = _HEAD.unpack_from(batch)
         if digest != contents.digest or number != len(contents.records):
             raise OverlayError(
@@ -141,7 +151,7 @@ def scan(data: bytes, fingerprint: str, where: str) -> Contents:
             contents.add(_read_batch(batch, contents))
         except ValueError as error:
             raise OverlayError(f"{where}: at byte {contents.size_bytes}: {error}; {MOVE_AWAY}") from None
-    if _more_than_torn(data, contents.size_bytes):
+    if _more_than_torn(data, contents.size_bytes, key):
         raise OverlayError(
             f"{where}: damaged at byte {contents.size_bytes}, behind {len(contents.records)} good records and before "
             f"others; {MOVE_AWAY}"
@@ -149,24 +159,36 @@ def scan(data: bytes, fingerprint: str, where: str) -> Contents:
     return contents
 
 
-def _read_header(data: bytes, fingerprint: str, where: str) -> Contents:
+def _read_header(data: bytes, fingerprint: str, where: str, key: bytes | None) -> Contents:
     if not data.startswith(MAGIC):
         raise OverlayError(f"{where}: not an edgeret overlay; nothing was changed; name another file")
-    if not _digest_is_right(data):
+    if not _digest_is_right(data[:HEADER_BYTES]):
         raise OverlayError(f"{where}: its header is damaged; {MOVE_AWAY}")
     _, version, _, encoder, bundle, digest = _HEADER.unpack_from(data)
-    if version != FORMAT_VERSION:
+    if version not in (FORMAT_VERSION, KEYED_VERSION):
         raise OverlayError(
-            f"{where}: expected format version {FORMAT_VERSION}, found {version}; nothing was changed; "
-            "use the release of edgeret that wrote it"
+            f"{where}: expected format version {FORMAT_VERSION if key is None else KEYED_VERSION}, found {version}; "
+            "nothing was changed; use the release of edgeret that wrote it"
         )
+    if version == KEYED_VERSION and key is None:
+        raise OverlayError(f"{where}: bound to a device by a key; nothing was changed; give that key")
+    if version == FORMAT_VERSION and key is not None:
+        raise OverlayError(
+            f"{where}: not bound to this device's key, so that anybody may have written it; nothing was changed; "
+            "move it away and begin a new one, or give no key"
+        )
+    if key is not None:
+        digest = data[HEADER_BYTES : HEADER_BYTES + DIGEST_BYTES]
+        if not hmac.compare_digest(_digest(data[:HEADER_BYTES], key), digest):
+            raise OverlayError(f"{where}: of another device, or altered: its checksum is not by this key; {MOVE_AWAY}")
     if encoder.hex() != fingerprint:
         raise OverlayError(
             f"{where}: learned with another encoder (expected fingerprint {fingerprint[:12]}…, found "
             f"{encoder.hex()[:12]}…), so its vectors mean something else; nothing was changed; use the bundle that it "
             "was made with, or name another file"
         )
-    return Contents(fingerprint, bundle.hex(), digest)
+    size = HEADER_BYTES if key is None else HEADER_BYTES + DIGEST_BYTES
+    return Contents(fingerprint, bundle.hex(), digest, size, key=key)
 
 
 def _read_batch(data: bytes, contents: Contents) -> Batch:
@@ -180,9 +202,13 @@ def _read_batch(data: bytes, contents: Contents) -> Batch:
     return Batch(data, [Record(kind, value, first + place) for place, (kind, value) in enumerate(found)], census)
 
 
-def _digest_is_right(header: bytes) -> bool:
-    start, digest = header[: HEADER_BYTES - DIGEST_BYTES], header[HEADER_BYTES - DIGEST_BYTES : HEADER_BYTES]
-    return hashlib.sha256(start).digest() == digest
+def _digest(data: bytes, key: bytes | None = None) -> bytes:
+    return hashlib.sha256(data).digest() if key is None else hmac.digest(key, data, "sha256")
+
+
+def _digest_is_right(data: bytes, key: bytes | None = None) -> bool:
+    """Whether these bytes end with the digest of those before it."""
+    return hmac.compare_digest(_digest(data[:-DIGEST_BYTES], key), data[-DIGEST_BYTES:])
 
 
 def _batch_end(data: bytes, offset: int) -> int:
@@ -194,13 +220,13 @@ def _batch_end(data: bytes, offset: int) -> int:
     return end if marker == _MARKER and length <= MAX_RECORD_BYTES and end <= len(data) else 0
 
 
-def _whole_batch(data: bytes, offset: int) -> bytes:
+def _whole_batch(data: bytes, offset: int, key: bytes | None) -> bytes:
     """The batch at `offset`, nothing if it is not there or not whole."""
     batch = data[offset : _batch_end(data, offset)]
-    return batch if hashlib.sha256(batch[:-DIGEST_BYTES]).digest() == batch[-DIGEST_BYTES:] else b""
+    return batch if _digest_is_right(batch, key) else b""
 
 
-def _more_than_torn(data: bytes, offset: int) -> bool:
+def _more_than_torn(data: bytes, offset: int, key: bytes | None) -> bool:
     """Whether the bytes from `offset` on cannot all be one batch that was cut off: too many, or a whole one follows.
 
     The search may hash twice as many bytes as there are. Only a forger's markers need more, and are called damage.
@@ -210,7 +236,7 @@ def _more_than_torn(data: bytes, offset: int) -> bool:
     budget = 2 * (len(data) - offset)
     while (offset := data.find(_MARKER, offset + 1)) != -1:
         budget -= max(0, _batch_end(data, offset) - offset)
-        if budget < 0 or _whole_batch(data, offset):
+        if budget < 0 or _whole_batch(data, offset, key):
             return True
     return False
 

@@ -38,12 +38,12 @@ def overlay_path(bundle: Path | str) -> Path:
     return folder.with_name(f"{folder.name}.overlay")
 
 
-def read_overlay(path: Path | str, fingerprint: str) -> tuple[Record, ...]:
+def read_overlay(path: Path | str, fingerprint: str, key: bytes | None = None) -> tuple[Record, ...]:
     """The records of the file at `path`, none if there is no file. Locks and changes nothing.
 
-    Raises OverlayError for what is no overlay, damaged, too large, or made with another encoder.
+    Raises OverlayError for what is no overlay, damaged, too large, made with another encoder, or not bound to `key`.
     """
-    return tuple(_read(Path(path), fingerprint)[0].records)
+    return tuple(_read(Path(path), fingerprint, key)[0].records)
 
 
 class Overlay:
@@ -70,24 +70,26 @@ class Overlay:
         *,
         wait_seconds: float = 0.0,
         read_only: bool = False,
+        key: bytes | None = None,
     ) -> Self:
         """Opens the overlay at `path`; makes it, with mode 0600, if it is not there and not `read_only`.
 
         `fingerprint` is the encoder's, `bundle_hash` the bundle's content hash, both 64 hex digits; a new file keeps
-        the latter for people to read. `wait_seconds`: how long another writer may take to end. Raises OverlayError.
+        the latter for people to read. `wait_seconds`: how long another writer may take to end. `key`: the device's
+        secret, which the file is bound to. Raises OverlayError.
         """
         path = Path(path).absolute()
         if read_only:
-            contents, torn = _read(path, fingerprint)
+            contents, torn = _read(path, fingerprint, key)
             return cls(path, None, contents, _recovered(torn))
         with _told(path, "opened"):
             file = LockedFile(path, wait_seconds)
             try:
                 data = file.read(MAX_OVERLAY_BYTES)
                 if is_unborn(data):  # not longer than a header, so that nothing is left behind the new one
-                    data = pack_header(fingerprint, bundle_hash, os.urandom(SALT_BYTES))
+                    data = pack_header(fingerprint, bundle_hash, os.urandom(SALT_BYTES), key)
                     file.put(data, 0)
-                contents = scan(data, fingerprint, str(path))
+                contents = scan(data, fingerprint, str(path), key)
                 if contents.size_bytes < len(data):
                     file.cut(contents.size_bytes)
                 file.settle()
@@ -141,8 +143,9 @@ class Overlay:
         those before. Raises OverlayError; then the records before are there."""
         with self._turn:
             file, old = self._writable(), self._contents
-            header = pack_header(old.fingerprint, old.bundle_hash, os.urandom(SALT_BYTES))
-            contents, parts = Contents(old.fingerprint, old.bundle_hash, header[-DIGEST_BYTES:]), [header]
+            header = pack_header(old.fingerprint, old.bundle_hash, os.urandom(SALT_BYTES), old.key)
+            parts, digest = [header], header[-DIGEST_BYTES:]
+            contents = Contents(old.fingerprint, old.bundle_hash, digest, len(header), key=old.key)
             for record in records:
                 batch = pack_batch([record], contents, str(self.path))
                 contents.add(batch)
@@ -213,7 +216,7 @@ class Overlay:
             self._unusable = ""
 
 
-def _read(path: Path, fingerprint: str) -> tuple[Contents, int]:
+def _read(path: Path, fingerprint: str, key: bytes | None) -> tuple[Contents, int]:
     """What is in the file, and the number of bytes behind that. A writer that cuts off a failed append while we read
     can make this look like damage; damage is what two readings find alike."""
     before = None
@@ -230,7 +233,7 @@ def _read(path: Path, fingerprint: str) -> tuple[Contents, int]:
         if is_unborn(data):
             return Contents(fingerprint, "", b"", 0), 0
         try:
-            contents = scan(data, fingerprint, str(path))
+            contents = scan(data, fingerprint, str(path), key)
             return contents, len(data) - contents.size_bytes
         except OverlayError:
             if data == before:

@@ -17,6 +17,7 @@ from edgeret.cli.options import (
     add_overlay_options,
     add_runtime_options,
     add_trust,
+    chosen_key,
     chosen_overlay,
     load_runtime,
 )
@@ -67,7 +68,7 @@ def _inspect(arguments: argparse.Namespace) -> Mapping[str, Any]:
     return {
         **({} if arguments.html is None else {"html": arguments.html}),
         "bundle": str(bundle.path),
-        "overlay": told(chosen_overlay(arguments), bundle.manifest),
+        "overlay": told(chosen_overlay(arguments), bundle.manifest, chosen_key(arguments)),
         "format_version": bundle.manifest.version,
         "content_hash": bundle.manifest.content_hash,
         "built_with": info.get(roles.INFO_EDGERET),
@@ -236,7 +237,7 @@ def _check_place(folder: Path) -> None:
 def _doctor(arguments: argparse.Namespace) -> Mapping[str, Any]:
     try:
         runtime = load_runtime(arguments)
-        kept = told(chosen_overlay(arguments), runtime.manifest)
+        kept = told(chosen_overlay(arguments), runtime.manifest, chosen_key(arguments))
         as_built = None
         if kept is not None and any(kept["tools"].values()):
             as_built = load_runtime(argparse.Namespace(**{**vars(arguments), "overlay": False})).components

@@ -16,7 +16,7 @@ from edgeret.inputs.examples_file import with_examples_of
 from edgeret.inputs.tools import read_tools
 from edgeret.runtime.bases import base_path
 from edgeret.runtime.loading import from_tools, load
-from edgeret.runtime.options import COVERAGE, INDEX_KINDS, LOSS, PROFILES
+from edgeret.runtime.options import COVERAGE, INDEX_KINDS, LOSS, MOST_KEY, PROFILES, check_key
 from edgeret.runtime.runtime import Runtime
 from edgeret.terminal.console import warn
 from edgeret.types import Tool
@@ -117,7 +117,34 @@ def add_overlay_options(parser: argparse._ActionsContainer, *, writes: bool = Fa
         choice.add_argument(
             "--no-overlay", dest="overlay", action="store_false", help="the bundle as it was built, and nothing else"
         )
+    add_overlay_key(parser)
     parser.set_defaults(writes=writes)
+
+
+def add_overlay_key(parser: argparse._ActionsContainer) -> None:
+    """Adds the option that binds what is learned to a device."""
+    parser.add_argument(
+        "--overlay-key",
+        metavar="FILE",
+        help="a secret of this device, 16 to 1,024 bytes: what is learned is bound to it, other overlays are refused",
+    )
+
+
+def chosen_key(arguments: argparse.Namespace) -> bytes | None:
+    """What the file of `add_overlay_key` holds; None for none. Raises InputError."""
+    named = getattr(arguments, "overlay_key", None)
+    if named is None:
+        return None
+    try:
+        with Path(named).open("rb") as file:
+            key = file.read(MOST_KEY + 1)
+    except OSError as error:
+        raise InputError(f"--overlay-key {named}: cannot be read ({error.strerror})") from None
+    try:
+        check_key(key)
+    except InputError as error:
+        raise InputError(f"--overlay-key {named}: {error}") from None
+    return key
 
 
 def chosen_overlay(arguments: argparse.Namespace) -> Path | None:
@@ -244,6 +271,7 @@ def load_runtime(arguments: argparse.Namespace) -> Runtime:
         risk=arguments.risk,
         target=arguments.target,
         trust=arguments.trust,
+        overlay_key=chosen_key(arguments) if overlay is not None else None,
     )
     asked, running = runtime.components.encoder.requested[0], runtime.components.encoder.providers[0]
     if running != asked:

@@ -17,14 +17,14 @@ from edgeret.runtime.tool_changes import summed
 from edgeret.scoring.learner import Learner
 
 
-def told(path: Path | None, manifest: Manifest) -> dict[str, Any] | None:
+def told(path: Path | None, manifest: Manifest, key: bytes | None = None) -> dict[str, Any] | None:
     """Path, bytes, plans and changed tools of a bundle's overlay; None if there is none. Raises OverlayError."""
     if path is None or not path.exists():
         return None
     where = str(path)
     spec = get(get(manifest.info, roles.INFO_ENCODER, dict, where), "spec", dict, where)
     dimension = get(spec, "dimension", int, where)
-    overlay = Overlay.open(path, fingerprint_of(manifest), manifest.content_hash, read_only=True)
+    overlay = Overlay.open(path, fingerprint_of(manifest), manifest.content_hash, read_only=True, key=key)
     learned = Learned(lambda: Learner(dimension))
     learned.read(overlay)
     return {

@@ -17,6 +17,7 @@ from edgeret.cli.options import (
     add_examples,
     add_overlay_options,
     add_runtime_options,
+    chosen_key,
     chosen_overlay,
     from_files,
     load_runtime,
@@ -117,7 +118,7 @@ def _service(arguments: argparse.Namespace) -> Service:
     else:
         arguments.writes = arguments.learn or not arguments.read_only
         runtime, path = load_runtime(arguments), chosen_overlay(arguments)
-        changed = _changed(runtime, path)
+        changed = _changed(runtime, path, chosen_key(arguments))
     service = Service(runtime, learns=arguments.learn, changes=not arguments.read_only, overlay=path, changed=changed)
     service.warm()
     _watched(runtime, arguments)
@@ -142,8 +143,8 @@ def _from_tools(arguments: argparse.Namespace) -> Runtime:
     return from_files(arguments, arguments.tools)
 
 
-def _changed(runtime: Runtime, path: Path | None) -> Changes:
-    found = summed(() if path is None else read_overlay(path, fingerprint_of(runtime.manifest)))
+def _changed(runtime: Runtime, path: Path | None, key: bytes | None) -> Changes:
+    found = summed(() if path is None else read_overlay(path, fingerprint_of(runtime.manifest), key))
     sources = dict.fromkeys(found.added, "added") | dict.fromkeys(found.replaced, "replaced")
     return Changes(sources, list(found.removed))
 

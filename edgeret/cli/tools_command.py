@@ -12,6 +12,7 @@ from edgeret.cli.options import (
     add_examples,
     add_overlay_options,
     add_runtime_options,
+    chosen_key,
     chosen_overlay,
     load_runtime,
     read_shown,
@@ -52,7 +53,7 @@ def add_tools_command(commands: Any) -> None:
 
 def _list(arguments: argparse.Namespace) -> Mapping[str, Any]:
     runtime, path = load_runtime(arguments), chosen_overlay(arguments)
-    records = () if path is None else read_overlay(path, fingerprint_of(runtime.manifest))
+    records = () if path is None else read_overlay(path, fingerprint_of(runtime.manifest), chosen_key(arguments))
     changes = summed(records)
     sources = dict.fromkeys(changes.added, "added") | dict.fromkeys(changes.replaced, "replaced")
     tools = [

@@ -38,6 +38,7 @@ def load(
     risk: float | None = None,
     target: str | None = None,
     trust: Trusted | Sequence[Trusted] | None = None,
+    overlay_key: bytes | None = None,
 ) -> Runtime:
     """Loads a bundle; every file is verified before anything parses it.
 
@@ -53,7 +54,8 @@ def load(
 
     `overlay` is the file that keeps tools that came and went and what was learned (True: NAME.overlay beside the
     bundle; or a path; False or None for none). It is read now; each change waits up to 10 s for another process's, and
-    takes up what others learned. Without one, what is learned lasts as long as the runtime.
+    takes up what others learned. Without one, what is learned lasts as long as the runtime. `overlay_key`, 16 to 1,024
+    bytes that only this device knows, binds the file to it: one of another device, or altered, is refused.
 
     `profile` is "default" to decide by the bundle's table of token vectors where that is sure enough and else by the
     full encoder, as long as this costs at most `loss` of accuracy on held-out demonstrations; "full" to ask the full
@@ -67,7 +69,7 @@ def load(
     """
     options = LoadOptions(
         *(providers, allow_fallback, provider_options, threads, static_tokens, gpu_layers, state_folder, content_hash),
-        *(index, overlay, profile, loss, risk, target, trust),
+        *(index, overlay, profile, loss, risk, target, trust, overlay_key),
     )
     check_path("a bundle's folder", path)
     loaded = load_bundle(path, options)
@@ -75,7 +77,7 @@ def load(
         return Runtime(loaded)
     from edgeret.bundle.overlay_file import overlay_path
 
-    return with_overlay(loaded, overlay_path(path) if overlay is True else Path(overlay))
+    return with_overlay(loaded, overlay_path(path) if overlay is True else Path(overlay), overlay_key)
 
 
 def from_tools(tools: Sequence[Tool], *, base: str | Path | Runtime | None = None, **options: Any) -> Runtime:
@@ -96,18 +98,18 @@ def from_tools(tools: Sequence[Tool], *, base: str | Path | Runtime | None = Non
     return Runtime(loaded.instead(tools))
 
 
-def with_overlay(held: Components | Loaded, path: Path) -> Runtime:
-    """A runtime that goes on where an overlay left off. Raises OverlayError."""
+def with_overlay(held: Components | Loaded, path: Path, key: bytes | None = None) -> Runtime:
+    """A runtime that goes on where an overlay left off, one that is bound to `key`. Raises OverlayError."""
     from edgeret.bundle.overlay_file import Overlay
     from edgeret.runtime.learning import Learned
 
     loaded = held if isinstance(held, Loaded) else Loaded(held.path, lambda: held)
     manifest = loaded.manifest
     fingerprint, content_hash = str(manifest.info[roles.INFO_ENCODER]["fingerprint"]), manifest.content_hash
-    found = Overlay.open(path, fingerprint, content_hash, read_only=True)
+    found = Overlay.open(path, fingerprint, content_hash, read_only=True, key=key)
 
     def opened(wait_s: float) -> Overlay:
-        return Overlay.open(path, fingerprint, content_hash, wait_seconds=wait_s)
+        return Overlay.open(path, fingerprint, content_hash, wait_seconds=wait_s, key=key)
 
     learned = Learned(loaded.learner, opened)
     loaded.keep(learned)

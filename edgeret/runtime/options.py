@@ -28,6 +28,8 @@ LEAST_RISK, MOST_RISK = 0.005, 0.5
 LOSS = 0.005
 """Of accuracy, that deciding without the full encoder may cost."""
 MAX_THREADS, MAX_LAYERS = 4096, 1 << 20
+LEAST_KEY, MOST_KEY = 16, 1024
+"""Bytes of a device's secret."""
 MAX_NUMBER = 1e300
 """Beyond, a number is no option; Python's own can be too long to be written."""
 
@@ -104,6 +106,7 @@ class LoadOptions:
     risk: float | None = None
     target: str | None = None
     trust: Any = None
+    overlay_key: bytes | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         """Raises InputError for what is out of range; which providers there are is ONNX Runtime's to say."""
@@ -133,6 +136,16 @@ class LoadOptions:
         check_risk(self.risk)
         if not isinstance(self.overlay, bool | None):
             check_path("overlay", self.overlay)
+        check_key(self.overlay_key)
+
+
+def check_key(key: object) -> None:
+    """Raises InputError unless this is None or can be a device's secret."""
+    if key is not None and (not isinstance(key, bytes) or not LEAST_KEY <= len(key) <= MOST_KEY):
+        found = f"{len(key)} bytes" if isinstance(key, bytes) else type(key).__name__
+        raise InputError(
+            f"overlay_key must be {LEAST_KEY} to {MOST_KEY} bytes that only this device knows, found {found}"
+        )
 
 
 def check_risk(risk: object) -> None:

@@ -120,7 +120,7 @@ class Loading:
                 return Runtime(bare.components, before.pristine.learned), None
             _observe(bare, before)
             return bare, learn_again(before.pristine.learned.plans, bare)
-        runtime = with_overlay(bare.components, learned_path(self.folder, fingerprint))
+        runtime = with_overlay(bare.components, learned_path(self.folder, fingerprint), self.options.get("overlay_key"))
         runtime.learned.kept = None  # the store keeps tools, for all versions; in this file they would be one version's
         if before is not None:
             _observe(runtime, before)
@@ -141,7 +141,8 @@ class Loading:
             return None
         if old == fingerprint:
             return None
-        return plans_in(learned_path(self.folder, old), old, manifest.content_hash, dimension)
+        path = learned_path(self.folder, old)
+        return plans_in(path, old, manifest.content_hash, dimension, self.options.get("overlay_key"))
 
 
 def _observe(runtime: Runtime, before: Generation) -> None:

@@ -43,12 +43,14 @@ def learned_path(store: Path, fingerprint: str) -> Path:
     return store / FOLDER / f"{fingerprint}.overlay"
 
 
-def plans_in(path: Path, fingerprint: str, content_hash: str, dimension: int) -> tuple[LearnedPlan, ...]:
-    """The plans that a file holds, none of one that is not there. Raises OverlayError."""
+def plans_in(
+    path: Path, fingerprint: str, content_hash: str, dimension: int, key: bytes | None
+) -> tuple[LearnedPlan, ...]:
+    """The plans that a file bound to `key` holds, none of one that is not there. Raises OverlayError."""
     if not path.exists():
         return ()
     learned = Learned(lambda: Learner(dimension))
-    learned.read(Overlay.open(path, fingerprint, content_hash, read_only=True))
+    learned.read(Overlay.open(path, fingerprint, content_hash, read_only=True, key=key))
     return learned.plans
 
 

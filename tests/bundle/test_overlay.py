@@ -182,8 +182,8 @@ def test_another_encoders_overlay_is_refused() -> None:
 
 
 def test_a_newer_version_is_refused_and_a_damaged_one_is_not_taken_for_newer() -> None:
-    start = DATA[:16] + bytes([2, 0, 0, 0]) + DATA[20:100]
-    with pytest.raises(OverlayError, match="expected format version 1, found 2"):
+    start = DATA[:16] + bytes([3, 0, 0, 0]) + DATA[20:100]
+    with pytest.raises(OverlayError, match="expected format version 1, found 3"):
         scan(start + hashlib.sha256(start).digest(), ENCODER, "t")
     with pytest.raises(OverlayError, match="header is damaged"):
         scan(start + DATA[100:], ENCODER, "t")
@@ -235,10 +235,10 @@ def test_a_tail_of_markers_costs_no_more_than_hashing_it_twice(monkeypatch: pyte
     hashed = 0
     whole = overlay._whole_batch  # noqa: SLF001
 
-    def counting(data: bytes, offset: int) -> bytes:
+    def counting(data: bytes, offset: int, key: bytes | None) -> bytes:
         nonlocal hashed
         hashed += max(0, overlay._batch_end(data, offset) - offset)  # noqa: SLF001
-        return whole(data, offset)
+        return whole(data, offset, key)
 
     monkeypatch.setattr(overlay, "_whole_batch", counting)
     tail = (b"\xffrec" + struct.pack("<I", 100_000) + bytes(40)) * 10_000

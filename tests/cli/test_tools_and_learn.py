@@ -315,3 +315,21 @@ def test_two_writers_at_once_are_one_line_and_readers_go_on(
         assert len(edge("learn", tiny, "--list")["plans"]) == 1
         assert edge("select", tiny, "zip it")["timings_ms"]["learned"] > 0
     assert edge("learn", tiny, "--demos", demos)["stored"] == 3
+
+
+def test_a_key_binds_what_is_learned_and_every_command_asks_for_it(
+    tiny: Path, edge: Any, refused: Any, tmp_path: Path
+) -> None:
+    key, short, demos = tmp_path / "key", tmp_path / "short", tmp_path / "demos.jsonl"
+    key.write_bytes(b"this device alone")
+    short.write_bytes(b"short")
+    demos.write_text(json.dumps({"query": QUERY, "calls": [{"tool": NAMES[0]}]}))
+    bound = ("--overlay", tmp_path / "kept.overlay", "--overlay-key", key)
+    assert edge("learn", tiny, "--demos", demos, *bound)["stored"] == 1
+    for command in (("inspect", tiny), ("tools", "list", tiny), ("select", tiny, QUERY)):
+        assert edge(*command, *bound)
+        assert "bound to a device by a key" in refused(*command, *bound[:2])
+    assert edge("doctor", tiny, *bound)["ok"]
+    assert not edge("doctor", tiny, *bound[:2], code=1)["ok"]
+    assert "16 to 1024 bytes" in refused("inspect", tiny, *bound[:3], short)
+    assert "cannot be read" in refused("inspect", tiny, *bound[:3], tmp_path / "none")

@@ -22,7 +22,7 @@ class ReportRaw(c.Structure):
 
 
 class OpenOptions(c.Structure):
-    _fields_ = (("size", c.c_size_t), ("wait_s", c.c_double))
+    _fields_ = (("size", c.c_size_t), ("wait_s", c.c_double), ("key", Text))
 
 
 class LearnOptions(c.Structure):
@@ -56,11 +56,15 @@ _TELL = c.CFUNCTYPE(None, c.c_void_p, c.POINTER(PlanRaw))
 class Learner:
     """A learner, and tasks that decide with it."""
 
-    def __init__(self, model: Model, overlay: Path | str | None = None, wait_s: float = 60.0) -> None:
+    def __init__(
+        self, model: Model, overlay: Path | str | None = None, wait_s: float = 60.0, key: bytes | None = None
+    ) -> None:
         self.core: Core = model.core
         self.handle = c.c_void_p()
         self.core.library.er_learner_model.restype = c.c_void_p
         options = OpenOptions(c.sizeof(OpenOptions), wait_s)
+        if key is not None:
+            options.key = Text.of(key)
         path = None if overlay is None else str(overlay).encode()
         self.core("er_learner_open", model.handle, path, c.byref(options), c.byref(self.handle))
         self.model = Model(self.core, c.c_void_p(self.core.library.er_learner_model(self.handle)))
