@@ -49,7 +49,7 @@ typedef enum {
     ER_BAD_BUNDLE = 2, /* damaged, forged, of another version, or put together from strangers */
     ER_NO_FILE = 3,    /* a folder or file that is not there or cannot be read */
     ER_NO_MEMORY = 4,
-    ER_NO_ENCODER = 5, /* the bundle's encoder does not run here; er_begin_with takes vectors from another one */
+    ER_NO_ENCODER = 5, /* the bundle's encoder does not run here; er_load_options takes another one, er_begin_with its vectors */
     ER_FULL = 6,       /* a task with as many calls, or failures, as it can hold: 256 */
     ER_BAD_OVERLAY = 7, /* an overlay that is damaged, forged, or another encoder's */
     ER_NOT_KEPT = 8    /* what was to be learned or forgotten could not be written, and was not: no room, another writer */
@@ -82,6 +82,32 @@ ER_API const char *er_status_text(er_status);
 
 /* ---- A bundle ---- */
 
+/* What an encoder of your own is asked for: the ids of one window of a text (section 5), the special ones among them. */
+typedef struct {
+    size_t size;        /* sizeof(er_window), by which it may grow */
+    const int64_t *ids; /* (count) */
+    uint32_t count, dimension;
+    float *vector;      /* (dimension), to be filled: of length 1 */
+    float *tokens;      /* (count, dimension), to be filled */
+} er_window;
+
+/* An encoder in the place of the bundle's own: on a GPU, an NPU, or in another library, which runs the graph or one with nearly
+   the same vectors. Texts are cut into tokens and windows here, and what comes back is checked and joined. So tasks, turns,
+   search, learning and tools that come all read by it. */
+typedef struct {
+    size_t size;         /* sizeof(er_encoder) */
+    er_status (*run)(void *context, const er_window *, er_error *); /* by the thread that asked, by several at once where several
+                            ask, not with the task that waits for it. What is not ER_OK is what was asked for ends with, in its words */
+    void *context;       /* is handed to it, and stays until the model and all that was made of it are gone */
+    uint32_t max_tokens; /* that it reads at a time, where they are fewer than the bundle says; 0: as many */
+} er_encoder;
+
+typedef enum {
+    ER_INDEX_AUTO = 0,  /* among 4,000 tools and more by the bundle's graph, if it has one (section 6.1) */
+    ER_INDEX_EXACT = 1, /* all tools are compared, and no graph is read */
+    ER_INDEX_HNSW = 2   /* by the graph, which has to be there */
+} er_index_kind;
+
 typedef struct {
     size_t size;               /* sizeof(er_load_options) */
     er_text content_hash;      /* 64 hex digits that the bundle must have, got over a way that is trusted; empty: any */
@@ -91,6 +117,8 @@ typedef struct {
     er_text trust;             /* public keys and what was revoked (FORMAT.md 21): these must have signed it; at NULL: nobody need have */
     er_text signatures;        /* what NAME.sig beside the folder holds; empty: er_load reads that file, er_load_files has none */
     int64_t now;               /* seconds since 1970 by which signatures expire; the system's clock if 0 */
+    const er_encoder *encoder; /* encodes in the place of the bundle's own, whose file is not read then; copied. A table is no such encoder */
+    er_index_kind index;
 } er_load_options;
 
 /* Loads the bundle in a folder: every file that is read is hashed, and every number checked, before it is used. Which are
@@ -125,7 +153,7 @@ typedef struct {
     uint32_t labels;      /* that demonstrations call, and the end of a plan among them; 0 from tools alone */
     uint32_t dimension;   /* of the encoder that decides */
     int32_t stages;       /* 1, or 2 with a small encoder in front */
-    int32_t encodes;      /* whether text can be encoded here; otherwise er_begin_with */
+    int32_t encodes;      /* whether text can be encoded; otherwise er_load_options.encoder, or er_begin_with */
     size_t bytes;         /* that the model holds; files that are mapped, and what it shares with another, not counted */
 } er_summary;
 
@@ -201,9 +229,10 @@ typedef struct {
     er_policy policy;
     double min_probability; /* the least that an answer needs; 0: the bundle's own, below 0: nothing */
     double risk;            /* the share of wrong answers that is allowed, 0.005 to 0.5; 0: by min_probability */
+    int32_t own;            /* 1: the bundle's own encoder decides, and from then on, also where the small one in front is sure */
 } er_next_options;
 
-#define ER_NEXT_OPTIONS {sizeof(er_next_options), ER_AUTO, 0.0, 0.0}
+#define ER_NEXT_OPTIONS {sizeof(er_next_options), ER_AUTO, 0.0, 0.0, 0}
 
 /* Why a decision is as it is. */
 typedef enum {
@@ -247,7 +276,21 @@ typedef struct {
    and in a fork, er_next comes first. */
 ER_API er_status er_candidates(er_task *, er_candidate *room, size_t *count, er_error *);
 
-/* The same of all tools, by their numbers, and behind them that of the end: tools + 1 of them, 0 for what may not be chosen. */
+/* Those of them that a planner of yours may be asked about: the conformal set (section 9), which holds what is right in a share
+   `coverage` of decisions, above 0 and below 1; at least the best one. Listed as by er_candidates. */
+ER_API er_status er_conformal(er_task *, double coverage, er_candidate *room, size_t *count, er_error *);
+
+/* What goes for another candidate than the best of that step, by its number, should somebody choose it. */
+typedef struct {
+    size_t size;
+    double floor;    /* what an answer with it needs */
+    int32_t confirm; /* as in er_decision */
+    int32_t named;
+} er_answer;
+
+ER_API er_status er_answer_with(er_task *, int32_t tool_number, const er_next_options *, er_answer *, er_error *);
+
+/* The probabilities of all tools, by their numbers, and behind them that of the end: tools + 1 of them, 0 for what may not be chosen. */
 ER_API er_status er_probabilities(er_task *, float *room, size_t *count, er_error *);
 
 /* The request's words for wishes that no call is for yet (section 16.9), in order, where it asks for several things: at

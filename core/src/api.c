@@ -351,21 +351,27 @@ er_status er_undo(er_task *task, er_error *given)
 
 /* ---- Decisions ---- */
 
+bool er_take_next(const er_next_options *given, er_next_options *own, er_error *error)
+{
+    *own = (er_next_options)ER_NEXT_OPTIONS;
+    if (given && given->size < offsetof(er_next_options, own))
+        return er_refuse(error, ER_BAD_INPUT, "options.size is %zu; set it to sizeof(er_next_options)", given->size);
+    if (given) memcpy(own, given, given->size < sizeof *own ? given->size : sizeof *own);
+    if (own->policy != ER_AUTO && own->policy != ER_HEADS)
+        return er_refuse(error, ER_BAD_INPUT, "policy is %d; ER_AUTO and ER_HEADS are there", (int)own->policy);
+    return (own->min_probability <= 1.0 && (own->risk == 0.0 || (own->risk >= 0.005 && own->risk <= 0.5))) ||
+           er_refuse(error, ER_BAD_INPUT, "min_probability is at most 1, and risk 0.005 to 0.5 or 0");
+}
+
 er_status er_next(er_task *task, const er_next_options *given_options, er_decision *decision, er_error *given)
 {
-    static const er_next_options usual = ER_NEXT_OPTIONS;
     er_error own, *error = er_clear(given, &own);
     if (!task) return missing(error, "task");
     if (!decision) return missing(error, "decision");
-    const er_next_options *options = given_options ? given_options : &usual;
-    if (options->size < sizeof *options)
-        return er_refuse(error, ER_BAD_INPUT, "options.size is %zu; set it to sizeof(er_next_options)", options->size), ER_BAD_INPUT;
-    if (options->policy != ER_AUTO && options->policy != ER_HEADS)
-        return er_refuse(error, ER_BAD_INPUT, "policy is %d; ER_AUTO and ER_HEADS are there", (int)options->policy), ER_BAD_INPUT;
-    if (!(options->min_probability <= 1.0) || (options->risk != 0.0 && !(options->risk >= 0.005 && options->risk <= 0.5)))
-        return er_refuse(error, ER_BAD_INPUT, "min_probability is at most 1, and risk 0.005 to 0.5 or 0"), ER_BAD_INPUT;
+    er_next_options options;
+    if (!er_take_next(given_options, &options, error)) return error->status;
     er_watch_on(&task->watch);
-    if (!er_decide(task, options, decision, error)) return error->status;
+    if (!er_decide(task, &options, decision, error)) return error->status;
     er_lap(&task->watch, ER_AT_DECIDE);
     task->listed = task->read->request.n;
     return ER_OK;

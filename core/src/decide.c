@@ -13,8 +13,7 @@ static double floor_by_risk(const er_calibration *c, bool later, double risk)
     return (later ? c->later_floors : c->first_floors)[at < FLOORS ? at : FLOORS - 1];
 }
 
-/* How probable an answer must be, before any call or behind one. */
-static double floor_of(const er_task *task, int32_t tool, const er_next_options *options)
+double er_floor_of(const er_task *task, int32_t tool, const er_next_options *options)
 {
     /* Both stages' own calibrations say it of their decisions. */
     const er_calibration *c = &task->read->request.stage->calibration;
@@ -91,7 +90,7 @@ static bool first_stage(er_task *task, const er_next_options *options, er_decisi
         fill(task, best, ER_NOTHING_FITS, 0.0, decision);
         return true;
     }
-    const double floor = floor_of(task, r->names->tools[best], options);
+    const double floor = er_floor_of(task, r->names->tools[best], options);
     double least = m->cascade_least > floor ? m->cascade_least : floor;
     if (!first && least < LATER) least = LATER;
     if (best > r->end || !(p[best] >= least)) return false;
@@ -123,7 +122,7 @@ bool er_decide(er_task *task, const er_next_options *options, er_decision *decis
 {
     const bool *blocked = er_blocked(task);
     if (task->first) {
-        if (!blocked) {
+        if (!blocked && !options->own) {
             if (!er_step_probabilities(&task->read->request, &task->work, &task->history, NULL, task->work.probabilities))
                 return er_refuse(error, ER_BAD_BUNDLE, "graph and head give no probabilities, but NaN or infinity; build the bundle again");
             er_lap(&task->watch, ER_AT_FUSE);
@@ -143,7 +142,7 @@ bool er_decide(er_task *task, const er_next_options *options, er_decision *decis
         fill(task, best, ER_ALL_FAILED, 0.0, decision);
         return true;
     }
-    const double floor = floor_of(task, r->names->tools[best], options);
+    const double floor = er_floor_of(task, r->names->tools[best], options);
     er_reason reason = best == r->end ? ER_DONE : ER_PROBABLE;
     if (options->policy == ER_AUTO && !task->history.count && best == r->end) reason = ER_NOTHING_FITS;
     else if (options->policy == ER_AUTO && !(p[best] >= floor)) reason = ER_UNSURE;

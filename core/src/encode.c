@@ -4,6 +4,7 @@
 
 #include "tokenizer_parts.h"
 #include "transformer_parts.h"
+#include "unicode.h"
 #include "vectors.h"
 
 /* ---- A table (5.1) ---- */
@@ -26,18 +27,51 @@ static bool by_table(er_arena *arena, const er_table *table, uint32_t d, const e
 
 /* ---- A transformer, in windows ---- */
 
+/* Written so that NaN, which is neither near 1 nor far from it, is refused, too. */
+static bool is_unit(er_arena *arena, const float *vector, uint32_t d)
+{
+    const double length = er_length(vector, d);
+    return (length * length > 0.99 && length * length < 1.01) ||
+           er_refuse(arena->error, ER_BAD_BUNDLE, "encoder: a vector must have length 1, found %.3g; build the bundle again", length);
+}
+
+/* The caller's encoder, whatever it gives. */
+static bool by_caller(er_arena *arena, const er_encoder *by, const er_window *window)
+{
+    er_error error = {0};
+    const er_status status = by->run(by->context, window, &error);
+    error.text[sizeof error.text - 1] = 0;
+    if (status != ER_OK)
+        return er_refuse(arena->error, status > ER_OK && status <= ER_NOT_KEPT ? status : ER_NO_ENCODER, "%s",
+                         error.text[0] ? error.text : "the encoder that was given at loading failed");
+    for (size_t i = 0; i < (size_t)window->count * window->dimension; i++)
+        if (!(fabsf(window->tokens[i]) < 1e9f)) return er_refuse(arena->error, ER_BAD_BUNDLE, "encoder: token vectors that are not finite");
+    return is_unit(arena, window->vector, window->dimension);
+}
+
+/* How many tokens of a text are read at a time: 0 where special ones leave no room. */
+static uint32_t at_once(const er_model *model, const er_stage *stage)
+{
+    const uint32_t *before, *behind, own = stage->outside ? stage->outside->max_tokens : 0;
+    const uint32_t most = own && own < stage->spec.max_tokens ? own : stage->spec.max_tokens;
+    uint32_t before_count, behind_count;
+    er_special(&model->tokenizer, &before, &before_count, &behind, &behind_count);
+    return before_count + behind_count < most ? most - before_count - behind_count : 0;
+}
+
 static bool by_windows(er_arena *arena, const er_model *model, const er_stage *stage, const er_tokens_found *read, float *vector, float *tokens)
 {
-    const uint32_t *before, *behind, most = stage->spec.max_tokens, d = stage->spec.dimension;
+    const er_encoder *outside = stage->outside;
+    const uint32_t *before, *behind, step = at_once(model, stage), d = stage->spec.dimension;
     uint32_t before_count, behind_count;
     er_special(&model->tokenizer, &before, &before_count, &behind, &behind_count);
     const uint32_t special = before_count + behind_count;
-    if (special >= most)
-        return er_refuse(arena->error, ER_BAD_BUNDLE, "tokenizer: %u special tokens leave no room for a word, the encoder reads %u tokens", special, most);
-    const uint32_t step = most - special, windows = read->count ? (read->count + step - 1) / step : 1;
+    if (!step)
+        return er_refuse(arena->error, ER_BAD_BUNDLE, "tokenizer: %u special tokens leave the encoder no room for a word", special);
+    const uint32_t windows = read->count ? (read->count + step - 1) / step : 1, most = (read->count < step ? read->count : step) + special;
     const er_place place = er_mark(arena);
     int64_t *ids = ER_TAKE(arena, int64_t, most);
-    float *found = ER_TAKE(arena, float, (size_t)(read->count < step ? read->count + special : most) * d), *whole = ER_TAKE(arena, float, d);
+    float *found = ER_TAKE(arena, float, (size_t)most * d), *whole = ER_TAKE(arena, float, d);
     if (!ids || !found || !whole) return false;
     for (uint32_t w = 0; w < windows; w++) {
         const uint32_t begin = w * step, rest = read->count - begin, count = rest < step ? rest : step;
@@ -46,7 +80,9 @@ static bool by_windows(er_arena *arena, const er_model *model, const er_stage *s
         for (uint32_t i = 0; i < count; i++) ids[n++] = read->ids[begin + i];
         for (uint32_t i = 0; i < behind_count; i++) ids[n++] = behind[i];
         if (!n) return er_refuse(arena->error, ER_BAD_INPUT, "a text without a single token has no vector; give one with words");
-        if (!er_transform(arena, stage->transformer, ids, n, model->threads, found, whole)) return false;
+        const er_window window = {sizeof window, ids, n, d, whole, found};
+        if (outside ? !by_caller(arena, outside, &window) : !er_transform(arena, stage->transformer, ids, n, model->threads, found, whole))
+            return false;
         memcpy(tokens + (size_t)begin * d, found + (size_t)before_count * d, (size_t)count * d * sizeof(float));
         if (windows == 1) memcpy(vector, whole, d * sizeof(float));
         else er_add(vector, (float)n, whole, d);
@@ -68,33 +104,60 @@ static bool joined(er_arena *arena, er_text prefix, const er_points *text, er_po
     return er_points_of(arena, (er_text){both, prefix.length + text->text.length}, found);
 }
 
-bool er_encode_text(er_arena *arena, const er_model *model, const er_stage *stage, const er_points *query, er_watch *watch, er_encoded *found)
-{
-    return er_encode_behind(arena, model, stage, stage->spec.query_prefix, query, watch, found);
-}
-
-bool er_encode_behind(er_arena *arena, const er_model *model, const er_stage *stage, er_text prefix, const er_points *query, er_watch *watch,
+static bool encode(er_arena *arena, const er_model *model, const er_stage *stage, er_text prefix, const er_points *given, bool first, er_watch *watch,
     er_encoded *found)
 {
-    er_points text = *query;
+    er_points text = *given;
     er_tokens_found read;
-    if (!stage->table && !stage->transformer)
-        return er_refuse(arena->error, ER_NO_ENCODER, "the bundle's encoder does not run here; give vectors of another one to er_begin_with");
-    if (prefix.length && !joined(arena, prefix, query, &text)) return false;
+    if (!er_encodes(stage))
+        return er_refuse(arena->error, ER_NO_ENCODER, "the bundle's encoder does not run here; load it with one of your own, or give its vectors to er_begin_with");
+    if (prefix.length && !joined(arena, prefix, given, &text)) return false;
     if (!er_tokenize(arena, &model->tokenizer, &text, &read)) return false;
     er_lap(watch, ER_AT_TOKENIZE);
     if (!read.count && stage->table) return er_refuse(arena->error, ER_BAD_INPUT, "a text without a single token has no vector; give one with words");
+    const uint32_t step = at_once(model, stage);
+    if (first && !stage->table && read.count > step) read.count = step;
     const uint32_t d = stage->spec.dimension;
     float *vector = ER_TAKE(arena, float, d), *tokens = vector ? ER_TAKE(arena, float, (size_t)read.count * d + 1) : NULL;
     if (!tokens) return false;
-    *found = (er_encoded){vector, tokens, read.spans, read.count, text.count - query->count};
-    const bool fine = stage->table ? by_table(arena, stage->table, d, &read, vector, tokens) : by_windows(arena, model, stage, &read, vector, tokens);
+    *found = (er_encoded){vector, tokens, read.spans, read.count, text.count - given->count};
+    const bool fine = stage->table ? by_table(arena, stage->table, d, &read, vector, tokens)
+                                   : by_windows(arena, model, stage, &read, vector, tokens) && is_unit(arena, vector, d);
     er_lap(watch, ER_AT_ENCODE);
-    if (!fine || stage->table) return fine;
-    const double length = er_length(vector, d);
-    /* Written so that NaN, which is neither near 1 nor far from it, is refused, too. */
-    return (length * length > 0.99 && length * length < 1.01) ||
-           er_refuse(arena->error, ER_BAD_BUNDLE, "encoder: a vector must have length 1, found %.3g; build the bundle again", length);
+    return fine;
+}
+
+bool er_encode_text(er_arena *arena, const er_model *model, const er_stage *stage, const er_points *query, er_watch *watch, er_encoded *found)
+{
+    return encode(arena, model, stage, stage->spec.query_prefix, query, false, watch, found);
+}
+
+bool er_encode_tool(er_arena *arena, const er_model *model, const er_stage *stage, const er_points *text, er_encoded *found)
+{
+    return encode(arena, model, stage, stage->spec.tool_prefix, text, true, NULL, found);
+}
+
+bool er_encoder_works(er_arena *arena, const er_model *model, const er_stage *stage, const er_pack *golden, const char *shown)
+{
+    enum { MOST_SAMPLE = 1000 };
+    er_text sample = ER_TEXT("find a file and send it");
+    if (!er_encodes(stage)) return true;
+    const er_pack *queries = golden && golden->kind == ER_PACK_MAP ? er_pack_get(golden, "queries") : NULL;
+    const er_place place = er_mark(arena);
+    er_points points;
+    er_encoded encoded;
+    if (queries && queries->kind == ER_PACK_ARRAY && queries->count && queries->items->kind == ER_PACK_TEXT) {
+        const er_text first = er_pack_text(queries->items);
+        if (!er_points_of(arena, first, &points)) return false;
+        bool blank = true;
+        for (uint32_t i = 0; i < points.count && blank; i++) blank = er_is_space(points.points[i]);
+        if (!blank) sample = er_cut(first, 0, points.starts[points.count < MOST_SAMPLE ? points.count : MOST_SAMPLE]);
+    }
+    if (!er_points_of(arena, sample, &points) || !er_encode_text(arena, model, stage, &points, NULL, &encoded)) return false;
+    const double length = er_length(encoded.vector, stage->spec.dimension); /* a table's may be 0 */
+    er_release(arena, place);
+    return fabs(length * length - 1.0) < 0.01 ||
+           er_refuse(arena->error, ER_BAD_BUNDLE, "%s: its encoder gives no vectors of length 1; build the bundle again", shown);
 }
 
 void er_segments(const float *tokens, uint32_t count, uint32_t dimension, float *segments)

@@ -5,6 +5,7 @@
 
 #include "common.h"
 #include "model.h"
+#include "msgpack.h"
 #include "watch.h"
 
 typedef struct {
@@ -16,8 +17,11 @@ typedef struct {
 
 /* Refuses with ER_NO_ENCODER where the stage has none. The watch may be NULL. */
 bool er_encode_text(er_arena *, const er_model *, const er_stage *, const er_points *query, er_watch *, er_encoded *);
-/* The same behind another prefix than queries have: a tool's. */
-bool er_encode_behind(er_arena *, const er_model *, const er_stage *, er_text prefix, const er_points *, er_watch *, er_encoded *);
+/* A tool's text, of which a transformer reads the first window. */
+bool er_encode_tool(er_arena *, const er_model *, const er_stage *, const er_points *text, er_encoded *);
+
+/* Whether a stage's encoder, if it has one, makes a unit vector of the first golden query (section 11). */
+bool er_encoder_works(er_arena *, const er_model *, const er_stage *, const er_pack *golden, const char *shown);
 
 /* The segment means (3, dimension) of section 5, of so many rows. */
 void er_segments(const float *tokens, uint32_t count, uint32_t dimension, float *segments);

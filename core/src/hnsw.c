@@ -56,11 +56,16 @@ static bool check_links(const er_fields *map, const er_array *starts, const er_a
     return true;
 }
 
-bool er_hnsw_part(const er_part *part, const er_index *index, uint32_t tools, uint32_t dimension, const er_hnsw **found)
+bool er_hnsw_part(const er_part *part, const er_index *index, er_index_kind kind, uint32_t tools, uint32_t dimension, const er_hnsw **found)
 {
     er_fields map;
     er_array levels, starts, targets;
-    if (tools < FROM || !er_part_entry(part, "hnsw")) return true;
+    const bool there = er_part_entry(part, "hnsw") != NULL;
+    if (kind == ER_INDEX_HNSW && !there)
+        return er_refuse(part->arena->error, ER_BAD_BUNDLE,
+                         "%s: no HNSW graph in it; choose another index (--index), or build the bundle again with hnsw_from = %u at most",
+                         part->shown, tools);
+    if (kind == ER_INDEX_EXACT || !there || (kind == ER_INDEX_AUTO && tools < FROM)) return true;
     er_hnsw *made = ER_TAKE(part->arena, er_hnsw, 1);
     if (!made || !er_owned_map(part, "hnsw", &map) || !er_field_array(&map, "levels", "|i1", tools, 0, &levels)) return false;
     links *g = &made->links;

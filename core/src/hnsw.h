@@ -8,8 +8,8 @@
 
 enum { ER_FOUND = 64 }; /* tools that a search finds */
 
-/* The graph over an index's rows; NULL where the bundle has none, or fewer tools than are worth one. */
-bool er_hnsw_part(const er_part *, const er_index *, uint32_t tools, uint32_t dimension, const er_hnsw **);
+/* The graph over an index's rows; NULL where nobody wants one: the bundle has none, or fewer tools than are worth one. */
+bool er_hnsw_part(const er_part *, const er_index *, er_index_kind, uint32_t tools, uint32_t dimension, const er_hnsw **);
 
 /* Marks the ER_FOUND tools that are found nearest to a vector, `marks` (tools); `scratch` is released. */
 bool er_hnsw_mark(er_arena *scratch, const er_hnsw *, const float *vector, bool *marks);

@@ -12,13 +12,12 @@
 #include <stdio.h>
 #include <time.h>
 
-enum { ATTEMPTS = 100, MOST_THREADS = 4096, MOST_SAMPLE = 1000 };
+enum { ATTEMPTS = 100, MOST_THREADS = 4096 };
 static const double MOST_LOSS = 0.005, ROUNDING = 1e-6, NEVER = 2.0;
 
 /* Where files come from: a folder, or memory. */
 typedef struct {
     er_arena *arena;
-    const er_load_options *options;
     er_text wanted; /* a content hash of 64 digits, or empty */
     er_trusted trusted; /* who must have signed it; nobody, where `trust` is NULL */
     const char *path, *shown, *where;
@@ -83,18 +82,19 @@ static bool used(er_text role)
 static bool shared(er_text role) { return er_is(role, "tokenizer") || er_is(role, "word-vectors") || er_is(role, "tools") || er_is(role, "words"); }
 
 /* What a loading reads: all of the known roles; where the first stage decides alone, what it needs; where it is never
-   asked, nothing of it. */
-static bool reads(er_text role, bool alone, bool first_stage)
+   asked, nothing of it; and no encoder where the caller brings one. */
+static bool reads(er_text role, bool alone, bool first_stage, bool outside)
 {
     if (!er_verified(role) || (begins(role, "static-") ? !first_stage : alone && !shared(role))) return false;
+    if (outside && (er_is(role, "encoder") || er_is(role, "encoder-arrays"))) return false;
     return !alone || used(role);
 }
 
-static bool prove_files(const source *s, bool alone, bool first_stage)
+static bool prove_files(const source *s, bool alone, bool first_stage, bool outside)
 {
     for (uint32_t i = 0; i < s->manifest.count; i++) {
         const er_entry *entry = &s->manifest.entries[i];
-        if (!reads(entry->role, alone, first_stage)) continue;
+        if (!reads(entry->role, alone, first_stage, outside)) continue;
         if (!prove(s, entry, &s->maps[i])) return false;
         if (used(entry->role)) s->contents[i] = (er_text){s->maps[i].bytes, s->maps[i].length};
         else er_unmap(&s->maps[i]);
@@ -112,6 +112,7 @@ typedef struct {
 static bool take_encoder(const er_part *part, const er_model *model, er_stage *stage)
 {
     if (er_part_entry(part, "table")) return er_table_part(part, &stage->spec, model->tokenizer.ids, &stage->table);
+    if ((stage->outside = model->outside)) return true;
     if (!er_part_entry(part, "encoder") || !er_part_entry(part, "encoder-arrays")) return true; /* vectors come from outside */
     er_text onnx, arrays;
     return er_part_file(part, "encoder", &onnx) && er_part_file(part, "encoder-arrays", &arrays) &&
@@ -123,7 +124,7 @@ static bool take_stage(er_part *part, const er_model *model, er_stage *stage, na
 {
     return take_encoder(part, model, stage) &&
            er_index_part(part, &stage->spec, &stage->index, &n->names, &n->tools) &&
-           er_hnsw_part(part, &stage->index, n->tools, stage->spec.dimension, &stage->hnsw) &&
+           er_hnsw_part(part, &stage->index, model->index_kind, n->tools, stage->spec.dimension, &stage->hnsw) &&
            er_heads_part(part, n->names, n->tools, stage, &n->labels) &&
            er_familiarity_part(part, &stage->spec, stage->label_count, &stage->familiarity) && er_calibration_part(part, &stage->calibration);
 }
@@ -179,29 +180,6 @@ static double chosen_least(const er_model *model, double most_loss)
     return least;
 }
 
-/* What an encoder makes of the first golden query has to be a unit vector (section 11). */
-static bool try_encoder(const source *s, const er_model *model, const er_stage *stage, const er_pack *golden)
-{
-    er_arena *arena = s->arena;
-    er_text sample = ER_TEXT("find a file and send it");
-    if (!stage->table && !stage->transformer) return true;
-    const er_pack *queries = golden && golden->kind == ER_PACK_MAP ? er_pack_get(golden, "queries") : NULL;
-    const er_place place = er_mark(arena);
-    er_points points;
-    er_encoded encoded;
-    if (queries && queries->kind == ER_PACK_ARRAY && queries->count && queries->items->kind == ER_PACK_TEXT) {
-        const er_text first = er_pack_text(queries->items);
-        if (!er_points_of(arena, first, &points)) return false;
-        bool blank = true;
-        for (uint32_t i = 0; i < points.count && blank; i++) blank = er_is_space(points.points[i]);
-        if (!blank) sample = er_cut(first, 0, points.starts[points.count < MOST_SAMPLE ? points.count : MOST_SAMPLE]);
-    }
-    if (!er_points_of(arena, sample, &points) || !er_encode_text(arena, model, stage, &points, NULL, &encoded)) return false;
-    const bool fine = er_units(encoded.vector, 1, stage->spec.dimension);
-    er_release(arena, place);
-    return fine || er_refuse(arena->error, ER_BAD_BUNDLE, "%s: its encoder gives no vectors of length 1; build the bundle again", s->shown);
-}
-
 static bool take_parts(source *s, er_model *model, double most_loss, bool alone)
 {
     er_part whole = {s->arena, s->shown, &s->manifest, s->contents, s->manifest.info, s->manifest.info, false, {0}}, first = whole;
@@ -218,7 +196,7 @@ static bool take_parts(source *s, er_model *model, double most_loss, bool alone)
         model->cascade_least = chosen_least(model, most_loss);
         both = model->cascade_least <= 1.0;
     }
-    if (!prove_files(s, alone, alone || both)) return false;
+    if (!prove_files(s, alone, alone || both, model->outside != NULL)) return false;
     er_part *deciding = alone ? &first : &whole;
     er_stage *stage = alone ? &model->small : &model->full;
     named names, others;
@@ -240,9 +218,9 @@ static bool take_parts(source *s, er_model *model, double most_loss, bool alone)
             return er_refuse(s->arena->error, ER_BAD_BUNDLE, "%s: both stages need heads, and the same labels; build the bundle again", s->shown);
     }
     return (!model->has_full || (er_names_of(s->arena, model, &model->full, &model->full.names) &&
-                                 try_encoder(s, model, &model->full, er_part_info(&whole, "golden")))) &&
+                                 er_encoder_works(s->arena, model, &model->full, er_part_info(&whole, "golden"), s->shown))) &&
            (!model->has_small || (er_names_of(s->arena, model, &model->small, &model->small.names) &&
-                                  try_encoder(s, model, &model->small, er_part_info(&first, "golden"))));
+                                  er_encoder_works(s->arena, model, &model->small, er_part_info(&first, "golden"), s->shown)));
 }
 
 bool er_place_tools(er_arena *arena, er_model *model)
@@ -370,6 +348,12 @@ static bool take_options(er_error *error, const er_load_options *given, er_load_
     options->trust = own.trust;
     options->signatures = own.signatures;
     options->now = own.now || !own.trust.at ? own.now : clock_says();
+    options->encoder = own.encoder;
+    options->index = own.index;
+    if (own.encoder && (own.encoder->size < sizeof *own.encoder || !own.encoder->run))
+        return er_refuse(error, ER_BAD_INPUT, "an encoder needs its size, and a function to run");
+    if (own.index < ER_INDEX_AUTO || own.index > ER_INDEX_HNSW)
+        return er_refuse(error, ER_BAD_INPUT, "index is %d; ER_INDEX_AUTO, ER_INDEX_EXACT and ER_INDEX_HNSW are there", (int)own.index);
     if (!(own.most_loss <= 1.0)) return er_refuse(error, ER_BAD_INPUT, "most_loss must be 1 at most, found %g", own.most_loss);
     if (options->threads < 1 || options->threads > MOST_THREADS)
         return er_refuse(error, ER_BAD_INPUT, "threads must be 1 to %d, found %d", MOST_THREADS, (int)options->threads);
@@ -390,8 +374,15 @@ static er_status load(source *s, const er_load_options *given, er_model **made, 
     model->arena = arena;
     s->arena = &model->arena;
     model->threads = options.threads;
+    model->index_kind = options.index;
     atomic_init(&model->holders, 1);
-    const bool fine = load_once(s, model, options.most_loss, options.first_stage_alone != 0) && !error->status;
+    bool fine = true;
+    if (options.encoder) {
+        er_encoder *own = ER_TAKE(s->arena, er_encoder, 1);
+        if ((fine = own != NULL)) *own = *options.encoder;
+        model->outside = own;
+    }
+    fine = fine && load_once(s, model, options.most_loss, options.first_stage_alone != 0) && !error->status;
     model->arena.error = NULL;
     if (fine) return *made = model, ER_OK;
     drop(model);
@@ -440,7 +431,7 @@ er_status er_list(const void *bytes, size_t length, int32_t first_stage_alone, e
         const bool alone = first_stage_alone && er_pack_get(manifest.info.map, "static") && !er_entry_of(&manifest, ER_TEXT("table"));
         size_t found = 0;
         for (uint32_t i = 0; i < manifest.count; i++) {
-            if (!reads(manifest.entries[i].role, alone, true)) continue;
+            if (!reads(manifest.entries[i].role, alone, true, false)) continue;
             if (found < *count) room[found] = (er_listed){manifest.entries[i].name, manifest.entries[i].size};
             found++;
         }
@@ -468,7 +459,7 @@ er_status er_describe(const er_model *model, er_summary *summary, er_error *give
         .labels = stage->has_head ? stage->label_count : 0,
         .dimension = stage->spec.dimension,
         .stages = model->has_full && model->has_small ? 2 : 1,
-        .encodes = stage->table || stage->transformer,
+        .encodes = er_encodes(stage),
         .bytes = model->arena.taken,
     };
     return ER_OK;

@@ -11,7 +11,7 @@ typedef struct {
     const char *name;
     uint64_t most; /* MiB */
     bool part;     /* a first stage has one of its own, `static-` before its name */
-    bool variant;  /* stands in for the encoder on other hardware (section 18): verified by whoever runs it */
+    bool variant;  /* stands in for the encoder on other hardware (section 18), or a planner: verified by whoever runs it */
 } role;
 
 static const role ROLES[] = {
@@ -20,7 +20,7 @@ static const role ROLES[] = {
     {"words", 256, false, false},           {"index", 256, true, false},            {"hnsw", 512, true, false},
     {"graph", 256, true, false},            {"head", 256, true, false},             {"memory", 64, true, false},
     {"familiarity", 64, true, false},       {"arguments", 64, false, false},        {"exemplars", 4, false, false},
-    {"planner", 16384, false, false},       {"encoder-cpu-7bit", 2048, false, true}, {"encoder-cpu-8bit", 2048, false, true},
+    {"planner", 16384, false, true},       {"encoder-cpu-7bit", 2048, false, true}, {"encoder-cpu-8bit", 2048, false, true},
     {"encoder-gpu", 2048, false, true},     {"encoder-npu-16", 2048, false, true},  {"encoder-npu-32", 2048, false, true},
     {"encoder-npu-64", 2048, false, true},  {"encoder-npu-128", 2048, false, true}, {"encoder-npu-256", 2048, false, true},
     {"encoder-npu-512", 2048, false, true},

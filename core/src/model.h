@@ -149,7 +149,8 @@ typedef struct {
 typedef struct {
     er_spec spec;
     const er_table *table;             /* either this, */
-    const er_transformer *transformer; /* or this, or neither: then vectors come from outside */
+    const er_transformer *transformer; /* or this, */
+    const er_encoder *outside;         /* or the caller's; or none: then vectors come from outside */
     er_index index;
     const er_hnsw *hnsw;       /* of very many tools; NULL: all are compared */
     bool has_head, has_memory; /* a graph is there where a head is */
@@ -191,8 +192,12 @@ struct er_model {
     uint32_t cascade_count;
     double cascade_nothing, cascade_declines, cascade_least; /* cascade_least: what was chosen by most_loss */
     int32_t threads;
+    const er_encoder *outside; /* the caller's, in the place of the bundle's own; NULL: none */
+    er_index_kind index_kind;
     void *files; /* load.c's: maps to be given back */
 };
+
+static inline bool er_encodes(const er_stage *stage) { return stage->table || stage->transformer || stage->outside; }
 
 static inline er_described er_described_of(const er_tool *tool)
 {

@@ -63,5 +63,8 @@ bool er_recall_counts(er_learner *); /* whether anything was learned */
 /* Where the bundle's own encoder decides from now on. */
 bool er_hand_over(er_task *, er_error *);
 bool er_decide(er_task *, const er_next_options *, er_decision *, er_error *);
+/* How probable an answer with this tool must be, before any call or behind one. */
+double er_floor_of(const er_task *, int32_t tool, const er_next_options *);
+bool er_take_next(const er_next_options *given, er_next_options *own, er_error *);
 
 #endif

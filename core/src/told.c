@@ -66,6 +66,43 @@ er_status er_candidates(er_task *task, er_candidate *room, size_t *count, er_err
     return ER_OK;
 }
 
+er_status er_conformal(er_task *task, double coverage, er_candidate *room, size_t *count, er_error *given)
+{
+    er_error own, *error = er_clear(given, &own);
+    const size_t most = count ? *count : 0;
+    const er_status status = er_candidates(task, room, count, error);
+    if (status) return status;
+    if (!(coverage > 0.0 && coverage < 1.0)) return er_refuse(error, ER_BAD_INPUT, "coverage is %g; it lies between 0 and 1", coverage), ER_BAD_INPUT;
+    const er_request *r = &task->read->request;
+    const er_calibration *c = &r->stage->calibration;
+    const float least = c->right[(uint32_t)((1.0 - coverage) * (c->right_count - 1))], *values = task->work.probabilities;
+    const bool *blocked = er_blocked(task);
+    size_t there = 0;
+    for (uint32_t p = 0; p < r->n; p++)
+        there += values[p] >= least && !(r->allowed && !r->allowed[p]) && !(blocked && blocked[p]) && !er_is_left_out(r, p);
+    if (there || *count > 1) *count = there ? there : 1;
+    for (size_t i = *count; i < most; i++) room[i] = (er_candidate){.tool_number = ER_END, .tool = ER_TEXT("")};
+    return ER_OK;
+}
+
+er_status er_answer_with(er_task *task, int32_t tool, const er_next_options *given_options, er_answer *found, er_error *given)
+{
+    er_error own, *error = er_clear(given, &own);
+    er_next_options options;
+    if (!task) return missing(error, "task");
+    if (!found) return missing(error, "the place for the answer");
+    if (found->size < sizeof *found) return er_refuse(error, ER_BAD_INPUT, "size is %zu; set it to sizeof(er_answer)", found->size), ER_BAD_INPUT;
+    if (!task->listed) return undecided(error);
+    if (tool < ER_END || tool >= (int64_t)task->model->tool_count)
+        return er_refuse(error, ER_BAD_INPUT, "no tool has the number %d; there are %u", (int)tool, task->model->tool_count), ER_BAD_INPUT;
+    if (!er_take_next(given_options, &options, error)) return error->status;
+    const er_request *r = &task->read->request;
+    found->floor = er_floor_of(task, tool, &options);
+    found->confirm = tool >= 0 && task->model->tools[tool].confirm;
+    found->named = tool >= 0 && !task->history.count && r->said_any && r->said[r->names->places[tool]];
+    return ER_OK;
+}
+
 er_status er_probabilities(er_task *task, float *room, size_t *count, er_error *given)
 {
     er_error own, *error = er_clear(given, &own);

@@ -97,20 +97,13 @@ static bool text_of(er_arena *arena, er_text form, const er_tool *tool, er_point
     return er_points_of(arena, (er_text){text, name.length + 3 + tool->description.length}, points);
 }
 
-static bool encode(er_changing *c, const er_stage *stage, er_text prefix, const er_points *points, float *vector)
-{
-    er_encoded encoded;
-    if (!er_encode_behind(&c->scratch, c->base, stage, prefix, points, NULL, &encoded)) return false;
-    memcpy(vector, encoded.vector, stage->spec.dimension * sizeof(float));
-    return true;
-}
-
 /* Of a tool that comes, and of what it shows; `theirs`: the caller's own numbers are of this stage. */
 static bool take_vectors(er_changing *c, const er_stage *stage, const er_given *given, bool theirs, float *vector, float *examples)
 {
     const uint32_t d = stage->spec.dimension;
     const er_place place = er_mark(&c->scratch);
     er_points points;
+    er_encoded encoded;
     if (theirs) {
         memcpy(vector, c->change->vectors + (size_t)given->row * d, d * sizeof(float));
         if (given->tool.example_count)
@@ -118,13 +111,16 @@ static bool take_vectors(er_changing *c, const er_stage *stage, const er_given *
         return (er_units(vector, 1, d) && er_units(examples, given->tool.example_count, d)) ||
                er_refuse(c->arena->error, ER_BAD_INPUT, "the vectors given for \"%s\" are not of length 1", er_show(given->tool.name).at);
     }
-    if (!stage->table && !stage->transformer)
+    if (!er_encodes(stage))
         return er_refuse(c->arena->error, ER_NO_ENCODER, "the bundle's encoder does not run here; give vectors of another one with the change");
-    if (!text_of(&c->scratch, c->base->tool_text, &given->tool, &points) || !encode(c, stage, stage->spec.tool_prefix, &points, vector)) return false;
-    for (uint32_t i = 0; i < given->tool.example_count; i++)
+    if (!text_of(&c->scratch, c->base->tool_text, &given->tool, &points) || !er_encode_tool(&c->scratch, c->base, stage, &points, &encoded)) return false;
+    memcpy(vector, encoded.vector, d * sizeof(float));
+    for (uint32_t i = 0; i < given->tool.example_count; i++) {
         if (!er_points_of(&c->scratch, given->tool.examples[i], &points) ||
-            !encode(c, stage, stage->spec.query_prefix, &points, examples + (size_t)i * d))
+            !er_encode_text(&c->scratch, c->base, stage, &points, NULL, &encoded))
             return false;
+        memcpy(examples + (size_t)i * d, encoded.vector, d * sizeof(float));
+    }
     er_release(&c->scratch, place);
     return true;
 }

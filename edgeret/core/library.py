@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes as c
+import threading
 from pathlib import Path
 from struct import Struct
 from typing import Any
@@ -59,8 +60,28 @@ class LoadOptions(c.Structure):
 
     _fields_ = (
         *(("size", c.c_size_t), ("content_hash", Text), ("most_loss", c.c_double), ("first_stage_alone", INT)),
-        *(("threads", INT),),
+        *(("threads", INT), ("trust", Text), ("signatures", Text), ("now", c.c_int64), ("encoder", c.c_void_p)),
+        *(("index", c.c_int),),
     )
+
+
+RUN = c.CFUNCTYPE(c.c_int, c.c_void_p, c.c_void_p, c.c_void_p)
+"""`er_encoder.run`."""
+
+
+class Window(c.Structure):
+    """`er_window`."""
+
+    _fields_ = (
+        *(("size", c.c_size_t), ("ids", c.c_void_p), ("count", c.c_uint32), ("dimension", c.c_uint32)),
+        *(("vector", c.c_void_p), ("tokens", c.c_void_p)),
+    )
+
+
+class Encoder(c.Structure):
+    """`er_encoder`."""
+
+    _fields_ = (("size", c.c_size_t), ("run", RUN), ("context", c.c_void_p), ("max_tokens", c.c_uint32))
 
 
 class Summary(c.Structure):
@@ -156,8 +177,25 @@ class Library:
         self.whole, self.quick = whole, quick
 
 
-def failed(failure: Failure) -> Exception:
+_RAISED = threading.local()
+NO_ENCODER = 5
+
+
+def refuse(failure: int, error: BaseException) -> int:
+    """Tells the library, which asked Python for vectors, of what was raised there: in the place of its `er_error`. Gives
+    what to return; `failed` raises it again."""
+    text = str(error).encode("utf-8", "replace")[: MESSAGE - 1].partition(b"\0")[0]
+    Failure.from_address(failure).text = text
+    _RAISED.error = error, text
+    return NO_ENCODER
+
+
+def failed(failure: Failure) -> BaseException:
     """What to raise for a failure."""
+    error, text = vars(_RAISED).pop("error", (None, b""))
+    if error is not None and (failure.status, failure.text) == (NO_ENCODER, text):
+        raised: BaseException = error
+        return raised
     return _STATUS.get(failure.status, EdgeretError)(failure.text.decode("utf-8", "replace"))
 
 

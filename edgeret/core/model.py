@@ -27,10 +27,14 @@ from edgeret.core.library import (
     Text,
     failed,
 )
+from edgeret.core.outside import Outside
 from edgeret.kernel import address
+from edgeret.types import IndexKind
 
 _SECONDS = SECONDS.pack(SECONDS.size, *(0.0 for _ in STAGES))
 MOST_ASIDE = 3
+_INDEX: Sequence[IndexKind] = ("auto", "exact", "hnsw")
+"""As `er_index_kind` counts them."""
 _SHARED = 1e-9
 """The least accuracy that may be lost, where none may: the library takes 0 for its own usual share."""
 
@@ -56,9 +60,9 @@ class Step(NamedTuple):
 class Model:
     """A loaded bundle. Immutable and thread-safe."""
 
-    def __init__(self, library: Library, handle: c.c_void_p, tiny: bool) -> None:
+    def __init__(self, library: Library, handle: c.c_void_p, tiny: bool, outside: Outside | None = None) -> None:
         """Use `load_model`. Takes the handle over."""
-        self.library, self._handle, self._tiny = library, handle, tiny
+        self.library, self._handle, self._tiny, self._outside = library, handle, tiny, outside
         self._free = library.quick.er_free
         told, failure = Summary(), Failure()
         if library.whole.er_describe(handle, c.byref(told), c.byref(failure)):
@@ -75,7 +79,7 @@ class Model:
         call = self.library.whole.er_with_tools
         if call(self._handle, c.byref(change), c.byref(made), c.byref(failure)):
             raise failed(failure)
-        return Model(self.library, made, self._tiny)
+        return Model(self.library, made, self._tiny, self._outside)
 
     def encode(self, text: str) -> NDArray[np.float32]:
         """A text's vector as a query, float32 (dimension,)."""
@@ -111,15 +115,28 @@ class Model:
         return Task(self, handle)
 
 
-def load_model(library: Library, folder: str, content_hash: str, loss: float | None, tiny: bool, threads: int) -> Model:
+def load_model(
+    library: Library,
+    folder: str,
+    content_hash: str,
+    loss: float | None,
+    tiny: bool,
+    threads: int,
+    outside: Outside | None = None,
+    index: IndexKind = "auto",
+) -> Model:
     """The bundle in a folder. `loss` is the accuracy that the first stage may cost, None where it is not asked; `tiny`
-    reads the table of token vectors alone, which may be all that there is. Raises InputError and BundleError."""
+    reads the table of token vectors alone, which may be all that there is; `outside` encodes in the place of the
+    bundle's own encoder. Raises InputError and BundleError, and what `outside` raises."""
     handle, failure = c.c_void_p(), Failure()
     most = -1.0 if loss is None else max(loss, _SHARED)
     options = LoadOptions(c.sizeof(LoadOptions), Text.of(content_hash), most, int(tiny), threads)
+    options.index = _INDEX.index(index)
+    if outside is not None:
+        options.encoder = c.addressof(outside.encoder)
     if library.whole.er_load(folder.encode(), c.byref(options), c.byref(handle), c.byref(failure)):
         raise failed(failure)
-    return Model(library, handle, tiny)
+    return Model(library, handle, tiny, outside)
 
 
 @lru_cache(64)

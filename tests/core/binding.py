@@ -33,8 +33,27 @@ class Failure(c.Structure):
 class LoadOptions(c.Structure):
     _fields_ = (
         ("size", c.c_size_t), ("content_hash", Text), ("most_loss", c.c_double), ("first_stage_alone", c.c_int32),
-        ("threads", c.c_int32), ("trust", Text), ("signatures", Text), ("now", c.c_int64),
+        ("threads", c.c_int32), ("trust", Text), ("signatures", Text), ("now", c.c_int64), ("encoder", c.c_void_p),
+        ("index", c.c_int),
     )  # fmt: skip
+
+
+class Window(c.Structure):
+    _fields_ = (
+        ("size", c.c_size_t), ("ids", c.POINTER(c.c_int64)), ("count", c.c_uint32), ("dimension", c.c_uint32),
+        ("vector", c.c_void_p), ("tokens", c.c_void_p),
+    )  # fmt: skip
+
+
+Run = c.CFUNCTYPE(c.c_int, c.c_void_p, c.POINTER(Window), c.POINTER(Failure))
+
+
+class Encoder(c.Structure):
+    _fields_ = (("size", c.c_size_t), ("run", Run), ("context", c.c_void_p), ("max_tokens", c.c_uint32))
+
+
+class Answer(c.Structure):
+    _fields_ = (("size", c.c_size_t), ("floor", c.c_double), ("confirm", c.c_int32), ("named", c.c_int32))
 
 
 class Summary(c.Structure):
@@ -75,7 +94,10 @@ class Encoding(c.Structure):
 
 
 class NextOptions(c.Structure):
-    _fields_ = (("size", c.c_size_t), ("policy", c.c_int), ("min_probability", c.c_double), ("risk", c.c_double))
+    _fields_ = (
+        ("size", c.c_size_t), ("policy", c.c_int), ("min_probability", c.c_double), ("risk", c.c_double),
+        ("own", c.c_int32),
+    )  # fmt: skip
 
 
 class DecisionRaw(c.Structure):
@@ -221,14 +243,25 @@ class Task:
     def __init__(self, model: Model, handle: c.c_void_p) -> None:
         self.model, self.core, self.handle = model, model.core, handle
 
-    def next(self, policy: int = 0, min_probability: float = 0.0, risk: float = 0.0) -> Decided:
-        found, options = DecisionRaw(), NextOptions(c.sizeof(NextOptions), policy, min_probability, risk)
+    def next(self, policy: int = 0, min_probability: float = 0.0, risk: float = 0.0, own: int = 0) -> Decided:
+        found, options = DecisionRaw(), NextOptions(c.sizeof(NextOptions), policy, min_probability, risk, own)
         self.core("er_next", self.handle, c.byref(options), c.byref(found))
         tool = str(found.tool) if found.tool_number != END else None
         return Decided(
             tool, found.probability, bool(found.abstained), found.stage, str(found.best), found.reason,
             bool(found.named), bool(found.confirm), found.best_number, found.parts,
         )  # fmt: skip
+
+    def conformal(self, coverage: float, k: int = 50) -> tuple[list[tuple[str, float]], int]:
+        """At most k of the set, and how many there are."""
+        room, count = (CandidateRaw * max(k, 1))(), c.c_size_t(k)
+        self.core("er_conformal", self.handle, c.c_double(coverage), room, c.byref(count))
+        return [(str(one.tool), one.probability) for one in room[: min(k, count.value)]], count.value
+
+    def answer_with(self, tool: int, risk: float = 0.0) -> Answer:
+        found, options = Answer(c.sizeof(Answer)), NextOptions(c.sizeof(NextOptions), risk=risk)
+        self.core("er_answer_with", self.handle, c.c_int32(tool), c.byref(options), c.byref(found))
+        return found
 
     def candidates(self, k: int = 10) -> list[tuple[str, float]]:
         room, count = (CandidateRaw * max(k, 1))(), c.c_size_t(k)
