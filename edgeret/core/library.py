@@ -182,7 +182,7 @@ NO_ENCODER = 5
 
 
 def refuse(failure: int, error: BaseException) -> int:
-    """Tells the library, which asked Python for vectors, of what was raised there: in the place of its `er_error`. Gives
+    """Tells the library, which asked Python for vectors, of what was raised there, in its `er_error`. Gives
     what to return; `failed` raises it again."""
     text = str(error).encode("utf-8", "replace")[: MESSAGE - 1].partition(b"\0")[0]
     Failure.from_address(failure).text = text
