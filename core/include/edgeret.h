@@ -199,6 +199,7 @@ typedef struct {
     er_learner *learner;     /* whose knowledge decides, too, and grows by er_learn (below); NULL: the bundle alone */
     double (*clock)(void *context); /* seconds since some time, for er_times; NULL: nobody asks where time goes */
     void *clock_context;     /* is handed to it, from whichever thread uses the task or a fork of it */
+    int32_t own_encoder;     /* 1: the bundle's own encoder decides all steps; the small one in front is not asked */
 } er_begin_options;
 
 /* Reads the user's words, at most 20,000 characters, once for all steps. Where a bundle has a small encoder in front, the
@@ -261,6 +262,7 @@ typedef struct {
     int32_t best_number; /* its number, ER_END for the end */
     uint32_t parts;      /* ER_BY_TOOLS and the like: the tools' own words; head, graph and stored steps (sections 7 and 8); what
                             was learned on this device; and earlier turns */
+    int64_t learned;     /* plans that were learned until then have ids below this; 0: none was, or no learner was asked */
 } er_decision;
 
 /* What comes next. Allocates nothing, but where a request is handed from the small encoder to the bundle's own. */
@@ -292,6 +294,60 @@ ER_API er_status er_answer_with(er_task *, int32_t tool_number, const er_next_op
 
 /* The probabilities of all tools, by their numbers, and behind them that of the end: tools + 1 of them, 0 for what may not be chosen. */
 ER_API er_status er_probabilities(er_task *, float *room, size_t *count, er_error *);
+
+/* ---- Why ---- */
+
+/* What a decision rests on. WORDS to EXAMPLES are what PRIOR, the tools' own word, is made of: words that request and tools
+   share; cosines; what tools take that others give; kinds of values, such as a date; sentences that tools show. */
+typedef enum {
+    ER_PART_HEAD, ER_PART_PRIOR, ER_PART_WORDS, ER_PART_MEANING, ER_PART_FLOW, ER_PART_VALUES, ER_PART_EXAMPLES, ER_PART_GRAPH,
+    ER_PART_MEMORY,     /* steps of demonstrations that the bundle keeps */
+    ER_PART_LEARNED,    /* on this device */
+    ER_PART_FAMILIARITY /* how far the request is from what was demonstrated: of the end alone */
+} er_part_name;
+
+enum { ER_MOST_COMPARED = 3 };
+
+/* A part's own word. A step's log-scores are the sum of its parts' `log_p`, each times its weight, up to a constant and before
+   calibration; parts within another one are counted with that. */
+typedef struct {
+    er_part_name part;
+    int32_t within;                 /* the part that it is a part of; −1: none */
+    double weight;                  /* 0 where it has no say */
+    double log_p[ER_MOST_COMPARED]; /* of each candidate; NaN where it says nothing of it */
+    double pull;                    /* nats that it adds to the odds of the first candidate against the second; NaN: nothing to say.
+                                       Before any call all that speaks for or against the end is one part's. */
+} er_vote;
+
+typedef struct {
+    er_text query;        /* empty where its words were not kept, as of all that a bundle brings */
+    const er_text *calls; /* (call_count) */
+    uint32_t call_count;
+    int32_t learned;      /* 1: on this device */
+    double cosine;        /* of both queries */
+} er_demonstration;
+
+typedef struct {
+    er_text word;
+    int32_t unknown; /* 1: no tool has it */
+    uint32_t has;    /* a bit a candidate, the first one's first: whether its name, description or parameters have it */
+} er_word_told;
+
+typedef struct {
+    size_t size;
+    er_vote votes[11];
+    er_demonstration near[3]; /* the nearest demonstrations that are kept, nearest first */
+    er_word_told words[12];   /* the request's, first to last, each once; common ones left out */
+    er_candidate cluster[3];  /* what requests like this one mostly call next: shares; without demonstrations none */
+    uint32_t vote_count, near_count, word_count, cluster_count;
+    double similarity;        /* the cosine to the nearest cluster of demonstrations; NaN without any */
+} er_explanation;
+
+/* Why the step that this task's er_next decided last came out as it did, by the words of its parts on 1 to 3 candidates, each by
+   its number, or ER_END; the first is told from the second. Refuses those that could not be chosen. Of what is learned on this
+   device it goes by what is known now. Costs what a few steps do. What is told lives until the task is asked again, or
+   ends. */
+ER_API er_status er_explain(er_task *, const int32_t *candidates, size_t count, er_explanation *, er_error *);
 
 /* The request's words for wishes that no call is for yet (section 16.9), in order, where it asks for several things: at
    most 3, none where it asks for one. They lie in the task. */

@@ -192,7 +192,7 @@ static er_status start(const er_model *model, er_text query, const er_encoding *
     er_watch_on(&task->watch);
     if (!er_check_query(&task->arena, query, &task->query)) return drop(task, error);
     if ((options.allowed || options.allowed_count) && !take_allowed(task, &options)) return drop(task, error);
-    task->first = model->has_small && model->has_full && !task->allowed && !encoding && !options.after && model->cascade_least <= 1.0;
+    task->first = model->has_small && model->has_full && !task->allowed && !encoding && !options.after && !options.own_encoder && model->cascade_least <= 1.0;
     if (options.learner) {
         task->learner = er_learner_held(options.learner);
         task->first = task->first && !er_recall_counts(options.learner);
@@ -227,6 +227,7 @@ void er_end(er_task *task)
     er_model *model = (er_model *)task->model;
     er_learner *learner = task->learner;
     er_unread(task->read);
+    er_give_back(&task->told);
     er_give_back(&arena);
     er_learner_close(learner);
     er_free(model);

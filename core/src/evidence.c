@@ -190,8 +190,8 @@ static bool add_examples(er_request *r, float *statics)
     return true;
 }
 
-/* What opposites, values and requests that only ask weigh (16.10, 16.12, 16.13). */
-static bool add_sayings(er_request *r, float *statics)
+/* What opposites weigh (16.10), and kinds of values (16.12). */
+static bool add_sides_and_values(er_request *r, float *opposed, float *valued)
 {
     const er_habits *habits = &r->model->habits;
     const er_prior *w = &r->model->prior;
@@ -204,17 +204,28 @@ static bool add_sayings(er_request *r, float *statics)
         er_opposed(habits, &s->sides, a, b);
         for (uint32_t p = 0; p < r->n; p++)
             if (r->names->tools[p] >= 0)
-                statics[p] += (float)w->tool[ER_TOOL_OPPOSED] * a[r->names->tools[p]] + (float)w->tool[ER_TOOL_AGREES] * b[r->names->tools[p]];
+                opposed[p] += (float)w->tool[ER_TOOL_OPPOSED] * a[r->names->tools[p]] + (float)w->tool[ER_TOOL_AGREES] * b[r->names->tools[p]];
     }
     if (s->values) {
         er_values_of(habits, s->values, r->n, w->values, a);
         for (uint32_t p = 0; p < r->n; p++)
-            if (r->names->tools[p] >= 0) statics[p] += (float)w->tool[ER_TOOL_VALUES] * a[r->names->tools[p]];
+            if (r->names->tools[p] >= 0) valued[p] += (float)w->tool[ER_TOOL_VALUES] * a[r->names->tools[p]];
     }
-    for (uint32_t p = 0; s->only_asks && p < r->n; p++)
-        if (r->names->tools[p] >= 0 && habits->changes[r->names->tools[p]]) statics[p] -= 2.0f;
     er_release(&r->arena, mark);
     return true;
+}
+
+/* A request that only asks wants nothing changed (16.13). */
+static void add_asking(const er_request *r, float *statics)
+{
+    const er_habits *habits = &r->model->habits;
+    for (uint32_t p = 0; !habits->silent && !er_is_narrow(r) && r->sayings->only_asks && p < r->n; p++)
+        if (r->names->tools[p] >= 0 && habits->changes[r->names->tools[p]]) statics[p] -= 2.0f;
+}
+
+bool er_evidence_apart(er_request *r, float *words, float *flow, float *values, float *examples)
+{
+    return add_gives(r, flow) && add_sides_and_values(r, words, values) && add_examples(r, examples);
 }
 
 /* S of 16.5, and with it scores before any call. */
@@ -228,7 +239,9 @@ static bool read_statics(er_request *r)
     for (uint32_t p = 0; p < r->n; p++)
         statics[p] = name * r->name[p] + parameters * r->parameters[p] + coverage * r->coverage[p] + text * r->text[p] +
                      window * r->window[p] + clause * r->clause[p];
-    if (!add_gives(r, statics) || !add_sayings(r, statics) || !add_examples(r, statics)) return false;
+    if (!add_gives(r, statics) || !add_sides_and_values(r, statics, statics)) return false;
+    add_asking(r, statics);
+    if (!add_examples(r, statics)) return false;
     for (uint32_t p = 0; r->said_any && p < r->n; p++)
         if (r->said[p]) statics[p] += 10.0f;
     statics[r->end] = 0.0f;

@@ -130,14 +130,8 @@ void er_fuse(const er_request *r, er_workspace *work, const er_history *h, float
     if (h->count && r->wishes && er_first_largest(logs, r->n) == r->end) logs[r->end] += (float)er_open_offset(r, h);
 }
 
-typedef struct {
-    int32_t places[ER_MOST_CALLS];
-    uint32_t made[ER_MOST_CALLS];
-    er_history history;
-} few_calls;
-
 /* A history by places there; what was left out is a stranger's. */
-static const er_history *among_few(const er_request *r, const er_history *h, few_calls *few)
+const er_history *er_among_few(const er_request *r, const er_history *h, er_few_calls *few)
 {
     uint32_t count = 0;
     for (uint32_t i = 0; i < h->count; i++)
@@ -150,15 +144,15 @@ static const er_history *among_few(const er_request *r, const er_history *h, few
 
 uint32_t er_open_wishes(const er_request *r, const er_history *h, uint32_t which[ER_MOST_WISHES])
 {
-    few_calls few;
-    if (r->near) h = among_few(r, h, &few), r = r->near;
+    er_few_calls few;
+    if (r->near) h = er_among_few(r, h, &few), r = r->near;
     return r->wishes ? er_which_open(r->wishes, h, which) : 0;
 }
 
 void er_head_alone(const er_request *r, er_workspace *work, const er_history *h, float *logs)
 {
-    few_calls few;
-    if (r->near) h = among_few(r, h, &few), r = r->near; /* labels are at the same places */
+    er_few_calls few;
+    if (r->near) h = er_among_few(r, h, &few), r = r->near; /* labels are at the same places */
     er_head_logits(r, h, logs);
     if (!r->stage->head.prior_steps) {
         er_log_softmax(logs, r->labels);
@@ -173,7 +167,7 @@ void er_head_alone(const er_request *r, er_workspace *work, const er_history *h,
 /* ---- That nothing fits ---- */
 
 /* n: the cosine of the nearest demonstration that calls a tool, below −1 where nobody knows. */
-static double nearest(const er_request *r, const er_workspace *work)
+static double nearest(const er_request *r, const er_known *known)
 {
     if (r->allowed) return -2.0;
     double found = -2.0;
@@ -184,12 +178,12 @@ static double nearest(const er_request *r, const er_workspace *work)
     } else if (r->stage->has_head)
         found = r->place.similarity;
     if (!r->stage->has_head && r->has_example && r->nearest_example > found) found = r->nearest_example;
-    if (work->known.nearest > found) found = work->known.nearest;
+    if (known->nearest > found) found = known->nearest;
     return found < -1 ? LEAST_COSINE : found;
 }
 
 /* f: the odds that the request is a demonstrated tool's; 0 where nothing was demonstrated. */
-static double fits(const er_request *r, const er_workspace *work)
+static double fits(const er_request *r, const er_known *learned)
 {
     const er_names *names = r->names;
     const er_familiarity *known = &names->familiarity;
@@ -199,11 +193,24 @@ static double fits(const er_request *r, const er_workspace *work)
         const double square = names->familiar_squares[i] - 2.0 * er_dot(known->means + (size_t)i * r->dimension, r->vectors, r->dimension);
         least = square < least ? square : least;
     }
-    if (work->known.familiar && work->known.square < least) least = work->known.square;
+    if (learned->familiar && learned->square < least) least = learned->square;
     if (least == INFINITY) return 0.0;
-    const double mean = sqrt(least > 0 ? least : 0), n = nearest(r, work);
+    const double mean = sqrt(least > 0 ? least : 0), n = nearest(r, learned);
     const double away = n < -1 ? mean : sqrt(2 - 2 * n > 0 ? 2 - 2 * n : 0);
     return exp(STEEP * (1 - (mean + NEAREST * away) / known->edge));
+}
+
+/* The weight of requests that no tool fits. */
+static double unknown_of(const er_request *r, const er_known *known)
+{
+    return 1 / (1 + (known->familiar ? known->no_tool : r->names->familiarity.no_tool) / KINDS);
+}
+
+double er_unlike(const er_request *r, const er_known *known)
+{
+    if (!known->familiar && !r->stage->has_head) return NAN; /* examples say where the familiar ends only beside plans */
+    const double fit = fits(r, known), unknown = unknown_of(r, known);
+    return fit > 0 ? unknown / (unknown + fit) : NAN;
 }
 
 static double nothing(const er_request *r, er_workspace *work, double shown)
@@ -211,7 +218,7 @@ static double nothing(const er_request *r, er_workspace *work, double shown)
     const er_names *names = r->names;
     const er_history none = {0};
     const er_known *known = &work->known;
-    double fit = fits(r, work);
+    double fit = fits(r, known);
     if (fit < CLEARLY || shown > 0.5) {
         er_prior_scores(r, work, &none, work->scores);
         const double words = er_end_logit(r, work, &none, er_allow(r, work->scores));
@@ -220,8 +227,7 @@ static double nothing(const er_request *r, er_workspace *work, double shown)
         fit += strange * exp(-by_words);
         if (((shown > 0.5 && shown <= SURELY_SHOWN) || r->said_any) && by_words < log(0.1 / 0.9)) shown = 1 / (1 + exp(-by_words));
     }
-    const double unknown = 1 / (1 + (known->familiar ? known->no_tool : names->familiarity.no_tool) / KINDS);
-    const double odds = unknown / (fit > 1e-30 ? fit : 1e-30) + shown / (1 - shown > 1e-30 ? 1 - shown : 1e-30);
+    const double odds = unknown_of(r, known) / (fit > 1e-30 ? fit : 1e-30) + shown / (1 - shown > 1e-30 ? 1 - shown : 1e-30);
     return odds / (1 + odds);
 }
 
@@ -345,10 +351,10 @@ typedef bool found_by(const er_request *, er_workspace *, const er_history *, co
 /* The same of all names, 0 for those that were left out. */
 static bool by_few(found_by *of, const er_request *r, er_workspace *work, const er_history *h, const bool *blocked, float *found)
 {
-    few_calls few;
+    er_few_calls few;
     bool *left = work->blocked;
     for (uint32_t k = 0; blocked && k < r->near->n; k++) left[k] = blocked[r->near_at[k]];
-    if (!of(r->near, work, among_few(r, h, &few), blocked ? left : NULL, found)) return false;
+    if (!of(r->near, work, er_among_few(r, h, &few), blocked ? left : NULL, found)) return false;
     /* Each goes as far up as its place, the last one first. */
     for (uint32_t p = r->n, k = r->near->n; p-- > 0;) found[p] = k && r->near_at[k - 1] == p ? found[--k] : 0.0f;
     return true;

@@ -141,6 +141,9 @@ bool er_mixing_take(er_arena *, uint32_t n, er_mixing *);
 void er_mixing_of(const er_knowledge *, const float *vector, const int32_t *places, er_mixing *);
 /* Log-probabilities (n) up to a constant, from the bundle's, which `logs` holds, after calls of these labels. */
 void er_mix_step(const er_knowledge *, er_mixing *, const int32_t *history, uint32_t made, float *logs);
+/* What increments and memory say together without the bundle, log-probabilities (n), and the weights of increments, memory
+   and bundle; `said` has room for n. */
+void er_mix_apart(const er_knowledge *, er_mixing *, const int32_t *history, uint32_t made, const float *logs, double weights[3], float *said, float *found);
 /* Judges what was learned by a plan that was not yet, and moves mixture and guard. False: no memory. */
 bool er_judge(er_knowledge *, er_arena *, const er_plan *, er_mixing *);
 

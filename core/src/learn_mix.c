@@ -191,6 +191,21 @@ void er_mix_step(const er_knowledge *s, er_mixing *m, const int32_t *history, ui
     if (m->newcomer_count) put_newcomers(m, scale, logs);
 }
 
+/* By itself: increments and votes, without what the bundle says beside them. */
+void er_mix_apart(const er_knowledge *s, er_mixing *m, const int32_t *history, uint32_t made, const float *logs, double weights[3], float *said, float *found)
+{
+    asked a;
+    float three[3];
+    ask(history, made, &a);
+    mix(s, m, &a, logs, said, found);
+    trusted(s, m->trust, three);
+    for (int i = 0; i < 3; i++) weights[i] = three[i];
+    er_log_softmax(said, m->n);
+    const double whole = weights[0] + weights[1] > 1e-6 ? weights[0] + weights[1] : 1e-6;
+    for (uint32_t i = 0; i < m->n; i++) found[i] = (float)((weights[1] * said[i] + weights[0] * m->added[i]) / whole);
+    er_log_softmax(found, m->n);
+}
+
 /* ---- A plan judges (19.5) ---- */
 
 /* By what each says more of what was right than the mixture expects of it. */

@@ -76,23 +76,65 @@ static void compare(er_knowledge *s, const er_request *r, er_known *known)
     }
 }
 
+/* What the state makes of a request, anew where it learned since; false where nothing is stored. */
+static bool recall_now(er_recall *recall, er_knowledge *s, const er_request *r, const er_history *h)
+{
+    if (!s->plan_count) return false;
+    er_labels_map(s, recall->model);
+    if (recall->serial != s->serial || recall->learned != s->learned) look_up(recall, s, r);
+    recall->mixing.places = s->places;
+    for (uint32_t i = 0; i < h->count; i++) recall->history[i] = h->places[i] < 0 ? ER_STRANGER : recall->labels[h->places[i]];
+    return true;
+}
+
 void er_recall_mix(er_recall *recall, const er_request *r, const er_history *h, float *logs, er_known *known)
 {
     er_learner *learner = recall->learner;
     er_mutex_lock(&learner->lock);
     er_knowledge *s = learner->state;
-    if (s->plan_count) {
-        er_labels_map(s, recall->model);
-        if (recall->serial != s->serial || recall->learned != s->learned) look_up(recall, s, r);
-        recall->mixing.places = s->places;
+    if (recall_now(recall, s, r, h)) {
+        known->learned = s->next_id;
         known->share = TRUSTED / (TRUSTED + s->plan_count);
         known->nearest = recall->nearest;
         known->counts = !s->muted && recall->mixing.trust > 0;
-        if (!s->muted) {
-            for (uint32_t i = 0; i < h->count; i++) recall->history[i] = h->places[i] < 0 ? ER_STRANGER : recall->labels[h->places[i]];
-            er_mix_step(s, &recall->mixing, recall->history, h->count, logs);
-            if (!h->count) compare(s, r, known);
-        }
+        if (!s->muted) er_mix_step(s, &recall->mixing, recall->history, h->count, logs);
+        if (!s->muted && !h->count) compare(s, r, known);
     }
     er_mutex_unlock(&learner->lock);
+}
+
+/* The nearest plans; false: no memory, or whoever is told has none. */
+static bool tell_near(const er_knowledge *s, const er_mixing *m, uint32_t most, er_plan_teller *tell, void *context)
+{
+    er_text calls[ER_PLAN_CALLS];
+    for (uint32_t i = 0; i < m->near.count && i < most; i++) {
+        const er_plan *plan = s->plans[m->near.rows[i]];
+        for (uint32_t k = 0; k < plan->length; k++) calls[k] = s->names[plan->calls[k]];
+        if (!tell(context, plan->query, calls, plan->length, m->near.cosines[i])) return false;
+    }
+    return true;
+}
+
+bool er_recall_explain(er_recall *recall, er_arena *arena, const er_request *r, const er_history *h, const float *logs, float *found, er_recalled *told,
+    uint32_t most, er_plan_teller *tell, void *context)
+{
+    float *said = ER_TAKE(arena, float, r->n);
+    if (!said) return false;
+    bool fine = true;
+    double weights[3];
+    er_learner *learner = recall->learner;
+    er_mutex_lock(&learner->lock);
+    er_knowledge *s = learner->state;
+    if (recall_now(recall, s, r, h) && !s->muted && recall->mixing.trust > 0) {
+        told->counts = true;
+        told->known.nearest = recall->nearest;
+        er_mix_apart(s, &recall->mixing, recall->history, h->count, logs, weights, said, found);
+        told->increments = weights[0];
+        told->memory = weights[1];
+        told->base = weights[2];
+        compare(s, r, &told->known);
+        fine = tell_near(s, &recall->mixing, most, tell, context);
+    }
+    er_mutex_unlock(&learner->lock);
+    return fine;
 }

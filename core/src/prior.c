@@ -52,11 +52,16 @@ static void spend(const er_request *r, er_workspace *work, const er_history *h)
     er_spent(&r->model->lexicon, r->overlap, called, count, work->seen, work->spent_name, work->spent_coverage);
 }
 
-static void score_after(const er_request *r, er_workspace *work, const er_history *h, float *scores)
+/* Where a request has got to by its last call: the clause and the window that come next, and the third that is due. */
+typedef struct {
+    int32_t last; /* place of the call, −1: none, or a stranger's */
+    const float *clause, *behind, *third; /* (n) each */
+} standing;
+
+static standing reach(const er_request *r, const er_history *h)
 {
-    const double *w = r->model->prior.tool;
     const uint32_t n = r->n, j = h->count < ER_SEGMENTS - 1 ? h->count : ER_SEGMENTS - 1;
-    const int32_t last = h->places[h->count - 1];
+    const int32_t last = h->count ? h->places[h->count - 1] : -1;
     uint32_t clause = 0, window = 0;
     if (last >= 0) {
         clause = row_of(clauses_of(r), r->clauses, n, (uint32_t)last) + 1;
@@ -64,28 +69,40 @@ static void score_after(const er_request *r, er_workspace *work, const er_histor
         clause = clause < r->clauses ? clause : r->clauses - 1;
         window = window < r->windows ? window : r->windows - 1;
     }
-    const float *thirds = r->cosines + n, *next = clauses_of(r) + (size_t)clause * n, *behind = r->laters + (size_t)window * n;
+    return (standing){last, clauses_of(r) + (size_t)clause * n, r->laters + (size_t)window * n, r->cosines + (size_t)(1 + j) * n};
+}
+
+/* How near tools are to the last call's (16.6). */
+static void add_related(const er_request *r, int32_t last, float *scores)
+{
+    if (last < 0) return;
+    const er_names *names = r->names;
+    const uint32_t d = r->dimension;
+    const float *row = names->rows + (size_t)last * d;
+    const float related = (float)(10 * r->model->prior.tool[ER_TOOL_RELATED]) / names->lengths[last];
+    const float at_mean = er_dot(names->mean, row, d) - er_dot(names->mean, names->mean, d);
+    /* (V − μ)·(V(l) − μ), without a vector of its own for the difference. */
+    for (uint32_t p = 0; p < r->n; p++) {
+        if (p == r->end) continue;
+        const float *one = names->rows + (size_t)p * d;
+        const float product = er_dot(one, row, d) - er_dot(one, names->mean, d) - at_mean;
+        scores[p] += related * product / names->lengths[p];
+    }
+}
+
+static void score_after(const er_request *r, er_workspace *work, const er_history *h, float *scores)
+{
+    const double *w = r->model->prior.tool;
+    const uint32_t n = r->n;
+    const standing at = reach(r, h);
+    const float *thirds = r->cosines + n;
     const float third = (float)(10 * w[ER_TOOL_THIRD]), next_clause = (float)(10 * w[ER_TOOL_NEXT_CLAUSE]);
     const float later = (float)(10 * w[ER_TOOL_LATER]);
     for (uint32_t p = 0; p < n; p++) {
         const float sum = thirds[p] + thirds[n + p] + thirds[2 * n + p];
-        scores[p] = r->statics[p] + r->names->owed[p] + third * (1.5f * thirds[(size_t)j * n + p] - 0.5f * sum) +
-                    next_clause * next[p] + later * behind[p];
+        scores[p] = r->statics[p] + r->names->owed[p] + third * (1.5f * at.third[p] - 0.5f * sum) + next_clause * at.clause[p] + later * at.behind[p];
     }
-    if (last >= 0) {
-        const er_names *names = r->names;
-        const uint32_t d = r->dimension;
-        const float *row = names->rows + (size_t)last * d;
-        const float related = (float)(10 * w[ER_TOOL_RELATED]) / names->lengths[last];
-        const float at_mean = er_dot(names->mean, row, d) - er_dot(names->mean, names->mean, d);
-        /* (V − μ)·(V(l) − μ), without a vector of its own for the difference. */
-        for (uint32_t p = 0; p < n; p++) {
-            if (p == r->end) continue;
-            const float *one = names->rows + (size_t)p * d;
-            const float product = er_dot(one, row, d) - er_dot(one, names->mean, d) - at_mean;
-            scores[p] += related * product / names->lengths[p];
-        }
-    }
+    add_related(r, at.last, scores);
     add_served(r, work, &r->names->named, h, true, (float)w[ER_TOOL_WAS_CALLED], (float)w[ER_TOOL_STILL_NEEDED], scores);
     add_served(r, work, &r->names->keyed, h, false, (float)w[ER_TOOL_KEY_WAS_CALLED], (float)w[ER_TOOL_KEY_STILL_NEEDED], scores);
     if (h->made_count) {
@@ -110,6 +127,37 @@ void er_prior_scores(const er_request *r, er_workspace *work, const er_history *
     }
     for (uint32_t i = 0; i < h->made_count; i++) scores[h->made[i]] -= CALLED;
     scores[r->end] = -INFINITY;
+}
+
+void er_prior_evidence(const er_request *r, er_workspace *work, const er_history *h, float *words, float *meaning, float *flow, float *values)
+{
+    const double *w = r->model->prior.tool;
+    const uint32_t n = r->n;
+    const standing at = reach(r, h);
+    const float *thirds = r->cosines + n;
+    for (uint32_t p = 0; p < n; p++) {
+        const double sum = thirds[p] + thirds[n + p] + thirds[2 * n + p];
+        words[p] += (float)(w[ER_TOOL_NAME] * r->name[p] + w[ER_TOOL_PARAMETERS] * r->parameters[p] + w[ER_TOOL_COVERAGE] * r->coverage[p] +
+                            w[ER_TOOL_TEXT] * r->text[p]);
+        meaning[p] += (float)(10 * (w[ER_TOOL_WINDOW] * r->window[p] + w[ER_TOOL_CLAUSE] * r->clause[p] + w[ER_TOOL_NEXT_CLAUSE] * at.clause[p] +
+                                    w[ER_TOOL_THIRD] * (1.5 * at.third[p] - 0.5 * sum) + w[ER_TOOL_LATER] * at.behind[p]));
+        flow[p] += r->names->owed[p];
+    }
+    add_related(r, at.last, meaning);
+    add_served(r, work, &r->names->named, h, true, (float)w[ER_TOOL_WAS_CALLED], (float)w[ER_TOOL_STILL_NEEDED], flow);
+    add_served(r, work, &r->names->keyed, h, false, (float)w[ER_TOOL_KEY_WAS_CALLED], (float)w[ER_TOOL_KEY_STILL_NEEDED], flow);
+    spend(r, work, h);
+    for (uint32_t p = 0; h->made_count && p < n; p++) {
+        const int32_t tool = r->names->tools[p];
+        if (tool >= 0) words[p] += (float)(w[ER_TOOL_SPENT_NAME] * work->spent_name[tool] + w[ER_TOOL_SPENT_COVERAGE] * work->spent_coverage[tool]);
+    }
+    const float *due = r->wishes ? er_due(r->wishes, h) : NULL;
+    for (uint32_t p = 0; due && p < n; p++) {
+        words[p] = KEPT * words[p] + (float)w[ER_TOOL_DUE] * due[p];
+        meaning[p] *= KEPT;
+        flow[p] *= KEPT;
+        values[p] *= KEPT;
+    }
 }
 
 float er_allow(const er_request *r, float *scores)

@@ -80,6 +80,7 @@ typedef struct {
     bool familiar;   /* whether the others count */
     double square;   /* of the distance to the nearest mean with what was learned */
     double no_tool, called;
+    int64_t learned; /* ids of plans are below this; 0: none is stored */
 } er_known;
 
 /* Where a step computes: nothing is allocated behind er_begin. */
@@ -137,6 +138,10 @@ float er_allow(const er_request *, float *scores);
 double er_end_logit(const er_request *, er_workspace *, const er_history *, double best);
 /* Log-probabilities of all names (16.7), (n). */
 void er_prior_log_probabilities(const er_request *, er_workspace *, const er_history *, float *);
+/* What of it comes from where, weighed and added to, (n) each: words, meaning, what tools give and take, kinds of values. */
+void er_prior_evidence(const er_request *, er_workspace *, const er_history *, float *words, float *meaning, float *flow, float *values);
+/* The same of what no call changes and nothing keeps by itself, and of examples; takes memory of this request. */
+bool er_evidence_apart(er_request *, float *words, float *flow, float *values, float *examples);
 /* What an open wish adds to the log-odds of the end, whatever was demonstrated (section 9). */
 double er_open_offset(const er_request *, const er_history *);
 
@@ -166,8 +171,29 @@ void er_memory_log_probabilities(const er_request *, const er_history *, const f
 
 /* Log-scores of all names, fused, up to a constant; (n). */
 void er_fuse(const er_request *, er_workspace *, const er_history *, float *logs);
+/* What was learned says of a step by itself (n), log-probabilities, and what it and the bundle's own word count for, from the
+   bundle's log-scores; the nearest plans are told by whom er_recall_explain is given. */
+typedef struct {
+    bool counts;
+    double increments, memory, base;
+    er_known known;
+} er_recalled;
+
+typedef bool er_plan_teller(void *context, er_text query, const er_text *calls, uint32_t call_count, double cosine);
+bool er_recall_explain(er_recall *, er_arena *, const er_request *, const er_history *, const float *logs, float *found, er_recalled *,
+    uint32_t most, er_plan_teller *, void *context);
 /* Log-scores (n) with what was learned; before any call `known` also says what is familiar. */
 void er_recall_mix(er_recall *, const er_request *, const er_history *, float *logs, er_known *);
+/* The probability that nothing fits, by how far the request is from what was demonstrated and learned; NaN where nothing was. */
+double er_unlike(const er_request *, const er_known *);
+/* The same history among few of very many names, where those were left out (section 9). */
+typedef struct {
+    int32_t places[ER_MOST_CALLS];
+    uint32_t made[ER_MOST_CALLS];
+    er_history history;
+} er_few_calls;
+
+const er_history *er_among_few(const er_request *, const er_history *, er_few_calls *);
 /* The head's own log-probabilities of labels, for the second witness of section 17. */
 void er_head_alone(const er_request *, er_workspace *, const er_history *, float *logs);
 /* Calibrated probabilities of all names, (n); `blocked` (n) are left out, NULL for none. False where they are not finite. */

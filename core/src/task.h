@@ -24,6 +24,7 @@ typedef struct er_turn er_turn; /* turns.h */
 
 struct er_task {
     er_arena arena;
+    er_arena told;          /* of what er_explain told last */
     const er_model *model;
     er_watch watch;
     er_read *read;          /* by the stage that decides now */

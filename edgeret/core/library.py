@@ -14,9 +14,9 @@ from edgeret.kernel import CORE, is_core_of_here
 HANDLE, INT = c.c_void_p, c.c_int32
 MESSAGE = 512
 """Bytes of a failure's line."""
-DECISION = Struct("@iPNdiiiiiidPNiI0q")
+DECISION = Struct("@iPNdiiiiiidPNiIq")
 """`er_decision`: tool_number, tool, probability, reason, abstained, confirm, named, stage, demonstrated, floor, best,
-best_number, parts."""
+best_number, parts, learned."""
 PROBABLE, NOTHING_FITS, UNSURE, ALL_FAILED, DONE = range(5)
 """`er_reason`."""
 TOOLS, HEAD, GRAPH, MEMORY, LEARNED, TURNS = (1 << i for i in range(6))
@@ -99,6 +99,7 @@ class BeginOptions(c.Structure):
     _fields_ = (
         *(("size", c.c_size_t), ("allowed", c.c_void_p), ("allowed_count", c.c_size_t), ("after", HANDLE)),
         *(("learner", HANDLE), ("clock", c.c_void_p), ("clock_context", c.c_void_p)),
+        ("own_encoder", INT),
     )
 
 
@@ -149,6 +150,7 @@ _TAKES: dict[str, tuple[Any, ...]] = {
     "retry": (HANDLE, Text, c.c_void_p),
     "undo": (HANDLE, c.c_void_p),
     "fork": (HANDLE, c.c_void_p, c.c_void_p),
+    "explain": (HANDLE, c.c_void_p, c.c_size_t, c.c_void_p, c.c_void_p),
     "task_encoding": (HANDLE, c.c_void_p, c.c_void_p),
     "left_aside": (HANDLE, c.c_void_p, c.c_void_p, c.c_void_p),
     "times": (HANDLE, c.c_void_p, c.c_void_p),

@@ -6,7 +6,7 @@ import ctypes as c
 from collections.abc import Sequence
 from functools import lru_cache
 from threading import Lock
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,9 @@ from edgeret.core.outside import Outside
 from edgeret.kernel import address
 from edgeret.types import IndexKind
 
+if TYPE_CHECKING:
+    from edgeret.core.explained import Explained
+
 _SECONDS = SECONDS.pack(SECONDS.size, *(0.0 for _ in STAGES))
 MOST_ASIDE = 3
 _INDEX: Sequence[IndexKind] = ("auto", "exact", "hnsw")
@@ -41,7 +44,8 @@ _SHARED = 1e-9
 
 class Step(NamedTuple):
     """What the library found for one step: `er_decision`. `tool` and `best` are numbers of tools, -1 for the end and
-    for none; `values` are probabilities of all tools by number and of the end behind them, float32 (tools + 1,)."""
+    for none; `values` are probabilities of all tools by number and of the end behind them, float32 (tools + 1,). Plans
+    that were learned until then have ids below `learned`, 0 where none was."""
 
     tool: int
     probability: float
@@ -54,6 +58,7 @@ class Step(NamedTuple):
     floor: float
     best: int
     parts: int
+    learned: int
     values: NDArray[np.float32]
 
 
@@ -101,14 +106,15 @@ class Model:
         """A tool's JSON object."""
         return bytes(self.library.quick.er_tool_definition(self._handle, tool))
 
-    def begin(self, query: str, allowed: NDArray[np.uint32] | None) -> Task:
-        """Reads a query, for the tools with these numbers, None for all. Raises InputError and BundleError."""
-        options = BeginOptions(c.sizeof(BeginOptions), clock=self.library.clock)
+    def begin(self, query: str, allowed: NDArray[np.uint32] | None, own: bool = False) -> Task:
+        """Reads a query, for the tools with these numbers, None for all; `own` leaves the small encoder in front
+        aside. Raises InputError and BundleError."""
+        options = BeginOptions(c.sizeof(BeginOptions), clock=self.library.clock, own_encoder=int(own))
         if allowed is not None:
             options.allowed, options.allowed_count = allowed.ctypes.data, len(allowed)
         handle, failure = c.c_void_p(), Failure()
         # A table takes microseconds, and a transformer other threads' time.
-        quick = self._tiny or (self.stages > 1 and allowed is None)
+        quick = self._tiny or (self.stages > 1 and allowed is None and not own)
         calls = self.library.quick if quick else self.library.whole
         if calls.er_begin(self._handle, Text.of(query), c.byref(options), c.byref(handle), c.byref(failure)):
             raise failed(failure)
@@ -178,8 +184,19 @@ class Task:
         self._handed = self._handed or stage == 1
         return Step(
             tool, probability, reason, bool(abstained), bool(confirm), bool(named), stage, bool(demonstrated), floor,
-            told[13], told[14], values,
+            *told[13:], values,
         )  # fmt: skip
+
+    def explain(self, tools: Sequence[int], names: Sequence[str]) -> Explained:
+        """Why the last step came out as it did, of 1 to 3 candidates, by their numbers and -1 for the end, which have
+        these names. Raises InputError for those that could not be chosen."""
+        from edgeret.core.explained import Told, explained
+
+        told, compared = Told(c.sizeof(Told)), (c.c_int32 * len(tools))(*tools)
+        with self._lock:
+            call = self.model.library.whole.er_explain
+            self._tell(call(self._handle, compared, len(tools), c.byref(told), c.byref(self._failure)))
+            return explained(told, names)
 
     def times_ms(self) -> dict[str, float]:
         """Milliseconds by stage since the task began or was asked last, of those that took any, and their `total`."""

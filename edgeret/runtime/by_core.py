@@ -34,8 +34,11 @@ class CoreRequest:
 
     __slots__ = ("__weakref__", "_encoded", "_loaded", "_mask", "_names", "_query", "_stages", "_task", "_tools")
 
-    def __init__(self, loaded: Loaded, query: str, history: History, tools: Collection[str] | None) -> None:
-        """`tools` are those that may be chosen, None for all. Raises InputError and BundleError."""
+    def __init__(
+        self, loaded: Loaded, query: str, history: History, tools: Collection[str] | None, own: bool = False
+    ) -> None:
+        """`tools` are those that may be chosen, None for all; `own` leaves the small encoder in front aside. Raises
+        InputError and BundleError."""
         model = loaded.core
         assert model is not None
         check_choosable(tools, loaded.tools)
@@ -47,7 +50,7 @@ class CoreRequest:
         if numbers is not None:
             self._mask = np.zeros(len(self._names), bool)
             self._mask[numbers] = self._mask[-1] = True
-        self._task: Task = model.begin(query, numbers)
+        self._task: Task = model.begin(query, numbers, own)
         _replay(self._task, history)
 
     @property
@@ -69,14 +72,18 @@ class CoreRequest:
             self._encoded = self._loaded.core_encoder.of(self._task)
         return self._encoded
 
-    def decide(self, history: History, options: DecideOptions) -> Decision:
-        """What comes next, as `Task.next` describes it."""
+    def step(self, options: DecideOptions) -> Step:
+        """What comes next, in numbers."""
         least, risk = options.min_probability, options.risk
         if least is None:
             least, risk = 0.0, self._loaded.risk or 0.0 if risk is None else risk
         else:
             least, risk = least or -1.0, 0.0
-        step = self._task.next(int(options.policy == "heads"), least, risk)
+        return self._task.next(int(options.policy == "heads"), least, risk)
+
+    def decide(self, history: History, options: DecideOptions) -> Decision:
+        """What comes next, as `Task.next` describes it."""
+        step = self.step(options)
         blocked, mask, names, values, k = history.blocked, self._mask, self._names, step.values, options.k
         best = names[step.best]
 

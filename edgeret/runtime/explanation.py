@@ -5,74 +5,98 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice
 from math import log
+from typing import Protocol
 
+from edgeret.core.explained import Explained
 from edgeret.errors import InputError
-from edgeret.inputs.words import forms
 from edgeret.quoting import quoted
-from edgeret.runtime.lexicon import tool_words
-from edgeret.runtime.moment import Moment
-from edgeret.runtime.nearby import cluster, nearest
-from edgeret.runtime.remedies import remedies
+from edgeret.runtime.options import DecideOptions
 from edgeret.runtime.saved import find_tool
-from edgeret.runtime.scorer import Scorer
-from edgeret.runtime.votes import Asked, votes
-from edgeret.types import END, Decision, Explanation, Vote
+from edgeret.types import END, Candidate, Decision, Explanation, Remedy, Tool, Vote
 
-MOST_WORDS = 12
-"""Of a request, told for each candidate."""
 SHOWN = 0.5
 """What the head must give `<end>` before any call to be told of."""
 PULLS = 0.1
 """Nats from which on a part is said to have pulled."""
 
 
-def explain(moment: Moment, decision: Decision, instead: str | None) -> Explanation:
+class Then(Protocol):
+    """What was known when a decision was made."""
+
+    options: DecideOptions
+
+    @property
+    def query(self) -> str:
+        """The user's words."""
+
+    @property
+    def tools(self) -> Mapping[str, Tool]:
+        """All tools that there were, by name."""
+
+    @property
+    def advice(self) -> float:
+        """What a planner's advice weighs."""
+
+    def candidates(self, k: int | None) -> tuple[Candidate, ...]:
+        """The `k` most probable ones, before any advice."""
+
+    def explained(self, compared: Sequence[str], end: float) -> Explained:
+        """What the parts say of these candidates; `end` is the end's probability."""
+
+    def floor(self, best: str) -> float:
+        """How probable this answer had to be."""
+
+    def remedies(self, tool: str) -> tuple[Remedy, ...]:
+        """What would turn it to this tool."""
+
+
+def explain(then: Then, decision: Decision, instead: str | None) -> Explanation:
     """As `Decision.explain`."""
-    request, scorer, history = moment.request, moment.scorer, moment.history()
-    before = dict(moment.candidates(None))
+    before = dict(then.candidates(None))
     # What a planner advised stands in the candidates alone.
     shares = before | dict(decision.candidates)
-    compared = _compared(decision, shares, instead, scorer)
-    asked = Asked(request, history, scorer, moment.learned, shares.get(END, 0.0))
-    similarity, mostly = cluster(request, scorer, history)
+    compared = _compared(decision, shares, instead, then.tools)
+    told = then.explained(compared, shares.get(END, 0.0))
+    floor = then.floor(next(iter(before))) if then.options.policy == "auto" else None
     found = Explanation(
-        query=moment.query,
+        query=then.query,
         tool=decision.tool,
         reason=decision.reason,
         probabilities={name: shares.get(name, 0.0) for name in compared},
-        votes=(*votes(asked, compared), *_advice(decision, scorer, before, shares, compared)),
-        words=_words(moment.query, compared, scorer),
-        demonstrations=nearest(request, scorer, moment.learned),
-        similarity=similarity,
-        cluster=mostly,
-        floor=_floor(moment),
-        remedies=remedies(moment, _to_turn(decision, compared, instead)),
+        votes=(*told.votes, *_advice(decision, then.advice, before, shares, compared)),
+        words=told.words,
+        demonstrations=told.demonstrations,
+        similarity=told.similarity,
+        cluster=told.cluster,
+        floor=floor,
+        remedies=then.remedies(_to_turn(decision, compared, instead)),
         lines=(),
     )
     return replace(found, lines=tuple(_lines(found)))
 
 
-def _compared(decision: Decision, shares: Mapping[str, float], instead: str | None, scorer: Scorer) -> list[str]:
+def _compared(
+    decision: Decision, shares: Mapping[str, float], instead: str | None, tools: Mapping[str, Tool]
+) -> list[str]:
     """The best candidate, its rival, and `<end>`; where that is one of both, the best tool beside. Raises InputError
     for a rival that could not be chosen."""
     best = decision.candidates[0].tool
     if instead is not None and instead != END:
-        find_tool(scorer.components.tools, instead)
+        find_tool(tools, instead)
     if instead is not None and instead not in shares:
         raise InputError(
             f"{quoted(instead)} could not be chosen then: it had failed, or was not among the tools given or found"
         )
     others = [name for name in shares if name != best]
     first = others[:1] if instead in (None, best) else [str(instead)]
-    tools = [name for name in others if name != END][:1]
-    return list(dict.fromkeys((best, *first, *([END] if END in shares else ()), *tools)))[:3]
+    further = [name for name in others if name != END][:1]
+    return list(dict.fromkeys((best, *first, *([END] if END in shares else ()), *further)))[:3]
 
 
 def _advice(
     decision: Decision,
-    scorer: Scorer,
+    weight: float,
     before: Mapping[str, float],
     after: Mapping[str, float],
     compared: Sequence[str],
@@ -83,7 +107,7 @@ def _advice(
         pull = None
         if len(numbers) == 4 and min(numbers) > 0:
             pull = log(numbers[0] / numbers[1]) - log(numbers[2] / numbers[3])
-        yield Vote("planner", scorer.components.reranking.weight, dict.fromkeys(compared), pull)
+        yield Vote("planner", weight, dict.fromkeys(compared), pull)
 
 
 def _to_turn(decision: Decision, compared: Sequence[str], instead: str | None) -> str:
@@ -94,26 +118,6 @@ def _to_turn(decision: Decision, compared: Sequence[str], instead: str | None) -
     if decision.abstained and best != END:
         return best
     return next((name for name in others if name != END), END)
-
-
-def _floor(moment: Moment) -> float | None:
-    """The probability below which the best candidate would have been declined."""
-    options = moment.options
-    if options.policy != "auto":
-        return None
-    return moment.decider.floor(moment.candidates(1)[0].tool, bool(moment.calls), options)
-
-
-def _words(query: str, compared: Sequence[str], scorer: Scorer) -> dict[str, tuple[str, ...]]:
-    """The request's words that each candidate has, and under "" those that no tool has."""
-    said = dict(islice(forms(query).items(), MOST_WORDS))
-    found = {}
-    for name in compared:
-        if name != END:
-            told = tool_words(scorer.components.tools[name])
-            found[name] = tuple(word for stem, word in said.items() if stem in told.text or stem in told.parameters)
-    strange = set(scorer.arranged.lexicon.lacking(query))
-    return {**found, "": tuple(word for word in said.values() if word in strange)}
 
 
 def _lines(found: Explanation) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,12 +12,7 @@ from edgeret.encoders.base import EncodedQuery
 from edgeret.runtime.history import History
 from edgeret.runtime.loaded import Loaded
 from edgeret.runtime.options import DecideOptions
-from edgeret.runtime.why import Remembered
-from edgeret.stopwatch import Stopwatch
 from edgeret.types import Alternative, Arguments, Candidate, Decision, Explanation
-
-if TYPE_CHECKING:
-    from edgeret.runtime.request import Request
 
 
 class Encoded(Protocol):
@@ -28,11 +23,10 @@ class Encoded(Protocol):
 
 
 class Recalled:
-    """The `why` of a decision that the library made. Python's own components tell of it, loaded when somebody asks for
-    an explanation; they decide within 1e-5 as the library does."""
+    """The `why` of a decision that the library made. It is decided once more when somebody asks why."""
 
     __slots__ = (
-        *("_alone", "_alternatives", "_arguments", "_calls", "_failures", "_listed", "_loaded", "_made", "_options"),
+        *("_alone", "_alternatives", "_arguments", "_calls", "_failures", "_listed", "_loaded", "_options"),
         *("_query", "_request", "_tools", "now", "values"),
     )
 
@@ -58,7 +52,6 @@ class Recalled:
         self.values = values
         self._alternatives: tuple[Alternative, ...] | None = None
         self._arguments: Arguments | None = None
-        self._made: tuple[Remembered, Request] | None = None
 
     def alternatives(self, decision: Decision) -> tuple[Alternative, ...]:
         """As `Decision.alternatives`."""
@@ -84,14 +77,9 @@ class Recalled:
 
     def explain(self, decision: Decision, instead: str | None) -> Explanation:
         """As `Decision.explain`."""
-        if self._made is None:
-            loaded = self._loaded
-            scorer, decider = loaded.untaught, loaded.decider
-            if self._alone and loaded.first is not None:
-                scorer, decider = loaded.first.scorer, loaded.first.decider
-            request = scorer.read(self._query, Stopwatch(), self._tools)
-            numbers = [scorer.number(call.tool) for call in self._calls]
-            history = History(list(self._calls), numbers, list(self._failures), self.now)
-            values = request.probabilities(history, Stopwatch())
-            self._made = Remembered(request, history, self._options, values, decider), request
-        return self._made[0].explain(decision, instead)
+        from edgeret.runtime.explanation import explain
+        from edgeret.runtime.replayed import Replayed
+
+        history = History(list(self._calls), [], list(self._failures), self.now)
+        asked = self._loaded, self._query, self._tools, history, self._options, self._alone, self._listed
+        return explain(Replayed(*asked), decision, instead)

@@ -9,15 +9,21 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from math import inf, log, nan
 
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeret.core.explained import Explained
 from edgeret.inputs.values import values_in
+from edgeret.inputs.words import forms
 from edgeret.runtime.components import Components
 from edgeret.runtime.history import History
 from edgeret.runtime.learned_then import LearnedThen
+from edgeret.runtime.lexicon import tool_words
+from edgeret.runtime.moment import Moment
+from edgeret.runtime.nearby import cluster, nearest
 from edgeret.runtime.request import Request
 from edgeret.runtime.scorer import Scorer
 from edgeret.scoring.head import log_softmax
@@ -25,6 +31,8 @@ from edgeret.scoring.memory import Memory
 from edgeret.stopwatch import Stopwatch
 from edgeret.types import END, Vote
 
+MOST_WORDS = 12
+"""Of a request, told for each candidate."""
 MEANING = frozenset({"window", "clause", "next_clause", "third", "later", "related"})
 FLOW = frozenset({"was_called", "still_needed", "gives", "key_was_called", "key_still_needed", "key_gives"})
 VALUES = "values"
@@ -118,6 +126,31 @@ class Asked:
             return None
         distance = self.request.distance_to(compared, nearest)
         return None if distance == inf else compared.unknown / (compared.unknown + compared.fits(distance))
+
+
+def explained(moment: Moment, compared: Sequence[str], end: float) -> Explained:
+    """What was known of these candidates; `end` is the end's probability."""
+    request, scorer, history = moment.request, moment.scorer, moment.history()
+    similarity, mostly = cluster(request, scorer, history)
+    return Explained(
+        votes(Asked(request, history, scorer, moment.learned, end), compared),
+        _words(moment.query, compared, scorer),
+        nearest(request, scorer, moment.learned),
+        similarity,
+        mostly,
+    )
+
+
+def _words(query: str, compared: Sequence[str], scorer: Scorer) -> dict[str, tuple[str, ...]]:
+    """The request's words that each candidate has, and under "" those that no tool has."""
+    said = dict(islice(forms(query).items(), MOST_WORDS))
+    found = {}
+    for name in compared:
+        if name != END:
+            told = tool_words(scorer.components.tools[name])
+            found[name] = tuple(word for stem, word in said.items() if stem in told.text or stem in told.parameters)
+    strange = set(scorer.arranged.lexicon.lacking(query))
+    return {**found, "": tuple(word for word in said.values() if word in strange)}
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,15 @@
-"""Between a decision and what tells of it, which is loaded when somebody asks. Tells nothing itself."""
+"""Between a decision of Python's and what tells of it, which is loaded when somebody asks. Tells nothing itself."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 from edgeret.runtime.moment import Moment
-from edgeret.types import Alternative, Arguments, Decision, Explanation
+from edgeret.types import Alternative, Arguments, Decision, Explanation, Remedy
+
+if TYPE_CHECKING:
+    from edgeret.core.explained import Explained
 
 
 class Remembered(Moment):
@@ -47,3 +53,24 @@ class Remembered(Moment):
         from edgeret.runtime.explanation import explain
 
         return explain(self, decision, instead)
+
+    @property
+    def advice(self) -> float:
+        """What a planner's advice weighs."""
+        return self.scorer.components.reranking.weight
+
+    def explained(self, compared: Sequence[str], end: float) -> Explained:
+        """What the parts say of these candidates; `end` is the end's probability."""
+        from edgeret.runtime.votes import explained
+
+        return explained(self, compared, end)
+
+    def floor(self, best: str) -> float:
+        """How probable this answer had to be."""
+        return self.decider.floor(best, bool(self.calls), self.options)
+
+    def remedies(self, tool: str) -> tuple[Remedy, ...]:
+        """What would turn it to this tool."""
+        from edgeret.runtime.remedies import remedies
+
+        return remedies(self, tool)

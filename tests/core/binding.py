@@ -67,6 +67,7 @@ class BeginOptions(c.Structure):
     _fields_ = (
         ("size", c.c_size_t), ("allowed", c.POINTER(c.c_uint32)), ("allowed_count", c.c_size_t), ("after", c.c_void_p),
         ("learner", c.c_void_p), ("clock", c.c_void_p), ("clock_context", c.c_void_p),
+        ("own_encoder", c.c_int32),
     )  # fmt: skip
 
 
@@ -105,7 +106,7 @@ class DecisionRaw(c.Structure):
         ("tool_number", c.c_int32), ("tool", Text), ("probability", c.c_double), ("reason", c.c_int),
         ("abstained", c.c_int32), ("confirm", c.c_int32), ("named", c.c_int32), ("stage", c.c_int32),
         ("demonstrated", c.c_int32), ("floor", c.c_double), ("best", Text), ("best_number", c.c_int32),
-        ("parts", c.c_uint32),
+        ("parts", c.c_uint32), ("learned", c.c_int64),
     )  # fmt: skip
 
 
