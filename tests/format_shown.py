@@ -44,10 +44,13 @@ class ShownReader(ABC):
     def gained(self) -> Array:
         """Section 16.5: what tools' examples add."""
         near = list((self.asked @ self.place.T).max(axis=0))
+        sizes = np.abs(self.asked).max(axis=1, keepdims=True)
+        steps = np.maximum(sizes, 1e-12) / min(32767, (2**31 - 1) // (128 * self.asked.shape[1]))
+        asked = np.rint(self.asked / steps) * steps
         same = Counter(row.tobytes() for name in self.names for row in self.examples.get(name, ()))
         for i, name in enumerate(self.names):
             for row in self.examples.get(name, ()):
-                near[i] = max(near[i], (self.asked @ row).max() - np.log(same[row.tobytes()]) / 10)
+                near[i] = max(near[i], (asked @ row).max() - np.log(same[row.tobytes()]) / 10)
         return np.array(10 * (np.array(near) - max(near)))
 
     def set_back(self, query: str) -> Array:

@@ -22,7 +22,7 @@ from typing import Any
 KERNEL = Path("edgeret", "kernel")
 # Nobody reads errno or floating-point traps; without both, loops over probabilities are vectors.
 # Vectors of 64 bytes are passed between inlined functions alone, so no ABI is touched.
-FLAGS = ("-O3", "-fPIC", "-pthread", "-fvisibility=hidden", "-fno-math-errno", "-fno-trapping-math", "-Wno-psabi")
+FLAGS = ("-fPIC", "-pthread", "-fvisibility=hidden", "-fno-math-errno", "-fno-trapping-math", "-Wno-psabi")
 ZIG = "ziglang==0.17.1"
 """A compiler in a wheel, for every platform (MIT, about 90 MB). Another version writes other bytes, so it is pinned."""
 WITHOUT_COMPILER = (
@@ -46,11 +46,12 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Library:
-    """A library in edgeret/kernel: its file's `stem`, how its sources are compiled, which `sources` a checkout has, and
-    in which folders lies what its bytes depend on."""
+    """A library in edgeret/kernel: its file's `stem`, how its sources are compiled and at which `level` a source is,
+    which `sources` a checkout has, and in which folders lies what its bytes depend on."""
 
     stem: str
     flags: Callable[[Path], Sequence[str]]
+    level: Callable[[Path, str], str]
     sources: Callable[[Path], Sequence[Path]]
     folders: tuple[Path, ...]
 
@@ -72,7 +73,13 @@ def _core(root: Path) -> Any:
 
 
 def _flags_of_core(root: Path) -> Sequence[str]:
-    return ("-O2", "-pthread", "-Wno-psabi", *_core(root).FLAGS, "-Icore/include", "-Icore/src")
+    return ("-pthread", "-Wno-psabi", *_core(root).FLAGS, "-Icore/include", "-Icore/src")
+
+
+def _level_of_core(root: Path, stem: str) -> str:
+    build = _core(root)
+    level: str = build.TARGETS["linux-x86_64"].level(stem)
+    return level
 
 
 def _sources_of_core(root: Path) -> Sequence[Path]:
@@ -80,8 +87,12 @@ def _sources_of_core(root: Path) -> Sequence[Path]:
     return list(build.sources(build.TARGETS["linux-x86_64"]))
 
 
-KERNEL_LIBRARY = Library("_kernel", lambda _: FLAGS, lambda root: sorted((root / KERNEL).glob("*.c")), (KERNEL,))
-CORE_LIBRARY = Library("_core", _flags_of_core, _sources_of_core, (Path("core/include"), Path("core/src"), KERNEL))
+KERNEL_LIBRARY = Library(
+    "_kernel", lambda _: FLAGS, lambda _, stem: "-O3", lambda root: sorted((root / KERNEL).glob("*.c")), (KERNEL,)
+)
+CORE_LIBRARY = Library(
+    "_core", _flags_of_core, _level_of_core, _sources_of_core, (Path("core/include"), Path("core/src"), KERNEL)
+)
 """The whole decision behind core/include/edgeret.h; some of its sources are the kernel's."""
 LIBRARIES = (KERNEL_LIBRARY, CORE_LIBRARY)
 TARGETS = {
@@ -143,7 +154,8 @@ def compile_with(compiler: Sequence[str], library: Library, root: Path, to: Path
         def compiled(source: Path) -> str:
             made = Path(folder, f"{source.stem}.o")
             # Relative names, so that no bytes depend on where the checkout is.
-            _run((*compiler, *flags, "-c", source.relative_to(root).as_posix(), "-o", str(made)), root)
+            level, name = library.level(root, source.stem), source.relative_to(root).as_posix()
+            _run((*compiler, level, *flags, "-c", name, "-o", str(made)), root)
             return str(made)
 
         objects = list(pool.map(compiled, library.sources(root)))

@@ -130,21 +130,32 @@ static bool add_gives(er_request *r, float *statics)
     return true;
 }
 
-void er_example_cosines(const er_index *index, uint32_t d, const float *vectors, uint32_t many, float *found)
-{
-    if (index->wide_examples) er_many_products(index->wide_examples, index->example_count, d, vectors, many, found);
-    else er_many_byte_products(index->examples, index->example_scales, index->example_count, d, vectors, many, found);
-}
-
-void er_nearest_examples(const er_index *index, uint32_t d, const float *vectors, uint32_t many, float *room, float *near)
+/* Of examples that are no bytes, since a tool came later: with what the whole numbers stand for. */
+static bool nearest_wide(
+    er_arena *arena, const er_index *index, uint32_t d, const int16_t *asked, const float *steps, uint32_t many, float *near)
 {
     const uint32_t count = index->example_count;
-    for (uint32_t i = 0; i < many; i += ER_AT_ONCE) {
-        const uint32_t here = many - i < ER_AT_ONCE ? many - i : ER_AT_ONCE;
-        er_example_cosines(index, d, vectors + (size_t)i * d, here, room);
-        for (uint32_t v = 0; v < here; v++)
-            for (uint32_t k = 0; k < count; k++) near[k] = room[(size_t)v * count + k] > near[k] ? room[(size_t)v * count + k] : near[k];
-    }
+    float *vectors = ER_TAKE(arena, float, (size_t)many * d), *found = ER_TAKE(arena, float, (size_t)many * count);
+    if (!vectors || !found) return false;
+    for (uint32_t v = 0; v < many; v++)
+        for (uint32_t k = 0; k < d; k++) vectors[(size_t)v * d + k] = (float)asked[(size_t)v * d + k] * steps[v];
+    er_many_products(index->wide_examples, count, d, vectors, many, found);
+    for (uint32_t v = 0; v < many; v++, found += count)
+        for (uint32_t k = 0; k < count; k++) near[k] = found[k] > near[k] ? found[k] : near[k];
+    return true;
+}
+
+bool er_nearest_examples(er_arena *arena, const er_index *index, uint32_t d, const float *vectors, uint32_t many, float *near)
+{
+    const er_place mark = er_mark(arena);
+    int16_t *asked = ER_TAKE(arena, int16_t, (size_t)many * d);
+    float *steps = ER_TAKE(arena, float, many);
+    if (!asked || !steps) return false;
+    for (uint32_t v = 0; v < many; v++) steps[v] = er_whole_numbers(vectors + (size_t)v * d, d, asked + (size_t)v * d);
+    if (!index->wide_examples) er_nearest_bytes(index->examples, index->example_scales, index->example_count, d, asked, steps, many, near);
+    else if (!nearest_wide(arena, index, d, asked, steps, many, near)) return false;
+    er_release(arena, mark);
+    return true;
 }
 
 float er_twins_among(const er_index *index, uint32_t dimension, const int32_t *tools, uint32_t count, uint32_t k)
@@ -165,9 +176,10 @@ static bool add_examples(er_request *r, float *statics)
     if (!index->example_count) return true;
     const er_place mark = er_mark(&r->arena);
     const uint32_t count = index->example_count;
-    float *near = ER_TAKE(&r->arena, float, count), *room = ER_TAKE(&r->arena, float, (size_t)ER_AT_ONCE * count), *x = ER_TAKE(&r->arena, float, r->n);
-    if (!near || !room || !x) return false;
-    er_example_cosines(index, r->dimension, r->vectors, 1, near);
+    float *near = ER_TAKE(&r->arena, float, count), *x = ER_TAKE(&r->arena, float, r->n);
+    if (!near || !x) return false;
+    for (uint32_t k = 0; k < count; k++) near[k] = -INFINITY;
+    if (!er_nearest_examples(&r->arena, index, r->dimension, r->vectors, 1, near)) return false;
     for (uint32_t p = 0; p < r->n; p++) {
         const int32_t tool = r->names->tools[p];
         for (uint32_t k = tool < 0 ? 0 : index->example_starts[tool]; tool >= 0 && k < index->example_starts[tool + 1]; k++) {
@@ -175,7 +187,8 @@ static bool add_examples(er_request *r, float *statics)
             r->has_example = true;
         }
     }
-    er_nearest_examples(index, r->dimension, r->vectors + (size_t)(WHOLE + r->windows) * r->dimension, r->clauses, room, near);
+    const float *clauses = r->vectors + (size_t)(WHOLE + r->windows) * r->dimension;
+    if (!er_nearest_examples(&r->arena, index, r->dimension, clauses, r->clauses, near)) return false;
     for (uint32_t p = 0; r->has_example && p < r->n; p++) {
         x[p] = r->cosines[p] > r->clause[p] ? r->cosines[p] : r->clause[p];
         const int32_t tool = r->names->tools[p];

@@ -116,11 +116,8 @@ bool er_request_near(er_request *, const er_model *, const er_stage *, const er_
 /* ln(c) / 10 where c examples of some tools (−1: none) have the vector of example k. */
 float er_twins_among(const er_index *, uint32_t dimension, const int32_t *tools, uint32_t count, uint32_t k);
 
-/* The cosines of a vector to all examples, (example_count). */
-void er_example_cosines(const er_index *, uint32_t dimension, const float *vectors, uint32_t many, float *found);
-/* near[k] = the largest of near[k] and of the cosines of these vectors to example k; `room` is for ER_AT_ONCE rows. */
-enum { ER_AT_ONCE = 4 };
-void er_nearest_examples(const er_index *, uint32_t dimension, const float *vectors, uint32_t many, float *room, float *near);
+/* near[k] = the largest of near[k] and of the cosines of these vectors, in whole numbers (16.5), to example k. */
+bool er_nearest_examples(er_arena *, const er_index *, uint32_t dimension, const float *vectors, uint32_t many, float *near);
 
 /* ---- After calls: places among the names, or labels; −1 for a stranger's tool ---- */
 

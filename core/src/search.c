@@ -97,11 +97,13 @@ static bool add_examples(search *s)
     const er_index *index = &s->stage.index;
     const uint32_t count = index->example_count;
     if (!count) return true;
-    float *near = ER_TAKE(&s->arena, float, count), *room = ER_TAKE(&s->arena, float, (size_t)ER_AT_ONCE * count), *x = ER_TAKE(&s->arena, float, s->tools);
-    if (!near || !room || !x) return false;
-    er_example_cosines(index, r->dimension, r->vectors, 1, near);
-    er_nearest_examples(
-        index, r->dimension, r->vectors + (size_t)(1 + ER_SEGMENTS + r->windows) * r->dimension, r->clauses, room, near);
+    float *near = ER_TAKE(&s->arena, float, count), *x = ER_TAKE(&s->arena, float, s->tools);
+    if (!near || !x) return false;
+    for (uint32_t k = 0; k < count; k++) near[k] = -INFINITY;
+    const float *clauses = r->vectors + (size_t)(1 + ER_SEGMENTS + r->windows) * r->dimension;
+    if (!er_nearest_examples(&s->arena, index, r->dimension, r->vectors, 1, near) ||
+        !er_nearest_examples(&s->arena, index, r->dimension, clauses, r->clauses, near))
+        return false;
     for (uint32_t i = 0; i < s->tools; i++) {
         const uint32_t tool = s->which[i];
         const float whole = at(s, r->cosines, i), clause = at(s, r->clause, i);

@@ -47,11 +47,21 @@ void er_byte_products(const int8_t *rows, const float *scales, uint32_t count, u
     bytes_plain(rows, scales, count, n, vector, found);
 }
 
-void er_many_byte_products(
-    const int8_t *rows, const float *scales, uint32_t count, uint32_t n, const float *vectors, uint32_t many, float *found)
+float er_whole_numbers(const float *vector, uint32_t n, int16_t *found)
 {
-    ON_AVX2(many_bytes_avx2(rows, scales, count, n, vectors, many, found));
-    many_bytes_plain(rows, scales, count, n, vectors, many, found);
+    const uint32_t room = INT32_MAX / (128 * n); /* so that sums stay in 32 bits */
+    float size = 1e-12f;
+    for (uint32_t i = 0; i < n; i++) size = fabsf(vector[i]) > size ? fabsf(vector[i]) : size;
+    const float step = size / (float)(room < 32767 ? room : 32767);
+    for (uint32_t i = 0; i < n; i++) found[i] = (int16_t)lrintf(vector[i] / step);
+    return step;
+}
+
+void er_nearest_bytes(
+    const int8_t *rows, const float *scales, uint32_t count, uint32_t n, const int16_t *asked, const float *steps, uint32_t many, float *near)
+{
+    ON_AVX2(nearest_avx2(rows, scales, count, n, asked, steps, many, near));
+    nearest_plain(rows, scales, count, n, asked, steps, many, near);
 }
 
 void er_add(float *a, float weight, const float *b, uint32_t n)

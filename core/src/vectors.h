@@ -10,10 +10,14 @@ float er_dot(const float *a, const float *b, uint32_t n);
 void er_products(const float *rows, uint32_t count, uint32_t n, const float *vector, float *found);
 /* found[k * count + i] = rows[i] · vectors[k], for vectors (many, n). */
 void er_many_products(const float *rows, uint32_t count, uint32_t n, const float *vectors, uint32_t many, float *found);
-/* The same for rows of bytes with a scale each. */
+/* The same of one vector for rows of bytes with a scale each. */
 void er_byte_products(const int8_t *rows, const float *scales, uint32_t count, uint32_t n, const float *vector, float *found);
-void er_many_byte_products(
-    const int8_t *rows, const float *scales, uint32_t count, uint32_t n, const float *vectors, uint32_t many, float *found);
+/* A vector's numbers as whole ones, as many as sums of their products with bytes have room for (16.5): what 1 of them
+   counts for. All are finite. */
+float er_whole_numbers(const float *vector, uint32_t n, int16_t *found);
+/* near[i] = the largest of near[i] and of the products of row i with so many such vectors, (many, n) and a step each. */
+void er_nearest_bytes(
+    const int8_t *rows, const float *scales, uint32_t count, uint32_t n, const int16_t *asked, const float *steps, uint32_t many, float *near);
 /* a += weight · b */
 void er_add(float *a, float weight, const float *b, uint32_t n);
 double er_length(const float *a, uint32_t n);

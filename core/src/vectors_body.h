@@ -3,6 +3,7 @@
 
 typedef float NAME(Eight) __attribute__((vector_size(32), aligned(4), may_alias));
 typedef int8_t NAME(Bytes) __attribute__((vector_size(8), aligned(1), may_alias));
+typedef int32_t NAME(Wholes) __attribute__((vector_size(32)));
 #define EIGHT(at) (*(const NAME(Eight) *)(at))
 
 static WIDE float NAME(total)(NAME(Eight) v) { return ((v[0] + v[4]) + (v[2] + v[6])) + ((v[1] + v[5]) + (v[3] + v[7])); }
@@ -72,7 +73,9 @@ static WIDE void NAME(bytes)(const int8_t *rows, const float *scales, uint32_t c
         NAME(Eight) sum = {0};
         uint32_t j = 0;
         for (; j + 8 <= n; j += 8) {
-            sum += __builtin_convertvector(*(const NAME(Bytes) *)(row + j), NAME(Eight)) * EIGHT(vector + j);
+            /* In two steps: gcc makes one number at a time of bytes that become floats at once. */
+            const NAME(Wholes) wide = __builtin_convertvector(*(const NAME(Bytes) *)(row + j), NAME(Wholes));
+            sum += __builtin_convertvector(wide, NAME(Eight)) * EIGHT(vector + j);
         }
         float rest = 0;
         for (; j < n; j++) rest += (float)row[j] * vector[j];
@@ -80,30 +83,32 @@ static WIDE void NAME(bytes)(const int8_t *rows, const float *scales, uint32_t c
     }
 }
 
-/* The same of four vectors at a time: each row is widened once for them. */
-static WIDE void NAME(many_bytes)(
-    const int8_t *rows, const float *scales, uint32_t count, uint32_t n, const float *vectors, uint32_t many, float *found)
+/* Whole numbers alone: the compiler finds the instructions that multiply pairs of 16 bits and add them. Four vectors at a
+   time, so that each row is widened once for them. */
+static WIDE void NAME(nearest)(
+    const int8_t *rows, const float *scales, uint32_t count, uint32_t n, const int16_t *asked, const float *steps, uint32_t many, float *near)
 {
     uint32_t k = 0;
     for (; k + 4 <= many; k += 4) {
-        const float *v0 = vectors + (size_t)k * n, *v1 = v0 + n, *v2 = v1 + n, *v3 = v2 + n;
+        const int16_t *v0 = asked + (size_t)k * n, *v1 = v0 + n, *v2 = v1 + n, *v3 = v2 + n;
         for (uint32_t i = 0; i < count; i++) {
             const int8_t *row = rows + (size_t)i * n;
-            NAME(Eight) a = {0}, b = {0}, c = {0}, d = {0};
-            uint32_t j = 0;
-            for (; j + 8 <= n; j += 8) {
-                const NAME(Eight) wide = __builtin_convertvector(*(const NAME(Bytes) *)(row + j), NAME(Eight));
-                a += wide * EIGHT(v0 + j), b += wide * EIGHT(v1 + j), c += wide * EIGHT(v2 + j), d += wide * EIGHT(v3 + j);
-            }
-            const NAME(Eight) sums[4] = {a, b, c, d};
-            for (uint32_t v = 0; v < 4; v++) {
-                float rest = 0;
-                for (uint32_t l = j; l < n; l++) rest += (float)row[l] * v0[(size_t)v * n + l];
-                found[(size_t)(k + v) * count + i] = (NAME(total)(sums[v]) + rest) * scales[i];
-            }
+            int32_t a = 0, b = 0, c = 0, d = 0;
+            for (uint32_t j = 0; j < n; j++) a += row[j] * v0[j], b += row[j] * v1[j], c += row[j] * v2[j], d += row[j] * v3[j];
+            const float x = (float)a * steps[k], y = (float)b * steps[k + 1], z = (float)c * steps[k + 2], w = (float)d * steps[k + 3];
+            const float one = x > y ? x : y, other = z > w ? z : w, best = (one > other ? one : other) * scales[i];
+            near[i] = best > near[i] ? best : near[i];
         }
     }
-    for (; k < many; k++) NAME(bytes)(rows, scales, count, n, vectors + (size_t)k * n, found + (size_t)k * count);
+    for (; k < many; k++)
+        for (uint32_t i = 0; i < count; i++) {
+            const int8_t *row = rows + (size_t)i * n;
+            const int16_t *v = asked + (size_t)k * n;
+            int32_t sum = 0;
+            for (uint32_t j = 0; j < n; j++) sum += row[j] * v[j];
+            const float value = (float)sum * steps[k] * scales[i];
+            near[i] = value > near[i] ? value : near[i];
+        }
 }
 
 #undef EIGHT

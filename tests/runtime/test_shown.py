@@ -129,12 +129,12 @@ def asked(*rows: Sequence[float]) -> Passages:
 def test_the_nearest_example_of_each_tool_counts() -> None:
     examples = of([[1, 0], [0, 1], [0.6, 0.8]], [2, 0, 2])
     assert examples.owners.tolist() == [0, 2, 2]
-    assert examples.nearest(np.array([0.6, 0.8], np.float32)) == pytest.approx(1)
+    assert examples.nearest(np.array([0.6, 0.8], np.float32)) == pytest.approx(1, abs=1e-4)
     own = np.array([0.6, 0.08, 0.0], np.float32)
-    assert examples.gained(asked([0.6, 0.8], [0.6, 0.8]), own).tolist() == pytest.approx([-2, -9.2, 0], abs=1e-5)
+    assert examples.gained(asked([0.6, 0.8], [0.6, 0.8]), own).tolist() == pytest.approx([-2, -9.2, 0], abs=1e-4)
     # A clause may be all about a tool that the whole is far from.
     own = np.array([0.6, 0.1, 0.0], np.float32)
-    assert examples.gained(asked([0.6, 0.8], [0.0, 1.0]), own).tolist() == pytest.approx([0, -9, 0], abs=1e-5)
+    assert examples.gained(asked([0.6, 0.8], [0.0, 1.0]), own).tolist() == pytest.approx([0, -9, 0], abs=1e-4)
     moved = examples.at(np.array([-1, -1, 0], np.intp))
     assert moved is not None and moved.owners.tolist() == [0, 0]
     assert examples.at(np.array([-1, -1, -1], np.intp)) is None
@@ -144,4 +144,4 @@ def test_the_nearest_example_of_each_tool_counts() -> None:
 def test_a_sentence_that_many_tools_show_is_shared_among_them() -> None:
     examples, own = of([[1, 0]] * 4 + [[0.8, 0.6]], [0, 1, 2, 3, 4]), np.zeros(5, np.float32)
     gained = examples.gained(asked([1, 0], [1, 0]), own)
-    assert (gained[4] - gained[0]).item() == pytest.approx(np.log(4) - 2, abs=1e-5)
+    assert (gained[4] - gained[0]).item() == pytest.approx(np.log(4) - 2, abs=1e-4)
