@@ -414,6 +414,7 @@ typedef struct {
     double wait_s; /* for another writer to end; 10 if 0 */
     er_text key;   /* this device's secret, 16 to 1,024 bytes: an overlay of another one, or altered without it, is refused
                       (FORMAT.md 15.7); at NULL: overlays are bound to nobody */
+    uint32_t fold_after; /* plans that are added before the file is written anew, which can be read faster; 256 if 0 */
 } er_learner_options;
 
 /* Goes on where an overlay (section 15) left off, which is made with the first plan where it is not there; with NULL what is
@@ -464,13 +465,27 @@ typedef struct {
     size_t size;
     er_text query;      /* plans with these words, whatever their case and spaces */
     er_text tool;       /* plans that call it */
-    const int64_t *id;  /* this one */
+    const int64_t *id;  /* this one, or */
     int32_t everything; /* 1 */
+    uint32_t id_count;  /* so many; 0 is 1 */
 } er_forget_options;
 
 /* Forgets plans and all that they taught: what is left is learned anew, in a millisecond a plan. `count`: how many there
    were; may be NULL. */
 ER_API er_status er_forget(er_learner *, const er_forget_options *, uint32_t *count, er_error *);
+
+/* Has the overlay keep a change of tools for later starts: the one by which er_with_tools made `after` of `before`, which
+   holds the tools that the overlay has (er_learner_model). That is `after` from then on. */
+ER_API er_status er_learner_keep(er_learner *, const er_model *before, const er_change *, const er_model *after, er_error *);
+
+/* Another learner that has learned the same, and keeps nothing: to try out what a plan would change. It knows nothing of what
+   is learned later, and is closed like any other. */
+ER_API er_status er_learner_copy(er_learner *, er_learner **copy, er_error *);
+
+/* Tells of all that was learned as the bytes of an overlay without changes of tools, which live for the call: to hand over,
+   or to back up what no file keeps. */
+ER_API er_status er_learner_bytes(
+    er_learner *, void (*tell)(void *context, const void *bytes, size_t length), void *context, er_error *);
 
 /* ---- Search ---- */
 

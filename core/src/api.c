@@ -90,7 +90,7 @@ er_read *er_read_query(const er_model *model, const er_stage *stage, const er_po
     read->request.watch = &task->watch;
     const er_earlier *also = task->turn ? &task->turn->all : NULL;
     /* What was learned may call any tool, so all are compared. */
-    if (fine && task->learner) fine = er_request_read(&read->request, model, stage, query, &read->encoded, may, false);
+    if (fine && task->learner && (task->wide || er_recall_counts(task->learner))) fine = er_request_read(&read->request, model, stage, query, &read->encoded, may, false);
     else if (fine) fine = er_request_near(&read->request, model, stage, query, &read->encoded, may, also ? also->at : NULL, also ? also->count : 0);
     er_lap(&task->watch, ER_AT_SEARCH);
     read->request.watch = NULL; /* the task's, which may go before forks do */
@@ -227,6 +227,7 @@ void er_end(er_task *task)
     er_model *model = (er_model *)task->model;
     er_learner *learner = task->learner;
     er_unread(task->read);
+    er_unread(task->narrow);
     er_give_back(&task->told);
     er_give_back(&arena);
     er_learner_close(learner);

@@ -128,7 +128,7 @@ int64_t er_lesson(er_knowledge *s, er_plan *plan, bool again, er_error *error)
 
 /* ---- Forgetting ---- */
 
-static er_plan *copied(const er_knowledge *s, const er_plan *plan)
+er_plan *er_plan_copy(const er_knowledge *s, const er_plan *plan)
 {
     er_plan *copy = er_plan_new(s->dimension, plan->length, plan->query);
     if (!copy) return NULL;
@@ -164,7 +164,7 @@ er_knowledge *er_without(const er_knowledge *s, const bool *gone, int64_t serial
     if (fine && s->mapped) er_labels_map(other, s->mapped);
     if (fine) other->next_id = s->next_id;
     for (uint32_t row; fine && (row = next_by_time(s, done)) != UINT32_MAX; done[row] = true) {
-        er_plan *copy = copied(s, s->plans[row]);
+        er_plan *copy = er_plan_copy(s, s->plans[row]);
         if (!copy) {
             fine = er_refuse(error, ER_NO_MEMORY, "no memory to forget what was learned");
             break;

@@ -91,6 +91,8 @@ typedef struct {
 /* ---- Plans, names and rows: learn_memory.c ---- */
 
 er_plan *er_plan_new(uint32_t dimension, uint32_t length, er_text query); /* NULL: no memory */
+/* One that is not stored anywhere, with its full weight; NULL: no memory. */
+er_plan *er_plan_copy(const er_knowledge *, const er_plan *);
 bool er_plan_say(er_plan *, er_text query); /* other words; false: no memory */
 void er_plan_free(er_plan *);
 er_knowledge *er_knowledge_new(const er_demonstrated *, int64_t serial);      /* nothing learned; NULL: no memory */

@@ -46,6 +46,26 @@ static bool count_calls(er_learner *learner)
     return true;
 }
 
+er_learner *er_learner_new(const er_model *model, double wait_s, er_error *error)
+{
+    er_arena arena = {.error = error};
+    er_learner *learner = ER_TAKE(&arena, er_learner, 1);
+    if (!learner) return er_give_back(&arena), NULL;
+    learner->arena = arena;
+    atomic_init(&learner->holders, 1);
+    er_mutex_make(&learner->turn);
+    er_mutex_make(&learner->lock);
+    learner->given = er_held(model);
+    learner->model = er_held(model);
+    learner->wait_s = wait_s;
+    learner->fold_after = ER_UNFOLDED;
+    const bool fine = count_calls(learner);
+    learner->arena.error = NULL;
+    if (fine) return learner;
+    er_learner_close(learner);
+    return NULL;
+}
+
 er_status er_learner_open(const er_model *model, const char *path, const er_learner_options *options, er_learner **made, er_error *given)
 {
     er_error own, *error = er_clear(given, &own);
@@ -53,24 +73,20 @@ er_status er_learner_open(const er_model *model, const char *path, const er_lear
     *made = NULL;
     if (!model) return missing(error, "model");
     if (options && options->size < sizeof options->size) return er_refuse(error, ER_BAD_INPUT, "options.size is %zu; set it to sizeof(er_learner_options)", options->size), ER_BAD_INPUT;
-    const double wait_s = options && options->size >= offsetof(er_learner_options, key) ? options->wait_s : 0.0;
-    const er_text secret = options && options->size >= sizeof *options && options->key.at ? options->key : (er_text){NULL, 0};
+    er_learner_options own_options = {0}; /* what a caller of an older header lacks is zeros */
+    if (options) memcpy(&own_options, options, options->size < sizeof own_options ? options->size : sizeof own_options);
+    const double wait_s = own_options.wait_s;
+    const er_text secret = own_options.key.at ? own_options.key : (er_text){NULL, 0};
     if (path && !path[0]) return er_refuse(error, ER_BAD_INPUT, "the overlay's path is empty; NULL is for none"), ER_BAD_INPUT;
     if (!(wait_s >= 0.0 && wait_s <= 1e6)) return er_refuse(error, ER_BAD_INPUT, "wait_s is %g; seconds from 0 on", wait_s), ER_BAD_INPUT;
     if (secret.at && (secret.length < ER_LEAST_KEY || secret.length > ER_MOST_KEY))
         return er_refuse(error, ER_BAD_INPUT, "key has %zu bytes; give %d to %d", secret.length, ER_LEAST_KEY, ER_MOST_KEY), ER_BAD_INPUT;
-    er_arena arena = {.error = error};
-    er_learner *learner = ER_TAKE(&arena, er_learner, 1);
-    if (!learner) return er_give_back(&arena), refused(error);
-    learner->arena = arena;
-    atomic_init(&learner->holders, 1);
-    er_mutex_make(&learner->turn);
-    er_mutex_make(&learner->lock);
-    learner->given = er_held(model);
-    learner->model = er_held(model);
-    learner->wait_s = wait_s > 0.0 ? wait_s : WAIT_S;
-    bool fine = count_calls(learner);
-    if (fine && path) {
+    er_learner *learner = er_learner_new(model, wait_s > 0.0 ? wait_s : WAIT_S, error);
+    if (!learner) return refused(error);
+    bool fine = true;
+    if (own_options.fold_after) learner->fold_after = own_options.fold_after;
+    learner->arena.error = error;
+    if (path) {
         char *copy = ER_TAKE(&learner->arena, char, strlen(path) + 1);
         fine = copy != NULL;
         if (fine) learner->path = strcpy(copy, path);
@@ -97,6 +113,7 @@ void er_learner_close(er_learner *learner)
     if (!learner || atomic_fetch_sub(&learner->holders, 1) != 1) return;
     er_arena arena = learner->arena;
     er_knowledge_free(learner->state);
+    for (const er_kept_model *one = learner->before; one; one = one->next) er_free(one->model);
     er_free(learner->model);
     er_free(learner->given);
     er_mutex_drop(&learner->turn);
@@ -104,7 +121,15 @@ void er_learner_close(er_learner *learner)
     er_give_back(&arena);
 }
 
-const er_model *er_learner_model(const er_learner *learner) { return learner ? learner->model : NULL; }
+const er_model *er_learner_model(const er_learner *learner)
+{
+    if (!learner) return NULL;
+    er_learner *one = (er_learner *)learner; /* to ask changes nothing */
+    er_mutex_lock(&one->lock);
+    const er_model *model = one->model;
+    er_mutex_unlock(&one->lock);
+    return model;
+}
 
 /* ---- Learning ---- */
 
@@ -130,6 +155,20 @@ static bool walk(er_task *task, er_arena *arena, uint32_t *places, float *kept, 
                 return er_refuse(error, ER_BAD_BUNDLE, "graph and head give no probabilities, but NaN or infinity; build the bundle again");
         er_keep(logs, r->n, k < task->history.count ? (uint32_t)task->places[k] : r->end, places + k * ER_KEPT, kept + k * ER_KEPT);
     }
+    return true;
+}
+
+/* A call may be of a tool that is not among the few of very many that the request was read for. */
+static bool widen(er_task *task, er_error *error)
+{
+    er_encoding own = {.size = sizeof own};
+    task->wide = true;
+    if (er_task_encoding(task, &own, error)) return false;
+    er_read *read = er_read_query(task->model, er_deciding(task->model), &task->query, &own, task->allowed, task, error);
+    if (!read) return false;
+    task->narrow = task->read;
+    task->read = read;
+    task->work.has_first_unseen = false;
     return true;
 }
 
@@ -167,7 +206,7 @@ static bool learn_plan(er_learner *learner, er_locked *file, const er_task *task
     if (*id < 0) return learner->stamp.known = false; /* it is kept, and learned when the file is taken up again */
     *given = NULL;
     learner->unfolded++;
-    if (learner->unfolded > ER_UNFOLDED || learner->named - learner->folded > ER_NEW_NAMES) {
+    if (learner->unfolded > learner->fold_after || learner->named - learner->folded > ER_NEW_NAMES) {
         er_error own = {0}; /* the plan is kept already; the next one tries again */
         er_learner_fold(learner, file, s, &own);
     }
@@ -203,7 +242,7 @@ er_status er_learn(er_task *task, const er_learn_options *options, er_report *re
     er_arena arena = {.error = error};
     const er_watch watch = task->watch;
     task->watch.clock = NULL; /* no step is decided */
-    bool fine = !task->first || er_hand_over(task, error);
+    bool fine = (!task->first || er_hand_over(task, error)) && (!task->read->request.near || widen(task, error));
     const er_request *r = &task->read->request;
     const er_text words = options && options->without_words ? (er_text){NULL, 0} : task->query.text;
     er_plan *plan = fine ? er_plan_new(r->dimension, length, words) : NULL;
@@ -282,7 +321,8 @@ static bool choose(const er_knowledge *s, const er_forget_options *o, er_arena *
     for (uint32_t i = 0; i < s->plan_count; i++) {
         const er_plan *plan = s->plans[i];
         const er_place place = er_mark(arena);
-        gone[i] = o->everything || (o->id && plan->id == *o->id);
+        gone[i] = o->everything != 0;
+        for (uint32_t k = 0; o->id && k < (o->id_count ? o->id_count : 1); k++) gone[i] |= plan->id == o->id[k];
         if (o->query.length && plan->query.at) {
             if (!plain(arena, plan->query, &own)) return false;
             gone[i] = er_same(own, words);

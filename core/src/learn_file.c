@@ -24,7 +24,9 @@ static bool take_up(er_learner *learner, er_text data, bool tools, er_contents *
     if (tools) {
         er_free(learner->model);
         learner->model = reading.model;
-    }
+    } else if (memcmp(learner->others, reading.others, ER_DIGEST))
+        learner->others_changed = true;
+    memcpy(learner->others, reading.others, ER_DIGEST);
     er_knowledge *before = learner->state;
     er_mutex_lock(&learner->lock);
     learner->state = reading.state;
@@ -109,6 +111,21 @@ static bool copy_other(void *context, er_text kind, const er_fields *record)
     return er_batch_end(c->bytes, begin, c->shown, c->contents, record->arena->error);
 }
 
+bool er_put_learned(er_bytes *bytes, er_arena *arena, const er_knowledge *s, const int32_t *numbers, uint32_t names, const char *shown, er_contents *contents)
+{
+    bool fine = true;
+    for (uint32_t i = 0; fine && i <= s->plan_count && s->plan_count; i++) {
+        const size_t begin = bytes->length;
+        const bool last = i == s->plan_count;
+        er_batch_begin(bytes, contents);
+        er_put_text(bytes, last ? ER_TEXT("learned-state") : ER_TEXT("learned-plan"));
+        if (!last) er_put_told(bytes, s, s->plans[i]);
+        else fine = er_put_state(bytes, arena, s, numbers, names);
+        fine = fine && er_batch_end(bytes, begin, shown, contents, arena->error);
+    }
+    return fine;
+}
+
 /* The file anew, with what `s` holds by these numbers of names. */
 static bool compact(er_learner *learner, er_locked *file, const er_knowledge *s, const int32_t *numbers, uint32_t names, er_error *error)
 {
@@ -124,15 +141,7 @@ static bool compact(er_learner *learner, er_locked *file, const er_knowledge *s,
                 er_locked_read(file, &arena, ER_MOST_OVERLAY, &data) && er_take(&scratch, 1, 1);
     if (fine) er_put_header(&bytes, salt, fingerprint, learner->given->content_hash, learner->key, &contents);
     fine = fine && er_overlay_scan(&scratch, data, shown, fingerprint, learner->key, copy_other, &c, &before);
-    for (uint32_t i = 0; fine && i <= s->plan_count && s->plan_count; i++) {
-        const size_t begin = bytes.length;
-        const bool last = i == s->plan_count;
-        er_batch_begin(&bytes, &contents);
-        er_put_text(&bytes, last ? ER_TEXT("learned-state") : ER_TEXT("learned-plan"));
-        if (!last) er_put_told(&bytes, s, s->plans[i]);
-        else fine = er_put_state(&bytes, &scratch, s, numbers, names);
-        fine = fine && er_batch_end(&bytes, begin, shown, &contents, error);
-    }
+    fine = fine && er_put_learned(&bytes, &scratch, s, numbers, names, shown, &contents);
     if (fine) fine = er_locked_replace(file, bytes.at, bytes.length);
     if (fine) {
         learner->contents = contents;
@@ -171,18 +180,30 @@ bool er_learner_fold(er_learner *learner, er_locked *file, er_knowledge *s, er_e
     return fine;
 }
 
-/* What stands in the file when this returns true is learned from it, whatever happens then. */
-bool er_learner_append(er_learner *learner, const er_locked *file, const er_plan *plan, er_error *error)
+void er_record_begin(const er_learner *learner, er_bytes *bytes)
 {
-    er_bytes bytes = {0};
+    *bytes = (er_bytes){0};
+    er_batch_begin(bytes, &learner->contents);
+}
+
+/* What stands in the file when this returns true is learned from it, whatever happens then. */
+bool er_record_add(er_learner *learner, const er_locked *file, er_bytes *bytes, er_error *error)
+{
     er_contents contents = learner->contents;
-    er_batch_begin(&bytes, &contents);
-    ER_PUT(&bytes, "plan");
-    er_put_plan(&bytes, learner->state, plan, learner->named);
-    const bool fine = er_batch_end(&bytes, 0, file->shown.at, &contents, error) && er_locked_put(file, bytes.at, bytes.length, learner->contents.size);
-    er_bytes_free(&bytes);
+    const bool fine = er_batch_end(bytes, 0, file->shown.at, &contents, error) && er_locked_put(file, bytes->at, bytes->length, learner->contents.size);
     if (!fine) return learner->stamp.known = false; /* the next one finds what is really there */
     learner->contents = contents;
     stamp(learner);
     return true;
+}
+
+bool er_learner_append(er_learner *learner, const er_locked *file, const er_plan *plan, er_error *error)
+{
+    er_bytes bytes;
+    er_record_begin(learner, &bytes);
+    ER_PUT(&bytes, "plan");
+    er_put_plan(&bytes, learner->state, plan, learner->named);
+    const bool fine = er_record_add(learner, file, &bytes, error);
+    er_bytes_free(&bytes);
+    return fine;
 }

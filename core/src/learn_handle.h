@@ -34,10 +34,18 @@ static inline void er_mutex_lock(er_mutex *m) { pthread_mutex_lock(m); }
 static inline void er_mutex_unlock(er_mutex *m) { pthread_mutex_unlock(m); }
 #endif
 
+/* A model that a learner hands out, and so keeps. */
+typedef struct er_kept_model er_kept_model;
+struct er_kept_model {
+    er_model *model;
+    er_kept_model *next;
+};
+
 struct er_learner {
     er_arena arena;        /* which holds the learner itself */
     atomic_uint holders;
     er_model *given, *model; /* with the overlay's tools; the same where it has none */
+    er_kept_model *before;   /* what `model` was */
     er_demonstrated shown;
     const char *path;      /* NULL: nothing is kept */
     const er_key *key;     /* that it is bound to; NULL: to none */
@@ -48,6 +56,9 @@ struct er_learner {
     /* With the turn: */
     er_contents contents;  /* of the file, */
     er_stamp stamp;        /* as this learner left it */
+    uint8_t others[ER_DIGEST]; /* of its records that are not learned */
+    bool others_changed;   /* by somebody else, so that `model` has other tools */
+    uint32_t fold_after; /* plans behind the state beyond which it is written anew */
     uint32_t unfolded, named, folded; /* plans behind the state in it; names in it; names when it was written anew */
 };
 
@@ -56,11 +67,18 @@ struct er_learner {
 #endif
 enum { ER_NEW_NAMES = 20000 }; /* beyond which it is, too: it drops those that nothing refers to any more */
 
+/* A learner of a model, which has learned nothing; NULL: no memory. */
+er_learner *er_learner_new(const er_model *, double wait_s, er_error *);
 /* Reads the overlay without a lock, and the tools in it. */
 bool er_learner_read(er_learner *, er_error *);
 /* Locks it, and takes up what others wrote; the caller closes it. */
 bool er_learner_lock(er_learner *, er_locked *, er_error *);
+/* Begins a record that is to be added, and adds it. */
+void er_record_begin(const er_learner *, er_bytes *);
+bool er_record_add(er_learner *, const er_locked *, er_bytes *, er_error *);
 bool er_learner_append(er_learner *, const er_locked *, const er_plan *, er_error *);
+/* All that was learned, with names numbered anew, as batches that are tied to `contents`. */
+bool er_put_learned(er_bytes *, er_arena *, const er_knowledge *, const int32_t *numbers, uint32_t names, const char *shown, er_contents *);
 /* Writes it anew, if there is one, and drops names that nothing refers to; the state is then this one. */
 bool er_learner_fold(er_learner *, er_locked *, er_knowledge *, er_error *);
 

@@ -1,6 +1,7 @@
 #include "learn_records.h"
 
 #include "parts.h"
+#include "sha256.h"
 #include "unicode.h"
 #include "utf8.h"
 #include "vectors.h"
@@ -287,12 +288,27 @@ static bool take_told(er_reading *reading, const er_fields *f)
     return true;
 }
 
+bool er_others_add(uint8_t digest[ER_DIGEST], er_text kind, const er_pack *value)
+{
+    er_bytes bytes = {0};
+    er_sha256 sum;
+    er_put_text(&bytes, kind);
+    er_put_value(&bytes, value);
+    er_sha256_begin(&sum);
+    er_sha256_add(&sum, digest, ER_DIGEST);
+    if (!bytes.failed) er_sha256_add(&sum, bytes.at, bytes.length);
+    er_sha256_end(&sum, digest);
+    er_bytes_free(&bytes);
+    return !bytes.failed;
+}
+
 bool er_record_take(void *context, er_text kind, const er_fields *record)
 {
     er_reading *reading = context;
     if (er_is(kind, "plan")) return take_plan(reading, record);
     if (er_is(kind, "learned-state")) return take_state(reading, record);
     if (er_is(kind, "learned-plan")) return take_told(reading, record);
+    if (!er_others_add(reading->others, kind, record->map)) return no_memory(record);
     if (er_is(kind, "tools") && reading->model) return er_tools_take(&reading->model, record);
     return true;
 }

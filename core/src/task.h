@@ -33,6 +33,8 @@ struct er_task {
     er_encoding *own;       /* what the bundle's own encoder made of it, once somebody asked; in the arena */
     er_turn *turn;          /* what came before it in a conversation; NULL: it stands alone */
     bool *allowed;          /* (n); NULL: all */
+    bool wide;              /* all tools are compared, however many there are, */
+    er_read *narrow;        /* and these were not, whose encoding somebody may have; NULL: nobody */
     er_learner *learner;    /* NULL: the bundle decides alone */
     er_recall *recall;      /* of what it learned; `work` has it once the bundle's own encoder decides */
     er_workspace work;

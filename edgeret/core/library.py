@@ -8,7 +8,7 @@ from pathlib import Path
 from struct import Struct
 from typing import Any
 
-from edgeret.errors import BundleError, EdgeretError, InputError
+from edgeret.errors import BundleError, EdgeretError, InputError, OverlayError
 from edgeret.kernel import CORE, is_core_of_here
 
 HANDLE, INT = c.c_void_p, c.c_int32
@@ -133,6 +133,49 @@ class Encoding(c.Structure):
     )
 
 
+class LearnerOptions(c.Structure):
+    """`er_learner_options`."""
+
+    _fields_ = (("size", c.c_size_t), ("wait_s", c.c_double), ("key", Text), ("fold_after", c.c_uint32))
+
+
+class LearnOptions(c.Structure):
+    """`er_learn_options`."""
+
+    _fields_ = (("size", c.c_size_t), ("source", c.c_int), ("without_words", INT))
+
+
+class ForgetOptions(c.Structure):
+    """`er_forget_options`."""
+
+    _fields_ = (
+        *(("size", c.c_size_t), ("query", Text), ("tool", Text), ("ids", c.c_void_p), ("everything", INT)),
+        *(("id_count", c.c_uint32),),
+    )
+
+
+class Report(c.Structure):
+    """`er_report`."""
+
+    _fields_ = (
+        *(("stored", c.c_uint32), ("used", INT), ("gain", c.c_double), ("bytes", c.c_uint64)),
+        *(("id", c.c_int64),),
+    )
+
+
+class PlanTold(c.Structure):
+    """`er_plan_told`."""
+
+    _fields_ = (
+        *(("id", c.c_int64), ("query", Given), ("calls", c.POINTER(Given)), ("call_count", c.c_uint32)),
+        *(("source", c.c_int), ("learned_at", c.c_double)),
+    )
+
+
+Tell = c.PYFUNCTYPE(None, c.c_void_p, c.POINTER(PlanTold))
+TellBytes = c.PYFUNCTYPE(None, c.c_void_p, c.c_void_p, c.c_size_t)
+"""Who is told of plans, and of bytes, by functions of `Library.quick`."""
+
 SECONDS = Struct(f"@N{len(STAGES)}d")
 """`er_seconds`: its size, and STAGES."""
 
@@ -154,8 +197,19 @@ _TAKES: dict[str, tuple[Any, ...]] = {
     "task_encoding": (HANDLE, c.c_void_p, c.c_void_p),
     "left_aside": (HANDLE, c.c_void_p, c.c_void_p, c.c_void_p),
     "times": (HANDLE, c.c_void_p, c.c_void_p),
+    "learner_open": (HANDLE, c.c_char_p, c.c_void_p, c.c_void_p, c.c_void_p),
+    "learned": (HANDLE, c.c_void_p, c.c_void_p),
+    "learn": (HANDLE, c.c_void_p, c.c_void_p, c.c_void_p),
+    "learned_plans": (HANDLE, Tell, c.c_void_p, c.c_void_p),
+    "forget": (HANDLE, c.c_void_p, c.c_void_p, c.c_void_p),
+    "learner_keep": (HANDLE, HANDLE, c.c_void_p, HANDLE, c.c_void_p),
+    "learner_copy": (HANDLE, c.c_void_p, c.c_void_p),
+    "learner_bytes": (HANDLE, TellBytes, c.c_void_p, c.c_void_p),
 }
-_STATUS: dict[int, type[Exception]] = {1: InputError, 2: BundleError, 3: BundleError, 4: MemoryError, 6: InputError}
+_STATUS: dict[int, type[Exception]] = {1: InputError, 2: BundleError, 3: BundleError, 4: MemoryError, 6: InputError} | {
+    7: OverlayError,
+    8: OverlayError,
+}
 
 
 class Library:
@@ -173,9 +227,10 @@ class Library:
         for name in ("tool_name", "tool_definition"):
             call = getattr(quick, f"er_{name}")
             call.argtypes, call.restype = (HANDLE, c.c_uint32), Given
-        for name, takes in (("free", (HANDLE,)), ("end", (HANDLE,))):
+        for name, takes in (("free", (HANDLE,)), ("end", (HANDLE,)), ("learner_close", (HANDLE,))):
             call = getattr(quick, f"er_{name}")
             call.argtypes, call.restype = takes, None
+        quick.er_learner_model.argtypes, quick.er_learner_model.restype = (HANDLE,), c.c_void_p
         self.whole, self.quick = whole, quick
 
 

@@ -20,6 +20,7 @@ from edgeret.core.library import (
     Encoding,
     Failure,
     Given,
+    LearnOptions,
     Library,
     LoadOptions,
     NextOptions,
@@ -86,6 +87,18 @@ class Model:
             raise failed(failure)
         return Model(self.library, made, self._tiny, self._outside)
 
+    @property
+    def handle(self) -> c.c_void_p:
+        """For the library's functions, as long as this is kept."""
+        return self._handle
+
+    def held(self, handle: int) -> Model:
+        """A model of this one's that somebody else holds, held once more."""
+        made, failure, nothing = c.c_void_p(), Failure(), Change(c.sizeof(Change))
+        if self.library.quick.er_with_tools(handle, c.byref(nothing), c.byref(made), c.byref(failure)):
+            raise failed(failure)
+        return Model(self.library, made, self._tiny)
+
     def encode(self, text: str) -> NDArray[np.float32]:
         """A text's vector as a query, float32 (dimension,)."""
         vector, failure = np.empty(self.dimension, np.float32), Failure()
@@ -106,10 +119,12 @@ class Model:
         """A tool's JSON object."""
         return bytes(self.library.quick.er_tool_definition(self._handle, tool))
 
-    def begin(self, query: str, allowed: NDArray[np.uint32] | None, own: bool = False) -> Task:
-        """Reads a query, for the tools with these numbers, None for all; `own` leaves the small encoder in front
-        aside. Raises InputError and BundleError."""
-        options = BeginOptions(c.sizeof(BeginOptions), clock=self.library.clock, own_encoder=int(own))
+    def begin(
+        self, query: str, allowed: NDArray[np.uint32] | None, own: bool = False, learner: int | None = None
+    ) -> Task:
+        """Reads a query, for the tools with these numbers, None for all, to decide by what was learned, too; `own`
+        leaves the small encoder in front aside. Raises InputError and BundleError."""
+        options = BeginOptions(c.sizeof(BeginOptions), learner=learner, clock=self.library.clock, own_encoder=int(own))
         if allowed is not None:
             options.allowed, options.allowed_count = allowed.ctypes.data, len(allowed)
         handle, failure = c.c_void_p(), Failure()
@@ -227,6 +242,13 @@ class Task:
         """Takes back what happened last."""
         with self._lock:
             self._tell(self._quick.er_undo(self._handle, c.byref(self._failure)))
+
+    def learn(self, options: LearnOptions) -> None:
+        """Has its learner learn that its calls solve the request. Raises OverlayError where that cannot be kept."""
+        with self._lock:
+            call = self.model.library.whole.er_learn
+            self._tell(call(self._handle, c.byref(options), None, c.byref(self._failure)))
+            self._handed = True
 
     def left_aside(self) -> tuple[str, ...]:
         """The user's words for wishes that no call is for."""

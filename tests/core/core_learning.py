@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from binding import Core, Model, Task, Text
+from binding import Change, Core, Model, Task, Text
 
 import edgeret
 
@@ -32,6 +32,7 @@ class LearnOptions(c.Structure):
 class ForgetOptions(c.Structure):
     _fields_ = (
         ("size", c.c_size_t), ("query", Text), ("tool", Text), ("id", c.POINTER(c.c_int64)), ("everything", c.c_int32),
+        ("id_count", c.c_uint32),
     )  # fmt: skip
 
 
@@ -51,6 +52,9 @@ class Stored(NamedTuple):
 
 
 _TELL = c.CFUNCTYPE(None, c.c_void_p, c.POINTER(PlanRaw))
+
+
+_TELL_BYTES = c.CFUNCTYPE(None, c.c_void_p, c.c_void_p, c.c_size_t)
 
 
 class Learner:
@@ -99,6 +103,8 @@ class Learner:
         options, count = ForgetOptions(c.sizeof(ForgetOptions)), c.c_uint32()
         for name, value in chosen.items():
             made = c.pointer(c.c_int64(value)) if name == "id" else Text.of(value) if isinstance(value, str) else value
+            if name == "ids":
+                name, made, options.id_count = "id", (c.c_int64 * len(value))(*value), len(value)
             setattr(options, name, made)
         self.core("er_forget", self.handle, c.byref(options), c.byref(count))
         return count.value
@@ -120,6 +126,27 @@ class Learner:
 
         self.core("er_learned_plans", self.handle, _TELL(tell), None)
         return sorted(found)
+
+    def keep(self, before: Model, after: Model, add: Sequence[str] = (), remove: Sequence[str] = ()) -> None:
+        """Keeps the change of tools that made one model of the other."""
+        texts = [(Text * max(len(given), 1))(*map(Text.of, given)) for given in (add, remove)]
+        change = Change(
+            c.sizeof(Change), c.addressof(texts[0]), len(add), c.addressof(texts[1]), len(remove), None, 0, None, None
+        )
+        self.core("er_learner_keep", self.handle, before.handle, c.byref(change), after.handle)
+
+    def copy(self) -> Learner:
+        other = object.__new__(Learner)
+        other.core, other.handle, other.model = self.core, c.c_void_p(), self.model
+        self.core("er_learner_copy", self.handle, c.byref(other.handle))
+        return other
+
+    @property
+    def bytes(self) -> bytes:
+        found: list[bytes] = []
+        tell = _TELL_BYTES(lambda _, at, length: found.append(c.string_at(at, length)))
+        self.core("er_learner_bytes", self.handle, tell, None)
+        return found[0]
 
     def close(self) -> None:
         self.core.library.er_learner_close(self.handle)
