@@ -88,7 +88,7 @@ static bool first_stage(er_task *task, const er_next_options *options, er_decisi
     const bool first = !task->history.count;
     if (first && best == r->end) {
         if (options->policy != ER_AUTO || !(p[best] > m->cascade_declines)) return false;
-        fill(task, best, ER_NOTHING_FITS, floor_of(task, ER_END, options), decision);
+        fill(task, best, ER_NOTHING_FITS, er_floor_of(task, ER_END, options), decision);
         return true;
     }
     const double floor = er_floor_of(task, r->names->tools[best], options);
@@ -140,7 +140,7 @@ bool er_decide(er_task *task, const er_next_options *options, er_decision *decis
     for (uint32_t i = 0; blocked && i < r->n; i++) left += i != r->end && !blocked[i] && !er_is_left_out(r, i);
     const uint32_t best = er_first_largest(p, r->n);
     if (blocked && !left) {
-        fill(task, best, ER_ALL_FAILED, floor_of(task, ER_END, options), decision);
+        fill(task, best, ER_ALL_FAILED, er_floor_of(task, ER_END, options), decision);
         return true;
     }
     const double floor = er_floor_of(task, r->names->tools[best], options);
