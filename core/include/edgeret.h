@@ -200,6 +200,9 @@ typedef struct {
     double (*clock)(void *context); /* seconds since some time, for er_times; NULL: nobody asks where time goes */
     void *clock_context;     /* is handed to it, from whichever thread uses the task or a fork of it */
     int32_t own_encoder;     /* 1: the bundle's own encoder decides all steps; the small one in front is not asked */
+    const er_text *earlier;  /* (earlier_count): in the place of `after`, where its task is gone: tools that all turns before */
+    size_t earlier_count;    /* called, oldest first; not NULL with 0: they called none */
+    size_t last_count;       /* how many of these the latest turn called that called any */
 } er_begin_options;
 
 /* Reads the user's words, at most 20,000 characters, once for all steps. Where a bundle has a small encoder in front, the
@@ -390,8 +393,7 @@ ER_API void er_end(er_task *);                                 /* NULL is fine *
    turn that made any. So the other one may end, or be begun after once more where the user takes a turn back. Each turn
    is encoded once, and by the bundle's own encoder: the small one in front decides a first turn alone. Its model may be
    another one than before, as er_with_tools made it: calls are known by their tools' names. Tools that may be chosen
-   are told anew each time. Who goes on behind a restart begins the turns once more, from those with the latest 32
-   calls on. */
+   are told anew each time. Who goes on behind a restart, or takes turns back, names the `earlier` calls. */
 
 /* ---- Learning ----
 

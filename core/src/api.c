@@ -192,13 +192,20 @@ static er_status start(const er_model *model, er_text query, const er_encoding *
     er_watch_on(&task->watch);
     if (!er_check_query(&task->arena, query, &task->query)) return drop(task, error);
     if ((options.allowed || options.allowed_count) && !take_allowed(task, &options)) return drop(task, error);
-    task->first = model->has_small && model->has_full && !task->allowed && !encoding && !options.after && !options.own_encoder && model->cascade_least <= 1.0;
+    if (options.after && options.earlier)
+        return er_refuse(error, ER_BAD_INPUT, "after and earlier both say what came before; give one of them"), drop(task, error);
+    if (!options.earlier && options.earlier_count)
+        return er_refuse(error, ER_BAD_INPUT, "earlier is NULL, but earlier_count is %zu", options.earlier_count), drop(task, error);
+    const bool later = options.after || options.earlier;
+    task->first = model->has_small && model->has_full && !task->allowed && !encoding && !later && !options.own_encoder && model->cascade_least <= 1.0;
     if (options.learner) {
         task->learner = er_learner_held(options.learner);
         task->first = task->first && !er_recall_counts(options.learner);
     }
     const er_stage *stage = task->first || !model->has_full ? &model->small : &model->full;
     if (options.after && !er_turn_after(&task->arena, options.after, model, stage->names, &task->turn)) return drop(task, error);
+    if (options.earlier && !er_turn_of(&task->arena, options.earlier, options.earlier_count, options.last_count, model, stage->names, &task->turn))
+        return drop(task, error);
     task->read = er_read_query(model, stage, &task->query, encoding, task->allowed, task, error);
     if (!task->read || !furnish(task)) return drop(task, error);
     er_lap(&task->watch, ER_AT_SEARCH);

@@ -65,6 +65,22 @@ bool er_turn_after(er_arena *arena, const er_task *before, const er_model *model
     return true;
 }
 
+bool er_turn_of(er_arena *arena, const er_text *calls, size_t count, size_t last, const er_model *model, const er_names *names, er_turn **made)
+{
+    if (last > count) return er_refuse(arena->error, ER_BAD_INPUT, "last_count is %zu, but earlier_count is %zu", last, count);
+    er_turn *turn = room(arena, names);
+    if (!turn) return false;
+    for (size_t i = count > ER_MOST_EARLIER ? count - ER_MOST_EARLIER : 0; i < count; i++) {
+        if (!calls[i].at) return er_refuse(arena->error, ER_BAD_INPUT, "earlier: call %zu has no name", i + 1);
+        const int64_t tool = er_held_find(model, calls[i]);
+        const int32_t place = tool < 0 ? -1 : (int32_t)names->places[tool];
+        add(&turn->all, &place, 1);
+        if (i >= count - last) add(&turn->last, &place, 1);
+    }
+    *made = turn;
+    return true;
+}
+
 bool er_turn_fork(er_arena *arena, const er_turn *turn, const er_names *names, er_turn **made)
 {
     if (!(*made = room(arena, names))) return false;

@@ -1,7 +1,7 @@
 /* A stranger's words: whatever bytes a query is, it is refused in words or decided.
 
    Of an input the first byte says of which bundle of conformance/, the first line is the query, and each line behind it was
-   called. Built by tests/core_fuzz_run.py, with -fsanitize=fuzzer or with fuzz_main.c. */
+   called, and then called by earlier turns. Built by tests/core_fuzz_run.py, with -fsanitize=fuzzer or with fuzz_main.c. */
 
 #include "edgeret.h"
 
@@ -76,14 +76,21 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
         for (size_t i = 0; i < count && i < TOOLS; i++)
             if (!(hits[i].share >= 0 && hits[i].share <= 1 + 1e-9)) abort();
     if (begun == ER_OK) {
+        er_text calls[8] = {ER_TEXT("")};
+        size_t called = 0;
         decide(task);
         for (int steps = 0; line && steps < 8; steps++) {
             const char *begin = line + 1;
             line = memchr(begin, '\n', (size_t)(end - begin));
             const er_text tool = {begin, (size_t)((line ? line : end) - begin)};
             if (er_call(task, tool, &why) == ER_OK) decide(task);
+            calls[called++] = tool;
             if (steps == 3 && er_undo(task, &why) == ER_OK) decide(task);
         }
+        er_end(task);
+        const er_begin_options later = {.size = sizeof later, .earlier = calls, .earlier_count = called, .last_count = bytes[0] % (called + 1)};
+        if (er_begin(model, query, &later, &task, &why)) abort();
+        decide(task);
         er_end(task);
     }
     free(text);

@@ -100,6 +100,7 @@ class BeginOptions(c.Structure):
         *(("size", c.c_size_t), ("allowed", c.c_void_p), ("allowed_count", c.c_size_t), ("after", HANDLE)),
         *(("learner", HANDLE), ("clock", c.c_void_p), ("clock_context", c.c_void_p)),
         ("own_encoder", INT),
+        *(("earlier", c.c_void_p), ("earlier_count", c.c_size_t), ("last_count", c.c_size_t)),
     )
 
 

@@ -120,16 +120,25 @@ class Model:
         return bytes(self.library.quick.er_tool_definition(self._handle, tool))
 
     def begin(
-        self, query: str, allowed: NDArray[np.uint32] | None, own: bool = False, learner: int | None = None
+        self,
+        query: str,
+        allowed: NDArray[np.uint32] | None,
+        own: bool = False,
+        learner: int | None = None,
+        earlier: tuple[Sequence[str], int] | None = None,
     ) -> Task:
         """Reads a query, for the tools with these numbers, None for all, to decide by what was learned, too; `own`
-        leaves the small encoder in front aside. Raises InputError and BundleError."""
+        leaves the small encoder in front aside. `earlier` are the tools that earlier turns called, and how many of
+        them the latest did; None where the words stand alone. Raises InputError and BundleError."""
         options = BeginOptions(c.sizeof(BeginOptions), learner=learner, clock=self.library.clock, own_encoder=int(own))
+        if earlier is not None:
+            told = (Text * len(earlier[0]))(*map(Text.of, earlier[0]))
+            options.earlier, options.earlier_count, options.last_count = c.addressof(told), len(told), earlier[1]
         if allowed is not None:
             options.allowed, options.allowed_count = allowed.ctypes.data, len(allowed)
         handle, failure = c.c_void_p(), Failure()
         # A table takes microseconds, and a transformer other threads' time.
-        quick = self._tiny or (self.stages > 1 and allowed is None and not own)
+        quick = self._tiny or (self.stages > 1 and allowed is None and earlier is None and not own)
         calls = self.library.quick if quick else self.library.whole
         if calls.er_begin(self._handle, Text.of(query), c.byref(options), c.byref(handle), c.byref(failure)):
             raise failed(failure)

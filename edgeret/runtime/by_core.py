@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Collection
 from functools import lru_cache
 from weakref import ref
@@ -11,11 +12,12 @@ import numpy as np
 from edgeret.core import library
 from edgeret.core.model import Step, Task
 from edgeret.encoders.base import EncodedQuery
+from edgeret.runtime.earlier import Earlier
 from edgeret.runtime.history import History
 from edgeret.runtime.loaded import Loaded
 from edgeret.runtime.options import DecideOptions
 from edgeret.runtime.ranking import Ranking, ranked
-from edgeret.runtime.reasons import LEARNED, NONE_FITS, SURE, UNDEMONSTRATED, listed
+from edgeret.runtime.reasons import BESIDE_TURNS, LEARNED, NONE_FITS, SURE, UNDEMONSTRATED, listed
 from edgeret.runtime.recalled import Recalled
 from edgeret.runtime.saved import check_choosable
 from edgeret.types import END, Candidate, Decision
@@ -32,25 +34,34 @@ _NAMES = {
 class CoreRequest:
     """A query, read once by the library. Not shared between threads."""
 
-    __slots__ = ("__weakref__", "_encoded", "_loaded", "_mask", "_names", "_query", "_stages", "_task", "_tools")
+    __slots__ = (
+        *("__weakref__", "_earlier", "_encoded", "_loaded", "_mask", "_names", "_query", "_stages", "_task", "_tools"),
+    )
 
     def __init__(
-        self, loaded: Loaded, query: str, history: History, tools: Collection[str] | None, own: bool = False
+        self,
+        loaded: Loaded,
+        query: str,
+        history: History,
+        tools: Collection[str] | None,
+        earlier: Earlier | None,
+        own: bool = False,
     ) -> None:
-        """`tools` are those that may be chosen, None for all; `own` leaves the small encoder in front aside. Raises
-        InputError and BundleError."""
+        """`tools` are those that may be chosen, None for all; `earlier` is what came before, None for a request that
+        stands alone; `own` leaves the small encoder in front aside. Raises InputError and BundleError."""
         model = loaded.core
         assert model is not None
         check_choosable(tools, loaded.tools)
         numbers = None if tools is None else loaded.numbers_of(tools)
-        self._loaded, self._query, self._tools = loaded, query, tools
+        self._loaded, self._query, self._tools, self._earlier = loaded, query, tools, earlier
         self._names = loaded.candidates
         self._stages, self._mask = model.stages, None
         self._encoded: EncodedQuery | None = None
         if numbers is not None:
             self._mask = np.zeros(len(self._names), bool)
             self._mask[numbers] = self._mask[-1] = True
-        self._task: Task = model.begin(query, numbers, own)
+        before = None if earlier is None else ([call.tool for call in earlier.calls], len(earlier.last))
+        self._task: Task = model.begin(query, numbers, own, earlier=before)
         _replay(self._task, history)
 
     @property
@@ -60,10 +71,8 @@ class CoreRequest:
 
     def fork(self) -> CoreRequest:
         """Another one that goes on from here."""
-        other = object.__new__(CoreRequest)
-        other._loaded, other._query, other._tools = self._loaded, self._query, self._tools
-        other._names, other._mask, other._stages = self._names, self._mask, self._stages
-        other._task, other._encoded = self._task.fork(), self._encoded
+        other: CoreRequest = copy.copy(self)
+        other._task = self._task.fork()
         return other
 
     def encoded(self) -> EncodedQuery:
@@ -103,7 +112,18 @@ class CoreRequest:
             "full" if step.stage else "static",
             step.confirm,
             () if step.best >= 0 or alone or not history.calls else self._task.left_aside(),
-            Recalled(self._loaded, self._query, self._tools, history, options, alone, ref(self), listed, values),
+            Recalled(
+                self._loaded,
+                self._query,
+                self._tools,
+                self._earlier,
+                history,
+                options,
+                alone,
+                ref(self),
+                listed,
+                values,
+            ),
         )
 
 
@@ -127,9 +147,10 @@ def _reason(step: Step, best: str, alone: bool, history: History) -> str:
 @lru_cache(64)
 def why(parts: int, demonstrated: bool) -> str:
     """Why the most probable candidate is taken, by the parts that have a say."""
+    beside = BESIDE_TURNS if parts & library.TURNS else ""
     if not demonstrated:
-        return UNDEMONSTRATED
-    return f"most probable by {listed([name for part, name in _NAMES.items() if parts & part])}"
+        return UNDEMONSTRATED + beside
+    return f"most probable by {listed([name for part, name in _NAMES.items() if parts & part])}{beside}"
 
 
 def _replay(task: Task, history: History) -> None:

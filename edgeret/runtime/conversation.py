@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from edgeret.errors import InputError
+from edgeret.runtime.earlier import Earlier
 from edgeret.runtime.history import History, check_clock
 from edgeret.runtime.loaded import Loaded
 from edgeret.runtime.saved import check_choosable, restore, save
@@ -86,13 +87,7 @@ class Conversation:
 
     def _opened(self, query: str, history: History, before: Sequence[tuple[str, History]]) -> Task:
         """The task of a turn behind others. Raises as the encoder does."""
-        earlier = None
-        if before:
-            from edgeret.runtime.follow_up import Earlier
-
-            plans = tuple(tuple(made.calls) for _, made in before if made.calls)
-            earlier = Earlier(tuple(said for said, _ in before), plans)
-        return Task(self._loaded, query, history, self._tools, earlier)
+        return Task(self._loaded, query, history, self._tools, Earlier.of(before) if before else None)
 
 
 def _turn(query: str, history: History) -> Turn:

@@ -1,9 +1,9 @@
-"""A later turn of a conversation, beside what earlier turns asked and called. Knows nothing of how their evidence is
-weighed, and of who holds a conversation."""
+"""A later turn of a conversation, beside what earlier turns asked and called, as Python reads it. Knows nothing of how
+their evidence is weighed, and of who holds a conversation."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,52 +12,15 @@ from numpy.typing import NDArray
 from edgeret.errors import InputError
 from edgeret.inputs.demonstrations import MAX_CALLS
 from edgeret.inputs.language import rules_in
-from edgeret.inputs.query import MAX_QUERY_CHARS
-from edgeret.records import dataclass
+from edgeret.runtime.earlier import Earlier
 from edgeret.runtime.history import History
 from edgeret.runtime.learned_plan import Origin
+from edgeret.runtime.reasons import BESIDE_TURNS
 from edgeret.runtime.request import Request
 from edgeret.runtime.scorer import Scorer
 from edgeret.scoring.turns import TurnStep, next_probabilities, shipped_weights
 from edgeret.stopwatch import Stopwatch
 from edgeret.types import Call
-
-MOST_EARLIER = 32
-"""Calls of earlier turns that a new one looks back to, the latest; the conversations of the fit have fewer."""
-MOST_TOLD = 4
-"""Earlier turns whose words a planner is shown."""
-
-
-@dataclass(frozen=True, slots=True)
-class Earlier:
-    """What came before a turn: the words of all turns, and the calls of those that made any, oldest first."""
-
-    queries: tuple[str, ...]
-    plans: tuple[tuple[Call, ...], ...]
-
-    @property
-    def calls(self) -> tuple[Call, ...]:
-        """The latest MOST_EARLIER calls."""
-        found: list[Call] = []
-        for plan in reversed(self.plans):
-            found[:0] = plan
-            if len(found) >= MOST_EARLIER:
-                break
-        return tuple(found[-MOST_EARLIER:])
-
-    @property
-    def last(self) -> tuple[Call, ...]:
-        """Of the latest turn that made calls, the latest MOST_EARLIER."""
-        return self.plans[-1][-MOST_EARLIER:] if self.plans else ()
-
-    def told(self, query: str) -> str:
-        """What a planner is shown as the request: the last turns' words and this one's, as much as one request may
-        say."""
-        return "\n".join((*self.queries[-MOST_TOLD:], query))[-MAX_QUERY_CHARS:]
-
-    def read(self, scorer: Scorer, query: str, watch: Stopwatch, tools: Collection[str] | None) -> FollowUp:
-        """Encodes the turn, and nothing else. Raises as `Scorer.read` does."""
-        return FollowUp(scorer, query, watch, scorer.subset(tools), self)
 
 
 class FollowUp(Request):
@@ -67,7 +30,7 @@ class FollowUp(Request):
     which tools were called earlier (see `edgeret.scoring.turns`).
     """
 
-    aside = ", beside earlier turns"
+    aside = BESIDE_TURNS
 
     def __init__(
         self, scorer: Scorer, query: str, watch: Stopwatch, allowed: NDArray[np.bool_] | None, earlier: Earlier

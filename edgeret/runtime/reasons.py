@@ -12,6 +12,7 @@ BY_TOOLS = "most probable by the tools' names, descriptions and flow"
 UNDEMONSTRATED = f"{BY_TOOLS}; nothing was demonstrated"
 LEARNED = "what was learned here"
 NONE_FITS = "no tool fits"
+BESIDE_TURNS = ", beside earlier turns"
 SURE = ", sure enough without the full encoder"
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.encoders.base import EncodedQuery
+from edgeret.runtime.earlier import Earlier
 from edgeret.runtime.history import History
 from edgeret.runtime.loaded import Loaded
 from edgeret.runtime.options import DecideOptions
@@ -26,8 +27,8 @@ class Recalled:
     """The `why` of a decision that the library made. It is decided once more when somebody asks why."""
 
     __slots__ = (
-        *("_alone", "_alternatives", "_arguments", "_calls", "_failures", "_listed", "_loaded", "_options"),
-        *("_query", "_request", "_tools", "now", "values"),
+        *("_alone", "_alternatives", "_arguments", "_calls", "_earlier", "_failures", "_listed", "_loaded"),
+        *("_options", "_query", "_request", "_tools", "now", "values"),
     )
 
     def __init__(
@@ -35,6 +36,7 @@ class Recalled:
         loaded: Loaded,
         query: str,
         tools: Collection[str] | None,
+        earlier: Earlier | None,
         history: History,
         options: DecideOptions,
         alone: bool,
@@ -42,11 +44,12 @@ class Recalled:
         listed: Callable[[int | None], tuple[Candidate, ...]],
         values: NDArray[np.float32],
     ) -> None:
-        """`tools` are those that could be chosen, `alone` whether the small encoder decided in place of the full one;
-        `request` is what encodes no second time as long as somebody keeps it, and `listed` gives so many candidates.
-        `values` are the probabilities of all tools and, last, of the end, (tools + 1,)."""
+        """`tools` are those that could be chosen, `earlier` is what came before, `alone` whether the small encoder
+        decided in place of the full one; `request` is what encodes no second time as long as somebody keeps it, and
+        `listed` gives so many candidates. `values` are the probabilities of all tools and, last, of the end,
+        (tools + 1,)."""
         self._loaded, self._query, self._tools, self._options = loaded, query, tools, options
-        self._calls = tuple(history.calls)
+        self._earlier, self._calls = earlier, tuple(history.calls)
         self._failures = tuple(history.failures) if history.failures else ()
         self.now, self._alone, self._request, self._listed = history.now, alone, request, listed
         self.values = values
@@ -78,8 +81,11 @@ class Recalled:
     def explain(self, decision: Decision, instead: str | None) -> Explanation:
         """As `Decision.explain`."""
         from edgeret.runtime.explanation import explain
-        from edgeret.runtime.replayed import Replayed
+        from edgeret.runtime.replayed import Replayed, remembered
 
         history = History(list(self._calls), [], list(self._failures), self.now)
-        asked = self._loaded, self._query, self._tools, history, self._options, self._alone, self._listed
-        return explain(Replayed(*asked), decision, instead)
+        if self._earlier is not None:  # what earlier turns say, the library does not tell apart yet
+            asked = self._loaded, self._query, self._tools, self._earlier, history, self._options, self._alone
+            return remembered(*asked).explain(decision, instead)
+        again = self._loaded, self._query, self._tools, history, self._options, self._alone, self._listed
+        return explain(Replayed(*again), decision, instead)

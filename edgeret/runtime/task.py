@@ -28,7 +28,7 @@ from edgeret.usage.observer import Seen
 
 if TYPE_CHECKING:
     from edgeret.planner.arguments import Filled
-    from edgeret.runtime.follow_up import Earlier
+    from edgeret.runtime.earlier import Earlier
     from edgeret.runtime.request import Request
 
 
@@ -62,8 +62,8 @@ class Task:
         self._small: Request | None = None
         self._full: Request | None = None
         self._core: CoreRequest | None = None
-        if loaded.by_core is not None and earlier is None:
-            self._core = CoreRequest(loaded, query, history, tools)
+        if loaded.by_core is not None:
+            self._core = CoreRequest(loaded, query, history, tools, earlier)
         # What was learned rests on the full encoder's vectors, and thresholds were fitted for all tools and for
         # requests that stand alone.
         elif tools is None and earlier is None and not loaded.anything_learned and loaded.first is not None:

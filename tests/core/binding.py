@@ -66,8 +66,8 @@ class Summary(c.Structure):
 class BeginOptions(c.Structure):
     _fields_ = (
         ("size", c.c_size_t), ("allowed", c.POINTER(c.c_uint32)), ("allowed_count", c.c_size_t), ("after", c.c_void_p),
-        ("learner", c.c_void_p), ("clock", c.c_void_p), ("clock_context", c.c_void_p),
-        ("own_encoder", c.c_int32),
+        ("learner", c.c_void_p), ("clock", c.c_void_p), ("clock_context", c.c_void_p), ("own_encoder", c.c_int32),
+        ("earlier", c.POINTER(Text)), ("earlier_count", c.c_size_t), ("last_count", c.c_size_t),
     )  # fmt: skip
 
 
@@ -177,15 +177,19 @@ class Model:
         after: Task | None = None,
         learner: c.c_void_p | None = None,
         clock: Any = None,
+        earlier: tuple[Sequence[str], int] | None = None,
     ) -> Task:
         task, options = c.c_void_p(), None
-        if tools is not None or after is not None or learner is not None or clock is not None:
+        if any(given is not None for given in (tools, after, learner, clock, earlier)):
             told = BeginOptions(c.sizeof(BeginOptions), learner=learner, clock=c.cast(clock, c.c_void_p))
             if tools is not None:
                 told.allowed = (c.c_uint32 * len(tools))(*(self.names.index(name) for name in tools))
                 told.allowed_count = len(tools)
             if after is not None:
                 told.after = after.handle
+            if earlier is not None:
+                calls = (Text * max(len(earlier[0]), 1))(*(Text.of(name) for name in earlier[0]))
+                told.earlier, told.earlier_count, told.last_count = calls, len(earlier[0]), earlier[1]
             options = c.byref(told)
         text = query.encode() if isinstance(query, str) else query
         if encoding is None:

@@ -19,6 +19,9 @@ from test_decisions import KINDS, TOOLS, build_kind, check
 import edgeret
 from edgeret.inputs.conversations import read_conversations
 from edgeret.inputs.tools import read_tools
+from edgeret.runtime.components import load_components
+from edgeret.runtime.options import LoadOptions
+from edgeret.runtime.tool_changes import instead
 from edgeret.scoring.turns import TurnStep, next_probabilities, shipped_weights
 from edgeret.types import Turn
 from edgeret_export.recipe import Recipe
@@ -94,7 +97,8 @@ def from_base(library: Core) -> tuple[Model, edgeret.Runtime]:
     lines = (EXAMPLE / "tools.jsonl").read_text(encoding="utf-8").split("\n")
     model = base.with_tools([line for line in lines if line], base.names)
     base.close()
-    return model, edgeret.from_tools(edgeret.read_tools(EXAMPLE / "tools.jsonl"), base=BASE, threads=1)
+    held = instead(load_components(BASE, LoadOptions(threads=1)), read_tools(EXAMPLE / "tools.jsonl"))
+    return model, edgeret.Runtime(held)
 
 
 def test_the_examples_conversations_are_decided_alike(library: Core) -> None:
@@ -216,6 +220,38 @@ def test_a_turn_takes_as_many_calls_as_any_task(model: Model) -> None:
         second.call("play_music")
     first.end()
     second.end()
+
+
+@pytest.mark.parametrize("turns", [(), ((),), (("find_file",), ("theirs", "write_note"), ()), (("send_mail",) * 40,)])
+def test_calls_by_name_say_what_the_turns_before_do(model: Model, turns: Sequence[Sequence[str]]) -> None:
+    before = turn(model, "write a note", turns[0] if turns else ())
+    for calls in turns[1:]:
+        after = turn(model, "and go on", calls, before)
+        before.end()
+        before = after
+    calls, last = [name for plan in turns for name in plan], next((plan for plan in reversed(turns) if plan), ())
+    one, other = turn(model, "no to me", after=before), model.task("no to me", earlier=(calls, len(last)))
+    assert told(one) == told(other)
+    with other.fork() as fork:
+        assert told(fork) == told(one)
+    for task in (before, one, other):
+        task.end()
+
+
+def test_earlier_calls_that_nobody_can_mean_are_refused(model: Model) -> None:
+    first = turn(model, "write a note")
+    with pytest.raises(CoreError, match="last_count is 2, but earlier_count is 1"):
+        model.task("no to me", earlier=(["write_note"], 2))
+    with pytest.raises(CoreError, match="give one of them"):
+        model.task("no to me", after=first, earlier=(["write_note"], 1))
+    first.end()
+    for options, words in ((BeginOptions(earlier_count=1), "earlier is NULL"), (BeginOptions(), "has no name")):
+        options.size, task = c.sizeof(BeginOptions), c.c_void_p()
+        if "name" in words:
+            options.earlier, options.earlier_count = (Text * 1)(), 1
+        with pytest.raises(CoreError, match=words):
+            model.core("er_begin", model.handle, Text.of("no to me"), c.byref(options), c.byref(task))
+        assert not task
 
 
 def test_tools_may_come_and_go_between_turns(model: Model) -> None:

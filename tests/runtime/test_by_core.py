@@ -16,6 +16,7 @@ from python_reader import by_python
 import edgeret
 from edgeret import BundleError, Decision, InputError, Runtime, Task
 from edgeret.core import library
+from edgeret.inputs.conversations import read_conversations
 from edgeret.inputs.demonstrations import read_demonstrations
 from edgeret.runtime.bases import base_path
 from edgeret.runtime.components import load_components
@@ -254,3 +255,44 @@ def test_an_explanation_tells_what_was_known_then_whatever_was_learned_since(rea
     found = decision.explain()
     assert (found.probabilities, found.votes) == (wanted.probabilities, wanted.votes)
     assert found.demonstrations == wanted.demonstrations
+
+
+def test_conversations_are_decided_as_by_python_whatever_happens(real: Path) -> None:
+    mine, theirs = edgeret.load(real), by_python(real)
+    names = list(mine.tools)
+    some = [*names[::2], "send_mail"]
+    for talk in read_conversations(EXAMPLE / "conversations.jsonl", names)[::5]:
+        pair = mine.conversation(), theirs.conversation()
+        narrow = mine.conversation(tools=some), theirs.conversation(tools=some)
+        for number, turn in enumerate(talk.turns):
+            tasks = [conversation.say(turn.query) for conversation in pair]
+            same(*(conversation.say(turn.query).next() for conversation in narrow))
+            for call in (*turn.calls, None):
+                same(*(task.next() for task in tasks))
+                for task in tasks if call is not None else ():
+                    task.failed(names[number], "it rained")
+                same(*(task.fork().next(k=None) for task in tasks))
+                for task in tasks if call is not None else ():
+                    task.call(call.tool, foreign=True)
+            if number % 2:
+                pair = mine.conversation(pair[0].to_dict()), theirs.conversation(pair[1].to_dict())
+                same(*(conversation.task.next() for conversation in pair))
+            if number == 2:
+                for conversation in pair:
+                    conversation.undo()
+                same(*(conversation.task.next() for conversation in pair))
+    assert not python_was_read(mine)
+
+
+def test_a_later_turns_decision_is_told_as_by_python(real: Path) -> None:
+    mine, theirs = edgeret.load(real), by_python(real)
+    decisions = []
+    for runtime in (mine, theirs):
+        conversation = runtime.conversation()
+        conversation.say("find my lease contract").call("find_file", {"name": "lease contract"})
+        decisions.append(conversation.say("and mail it to Jonas").next())
+    one, other = decisions
+    assert [a.tool for a in one.alternatives] == [a.tool for a in other.alternatives]
+    assert one.arguments == other.arguments
+    assert not python_was_read(mine)
+    assert one.explain().lines == other.explain().lines

@@ -15,7 +15,8 @@ import edgeret
 from edgeret import END, Call, Conversation, InputError, Runtime, Tool, Turn
 from edgeret.encoders.base import EncodedQuery
 from edgeret.encoders.onnx import OnnxEncoder
-from edgeret.runtime.follow_up import MOST_EARLIER, Earlier
+from edgeret.runtime.earlier import MOST_EARLIER, Earlier
+from edgeret.runtime.history import History
 from edgeret_export.recipe import Recipe
 
 
@@ -159,8 +160,7 @@ def test_two_hundred_turns_stay_quick_and_right(runtime: Runtime) -> None:
     task = conversation.say("find my file")
     assert np.isfinite(task.probabilities()).all()
     assert len(conversation.turns) == 201
-    plans = tuple((Call(str(i)), Call("b")) for i in range(100))
-    earlier = Earlier((), plans)
+    earlier = Earlier.of([(str(i), History([Call(str(i)), Call("b")])) for i in range(100)])
     assert (len(earlier.calls), earlier.calls[-2].tool, len(earlier.last)) == (MOST_EARLIER, "99", 2)
 
 
