@@ -74,7 +74,7 @@ def apply_delta(
     if (target.parent / MANIFEST).is_file():
         raise InputError(f"{target}: would lie in a bundle, and be a stray there; choose another folder")
     with opened(Path(delta)) as stream:
-        read = read_delta(stream, where, wanted_hash(content_hash), _signed(target, trust))
+        read = read_delta(stream, where, wanted_hash(content_hash), signed_beside(target, trust))
         # Before anything is unpacked or written, and again in the very folder that is then read.
         found = check_base(read, in_folder(old, _manifest), where)
         prove_streams(stream, read, where)
@@ -101,7 +101,9 @@ def apply_delta(
         return in_folder(old, make)
 
 
-def _signed(target: Path, trust: Trusted | Sequence[Trusted] | None) -> Signed | None:
+def signed_beside(target: Path, trust: Trusted | Sequence[Trusted] | None) -> Signed | None:
+    """Checks a bundle's content hash by the signatures beside `target`; None where nobody need have signed it. Raises
+    BundleError."""
     if trust is None:
         return None
     from edgeret.bundle.signature import read_signatures  # few trust by keys

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,15 +24,21 @@ from edgeret.cli.options import (
     positive,
     take_file_of_tools,
 )
+from edgeret.cli.store_command import store_in
 from edgeret.cli.tokens import add_token_options, chosen_token
-from edgeret.errors import InputError
+from edgeret.errors import EdgeretError, InputError
 from edgeret.quoting import visible
 from edgeret.runtime.components import fingerprint_of
 from edgeret.runtime.runtime import Runtime
 from edgeret.runtime.tool_changes import summed
-from edgeret.terminal.console import add_command, needing
+from edgeret.store.generation import Switched
+from edgeret.store.state import FILE
+from edgeret.store.tool_changes import FILE as TOOLS
+from edgeret.terminal.console import add_command, needing, warn
 
 TOKEN_VARIABLE = "EDGERET_SERVE_TOKEN"
+LOOK_S = 1.0
+"""Between two looks at a store for a switch that somebody else made."""
 _SERVE = """\
 Decides for programs in any language, over HTTP on this machine:
 
@@ -68,6 +74,9 @@ def add_serve_commands(commands: Any) -> None:
         command.formatter_class = argparse.RawDescriptionHelpFormatter
         command.add_argument("bundle", nargs="?", metavar="BUNDLE", help="folder of the bundle")
         command.add_argument("--tools", action="append", metavar="T", help="no bundle: decide from these tools alone")
+        command.add_argument(
+            "--store", metavar="FOLDER", help="a store's active version, and what others activate there meanwhile"
+        )
         add_base(command)
         add_examples(command)
         command.add_argument("--learn", action="store_true", help="let clients teach it (default: they may not)")
@@ -93,7 +102,7 @@ def _serve(arguments: argparse.Namespace) -> Mapping[str, Any]:
         token=chosen_token(arguments, TOKEN_VARIABLE),
         origins=arguments.allow_origin,
     )
-    return server.run(_service(arguments), options, _say)
+    return server.run(_service(arguments, _say), options, _say)
 
 
 def _pipe(arguments: argparse.Namespace) -> Mapping[str, Any]:
@@ -101,18 +110,22 @@ def _pipe(arguments: argparse.Namespace) -> Mapping[str, Any]:
     sys.stdout.flush()
     with os.fdopen(os.dup(1), "wb") as out:
         os.dup2(2, 1)
-        service = _service(arguments)
+        service = _service(arguments, warn)
         try:
             return answer_lines(service, sys.stdin.buffer, out)
         finally:
             service.close()
 
 
-def _service(arguments: argparse.Namespace) -> Service:
+def _service(arguments: argparse.Namespace, say: Callable[[str], None]) -> Service:
     """What the options ask for, warm. Raises EdgeretError."""
     take_file_of_tools(arguments)
-    if (arguments.bundle is None) == (arguments.tools is None):
-        raise InputError("give a bundle, or --tools T to decide from these tools alone; one of both")
+    if sum(given is not None for given in (arguments.bundle, arguments.tools, arguments.store)) != 1:
+        raise InputError(
+            "give a bundle, or --tools T to decide from these tools alone, or --store FOLDER; one of these"
+        )
+    if arguments.store is not None:
+        return _of_store(arguments, say)
     if arguments.tools is not None:
         runtime, path, changed = _from_tools(arguments), None, Changes()
     else:
@@ -123,6 +136,33 @@ def _service(arguments: argparse.Namespace) -> Service:
     service.warm()
     _watched(runtime, arguments)
     return service
+
+
+def _of_store(arguments: argparse.Namespace, say: Callable[[str], None]) -> Service:
+    """The same by the active version of a store, whichever that is from now on. Raises EdgeretError."""
+    folder, overlay = Path(arguments.store), bool(arguments.overlay)
+    if arguments.overlay not in (True, False):
+        raise InputError(
+            "--overlay goes with a bundle; a store keeps what is learned itself, --no-overlay keeps nothing"
+        )
+    if arguments.content_hash is not None or arguments.base is not None or arguments.examples is not None:
+        raise InputError("--content-hash, --base and --examples go with one bundle or its tools, not with a store")
+    if not (folder / FILE).is_file():
+        raise InputError(f"{folder}: no store; make one by adding a bundle: edgeret store add {folder} BUNDLE")
+    store = store_in(folder, arguments, overlay=overlay)
+    service = Service(
+        store, learns=arguments.learn, changes=not arguments.read_only, overlay=folder / TOOLS if overlay else None
+    )
+    service.warm()
+    _watched(store.runtime, arguments)
+    store.watch(LOOK_S, lambda found: say(_switched(found)))
+    return service
+
+
+def _switched(found: Switched | EdgeretError) -> str:
+    if isinstance(found, EdgeretError):
+        return f"goes on as before, the active version cannot be used here: {found}"
+    return f"now decides {found.version.name}" + "".join(f"; {line}" for line in found.tools_left)
 
 
 def _watched(runtime: Runtime, arguments: argparse.Namespace) -> None:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from edgeret.cli.options import add_runtime_options
+from edgeret.cli.options import add_overlay_key, add_runtime_options, chosen_key
 from edgeret.errors import InputError
 from edgeret.quoting import visible
 from edgeret.store.state import FILE
@@ -25,9 +25,11 @@ def add_store_command(commands: Any) -> None:
     """Adds `store` with add, activate, rollback, list and remove."""
     told = "Keep versions of a bundle, try the next one, switch to it and back."
     actions = commands.add_parser("store", help=told, description=told).add_subparsers(required=True, metavar="ACTION")
-    added = add_command(actions, "add", "Copy a bundle into a store, each byte proved.", _add, _print_added)
+    added = add_command(
+        actions, "add", "Copy a bundle into a store, each byte proved, or make it there by a delta.", _add, _print_added
+    )
     _add_folder(added)
-    added.add_argument("bundle", metavar="BUNDLE", help="folder of the bundle")
+    added.add_argument("bundle", metavar="BUNDLE", help="folder of the bundle, or a delta for a version that is there")
     added.add_argument("--name", metavar="NAME", help="what to call it (default: 12 digits of its content hash)")
     added.add_argument("--activate", action="store_true", help="activate it, too, if it passes its checks")
     _add_checks(added)
@@ -59,6 +61,7 @@ def _add_checks(parser: argparse.ArgumentParser) -> None:
         help='requests that must be decided so: {"query", "tool", "calls"?} a line, "tool": null for none',
     )
     add_runtime_options(parser)
+    add_overlay_key(parser)
 
 
 def _opened(arguments: argparse.Namespace, make: bool = False) -> BundleStore:
@@ -68,11 +71,16 @@ def _opened(arguments: argparse.Namespace, make: bool = False) -> BundleStore:
         raise InputError(f"{folder}: no store; make one by adding a bundle: edgeret store add {folder} BUNDLE")
     if not hasattr(arguments, "profile"):
         return BundleStore(folder)
+    # With an overlay, so that what was learned is brought along where the encoder is another one.
+    return store_in(folder, arguments, overlay=True, must_decide=arguments.must_decide)
+
+
+def store_in(folder: Path, arguments: argparse.Namespace, **more: Any) -> BundleStore:
+    """The store that loads its versions by the options of `add_runtime_options`."""
     return BundleStore(
         folder,
+        **more,
         trust=arguments.trust,
-        overlay=True,  # so that what was learned is brought along where the encoder is another one
-        must_decide=arguments.must_decide,
         providers=arguments.provider or ("cpu",),
         allow_fallback=arguments.allow_fallback,
         threads=arguments.threads,
@@ -83,14 +91,15 @@ def _opened(arguments: argparse.Namespace, make: bool = False) -> BundleStore:
         loss=arguments.loss,
         risk=arguments.risk,
         target=arguments.target,
+        overlay_key=chosen_key(arguments),
     )
 
 
 def _add(arguments: argparse.Namespace) -> Mapping[str, Any]:
     bundle = Path(arguments.bundle)
-    if not bundle.is_dir():
+    if not bundle.exists():
         raise InputError(f"{bundle}: no such bundle; name its folder")
-    with closing(_opened(arguments, make=True)) as store:
+    with closing(_opened(arguments, make=bundle.is_dir())) as store:
         version = store.add(bundle, arguments.name, content_hash=arguments.content_hash)
         found = {
             "folder": arguments.folder,

@@ -16,11 +16,13 @@ from typing import TYPE_CHECKING, Any, Self
 
 from edgeret.bundle.reader import verify_bundle
 from edgeret.errors import BundleError, CheckFailedError, EdgeretError, InputError
+from edgeret.runtime.components import fingerprint_of
 from edgeret.runtime.options import LoadOptions, check_path
 from edgeret.runtime.runtime import Runtime
 from edgeret.store import versions
 from edgeret.store.generation import Generation, Loading, Switched
 from edgeret.store.learned_moves import FOLDER as LEARNED
+from edgeret.store.learned_moves import learned_path
 from edgeret.store.probing import Probe, Request, read_must_decide
 from edgeret.store.state import (
     FILE,
@@ -113,6 +115,18 @@ class BundleStore:
         return (self._started() if current is None else current).version
 
     @property
+    def changes(self) -> ToolChanges:
+        """Which of its tools are not as its bundle has them; raises as `runtime` does."""
+        current = self._current
+        return (self._started() if current is None else current).changes
+
+    @property
+    def overlay(self) -> Path | None:
+        """The file of what is learned over `version`; None where that lasts as long as this object. Raises as `runtime`
+        does."""
+        return learned_path(self.folder, fingerprint_of(self.runtime.manifest)) if self._loading.overlay else None
+
+    @property
     def active(self) -> Version | None:
         """Which version the store says is active; None for none. Loads nothing. Raises BundleError."""
         state = read_state(self.folder)
@@ -139,11 +153,16 @@ class BundleStore:
     def add(self, bundle: str | Path, name: str | None = None, *, content_hash: str | None = None) -> Version:
         """Copies a bundle into the store, each byte proved, and its signatures with it; it is not active yet. One that
         is there already is mended if it was damaged. On disk when it returns. `name` is what to call it; None for the
-        beginning of its content hash, and for the name that it has if it is there already. Raises BundleError for a
-        bundle that is not whole, not the one of `content_hash` or not trusted, and InputError."""
+        beginning of its content hash, and for the name that it has if it is there already. A file is a delta, of which
+        and of the version that it was made for the bundle is made. Raises BundleError for a bundle that is not whole,
+        not the one of `content_hash` or not trusted, for a delta that does not fit, and InputError."""
         check_path("a bundle's folder", bundle)
         if name is not None:
             check_version_name(name)
+        if Path(bundle).is_file():
+            listed = {each.content_hash for each in self.versions}
+            with versions.made_of(self.folder, Path(bundle), listed, content_hash, self._trust) as made:
+                return self.add(made, name, content_hash=content_hash)
         with versions.arriving(self.folder, Path(bundle), content_hash, self._trust) as arrival, locked(self.folder):
             state = read_state(self.folder)
             there = {each.content_hash: each for each in state.versions}

@@ -13,12 +13,12 @@ from typing import Any
 from edgeret.bundle.copying import Copied, copy_bundle
 from edgeret.bundle.placing import Workshop, workshop
 from edgeret.bundle.signature import signatures_path
-from edgeret.errors import InputError
+from edgeret.errors import BundleError, InputError
 from edgeret.store.state import replace_file
 
 FOLDER = "bundles"
 _ENTRY = re.compile(r"\.?([0-9a-f]{64})(\..*)?")
-_COMING = "coming"
+_COMING, _MADE = "coming", "made"
 """What a version is called while it is copied: its content hash is known only then, and whoever copies the next one
 clears away what died so."""
 
@@ -59,6 +59,31 @@ def arriving(store: Path, bundle: Path, content_hash: str | None, trust: Any) ->
             f"{store}: the bundle cannot be copied there ({error.strerror or error}); nothing was changed. Make room, "
             "or remove versions with: edgeret store remove"
         ) from None
+
+
+@contextmanager
+def made_of(store: Path, delta: Path, listed: Collection[str], content_hash: str | None, trust: Any) -> Iterator[Path]:
+    """The bundle that a delta makes of one of the versions that are `listed`, with the signatures beside the delta, in
+    a folder that is gone at the end. Raises BundleError for a delta that is damaged, not trusted, or of another bundle,
+    InputError where there is no room."""
+    from edgeret.bundle.delta import apply_delta, signed_beside  # whole bundles do not wait for it
+    from edgeret.bundle.delta_file import opened, read_delta
+    from edgeret.bundle.reader import wanted_hash
+
+    with opened(delta) as stream:
+        base = read_delta(stream, str(delta), wanted_hash(content_hash), signed_beside(delta, trust)).base
+    if base not in listed:
+        raise BundleError(
+            f"{delta}: made for a bundle that this store has not (content hash {base[:16]}…); add that one first, or "
+            "get the new one whole"
+        )
+    with workshop(store / FOLDER / _MADE) as shop:
+        target = shop.folder / "made" / "bundle"  # whose writer locks the folder above it, as this one does
+        target.parent.mkdir()
+        if signatures_path(delta).is_file():
+            shutil.copyfile(signatures_path(delta), signatures_path(target))
+        apply_delta(version_path(store, base), delta, target, content_hash=content_hash, trust=trust)
+        yield target
 
 
 def sweep(store: Path, listed: Collection[str]) -> None:

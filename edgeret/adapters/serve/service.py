@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from edgeret import Call, Demonstration, InputError, Runtime, Task, Tool, __version__, read_tool
+from edgeret import BundleStore, Call, Demonstration, InputError, Runtime, Task, Tool, __version__, read_tool
 from edgeret.adapters.serve.kinds import MisfitError
 from edgeret.adapters.serve.sessions import Sessions
 
@@ -32,16 +32,19 @@ class Service:
 
     def __init__(
         self,
-        runtime: Runtime,
+        given: Runtime | BundleStore,
         *,
         learns: bool = False,
         changes: bool = True,
         overlay: Path | None = None,
         changed: Changes | None = None,
     ) -> None:
-        """`learns` and `changes` say what may be asked; `overlay` is the file that `runtime` was loaded with, and
-        `changed` what that holds of tools."""
-        self._runtime, self._learns, self._changes, self._overlay = runtime, learns, changes, overlay
+        """`learns` and `changes` say what may be asked; `overlay` is the file that a runtime was loaded with, and
+        `changed` what that holds of tools. With a store its active version decides, and what begins with one version
+        ends with it, whatever is switched to meanwhile; `overlay` says where changed tools are kept, None for nowhere.
+        """
+        self._store = given if isinstance(given, BundleStore) else None
+        self._given, self._learns, self._changes, self._overlay = given, learns, changes, overlay
         self._changed = Changes() if changed is None else changed
         self._sessions = Sessions()
         self._changing = threading.Lock()
@@ -57,8 +60,8 @@ class Service:
 
     @property
     def runtime(self) -> Runtime:
-        """With the tools that there are now."""
-        return self._runtime
+        """With the tools that there are now, of the version that is active now."""
+        return self._given.runtime if isinstance(self._given, BundleStore) else self._given
 
     def do(self, name: str, fields: Fields) -> dict[str, Any]:
         """Does what an action of the table is called, with fields that were checked. Raises EdgeretError."""
@@ -66,7 +69,7 @@ class Service:
 
     def decide(self, fields: Fields) -> dict[str, Any]:
         """As `select --json`. Raises InputError, PlannerError or MissingExtraError."""
-        runtime, query, allowed = self._runtime, fields.get("query"), fields.get("allowed")
+        runtime, query, allowed = self.runtime, fields.get("query"), fields.get("allowed")
         calls = None if "calls" not in fields else _calls(fields["calls"])
         if "session" in fields:
             with self._sessions.task(fields["session"], runtime, query, calls, allowed) as task:
@@ -80,7 +83,7 @@ class Service:
         if ("query" in fields) == ("queries" in fields):
             raise MisfitError("query", "give it, or queries, and not both")
         texts = fields.get("queries", [fields.get("query")])
-        runtime, strategy = self._runtime, fields.get("strategy", "auto")
+        runtime, strategy = self.runtime, fields.get("strategy", "auto")
         needed = fields.get("needed", False)
         found = runtime.search_with_trace(texts, fields.get("k", 10), strategy=strategy, needed=needed)
         return {
@@ -96,7 +99,7 @@ class Service:
     def plan(self, fields: Fields) -> dict[str, Any]:
         """As `plan --json`. Raises InputError, PlannerError or MissingExtraError."""
         options = {name: fields[name] for name in ("policy", "max_steps", "arguments") if name in fields}
-        return self._runtime.plan(fields["query"], **options).to_dict()
+        return self.runtime.plan(fields["query"], **options).to_dict()
 
     def learn(self, fields: Fields) -> dict[str, Any]:
         """As `learn --json`. Raises OffError, InputError and OverlayError."""
@@ -104,18 +107,19 @@ class Service:
             raise OffError("learning is off; start it with --learn")
         calls = tuple(call if isinstance(call, Call) else Call(call) for call in _calls(fields["calls"]))
         shown = Demonstration("served", fields["query"], calls)
-        report = self._runtime.learn([shown], keep_words=fields.get("keep_words", True))
-        return {**report.to_dict(), **self._kept()}
+        report = self.runtime.learn([shown], keep_words=fields.get("keep_words", True))
+        return {**report.to_dict(), **_kept(self._overlay if self._store is None else self._store.overlay)}
 
     def tools(self, _: Fields) -> dict[str, Any]:
         """As `tools list --json`. Raises nothing."""
-        sources, tools = self._changed.sources, self._runtime.tools.values()
+        changed = self._changed if self._store is None else _of(self._store)
+        sources, tools = changed.sources, self.runtime.tools.values()
         told = [
             {"name": tool.name, "description": tool.description, "source": sources.get(tool.name, "bundle")}
             for tool in tools
         ]
         overlay = None if self._overlay is None else str(self._overlay)
-        return {"tools": told, "removed": list(self._changed.removed), "overlay": overlay}
+        return {"tools": told, "removed": list(changed.removed), "overlay": overlay}
 
     def change(self, fields: Fields) -> dict[str, Any]:
         """As `tools add --json`. Raises OffError, InputError and OverlayError."""
@@ -129,27 +133,32 @@ class Service:
 
     def health(self, _: Fields) -> dict[str, Any]:
         """What there is. Raises nothing."""
-        return {
+        runtime, store = self.runtime, self._store
+        told = {
             "ok": True,
             "version": __version__,
-            "content_hash": self._runtime.manifest.content_hash,
-            "tools": len(self._runtime.tools),
-            "learned": self._runtime.learned.count,
+            "content_hash": runtime.manifest.content_hash,
+            "tools": len(runtime.tools),
+            "learned": runtime.learned.count,
             "learning": self._learns,
             "changing": self._changes,
         }
+        if store is not None:
+            trouble = store.trouble
+            told |= {"bundle": store.version.name, "trouble": None if trouble is None else str(trouble)}
+        return told
 
     def warm(self) -> None:
         """Answers once what clients ask most, so that the first of them does not wait for what is loaded late."""
-        self._runtime.warmup()
-        _decided(self._runtime.task("warm up"), {"policy": "heads", "arguments": True})
+        self.runtime.warmup()
+        _decided(self.runtime.task("warm up"), {"policy": "heads", "arguments": True})
 
     def close(self) -> None:
-        """Lets go of the overlay."""
-        self._runtime.close()
+        """Lets go of the overlay, and of the store."""
+        self._given.close()
 
     def _change(self, tools: Sequence[Tool], gone: list[str], replaces: bool) -> dict[str, Any]:
-        runtime = self._runtime
+        runtime = self.runtime
         there = [tool for tool in tools if tool.name not in gone and runtime.tools.get(tool.name, tool) != tool]
         if there and not replaces:
             raise InputError(
@@ -157,20 +166,24 @@ class Service:
                 '"replace": true to replace them'
             )
         fresh = [tool for tool in tools if tool.name in gone or tool.name not in runtime.tools]
-        after = runtime.with_tools(add=fresh, remove=gone, replace=there, keep=self._overlay is not None)
-        self._runtime, self._changed = after, _summed(self._changed, fresh, gone, there)
+        keep = self._overlay is not None
+        if isinstance(self._given, BundleStore):
+            after = self._given.with_tools(add=fresh, remove=gone, replace=there, keep=keep)
+        else:
+            self._given = after = runtime.with_tools(add=fresh, remove=gone, replace=there, keep=keep)
+            self._changed = _summed(self._changed, fresh, gone, there)
         return {
             "added": [tool.name for tool in fresh],
             "removed": gone,
             "replaced": [tool.name for tool in there],
             "tools": len(after.tools),
-            **self._kept(),
+            **_kept(self._overlay),
         }
 
-    def _kept(self) -> dict[str, Any]:
-        path = self._overlay
-        size = path.stat().st_size if path is not None and path.exists() else 0
-        return {"overlay": None if path is None else str(path), "overlay_bytes": size}
+
+def _kept(path: Path | None) -> dict[str, Any]:
+    size = path.stat().st_size if path is not None and path.exists() else 0
+    return {"overlay": None if path is None else str(path), "overlay_bytes": size}
 
 
 def _decided(task: Task, fields: Fields) -> dict[str, Any]:
@@ -203,6 +216,12 @@ def _tool(entry: Any, place: int) -> Tool:
         return read_tool(entry, path)
     except InputError as error:
         raise MisfitError(path, str(error).removeprefix(f"{path}: ")) from None
+
+
+def _of(store: BundleStore) -> Changes:
+    changes = store.changes
+    sources = dict.fromkeys(changes.added, "added") | dict.fromkeys(changes.replaced, "replaced")
+    return Changes(sources, sorted(changes.removed))
 
 
 def _summed(before: Changes, added: Sequence[Tool], gone: Sequence[str], replaced: Sequence[Tool]) -> Changes:

@@ -234,6 +234,8 @@ HEALTH = Action(
             Field("learned", _COUNT, "plans", True),
             Field("learning", Flag(), "whether it may learn", True),
             Field("changing", Flag(), "whether tools may change", True),
+            Field("bundle", Text(), "with a store: the active version's name"),
+            Field("trouble", Text(null=True), "with a store: why the latest switch did not happen here, or null"),
         )
     ),
 )
