@@ -13,7 +13,7 @@ for await (const line of createInterface({ input: process.stdin })) {
   for (const tool of calls) task.call(tool);
   const { tool, abstained, confirm, probability } = task.next();
   const found = { tool, abstained, confirm, probability, candidates: task.candidates(model.tools.length + 1).map(pair) };
-  if (!calls.length) found.search = model.search(query, { k: model.tools.length }).map(pair);
+  if (!calls.length) found.search = model.search(query, { k: model.tools.length, strategy: "hybrid" }).map(pair);
   console.log(JSON.stringify(found));
   task.end();
 }

@@ -339,19 +339,20 @@ METHOD(void, end)(JNIEnv *env, jclass class, jlong task) { er_end(TASK(task)); }
 
 /* ---- Search and text ---- */
 
-METHOD(jint, search)(JNIEnv *env, jclass class, jlong model, jbyteArray query, jintArray tools, jdoubleArray scores, jdoubleArray shares)
+METHOD(jint, search)(
+    JNIEnv *env, jclass class, jlong model, jbyteArray query, jint strategy, jlong learner, jintArray tools, jdoubleArray numbers)
 {
+    const er_search_options options = {.size = sizeof options, .strategy = (er_search_strategy)strategy, .learner = LEARNER(learner)};
     er_error why = {0};
     const size_t most = (size_t)(*env)->GetArrayLength(env, tools);
     size_t count = most;
     er_hit *room = room_for(env, most, sizeof *room);
     const taken words = take_bytes(env, query);
     er_status status = ER_NO_MEMORY;
-    if (!(*env)->ExceptionCheck(env)) check(env, status = er_search(MODEL(model), text_of(words), room, &count, &why), &why);
+    if (!(*env)->ExceptionCheck(env)) check(env, status = er_search(MODEL(model), text_of(words), &options, room, &count, &why), &why);
     for (size_t i = 0; !status && i < count && i < most; i++) {
         (*env)->SetIntArrayRegion(env, tools, (jsize)i, 1, &(jint){(jint)room[i].tool_number});
-        (*env)->SetDoubleArrayRegion(env, scores, (jsize)i, 1, &room[i].score);
-        (*env)->SetDoubleArrayRegion(env, shares, (jsize)i, 1, &room[i].share);
+        (*env)->SetDoubleArrayRegion(env, numbers, (jsize)i * 3, 3, (const jdouble[]){room[i].score, room[i].share, room[i].cosine});
     }
     give_bytes(env, words);
     free(room);

@@ -58,8 +58,9 @@ export interface Candidate {
 export interface Hit {
   tool: string;
   score: number;
-  /** Shares of all tools sum to 1. */
+  /** By hybrid search all shares sum to 1; where demonstrations speak, a probability; by description 0. */
   share: number;
+  cosine: number;
 }
 
 /** A definition, as tools.json has it. */
@@ -101,7 +102,9 @@ export class Model {
   withTools(change: Change): Model;
   /** One request of a user, at most 20,000 characters. `tools` are the only ones that may be chosen. */
   task(query: string, options?: { tools?: readonly string[] }): Task;
-  search(query: string, options?: { k?: number }): Hit[];
+  /** "auto" goes by demonstrations where the words are like one of them, and else as "hybrid", by the tools' own words;
+   * "description" goes by the cosine alone. */
+  search(query: string, options?: { k?: number; strategy?: "auto" | "hybrid" | "description" }): Hit[];
   free(): void;
 }
 

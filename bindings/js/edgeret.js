@@ -6,6 +6,7 @@
  */
 
 const REASONS = ["probable", "nothing fits", "unsure", "all failed", "done"];
+const STRATEGIES = ["auto", "hybrid", "description"]; // as er_search_strategy
 const TEXT = new TextEncoder(), WORDS = new TextDecoder("utf-8", { fatal: true });
 
 /** A failure, in the words of the library. `code` is one of "input", "bundle", "file", "memory", "encoder" and "full". */
@@ -259,15 +260,17 @@ export class Model {
     });
   }
 
-  /** The `k` tools that fit words best, whatever was demonstrated. */
-  search(query, { k = 10 } = {}) {
-    const { c } = this.#library, most = Math.min(whole(k), this.tools.length), at = this.#library.take(24 * most);
+  /** The `k` tools that words want most: by demonstrations where they are like one, or by another strategy. */
+  search(query, { k = 10, strategy = "auto" } = {}) {
+    const by = STRATEGIES.indexOf(strategy);
+    if (by < 0) throw new EdgeretError(`unknown strategy ${JSON.stringify(strategy)}; choose one of ${STRATEGIES.join(", ")}`, 1);
+    const { c } = this.#library, most = Math.min(whole(k), this.tools.length), at = this.#library.take(32 * most);
     try {
-      const count = this.#library.with(query, (text, length) => c.search(this.at, text, length, at, most));
+      const count = this.#library.with(query, (text, length) => c.search(this.at, text, length, by, at, most));
       if (count < 0) throw this.#library.failure();
-      const found = new Float64Array(c.memory.buffer, at, 3 * Math.min(count, most));
-      return Array.from({ length: found.length / 3 }, (_, i) => ({
-        tool: this.tools[found[3 * i]], score: found[3 * i + 1], share: found[3 * i + 2],
+      const found = new Float64Array(c.memory.buffer, at, 4 * Math.min(count, most));
+      return Array.from({ length: found.length / 4 }, (_, i) => ({
+        tool: this.tools[found[4 * i]], score: found[4 * i + 1], share: found[4 * i + 2], cosine: found[4 * i + 3],
       }));
     } finally {
       c.release(at);

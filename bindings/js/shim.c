@@ -119,17 +119,19 @@ EXPORT("fork") er_task *js_fork(const er_task *task)
 }
 EXPORT("end_task") void js_end(er_task *task) { er_end(task); }
 
-/* Triples of a tool's number, its score and its share, best first; how many there are. */
-EXPORT("search") int js_search(const er_model *model, const char *at, size_t length, double *triples, size_t most)
+/* Of each a tool's number, its score, its share and its cosine, best first; how many there are. */
+EXPORT("search") int js_search(const er_model *model, const char *at, size_t length, int strategy, double *hits, size_t most)
 {
     er_hit *room = malloc((most ? most : 1) * sizeof *room);
     size_t count = most;
     if (!room) return failure.status = ER_NO_MEMORY, -1;
-    const er_status status = er_search(model, (er_text){at, length}, room, &count, &failure);
+    const er_search_options options = {.size = sizeof options, .strategy = (er_search_strategy)strategy};
+    const er_status status = er_search(model, (er_text){at, length}, &options, room, &count, &failure);
     for (size_t i = 0; !status && i < count && i < most; i++) {
-        triples[3 * i] = room[i].tool_number;
-        triples[3 * i + 1] = room[i].score;
-        triples[3 * i + 2] = room[i].share;
+        hits[4 * i] = room[i].tool_number;
+        hits[4 * i + 1] = room[i].score;
+        hits[4 * i + 2] = room[i].share;
+        hits[4 * i + 3] = room[i].cosine;
     }
     free(room);
     return status ? -1 : (int)count;

@@ -491,14 +491,34 @@ ER_API er_status er_learner_bytes(
 
 /* ---- Search ---- */
 
+typedef enum {
+    ER_SEARCH_AUTO = 0,       /* by what was demonstrated and learned where words are like that, else as hybrid (16.14) */
+    ER_SEARCH_HYBRID = 1,     /* by the tools' own words, and by meaning, whatever was demonstrated (16.8) */
+    ER_SEARCH_DESCRIPTION = 2 /* by the cosine alone */
+} er_search_strategy;
+
+typedef struct {
+    size_t size;
+    er_search_strategy strategy;
+    er_learner *learner;      /* whose knowledge ranks, too; NULL: the bundle's alone */
+    /* Is told of the words, and then of each clause, that demonstrations speak of: of all tools their probabilities as the first
+       call, which live for the call, and how many clauses are left to be read. Other than 0 leaves these out. NULL: nobody asks. */
+    int32_t (*tell)(void *context, er_text words, const float *probabilities, uint32_t left);
+    void *tell_context;
+} er_search_options;
+
 typedef struct {
     uint32_t tool_number;
     er_text tool;
-    double score, share; /* shares of all tools sum to 1 */
+    double score;  /* what hits are ordered by */
+    double share;  /* of what the words want: by hybrid search all shares sum to 1; where demonstrations speak, a probability; by
+                      description 0 */
+    double cosine; /* of the words to the tool's text */
 } er_hit;
 
-/* The tools that fit words best, whatever was demonstrated (section 16.8), best first. */
-ER_API er_status er_search(const er_model *, er_text query, er_hit *room, size_t *count, er_error *);
+/* The tools that words want most, best first. Clauses are encoded one by one where demonstrations speak. */
+ER_API er_status er_search(
+    const er_model *, er_text query, const er_search_options *, er_hit *room, size_t *count, er_error *);
 
 /* ---- Text, for whoever brings an encoder ---- */
 

@@ -289,18 +289,24 @@ bool er_request_read(er_request *r, const er_model *model, const er_stage *stage
     return er_request_say(r, model, stage, query, encoded) && er_request_weigh(r, query, stage->names, allowed, part);
 }
 
-bool er_request_say(er_request *r, const er_model *model, const er_stage *stage, const er_points *query, const er_encoded *encoded)
+bool er_request_parts(er_request *r, const er_model *model, const er_stage *stage, const er_points *query, const er_encoded *encoded)
 {
     r->model = model;
     r->stage = stage;
     r->dimension = stage->spec.dimension;
     r->encoded = encoded;
     er_sayings *sayings = ER_TAKE(&r->arena, er_sayings, 1);
-    er_overlap *overlap = ER_TAKE(&r->arena, er_overlap, 1);
-    if (!sayings || !overlap || !er_say(&r->arena, query, sayings)) return false;
+    if (!sayings || !er_say(&r->arena, query, sayings)) return false;
     r->sayings = sayings;
+    return read_vectors(r);
+}
+
+bool er_request_say(er_request *r, const er_model *model, const er_stage *stage, const er_points *query, const er_encoded *encoded)
+{
+    er_overlap *overlap = ER_TAKE(&r->arena, er_overlap, 1);
     r->overlap = overlap;
-    return read_vectors(r) && er_overlap_of(&r->arena, &model->lexicon, stage->names->rarities, stage->names->n, query, overlap);
+    return overlap && er_request_parts(r, model, stage, query, encoded) &&
+           er_overlap_of(&r->arena, &model->lexicon, stage->names->rarities, stage->names->n, query, overlap);
 }
 
 bool er_request_weigh(er_request *r, const er_points *query, const er_names *names, const bool *allowed, bool part)

@@ -104,6 +104,9 @@ bool er_workspace_of(er_arena *, const er_model *, const er_names *, er_workspac
    read, which asks for one thing whatever it says. */
 bool er_request_read(er_request *, const er_model *, const er_stage *, const er_points *, const er_encoded *, const bool *allowed, bool part);
 
+/* A query's own windows, clauses and sayings. */
+bool er_request_parts(er_request *, const er_model *, const er_stage *, const er_points *, const er_encoded *);
+
 /* Both halves of it: what a query is whatever is decided between, and what it says of these names. */
 bool er_request_say(er_request *, const er_model *, const er_stage *, const er_points *, const er_encoded *);
 bool er_request_weigh(er_request *, const er_points *, const er_names *, const bool *allowed, bool part);

@@ -42,6 +42,8 @@ bool er_say(er_arena *, const er_points *, er_sayings *);
 
 /* The clauses, first ER_MOST_CLAUSES, of a text by a language's rules, with at least so many words each; for tests. */
 uint32_t er_clauses_of(er_arena *, er_language, const er_points *, uint32_t least_words, er_span *room, uint32_t most);
+/* The same without the punctuation around them and without repeats, the text itself left out, for whoever searches for each. */
+uint32_t er_split_clauses(er_arena *, er_language, const er_points *, uint32_t least_words, er_span *room, uint32_t most);
 
 /* ---- What tools do, found once a tool set ---- */
 

@@ -50,7 +50,8 @@ static void tell_text(const er_model *model, er_text query, uint32_t dimension)
 {
     static er_hit hits[MOST];
     size_t count = MOST;
-    must(er_search(model, query, hits, &count, &why));
+    const er_search_options options = {.size = sizeof options, .strategy = ER_SEARCH_HYBRID};
+    must(er_search(model, query, &options, hits, &count, &why));
     printf(",\"search\":[");
     for (size_t i = 0; i < count && i < MOST; i++) {
         printf(i ? ",[" : "[");

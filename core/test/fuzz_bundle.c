@@ -139,7 +139,7 @@ static void use(const er_model *model)
         er_decision next;
         er_hit hits[8];
         size_t count = 8;
-        er_search(model, queries[i], hits, &count, &why);
+        er_search(model, queries[i], NULL, hits, &count, &why);
         if (er_begin(model, queries[i], NULL, &task, &why)) continue;
         for (int step = 0; step < 3; step++) {
             if (er_next(task, NULL, &next, &why)) break;

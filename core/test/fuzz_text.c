@@ -72,7 +72,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t length)
     check_tokens(model, query);
     er_hit hits[TOOLS];
     size_t count = TOOLS;
-    if (er_search(model, query, hits, &count, &why) == ER_OK)
+    if (er_search(model, query, NULL, hits, &count, &why) == ER_OK)
         for (size_t i = 0; i < count && i < TOOLS; i++)
             if (!(hits[i].share >= 0 && hits[i].share <= 1 + 1e-9)) abort();
     if (begun == ER_OK) {

@@ -198,6 +198,7 @@ _TAKES: dict[str, tuple[Any, ...]] = {
     "task_encoding": (HANDLE, c.c_void_p, c.c_void_p),
     "left_aside": (HANDLE, c.c_void_p, c.c_void_p, c.c_void_p),
     "times": (HANDLE, c.c_void_p, c.c_void_p),
+    "search": (HANDLE, Text, c.c_void_p, c.c_void_p, c.c_void_p, c.c_void_p),
     "learner_open": (HANDLE, c.c_char_p, c.c_void_p, c.c_void_p, c.c_void_p),
     "learned": (HANDLE, c.c_void_p, c.c_void_p),
     "learn": (HANDLE, c.c_void_p, c.c_void_p, c.c_void_p),

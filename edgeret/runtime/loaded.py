@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from edgeret.runtime.components import Components
     from edgeret.runtime.decide import Decider
     from edgeret.runtime.learning import Learned
+    from edgeret.runtime.needs import Needs
     from edgeret.runtime.scorer import Scorer
     from edgeret.scoring.learner import Learner
 
@@ -233,6 +234,13 @@ class Loaded:
     def candidates(self) -> tuple[str, ...]:
         """What the library decides between, by number, with the end behind the tools."""
         return (*self.tools, END)
+
+    @cached_property
+    def needs(self) -> Needs:
+        """What calls of the tools that are here need; read with the first search that asks."""
+        from edgeret.runtime.needs import Needs
+
+        return Needs(list(self.tools.values()))
 
     @cached_property
     def exemplars(self) -> Exemplars:

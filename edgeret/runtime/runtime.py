@@ -227,9 +227,7 @@ class Runtime(Observed):
         tells them apart. Raises InputError, and PlannerError or MissingExtraError where a planner that must be asked
         cannot be.
         """
-        found = self.search_with_trace(
-            text, k, strategy=strategy, budget_ms=budget_ms, planner=planner, route=route, needed=needed
-        )
+        found = self._searched(text, k, strategy, budget_ms, planner, route, needed, False)
         return list(found.hits)
 
     def search_with_trace(
@@ -245,6 +243,19 @@ class Runtime(Observed):
     ) -> Found:
         """What `search` finds, and how: what the planner wrote, what was searched for and found, tokens and times.
         Raises as `search` does."""
+        return self._searched(text, k, strategy, budget_ms, planner, route, needed, True)
+
+    def _searched(
+        self,
+        text: str | Sequence[str],
+        k: int,
+        strategy: str,
+        budget_ms: float | None,
+        planner: Answerer | None,
+        route: Route | None,
+        needed: bool,
+        traced: bool,
+    ) -> Found:
         started = perf_counter()
         from edgeret.runtime import searching
 
@@ -253,14 +264,14 @@ class Runtime(Observed):
         chosen, texts = searching.chosen(strategy, budget_ms), check_texts(text)
         for each in texts:
             self._loaded.checked(each)
-        return searching.find(self._loaded.scorer, texts, k, chosen, budget_ms, planner, route, started, needed)
+        return searching.find(self._loaded, texts, k, chosen, budget_ms, planner, route, started, needed, traced)
 
     def needs(self, tool: str) -> tuple[Need, ...]:
         """What a call of a tool needs to have been called first, and what that needs in turn, the surest first: as its
         name, its parameters and the descriptions say. What was given already, nobody needs. Raises InputError for an
         unknown tool."""
         find_tool(self._loaded.tools, tool)
-        return self._loaded.scorer.needs.of(tool)
+        return self._loaded.needs.of(tool)
 
     def understood(self, text: str) -> Understood:
         """What `search` reads in a text beside its meaning: its language and clauses, kinds of values and the tools
@@ -274,8 +285,7 @@ class Runtime(Observed):
         several tools show, and those in a language that its encoder was not trained on."""
         from edgeret.runtime.odd_examples import odd_examples
 
-        held = self._loaded.components
-        return odd_examples(held.tools.values() if tools is None else tools, held.languages)
+        return odd_examples(self._loaded.tools.values() if tools is None else tools, self._loaded.languages)
 
     def plan(
         self,

@@ -14,7 +14,6 @@ from edgeret.runtime.components import Components
 from edgeret.runtime.history import History
 from edgeret.runtime.hybrid import HybridSearch
 from edgeret.runtime.learning import Learned
-from edgeret.runtime.needs import Needs
 from edgeret.runtime.request import Request
 from edgeret.runtime.saved import check_choosable
 from edgeret.runtime.shown import worded
@@ -61,12 +60,6 @@ class Scorer:
         return HybridSearch(tools, held.index, held.encoder, held.word_vectors, held.prior)
 
     @cached_property
-    def needs(self) -> Needs:
-        """What calls of the tools that are here need; read with the first search that asks."""
-        held = self.components
-        return Needs([held.tools[name] for name in held.index.names])
-
-    @cached_property
     def popularity(self) -> NDArray[np.float32]:
         """How much more often than the prior expected each of `names` was called, in nats, float32 (names,); 0 for
         tools that no demonstration could call."""
@@ -97,16 +90,10 @@ class Scorer:
         """The `k` tools that hybrid search finds, without encoding again what was read last."""
         return self.hybrid.search(text, self._encoded(text), k)
 
-    def cosine(self, text: str, tool: str) -> float:
-        """How similar a tool is to a text, without encoding again what was read or searched for last."""
-        index = self.components.index
+    def encode(self, text: str) -> NDArray[np.float32]:
+        """A text's vector, float32 (dimension,), without encoding again what was read or searched for last."""
         vector: NDArray[np.float32] = self._encoded(text).vector
-        return float(index.vectors[self._rows[tool]] @ vector)
-
-    @cached_property
-    def _rows(self) -> Mapping[str, int]:
-        """Where each tool is in the index."""
-        return {name: row for row, name in enumerate(self.components.index.names)}
+        return vector
 
     def _encoded(self, text: str) -> EncodedQuery:
         if (latest := self._latest) is not None and latest.query == text:
@@ -119,9 +106,12 @@ class Scorer:
 
     def decided(self, text: str) -> dict[str, float] | None:
         """Each tool's probability as a text's first call, without `<end>`; None where nothing like it was shown."""
-        if self.components.head is None or (request := self.read_again(text)).nothing() > 0.5:
+        if self.components.head is None:
             return None
+        request = self.read_again(text)
         shares = request.probabilities(History(), Stopwatch()).tolist()
+        if shares[self.end] > 0.5:
+            return None
         return {name: share for name, share in zip(request.names, shares, strict=True) if name in self.components.tools}
 
     def number(self, tool: str) -> int:

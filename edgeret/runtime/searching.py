@@ -5,18 +5,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from math import inf
 
 from edgeret.errors import InputError, MissingExtraError, PlannerError
 from edgeret.planner.answers import Answerer
 from edgeret.planner.lazy import LazyAnswerer
 from edgeret.quoting import quoted
+from edgeret.runtime.core_finder import CoreFinder
+from edgeret.runtime.loaded import Loaded
 from edgeret.runtime.needs import with_needed
-from edgeret.runtime.scorer import Scorer
+from edgeret.runtime.python_finder import PythonFinder
 from edgeret.strategies import STRATEGIES
 from edgeret.strategies.auto import routed
-from edgeret.strategies.base import Found, Search, Strategy, run, together
+from edgeret.strategies.base import Finder, Found, Search, Strategy, run, together
 from edgeret.strategies.routing import Route
 
 
@@ -31,7 +32,7 @@ def chosen(strategy: str, budget_ms: float | None) -> Strategy:
 
 
 def find(
-    scorer: Scorer,
+    loaded: Loaded,
     texts: Sequence[str],
     k: int,
     strategy: Strategy,
@@ -40,27 +41,27 @@ def find(
     route: Route | None,
     started: float,
     needed: bool,
+    traced: bool,
 ) -> Found:
     """Searches for each of the texts, which have equal parts of the budget; with what calls of the tools found need, if
     that is `needed`. Raises InputError, PlannerError and MissingExtraError."""
-    components = scorer.components
+    finder, held = finder_of(loaded), loaded.tools
     if not isinstance(needed, bool):
         raise InputError(f"needed must be True or False, found {type(needed).__name__}")
-    depth = k if len(texts) == 1 else len(components.index.names)
-    searches = [
-        Search(text, depth, components.encoder, components.index, scorer.search, started=started) for text in texts
-    ]
+    depth = k if len(texts) == 1 and not needed else len(held)
+    searches = [Search(text, depth, finder, started=started, tools=held, traced=traced) for text in texts]
     known = strategy if route is None else _routed(route, strategy)
     may_ask = known.asks or known.helped
     if planner is not None and not may_ask:
         how = "say when with a route (edgeret-export lab route)" if known.name == "auto" else "choose another one"
         raise InputError(f"strategy '{known.name}' asks no planner; {how}, or name no planner")
     answerer = planner
-    if planner is None and may_ask and components.planner.exists:
+    own = loaded.components.planner if planner is None and may_ask and loaded.core is None else None
+    if own is not None and own.exists:
         try:
             if budget_ms is None:
-                components.planner.get()
-            answerer = LazyAnswerer(components.planner)
+                own.get()
+            answerer = LazyAnswerer(own)
         except (PlannerError, MissingExtraError) as error:
             if known.asks:
                 raise
@@ -69,13 +70,28 @@ def find(
     for number, search in enumerate(searches, 1):
         if budget_ms is not None:
             search.deadline = started + budget_ms / 1e3 * number / len(searches)
-        search.answerer, search.decider, search.tools = answerer, scorer.decided, components.tools
+        search.answerer = answerer
     # Read ahead of the search, which then knows how much of its budget is left.
-    needs = scorer.needs if needed else None
-    found = together([run(known, search) for search in searches], k)
+    needs = loaded.needs if needed else None
+    found = together([run(known, search) for search in searches], depth)
     if needs is None:
-        return found
-    return replace(found, hits=tuple(with_needed(found.hits, needs, partial(scorer.cosine, texts[0]))))
+        return replace(found, hits=found.hits[:k])
+    similar = {hit.tool: hit.similarity for hit in found.hits}
+
+    def cosine(tool: str) -> float:
+        if tool not in similar:  # among very many, a search ranks some
+            similar.update({hit.tool: hit.similarity for hit in finder.nearest(texts[0], len(held))})
+        return similar[tool]
+
+    return replace(found, hits=tuple(with_needed(found.hits[:k], needs, cosine)))
+
+
+def finder_of(loaded: Loaded) -> Finder:
+    """What ranks the tools of a bundle: the library wherever it decides."""
+    if (model := loaded.by_core) is not None:
+        return CoreFinder(model, loaded.candidates)
+    scorer, index = loaded.scorer, loaded.components.index
+    return PythonFinder(index, scorer.encode, scorer.search, scorer.decided)
 
 
 def _routed(route: Route, known: Strategy) -> Strategy:

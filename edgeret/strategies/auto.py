@@ -3,54 +3,25 @@ planner where tools are contested, if somebody measured that it helps. Knows not
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from functools import partial
-from math import log
 
-from edgeret.inputs.clauses import split_clauses
 from edgeret.strategies.base import Search, Strategy
-from edgeret.strategies.clauses import MAX_CLAUSES
 from edgeret.strategies.fusion import latest
 from edgeret.strategies.routing import Route, contested
 from edgeret.types import Hit
 
-WHOLE = 0.25
-"""How much of a clause's logarithm the whole request keeps: by itself a clause lacks what stands around it."""
-FOUND = 0.05
-"""What the logarithm of hybrid search's share counts for beside that of a probability."""
-UNLIKELY, UNSHARED = 0.01, 1e-6
-"""Added to probabilities, and the least share: far below both, tools are all the same."""
+RIVALS = 8
+"""Tools of which some may be contested."""
 
 
-def _views(search: Search) -> Iterator[list[Hit]]:
-    whole = search.decided(search.request)
-    found = search.view(search.request, len(search.index.names))
-    if whole is None:
-        yield found
-        return
-    best = dict(whole)
-    yield _ranked(found, best)
-    for clause in split_clauses(search.request)[:MAX_CLAUSES]:
-        for tool, probability in (search.decided(clause) or {}).items():
-            alone = whole.get(tool, 0.0)
-            best[tool] = max(best.get(tool, 0.0), alone**WHOLE * probability ** (1 - WHOLE))
-    yield _ranked(found, best)
-
-
-def _ranked(found: Sequence[Hit], best: Mapping[str, float]) -> list[Hit]:
-    """The tools by what speaks for them; their shares are their probabilities."""
-
-    def speaks(hit: Hit) -> float:
-        share = log(max(hit.share or 0.0, UNSHARED))
-        return log(best.get(hit.tool, 0.0) + UNLIKELY) + FOUND * share
-
-    ranked = sorted(found, key=speaks, reverse=True)
-    return [Hit(hit.tool, hit.similarity, best.get(hit.tool, 0.0)) for hit in ranked]
+def _views(search: Search, depth: int = 0) -> Iterator[list[Hit]]:
+    yield search.mixed(depth)
 
 
 def _routed(search: Search, route: Route, asked: Strategy) -> Iterator[list[Hit]]:
     mine: list[Hit] = []
-    for mine in _views(search):
+    for mine in _views(search, RIVALS):
         yield mine
     rivals = len(contested(mine, route.contested))
     if rivals < 2:

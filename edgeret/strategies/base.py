@@ -7,14 +7,13 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from time import perf_counter
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
-from edgeret.encoders.base import Encoder
 from edgeret.errors import EdgeretError, InputError
 from edgeret.planner.answers import Answerer, Judge, Limits, Shape
 from edgeret.planner.chat import Prompt
-from edgeret.scoring.index import Index
 from edgeret.strategies.fusion import added
 from edgeret.types import Hit, Tool, Usage
 
@@ -75,8 +74,22 @@ class Found:
 _T = TypeVar("_T")
 Ranker = Callable[[str, int], list[Hit]]
 """A text and k to the k best tools for it."""
-Decider = Callable[[str], Mapping[str, float] | None]
-"""A text to the probability of each tool as the first to be called, by demonstrations; None where none is like it."""
+Heard = Callable[[str, Sequence[Hit], int], bool]
+"""Is told of words that demonstrations speak of, of the SHOWN likeliest tools, and how many clauses are left; whether
+there is time for these."""
+
+
+class Finder(Protocol):
+    """The ways to rank tools by a text alone. Each gives the `k` best, and raises InputError as an encoder does."""
+
+    def mixed(self, text: str, k: int, heard: Heard | None) -> list[Hit]:
+        """By what was demonstrated where the text is like that, and else as `hybrid`."""
+
+    def hybrid(self, text: str, k: int) -> list[Hit]:
+        """By words and parts as well as by meaning."""
+
+    def nearest(self, text: str, k: int) -> list[Hit]:
+        """By cosine, without shares."""
 
 
 class OutOfTimeError(Exception):
@@ -86,25 +99,23 @@ class OutOfTimeError(Exception):
 @dataclass
 class Search:
     """One search: what all strategies share. `request` is the user's words, and `steps` its sub-tasks where somebody
-    took it apart; a `view` is a text that ranks all tools; `ask` asks the planner. Both write down what happened.
+    took it apart; a `view` is a text that ranks all tools; `ask` asks the planner. Both write down what happened where
+    that is `traced`.
 
-    `ranker` gives the k best tools for a text by all that it says, words and parts too: the runtime's hybrid search, in
-    every view where the papers have a dense retriever. `decider` is what demonstrations say, None where there are none.
-    `tools` are what is searched, by name, for strategies that show them to a planner; those that have less than
-    `contested` times the first one's share need not be shown.
+    `finder` ranks, by its `hybrid` in every view where the papers have a dense retriever. `tools` are what is searched,
+    by name, for strategies that show them to a planner; those that have less than `contested` times the first one's
+    share need not be shown.
     """
 
     request: str
     k: int
-    encoder: Encoder
-    index: Index
-    ranker: Ranker
+    finder: Finder
     answerer: Answerer | None = None
     deadline: float = math.inf
     steps: Sequence[str] = ()
-    decider: Decider | None = None
     tools: Mapping[str, Tool] = field(default_factory=dict)
     contested: float = 0.0
+    traced: bool = True
     events: list[Event] = field(default_factory=list)
     rankings: list[list[Hit]] = field(default_factory=list)
     answers: int = 0
@@ -116,28 +127,36 @@ class Search:
     def nearest(self, text: str, depth: int = DEPTH) -> list[Hit]:
         """Tools by their similarity to a text, the most similar first: `k`, or `depth` if that is more. Raises
         OutOfTimeError."""
-        with self._timed():
-            positions, cosines = self.index.search(self.encoder.encode(text), max(self.k, depth))
-            names = self.index.names
-            hits = [Hit(names[i], cosine) for i, cosine in zip(positions.tolist(), cosines.tolist(), strict=True)]
-        self.note("search", text, hits)
-        return hits
+        return self._looked(text, partial(self.finder.nearest, text, max(self.k, depth)))
 
     def view(self, text: str, depth: int = DEPTH) -> list[Hit]:
-        """Tools for a text by the `ranker`, best first; as many as `nearest` gives. Raises OutOfTimeError."""
+        """Tools for a text by its words and its parts, too, best first; as many as `nearest` gives. Raises
+        OutOfTimeError."""
+        return self._looked(text, partial(self.finder.hybrid, text, max(self.k, depth)))
+
+    def mixed(self, depth: int = 0) -> list[Hit]:
+        """Tools for the request by what was demonstrated, too; without clauses, should there be no time for them."""
+        begun = perf_counter()
+
+        def heard(text: str, most: Sequence[Hit], left: int) -> bool:
+            nonlocal begun
+            self.note("decided", text, most)
+            took, begun = perf_counter() - begun, perf_counter()
+            if not left or begun + took < self.deadline:
+                return True
+            self.complete = False
+            self.note("problem", "the budget is spent")
+            return False
+
+        asks = self.traced or self.deadline < math.inf
+        find = partial(self.finder.mixed, self.request, max(self.k, depth), heard if asks else None)
+        return self._looked(self.request, find)
+
+    def _looked(self, text: str, find: Callable[[], list[Hit]]) -> list[Hit]:
         with self._timed():
-            hits = self.ranker(text, max(self.k, depth))
+            hits = find()
         self.note("search", text, hits)
         return hits
-
-    def decided(self, text: str) -> Mapping[str, float] | None:
-        """What demonstrations say of a text, None where there are none like it. Raises OutOfTimeError."""
-        with self._timed():
-            found = None if self.decider is None else self.decider(text)
-        if found is not None:
-            most = sorted(found.items(), key=lambda item: -item[1])[:SHOWN]
-            self.note("decided", text, [Hit(tool, probability) for tool, probability in most])
-        return found
 
     def ask(self, prompt: Prompt, shape: Shape, max_tokens: int = 256) -> Any | None:
         """The planner's answer, or None: where there is no planner, and where it gave none twice, which the trace says.
@@ -208,6 +227,8 @@ class Search:
 
     def note(self, kind: str, text: str, hits: Sequence[Hit] = ()) -> None:
         """Writes something down."""
+        if not self.traced and kind != "problem":
+            return
         tools = tuple(hit.tool for hit in hits[:SHOWN])
         self.events.append(Event(kind, text, tools, (perf_counter() - self.started) * 1e3))
 

@@ -16,7 +16,6 @@ from math import exp, log
 
 from edgeret.inputs.tool_text import name_in_words
 from edgeret.planner.chat import Prompt, Turn
-from edgeret.strategies.auto import AUTO
 from edgeret.strategies.base import Search, Strategy
 from edgeret.strategies.fusion import latest
 from edgeret.strategies.routing import contested
@@ -103,9 +102,8 @@ _NOTHING = "I need something done."
 
 
 def _views(search: Search) -> Iterator[list[Hit]]:
-    hits: list[Hit] = []
-    for hits in AUTO.views(search):
-        yield hits
+    hits = search.mixed(FIRST)
+    yield hits
     first = [hits[i] for i in contested(hits[:FIRST], search.contested)]
     if len(first) < 2 or search.answerer is None:
         return

@@ -20,7 +20,7 @@ from edgeret_export.sources.cards import DEFAULT_ENCODER, find_card
 from edgeret_export.sources.priors import prior_for
 
 if TYPE_CHECKING:
-    from edgeret.strategies.base import Ranker
+    from edgeret.runtime.python_finder import Ranker
     from edgeret_export.planner.teach import Task
 
 PRECISION, TOOL_TEXT = "fp32", "name+description"

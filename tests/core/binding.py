@@ -115,7 +115,20 @@ class CandidateRaw(c.Structure):
 
 
 class HitRaw(c.Structure):
-    _fields_ = (("tool_number", c.c_uint32), ("tool", Text), ("score", c.c_double), ("share", c.c_double))
+    _fields_ = (
+        ("tool_number", c.c_uint32), ("tool", Text), ("score", c.c_double), ("share", c.c_double),
+        ("cosine", c.c_double),
+    )  # fmt: skip
+
+
+class SearchOptions(c.Structure):
+    _fields_ = (
+        ("size", c.c_size_t), ("strategy", c.c_int), ("learner", c.c_void_p), ("tell", c.c_void_p),
+        ("tell_context", c.c_void_p),
+    )  # fmt: skip
+
+
+AUTO, HYBRID, DESCRIPTION = range(3)
 
 
 class CoreError(Exception):
@@ -202,9 +215,12 @@ class Model:
             self.core("er_begin_with", self.handle, Text.of(text), c.byref(given), options, c.byref(task))
         return Task(self, task)
 
-    def search(self, query: str, k: int = 10) -> list[tuple[str, float, float]]:
+    def search(
+        self, query: str | bytes, k: int = 10, strategy: int = HYBRID, learner: c.c_void_p | None = None
+    ) -> list[tuple[str, float, float]]:
         room, count = (HitRaw * max(k, 1))(), c.c_size_t(k)
-        self.core("er_search", self.handle, Text.of(query), room, c.byref(count))
+        options = SearchOptions(c.sizeof(SearchOptions), strategy, learner)
+        self.core("er_search", self.handle, Text.of(query), c.byref(options), room, c.byref(count))
         return [(str(hit.tool), hit.score, hit.share) for hit in room[: min(k, count.value)]]
 
     def encode(self, query: str) -> NDArray[np.float32]:

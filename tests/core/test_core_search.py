@@ -88,9 +88,9 @@ def test_what_is_no_query_is_refused(model: Model, query: str | bytes, said: str
 def test_what_is_missing_is_named(model: Model) -> None:
     count, room = ctypes.c_size_t(1), (HitRaw * 1)()
     for given, said in (
-        ((None, Text.of("a"), room, ctypes.byref(count)), "model"),
-        ((model.handle, Text.of("a"), None, ctypes.byref(count)), "room"),
-        ((model.handle, Text.of("a"), room, None), "count"),
+        ((None, Text.of("a"), None, room, ctypes.byref(count)), "model"),
+        ((model.handle, Text.of("a"), None, None, ctypes.byref(count)), "room"),
+        ((model.handle, Text.of("a"), None, room, None), "count"),
     ):
         with pytest.raises(CoreError, match=f"{said} is NULL"):
             model.core("er_search", *given)

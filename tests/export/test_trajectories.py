@@ -13,6 +13,7 @@ import pytest
 from edgeret.errors import InputError, PlannerError
 from edgeret.planner.answers import Answer, Limits, Shape, grammar_of, misfit
 from edgeret.planner.chat import Prompt
+from edgeret.runtime.python_finder import PythonFinder
 from edgeret.strategies.base import Search
 from edgeret.strategies.base import run as run_strategy
 from edgeret.strategies.toolqp import MAX_TURNS, TOOLQP
@@ -232,7 +233,7 @@ def test_lessons_are_what_serving_asks_and_takes() -> None:
             assert misfit(value, shape) is None
             return Answer(value, USAGE)
 
-    search = Search(REQUEST.query, 3, None, None, ranker, Pupil())  # type: ignore[arg-type] # only views are asked for
+    search = Search(REQUEST.query, 3, PythonFinder(None, None, ranker), Pupil())  # type: ignore[arg-type] # only views
     trace = run_strategy(TOOLQP, search).trace
     assert asked == [lesson["prompt"] for lesson in lessons]
     assert trace.complete

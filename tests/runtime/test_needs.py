@@ -224,7 +224,7 @@ def test_only_a_search_that_asks_is_another_one(runtime: Runtime, strategy: str)
 
 
 def test_a_search_that_never_asks_reads_nothing_for_it(tiny_original: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("edgeret.runtime.scorer.Needs", lambda _: pytest.fail("read"))
+    monkeypatch.setattr("edgeret.runtime.needs.Needs", lambda _: pytest.fail("read"))
     runtime = edgeret.from_tools(TOOLS, base=tiny_original)
     assert runtime.search("book a meeting", 2) and runtime.task("book a meeting").next()
 

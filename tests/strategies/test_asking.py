@@ -10,6 +10,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+import numpy as np
 import pytest
 from patience import PATIENCE_S
 from scripted import Scripted, Willing
@@ -18,7 +19,9 @@ import edgeret
 from edgeret import Runtime
 from edgeret.errors import InputError, PlannerError
 from edgeret.planner.lazy import LazyPlanner
-from edgeret.runtime.hybrid import HybridSearch
+from edgeret.runtime.python_finder import PythonFinder
+from edgeret.runtime.searching import finder_of
+from edgeret.scoring.index import Index
 from edgeret.strategies import STRATEGIES
 from edgeret.strategies.base import Found, Search, run
 from edgeret.strategies.rerank import RERANK
@@ -38,10 +41,7 @@ def runtime(tiny_original: Path) -> Runtime:
 
 
 def search(runtime: Runtime, answerer: Any, k: int = 3, deadline: float = math.inf) -> Search:
-    components = runtime.components
-    tools, index = [*runtime.tools.values()], components.index
-    ranker = HybridSearch(tools, index, components.encoder, components.word_vectors, components.prior)
-    return Search(QUERY, k, components.encoder, components.index, ranker, answerer, deadline)
+    return Search(QUERY, k, finder_of(runtime.loaded), answerer, deadline)
 
 
 def texts(found: Found, kind: str = "search") -> list[str]:
@@ -175,7 +175,8 @@ def test_a_view_is_not_begun_where_there_is_no_time_for_one_like_the_slowest(run
         time.sleep(1.0)
         return [Hit("send_mail", 0.5)]
 
-    hurried = replace(search(runtime, Scripted([{"intents": ["find", "send"]}])), ranker=slow)
+    finder = PythonFinder(Index(("send_mail",), np.eye(1, dtype=np.float32)), lambda _: np.ones(1, np.float32), slow)
+    hurried = replace(search(runtime, Scripted([{"intents": ["find", "send"]}])), finder=finder)
     hurried.deadline = perf_counter() + 1.9
     found = run(STRATEGIES["re-invoke"], hurried)
     assert searched == [QUERY] and not found.trace.complete

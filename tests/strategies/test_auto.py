@@ -9,9 +9,11 @@ from time import perf_counter
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 import edgeret
 from edgeret import Runtime, Tool
+from edgeret.runtime.python_finder import PythonFinder
 from edgeret.scoring.index import Index
 from edgeret.strategies import STRATEGIES
 from edgeret.strategies.base import Found, Search, run
@@ -34,8 +36,12 @@ def found(said: Mapping[str, Mapping[str, float]], deadline: float = math.inf) -
         return [Hit(name, 0.5) for name in NAMES[:k]]
 
     index = Index(NAMES, np.eye(4, dtype=np.float32))
-    search = Search(QUERY, 4, None, index, rank, deadline=deadline, decider=said.get)  # type: ignore[arg-type]
-    return run(AUTO, search)
+    finder = PythonFinder(index, unasked, rank, said.get)
+    return run(AUTO, Search(QUERY, 4, finder, deadline=deadline))
+
+
+def unasked(_: str) -> NDArray[np.float32]:
+    raise AssertionError("encoded")
 
 
 def names(what: Found) -> list[str]:

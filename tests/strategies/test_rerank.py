@@ -19,6 +19,7 @@ from edgeret import Route, Runtime, Tool, read_route
 from edgeret.errors import InputError, PlannerError
 from edgeret.planner.answers import Limits
 from edgeret.planner.chat import Prompt
+from edgeret.runtime.python_finder import PythonFinder
 from edgeret.scoring.index import Index
 from edgeret.strategies import STRATEGIES, rerank
 from edgeret.strategies.auto import routed
@@ -66,8 +67,8 @@ def search(answerer: Any, deadline: float = math.inf) -> Search:
         order = sorted(range(3), key=lambda i: NAMES[i] != text)
         return [Hit(NAMES[i], 0.5, SHARES[i]) for i in order[:k]]
 
-    found: Any = Search(QUERY, 3, None, Index(NAMES, np.eye(3, dtype=np.float32)), rank, answerer, deadline)  # type: ignore[arg-type]
-    return replace(found, tools={"gamma": Tool("gamma", "Does the third thing.")})
+    finder = PythonFinder(Index(NAMES, np.eye(3, dtype=np.float32)), lambda _: np.zeros(3, np.float32), rank)
+    return Search(QUERY, 3, finder, answerer, deadline, tools={"gamma": Tool("gamma", "Does the third thing.")})
 
 
 def names(found: Found) -> list[str]:

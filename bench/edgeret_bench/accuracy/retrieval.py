@@ -21,11 +21,12 @@ from edgeret.inputs.tool_text import tool_text
 from edgeret.planner.answers import Answerer
 from edgeret.runtime.hybrid import HybridSearch
 from edgeret.runtime.needs import Needs, with_needed
+from edgeret.runtime.python_finder import Decider, PythonFinder
 from edgeret.scoring.index import Index
 from edgeret.scoring.prior import PriorWeights
 from edgeret.strategies import STRATEGIES
 from edgeret.strategies.auto import routed
-from edgeret.strategies.base import Decider, Search, Strategy
+from edgeret.strategies.base import Search, Strategy
 from edgeret.strategies.base import run as run_strategy
 from edgeret.strategies.clauses import STEPS
 from edgeret.strategies.routing import Route
@@ -234,8 +235,8 @@ def run(
 
 def _search(retrieval: Retrieval, query: RetrievalQuery, k: int, options: Options) -> Search:
     """A strategy's search for a query, whose time begins now."""
-    search = Search(query.query, k, retrieval.encoder, retrieval.index, retrieval.ranker, options.answerer)
-    search.steps, search.decider, search.tools = query.steps, options.decider, retrieval.tools
+    finder = PythonFinder(retrieval.index, retrieval.encoder.encode, retrieval.ranker, options.decider)
+    search = Search(query.query, k, finder, options.answerer, steps=query.steps, tools=retrieval.tools)
     if options.budget_ms is not None:
         search.deadline = search.started + options.budget_ms / 1e3
     return search

@@ -26,6 +26,7 @@ import java.util.stream.Stream;
 /** What the binding promises in one thread, for tests/core/test_java.py: Checks CONFORMANCE EMPTY-FOLDER. */
 public final class Checks {
     private static final String QUERY = "find my file and send a mail";
+    private static final SearchOptions HYBRID = SearchOptions.DEFAULT.strategy(SearchOptions.Strategy.HYBRID);
     private static final String DOOR =
             "{\"name\": \"lock_door\", \"description\": \"lock the door of the house\", \"examples\": [\"is it lockéd?\"], \"confirm\": true}";
 
@@ -83,7 +84,7 @@ public final class Checks {
             same(3, model.search(QUERY, 3).size());
             same(0, model.search(QUERY, 0).size());
             double shares = 0;
-            for (Hit hit : model.search(QUERY, 1000)) shares += hit.share();
+            for (Hit hit : model.search(QUERY, 1000, HYBRID)) shares += hit.share();
             check(Math.abs(shares - 1) < 1e-6, "shares sum to " + shares);
         }
     }

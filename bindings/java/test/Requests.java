@@ -80,9 +80,11 @@ public final class Requests {
         }
     }
 
+    private static final SearchOptions HYBRID = SearchOptions.DEFAULT.strategy(SearchOptions.Strategy.HYBRID);
+
     private static void texts(Model model, String query, StringJoiner fields) {
         StringJoiner hits = new StringJoiner(",", "[", "]"), spans = new StringJoiner(",", "[", "]");
-        for (Hit hit : model.search(query, Integer.MAX_VALUE)) hits.add("[" + quoted(hit.tool()) + "," + hit.share() + "]");
+        for (Hit hit : model.search(query, Integer.MAX_VALUE, HYBRID)) hits.add("[" + quoted(hit.tool()) + "," + hit.share() + "]");
         Tokens tokens = model.tokens(query);
         for (int i = 0; i < tokens.ids().length; i++) spans.add("[" + tokens.begins()[i] + "," + tokens.ends()[i] + "]");
         StringJoiner vector = new StringJoiner(",", "[", "]");

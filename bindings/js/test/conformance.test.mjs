@@ -18,7 +18,7 @@ for (const kind of kinds) {
     assert.equal(model.contentHash, wanted.contentHash);
     assert.deepEqual([...model.tools], wanted.tools);
     for (const { query, search, steps } of wanted.requests) {
-      const found = model.search(query, { k: search.length });
+      const found = model.search(query, { k: search.length, strategy: "hybrid" });
       assert.deepEqual(found.map((hit) => hit.tool), search.map(([tool]) => tool), query);
       found.forEach((hit, i) => near(hit.share, search[i][1], query));
       for (const step of steps) {
@@ -63,6 +63,7 @@ test("arguments that do not fit are refused in words", async () => {
   assert.throws(() => model.task("a", { tool: [] }), /no option "tool"/);
   assert.throws(() => model.withTools({ remove: "send_mail" }), /remove: expected an array/);
   assert.throws(() => model.search("a", { k: -1 }), /k must be a whole number/);
+  assert.throws(() => model.search("a", { strategy: "best" }), /choose one of auto, hybrid, description/);
   const task = model.task("find a file");
   assert.throws(() => task.next({ policy: "foo" }), /no policy "foo"/);
   assert.throws(() => task.candidates(), /ask er_next first/);

@@ -8,7 +8,8 @@ from functools import lru_cache
 from typing import Any
 
 from edgeret.planner.answers import Shape, read_answer
-from edgeret.strategies.base import DEPTH, Ranker
+from edgeret.runtime.python_finder import Ranker
+from edgeret.strategies.base import DEPTH
 from edgeret.strategies.toolqp import PLAN, PLAN_TOKENS, TURN, TURN_TOKENS, searched
 from edgeret.types import Hit, Usage
 from edgeret_export.planner.lessons import State

@@ -15,7 +15,8 @@ from random import Random
 
 from edgeret.errors import InputError
 from edgeret.planner.answers import MAX_ITEMS
-from edgeret.strategies.base import DEPTH, SHOWN, Ranker
+from edgeret.runtime.python_finder import Ranker
+from edgeret.strategies.base import DEPTH, SHOWN
 from edgeret.strategies.toolqp import MAX_TURNS, searched
 from edgeret_export.planner.teacher import LEVELS, Need, Observed, Teacher
 

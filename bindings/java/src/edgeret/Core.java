@@ -84,8 +84,8 @@ final class Core {
 
     static native void end(long task);
 
-    /** How many there are, which may be more than the arrays hold. */
-    static native int search(long model, byte[] query, int[] tools, double[] scores, double[] shares);
+    /** How many there are, which may be more than the arrays hold; of each its score, its share and its cosine. */
+    static native int search(long model, byte[] query, int strategy, long learner, int[] tools, double[] numbers);
 
     /** Ids, then begins, then ends. */
     static native int[] tokens(long model, byte[] query);

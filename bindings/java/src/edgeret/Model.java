@@ -154,17 +154,25 @@ public final class Model implements AutoCloseable {
         }
     }
 
-    /** The `k` tools that fit words best, whatever was demonstrated; best first. */
+    /** The `k` tools that words want most, best first. */
     public List<Hit> search(String query, int k) {
+        return search(query, k, SearchOptions.DEFAULT);
+    }
+
+    /** The same with options. */
+    public List<Hit> search(String query, int k, SearchOptions options) {
         int most = Math.min(whole(k), tools.size());
         byte[] words = Text.bytes("query", query);
         int[] found = new int[most];
-        double[] scores = new double[most], shares = new double[most];
+        double[] numbers = new double[3 * most];
         long model = handle.enter();
         try {
-            int count = Math.min(Core.search(model, words, found, scores, shares), most);
+            int by = options.strategy.ordinal();
+            long there = during(options.learner, learner -> Core.search(model, words, by, learner, found, numbers));
+            int count = Math.min((int) there, most);
             List<Hit> hits = new ArrayList<>(count);
-            for (int i = 0; i < count; i++) hits.add(new Hit(tools.get(found[i]), scores[i], shares[i]));
+            for (int i = 0; i < count; i++)
+                hits.add(new Hit(tools.get(found[i]), numbers[3 * i], numbers[3 * i + 1], numbers[3 * i + 2]));
             return hits;
         } finally {
             handle.leave();

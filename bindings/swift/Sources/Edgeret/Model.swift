@@ -121,12 +121,15 @@ public final class Model: @unchecked Sendable {
         try DecisionTask(begin(handle, query, tools, after, nil), self, nil)
     }
 
-    /// The tools that fit words best, whatever was demonstrated.
-    public func search(_ query: String, limit: Int = 10) throws -> [Hit] {
+    /// The tools that words want most, best first.
+    public func search(_ query: String, limit: Int = 10, by strategy: SearchStrategy = .auto) throws -> [Hit] {
+        var options = er_search_options()
+        options.size = MemoryLayout<er_search_options>.size
+        options.strategy = er_search_strategy(rawValue: strategy.rawValue)
         var room = [er_hit](repeating: er_hit(), count: max(0, min(limit, tools.count)))
         var count = room.count
-        try withText(query) { text in try check { er_search(handle, text, &room, &count, $0) } }
-        return room.prefix(count).map { Hit(tool: String($0.tool), score: $0.score, share: $0.share) }
+        try withText(query) { text in try check { er_search(handle, text, &options, &room, &count, $0) } }
+        return room.prefix(count).map { Hit(tool: String($0.tool), score: $0.score, share: $0.share, cosine: $0.cosine) }
     }
 
     /// The query's unit vector, `dimension` numbers.
@@ -155,7 +158,15 @@ public final class Model: @unchecked Sendable {
 /// A tool that fits words; the shares of all tools sum to 1.
 public struct Hit: Sendable, Equatable {
     public let tool: String
-    public let score, share: Double
+    public let score, share, cosine: Double
+}
+
+/// By what tools are ranked: by demonstrations where words are like one of them and else as hybrid; by the tools' own words;
+/// or by the cosine alone.
+public enum SearchStrategy: UInt32, Sendable {
+    case auto = 0
+    case hybrid = 1
+    case description = 2
 }
 
 /// Files that models and their tasks read as long as one of them is there.

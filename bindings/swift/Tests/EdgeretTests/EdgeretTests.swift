@@ -62,7 +62,7 @@ final class ConformanceTests: XCTestCase {
         for (found, wanted) in zip(try model.encode(query), request.vector) {
             XCTAssertEqual(found, wanted, accuracy: Float(close), query)
         }
-        let hits = try model.search(query, limit: request.search.count)
+        let hits = try model.search(query, limit: request.search.count, by: .hybrid)
         XCTAssertEqual(hits.map(\.tool), request.search.map(\.name), query)
         for (hit, wanted) in zip(hits, request.search) { XCTAssertEqual(hit.share, wanted.value, accuracy: close, query) }
         for step in request.steps {
