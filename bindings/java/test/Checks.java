@@ -8,6 +8,7 @@ import edgeret.Hit;
 import edgeret.LoadOptions;
 import edgeret.Model;
 import edgeret.NextOptions;
+import edgeret.SearchOptions;
 import edgeret.Task;
 import edgeret.Tokens;
 import edgeret.ToolChange;

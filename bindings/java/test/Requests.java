@@ -3,6 +3,7 @@ import edgeret.Decision;
 import edgeret.Hit;
 import edgeret.LoadOptions;
 import edgeret.Model;
+import edgeret.SearchOptions;
 import edgeret.Task;
 import edgeret.ToolChange;
 import edgeret.Tokens;
