@@ -107,11 +107,6 @@ class Model:
             raise failed(failure)
         return vector
 
-    @property
-    def handle(self) -> c.c_void_p:
-        """The library's, which lives as long as this."""
-        return self._handle
-
     def __del__(self) -> None:
         self._free(self._handle)
 
