@@ -199,7 +199,6 @@ typedef struct {
     er_learner *learner;     /* whose knowledge decides, too, and grows by er_learn (below); NULL: the bundle alone */
     double (*clock)(void *context); /* seconds since some time, for er_times; NULL: nobody asks where time goes */
     void *clock_context;     /* is handed to it, from whichever thread uses the task or a fork of it */
-    int32_t own_encoder;     /* 1: the bundle's own encoder decides all steps; the small one in front is not asked */
     const er_text *earlier;  /* (earlier_count): in the place of `after`, where its task is gone: tools that all turns before */
     size_t earlier_count;    /* called, oldest first; not NULL with 0: they called none */
     size_t last_count;       /* how many of these the latest turn called that called any */

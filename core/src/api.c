@@ -197,7 +197,7 @@ static er_status start(const er_model *model, er_text query, const er_encoding *
     if (!options.earlier && options.earlier_count)
         return er_refuse(error, ER_BAD_INPUT, "earlier is NULL, but earlier_count is %zu", options.earlier_count), drop(task, error);
     const bool later = options.after || options.earlier;
-    task->first = model->has_small && model->has_full && !task->allowed && !encoding && !later && !options.own_encoder && model->cascade_least <= 1.0;
+    task->first = model->has_small && model->has_full && !task->allowed && !encoding && !later && model->cascade_least <= 1.0;
     if (options.learner) {
         task->learner = er_learner_held(options.learner);
         task->first = task->first && !er_recall_counts(options.learner);

@@ -99,7 +99,6 @@ class BeginOptions(c.Structure):
     _fields_ = (
         *(("size", c.c_size_t), ("allowed", c.c_void_p), ("allowed_count", c.c_size_t), ("after", HANDLE)),
         *(("learner", HANDLE), ("clock", c.c_void_p), ("clock_context", c.c_void_p)),
-        ("own_encoder", INT),
         *(("earlier", c.c_void_p), ("earlier_count", c.c_size_t), ("last_count", c.c_size_t)),
     )
 
@@ -107,7 +106,10 @@ class BeginOptions(c.Structure):
 class NextOptions(c.Structure):
     """`er_next_options`."""
 
-    _fields_ = (("size", c.c_size_t), ("policy", c.c_int), ("min_probability", c.c_double), ("risk", c.c_double))
+    _fields_ = (
+        *(("size", c.c_size_t), ("policy", c.c_int), ("min_probability", c.c_double), ("risk", c.c_double)),
+        ("own", INT),
+    )
 
 
 class Change(c.Structure):

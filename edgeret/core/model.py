@@ -79,9 +79,14 @@ class Model:
     def instead(self, definitions: Sequence[str]) -> Model:
         """The same encoder and prior with other tools altogether, each a JSON object, which are encoded now. Raises
         InputError and BundleError."""
+        return self.with_tools(definitions, self.names(), ())
+
+    def with_tools(self, add: Sequence[str], remove: Sequence[str], replace: Sequence[str]) -> Model:
+        """The same with other tools: definitions as JSON, which are encoded now, and names of those that go. Raises
+        InputError and BundleError."""
         made, failure = c.c_void_p(), Failure()
-        add, gone = ((Text * len(given))(*map(Text.of, given)) for given in (definitions, self.names()))
-        change = Change(c.sizeof(Change), c.addressof(add), len(add), c.addressof(gone), len(gone))
+        lists = [(Text * len(given))(*map(Text.of, given)) for given in (add, remove, replace)]
+        change = Change(c.sizeof(Change), *(part for each in lists for part in (c.addressof(each), len(each))))
         call = self.library.whole.er_with_tools
         if call(self._handle, c.byref(change), c.byref(made), c.byref(failure)):
             raise failed(failure)
@@ -123,14 +128,13 @@ class Model:
         self,
         query: str,
         allowed: NDArray[np.uint32] | None,
-        own: bool = False,
         learner: int | None = None,
         earlier: tuple[Sequence[str], int] | None = None,
     ) -> Task:
-        """Reads a query, for the tools with these numbers, None for all, to decide by what was learned, too; `own`
-        leaves the small encoder in front aside. `earlier` are the tools that earlier turns called, and how many of
-        them the latest did; None where the words stand alone. Raises InputError and BundleError."""
-        options = BeginOptions(c.sizeof(BeginOptions), learner=learner, clock=self.library.clock, own_encoder=int(own))
+        """Reads a query, for the tools with these numbers, None for all, to decide by what was learned, too.
+        `earlier` are the tools that earlier turns called, and how many of them the latest did; None where the words
+        stand alone. Raises InputError and BundleError."""
+        options = BeginOptions(c.sizeof(BeginOptions), learner=learner, clock=self.library.clock)
         if earlier is not None:
             told = (Text * len(earlier[0]))(*map(Text.of, earlier[0]))
             options.earlier, options.earlier_count, options.last_count = c.addressof(told), len(told), earlier[1]
@@ -138,7 +142,7 @@ class Model:
             options.allowed, options.allowed_count = allowed.ctypes.data, len(allowed)
         handle, failure = c.c_void_p(), Failure()
         # A table takes microseconds, and a transformer other threads' time.
-        quick = self._tiny or (self.stages > 1 and allowed is None and earlier is None and not own)
+        quick = self._tiny or (self.stages > 1 and allowed is None and earlier is None)
         calls = self.library.quick if quick else self.library.whole
         if calls.er_begin(self._handle, Text.of(query), c.byref(options), c.byref(handle), c.byref(failure)):
             raise failed(failure)
@@ -170,8 +174,8 @@ def load_model(
 
 
 @lru_cache(64)
-def _options(policy: int, min_probability: float, risk: float) -> NextOptions:
-    return NextOptions(c.sizeof(NextOptions), policy, min_probability, risk)
+def _options(policy: int, min_probability: float, risk: float, own: bool) -> NextOptions:
+    return NextOptions(c.sizeof(NextOptions), policy, min_probability, risk, own)
 
 
 class Task:
@@ -191,11 +195,12 @@ class Task:
     def __del__(self) -> None:
         self._end(self._handle)
 
-    def next(self, policy: int, min_probability: float, risk: float) -> Step:
-        """What comes next: policy 0 may abstain and 1 does not; 0 for the bundle's own floor, below 0 for none."""
+    def next(self, policy: int, min_probability: float, risk: float, own: bool = False) -> Step:
+        """What comes next: policy 0 may abstain and 1 does not; 0 for the bundle's own floor, below 0 for none. `own`
+        leaves the small encoder in front aside, from now on."""
         with self._lock:
             calls = self._quick if self._handed else self.model.library.whole
-            options, failure = _options(policy, min_probability, risk), c.byref(self._failure)
+            options, failure = _options(policy, min_probability, risk, own), c.byref(self._failure)
             if calls.er_next(self._handle, c.byref(options), self._found, failure):
                 raise failed(self._failure)
             told = DECISION.unpack(self._found)
@@ -208,7 +213,7 @@ class Task:
         self._handed = self._handed or stage == 1
         return Step(
             tool, probability, reason, bool(abstained), bool(confirm), bool(named), stage, bool(demonstrated), floor,
-            *told[13:], values,
+            told[13], told[14], told[15], values,
         )  # fmt: skip
 
     def explain(self, tools: Sequence[int], names: Sequence[str]) -> Explained:

@@ -45,10 +45,9 @@ class CoreRequest:
         history: History,
         tools: Collection[str] | None,
         earlier: Earlier | None,
-        own: bool = False,
     ) -> None:
         """`tools` are those that may be chosen, None for all; `earlier` is what came before, None for a request that
-        stands alone; `own` leaves the small encoder in front aside. Raises InputError and BundleError."""
+        stands alone. Raises InputError and BundleError."""
         model = loaded.core
         assert model is not None
         check_choosable(tools, loaded.tools)
@@ -60,9 +59,8 @@ class CoreRequest:
         if numbers is not None:
             self._mask = np.zeros(len(self._names), bool)
             self._mask[numbers] = self._mask[-1] = True
-        before = None if earlier is None else ([call.tool for call in earlier.calls], len(earlier.last))
-        self._task: Task = model.begin(query, numbers, own, earlier=before)
-        _replay(self._task, history)
+        self._task: Task = model.begin(query, numbers, earlier=None if earlier is None else earlier.named)
+        replay(self._task, history)
 
     @property
     def task(self) -> Task:
@@ -83,12 +81,7 @@ class CoreRequest:
 
     def step(self, options: DecideOptions) -> Step:
         """What comes next, in numbers."""
-        least, risk = options.min_probability, options.risk
-        if least is None:
-            least, risk = 0.0, self._loaded.risk or 0.0 if risk is None else risk
-        else:
-            least, risk = least or -1.0, 0.0
-        return self._task.next(int(options.policy == "heads"), least, risk)
+        return self._task.next(int(options.policy == "heads"), *needed(options, self._loaded.risk))
 
     def decide(self, history: History, options: DecideOptions) -> Decision:
         """What comes next, as `Task.next` describes it."""
@@ -127,6 +120,14 @@ class CoreRequest:
         )
 
 
+def needed(options: DecideOptions, usual: float | None) -> tuple[float, float]:
+    """The least probability and the risk, as the library takes them, by the `usual` risk where nobody says."""
+    least, risk = options.min_probability, options.risk
+    if least is None:
+        return 0.0, usual or 0.0 if risk is None else risk
+    return least or -1.0, 0.0
+
+
 def _reason(step: Step, best: str, alone: bool, history: History) -> str:
     """Why it came out so, in words; `alone` says that the small encoder decided in place of the full one."""
     code = step.reason
@@ -153,7 +154,7 @@ def why(parts: int, demonstrated: bool) -> str:
     return f"most probable by {listed([name for part, name in _NAMES.items() if parts & part])}{beside}"
 
 
-def _replay(task: Task, history: History) -> None:
+def replay(task: Task, history: History) -> None:
     """Tells the library what had happened."""
     failures = iter([*history.failures, None])
     failure = next(failures)

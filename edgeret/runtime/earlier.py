@@ -43,6 +43,11 @@ class Earlier:
         queries = tuple(said for said, _ in turns[-MOST_TOLD:])
         return Earlier(queries, tuple(calls[-MOST_EARLIER:]), tuple(last[-MOST_EARLIER:]))
 
+    @property
+    def named(self) -> tuple[list[str], int]:
+        """The calls by their tools, and how many of them the latest turn made."""
+        return [call.tool for call in self.calls], len(self.last)
+
     def told(self, query: str) -> str:
         """What a planner is shown as the request: the last turns' words and this one's, as much as one request may
         say."""

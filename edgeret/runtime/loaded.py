@@ -183,16 +183,6 @@ class Loaded:
         with self._lock:
             return Scorer(self.components, self.learned)
 
-    @property
-    def untaught(self) -> Scorer:
-        """What reads requests as before anything was learned, which is when the library decides."""
-        if not self.anything_learned:
-            return self.scorer
-        from edgeret.runtime.learning import Learned
-        from edgeret.runtime.scorer import Scorer
-
-        return Scorer(self.components, Learned(self.learner))
-
     @cached_property
     def decider(self) -> Decider:
         """What decides in Python."""

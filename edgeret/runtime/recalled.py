@@ -81,11 +81,8 @@ class Recalled:
     def explain(self, decision: Decision, instead: str | None) -> Explanation:
         """As `Decision.explain`."""
         from edgeret.runtime.explanation import explain
-        from edgeret.runtime.replayed import Replayed, remembered
+        from edgeret.runtime.replayed import Replayed
 
         history = History(list(self._calls), [], list(self._failures), self.now)
-        if self._earlier is not None:  # what earlier turns say, the library does not tell apart yet
-            asked = self._loaded, self._query, self._tools, self._earlier, history, self._options, self._alone
-            return remembered(*asked).explain(decision, instead)
-        again = self._loaded, self._query, self._tools, history, self._options, self._alone, self._listed
-        return explain(Replayed(*again), decision, instead)
+        asked = self._loaded, self._query, self._tools, self._earlier, history, self._options, self._alone, self._listed
+        return explain(Replayed(*asked), decision, instead)

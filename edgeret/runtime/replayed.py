@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING
 
-from edgeret.runtime.by_core import CoreRequest
-from edgeret.runtime.earlier import Earlier
+from edgeret.core.explained import Explained
+from edgeret.core.learner import Learner
+from edgeret.core.model import Model, Step, Task
+from edgeret.runtime.by_core import needed, replay
+from edgeret.runtime.core_remedies import Trial
 from edgeret.runtime.history import History
 from edgeret.runtime.loaded import Loaded
 from edgeret.runtime.options import DecideOptions
-from edgeret.stopwatch import Stopwatch
 from edgeret.types import END, Candidate, Remedy, Tool
 
 if TYPE_CHECKING:
-    from edgeret.core.explained import Explained
-    from edgeret.runtime.why import Remembered
+    from edgeret.runtime.earlier import Earlier
 
 
 class Replayed:
@@ -29,17 +31,19 @@ class Replayed:
         loaded: Loaded,
         query: str,
         tools: Collection[str] | None,
+        earlier: Earlier | None,
         history: History,
         options: DecideOptions,
         alone: bool,
         candidates: Callable[[int | None], tuple[Candidate, ...]],
     ) -> None:
-        """`tools` are those that could be chosen, `alone` says whether the small encoder decided in place of the full
-        one, and `candidates` gives so many of those that there were."""
-        self._loaded, self.query, self._tools, self._history = loaded, query, tools, history
+        """`tools` are those that could be chosen, `earlier` is what came before, `alone` says whether the small encoder
+        decided in place of the full one, and `candidates` gives so many of those that there were."""
+        self._loaded, self.query, self._earlier, self._history = loaded, query, earlier, history
+        self._numbers = None if tools is None else loaded.numbers_of(tools)
         self.options, self._alone, self.candidates = options, alone, candidates
-        self._request = CoreRequest(loaded, query, history, tools, None, own=not alone)
-        self._step = self._request.step(options)
+        assert loaded.core is not None
+        self._model: Model = loaded.core
 
     @property
     def tools(self) -> Mapping[str, Tool]:
@@ -49,37 +53,27 @@ class Replayed:
     def explained(self, compared: Sequence[str], end: float) -> Explained:
         """What the parts say of these candidates."""
         numbers = [-1 if name == END else self._loaded.candidates.index(name) for name in compared]
-        return self._request.task.explain(numbers, compared)
+        return self._decided[0].explain(numbers, compared)
 
     def floor(self, best: str) -> float:
         """How probable this answer had to be."""
-        return self._step.floor
+        return self._decided[1].floor
 
     def remedies(self, tool: str) -> tuple[Remedy, ...]:
         """What would turn it to this tool."""
-        from edgeret.runtime.remedies import remedies
+        # What is learned rests on the bundle's own encoder.
+        trial = Trial(self._model, self.query, tuple(self._history.calls), self._begin, self._step, None)
+        return trial.remedies(tool, None if tool == END else self.tools[tool])
 
-        asked = self._loaded, self.query, self._tools, None, self._history, self.options, self._alone
-        return remedies(remembered(*asked), tool)
+    @cached_property
+    def _decided(self) -> tuple[Task, Step]:
+        task = self._begin(self._model, None)
+        return task, self._step(task, not self._alone)
 
+    def _begin(self, model: Model, learner: Learner | None) -> Task:
+        earlier = None if self._earlier is None else self._earlier.named
+        return model.begin(self.query, self._numbers, None if learner is None else learner.handle, earlier)
 
-def remembered(
-    loaded: Loaded,
-    query: str,
-    tools: Collection[str] | None,
-    earlier: Earlier | None,
-    made: History,
-    options: DecideOptions,
-    alone: bool,
-) -> Remembered:
-    """The same decision by Python's own components, which are within 1e-5 of the library's."""
-    from edgeret.runtime.why import Remembered
-
-    scorer, decider = loaded.untaught, loaded.decider
-    if alone and loaded.first is not None:
-        scorer, decider = loaded.first.scorer, loaded.first.decider
-    watch = Stopwatch()
-    request = scorer.read(query, watch, tools) if earlier is None else earlier.read(scorer, query, watch, tools)
-    numbers = [scorer.number(call.tool) for call in made.calls]
-    history = History(list(made.calls), numbers, list(made.failures), made.now)
-    return Remembered(request, history, options, request.probabilities(history, watch), decider)
+    def _step(self, task: Task, own: bool = True) -> Step:
+        replay(task, self._history)
+        return task.next(int(self.options.policy == "heads"), *needed(self.options, self._loaded.risk), own)

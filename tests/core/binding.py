@@ -66,7 +66,7 @@ class Summary(c.Structure):
 class BeginOptions(c.Structure):
     _fields_ = (
         ("size", c.c_size_t), ("allowed", c.POINTER(c.c_uint32)), ("allowed_count", c.c_size_t), ("after", c.c_void_p),
-        ("learner", c.c_void_p), ("clock", c.c_void_p), ("clock_context", c.c_void_p), ("own_encoder", c.c_int32),
+        ("learner", c.c_void_p), ("clock", c.c_void_p), ("clock_context", c.c_void_p),
         ("earlier", c.POINTER(Text)), ("earlier_count", c.c_size_t), ("last_count", c.c_size_t),
     )  # fmt: skip
 
