@@ -9,6 +9,7 @@ load and decide; and the next writer must clear away what is left.
 from __future__ import annotations
 
 import argparse
+import gc
 import itertools
 import json
 import os
@@ -100,6 +101,7 @@ def kill_at_calls(
         with tempfile.TemporaryDirectory(dir=folder) as own:
             store = Path(own) / "store"
             ours, theirs = os.pipe()
+            gc.collect()  # a child that did would wait for threads of ONNX Runtime that it does not have
             child = os.fork()
             if child == 0:
                 try:

@@ -40,7 +40,7 @@ EXPORT("list") int js_list(const void *manifest, size_t length, int alone, uint3
 /* Texts to add, to remove and to replace stand behind each other. */
 EXPORT("with_tools") er_model *js_with_tools(const er_model *model, const er_text *texts, size_t add, size_t remove, size_t replace)
 {
-    const er_change change = {sizeof change, texts, add, texts + add, remove, texts + add + remove, replace, NULL, NULL};
+    const er_change change = {sizeof change, texts, add, texts + add, remove, texts + add + remove, replace, NULL, NULL, 0};
     er_model *made = NULL;
     er_with_tools(model, &change, &made, &failure);
     return made;

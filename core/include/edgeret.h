@@ -178,6 +178,8 @@ typedef struct {
     size_t replace_count;
     const float *vectors;  /* where an encoder of your own decides: (add_count + replace_count, dimension), unit vectors of */
     const float *examples; /* the tools' texts (section 6), and of their examples as queries, in order; NULL: encoded here */
+    int32_t tools_alone;   /* 1: what demonstrations taught is left behind, with the small encoder in front: for other tools
+                              altogether, whose own words decide */
 } er_change;
 
 /* Another model with these tools added, removed and replaced, which shares what stays with the first one; both are freed
@@ -186,6 +188,10 @@ typedef struct {
    nothing changes, what comes is the first model once more, to be freed as well. Several threads may call this on one model at
    the same time. */
 ER_API er_status er_with_tools(const er_model *, const er_change *, er_model **, er_error *);
+
+/* A tool's vector, and behind it those of the examples that it shows, (count, dimension): unit vectors of the encoder that
+   decides, as er_change takes them. Whoever keeps them adds the tool at the next start without encoding it. */
+ER_API er_status er_tool_vectors(const er_model *, uint32_t tool, float *room, size_t *count, er_error *);
 
 /* ---- A task ---- */
 

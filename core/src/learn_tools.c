@@ -83,7 +83,7 @@ bool er_tools_take(er_model **model, const er_fields *f)
         return false;
     if (!er_units(vectors.at, vectors.rows, d) || !er_units(examples.at, examples.rows, d))
         return er_refuse(f->arena->error, ER_BAD_BUNDLE, "vectors of tools or examples that are not of length 1");
-    const er_change change = {sizeof change, added, add, removed, remove, replaced, replace, vectors.at, examples.at};
+    const er_change change = {sizeof change, added, add, removed, remove, replaced, replace, vectors.at, examples.at, 0};
     er_model *made;
     er_error own = {0};
     if (er_with_tools(*model, &change, &made, &own)) {

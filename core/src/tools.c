@@ -2,6 +2,7 @@
    stays: a label whose tool is gone keeps its place among the names, and is never chosen. */
 
 #include "encode.h"
+#include "learn.h"
 #include "names.h"
 #include "parts.h"
 #include "tools.h"
@@ -52,7 +53,7 @@ static bool keep_tool(er_changing *c, const er_tool *old, er_tool *tool)
 static bool take_tools(er_changing *c, er_model *made)
 {
     const er_model *base = c->base;
-    const er_stage *stage = base->has_full ? &base->full : &base->small;
+    const er_stage *stage = er_deciding(made);
     const uint32_t labels = stage->has_head ? stage->label_count : 1;
     er_tool *tools = ER_TAKE(c->arena, er_tool, (size_t)c->tools + labels);
     int32_t *label_tools = ER_TAKE(c->arena, int32_t, labels);
@@ -130,6 +131,15 @@ static uint32_t shown_before(const er_index *index, uint32_t tool)
     return index->example_starts ? index->example_starts[tool + 1] - index->example_starts[tool] : 0;
 }
 
+/* An example's numbers, as floats. */
+static void widen(const er_index *index, uint32_t example, uint32_t d, float *vector)
+{
+    const size_t at = (size_t)example * d;
+    if (index->wide_examples) memcpy(vector, index->wide_examples + at, d * sizeof(float));
+    else
+        for (uint32_t k = 0; k < d; k++) vector[k] = (float)index->examples[at + k] * index->example_scales[example];
+}
+
 /* Examples of tools that stay: as they are, or as numbers of their own. */
 static void keep_examples(const er_index *old, uint32_t from, uint32_t count, uint32_t d, uint32_t to, int8_t *rows, float *scales, float *wide)
 {
@@ -138,9 +148,7 @@ static void keep_examples(const er_index *old, uint32_t from, uint32_t count, ui
         if (rows) {
             memcpy(rows + (size_t)(to + i) * d, old->examples + own, d);
             scales[to + i] = old->example_scales[from + i];
-        } else if (old->wide_examples) memcpy(wide + (size_t)(to + i) * d, old->wide_examples + own, d * sizeof(float));
-        else
-            for (uint32_t k = 0; k < d; k++) wide[(size_t)(to + i) * d + k] = (float)old->examples[own + k] * old->example_scales[from + i];
+        } else widen(old, from + i, d, wide + (size_t)(to + i) * d);
     }
 }
 
@@ -224,11 +232,31 @@ static bool take_stage(er_changing *c, const er_model *made, const er_stage *bas
     return er_popular_of(c->arena, names, made->held, &stage->head);
 }
 
+/* What the tools alone leave of a stage (9): nothing demonstrated, no floors but the usual one, and the prior's own map. */
+static bool forget_demonstrated(er_changing *c, er_model *made)
+{
+    static const float right[] = {0.0f, 1.0f};
+    er_stage *stage = made->has_full ? &made->full : &made->small;
+    float *floors = ER_TAKE(c->arena, float, 100);
+    if (!floors) return false;
+    for (int i = 0; i < 100; i++) floors[i] = 1.0f - (float)(i + 1) / 200.0f;
+    made->has_small &= !made->has_full;
+    stage->has_head = stage->has_memory = false;
+    stage->label_count = 1;
+    stage->familiarity.rows = 0;
+    stage->familiarity.no_tool = 0;
+    const er_calibration *old = &stage->calibration;
+    stage->calibration = (er_calibration){
+        .min_probability = 0.1, .map = old->prior_map, .map_rows = old->prior_map_rows, .prior_map = old->prior_map,
+        .prior_map_rows = old->prior_map_rows, .right = right, .right_count = 2, .first_floors = floors, .later_floors = floors};
+    return true;
+}
+
 static bool make(er_changing *c, er_model *made)
 {
     const er_model *base = c->base;
     const bool theirs = c->change->vectors != NULL;
-    if (!order_tools(c) || !take_tools(c, made)) return false;
+    if (!order_tools(c) || (c->change->tools_alone && !forget_demonstrated(c, made)) || !take_tools(c, made)) return false;
     if (made->has_full && !take_stage(c, made, &base->full, theirs, &made->full)) return false;
     if (made->has_small && !take_stage(c, made, &base->small, theirs && !made->has_full, &made->small)) return false;
     return take_words(c, made) && (!made->has_full || er_names_of(c->arena, made, &made->full, &made->full.names)) &&
@@ -249,7 +277,10 @@ er_status er_with_tools(const er_model *base, const er_change *change, er_model 
     er_error own, *error = er_clear(given, &own);
     if (!base || !change || !made) return er_refuse(error, ER_BAD_INPUT, "er_with_tools needs a model, a change, and a place for the model that comes"), ER_BAD_INPUT;
     *made = NULL;
-    if (change->size < sizeof *change) return er_refuse(error, ER_BAD_INPUT, "change.size is %zu; set it to sizeof(er_change)", change->size), ER_BAD_INPUT;
+    if (change->size < offsetof(er_change, tools_alone))
+        return er_refuse(error, ER_BAD_INPUT, "change.size is %zu; set it to sizeof(er_change)", change->size), ER_BAD_INPUT;
+    er_change whole = {0};
+    memcpy(&whole, change, change->size < sizeof whole ? change->size : sizeof whole);
     er_arena arena = {.error = error};
     er_model *model = ER_TAKE(&arena, er_model, 1);
     if (!model) return er_give_back(&arena), refused(error);
@@ -257,8 +288,9 @@ er_status er_with_tools(const er_model *base, const er_change *change, er_model 
     const size_t from = offsetof(er_model, content_hash);
     memcpy((char *)model + from, (const char *)base + from, sizeof *model - from);
     model->arena = arena;
-    er_changing c = {.arena = &model->arena, .scratch = {.error = error}, .base = base, .change = change};
-    const bool read = er_read_change(&c), same = read && c.unchanged, fine = read && (same || make(&c, model)) && !error->status;
+    er_changing c = {.arena = &model->arena, .scratch = {.error = error}, .base = base, .change = &whole};
+    const bool read = er_read_change(&c), less = whole.tools_alone && (er_deciding(base)->has_head || er_deciding(base)->familiarity.rows);
+    const bool same = read && c.unchanged && !less, fine = read && (same || make(&c, model)) && !error->status;
     er_give_back(&c.scratch);
     if (same || !fine) {
         arena = model->arena;
@@ -271,5 +303,20 @@ er_status er_with_tools(const er_model *base, const er_change *change, er_model 
     model->root = er_held(base->root ? base->root : base);
     model->arena.error = NULL;
     *made = model;
+    return ER_OK;
+}
+
+er_status er_tool_vectors(const er_model *model, uint32_t tool, float *room, size_t *count, er_error *given)
+{
+    er_error own, *error = er_clear(given, &own);
+    if (!model || !count || (!room && *count)) return er_refuse(error, ER_BAD_INPUT, "er_tool_vectors needs a model, a count, and room for so many"), ER_BAD_INPUT;
+    if (tool >= model->tool_count)
+        return er_refuse(error, ER_BAD_INPUT, "no tool has the number %u; there are %u, from 0 on", tool, model->tool_count), ER_BAD_INPUT;
+    const er_stage *stage = er_deciding(model);
+    const uint32_t d = stage->spec.dimension, shown = shown_before(&stage->index, tool);
+    const size_t fits = *count;
+    *count = 1 + (size_t)shown;
+    if (fits) memcpy(room, stage->index.vectors + (size_t)tool * d, d * sizeof(float));
+    for (uint32_t i = 0; i < shown && i + 1 < fits; i++) widen(&stage->index, stage->index.example_starts[tool] + i, d, room + (size_t)(i + 1) * d);
     return ER_OK;
 }

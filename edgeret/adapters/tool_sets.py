@@ -190,7 +190,7 @@ class ToolSets:
             for at in range(0, max(1, len(fresh)), SLICE):
                 part = fresh[at : at + SLICE]
                 if runtime is None:
-                    runtime = Runtime(from_tools(part, base=self._base).components, self._base.learned)
+                    runtime = Runtime(from_tools(part, base=self._base).loaded, self._base.learned)
                 else:
                     add, replace = [t for t in part if t.name not in old], [t for t in part if t.name in old]
                     runtime = runtime.with_tools(add=add, remove=() if at else gone, replace=replace)

@@ -13,7 +13,7 @@ from edgeret.bundle.overlay_file import Overlay
 from edgeret.fields import get
 from edgeret.runtime.components import fingerprint_of
 from edgeret.runtime.learning import Learned
-from edgeret.runtime.tool_changes import summed
+from edgeret.runtime.tool_records import summed
 from edgeret.scoring.learner import Learner
 
 

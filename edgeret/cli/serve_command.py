@@ -30,7 +30,7 @@ from edgeret.errors import EdgeretError, InputError
 from edgeret.quoting import visible
 from edgeret.runtime.components import fingerprint_of
 from edgeret.runtime.runtime import Runtime
-from edgeret.runtime.tool_changes import summed
+from edgeret.runtime.tool_records import summed
 from edgeret.store.generation import Switched
 from edgeret.store.state import FILE
 from edgeret.store.tool_changes import FILE as TOOLS

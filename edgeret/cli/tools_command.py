@@ -20,7 +20,7 @@ from edgeret.cli.options import (
 from edgeret.errors import InputError
 from edgeret.runtime.components import fingerprint_of
 from edgeret.runtime.runtime import Runtime
-from edgeret.runtime.tool_changes import summed
+from edgeret.runtime.tool_records import summed
 from edgeret.terminal.console import add_command, table, warn
 from edgeret.types import Tool
 

@@ -123,7 +123,7 @@ class Change(c.Structure):
             ("replace_count", c.c_size_t),
             ("vectors", c.c_void_p),
         ),
-        *(("examples", c.c_void_p),),
+        *(("examples", c.c_void_p), ("tools_alone", INT)),
     )
 
 
@@ -187,6 +187,7 @@ _TAKES: dict[str, tuple[Any, ...]] = {
     "load": (c.c_char_p, c.c_void_p, c.c_void_p, c.c_void_p),
     "describe": (HANDLE, c.c_void_p, c.c_void_p),
     "with_tools": (HANDLE, c.c_void_p, c.c_void_p, c.c_void_p),
+    "tool_vectors": (HANDLE, c.c_uint32, c.c_void_p, c.c_void_p, c.c_void_p),
     "encode": (HANDLE, Text, c.c_void_p, c.c_size_t, c.c_void_p),
     "begin": (HANDLE, Text, c.c_void_p, c.c_void_p, c.c_void_p),
     "next": (HANDLE, c.c_void_p, c.c_void_p, c.c_void_p),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes as c
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import lru_cache
 from threading import Lock
 from typing import TYPE_CHECKING, NamedTuple
@@ -76,17 +76,24 @@ class Model:
         self.content_hash, self.tools, self.dimension = str(told.content_hash), told.tools, told.dimension
         self.stages, self.encodes, self.demonstrated = told.stages, bool(told.encodes), bool(told.labels)
 
-    def instead(self, definitions: Sequence[str]) -> Model:
-        """The same encoder and prior with other tools altogether, each a JSON object, which are encoded now. Raises
-        InputError and BundleError."""
-        return self.with_tools(definitions, self.names(), ())
-
-    def with_tools(self, add: Sequence[str], remove: Sequence[str], replace: Sequence[str]) -> Model:
-        """The same with other tools: definitions as JSON, which are encoded now, and names of those that go. Raises
-        InputError and BundleError."""
+    def with_tools(
+        self,
+        add: Collection[str],
+        remove: Collection[str],
+        replace: Collection[str],
+        vectors: tuple[NDArray[np.float32], NDArray[np.float32]] | None = None,
+        alone: bool = False,
+    ) -> Model:
+        """The same with other tools: definitions as JSON, and names of those that go. `vectors` are those of what is
+        added and replaced, float32 (tools, dimension), and of their examples, (examples, dimension); None has them
+        encoded. `alone` leaves behind what was demonstrated. Raises InputError and BundleError."""
         made, failure = c.c_void_p(), Failure()
         lists = [(Text * len(given))(*map(Text.of, given)) for given in (add, remove, replace)]
         change = Change(c.sizeof(Change), *(part for each in lists for part in (c.addressof(each), len(each))))
+        change.tools_alone = int(alone)
+        if vectors is not None:
+            rows, shown = (np.ascontiguousarray(each, np.float32) for each in vectors)
+            change.vectors, change.examples = rows.ctypes.data, shown.ctypes.data
         call = self.library.whole.er_with_tools
         if call(self._handle, c.byref(change), c.byref(made), c.byref(failure)):
             raise failed(failure)
@@ -103,6 +110,21 @@ class Model:
         if self.library.quick.er_with_tools(handle, c.byref(nothing), c.byref(made), c.byref(failure)):
             raise failed(failure)
         return Model(self.library, made, self._tiny)
+
+    def vectors_of(self, tools: Collection[int]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """The unit vectors of tools, float32 (tools, dimension), and those of their examples, (examples, dimension)."""
+        found = [np.empty((0, self.dimension), np.float32), *map(self._vectors_of, tools)]
+        return np.concatenate([rows[:1] for rows in found]), np.concatenate([rows[1:] for rows in found])
+
+    def _vectors_of(self, tool: int) -> NDArray[np.float32]:
+        count, failure, call = c.c_size_t(), Failure(), self.library.quick.er_tool_vectors
+        rows = np.empty((0, self.dimension), np.float32)
+        for _ in range(2):  # how many there are, and then those
+            if call(self._handle, tool, rows.ctypes.data, c.byref(count), c.byref(failure)):
+                raise failed(failure)
+            if len(rows) < count.value:
+                rows = np.empty((count.value, self.dimension), np.float32)
+        return rows
 
     def encode(self, text: str) -> NDArray[np.float32]:
         """A text's vector as a query, float32 (dimension,)."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
+from types import MappingProxyType
 
 from edgeret.bundle.codec import unpack_json
 from edgeret.core.model import Model
@@ -17,10 +18,10 @@ class CoreTools(Mapping[str, Tool]):
 
     Looking one up raises BundleError if what the bundle says of it is no tool."""
 
-    def __init__(self, model: Model, where: str) -> None:
-        """`where` begins the messages."""
+    def __init__(self, model: Model, where: str, known: Mapping[str, Tool] = MappingProxyType({})) -> None:
+        """`where` begins the messages; `known` are tools of the model that need not be read."""
         self._model, self._where = model, where
-        self._read: dict[str, Tool] = {}
+        self._read = dict(known)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -31,6 +32,10 @@ class CoreTools(Mapping[str, Tool]):
     def numbers(self) -> Mapping[str, int]:
         """By name."""
         return {name: number for number, name in enumerate(self.names)}
+
+    def known(self) -> dict[str, Tool]:
+        """Those that were read by now."""
+        return self._read.copy()
 
     def __getitem__(self, name: str) -> Tool:
         found = self._read.get(name)

@@ -7,7 +7,6 @@ import json
 import os
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import suppress
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,14 +27,13 @@ from edgeret.encoders.variants import choose_variant
 from edgeret.errors import EdgeretError
 from edgeret.fields import get
 from edgeret.host import available_cpus, forks
-from edgeret.inputs.tool_examples import check_examples
-from edgeret.inputs.tools import check_tools
 from edgeret.native import give_back
 from edgeret.planner.exemplars import Exemplars
 from edgeret.runtime.core_encoder import CoreEncoder
 from edgeret.runtime.core_tools import CoreTools
 from edgeret.runtime.options import LoadOptions
 from edgeret.runtime.process import check_process, checked
+from edgeret.runtime.tool_checks import check_change, unlike
 from edgeret.types import END, Tool
 from edgeret.usage.observer import Observers
 
@@ -57,7 +55,7 @@ class Loaded:
     """A bundle, for a runtime and its tasks. Thread-safe.
 
     `core` decides until something is learned. Where it cannot (a planner, another provider, an encoder that it does not
-    know, tools that came later) it is None, and Python's `components` decide.
+    know) it is None, and Python's `components` decide.
     """
 
     def __init__(
@@ -81,6 +79,9 @@ class Loaded:
         self._observers: Observers | None = None
         self._lock = threading.RLock()
         self._components: Components | None = None
+        # Which one this was made of by changing tools, and whether nothing demonstrated is left.
+        self._whole: Loaded | None = None
+        self._alone = False
 
     @property
     def components(self) -> Components:
@@ -88,10 +89,7 @@ class Loaded:
         if self._components is None:
             with self._lock:
                 if self._components is None:
-                    made = self._make()
-                    if self._learned is not None and self._learned.kept is self:
-                        self._learned.kept = made.tools
-                    self._components = made
+                    self._components = self._make()
         return self._components
 
     @cached_property
@@ -124,33 +122,57 @@ class Loaded:
 
     def sharing(self, learned: Learned) -> Loaded:
         """The same, with what was learned elsewhere."""
-        return Loaded(self.path, lambda: self.components, learned, self.core, self._kept, self._options)
+        other = Loaded(self.path, lambda: self.components, learned, self.core, self._kept, self._options)
+        other._whole, other._alone, other.tools = self._whole, self._alone, self.tools
+        return other
+
+    def changed(
+        self,
+        add: Sequence[Tool],
+        remove: Collection[str],
+        substitute: Sequence[Tool],
+        vectors: tuple[NDArray[np.float32], NDArray[np.float32]] | None = None,
+    ) -> Loaded:
+        """The same with usable tools, as `unlike` gives them, added, removed and replaced by others of the same name;
+        what was learned is shared. `vectors` are those of what is added and replaced, in this order, float32 (tools,
+        dimension), and those of their examples, (examples, dimension); None has them encoded. Raises InputError."""
+        check_change(self.tools, add, remove, substitute)
+        if self.core is None:
+            from edgeret.runtime.tool_changes import changed
+
+            components = changed(self.components, add, remove, substitute, vectors)
+            return Loaded(self.path, lambda: components, self.learned)
+        model = self.core.with_tools(_written(add), list(remove), _written(substitute), vectors)
+        assert isinstance(self.tools, CoreTools)
+        known = self.tools.known()
+        for name in remove:
+            known.pop(name, None)
+        return self._with(model, known | {tool.name: tool for tool in (*add, *substitute)}, self._alone, self.learned)
 
     def instead(self, tools: Sequence[Tool]) -> Loaded:
         """The encoder and the prior for other tools altogether, which are encoded now. Raises InputError."""
-        model = None
-        # What demonstrations taught is of no use to other tools, and the library would keep it.
-        if self.core is not None and not self.core.demonstrated and all(isinstance(tool, Tool) for tool in tools):
-            with suppress(EdgeretError, TypeError, ValueError):  # Python says what is wrong with a tool
-                for tool in tools:
-                    check_examples(tool.examples, tool.name, "")
-                check_tools([("", tool) for tool in tools], "")
-                model = self.core.instead([json.dumps(tool.to_dict(), ensure_ascii=False) for tool in tools])
-
-        def make() -> Components:
+        tools, _ = unlike({}, tools, (), ())
+        check_change({}, tools, (), ())
+        if self.core is None:
             from edgeret.runtime.tool_changes import instead
 
-            return instead(self.components, tools)
+            components = instead(self.components, tools)
+            return Loaded(self.path, lambda: components)
+        model = self.core.with_tools(_written(tools), self.core.names(), (), alone=True)
+        return self._with(model, {tool.name: tool for tool in tools}, True, None)
 
-        if model is not None:
-            return Loaded(self.path, make, None, model, self._kept, self._options)
-        components = make()
-        return Loaded(self.path, lambda: components)
+    def _with(self, model: Model, known: Mapping[str, Tool], alone: bool, learned: Learned | None) -> Loaded:
+        """The bundle with other tools, as a model has them that was made of its own."""
+        whole, tools = self._whole or self, CoreTools(model, str(self.path), known)
 
-    def keep(self, learned: Learned) -> None:
-        """Learns by this, whose overlay holds these tools. For whoever loads."""
-        learned.kept = self if self._components is None else self._components.tools
-        self._learned = learned
+        def make() -> Components:
+            from edgeret.runtime.tool_changes import like
+
+            return like(whole.components, model, tools, alone)
+
+        other = Loaded(self.path, make, learned, model, self._kept, self._options)
+        other._whole, other._alone, other.tools = whole, alone, tools
+        return other
 
     @property
     def anything_learned(self) -> bool:
@@ -208,6 +230,22 @@ class Loaded:
         """Whether a planner is there that proved worth to be asked for arguments."""
         held = None if self.core is not None else self.components
         return held is not None and held.planner.exists and held.reranking.filling > 0.0
+
+    @property
+    def dimension(self) -> int:
+        """How many numbers a vector of what decides has."""
+        return self.components.encoder.spec.dimension if self.core is None else self.core.dimension
+
+    def vectors_of(self, tools: Sequence[str]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """The unit vectors of tools by name, float32 (tools, dimension), and those of their examples, (examples,
+        dimension)."""
+        if self.core is not None:
+            return self.core.vectors_of(self.numbers_of(tools).tolist())
+        from edgeret.runtime.shown import examples_at
+
+        index = self.components.index
+        rows = [index.names.index(name) for name in tools]
+        return index.vectors[np.array(rows, np.intp)], examples_at(index, rows)
 
     def numbers_of(self, tools: Collection[str]) -> NDArray[np.uint32]:
         """The library's numbers of tools."""
@@ -284,6 +322,11 @@ class Loaded:
         spec = EncoderSpec.from_dict(get(told, "spec", dict, where), where)
         assert self.core is not None
         return CoreEncoder(self.core, spec, lambda: self.components.encoder)
+
+
+def _written(tools: Sequence[Tool]) -> list[str]:
+    """As the library takes them."""
+    return [json.dumps(tool.to_dict(), ensure_ascii=False, separators=(",", ":")) for tool in tools]
 
 
 def load_bundle(path: str | Path, options: LoadOptions) -> Loaded:

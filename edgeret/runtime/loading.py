@@ -112,12 +112,13 @@ def with_overlay(held: Components | Loaded, path: Path, key: bytes | None = None
         return Overlay.open(path, fingerprint, content_hash, wait_seconds=wait_s, key=key)
 
     learned = Learned(loaded.learner, opened)
-    loaded.keep(learned)
+    loaded = loaded.sharing(learned)
+    learned.kept = loaded.tools
     if not found.records:
         return Runtime(loaded)
-    from edgeret.runtime.tool_changes import replayed
+    from edgeret.runtime.tool_records import replayed
 
     learned.read(found)
-    components = replayed(loaded.components, found.records, str(found.path))
-    learned.kept = components.tools
-    return Runtime(components, learned)
+    loaded = replayed(loaded, found.records, str(found.path))
+    learned.kept = loaded.tools
+    return Runtime(loaded)

@@ -25,6 +25,7 @@ from edgeret.runtime.observed import Observed
 from edgeret.runtime.options import DecideOptions, Policy, check_count
 from edgeret.runtime.saved import begin, find_tool, restore
 from edgeret.runtime.task import Task
+from edgeret.runtime.tool_checks import unlike
 from edgeret.runtime.tool_set import ToolView
 from edgeret.types import Call, Hit, Need, Plan, PlanStep, Tool
 
@@ -63,7 +64,7 @@ class Runtime(Observed):
     @property
     def by_core(self) -> bool:
         """Whether the C library decides. Python does for a planner, another provider than the CPU, an encoder that the
-        library does not run, an overlay, tools that came later, and once something was learned."""
+        library does not run, and once something was learned."""
         return self._loaded.by_core is not None
 
     @property
@@ -185,17 +186,16 @@ class Runtime(Observed):
         starts, if the tools that change are those that it holds. Tools that are there as they are given change nothing.
         Raises InputError for other tools of names that are there, for names that are not there, and OverlayError."""
         self._loaded.check_process()
-        from edgeret.runtime.tool_changes import changed, recorded, unlike
-
-        add, replace = unlike(self._tools, add, remove, replace)
-        learned = self._loaded.learned
-        if not (add or remove or replace or (keep and self._loaded.components.tools is not learned.kept)):
+        held = self._loaded
+        add, replace = unlike(held.tools, add, remove, replace)
+        if not (add or remove or replace or (keep and held.tools is not held.learned.kept)):
             return self
-        held = self._loaded.components
-        components = changed(held, add, remove, replace)
+        after = held.changed(add, remove, replace)
         if keep:
-            learned.keep(*recorded(components, add, remove, replace), held.tools, components.tools)
-        return Runtime(components, learned)
+            from edgeret.runtime.tool_records import recorded
+
+            held.learned.keep(*recorded(after, add, remove, replace), held.tools, after.tools)
+        return Runtime(after)
 
     def close(self) -> None:
         """Closes the overlay, if there is one. The runtime still decides, and opens it again to learn more."""

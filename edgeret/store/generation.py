@@ -117,10 +117,10 @@ class Loading:
             if before is None:
                 return bare, None
             if fingerprint_of(before.pristine.manifest) == fingerprint:
-                return Runtime(bare.components, before.pristine.learned), None
+                return Runtime(bare.loaded, before.pristine.learned), None
             _observe(bare, before)
             return bare, learn_again(before.pristine.learned.plans, bare)
-        runtime = with_overlay(bare.components, learned_path(self.folder, fingerprint), self.options.get("overlay_key"))
+        runtime = with_overlay(bare.loaded, learned_path(self.folder, fingerprint), self.options.get("overlay_key"))
         runtime.learned.kept = None  # the store keeps tools, for all versions; in this file they would be one version's
         if before is not None:
             _observe(runtime, before)

@@ -16,7 +16,7 @@ import edgeret
 from edgeret.bundle.overlay_file import Overlay, overlay_path
 from edgeret.errors import InputError, OverlayError
 from edgeret.runtime.components import fingerprint_of
-from edgeret.runtime.tool_changes import summed
+from edgeret.runtime.tool_records import summed
 from edgeret.types import END, Tool
 
 LOCK = Tool("lock_door", "close it stop pack")

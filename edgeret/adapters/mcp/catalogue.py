@@ -163,20 +163,19 @@ class Catalogue:
     def _change(self, new: Mapping[str, edgeret.Tool], gone: Sequence[str]) -> None:
         add = [tool for name, tool in new.items() if name not in self._tools]
         replace = [tool for name, tool in new.items() if name in self._tools]
-        runtime = self._runtime
         if not add and not replace and not gone:
             return
+        untaught = self._untaught
         if len(gone) == len(self._tools):  # all go, or there are none
-            made = edgeret.from_tools(add, base=self._base) if add else None
-            runtime = made and edgeret.Runtime(made.components, self._base.learned)
+            untaught = edgeret.from_tools(add, base=self._base) if add else None
         else:
-            assert runtime is not None, "there are tools"
-            runtime = runtime.with_tools(add=add, remove=gone, replace=replace)
+            assert untaught is not None, "there are tools"
+            untaught = untaught.with_tools(add=add, remove=gone, replace=replace)
+        runtime = untaught and edgeret.Runtime(untaught.loaded, self._base.learned)
         if runtime is not None:
             runtime.search("what can you do", 1)  # words and vectors are arranged with the first one
         self._tools = {name: tool for name, tool in self._tools.items() if name not in gone} | dict(new)
-        self._runtime = runtime
-        self._untaught = runtime and edgeret.Runtime(runtime.components)
+        self._runtime, self._untaught = runtime, untaught
 
 
 def _all(texts: str | Sequence[str]) -> Sequence[str]:
