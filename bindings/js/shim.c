@@ -84,7 +84,8 @@ EXPORT("begin") er_task *js_begin(const er_model *model, const char *at, size_t 
 /* tool, probability, reason, abstained, confirm, named, stage, demonstrated, floor. */
 EXPORT("next") int js_next(er_task *task, int policy, double min_probability, double risk)
 {
-    const er_next_options options = {sizeof options, (er_policy)policy, min_probability, risk, 0};
+    const er_next_options options = {
+        .size = sizeof options, .policy = (er_policy)policy, .min_probability = min_probability, .risk = risk};
     er_decision d;
     if (er_next(task, &options, &d, &failure)) return (int)failure.status;
     const double told[] = {d.tool_number, d.probability, d.reason, d.abstained, d.confirm, d.named, d.stage, d.demonstrated, d.floor};

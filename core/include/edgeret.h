@@ -235,13 +235,23 @@ typedef enum { ER_AUTO = 0, ER_HEADS = 1 } er_policy; /* ER_HEADS never abstains
 
 typedef struct {
     size_t size;
+    double tokenize, encode;       /* the request; 0 where it is read already */
+    double search, graph, head;    /* what its words share with tools; demonstrations near it; what they call for it */
+    double fuse, learned, decide;  /* to one probability; what was learned on this device; floors and reasons */
+} er_seconds;
+
+typedef struct {
+    size_t size;
     er_policy policy;
     double min_probability; /* the least that an answer needs; 0: the bundle's own, below 0: nothing */
     double risk;            /* the share of wrong answers that is allowed, 0.005 to 0.5; 0: by min_probability */
     int32_t own;            /* 1: the bundle's own encoder decides, and from then on, also where the small one in front is sure */
+    float *probabilities;   /* (probability_count): where er_next writes what er_probabilities tells; NULL: nowhere */
+    size_t probability_count;
+    er_seconds *seconds;    /* where it writes what er_times tells; NULL: nowhere */
 } er_next_options;
 
-#define ER_NEXT_OPTIONS {sizeof(er_next_options), ER_AUTO, 0.0, 0.0, 0}
+#define ER_NEXT_OPTIONS {sizeof(er_next_options), ER_AUTO, 0.0, 0.0, 0, NULL, 0, NULL}
 
 /* Why a decision is as it is. */
 typedef enum {
@@ -360,13 +370,6 @@ ER_API er_status er_explain(er_task *, const int32_t *candidates, size_t count, 
 /* The request's words for wishes that no call is for yet (section 16.9), in order, where it asks for several things: at
    most 3, none where it asks for one. They lie in the task. */
 ER_API er_status er_left_aside(const er_task *, er_text *room, size_t *count, er_error *);
-
-typedef struct {
-    size_t size;
-    double tokenize, encode;       /* the request; 0 where it is read already */
-    double search, graph, head;    /* what its words share with tools; demonstrations near it; what they call for it */
-    double fuse, learned, decide;  /* to one probability; what was learned on this device; floors and reasons */
-} er_seconds;
 
 /* Where the time of er_begin and er_next went since the task began, or was asked last; zeros without a clock. */
 ER_API er_status er_times(er_task *, er_seconds *, er_error *);

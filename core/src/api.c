@@ -383,7 +383,9 @@ er_status er_next(er_task *task, const er_next_options *given_options, er_decisi
     if (!er_decide(task, &options, decision, error)) return error->status;
     er_lap(&task->watch, ER_AT_DECIDE);
     task->listed = task->read->request.n;
-    return ER_OK;
+    size_t count = options.probability_count;
+    if (options.probabilities && er_probabilities(task, options.probabilities, &count, error)) return error->status;
+    return options.seconds ? er_times(task, options.seconds, error) : ER_OK;
 }
 
 /* ---- Text ---- */

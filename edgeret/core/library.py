@@ -103,15 +103,6 @@ class BeginOptions(c.Structure):
     )
 
 
-class NextOptions(c.Structure):
-    """`er_next_options`."""
-
-    _fields_ = (
-        *(("size", c.c_size_t), ("policy", c.c_int), ("min_probability", c.c_double), ("risk", c.c_double)),
-        ("own", INT),
-    )
-
-
 class Change(c.Structure):
     """`er_change`."""
 
@@ -181,6 +172,8 @@ TellBytes = c.PYFUNCTYPE(None, c.c_void_p, c.c_void_p, c.c_size_t)
 
 SECONDS = Struct(f"@N{len(STAGES)}d")
 """`er_seconds`: its size, and STAGES."""
+NEXT_OPTIONS = Struct("@NiddiPNP")
+"""`er_next_options`: its size, policy, min_probability, risk, own, and where probabilities, so many, and times go."""
 
 
 _TAKES: dict[str, tuple[Any, ...]] = {

@@ -6,13 +6,14 @@ import ctypes as c
 from collections.abc import Collection, Sequence
 from functools import lru_cache
 from threading import Lock
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.core.library import (
     DECISION,
+    NEXT_OPTIONS,
     SECONDS,
     STAGES,
     BeginOptions,
@@ -23,19 +24,16 @@ from edgeret.core.library import (
     LearnOptions,
     Library,
     LoadOptions,
-    NextOptions,
     Summary,
     Text,
     failed,
 )
 from edgeret.core.outside import Outside
-from edgeret.kernel import address
 from edgeret.types import IndexKind
 
 if TYPE_CHECKING:
     from edgeret.core.explained import Explained
 
-_SECONDS = SECONDS.pack(SECONDS.size, *(0.0 for _ in STAGES))
 MOST_ASIDE = 3
 _INDEX: Sequence[IndexKind] = ("auto", "exact", "hnsw")
 """As `er_index_kind` counts them."""
@@ -45,22 +43,38 @@ _SHARED = 1e-9
 
 class Step(NamedTuple):
     """What the library found for one step: `er_decision`. `tool` and `best` are numbers of tools, -1 for the end and
-    for none; `values` are probabilities of all tools by number and of the end behind them, float32 (tools + 1,). Plans
-    that were learned until then have ids below `learned`, 0 where none was."""
+    for none. Plans that were learned until then have ids below `learned`, 0 where none was."""
 
     tool: int
+    tool_at: int
+    tool_length: int
     probability: float
     reason: int
-    abstained: bool
-    confirm: bool
-    named: bool
+    abstained: int
+    confirm: int
+    named: int
     stage: int
-    demonstrated: bool
+    demonstrated: int
     floor: float
+    best_at: int
+    best_length: int
     best: int
     parts: int
     learned: int
-    values: NDArray[np.float32]
+    beside: bytes
+    """The times, and the probabilities."""
+
+    @property
+    def values(self) -> NDArray[np.float32]:
+        """Probabilities of all tools by number and of the end behind them, float32 (tools + 1,)."""
+        return np.frombuffer(self.beside, np.float32, offset=SECONDS.size)
+
+    def times_ms(self) -> dict[str, float]:
+        """Milliseconds by stage since the task began or decided last, of those that took any, and their `total`."""
+        _, *seconds = SECONDS.unpack_from(self.beside)
+        found = {stage: passed * 1e3 for stage, passed in zip(STAGES, seconds, strict=True) if passed}
+        found["total"] = sum(found.values())
+        return found
 
 
 class Model:
@@ -75,6 +89,9 @@ class Model:
             raise failed(failure)
         self.content_hash, self.tools, self.dimension = str(told.content_hash), told.tools, told.dimension
         self.stages, self.encodes, self.demonstrated = told.stages, bool(told.encodes), bool(told.labels)
+        self._plain = BeginOptions(c.sizeof(BeginOptions), clock=library.clock)
+        self.room = c.c_char * (_BESIDE + SECONDS.size + 4 * (self.tools + 1))
+        """Where a task's steps are written."""
 
     def with_tools(
         self,
@@ -156,19 +173,19 @@ class Model:
         """Reads a query, for the tools with these numbers, None for all, to decide by what was learned, too.
         `earlier` are the tools that earlier turns called, and how many of them the latest did; None where the words
         stand alone. Raises InputError and BundleError."""
-        options = BeginOptions(c.sizeof(BeginOptions), learner=learner, clock=self.library.clock)
+        options = self._plain
+        if not (allowed is None and learner is None and earlier is None):
+            options = BeginOptions(options.size, learner=learner, clock=options.clock)
         if earlier is not None:
             told = (Text * len(earlier[0]))(*map(Text.of, earlier[0]))
             options.earlier, options.earlier_count, options.last_count = c.addressof(told), len(told), earlier[1]
         if allowed is not None:
             options.allowed, options.allowed_count = allowed.ctypes.data, len(allowed)
-        handle, failure = c.c_void_p(), Failure()
         # A table takes microseconds, and a transformer other threads' time.
         quick = self._tiny or (self.stages > 1 and allowed is None and earlier is None)
-        calls = self.library.quick if quick else self.library.whole
-        if calls.er_begin(self._handle, Text.of(query), c.byref(options), c.byref(handle), c.byref(failure)):
-            raise failed(failure)
-        return Task(self, handle)
+        made, calls = Task(self), self.library.quick if quick else self.library.whole
+        made.tell(calls.er_begin(self._handle, Text.of(query), c.byref(options), made.handle_at, made.failure_at))
+        return made
 
 
 def load_model(
@@ -195,48 +212,65 @@ def load_model(
     return Model(library, handle, tiny, outside)
 
 
-@lru_cache(64)
-def _options(policy: int, min_probability: float, risk: float, own: bool) -> NextOptions:
-    return NextOptions(c.sizeof(NextOptions), policy, min_probability, risk, own)
+@lru_cache(1024)
+def _name(tool: str) -> Text:
+    return Text.of(tool)
+
+
+_FAILURE = 0
+_OPTIONS = c.sizeof(Failure) + -c.sizeof(Failure) % 8
+_DECISION = _OPTIONS + NEXT_OPTIONS.size
+_BESIDE = _DECISION + DECISION.size
+"""Where a task's room has what: a failure, options, and what a step gives: the decision, times, and probabilities."""
 
 
 class Task:
     """One request. Threads take turns: a decision may be asked for its arguments in any of them. Raises InputError
     where `er_call` and its like refuse."""
 
-    __slots__ = ("__weakref__", "_end", "_failure", "_found", "_handed", "_handle", "_lock", "_quick", "_room", "model")
+    __slots__ = ("__weakref__", "_asked", "_at", "_end", "_handed", "_handle", "_lock", "_quick", "_room", "model")
 
-    def __init__(self, model: Model, handle: c.c_void_p) -> None:
+    def __init__(self, model: Model) -> None:
         """Use `Model.begin`."""
-        self.model, self._handle, self._quick = model, handle, model.library.quick
-        self._end = self._quick.er_end
-        self._failure, self._found = Failure(), c.create_string_buffer(DECISION.size)
-        self._room, self._lock = c.c_size_t(), Lock()
+        self.model, self._handle, self._quick, self._lock = model, c.c_void_p(), model.library.quick, Lock()
+        self._end, self._room = self._quick.er_end, model.room()
+        self._at = c.addressof(self._room)
+        self._asked: tuple[int, float, float, bool] | None = None
         self._handed = model.stages == 1  # whether no other encoder is going to be asked
 
     def __del__(self) -> None:
         self._end(self._handle)
 
+    @property
+    def handle_at(self) -> Any:
+        """Where the library is to write the handle."""
+        return c.byref(self._handle)
+
+    @property
+    def failure_at(self) -> int:
+        """And where a failure."""
+        return self._at + _FAILURE
+
     def next(self, policy: int, min_probability: float, risk: float, own: bool = False) -> Step:
         """What comes next: policy 0 may abstain and 1 does not; 0 for the bundle's own floor, below 0 for none. `own`
         leaves the small encoder in front aside, from now on."""
+        at, asked = self._at, (policy, min_probability, risk, own)
         with self._lock:
+            if asked != self._asked:
+                self._ask(asked)
             calls = self._quick if self._handed else self.model.library.whole
-            options, failure = _options(policy, min_probability, risk, own), c.byref(self._failure)
-            if calls.er_next(self._handle, c.byref(options), self._found, failure):
-                raise failed(self._failure)
-            told = DECISION.unpack(self._found)
-            tool, probability, reason, abstained, confirm, named, stage, demonstrated, floor = told[0], *told[3:11]
-            n = self.model.tools + 1
-            values = np.empty(n, np.float32)
-            self._room.value = n
-            if self._quick.er_probabilities(self._handle, address(values), c.byref(self._room), failure):
-                raise failed(self._failure)
-        self._handed = self._handed or stage == 1
-        return Step(
-            tool, probability, reason, bool(abstained), bool(confirm), bool(named), stage, bool(demonstrated), floor,
-            told[13], told[14], told[15], values,
-        )  # fmt: skip
+            self.tell(calls.er_next(self._handle, at + _OPTIONS, at + _DECISION, at + _FAILURE))
+            told = self._room[_DECISION:]
+        step = Step._make((*DECISION.unpack_from(told), told[DECISION.size :]))
+        self._handed = self._handed or step.stage == 1
+        return step
+
+    def _ask(self, asked: tuple[int, float, float, bool]) -> None:
+        times, room = self._at + _BESIDE, self._room
+        to = times + SECONDS.size, self.model.tools + 1, times
+        NEXT_OPTIONS.pack_into(room, _OPTIONS, NEXT_OPTIONS.size, *asked, *to)
+        SECONDS.pack_into(room, _BESIDE, SECONDS.size, *(0.0 for _ in STAGES))
+        self._asked = asked
 
     def explain(self, tools: Sequence[int], names: Sequence[str]) -> Explained:
         """Why the last step came out as it did, of 1 to 3 candidates, by their numbers and -1 for the end, which have
@@ -246,59 +280,48 @@ class Task:
         told, compared = Told(c.sizeof(Told)), (c.c_int32 * len(tools))(*tools)
         with self._lock:
             call = self.model.library.whole.er_explain
-            self._tell(call(self._handle, compared, len(tools), c.byref(told), c.byref(self._failure)))
+            self.tell(call(self._handle, compared, len(tools), c.byref(told), self.failure_at))
             return explained(told, names)
-
-    def times_ms(self) -> dict[str, float]:
-        """Milliseconds by stage since the task began or was asked last, of those that took any, and their `total`."""
-        told = c.create_string_buffer(_SECONDS, len(_SECONDS))
-        with self._lock:
-            self._tell(self._quick.er_times(self._handle, told, c.byref(self._failure)))
-        _, *seconds = SECONDS.unpack(told)
-        found = {stage: passed * 1e3 for stage, passed in zip(STAGES, seconds, strict=True) if passed}
-        found["total"] = sum(found.values())
-        return found
 
     def call(self, tool: str) -> None:
         """It was called."""
         with self._lock:
-            self._tell(self._quick.er_call(self._handle, Text.of(tool), c.byref(self._failure)))
+            self.tell(self._quick.er_call(self._handle, _name(tool), self.failure_at))
 
     def fail(self, tool: str) -> None:
         """It did not work."""
         with self._lock:
-            self._tell(self._quick.er_fail(self._handle, Text.of(tool), c.byref(self._failure)))
+            self.tell(self._quick.er_fail(self._handle, _name(tool), self.failure_at))
 
     def retry(self, tool: str) -> None:
         """It may be chosen again."""
         with self._lock:
-            self._tell(self._quick.er_retry(self._handle, Text.of(tool), c.byref(self._failure)))
+            self.tell(self._quick.er_retry(self._handle, _name(tool), self.failure_at))
 
     def undo(self) -> None:
         """Takes back what happened last."""
         with self._lock:
-            self._tell(self._quick.er_undo(self._handle, c.byref(self._failure)))
+            self.tell(self._quick.er_undo(self._handle, self.failure_at))
 
     def learn(self, options: LearnOptions) -> None:
         """Has its learner learn that its calls solve the request. Raises OverlayError where that cannot be kept."""
         with self._lock:
             call = self.model.library.whole.er_learn
-            self._tell(call(self._handle, c.byref(options), None, c.byref(self._failure)))
+            self.tell(call(self._handle, c.byref(options), None, self.failure_at))
             self._handed = True
 
     def left_aside(self) -> tuple[str, ...]:
         """The user's words for wishes that no call is for."""
         room, count = (Given * MOST_ASIDE)(), c.c_size_t(MOST_ASIDE)
         with self._lock:
-            self._tell(self._quick.er_left_aside(self._handle, room, c.byref(count), c.byref(self._failure)))
+            self.tell(self._quick.er_left_aside(self._handle, room, c.byref(count), self.failure_at))
             return tuple(str(text) for text in room[: count.value])
 
     def fork(self) -> Task:
         """Another one that goes on from here."""
-        handle = c.c_void_p()
+        other = Task(self.model)
         with self._lock:
-            self._tell(self._quick.er_fork(self._handle, c.byref(handle), c.byref(self._failure)))
-        other = Task(self.model, handle)
+            self.tell(self._quick.er_fork(self._handle, other.handle_at, self.failure_at))
         other._handed = self._handed
         return other
 
@@ -308,7 +331,7 @@ class Task:
         copies."""
         told = Encoding(c.sizeof(Encoding))
         with self._lock:
-            self._tell(self.model.library.whole.er_task_encoding(self._handle, c.byref(told), c.byref(self._failure)))
+            self.tell(self.model.library.whole.er_task_encoding(self._handle, c.byref(told), self.failure_at))
             n, d = told.count, told.dimension
             tokens = np.empty((n, d), np.float32)
             vector, spans = np.empty(d, np.float32), np.empty((n, 2), np.intp)
@@ -319,6 +342,7 @@ class Task:
                     spans[:, place] = np.frombuffer((c.c_uint32 * n).from_address(at), np.uint32)
         return vector, tokens, spans
 
-    def _tell(self, status: int) -> None:
+    def tell(self, status: int) -> None:
+        """Raises what a call of the library failed with."""
         if status:
-            raise failed(self._failure)
+            raise failed(Failure.from_address(self.failure_at))

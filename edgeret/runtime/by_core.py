@@ -7,8 +7,6 @@ from collections.abc import Collection
 from functools import lru_cache
 from weakref import ref
 
-import numpy as np
-
 from edgeret.core import library
 from edgeret.core.model import Step, Task
 from edgeret.encoders.base import EncodedQuery
@@ -16,9 +14,9 @@ from edgeret.runtime.earlier import Earlier
 from edgeret.runtime.history import History
 from edgeret.runtime.loaded import Loaded
 from edgeret.runtime.options import DecideOptions
-from edgeret.runtime.ranking import Ranking, ranked
+from edgeret.runtime.ranking import Ranking
 from edgeret.runtime.reasons import BESIDE_TURNS, LEARNED, NONE_FITS, SURE, UNDEMONSTRATED, listed
-from edgeret.runtime.recalled import Recalled
+from edgeret.runtime.recalled import Asked, Recalled
 from edgeret.runtime.saved import check_choosable
 from edgeret.types import END, Candidate, Decision
 
@@ -34,9 +32,7 @@ _NAMES = {
 class CoreRequest:
     """A query, read once by the library. Not shared between threads."""
 
-    __slots__ = (
-        *("__weakref__", "_earlier", "_encoded", "_loaded", "_mask", "_names", "_query", "_stages", "_task", "_tools"),
-    )
+    __slots__ = ("__weakref__", "_asked", "_encoded", "_stages", "_task")
 
     def __init__(
         self,
@@ -48,19 +44,16 @@ class CoreRequest:
     ) -> None:
         """`tools` are those that may be chosen, None for all; `earlier` is what came before, None for a request that
         stands alone. Raises InputError and BundleError."""
-        model = loaded.core
+        model, numbers = loaded.core, None
         assert model is not None
-        check_choosable(tools, loaded.tools)
-        numbers = None if tools is None else loaded.numbers_of(tools)
-        self._loaded, self._query, self._tools, self._earlier = loaded, query, tools, earlier
-        self._names = loaded.candidates
-        self._stages, self._mask = model.stages, None
+        if tools is not None:
+            check_choosable(tools, loaded.tools)
+            numbers = loaded.numbers_of(tools)
+        self._asked, self._stages = Asked(loaded, query, tools, earlier), model.stages
         self._encoded: EncodedQuery | None = None
-        if numbers is not None:
-            self._mask = np.zeros(len(self._names), bool)
-            self._mask[numbers] = self._mask[-1] = True
         self._task: Task = model.begin(query, numbers, earlier=None if earlier is None else earlier.named)
-        replay(self._task, history)
+        if history.calls or history.failures:
+            replay(self._task, history)
 
     @property
     def task(self) -> Task:
@@ -76,47 +69,32 @@ class CoreRequest:
     def encoded(self) -> EncodedQuery:
         """What the bundle's own encoder makes of the query."""
         if self._encoded is None:  # each call of a plan asks for it, and to copy it takes a tenth of a call's arguments
-            self._encoded = self._loaded.core_encoder.of(self._task)
+            self._encoded = self._asked.loaded.core_encoder.of(self._task)
         return self._encoded
 
     def step(self, options: DecideOptions) -> Step:
         """What comes next, in numbers."""
-        return self._task.next(int(options.policy == "heads"), *needed(options, self._loaded.risk))
+        return self._task.next(int(options.policy == "heads"), *needed(options, self._asked.loaded.risk))
 
     def decide(self, history: History, options: DecideOptions) -> Decision:
         """What comes next, as `Task.next` describes it."""
-        step = self.step(options)
-        blocked, mask, names, values, k = history.blocked, self._mask, self._names, step.values, options.k
-        best = names[step.best]
-
-        def listed(most: int | None) -> tuple[Candidate, ...]:
-            return ranked(names, None, mask, values, most, blocked)
-
+        step, asked = self.step(options), self._asked
+        best = asked.loaded.candidates[step.best]
         alone = not step.stage and self._stages > 1
+        why = Recalled(asked, ref(self), step, history, options, alone)
         return Decision(
             None if step.abstained else best,
             step.probability,
             "heads" if step.demonstrated else "prior",
-            step.abstained,
+            step.abstained == 1,
             _reason(step, best, alone, history),
-            Ranking(Candidate(best, step.probability), lambda: listed(k)),
-            self._task.times_ms(),
+            Ranking(Candidate(best, step.probability), why.listed),
+            step.times_ms(),
             None,
             "full" if step.stage else "static",
-            step.confirm,
+            step.confirm == 1,
             () if step.best >= 0 or alone or not history.calls else self._task.left_aside(),
-            Recalled(
-                self._loaded,
-                self._query,
-                self._tools,
-                self._earlier,
-                history,
-                options,
-                alone,
-                ref(self),
-                listed,
-                values,
-            ),
+            why,
         )
 
 
@@ -131,7 +109,7 @@ def needed(options: DecideOptions, usual: float | None) -> tuple[float, float]:
 def _reason(step: Step, best: str, alone: bool, history: History) -> str:
     """Why it came out so, in words; `alone` says that the small encoder decided in place of the full one."""
     code = step.reason
-    reason = why(step.parts, step.demonstrated) + (SURE if alone else "")
+    reason = why(step.parts, step.demonstrated == 1) + (SURE if alone else "")
     if code == library.NOTHING_FITS:
         reason = f"{NONE_FITS}: {reason if alone else 'calling nothing is most probable'}"
     elif code == library.ALL_FAILED:

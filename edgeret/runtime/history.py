@@ -107,7 +107,7 @@ def check_result(value: Any) -> Any:
     """A copy of what a call gave, as plain JSON. Raises InputError for what JSON cannot hold, what is nested more than
     MAX_DEPTH deep, and what has more than MAX_RESULT_BYTES as JSON."""
     try:
-        return plain(value, MAX_RESULT_BYTES)
+        return None if value is None else plain(value, MAX_RESULT_BYTES)
     except ValueError as error:
         raise InputError(f"the result cannot be taken ({error}); give what matters of it, or none") from None
 

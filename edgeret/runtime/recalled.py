@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeret.core.model import Step
 from edgeret.encoders.base import EncodedQuery
 from edgeret.runtime.earlier import Earlier
 from edgeret.runtime.history import History
 from edgeret.runtime.loaded import Loaded
 from edgeret.runtime.options import DecideOptions
+from edgeret.runtime.ranking import ranked
 from edgeret.types import Alternative, Arguments, Candidate, Decision, Explanation
 
 
@@ -23,46 +25,67 @@ class Encoded(Protocol):
         """What the bundle's own encoder makes of its query."""
 
 
+class Asked(NamedTuple):
+    """A request: its words, the tools that can be chosen, None for all, and what came before it in a conversation."""
+
+    loaded: Loaded
+    query: str
+    tools: Collection[str] | None
+    earlier: Earlier | None
+
+
 class Recalled:
     """The `why` of a decision that the library made. It is decided once more when somebody asks why."""
 
     __slots__ = (
-        *("_alone", "_alternatives", "_arguments", "_calls", "_earlier", "_failures", "_listed", "_loaded"),
-        *("_options", "_query", "_request", "_tools", "now", "values"),
+        *("_alone", "_alternatives", "_arguments", "_asked", "_calls", "_failures", "_options", "_request", "_step"),
+        "now",
     )
 
     def __init__(
         self,
-        loaded: Loaded,
-        query: str,
-        tools: Collection[str] | None,
-        earlier: Earlier | None,
+        asked: Asked,
+        request: Callable[[], Encoded | None],
+        step: Step,
         history: History,
         options: DecideOptions,
         alone: bool,
-        request: Callable[[], Encoded | None],
-        listed: Callable[[int | None], tuple[Candidate, ...]],
-        values: NDArray[np.float32],
     ) -> None:
-        """`tools` are those that could be chosen, `earlier` is what came before, `alone` whether the small encoder
-        decided in place of the full one; `request` is what encodes no second time as long as somebody keeps it, and
-        `listed` gives so many candidates. `values` are the probabilities of all tools and, last, of the end,
-        (tools + 1,)."""
-        self._loaded, self._query, self._tools, self._options = loaded, query, tools, options
-        self._earlier, self._calls = earlier, tuple(history.calls)
-        self._failures = tuple(history.failures) if history.failures else ()
-        self.now, self._alone, self._request, self._listed = history.now, alone, request, listed
-        self.values = values
+        """`alone` says whether the small encoder decided in place of the full one; `request` is what encodes no second
+        time as long as somebody keeps it."""
+        self._asked, self._request, self._step, self._options, self._alone = asked, request, step, options, alone
+        self._calls, self._failures, self.now = tuple(history.calls), tuple(history.failures), history.now
         self._alternatives: tuple[Alternative, ...] | None = None
         self._arguments: Arguments | None = None
+
+    @property
+    def values(self) -> NDArray[np.float32]:
+        """The probabilities of all tools and, last, of the end, (tools + 1,)."""
+        return self._step.values
+
+    def history(self) -> History:
+        """What had happened."""
+        return History(list(self._calls), [], list(self._failures), self.now)
+
+    def listed(self) -> tuple[Candidate, ...]:
+        """As many candidates as were asked for."""
+        return self.candidates(self._options.k)
+
+    def candidates(self, k: int | None) -> tuple[Candidate, ...]:
+        """The `k` most probable (None: all)."""
+        names, tools, mask = self._asked.loaded.candidates, self._asked.tools, None
+        if tools is not None:
+            mask = np.zeros(len(names), bool)
+            mask[self._asked.loaded.numbers_of(tools)] = mask[-1] = True
+        return ranked(names, None, mask, self.values, k, self.history().blocked)
 
     def alternatives(self, decision: Decision) -> tuple[Alternative, ...]:
         """As `Decision.alternatives`."""
         if self._alternatives is None:
             from edgeret.runtime.alternatives import alternatives
 
-            loaded = self._loaded
-            self._alternatives = alternatives(decision, self._listed, loaded.tools, loaded.exemplars, None)
+            loaded = self._asked.loaded
+            self._alternatives = alternatives(decision, self.candidates, loaded.tools, loaded.exemplars, None)
         return self._alternatives
 
     def arguments(self, decision: Decision) -> Arguments:
@@ -71,11 +94,12 @@ class Recalled:
             from edgeret.runtime.argument_reader import reader_of
             from edgeret.runtime.arguments import fill
 
-            tools, read = self._loaded.tools, reader_of(self._loaded.arguments)
+            loaded, query = self._asked.loaded, self._asked.query
+            tools, read = loaded.tools, reader_of(loaded.arguments)
             kept = None if read is None else self._request()
             encoded = None if kept is None else kept.encoded()
             tool = tools[str(decision.tool)]
-            self._arguments = fill(tool, self._query, self._calls, tools, self.now, read, encoded)
+            self._arguments = fill(tool, query, self._calls, tools, self.now, read, encoded)
         return self._arguments
 
     def explain(self, decision: Decision, instead: str | None) -> Explanation:
@@ -83,6 +107,5 @@ class Recalled:
         from edgeret.runtime.explanation import explain
         from edgeret.runtime.replayed import Replayed
 
-        history = History(list(self._calls), [], list(self._failures), self.now)
-        asked = self._loaded, self._query, self._tools, self._earlier, history, self._options, self._alone, self._listed
+        asked = *self._asked, self.history(), self._options, self._alone, self.candidates
         return explain(Replayed(*asked), decision, instead)

@@ -54,6 +54,8 @@ def checked_name(tools: Mapping[str, Tool], name: object, foreign: bool) -> str:
     if not isinstance(foreign, bool):
         raise InputError(f"foreign must be True or False, found {type(foreign).__name__}")
     if not foreign or not isinstance(name, str):
+        if type(name) is str and name in tools:  # nothing else of it is read
+            return name
         return find_tool(tools, name, "; call one that is not the bundle's with foreign=True").name
     if not name:
         raise InputError("a foreign tool needs a name, found none")
