@@ -51,7 +51,7 @@ class Library:
 
     stem: str
     flags: Callable[[Path], Sequence[str]]
-    level: Callable[[Path, str], str]
+    level: Callable[[Path, str], Sequence[str]]
     sources: Callable[[Path], Sequence[Path]]
     folders: tuple[Path, ...]
 
@@ -76,9 +76,8 @@ def _flags_of_core(root: Path) -> Sequence[str]:
     return ("-pthread", "-Wno-psabi", *_core(root).FLAGS, "-Icore/include", "-Icore/src")
 
 
-def _level_of_core(root: Path, stem: str) -> str:
-    build = _core(root)
-    level: str = build.TARGETS["linux-x86_64"].level(stem)
+def _level_of_core(root: Path, stem: str) -> Sequence[str]:
+    level: Sequence[str] = _core(root).TARGETS["linux-x86_64"].level(stem)
     return level
 
 
@@ -88,7 +87,7 @@ def _sources_of_core(root: Path) -> Sequence[Path]:
 
 
 KERNEL_LIBRARY = Library(
-    "_kernel", lambda _: FLAGS, lambda _, stem: "-O3", lambda root: sorted((root / KERNEL).glob("*.c")), (KERNEL,)
+    "_kernel", lambda _: FLAGS, lambda _, stem: ("-O3",), lambda root: sorted((root / KERNEL).glob("*.c")), (KERNEL,)
 )
 CORE_LIBRARY = Library(
     "_core", _flags_of_core, _level_of_core, _sources_of_core, (Path("core/include"), Path("core/src"), KERNEL)
@@ -155,7 +154,7 @@ def compile_with(compiler: Sequence[str], library: Library, root: Path, to: Path
             made = Path(folder, f"{source.stem}.o")
             # Relative names, so that no bytes depend on where the checkout is.
             level, name = library.level(root, source.stem), source.relative_to(root).as_posix()
-            _run((*compiler, level, *flags, "-c", name, "-o", str(made)), root)
+            _run((*compiler, *level, *flags, "-c", name, "-o", str(made)), root)
             return str(made)
 
         objects = list(pool.map(compiled, library.sources(root)))
