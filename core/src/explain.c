@@ -256,7 +256,6 @@ static bool compare(asked *a, const int32_t *tools, size_t count, er_error *erro
         a->places[i] = whole->near ? whole->at_near[place] : place;
         if (i < 2) a->apart |= tools[i] == ER_END;
     }
-    a->apart &= count > 1;
     a->count = (uint32_t)count;
     return true;
 }

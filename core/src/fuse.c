@@ -182,8 +182,8 @@ static double nearest(const er_request *r, const er_known *known)
     return found < -1 ? LEAST_COSINE : found;
 }
 
-/* f: the odds that the request is a demonstrated tool's; 0 where nothing was demonstrated. */
-static double fits(const er_request *r, const er_known *learned)
+/* How far the request is from what was demonstrated and learned; infinite where nothing was. */
+static double distance(const er_request *r, const er_known *learned)
 {
     const er_names *names = r->names;
     const er_familiarity *known = &names->familiarity;
@@ -194,11 +194,14 @@ static double fits(const er_request *r, const er_known *learned)
         least = square < least ? square : least;
     }
     if (learned->familiar && learned->square < least) least = learned->square;
-    if (least == INFINITY) return 0.0;
+    if (least == INFINITY) return INFINITY;
     const double mean = sqrt(least > 0 ? least : 0), n = nearest(r, learned);
     const double away = n < -1 ? mean : sqrt(2 - 2 * n > 0 ? 2 - 2 * n : 0);
-    return exp(STEEP * (1 - (mean + NEAREST * away) / known->edge));
+    return mean + NEAREST * away;
 }
+
+/* f: the odds that a request at this distance is a demonstrated tool's. */
+static double fits(const er_request *r, double away) { return away < INFINITY ? exp(STEEP * (1 - away / r->names->familiarity.edge)) : 0.0; }
 
 /* The weight of requests that no tool fits. */
 static double unknown_of(const er_request *r, const er_known *known)
@@ -209,8 +212,8 @@ static double unknown_of(const er_request *r, const er_known *known)
 double er_unlike(const er_request *r, const er_known *known)
 {
     if (!known->familiar && !r->stage->has_head) return NAN; /* examples say where the familiar ends only beside plans */
-    const double fit = fits(r, known), unknown = unknown_of(r, known);
-    return fit > 0 ? unknown / (unknown + fit) : NAN;
+    const double away = distance(r, known), unknown = unknown_of(r, known);
+    return away < INFINITY ? unknown / (unknown + fits(r, away)) : NAN;
 }
 
 static double nothing(const er_request *r, er_workspace *work, double shown)
@@ -218,7 +221,7 @@ static double nothing(const er_request *r, er_workspace *work, double shown)
     const er_names *names = r->names;
     const er_history none = {0};
     const er_known *known = &work->known;
-    double fit = fits(r, known);
+    double fit = fits(r, distance(r, known));
     if (fit < CLEARLY || shown > 0.5) {
         er_prior_scores(r, work, &none, work->scores);
         const double words = er_end_logit(r, work, &none, er_allow(r, work->scores));
