@@ -228,7 +228,7 @@ def _search(arguments: argparse.Namespace) -> Mapping[str, Any]:
         "query": texts[0],
         "queries": texts,
         "strategy": arguments.strategy,
-        "index": runtime.components.index.kind,
+        "index": runtime.loaded.index_kind,
         "hits": [hit.to_dict() for hit in found.hits],
         "complete": found.trace.complete,
         "problem": found.trace.problem,

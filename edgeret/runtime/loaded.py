@@ -232,6 +232,18 @@ class Loaded:
         return held is not None and held.planner.exists and held.reranking.filling > 0.0
 
     @property
+    def index_kind(self) -> str:
+        """How tools are searched: "exact", or "hnsw" by the bundle's graph."""
+        if self.core is None or self._options is None:
+            return self.components.index.kind
+        from edgeret.scoring.index import CROSSOVER
+
+        kind, graph = self._options.index, self._whole is None and self._has(roles.HNSW)
+        if kind == "auto":
+            kind = "hnsw" if len(self.tools) >= CROSSOVER else "exact"
+        return kind if graph else "exact"
+
+    @property
     def dimension(self) -> int:
         """How many numbers a vector of what decides has."""
         return self.components.encoder.spec.dimension if self.core is None else self.core.dimension

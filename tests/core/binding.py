@@ -83,7 +83,7 @@ class Change(c.Structure):
     _fields_ = (
         ("size", c.c_size_t), ("add", c.c_void_p), ("add_count", c.c_size_t), ("remove", c.c_void_p),
         ("remove_count", c.c_size_t), ("replace", c.c_void_p), ("replace_count", c.c_size_t), ("vectors", c.c_void_p),
-        ("examples", c.c_void_p),
+        ("examples", c.c_void_p), ("tools_alone", c.c_int32),
     )  # fmt: skip
 
 
@@ -240,8 +240,10 @@ class Model:
         remove: Sequence[str | bytes] = (),
         replace: Sequence[str | bytes] = (),
         vectors: tuple[NDArray[np.float32], NDArray[np.float32]] | None = None,
+        alone: bool = False,
     ) -> Model:
-        """Definitions are JSON; `vectors` are those of tools and of their examples, where no encoder runs here."""
+        """Definitions are JSON; `vectors` are those of tools and of their examples, where no encoder runs here. `alone`
+        leaves behind what was demonstrated."""
         made, texts = (
             c.c_void_p(),
             [(Text * max(len(given), 1))(*map(Text.of, given)) for given in (add, remove, replace)],
@@ -252,9 +254,15 @@ class Model:
             for part in (c.addressof(array), len(given))
         ]
         arrays = [np.ascontiguousarray(array, np.float32) for array in vectors or ()]
-        change = Change(c.sizeof(Change), *lists, *(array.ctypes.data for array in arrays))
+        change = Change(c.sizeof(Change), *lists, *(array.ctypes.data for array in arrays), tools_alone=int(alone))
         self.core("er_with_tools", self.handle, c.byref(change), c.byref(made))
         return Model(self.core, made)
+
+    def vectors(self, tool: int, room: int) -> tuple[NDArray[np.float32], int]:
+        """So many of a tool's vectors and of its examples', and how many there are."""
+        rows, count = np.zeros((room, self.dimension), np.float32), c.c_size_t(room)
+        self.core("er_tool_vectors", self.handle, c.c_uint32(tool), c.c_void_p(rows.ctypes.data), c.byref(count))
+        return rows, count.value
 
     def close(self) -> None:
         self.core.library.er_free(self.handle)

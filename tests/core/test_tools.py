@@ -19,6 +19,7 @@ from test_decisions import HISTORIES, KINDS, QUERIES, TOOLS, begun, build_kind
 import edgeret
 from edgeret import Tool
 from edgeret.runtime.shown import examples_at
+from edgeret.runtime.tool_changes import instead
 
 MAIL, NOTE = TOOLS[1], TOOLS[2]
 NEW = [
@@ -238,6 +239,46 @@ def test_vectors_of_an_own_encoder_are_checked(library: Core, few: Path) -> None
     shown[:, 0] = 1
     model.with_tools(told(NEW[1:2]), vectors=(row, shown)).close()
     model.close()
+
+
+def test_vectors_are_told_and_taken_again_without_encoding(library: Core, few: Path) -> None:
+    first = library.load(few)
+    second = first.with_tools(told(NEW[:3]), ["find_file"], told([PAPER]))
+    fresh = [second.names.index(tool.name) for tool in (*NEW[:3], PAPER)]
+    rows = [second.vectors(tool, second.vectors(tool, 0)[1])[0] for tool in fresh]
+    assert [len(each) for each in rows] == [1, 3, 1, 2]
+    assert np.allclose(rows[1][1], first.encode(NEW[1].examples[0]), atol=1e-6)
+    fewer, count = second.vectors(fresh[1], 2)
+    assert count == 3
+    assert np.array_equal(fewer, rows[1][:2])
+    vectors = np.concatenate([each[:1] for each in rows]), np.concatenate([each[1:] for each in rows])
+    third = first.with_tools(told(NEW[:3]), ["find_file"], told([PAPER]), vectors)
+    for query in QUERIES:
+        with second.task(query) as one, third.task(query) as other:
+            assert one.next() == other.next()
+            assert one.candidates(99) == other.candidates(99)
+    with pytest.raises(CoreError, match=f"no tool has the number {second.tools}"):
+        second.vectors(second.tools, 1)
+    for model in (first, second, third):
+        model.close()
+
+
+def test_tools_alone_leave_demonstrations_and_the_first_stage_behind(
+    both: tuple[edgeret.Runtime, Model],
+) -> None:
+    python, model = both
+    if not model.encodes:
+        return
+    other = model.with_tools(told([*NEW, TOOLS[0]]), model.names, alone=True)
+    same = model.with_tools(alone=True)
+    assert (other.labels, other.stages, same.labels) == (0, 1, 0)
+    check(edgeret.Runtime(instead(python.components, [*NEW, TOOLS[0]])), other)
+    whole = model.with_tools(told(TOOLS), model.names, alone=True)
+    check(edgeret.Runtime(instead(python.components, TOOLS)), whole)
+    again = other.with_tools(alone=True)
+    assert again.handle.value == other.handle.value
+    for each in (again, same, whole, other):
+        each.close()
 
 
 def test_an_encoder_that_does_not_run_here_is_told(library: Core, tmp_path: Path) -> None:

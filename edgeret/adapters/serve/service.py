@@ -90,7 +90,7 @@ class Service:
             "query": texts[0],
             "queries": list(dict.fromkeys(texts)),
             "strategy": strategy,
-            "index": runtime.components.index.kind,
+            "index": runtime.loaded.index_kind,
             "hits": [hit.to_dict() for hit in found.hits],
             "complete": found.trace.complete,
             "problem": found.trace.problem,
