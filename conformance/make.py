@@ -9,16 +9,17 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "tests"))
 
 from conftest import build_tiny, make_demonstrations  # noqa: E402
 
-from edgeret import END, Runtime, Tool  # noqa: E402
+from edgeret import END, Decision, Runtime, Tool  # noqa: E402
 from edgeret.runtime.components import load_components  # noqa: E402
 from edgeret.runtime.options import LoadOptions  # noqa: E402
+from edgeret.runtime.why import Remembered  # noqa: E402
 from edgeret_export.recipe import Recipe  # noqa: E402
 
 TOOLS = [
@@ -42,6 +43,8 @@ QUERIES = (
     "no cierres la note y luego pon la music, por favor", "不要打开 note，然后播放 music，再给我打电话",
     "İSTANBUL ẞ ﬁ notes", "a\u0301 note\u200b of mine", "mail " * 60 + "and then send it, or share it",
 )  # fmt: skip
+EXPLAINED = QUERIES[:2] + QUERIES[7:8] + QUERIES[13:14]
+"""Of these, each part's word is told, too."""
 HISTORIES: Sequence[Sequence[str]] = ((), ("find_file",), ("phone_call", "write_note"), ("their_tool", "send_mail"))
 KINDS = {"alone": ((), 1500), "few": (make_demonstrations(4), 1500), "many": (make_demonstrations(4), 0)}
 DIGITS = 7
@@ -66,7 +69,17 @@ def steps(runtime: Runtime, query: str) -> Iterator[dict[str, Any]]:
             "confirm": decision.confirm,
             "probability": rounded(decision.probability),
             "candidates": [[one.tool, rounded(one.probability)] for one in decision.candidates],
+            **({"votes": list(votes(decision))} if query in EXPLAINED else {}),
         }
+
+
+def votes(decision: Decision) -> Iterator[list[Any]]:
+    """What each part says of the three best candidates: its name, its weight, and its shares."""
+    compared = [one.tool for one in decision.candidates[:3]]
+    why = cast(Remembered, decision.why)
+    for vote in why.explained(compared, dict(decision.candidates).get(END, 0.0)).votes:
+        shares = [None if share is None else rounded(share) for share in vote.probabilities.values()]
+        yield [vote.part, rounded(vote.weight), shares]
 
 
 def expected(folder: Path) -> dict[str, Any]:

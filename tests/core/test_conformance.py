@@ -5,11 +5,16 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Sequence
 from ctypes import CDLL
 from pathlib import Path
+from typing import Any
 
 import pytest
 from binding import Core
+from test_core_explain import told
+
+from edgeret import Vote
 
 CONFORMANCE = Path(__file__).parents[2] / "conformance"
 KINDS = sorted(path.stem for path in CONFORMANCE.glob("*.json"))
@@ -44,4 +49,14 @@ def test_the_core_gives_every_number(core: CDLL, kind: str) -> None:
                 )
                 assert decided.probability == pytest.approx(step["probability"], abs=2e-6)
                 assert dict(task.candidates(100)) == pytest.approx(dict(step["candidates"]), abs=2e-6)
+                if "votes" in step:
+                    same_votes(told(task, [name for name, _ in step["candidates"][:3]]).votes, step["votes"])
     model.close()
+
+
+def same_votes(found: Sequence[Vote], wanted: Sequence[Any]) -> None:
+    assert [vote.part for vote in found] == [part for part, *_ in wanted]
+    for vote, (part, weight, shares) in zip(found, wanted, strict=True):
+        assert vote.weight == pytest.approx(weight, abs=2e-6), part
+        said = [None if one is None else pytest.approx(one, abs=1e-5) for one in shares]
+        assert list(vote.probabilities.values()) == said, part
