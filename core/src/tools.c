@@ -47,7 +47,7 @@ static bool keep_tool(er_changing *c, const er_tool *old, er_tool *tool)
 {
     er_text definition = old->definition;
     *tool = *old;
-    return !old->given || (copied(c->arena, &definition) && er_tool_given(c->arena, &c->scratch, definition, "a tool", tool));
+    return !old->given || (copied(c->arena, &definition) && er_tool_given(c->arena, &c->work, definition, "a tool", tool));
 }
 
 static bool take_tools(er_changing *c, er_model *made)
@@ -102,7 +102,7 @@ static bool text_of(er_arena *arena, er_text form, const er_tool *tool, er_point
 static bool take_vectors(er_changing *c, const er_stage *stage, const er_given *given, bool theirs, float *vector, float *examples)
 {
     const uint32_t d = stage->spec.dimension;
-    const er_place place = er_mark(&c->scratch);
+    const er_place place = er_mark(&c->work);
     er_points points;
     er_encoded encoded;
     if (theirs) {
@@ -114,15 +114,15 @@ static bool take_vectors(er_changing *c, const er_stage *stage, const er_given *
     }
     if (!er_encodes(stage))
         return er_refuse(c->arena->error, ER_NO_ENCODER, "the bundle's encoder does not run here; give vectors of another one with the change");
-    if (!text_of(&c->scratch, c->base->tool_text, &given->tool, &points) || !er_encode_tool(&c->scratch, c->base, stage, &points, &encoded)) return false;
+    if (!text_of(&c->work, c->base->tool_text, &given->tool, &points) || !er_encode_tool(&c->work, c->base, stage, &points, &encoded)) return false;
     memcpy(vector, encoded.vector, d * sizeof(float));
     for (uint32_t i = 0; i < given->tool.example_count; i++) {
-        if (!er_points_of(&c->scratch, given->tool.examples[i], &points) ||
-            !er_encode_text(&c->scratch, c->base, stage, &points, NULL, &encoded))
+        if (!er_points_of(&c->work, given->tool.examples[i], &points) ||
+            !er_encode_text(&c->work, c->base, stage, &points, NULL, &encoded))
             return false;
         memcpy(examples + (size_t)i * d, encoded.vector, d * sizeof(float));
     }
-    er_release(&c->scratch, place);
+    er_release(&c->work, place);
     return true;
 }
 
@@ -288,10 +288,11 @@ er_status er_with_tools(const er_model *base, const er_change *change, er_model 
     const size_t from = offsetof(er_model, content_hash);
     memcpy((char *)model + from, (const char *)base + from, sizeof *model - from);
     model->arena = arena;
-    er_changing c = {.arena = &model->arena, .scratch = {.error = error}, .base = base, .change = &whole};
+    er_changing c = {.arena = &model->arena, .scratch = {.error = error}, .work = {.error = error}, .base = base, .change = &whole};
     const bool read = er_read_change(&c), less = whole.tools_alone && (er_deciding(base)->has_head || er_deciding(base)->familiarity.rows);
     const bool same = read && c.unchanged && !less, fine = read && (same || make(&c, model)) && !error->status;
     er_give_back(&c.scratch);
+    er_give_back(&c.work);
     if (same || !fine) {
         arena = model->arena;
         er_give_back(&arena);

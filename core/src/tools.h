@@ -22,6 +22,7 @@ typedef struct {
 
 typedef struct {
     er_arena *arena, scratch; /* the new model's; and until it is made */
+    er_arena work;            /* for one tool at a time: behind lists of all, every tool would take a block as large as those */
     const er_model *base;
     const er_change *change;
     er_given *given;          /* (count): those added, then those that replace */

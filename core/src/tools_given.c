@@ -55,12 +55,12 @@ static bool is_there(er_changing *c, const er_tool *old, const er_tool *given, b
     if (!er_same(old->description, given->description) || old->risk != given->risk || old->confirm != given->confirm) return true;
     if (er_same(old->definition, given->definition)) return *there = true;
     const er_json *one, *other;
-    const er_place place = er_mark(&c->scratch);
-    if (!er_json_read(&c->scratch, old->definition, MOST_NESTED, MOST_CONTAINERS, "a tool", &one) ||
-        !er_json_read(&c->scratch, given->definition, MOST_NESTED, MOST_CONTAINERS, "a tool", &other))
+    const er_place place = er_mark(&c->work);
+    if (!er_json_read(&c->work, old->definition, MOST_NESTED, MOST_CONTAINERS, "a tool", &one) ||
+        !er_json_read(&c->work, given->definition, MOST_NESTED, MOST_CONTAINERS, "a tool", &other))
         return false;
     *there = equal_parts(one, other, "parameters") && equal_parts(one, other, "examples");
-    er_release(&c->scratch, place);
+    er_release(&c->work, place);
     return true;
 }
 
@@ -99,7 +99,7 @@ static bool read_given(er_changing *c, const char *kind, const er_text *texts, s
         char *copy = ER_TAKE(c->arena, char, texts[i].length + 1);
         if (!copy) return false;
         memcpy(copy, texts[i].at, texts[i].length);
-        if (!er_tool_given(c->arena, &c->scratch, (er_text){copy, texts[i].length}, where, &one->tool)) return false;
+        if (!er_tool_given(c->arena, &c->work, (er_text){copy, texts[i].length}, where, &one->tool)) return false;
         one->row = (*row)++;
         one->example_row = *example_row;
         *example_row += one->tool.example_count;
@@ -159,7 +159,7 @@ bool er_read_change(er_changing *c)
     c->removed = ER_TAKE(&c->scratch, bool, tools);
     c->instead = ER_TAKE(&c->scratch, int32_t, tools);
     c->given = ER_TAKE(&c->scratch, er_given, change->add_count + change->replace_count + 1);
-    if (!c->removed || !c->instead || !c->given) return false;
+    if (!c->removed || !c->instead || !c->given || !er_take(&c->work, 1, 1)) return false; /* a block to go back to */
     for (uint32_t i = 0; i < tools; i++) c->instead[i] = -1;
     if (!read_removed(c) || !read_given(c, "add", change->add, change->add_count, &row, &example_row)) return false;
     c->added = c->count;
