@@ -103,6 +103,12 @@ class BeginOptions(c.Structure):
     )
 
 
+class Answer(c.Structure):
+    """`er_answer`."""
+
+    _fields_ = (("size", c.c_size_t), ("floor", c.c_double), ("confirm", INT), ("named", INT))
+
+
 class Change(c.Structure):
     """`er_change`."""
 
@@ -184,6 +190,8 @@ _TAKES: dict[str, tuple[Any, ...]] = {
     "encode": (HANDLE, Text, c.c_void_p, c.c_size_t, c.c_void_p),
     "begin": (HANDLE, Text, c.c_void_p, c.c_void_p, c.c_void_p),
     "next": (HANDLE, c.c_void_p, c.c_void_p, c.c_void_p),
+    "conformal": (HANDLE, c.c_double, c.c_void_p, c.c_void_p, c.c_void_p),
+    "answer_with": (HANDLE, INT, c.c_void_p, c.c_void_p, c.c_void_p),
     "probabilities": (HANDLE, c.c_void_p, c.c_void_p, c.c_void_p),
     "call": (HANDLE, Text, c.c_void_p),
     "fail": (HANDLE, Text, c.c_void_p),
@@ -239,7 +247,7 @@ NO_ENCODER = 5
 def refuse(failure: int, error: BaseException) -> int:
     """Tells the library, which asked Python for vectors, of what was raised there, in its `er_error`. Gives
     what to return; `failed` raises it again."""
-    text = str(error).encode("utf-8", "replace")[: MESSAGE - 1].partition(b"\0")[0]
+    text = (str(error) or type(error).__name__).encode("utf-8", "replace")[: MESSAGE - 1].partition(b"\0")[0]
     Failure.from_address(failure).text = text
     _RAISED.error = error, text
     return NO_ENCODER

@@ -16,6 +16,7 @@ from edgeret.core.library import (
     NEXT_OPTIONS,
     SECONDS,
     STAGES,
+    Answer,
     BeginOptions,
     Change,
     Encoding,
@@ -126,7 +127,7 @@ class Model:
         made, failure, nothing = c.c_void_p(), Failure(), Change(c.sizeof(Change))
         if self.library.quick.er_with_tools(handle, c.byref(nothing), c.byref(made), c.byref(failure)):
             raise failed(failure)
-        return Model(self.library, made, self._tiny)
+        return Model(self.library, made, self._tiny, self._outside)
 
     def vectors_of(self, tools: Collection[int]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """The unit vectors of tools, float32 (tools, dimension), and those of their examples, (examples, dimension)."""
@@ -282,6 +283,23 @@ class Task:
             call = self.model.library.whole.er_explain
             self.tell(call(self._handle, compared, len(tools), c.byref(told), self.failure_at))
             return explained(told, names)
+
+    def conformal(self, coverage: float) -> int:
+        """How many of the step's candidates, the best ones, are needed to hold what is right that often."""
+        count = c.c_size_t()
+        with self._lock:
+            self.tell(self._quick.er_conformal(self._handle, coverage, None, c.byref(count), self.failure_at))
+        return count.value
+
+    def answer_with(self, tool: int, min_probability: float, risk: float) -> tuple[float, bool]:
+        """How probable an answer with this tool, by number, must be; and whether the request names it."""
+        told, options = (
+            Answer(c.sizeof(Answer)),
+            NEXT_OPTIONS.pack(NEXT_OPTIONS.size, 0, min_probability, risk, 0, 0, 0, 0),
+        )
+        with self._lock:
+            self.tell(self._quick.er_answer_with(self._handle, tool, options, c.byref(told), self.failure_at))
+        return told.floor, told.named == 1
 
     def call(self, tool: str) -> None:
         """It was called."""

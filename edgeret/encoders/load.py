@@ -32,10 +32,25 @@ def load_encoder(
     variant: Variant | None = None,
     compiled: bool = False,
 ) -> Encoder:
-    """The bundle's encoder, or the `variant` that stands in for it, tried on one text, with so many CPU threads or as
-    many as suit it. A graph is run by arithmetic of our own if it is to be `compiled` and can be; else by ONNX Runtime,
-    which is asked for a `choice` of providers. A table takes over the tokenizer of the encoder `beside` it, which is
-    made of the same file. Raises BundleError, ProviderError, MissingExtraError, and InputError for `static_tokens`
+    """What `open_encoder` gives, tried on one text."""
+    encoder = open_encoder(bundle, choice, threads, static_tokens, beside, variant, compiled)
+    encoder.encode_query(_sample(bundle.manifest.info))
+    return encoder
+
+
+def open_encoder(
+    bundle: Bundle,
+    choice: Callable[[], ProviderChoice],
+    threads: int | None = None,
+    static_tokens: int | None = None,
+    beside: Encoder | None = None,
+    variant: Variant | None = None,
+    compiled: bool = False,
+) -> Encoder:
+    """The bundle's encoder, or the `variant` that stands in for it, with so many CPU threads or as many as suit it. A
+    graph is run by arithmetic of our own if it is to be `compiled` and can be; else by ONNX Runtime, which is asked for
+    a `choice` of providers. A table takes over the tokenizer of the encoder `beside` it, which is made of the same
+    file. Raises BundleError, ProviderError, MissingExtraError, and InputError for `static_tokens`
     beside graphs of their own lengths."""
     where = f"{bundle.path} (encoder)"
     spec = _spec(bundle, where)
@@ -49,7 +64,6 @@ def load_encoder(
             spec, where = variant.spec, f"{bundle.path} ({variant.name})"
         files = ((roles.ENCODER, 0),) if variant is None else variant.files
         encoder = _started(bundle, files, tokenizer, spec, choice, threads, static_tokens, compiled, where)
-    encoder.encode_query(_sample(bundle.manifest.info))
     return encoder
 
 

@@ -71,6 +71,11 @@ class WindowEncoder(ABC):
         """The same, and those of its tokens, float32 (tokens, dimension)."""
 
     @property
+    def longest(self) -> int:
+        """How many tokens are read at a time, special ones among them."""
+        return self._longest
+
+    @property
     def tokenizer(self) -> LoadedTokenizer:
         """What it splits texts with, cut at the windows that it reads; not to be changed."""
         return self._tokenizer

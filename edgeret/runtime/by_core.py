@@ -7,13 +7,16 @@ from collections.abc import Collection
 from functools import lru_cache
 from weakref import ref
 
+import numpy as np
+from numpy.typing import NDArray
+
 from edgeret.core import library
 from edgeret.core.model import Step, Task
 from edgeret.encoders.base import EncodedQuery
 from edgeret.runtime.earlier import Earlier
 from edgeret.runtime.history import History
 from edgeret.runtime.loaded import Loaded
-from edgeret.runtime.options import DecideOptions
+from edgeret.runtime.options import MAX_ASKED, DecideOptions
 from edgeret.runtime.ranking import Ranking
 from edgeret.runtime.reasons import BESIDE_TURNS, LEARNED, NONE_FITS, SURE, UNDEMONSTRATED, listed
 from edgeret.runtime.recalled import Asked, Recalled
@@ -72,22 +75,63 @@ class CoreRequest:
             self._encoded = self._asked.loaded.core_encoder.of(self._task)
         return self._encoded
 
-    def step(self, options: DecideOptions) -> Step:
-        """What comes next, in numbers."""
-        return self._task.next(int(options.policy == "heads"), *needed(options, self._asked.loaded.risk))
+    @property
+    def loaded(self) -> Loaded:
+        """What the library's model is part of."""
+        return self._asked.loaded
+
+    @property
+    def shown(self) -> str:
+        """The words that a planner is shown as the request."""
+        query, earlier = self._asked.query, self._asked.earlier
+        return query if earlier is None else earlier.told(query)
+
+    def step(self, options: DecideOptions, own: bool = False) -> Step:
+        """What comes next, in numbers; with `own` by the bundle's own encoder in any case, and from then on."""
+        return self._task.next(int(options.policy != "auto"), *needed(options, self._asked.loaded.risk), own)
+
+    def is_small(self, step: Step) -> bool:
+        """Whether the small encoder decided in place of the full one."""
+        return not step.stage and self._stages > 1
+
+    def probabilities(self) -> NDArray[np.float32]:
+        """Of all tools by number and of the end behind them, by the bundle's own encoder, float32 (tools + 1,)."""
+        return self._task.next(1, 0.0, 0.0, True).values
+
+    def ranked(self, values: NDArray[np.float32], k: int | None, history: History) -> tuple[Candidate, ...]:
+        """The first `k` candidates (None: all) by these probabilities, without those that may not be chosen."""
+        return self._asked.ranked(values, k, history)
+
+    def mask(self, values: NDArray[np.float32], history: History, coverage: float) -> tuple[Candidate, ...]:
+        """The conformal set of the step that was decided last, with its probabilities, at most MAX_ASKED of it."""
+        return self.ranked(values, min(MAX_ASKED, self._task.conformal(coverage)), history)
+
+    def answer_with(self, tool: str, options: DecideOptions) -> tuple[float, bool]:
+        """What an answer with this candidate needs, and whether the request names it."""
+        loaded = self._asked.loaded
+        number = loaded.numbers_of([tool]).item(0) if tool != END else -1
+        return self._task.answer_with(number, *needed(options, loaded.risk))
 
     def decide(self, history: History, options: DecideOptions) -> Decision:
         """What comes next, as `Task.next` describes it."""
-        step, asked = self.step(options), self._asked
+        if options.policy == "planner" or (options.policy == "auto" and self._asked.loaded.planner.exists):
+            from edgeret.runtime.advised import decide
+
+            return decide(self, history, options)
+        return self.told(self.step(options), history, options)
+
+    def told(self, step: Step, history: History, options: DecideOptions, aside: str = "") -> Decision:
+        """A step of the library as a decision; `aside` is what its reason says beside that."""
+        asked = self._asked
         best = asked.loaded.candidates[step.best]
-        alone = not step.stage and self._stages > 1
+        alone = self.is_small(step)
         why = Recalled(asked, ref(self), step, history, options, alone)
         return Decision(
             None if step.abstained else best,
             step.probability,
             "heads" if step.demonstrated else "prior",
             step.abstained == 1,
-            _reason(step, best, alone, history),
+            _reason(step, best, alone, history, aside),
             Ranking(Candidate(best, step.probability), why.listed),
             step.times_ms(),
             None,
@@ -106,10 +150,10 @@ def needed(options: DecideOptions, usual: float | None) -> tuple[float, float]:
     return least or -1.0, 0.0
 
 
-def _reason(step: Step, best: str, alone: bool, history: History) -> str:
+def _reason(step: Step, best: str, alone: bool, history: History, aside: str) -> str:
     """Why it came out so, in words; `alone` says that the small encoder decided in place of the full one."""
     code = step.reason
-    reason = why(step.parts, step.demonstrated == 1) + (SURE if alone else "")
+    reason = why(step.parts, step.demonstrated == 1) + (SURE if alone else aside)
     if code == library.NOTHING_FITS:
         reason = f"{NONE_FITS}: {reason if alone else 'calling nothing is most probable'}"
     elif code == library.ALL_FAILED:

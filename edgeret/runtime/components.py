@@ -6,7 +6,6 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,15 +20,16 @@ from edgeret.encoders.providers import choose, first_of, only_cpu
 from edgeret.encoders.static import StaticEncoder
 from edgeret.encoders.variants import Variant, choose_variant, roles_to_read
 from edgeret.encoders.word_vectors import WordVectors, load_word_vectors
-from edgeret.errors import BundleError, InputError, PlannerError
+from edgeret.errors import BundleError, InputError
 from edgeret.fields import get
-from edgeret.host import available_cpus, forks
+from edgeret.host import forks
 from edgeret.native import give_back
 from edgeret.planner.exemplars import Exemplars
 from edgeret.planner.lazy import LazyPlanner
 from edgeret.planner.reranker import RerankParameters
 from edgeret.records import dataclass
 from edgeret.runtime.argument_role import StoredArguments, load_arguments
+from edgeret.runtime.beside import Beside, load_planner
 from edgeret.runtime.options import LoadOptions
 from edgeret.runtime.process import check_process, checked
 from edgeret.runtime.tool_set import load_tools
@@ -44,9 +44,6 @@ from edgeret.scoring.index import Index, load_index
 from edgeret.scoring.learner import Learner
 from edgeret.scoring.prior import PriorWeights
 from edgeret.types import END, Stage, Tool
-
-if TYPE_CHECKING:
-    from edgeret.planner.model import Planner
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,15 +140,18 @@ def learner_for(components: Components) -> Callable[[], Learner]:
     return lambda: Learner(dimension, called)
 
 
-def load_components(path: str | Path, options: LoadOptions, kept: KeptBundle | None = None) -> Components:
-    """The components of the bundle at `path`, which may be `kept` open; every file is verified before anything parses
-    it. Raises BundleError, InputError, ProviderError or MissingExtraError."""
-    components = _loaded(path, options, kept)
+def load_components(
+    path: str | Path, options: LoadOptions, kept: KeptBundle | None = None, beside: Beside | None = None
+) -> Components:
+    """The components of the bundle at `path`, which may be `kept` open, with what was loaded `beside` the library.
+    Every file is verified before anything parses it. Raises BundleError, InputError, ProviderError or
+    MissingExtraError."""
+    components = _loaded(path, options, kept, beside)
     give_back()
     return components
 
 
-def _loaded(path: str | Path, options: LoadOptions, kept: KeptBundle | None) -> Components:
+def _loaded(path: str | Path, options: LoadOptions, kept: KeptBundle | None, beside: Beside | None) -> Components:
     provider = first_of(options.providers)
 
     def wanted(manifest: Manifest) -> Collection[str]:
@@ -169,8 +169,8 @@ def _loaded(path: str | Path, options: LoadOptions, kept: KeptBundle | None) -> 
     if options.profile == "tiny" and not small:
         if part is None:
             raise InputError(f"{path}: no table of token vectors in it; build one with --profile tiny or default")
-        return _load(part, options, _load_planner(bundle, options))
-    components = _load(bundle, options, _load_planner(bundle, options), variant=variant)
+        return _load(part, options, beside or Beside(None, *load_planner(bundle, options)))
+    components = _load(bundle, options, beside or Beside(None, *load_planner(bundle, options)), variant=variant)
     if part is None or options.profile == "full":
         return components
     where = f"{bundle.path} ({roles.INFO_CASCADE})"
@@ -178,7 +178,7 @@ def _loaded(path: str | Path, options: LoadOptions, kept: KeptBundle | None) -> 
     least = thresholds.at(options.loss)
     if least > 1:
         return components
-    first = _load(part, options, (LazyPlanner(), RerankParameters()), components)
+    first = _load(part, options, Beside(), components)
     if first.head is None or components.head is None or first.head.labels != components.head.labels:
         raise BundleError(f"{where}: both stages need heads, and the same labels; build the bundle again")
     return replace(components, cascade=Cascade(first, least, thresholds.nothing, thresholds.declines))
@@ -187,7 +187,7 @@ def _loaded(path: str | Path, options: LoadOptions, kept: KeptBundle | None) -> 
 def _load(
     bundle: Bundle,
     options: LoadOptions,
-    planner: tuple[LazyPlanner, RerankParameters],
+    beside: Beside,
     whole: Components | None = None,
     variant: Variant | None = None,
 ) -> Components:
@@ -196,8 +196,10 @@ def _load(
     compiled = only_cpu(options.providers, options.provider_options or {})
     head = load_head(bundle) if bundle.manifest.file(roles.HEAD) else None
     where = f"{bundle.path} ({roles.INFO_PRIOR})"
-    beside = None if whole is None else whole.encoder
-    encoder = load_encoder(bundle, choice, options.threads, options.static_tokens, beside, variant, compiled)
+    shared = None if whole is None else whole.encoder
+    encoder = beside.encoder or load_encoder(
+        bundle, choice, options.threads, options.static_tokens, shared, variant, compiled
+    )
     return Components(
         path=bundle.path,
         manifest=bundle.manifest,
@@ -211,8 +213,8 @@ def _load(
         familiarity=load_familiarity(bundle, 1 if head is None else len(head.labels)),
         calibration=load_calibration(bundle, options.risk),
         tools=load_tools(bundle, index.names) if whole is None else whole.tools,
-        planner=planner[0],
-        reranking=planner[1],
+        planner=beside.planner,
+        reranking=beside.reranking,
         exemplars=_exemplars(bundle) if whole is None else whole.exemplars,
         forked=forks(),
         words=load_words(bundle, len(index.names)) if whole is None else whole.words,
@@ -229,32 +231,3 @@ def _languages(bundle: Bundle) -> tuple[str, ...]:
 def _exemplars(bundle: Bundle) -> Exemplars:
     data = bundle.read(roles.EXEMPLARS) if bundle.manifest.file(roles.EXEMPLARS) else b"[]"
     return Exemplars(data, f"{bundle.path} ({roles.EXEMPLARS})")
-
-
-def _load_planner(bundle: Bundle, options: LoadOptions) -> tuple[LazyPlanner, RerankParameters]:
-    """The planner, which is loaded with the first question, and what its word is worth. Raises BundleError for a
-    manifest that makes no sense."""
-    if bundle.manifest.file(roles.PLANNER) is None:
-        return LazyPlanner(), RerankParameters()
-    from edgeret.planner.llama import import_llama
-    from edgeret.planner.model import Planner
-    from edgeret.planner.spec import PlannerSpec
-
-    where = f"{bundle.path} ({roles.PLANNER})"
-    value = get(bundle.manifest.info, roles.INFO_PLANNER, dict, where)
-    spec = PlannerSpec.from_dict(get(value, "spec", dict, where), where)
-    file = bundle.large_file(roles.PLANNER)
-
-    def load() -> Planner:
-        # From the very bytes that were verified. llama.cpp maps their copy, which outlives the context.
-        import_llama()  # before hundreds of megabytes are copied for nothing
-        try:
-            with file.private_copy() as path:
-                threads = options.threads or available_cpus()
-                return Planner(path, spec, threads, options.gpu_layers, file.where)
-        except BundleError as error:
-            raise PlannerError(str(error)) from None
-
-    folder = None if options.state_folder is None else Path(options.state_folder)
-    reranking = RerankParameters.from_dict(get(value, "parameters", dict, where), where)
-    return LazyPlanner(load, f"{file.sha256}\0{spec.chat}", folder), reranking

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from edgeret.errors import BundleError, MissingExtraError, PlannerError
 from edgeret.planner.chat import Prompt
 from edgeret.planner.lazy import LazyPlanner
-from edgeret.planner.prompts import selection_prompt, wants_weights
 from edgeret.planner.reranker import rerank
+from edgeret.runtime.advised import prompt, put_first, unasked
 from edgeret.runtime.components import Components
 from edgeret.runtime.history import History
 from edgeret.runtime.moment import Decides
@@ -111,12 +111,7 @@ class Decider:
 
     def unasked(self) -> str | None:
         """Why the planner is not asked by itself, in words; None if it is."""
-        planner = self._components.planner
-        if planner.problem is not None:
-            return str(planner.problem)
-        if not planner.exists:
-            return "there is none"
-        return None if self._components.reranking.weight > 0 else "its advice did not help on held-out decisions"
+        return unasked(self._components.planner, self._components.reranking)
 
     def mask(self, ranked: Sequence[Candidate], coverage: float) -> Sequence[Candidate]:
         """The conformal set of candidates (most probable first), at most MAX_ASKED of them."""
@@ -125,17 +120,8 @@ class Decider:
     def prompt(self, request: Request, history: History, mask: Sequence[Candidate], options: PromptOptions) -> Prompt:
         """The prompt that asks which function comes next, with this mask. Raises BundleError for exemplars that are
         none."""
-        exemplars, masking = self._components.exemplars, options.masking
-        return selection_prompt(
-            tuple(self._components.tools.values()),
-            request.query,
-            history.calls,
-            mask,
-            masking=masking,
-            weighted=options.weighted == "yes" or (options.weighted == "auto" and wants_weights(mask)),
-            exemplars=exemplars.constant,
-            demonstrations=exemplars.using(mask) if masking == "demos" else (),
-        )
+        held = self._components
+        return prompt(held.tools, held.exemplars, request.query, history, mask, options)
 
     def _by_heads(self, request: Request, history: History, options: DecideOptions, watch: Stopwatch) -> _Verdict:
         """Graph and head; under "auto" with the planner's advice where they are unsure, and with a floor."""
@@ -195,14 +181,14 @@ class Decider:
         if len(asked) == 1:
             reason = f"the only candidate needed for a coverage of {coverage:.0%}, so the planner was not asked"
             return _Verdict("heads", ranked[: options.k], reason, probabilities)
-        prompt = self.prompt(request, history, mask, options.prompt)
+        shown = self.prompt(request, history, mask, options.prompt)
         watch.lap("decide")
         try:
-            reranked, usage = rerank(planner, prompt, asked, self._components.reranking, alone=True)
+            reranked, usage = rerank(planner, shown, asked, self._components.reranking, alone=True)
         finally:
             watch.lap("planner")
         reason = f"the planner's choice among {len(asked)} candidates (masking {masking})"
-        return _Verdict("planner", _put_first(reranked, ranked)[: options.k], reason, probabilities, usage)
+        return _Verdict("planner", put_first(reranked, ranked)[: options.k], reason, probabilities, usage)
 
     def _rerank(
         self, verdict: _Verdict, mask: Sequence[Candidate], among: str, prompt: Callable[[], Prompt], watch: Stopwatch
@@ -217,7 +203,7 @@ class Decider:
             verdict.reason += f"; the planner could not be asked: {error}"
         else:
             verdict.source = "planner"
-            verdict.candidates = _put_first(reranked, verdict.candidates)[: len(verdict.candidates)]
+            verdict.candidates = put_first(reranked, verdict.candidates)[: len(verdict.candidates)]
             verdict.reason += f", and the planner's advice (weight {reranking.weight:g}) on {among}"
         finally:
             watch.lap("planner")
@@ -230,9 +216,3 @@ class Decider:
         if not best.probability >= floor:
             return f"unsure: the best candidate, {best.tool}, has probability {best.probability:.3f}, below {floor:.3f}"
         return None
-
-
-def _put_first(asked: Sequence[Candidate], others: Sequence[Candidate]) -> tuple[Candidate, ...]:
-    """The candidates that were asked about, then those that were not."""
-    names = {candidate.tool for candidate in asked}
-    return (*asked, *(candidate for candidate in others if candidate.tool not in names))

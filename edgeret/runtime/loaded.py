@@ -7,6 +7,7 @@ import json
 import os
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,17 +19,19 @@ from edgeret.bundle import roles
 from edgeret.bundle.kept import KeptBundle
 from edgeret.bundle.layout import Manifest
 from edgeret.bundle.reader import Bundle
-from edgeret.core.library import LIBRARY
+from edgeret.core.library import LIBRARY, Library
 from edgeret.core.model import Model, load_model
+from edgeret.core.outside import Outside
 from edgeret.encoders.base import SHARED_BY, EncoderSpec
 from edgeret.encoders.languages import read_languages
-from edgeret.encoders.providers import first_of, only_cpu
-from edgeret.encoders.variants import choose_variant
 from edgeret.errors import EdgeretError
 from edgeret.fields import get
 from edgeret.host import available_cpus, forks
 from edgeret.native import give_back
 from edgeret.planner.exemplars import Exemplars
+from edgeret.planner.lazy import LazyPlanner
+from edgeret.planner.reranker import RerankParameters
+from edgeret.runtime.beside import Beside, load_beside
 from edgeret.runtime.core_encoder import CoreEncoder
 from edgeret.runtime.core_tools import CoreTools
 from edgeret.runtime.options import LoadOptions
@@ -54,8 +57,8 @@ UNKNOWN = -1
 class Loaded:
     """A bundle, for a runtime and its tasks. Thread-safe.
 
-    `core` decides until something is learned. Where it cannot (a planner, another provider, an encoder that it does not
-    know) it is None, and Python's `components` decide.
+    `core` decides until something is learned. Of a bundle that it does not read it is None, and Python's `components`
+    decide.
     """
 
     def __init__(
@@ -66,11 +69,13 @@ class Loaded:
         core: Model | None = None,
         kept: KeptBundle | None = None,
         options: LoadOptions | None = None,
+        beside: Beside | None = None,
     ) -> None:
-        """`make` loads the components, once; a `core` comes with the bundle, `kept` open, and with its `options`."""
+        """`make` loads the components, once; a `core` comes with the bundle, `kept` open, with its `options`, and with
+        what Python runs `beside` it."""
         self.path, self.core = path, core
         self.risk, self._make, self._kept = None if options is None else options.risk, make, kept
-        self._options = options
+        self._options, self._beside = options, beside
         # Of a bundle with two encoders the small one alone.
         tiny = options is not None and options.profile == "tiny"
         self._part_alone = tiny and kept is not None and kept.manifest.file(roles.TABLE) is None
@@ -122,7 +127,8 @@ class Loaded:
 
     def sharing(self, learned: Learned) -> Loaded:
         """The same, with what was learned elsewhere."""
-        other = Loaded(self.path, lambda: self.components, learned, self.core, self._kept, self._options)
+        kept = self._kept, self._options, self._beside
+        other = Loaded(self.path, lambda: self.components, learned, self.core, *kept)
         other._whole, other._alone, other.tools = self._whole, self._alone, self.tools
         return other
 
@@ -170,7 +176,7 @@ class Loaded:
 
             return like(whole.components, model, tools, alone)
 
-        other = Loaded(self.path, make, learned, model, self._kept, self._options)
+        other = Loaded(self.path, make, learned, model, self._kept, self._options, self._beside)
         other._whole, other._alone, other.tools = whole, alone, tools
         return other
 
@@ -228,8 +234,17 @@ class Loaded:
     @property
     def asks(self) -> bool:
         """Whether a planner is there that proved worth to be asked for arguments."""
-        held = None if self.core is not None else self.components
-        return held is not None and held.planner.exists and held.reranking.filling > 0.0
+        return self.planner.exists and self.reranking.filling > 0.0
+
+    @cached_property
+    def planner(self) -> LazyPlanner:
+        """The planner, or the lack of one."""
+        return self.components.planner if self._beside is None else self._beside.planner
+
+    @cached_property
+    def reranking(self) -> RerankParameters:
+        """What the planner's word is worth."""
+        return self.components.reranking if self._beside is None else self._beside.reranking
 
     @property
     def index_kind(self) -> str:
@@ -344,38 +359,32 @@ def _written(tools: Sequence[Tool]) -> list[str]:
 def load_bundle(path: str | Path, options: LoadOptions) -> Loaded:
     """The bundle at `path`. Raises BundleError, InputError, ProviderError or MissingExtraError."""
     kept = None
-    if _may_decide(options):
-        try:
+    if LIBRARY is not None:
+        # Python's own loading says what is wrong with a bundle, and takes some that the library leaves alone.
+        with suppress(EdgeretError):
             kept = KeptBundle(Path(path), options.content_hash, options.trust)
-            model = _model(kept, options)
-        except EdgeretError:
-            # Python's own loading says what is wrong with a bundle, and takes some that the library leaves alone.
-            model = None
-        if kept is not None and model is not None:
-            give_back()
-            return Loaded(kept.path, partial(_components, path, options, kept), None, model, kept, options)
-    components = _components(path, options, kept)
+            beside = load_beside(kept, options)
+            if (model := _model(LIBRARY, kept, options, beside)) is not None:
+                give_back()
+                make = partial(_components, path, options, kept, beside)
+                return Loaded(kept.path, make, None, model, kept, options, beside)
+    components = _components(path, options, kept, None)
     return Loaded(components.path, lambda: components)
 
 
-def _may_decide(options: LoadOptions) -> bool:
-    """Whether nothing is asked for that only Python can give."""
-    plain = only_cpu(options.providers, options.provider_options or {}) and options.static_tokens is None
-    return LIBRARY is not None and plain and options.target is None and options.index == "auto"
-
-
-def _model(kept: KeptBundle, options: LoadOptions) -> Model | None:
+def _model(library: Library, kept: KeptBundle, options: LoadOptions, beside: Beside) -> Model | None:
     """The library's own reading of it, None where Python has to decide. Raises BundleError and InputError."""
-    manifest, path, tiny = kept.manifest, str(kept.path), options.profile == "tiny"
+    manifest, tiny = kept.manifest, options.profile == "tiny"
     small = manifest.file(roles.TABLE) is not None
     wrong = (options.profile == "full" and small) or (tiny and not small and roles.STATIC not in manifest.info)
-    if wrong or LIBRARY is None or manifest.file(roles.PLANNER) is not None:
-        return None
-    if choose_variant(manifest, None, first_of(options.providers), path) is not None:
+    if wrong:
         return None
     threads = min(options.threads or SHARED_BY, available_cpus())
     loss = None if options.profile == "full" else options.loss
-    model = load_model(LIBRARY, os.fspath(kept.path), manifest.content_hash, loss, tiny or small, threads)
+    encoder = beside.encoder
+    outside = None if encoder is None else Outside(encoder.embed_tokens, encoder.longest)
+    folder, hashed = os.fspath(kept.path), manifest.content_hash
+    model = load_model(library, folder, hashed, loss, tiny or small, threads, outside, options.index)
     if not model.encodes:
         return None
     # What the library has no use for, and Python may ask for later.
@@ -386,7 +395,7 @@ def _model(kept: KeptBundle, options: LoadOptions) -> Model | None:
 _OTHERS = (roles.ARGUMENTS, roles.EXEMPLARS)
 
 
-def _components(path: str | Path, options: LoadOptions, kept: KeptBundle | None) -> Components:
+def _components(path: str | Path, options: LoadOptions, kept: KeptBundle | None, beside: Beside | None) -> Components:
     from edgeret.runtime.components import load_components
 
-    return load_components(path, options, kept)
+    return load_components(path, options, kept, beside)

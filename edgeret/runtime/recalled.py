@@ -33,6 +33,15 @@ class Asked(NamedTuple):
     tools: Collection[str] | None
     earlier: Earlier | None
 
+    def ranked(self, values: NDArray[np.float32], k: int | None, history: History) -> tuple[Candidate, ...]:
+        """The `k` most probable candidates (None: all) by these probabilities, without those that may not be chosen
+        behind a history."""
+        names, mask = self.loaded.candidates, None
+        if self.tools is not None:
+            mask = np.zeros(len(names), bool)
+            mask[self.loaded.numbers_of(self.tools)] = mask[-1] = True
+        return ranked(names, None, mask, values, k, history.blocked)
+
 
 class Recalled:
     """The `why` of a decision that the library made. It is decided once more when somebody asks why."""
@@ -73,11 +82,7 @@ class Recalled:
 
     def candidates(self, k: int | None) -> tuple[Candidate, ...]:
         """The `k` most probable (None: all)."""
-        names, tools, mask = self._asked.loaded.candidates, self._asked.tools, None
-        if tools is not None:
-            mask = np.zeros(len(names), bool)
-            mask[self._asked.loaded.numbers_of(tools)] = mask[-1] = True
-        return ranked(names, None, mask, self.values, k, self.history().blocked)
+        return self._asked.ranked(self.values, k, self.history())
 
     def alternatives(self, decision: Decision) -> tuple[Alternative, ...]:
         """As `Decision.alternatives`."""

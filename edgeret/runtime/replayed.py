@@ -24,8 +24,6 @@ class Replayed:
     """As `edgeret.runtime.explanation.Then`. The words are read again: to keep every request that was ever decided
     would cost its vectors and scores."""
 
-    advice = 0.0
-
     def __init__(
         self,
         loaded: Loaded,
@@ -44,6 +42,11 @@ class Replayed:
         self.options, self._alone, self.candidates = options, alone, candidates
         assert loaded.core is not None
         self._model: Model = loaded.core
+
+    @property
+    def advice(self) -> float:
+        """What a planner's advice weighs."""
+        return self._loaded.reranking.weight
 
     @property
     def tools(self) -> Mapping[str, Tool]:

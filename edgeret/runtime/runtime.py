@@ -63,8 +63,8 @@ class Runtime(Observed):
 
     @property
     def by_core(self) -> bool:
-        """Whether the C library decides. Python does for a planner, another provider than the CPU, an encoder that the
-        library does not run, and once something was learned."""
+        """Whether the C library decides. Python does of bundles that the library does not read, and once something was
+        learned."""
         return self._loaded.by_core is not None
 
     @property
@@ -325,13 +325,11 @@ class Runtime(Observed):
         texts beyond ASCII; and lets a planner whose advice is used read what all its prompts begin with."""
         task = self.task("warm up")
         task.next()
-        if self._loaded.core is not None:
-            task.warm()
-            return
         task.probabilities()  # of the full encoder, should the table have decided
-        held = self._loaded.components
-        _ = held.encoder.tokenizer.library
-        if self._loaded.decider.unasked() is None:
+        held = self._loaded
+        if held.core is None:
+            _ = held.components.encoder.tokenizer.library
+        if held.planner.exists and held.planner.problem is None and held.reranking.weight > 0:
             # A planner that cannot be loaded is told of by the decisions, which the heads then make.
             with contextlib.suppress(PlannerError, MissingExtraError):
                 held.planner.warm(task.prompt())

@@ -93,11 +93,6 @@ class Task:
                 self._full, self._small = scorer.read(self._query, watch, self._tools), None
         return self._full
 
-    def warm(self) -> None:
-        """Has the bundle's own encoder read the query, if it did not yet."""
-        if self._core is not None:
-            self._core.encoded()
-
     @property
     def calls(self) -> tuple[Call, ...]:
         """The calls so far, in order, with their arguments and results; copies."""
@@ -244,8 +239,8 @@ class Task:
         except TypeError:  # what cannot be hashed is no option either, and the check says which
             options = DecideOptions(policy, k, min_probability, risk, PromptOptions(masking, weighted, coverage))
         self._loaded.check_process()
-        if self._core is not None and options.policy != "planner" and self._loaded.by_core is not None:
-            decision = self._core.decide(self._history, options)
+        if (core := self._by_core) is not None:
+            decision = core.decide(self._history, options)
         else:
             decision = self._by_python(options)
         self._encoding = None  # a refused question leaves the encoding's time to the next one, and nothing of its own
@@ -268,14 +263,29 @@ class Task:
         bundle = held.manifest.content_hash
         return Seen(self._number, self._query, made, held.tools, bundle, held.end, self.assumed)
 
+    @property
+    def _by_core(self) -> CoreRequest | None:
+        """The query as the library has it, where it decides."""
+        return None if self._loaded.by_core is None else self._core
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What is decided between: all tools, and `<end>`."""
+        return self.request.names if self._by_core is None else self._loaded.candidates
+
     def probabilities(self) -> NDArray[np.float32]:
-        """Calibrated probabilities of `request.names`, float32, summing to 1; 0 for a tool that is left out."""
+        """Calibrated probabilities of `names` by the bundle's own encoder, float32, summing to 1; 0 for a tool that is
+        left out."""
         self._loaded.check_process()
+        if (core := self._by_core) is not None:
+            return core.probabilities()
         return self.request.probabilities(self._history, Stopwatch())
 
     def candidates(self, k: int | None = None) -> list[Candidate]:
         """The `k` most probable candidates (None: all), most probable first. Raises InputError."""
         DecideOptions(k=k)
+        if (core := self._by_core) is not None:
+            return list(core.ranked(self.probabilities(), k, self._history))
         return list(self.request.ranked(self.probabilities(), k, self._history.blocked))
 
     def prompt(
@@ -295,6 +305,12 @@ class Task:
         self._loaded.check_process()
         if candidates is not None and not all(isinstance(candidate, Candidate) for candidate in candidates):
             raise InputError("candidates must be Candidate(tool, probability), as task.candidates() gives them")
+        if (core := self._by_core) is not None:
+            from edgeret.runtime.advised import prompt
+
+            held = self._loaded
+            mask = core.mask(core.probabilities(), self._history, coverage) if candidates is None else candidates
+            return prompt(held.tools, held.exemplars, core.shown, self._history, mask, options)
         mask = self._loaded.decider.mask(self.candidates(MAX_ASKED), coverage) if candidates is None else candidates
         return self._loaded.decider.prompt(self.request, self._history, mask, options)
 
@@ -324,9 +340,9 @@ class Task:
         """
         from edgeret.planner.filling import fill  # with all that reads schemas, which no decision does
 
-        components = self._loaded.components
-        known = find_tool(self._loaded.tools, tool)
-        components.check_process()
+        held = self._loaded
+        known = find_tool(held.tools, tool)
+        held.check_process()
         told = self.query if self._earlier is None else self._earlier.told(self.query)
-        read, sure = self.arguments(tool), components.reranking.filling
-        return fill(components.planner, components.exemplars, known, told, self._history.calls, read, sure, self.query)
+        read, sure = self.arguments(tool), held.reranking.filling
+        return fill(held.planner, held.exemplars, known, told, self._history.calls, read, sure, self.query)

@@ -1,0 +1,173 @@
+"""A planner beside the library, which is asked about the candidates that the library leaves open. Knows nothing of how
+either of them comes to its word."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from time import perf_counter
+
+from edgeret.core import library
+from edgeret.errors import BundleError, MissingExtraError, PlannerError
+from edgeret.planner.chat import Prompt
+from edgeret.planner.exemplars import Exemplars
+from edgeret.planner.lazy import LazyPlanner
+from edgeret.planner.prompts import selection_prompt, wants_weights
+from edgeret.planner.reranker import RerankParameters, rerank
+from edgeret.runtime.by_core import CoreRequest, why
+from edgeret.runtime.history import History
+from edgeret.runtime.options import DecideOptions, PromptOptions
+from edgeret.runtime.reasons import NONE_FITS
+from edgeret.types import END, Candidate, Decision, Tool, Usage
+
+
+def decide(request: CoreRequest, history: History, options: DecideOptions) -> Decision:
+    """What comes next under the policies "auto" and "planner", as `Task.next` describes it. Raises as it does."""
+    return (
+        _by_planner(request, history, options) if options.policy == "planner" else _advised(request, history, options)
+    )
+
+
+def unasked(planner: LazyPlanner, reranking: RerankParameters) -> str | None:
+    """Why a planner is not asked by itself, in words; None if it is."""
+    if planner.problem is not None:
+        return str(planner.problem)
+    if not planner.exists:
+        return "there is none"
+    return None if reranking.weight > 0 else "its advice did not help on held-out decisions"
+
+
+def prompt(
+    tools: Mapping[str, Tool],
+    exemplars: Exemplars,
+    query: str,
+    history: History,
+    mask: Sequence[Candidate],
+    options: PromptOptions,
+) -> Prompt:
+    """The prompt that asks which function comes next, with this mask. Raises BundleError for exemplars that are
+    none."""
+    masking = options.masking
+    return selection_prompt(
+        tuple(tools.values()),
+        query,
+        history.calls,
+        mask,
+        masking=masking,
+        weighted=options.weighted == "yes" or (options.weighted == "auto" and wants_weights(mask)),
+        exemplars=exemplars.constant,
+        demonstrations=exemplars.using(mask) if masking == "demos" else (),
+    )
+
+
+def put_first(asked: Sequence[Candidate], others: Sequence[Candidate]) -> tuple[Candidate, ...]:
+    """The candidates that were asked about, then those that were not."""
+    names = {candidate.tool for candidate in asked}
+    return (*asked, *(candidate for candidate in others if candidate.tool not in names))
+
+
+def _advised(request: CoreRequest, history: History, options: DecideOptions) -> Decision:
+    """The library's decision, with the planner's advice where it is unsure."""
+    loaded, coverage, step = request.loaded, options.prompt.coverage, request.step(options)
+    planner, reranking = loaded.planner, loaded.reranking
+    if step.reason == library.ALL_FAILED or request.is_small(step):
+        return request.told(step, history, options)
+    no, mask = unasked(planner, reranking), ()
+    if no is None and step.probability >= reranking.ask_below:
+        no = "the heads are sure enough"
+    if no is None:
+        mask = request.mask(step.values, history, coverage)
+        no = None if len(mask) > 1 else "only one candidate is left"
+    if no is not None:
+        return request.told(step, history, options, f"; the planner was not asked: {no}")
+    started = perf_counter()
+    try:
+        shown = prompt(loaded.tools, loaded.exemplars, request.shown, history, mask, options.prompt)
+        reranked, usage = rerank(planner.get(), shown, mask, reranking, alone=False)
+    except (BundleError, PlannerError, MissingExtraError) as error:
+        found = request.told(step, history, options, f"; the planner could not be asked: {error}")
+        return _timed(found, perf_counter() - started)
+    listed = request.ranked(step.values, options.k, history)
+    candidates = put_first(reranked, listed)[: len(listed)]
+    best = candidates[0]
+    floor = request.answer_with(best.tool, options)[0]
+    among = f"the {len(mask)} candidates that a coverage of {coverage:.0%} needs"
+    reason = f"{why(step.parts, step.demonstrated)}, and the planner's advice (weight {reranking.weight:g}) on {among}"
+    refusal = None
+    if not history.calls and best.tool == END:
+        refusal = f"{NONE_FITS}: calling nothing is most probable"
+    elif not best.probability >= floor:
+        refusal = f"unsure: the best candidate, {best.tool}, has probability {best.probability:.3f}, below {floor:.3f}"
+    plain = request.told(step, history, options)
+    found = _taken(request, plain, candidates, history, options, reason, usage, refusal)
+    return _timed(found, perf_counter() - started)
+
+
+def _by_planner(request: CoreRequest, history: History, options: DecideOptions) -> Decision:
+    """The planner's word alone, among the mask (hard) or all candidates."""
+    loaded, masking, coverage = request.loaded, options.prompt.masking, options.prompt.coverage
+    step = request.step(options, own=True)
+    plain = request.told(step, history, options)
+    if step.reason == library.ALL_FAILED:
+        return plain
+    started = perf_counter()
+    planner, reranking = loaded.planner.get(), loaded.reranking
+    spent = perf_counter() - started
+    every = request.ranked(step.values, None, history)
+    mask = request.mask(step.values, history, coverage)
+    asked = mask if masking == "hard" else every
+    if len(asked) == 1:
+        reason = f"the only candidate needed for a coverage of {coverage:.0%}, so the planner was not asked"
+        found = _taken(request, plain, every[: options.k], history, options, reason, None, None)
+        return _timed(replace(found, source="heads", stage=plain.stage), spent)
+    started = perf_counter()
+    shown = prompt(loaded.tools, loaded.exemplars, request.shown, history, mask, options.prompt)
+    reranked, usage = rerank(planner, shown, asked, reranking, alone=True)
+    reason = f"the planner's choice among {len(asked)} candidates (masking {masking})"
+    candidates = put_first(reranked, every)[: options.k]
+    found = _taken(request, plain, candidates, history, options, reason, usage, None)
+    return _timed(found, spent + perf_counter() - started)
+
+
+def _taken(
+    request: CoreRequest,
+    plain: Decision,
+    candidates: Sequence[Candidate],
+    history: History,
+    options: DecideOptions,
+    reason: str,
+    usage: Usage | None,
+    refusal: str | None,
+) -> Decision:
+    """The library's own decision with other candidates in front; `refusal` says why none is taken."""
+    best = candidates[0]
+    if refusal is not None:
+        reason = refusal
+    elif best.tool == END:
+        reason = f"nothing is left to do: {reason}"
+    if history.blocked:
+        reason += f"; {history.left_out}"
+    if request.answer_with(best.tool, options)[1]:
+        reason += "; the request names it"
+    tool = None if refusal is not None else best.tool
+    return replace(
+        plain,
+        tool=tool,
+        probability=best.probability,
+        source="planner",
+        abstained=refusal is not None,
+        reason=reason,
+        candidates=candidates,
+        usage=usage,
+        stage="planner",
+        confirm=tool is not None and tool != END and request.loaded.tools[tool].confirm,
+        left_aside=request.task.left_aside() if best.tool == END and history.calls else (),
+    )
+
+
+def _timed(decision: Decision, planner_s: float) -> Decision:
+    """With these seconds as the planner's time."""
+    times = dict(decision.timings_ms)
+    times["planner"] = planner_s * 1e3
+    times["total"] = times.pop("total", 0.0) + times["planner"]
+    return replace(decision, timings_ms=times)

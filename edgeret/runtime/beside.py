@@ -1,0 +1,89 @@
+"""What of a bundle Python runs beside the library that decides: a planner, an encoder that the library does not run.
+Decides nothing."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from edgeret.bundle import roles
+from edgeret.bundle.kept import KeptBundle
+from edgeret.bundle.reader import Bundle
+from edgeret.encoders.providers import choose, first_of, only_cpu
+from edgeret.encoders.variants import choose_variant
+from edgeret.errors import BundleError, PlannerError
+from edgeret.fields import get
+from edgeret.host import available_cpus
+from edgeret.planner.lazy import LazyPlanner
+from edgeret.planner.reranker import RerankParameters
+from edgeret.runtime.options import LoadOptions
+
+if TYPE_CHECKING:
+    from edgeret.encoders.windows import WindowEncoder
+    from edgeret.planner.model import Planner
+
+
+class Beside(NamedTuple):
+    """`encoder` is None where the library reads texts itself; `reranking` is what the planner's word is worth."""
+
+    encoder: WindowEncoder | None = None
+    planner: LazyPlanner = LazyPlanner()
+    reranking: RerankParameters = RerankParameters()
+
+
+def load_beside(kept: KeptBundle, options: LoadOptions) -> Beside:
+    """What the library lacks of a bundle. Raises BundleError, InputError, ProviderError or MissingExtraError."""
+    manifest = kept.manifest
+    told = () if manifest.file(roles.PLANNER) is None else load_planner(kept.open((roles.PLANNER,)), options)
+    return Beside(_encoder(kept, options), *told)
+
+
+def _encoder(kept: KeptBundle, options: LoadOptions) -> WindowEncoder | None:
+    manifest, provider = kept.manifest, first_of(options.providers)
+    if options.profile == "tiny" or manifest.file(roles.TABLE) is not None:
+        return None
+    variant = choose_variant(manifest, options.target, provider, str(kept.path))
+    compiled = only_cpu(options.providers, options.provider_options or {})
+    own = variant is None and manifest.file(roles.ENCODER_ARRAYS) is not None
+    if own and compiled and options.static_tokens is None:
+        return None
+    from edgeret.encoders.load import open_encoder
+    from edgeret.encoders.windows import WindowEncoder
+
+    graphs = (roles.ENCODER,) if variant is None else tuple(role for role, _ in variant.files)
+    choice = partial(choose, options.providers, options.allow_fallback, options.provider_options or {})
+    encoder = open_encoder(
+        kept.open((*graphs, roles.TOKENIZER)), choice, options.threads, options.static_tokens, None, variant, compiled
+    )
+    assert isinstance(encoder, WindowEncoder)
+    return encoder
+
+
+def load_planner(bundle: Bundle, options: LoadOptions) -> tuple[LazyPlanner, RerankParameters]:
+    """The planner, which is loaded with the first question, and what its word is worth; neither where there is none.
+    Raises BundleError for a manifest that makes no sense."""
+    if bundle.manifest.file(roles.PLANNER) is None:
+        return LazyPlanner(), RerankParameters()
+    from edgeret.planner.llama import import_llama
+    from edgeret.planner.model import Planner
+    from edgeret.planner.spec import PlannerSpec
+
+    where = f"{bundle.path} ({roles.PLANNER})"
+    value = get(bundle.manifest.info, roles.INFO_PLANNER, dict, where)
+    spec = PlannerSpec.from_dict(get(value, "spec", dict, where), where)
+    file = bundle.large_file(roles.PLANNER)
+
+    def load() -> Planner:
+        # From the very bytes that were verified. llama.cpp maps their copy, which outlives the context.
+        import_llama()  # before hundreds of megabytes are copied for nothing
+        try:
+            with file.private_copy() as path:
+                threads = options.threads or available_cpus()
+                return Planner(path, spec, threads, options.gpu_layers, file.where)
+        except BundleError as error:
+            raise PlannerError(str(error)) from None
+
+    folder = None if options.state_folder is None else Path(options.state_folder)
+    reranking = RerankParameters.from_dict(get(value, "parameters", dict, where), where)
+    return LazyPlanner(load, f"{file.sha256}\0{spec.chat}", folder), reranking
