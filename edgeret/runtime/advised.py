@@ -106,10 +106,11 @@ def _advised(request: CoreRequest, history: History, options: DecideOptions) -> 
 def _by_planner(request: CoreRequest, history: History, options: DecideOptions) -> Decision:
     """The planner's word alone, among the mask (hard) or all candidates."""
     loaded, masking, coverage = request.loaded, options.prompt.masking, options.prompt.coverage
+    if not loaded.planner.exists and not history.blocked:
+        loaded.planner.get()  # says that there is none
     step = request.step(options, own=True)
-    plain = request.told(step, history, options)
     if step.reason == library.ALL_FAILED:
-        return plain
+        return request.told(step, history, options)
     started = perf_counter()
     planner, reranking = loaded.planner.get(), loaded.reranking
     spent = perf_counter() - started
@@ -118,6 +119,7 @@ def _by_planner(request: CoreRequest, history: History, options: DecideOptions) 
     asked = mask if masking == "hard" else every
     if len(asked) == 1:
         reason = f"the only candidate needed for a coverage of {coverage:.0%}, so the planner was not asked"
+        plain = request.told(step, history, options)
         found = _taken(request, plain, every[: options.k], history, options, reason, None, None)
         return _timed(replace(found, source="heads", stage=plain.stage), spent)
     started = perf_counter()
@@ -125,7 +127,7 @@ def _by_planner(request: CoreRequest, history: History, options: DecideOptions) 
     reranked, usage = rerank(planner, shown, asked, reranking, alone=True)
     reason = f"the planner's choice among {len(asked)} candidates (masking {masking})"
     candidates = put_first(reranked, every)[: options.k]
-    found = _taken(request, plain, candidates, history, options, reason, usage, None)
+    found = _taken(request, request.told(step, history, options), candidates, history, options, reason, usage, None)
     return _timed(found, spent + perf_counter() - started)
 
 

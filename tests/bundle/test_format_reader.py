@@ -21,6 +21,7 @@ from conftest import WORDS, build_tiny
 from format_decision import DecisionReader, array
 from format_prior import Array, log_sum, softmax, unit
 from format_shown import examples_of
+from python_reader import by_python
 from tokenizers import Tokenizer
 
 import edgeret
@@ -324,7 +325,7 @@ def test_second_reader_agrees(kind: Path, tmp_path: Path, points: list[tuple[flo
         packed = {"dtype": "<f4", "shape": [len(points), 2], "data": np.array(points, "<f4").tobytes()}
         body["info"]["calibration"]["parameters"] |= {"calibration_map": packed, "prior_map": packed}
         (folder / "manifest").write_bytes(wrap(11, msgpack.packb(body)))
-    reader, runtime = Reader(folder), edgeret.load(folder, threads=1)
+    reader, runtime = Reader(folder), by_python(folder, threads=1)
     for query, history in product(QUERIES, HISTORIES):
         task = runtime.task(query)
         for tool in history:

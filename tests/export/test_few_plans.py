@@ -35,7 +35,7 @@ def sound(folder: Path, tools: list[Tool]) -> None:
         for history in ([], [tools[0].name], [tools[0].name, tools[-1].name, tools[0].name]):
             task = runtime.task(query, history)
             chances = task.probabilities()
-            assert sorted(task.request.names) == sorted([END, *(tool.name for tool in tools)])
+            assert sorted(task.names) == sorted([END, *(tool.name for tool in tools)])
             assert chances.sum() == pytest.approx(1, abs=1e-5)
             assert chances.min() >= 0
             task.next()

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from python_reader import by_python
 
 import edgeret
 from edgeret import Tool
@@ -121,7 +122,7 @@ def test_words_speak_for_the_tool_whose_words_they_are(tiny_cascade: Path) -> No
 
 
 def test_decisions_are_those_of_the_full_encoder_alone(tiny_cascade: Path) -> None:
-    never, full = with_least(edgeret.load(tiny_cascade), 1.1), edgeret.load(tiny_cascade, profile="full")
+    never, full = with_least(edgeret.load(tiny_cascade), 1.1), by_python(tiny_cascade, profile="full")
     assert full.components.cascade is None
     for query in (SURE, "write a note", "open calendar day", "zip it"):
         one, other = never.task(query).next(), full.task(query).next()

@@ -105,7 +105,7 @@ def test_a_failed_tool_is_left_out_of_a_later_turn_too(runtime: Runtime) -> None
     task = conversation.say("and play music")
     task.failed("play_music", "no speaker")
     assert "play_music" not in dict(task.candidates())
-    assert float(task.probabilities()[task.request.names.index("play_music")]) == 0
+    assert float(task.probabilities()[task.names.index("play_music")]) == 0
 
 
 def test_a_turn_that_is_refused_leaves_the_conversation_as_it_was(runtime: Runtime) -> None:
@@ -214,7 +214,7 @@ def test_tools_of_earlier_calls_can_be_called_again_where_a_search_does_not_find
     conversation = runtime.conversation()
     conversation.say("play my song").call(away)
     found = conversation.say("book a meeting").probabilities()
-    assert float(found[conversation.task.request.names.index(away)]) > 0
+    assert float(found[conversation.task.names.index(away)]) > 0
 
 
 def test_a_later_turn_is_not_learned_and_says_why(runtime: Runtime) -> None:

@@ -41,7 +41,7 @@ def runtime(tiny_original: Path) -> Runtime:
 
 def odds(task: Task, first: str, second: str) -> float:
     """How much more probable one candidate is than another."""
-    probability = dict(zip(task.request.names, task.probabilities().tolist(), strict=True))
+    probability = dict(zip(task.names, task.probabilities().tolist(), strict=True))
     return probability[first] / probability[second]
 
 
@@ -95,7 +95,7 @@ def test_the_candidates_that_are_left_keep_their_odds_and_sum_to_one(
     task, whole = plain.task(QUERY, history), plain.task(QUERY, history)
     for name in failed:
         task.failed(name, "no")
-    left = [name for name in task.request.names if name not in failed]
+    left = [name for name in task.names if name not in failed]
     assert task.probabilities().sum() == pytest.approx(1, abs=1e-5)
     assert [c.tool for c in task.candidates()] == [c.tool for c in whole.candidates() if c.tool in left]
     for name in left:

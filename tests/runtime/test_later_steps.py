@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from python_reader import by_python
 
-import edgeret
 from edgeret.runtime.runtime import Runtime
 from edgeret.scoring.calibration import Calibration
 from edgeret.scoring.graph import Graph
@@ -16,7 +16,7 @@ from edgeret.scoring.graph import Graph
 
 @pytest.fixture(scope="module")
 def runtime(tiny_many: Path) -> Runtime:
-    return edgeret.load(tiny_many, threads=1)
+    return by_python(tiny_many, threads=1)
 
 
 @pytest.mark.parametrize("call", ["find_file", "a_tool_of_others"])

@@ -99,7 +99,7 @@ def test_a_foreign_call_stands_in_the_history_like_any_other(runtime: Runtime) -
     task = runtime.task(QUERY)
     task.call("their_tool", {"a": 1}, "ok", foreign=True)
     assert task.calls == (Call("their_tool", {"a": 1}, "ok"),)
-    assert "their_tool" not in task.request.names
+    assert "their_tool" not in task.names
     assert "their_tool gave" in task.prompt().variable.text
     ours, theirs = runtime.task(QUERY), runtime.task(QUERY)
     ours.call("find_file")
@@ -203,9 +203,8 @@ def test_calls_and_failures_are_bounded(runtime: Runtime) -> None:
 def test_a_fork_goes_on_alone_and_encodes_nothing(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
     task = runtime.task(QUERY)
     task.call("find_file", {"name": "x"})
-    monkeypatch.setattr(OnnxEncoder, "encode_query", lambda *_: pytest.fail("encoded again"))
+    monkeypatch.setattr(OnnxEncoder, "_vectors", lambda *_: pytest.fail("encoded again"))
     fork = task.fork()
-    assert fork.request is task.request
     before = state(task)
     assert state(fork) == before
     fork.call("send_mail")

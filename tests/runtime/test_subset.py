@@ -26,7 +26,7 @@ def test_only_the_tools_given_are_ever_proposed(
     runtime: Runtime, query: str, history: list[str], tools: list[str]
 ) -> None:
     task = runtime.task(query, history, tools=tools)
-    chances = dict(zip(task.request.names, task.probabilities().tolist(), strict=True))
+    chances = dict(zip(task.names, task.probabilities().tolist(), strict=True))
     assert sum(chances.values()) == pytest.approx(1, abs=1e-5)
     assert {name for name, chance in chances.items() if chance} <= {END, *tools}
     assert {c.tool for c in task.candidates()} == {END, *tools}

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import TOOLS, build_tiny
+from python_reader import by_python
 from rewritten import changed
 
 import edgeret
@@ -70,7 +71,7 @@ def test_words_in_another_order_are_those_of_the_tools_in_that_order(rows: list[
 
 
 def test_decisions_and_searches_are_those_of_words_arranged_here(folder: Path) -> None:
-    stored = edgeret.load(folder, threads=1, index="hnsw")
+    stored = by_python(folder, threads=1, index="hnsw")
     assert stored.components.words is not None
     fresh = Runtime(replace(stored.components, words=None))
     for query in QUERIES:

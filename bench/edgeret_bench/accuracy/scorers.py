@@ -37,6 +37,12 @@ Scorer = Callable[[Task, Step], NDArray[np.floating]]
 """Scores of all candidates (`Task.candidate_names`) at one step; higher is better."""
 
 
+def _fused(task: Task, step: Step) -> NDArray[np.floating]:
+    """What the runtime itself gives, in the order of the other methods."""
+    found = dict(zip(task.names, task.probabilities().tolist(), strict=True))
+    return np.array([found[name] for name in task.request.names])
+
+
 class Methods:
     """The scorers of a bundle, by name."""
 
@@ -52,7 +58,7 @@ class Methods:
             "dtdr-c": self._graph,
             "dtdr-l-factored": self._factored_head,
             "prior": lambda task, step: np.exp(task.request.prior_scores([Call(name) for name in step.history])),
-            "fused": lambda task, step: task.probabilities(),
+            "fused": _fused,
             "similarity": self._similarity,
             "bm25": self._words,
             "tool-graph": self._tool_graph,

@@ -39,7 +39,7 @@ def walk(runtime: Runtime, demonstration: Demonstration, look: Callable[[Task], 
 
 def ranked(task: Task) -> Ranked:
     """A task's candidates with their probabilities, as method `fused` of next-tool ranks them."""
-    return task.request.names, task.probabilities()
+    return task.names, task.probabilities()
 
 
 def score(found: Ranked, step: Step) -> dict[str, float]:
