@@ -236,7 +236,7 @@ class Task:
         self.model, self._handle, self._quick, self._lock = model, c.c_void_p(), model.library.quick, Lock()
         self._end, self._room = self._quick.er_end, model.room()
         self._at = c.addressof(self._room)
-        self._asked: tuple[int, float, float, bool] | None = None
+        self._asked: tuple[int, float, float, bool, bool] | None = None
         self._handed = model.stages == 1  # whether no other encoder is going to be asked
 
     def __del__(self) -> None:
@@ -252,10 +252,11 @@ class Task:
         """And where a failure."""
         return self._at + _FAILURE
 
-    def next(self, policy: int, min_probability: float, risk: float, own: bool = False) -> Step:
+    def next(self, policy: int, min_probability: float, risk: float, own: bool = False, timed: bool = True) -> Step:
         """What comes next: policy 0 may abstain and 1 does not; 0 for the bundle's own floor, below 0 for none. `own`
-        leaves the small encoder in front aside, from now on."""
-        at, asked = self._at, (policy, min_probability, risk, own)
+        leaves the small encoder in front aside, from now on. What is not `timed` leaves the time that passed to the
+        next one."""
+        at, asked = self._at, (policy, min_probability, risk, own, timed)
         with self._lock:
             if asked != self._asked:
                 self._ask(asked)
@@ -266,10 +267,10 @@ class Task:
         self._handed = self._handed or step.stage == 1
         return step
 
-    def _ask(self, asked: tuple[int, float, float, bool]) -> None:
+    def _ask(self, asked: tuple[int, float, float, bool, bool]) -> None:
         times, room = self._at + _BESIDE, self._room
-        to = times + SECONDS.size, self.model.tools + 1, times
-        NEXT_OPTIONS.pack_into(room, _OPTIONS, NEXT_OPTIONS.size, *asked, *to)
+        to = times + SECONDS.size, self.model.tools + 1, times if asked[-1] else 0
+        NEXT_OPTIONS.pack_into(room, _OPTIONS, NEXT_OPTIONS.size, *asked[:-1], *to)
         SECONDS.pack_into(room, _BESIDE, SECONDS.size, *(0.0 for _ in STAGES))
         self._asked = asked
 

@@ -96,7 +96,7 @@ class CoreRequest:
 
     def probabilities(self) -> NDArray[np.float32]:
         """Of all tools by number and of the end behind them, by the bundle's own encoder, float32 (tools + 1,)."""
-        return self._task.next(1, 0.0, 0.0, True).values
+        return self._task.next(1, 0.0, 0.0, True, False).values
 
     def ranked(self, values: NDArray[np.float32], k: int | None, history: History) -> tuple[Candidate, ...]:
         """The first `k` candidates (None: all) by these probabilities, without those that may not be chosen."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,6 @@ from conftest import TOOLS, build_tiny
 
 import edgeret
 from edgeret import END, Call, Conversation, InputError, Runtime, Tool, Turn
-from edgeret.encoders.base import EncodedQuery
 from edgeret.encoders.onnx import OnnxEncoder
 from edgeret.runtime.earlier import MOST_EARLIER, Earlier
 from edgeret.runtime.history import History
@@ -49,18 +49,13 @@ def test_a_first_turn_decides_as_a_task_does(runtime: Runtime) -> None:
 
 
 def test_every_turn_is_encoded_once(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
-    texts, encode = [], OnnxEncoder.encode_query
-
-    def counted(self: OnnxEncoder, text: str, *rest: Any) -> EncodedQuery:
-        texts.append(text)
-        return encode(self, text, *rest)
-
-    monkeypatch.setattr(OnnxEncoder, "encode_query", counted)
+    used, texts = attrgetter("_vectors")(OnnxEncoder), []
+    monkeypatch.setattr(OnnxEncoder, "_vectors", lambda self, ids: texts.append(len(ids)) or used(self, ids))
     conversation = talked(runtime)
     for _ in range(3):
         conversation.task.next()
         conversation.task.candidates()
-    assert texts == ["find my file", "and mail it", "stop"]
+    assert texts == [5, 5, 3]  # with what the tokenizer puts around them
 
 
 def test_a_correction_makes_the_last_plan_likelier_and_a_history_of_its_own(runtime: Runtime) -> None:
