@@ -60,7 +60,7 @@ def measure(runtime: edgeret.Runtime, file: Path) -> dict[str, Any]:
         how = f"k={amount.k}" if amount.k else f"coverage={amount.coverage}"
         result[how] = {
             "next": round(statistics.mean(kept_next), 3),
-            "all": round(statistics.mean(kept_all), 3),
+            "all": round(statistics.mean(kept_all), 3) if kept_all else None,
             "size": round(statistics.mean(sizes), 1),
         }
     return result

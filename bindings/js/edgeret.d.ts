@@ -58,7 +58,7 @@ export interface Candidate {
 export interface Hit {
   tool: string;
   score: number;
-  /** By hybrid search all shares sum to 1; where demonstrations speak, a probability; by description 0. */
+  /** Of what the words want: all shares sum to 1; by description 0. */
   share: number;
   cosine: number;
 }

@@ -519,8 +519,7 @@ typedef struct {
     uint32_t tool_number;
     er_text tool;
     double score;  /* what hits are ordered by */
-    double share;  /* of what the words want: by hybrid search all shares sum to 1; where demonstrations speak, a probability; by
-                      description 0 */
+    double share;  /* of what the words want: all shares sum to 1; by description 0 */
     double cosine; /* of the words to the tool's text */
 } er_hit;
 

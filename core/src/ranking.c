@@ -7,10 +7,10 @@
 #include "task.h"
 #include "vectors.h"
 
-static const double WHOLE = 0.25;                     /* how much of a clause's logarithm the whole request keeps */
-static const double FOUND = 0.05;                     /* what the logarithm of hybrid search's share counts for */
+static const double WHOLE = 0.25;  /* how much of a clause's logarithm the whole request keeps */
+static const double FOUND = 0.4;   /* what the logarithm of hybrid search's share counts for beside that of a probability */
 static const double UNLIKELY = 0.01, UNSHARED = 1e-6; /* below these, tools are all the same */
-static const double NOTHING = 0.5;                    /* of `<end>`: more, and nothing like it was demonstrated */
+static const double NOTHING = 0.5; /* of `<end>`: more, and nothing like it was demonstrated */
 enum { MOST_PARTS = 16, CLAUSE = 3 /* words of one at least */, FEW = 64 /* hits that are put in their place as they come */ };
 
 typedef struct {
@@ -19,7 +19,8 @@ typedef struct {
     er_task task;      /* no more of it than reading a text takes */
     er_read *read;     /* of the whole text; NULL: demonstrations are not asked */
     er_encoded encoded;
-    double *shares;    /* (tools compared): of hybrid search */
+    double *scores;    /* (tools compared): what ranks */
+    double *shares;    /* (tools compared): a softmax of that; NULL: by description */
     float *likely;     /* (all tools): by demonstrations; NULL: these say nothing of the text */
 } search;
 
@@ -62,7 +63,8 @@ static bool ask_clauses(search *s, const float *whole)
     er_span *spans = ER_TAKE(arena, er_span, MOST_PARTS);
     float *own = ER_TAKE(arena, float, every);
     if (!spans || !own) return false;
-    const uint32_t count = er_split_clauses(arena, s->read->request.sayings->language, &s->by.points, CLAUSE, spans, MOST_PARTS);
+    /* What was learned was learned of whole requests. */
+    const uint32_t count = !s->by.stage->has_head ? 0 : er_split_clauses(arena, s->read->request.sayings->language, &s->by.points, CLAUSE, spans, MOST_PARTS);
     if (arena->error->status) return false;
     bool more = tell(s, s->by.points.text, whole, count);
     for (uint32_t i = 0; more && i < count; i++) {
@@ -119,10 +121,7 @@ static int best_first(const void *a, const void *b)
 
 static ranked rank_of(const search *s, uint32_t i)
 {
-    const float found = s->by.scores[i];
-    if (!s->likely) return (ranked){found, found, i};
-    const double share = s->shares[i] > UNSHARED ? s->shares[i] : UNSHARED;
-    return (ranked){log(s->likely[s->by.which[i]] + UNLIKELY) + FOUND * log(share), found, i};
+    return (ranked){s->scores ? s->scores[i] : s->by.scores[i], s->by.scores[i], i};
 }
 
 /* The best `most` of all, in order. */
@@ -146,15 +145,28 @@ static ranked *rank(search *s, uint32_t most)
     return found;
 }
 
-/* A softmax of hybrid search's evidence. */
-static bool share(search *s)
+static void softmax(const double *scores, uint32_t count, double *shares)
 {
-    s->shares = ER_TAKE(&s->by.arena, double, s->by.tools);
-    if (!s->shares) return false;
-    const float best = er_largest(s->by.scores, s->by.tools);
-    double sum = 0;
-    for (uint32_t i = 0; i < s->by.tools; i++) sum += s->shares[i] = exp((double)(s->by.scores[i] - best));
-    for (uint32_t i = 0; i < s->by.tools; i++) s->shares[i] /= sum;
+    double best = -INFINITY, sum = 0;
+    for (uint32_t i = 0; i < count; i++) best = scores[i] > best ? scores[i] : best;
+    for (uint32_t i = 0; i < count; i++) sum += shares[i] = exp(scores[i] - best);
+    for (uint32_t i = 0; i < count; i++) shares[i] /= sum;
+}
+
+/* By hybrid search's evidence; and where demonstrations speak, by what is probable and by the shares of that. */
+static bool weigh(search *s)
+{
+    const uint32_t count = s->by.tools;
+    s->scores = ER_TAKE(&s->by.arena, double, count);
+    s->shares = ER_TAKE(&s->by.arena, double, count);
+    if (!s->scores || !s->shares) return false;
+    for (uint32_t i = 0; i < count; i++) s->scores[i] = s->by.scores[i];
+    softmax(s->scores, count, s->shares);
+    for (uint32_t i = 0; s->likely && i < count; i++) {
+        const double share = s->shares[i] > UNSHARED ? s->shares[i] : UNSHARED;
+        s->scores[i] = log(s->likely[s->by.which[i]] + UNLIKELY) + FOUND * log(share);
+    }
+    if (s->likely) softmax(s->scores, count, s->shares);
     return true;
 }
 
@@ -166,8 +178,7 @@ static bool write_hits(search *s, er_hit *room, size_t *count)
     if (!found) return false;
     for (uint32_t i = 0; i < most; i++) {
         const uint32_t at = found[i].tool, tool = by->which[at];
-        const double share = s->likely ? s->likely[tool] : s->shares ? s->shares[at] : 0.0;
-        room[i] = (er_hit){tool, by->model->tools[tool].name, found[i].score, share, by->cosines[at]};
+        room[i] = (er_hit){tool, by->model->tools[tool].name, found[i].score, s->shares ? s->shares[at] : 0.0, by->cosines[at]};
     }
     *count = by->tools;
     return true;
@@ -186,7 +197,7 @@ static bool find(search *s, er_text query, er_hit *room, size_t *count)
         by->encoded = &s->encoded;
     }
     if (s->options.strategy == ER_SEARCH_DESCRIPTION) return er_by_description(by) && write_hits(s, room, count);
-    return er_hybrid(by) && share(s) && (!s->read || ask_all(s)) && write_hits(s, room, count);
+    return er_hybrid(by) && (!s->read || ask_all(s)) && weigh(s) && write_hits(s, room, count);
 }
 
 er_status er_search(

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from itertools import islice
 from typing import Any
 
-from edgeret import END, InputError, Runtime
+from edgeret import InputError, Runtime
 from edgeret.adapters.conversation import Conversation
 from edgeret.adapters.tool_sets import Definitions
 from edgeret.adapters.turns import in_turns, three_to_one, weigh
@@ -61,12 +61,11 @@ def select(
     """Those of `names`, all of them tools of the runtime, that are to be shown. Raises InputError for words that cannot
     be read. `tell` is told which one stands first.
 
-    Two rankings are taken in turns. The decision ranks by what comes next after the calls so far, and knows what was
-    learned; search ranks by how much of the whole request a tool serves, so it finds what a second wish needs. Where
-    the last turn may say too little ("Sounds good to me, go ahead"), what was said before is ranked too, see
-    `edgeret.adapters.turns`. With a coverage, each ranking is cut where its shares add up to it. Without demonstrations
-    there are no conformal thresholds, so nothing is guaranteed: measured, the set held the next call about as often as
-    was asked for.
+    Tools are ranked by what comes next after the calls so far, with what was learned, and by how much of the whole
+    request each serves, so that there is what a second wish needs: `edgeret.Task.ranked`. Where the last turn may say
+    too little ("Sounds good to me, go ahead"), what was said before is ranked too, see `edgeret.adapters.turns`. With a
+    coverage, each ranking is cut where its shares add up to it. Without demonstrations there are no conformal
+    thresholds, so nothing is guaranteed: measured, the set held the next call about as often as was asked for.
 
     `queries` are what somebody says that the needed tools should do, and take turns with all that, first.
     """
@@ -78,36 +77,26 @@ def select(
     if amount.coverage is not None:
         found = set(_covering(asked, amount.coverage))
         for place, text in enumerate((*weighed.first, *weighed.second)):
-            decided, searched = _shares(runtime, text, said, names, len(runtime.tools))
-            found |= {*_covering(searched, amount.coverage), *_covering(decided, amount.coverage)}
-            if tell is not None and decided and not place:
-                tell(asked[0][0] if asked else decided[0][0])
+            ranked = _shares(runtime, text, said, names)
+            found |= {*_covering(ranked, amount.coverage)}
+            if tell is not None and ranked and not place:
+                tell(asked[0][0] if asked else ranked[0][0])
         return found
     first, second = (
-        in_turns(_ranked(runtime, text, said, names, k) for text in texts) for texts in (weighed.first, weighed.second)
+        in_turns([name for name, _ in _shares(runtime, text, said, names)] for text in texts)
+        for texts in (weighed.first, weighed.second)
     )
-    ranked = list(islice(in_turns([[name for name, _ in asked], three_to_one(first, second)]), k))
-    if tell is not None and ranked:
-        tell(ranked[0])
-    return set(ranked)
+    kept = list(islice(in_turns([[name for name, _ in asked], three_to_one(first, second)]), k))
+    if tell is not None and kept:
+        tell(kept[0])
+    return set(kept)
 
 
-def _ranked(runtime: Runtime, text: str, said: Conversation, names: Collection[str], k: int) -> list[str]:
-    """The names by decision and by search, in turns."""
-    decided, searched = _shares(runtime, text, said, names, k)
-    return list(in_turns([[name for name, _ in decided], [name for name, _ in searched]]))
-
-
-def _shares(
-    runtime: Runtime, text: str, said: Conversation, names: Collection[str], k: int
-) -> tuple[list[tuple[str, float]], list[tuple[str, float]]]:
-    """The names with their shares, by decision and by search, each most first; at least `k` where there are so many."""
-    every = len(names) == len(runtime.tools)
+def _shares(runtime: Runtime, text: str, said: Conversation, names: Collection[str]) -> list[tuple[str, float]]:
+    """The names with their shares, most first."""
     history = [call.tool for call in said.calls if call.tool in runtime.tools][-MOST_CALLS:]
-    task = runtime.task(text, history, tools=None if every else names)
-    most = k if every else len(runtime.tools)
-    hits = [(hit.tool, hit.share or 0.0) for hit in runtime.search(text, most) if hit.tool in names]
-    return [(tool, share) for tool, share in task.candidates(most + 1) if tool != END], hits
+    task = runtime.task(text, history, tools=None if len(names) == len(runtime.tools) else names)
+    return [(hit.tool, hit.share or 0.0) for hit in task.ranked(len(runtime.tools))]
 
 
 def keep(

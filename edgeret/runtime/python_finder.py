@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from math import log
 
 import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.inputs.clauses import split_clauses
+from edgeret.runtime.mixed import mixed
 from edgeret.scoring.index import Index
 from edgeret.strategies.base import SHOWN, Heard
 from edgeret.strategies.clauses import MAX_CLAUSES
@@ -16,10 +16,6 @@ from edgeret.types import Hit
 
 WHOLE = 0.25
 """How much of a clause's logarithm the whole request keeps: by itself a clause lacks what stands around it."""
-FOUND = 0.05
-"""What the logarithm of hybrid search's share counts for beside that of a probability."""
-UNLIKELY, UNSHARED = 0.01, 1e-6
-"""Added to probabilities, and the least share: far below both, tools are all the same."""
 Encode = Callable[[str], NDArray[np.float32]]
 """A text to its unit vector, float32 (dimension,)."""
 Ranker = Callable[[str, int], list[Hit]]
@@ -31,9 +27,18 @@ Decider = Callable[[str], Mapping[str, float] | None]
 class PythonFinder:
     """An index, searched. Immutable and thread-safe."""
 
-    def __init__(self, index: Index, encode: Encode, ranker: Ranker, decider: Decider | None = None) -> None:
-        """`ranker` is hybrid search, `decider` what demonstrations say, None where there are none."""
+    def __init__(
+        self,
+        index: Index,
+        encode: Encode,
+        ranker: Ranker,
+        decider: Decider | None = None,
+        by_clauses: bool = True,
+    ) -> None:
+        """`ranker` is hybrid search, `decider` what demonstrations say, None where there are none; `by_clauses` of
+        clauses, too."""
         self._index, self._encode, self.hybrid, self._decider = index, encode, ranker, decider
+        self._by_clauses = by_clauses
 
     def nearest(self, text: str, k: int) -> list[Hit]:
         """As `Finder.nearest`."""
@@ -43,12 +48,12 @@ class PythonFinder:
 
     def mixed(self, text: str, k: int, heard: Heard | None = None) -> list[Hit]:
         """As `Finder.mixed`: by the highest probability for the text, or for one of its clauses and a little for the
-        text; hybrid search breaks ties."""
+        text, and by hybrid search."""
         whole = None if self._decider is None else self._decider(text)
         if self._decider is None or whole is None:
             return self.hybrid(text, k)
         found = self.hybrid(text, len(self._index.names))
-        clauses, best = split_clauses(text)[:MAX_CLAUSES], dict(whole)
+        clauses, best = split_clauses(text)[:MAX_CLAUSES] if self._by_clauses else [], dict(whole)
         more = heard is None or heard(text, _most(whole), len(clauses))
         for left, clause in zip(range(len(clauses) - 1, -1, -1), clauses, strict=True):
             if not more:
@@ -59,12 +64,7 @@ class PythonFinder:
                 best[tool] = max(best.get(tool, 0.0), whole.get(tool, 0.0) ** WHOLE * probability ** (1 - WHOLE))
             more = heard is None or heard(clause, _most(own), left)
 
-        def speaks(hit: Hit) -> float:
-            share = log(max(hit.share or 0.0, UNSHARED))
-            return log(best.get(hit.tool, 0.0) + UNLIKELY) + FOUND * share
-
-        ranked = sorted(found, key=speaks, reverse=True)[:k]
-        return [Hit(hit.tool, hit.similarity, best.get(hit.tool, 0.0)) for hit in ranked]
+        return mixed(found, best)[:k]
 
 
 def _most(told: Mapping[str, float]) -> list[Hit]:

@@ -106,7 +106,7 @@ class Scorer:
 
     def decided(self, text: str) -> dict[str, float] | None:
         """Each tool's probability as a text's first call, without `<end>`; None where nothing like it was shown."""
-        if self.components.head is None:
+        if self.components.head is None and not self.learned.count:
             return None
         request = self.read_again(text)
         shares = request.probabilities(History(), Stopwatch()).tolist()

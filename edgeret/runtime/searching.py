@@ -91,7 +91,9 @@ def finder_of(loaded: Loaded) -> Finder:
     if (model := loaded.by_core) is not None:
         return CoreFinder(model, loaded.candidates)
     scorer, index = loaded.scorer, loaded.components.index
-    return PythonFinder(index, scorer.encode, scorer.search, scorer.decided)
+    # What was learned was learned of whole requests.
+    by_clauses = loaded.components.head is not None
+    return PythonFinder(index, scorer.encode, scorer.search, scorer.decided, by_clauses)
 
 
 def _routed(route: Route, known: Strategy) -> Strategy:

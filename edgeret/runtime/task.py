@@ -20,10 +20,19 @@ from edgeret.runtime.by_core import CoreRequest
 from edgeret.runtime.history import History, check_arguments, check_clock, check_reason, check_result
 from edgeret.runtime.learn_report import LearnReport
 from edgeret.runtime.loaded import Loaded
-from edgeret.runtime.options import COVERAGE, MAX_ASKED, DecideOptions, Policy, PromptOptions, Weighted, checked_before
+from edgeret.runtime.options import (
+    COVERAGE,
+    MAX_ASKED,
+    DecideOptions,
+    Policy,
+    PromptOptions,
+    Weighted,
+    check_count,
+    checked_before,
+)
 from edgeret.runtime.saved import checked_name, find_tool, save
 from edgeret.stopwatch import Stopwatch
-from edgeret.types import Arguments, Call, Candidate, Decision, Failure, Usage
+from edgeret.types import Arguments, Call, Candidate, Decision, Failure, Hit, Usage
 from edgeret.usage.observer import Seen
 
 if TYPE_CHECKING:
@@ -287,6 +296,17 @@ class Task:
         if (core := self._by_core) is not None:
             return list(core.ranked(self.probabilities(), k, self._history))
         return list(self.request.ranked(self.probabilities(), k, self._history.blocked))
+
+    def ranked(self, k: int = 10) -> list[Hit]:
+        """The `k` tools that a model may need now, best first: by what comes next after the calls so far, and by what
+        the request's words want. `Hit.share` is of both together. Raises InputError."""
+        from edgeret.runtime.mixed import mixed
+        from edgeret.runtime.searching import finder_of
+
+        check_count("k", k)
+        likely, loaded = dict(self.candidates()), self._loaded
+        found = finder_of(loaded).hybrid(self._query, len(loaded.tools))
+        return mixed([hit for hit in found if self._tools is None or hit.tool in self._tools], likely)[:k]
 
     def prompt(
         self,

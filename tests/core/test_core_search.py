@@ -7,10 +7,11 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from binding import Core, CoreError, HitRaw, Model, Text
+from binding import AUTO, DESCRIPTION, Core, CoreError, HitRaw, Model, SearchOptions, Text
 from conftest import WORDS, build_tiny, make_demonstrations
 from python_reader import by_python
 
+import edgeret
 from edgeret import Tool
 from edgeret_export.recipe import Recipe
 
@@ -94,3 +95,61 @@ def test_what_is_missing_is_named(model: Model) -> None:
     ):
         with pytest.raises(CoreError, match=f"{said} is NULL"):
             model.core("er_search", *given)
+
+
+def test_what_was_demonstrated_ranks_as_in_python(model: Model, folder: Path) -> None:
+    python, n = by_python(folder), len(TOOLS)
+    asked = 0
+    for query in (*QUERIES, "find the file", "send the mail and then play some music for me"):
+        found, wanted = model.search(query, n, AUTO), python.search(query, n)
+        assert {name: share for name, _, share in found} == pytest.approx({h.tool: h.share for h in wanted}, abs=2e-6)
+        assert found[0][0] == wanted[0].tool and sum(share for *_, share in found) == pytest.approx(1)
+        asked += found != model.search(query, n)
+    assert asked > 0
+
+
+def test_the_cosine_alone(model: Model, folder: Path) -> None:
+    python = by_python(folder)
+    for query in QUERIES:
+        found, wanted = model.search(query, 5, DESCRIPTION), python.search(query, 5, strategy="description")
+        assert [score for _, score, _ in found] == pytest.approx([hit.similarity for hit in wanted], abs=2e-6)
+        assert {share for *_, share in found} == {0.0}
+
+
+def test_options_that_are_none_are_refused(model: Model) -> None:
+    count, room = ctypes.c_size_t(1), (HitRaw * 1)()
+    for options, said in (
+        (SearchOptions(4, AUTO), "options.size is 4"),
+        (SearchOptions(40, 3), "options.strategy is 3"),
+    ):
+        with pytest.raises(CoreError, match=said):
+            model.core("er_search", model.handle, Text.of("a"), ctypes.byref(options), room, ctypes.byref(count))
+
+
+def test_a_runtime_searches_by_the_library_and_tells_what_it_heard(folder: Path) -> None:
+    mine, theirs = edgeret.load(folder), by_python(folder)
+    assert mine.by_core
+    words = "find the file, send the mail and then play some music for me"
+    found, wanted = (runtime.search_with_trace(words, 5) for runtime in (mine, theirs))
+    assert [(event.kind, event.text, event.tools) for event in found.trace.events] == [
+        (event.kind, event.text, event.tools) for event in wanted.trace.events
+    ]
+    assert [hit.tool for hit in found.hits] == [hit.tool for hit in wanted.hits] and found.trace.complete
+    hurried = mine.search_with_trace(words, 5, budget_ms=1e-6)
+    assert hurried.hits and not hurried.trace.complete and hurried.trace.problem == "the budget is spent"
+    assert mine.search(words, 5) == list(found.hits)
+
+
+def test_a_task_ranks_what_comes_next_and_what_is_wanted(folder: Path) -> None:
+    mine, theirs = edgeret.load(folder), by_python(folder)
+    ranked = []
+    for runtime in (mine, theirs):
+        task = runtime.task(
+            "find my file and send a mail", ["find_file"], tools=["find_file", "send_mail", "play_music"]
+        )
+        ranked.append(task.ranked())
+    assert [hit.tool for hit in ranked[0]] == [hit.tool for hit in ranked[1]]
+    assert ranked[0][0].tool == "send_mail" and len(ranked[0]) == 3
+    assert sum(hit.share or 0.0 for hit in ranked[0]) == pytest.approx(1)
+    with pytest.raises(edgeret.InputError, match="k must be"):
+        mine.task("find my file").ranked(0)

@@ -5,20 +5,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
 
 import edgeret
 from edgeret.adapters.mcp.definitions import Definition
+from edgeret.adapters.turns import in_turns
 
 AT_ONCE = 128
 """Tools that are encoded before others get their turn: a server of thousands does not hold up one of five."""
 _HUMP = re.compile(r"[a-z][A-Z]")
 _AROUND = " .,;:!?()[]{}<>`'\"“”‘’«»*"
-LEARNED = 0.3
-"""What a probability that was learned counts for beside a share of the search. Taught half of `examples/mcp`'s seen
-requests, all of these were among the first three, and one of 44 others was no more; with 1.0 four were no more."""
-
 NEEDED = 0.25
 """Of the best tool's score: what calls of less likely ones need is not shown."""
 
@@ -69,24 +67,13 @@ class Catalogue:
         return ranked if self.fits(texts) else {}
 
     def rank(self, texts: str | Sequence[str], k: int) -> dict[str, float]:
-        """The same whether anything fits or not: tools whose names the texts say, then by what was learned, and by
-        search. Raises InputError."""
+        """The same whether anything fits or not: tools whose names the texts say, then by search, which knows what was
+        learned. Raises InputError."""
         runtime, texts = self._runtime, _all(texts)
         if runtime is None:
             return {}
         said = [name for text in texts for name in self._said(text)]
-        learned = runtime.learned.count > 0
-        hits = runtime.search(texts, len(runtime.tools) if learned else k)
-        share = {hit.tool: hit.share or 0.0 for hit in hits}
-        if learned:
-            likely = dict.fromkeys(share, 0.0)
-            for text in texts:
-                likely |= {
-                    tool: max(likely[tool], probability)
-                    for tool, probability in runtime.task(text).candidates()
-                    if tool in likely
-                }
-            share = {tool: (own + LEARNED * likely[tool]) / (1 + LEARNED) for tool, own in share.items()}
+        share = {hit.tool: hit.share or 0.0 for hit in runtime.search(texts, k)}
         share |= dict.fromkeys(said, 1.0)
         return dict(sorted(share.items(), key=lambda entry: -entry[1])[:k])
 
@@ -139,10 +126,9 @@ class Catalogue:
         if runtime is None:
             return []
         task = runtime.task(texts[0], [name for name in calls if name in self._tools])
-        found = [candidate.tool for candidate in task.candidates(k + 1) if candidate.tool != edgeret.END]
-        # The next call may also be another try of the first one, or the one that search would give.
-        both = [name for pair in zip(found, self.rank(texts, k), strict=False) for name in pair]
-        return list(dict.fromkeys(both))[:k]
+        found = [*self._said(texts[0]), *(hit.tool for hit in task.ranked(k))]
+        more = self.rank(texts[1:], k) if len(texts) > 1 else ()
+        return list(islice(in_turns([found, more]), k))
 
     def learn(self, query: str, tool: str) -> None:
         """Learns that a query was met by a call of this tool, and lets go of the file, which other proxies may share.
