@@ -3,6 +3,7 @@
 #if !defined(_WIN32) && !defined(__wasm__) && !defined(ER_NO_FILES)
 
 #define _POSIX_C_SOURCE 200809L
+#define _DEFAULT_SOURCE /* madvise */
 #ifdef __APPLE__
 #define _DARWIN_C_SOURCE
 #endif
@@ -17,7 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { MOST_PATH = 4096, MOST_LINK = 1024, MOST_LINKS = 8, ATTEMPTS = 100 };
+enum { MOST_PATH = 4096, MOST_LINK = 1024, MOST_LINKS = 8, ATTEMPTS = 100, WORTH_IT = 1 << 20 };
 
 static const int FILE_FLAGS = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC; /* a pipe in a file's place must not make us wait */
 static const int FOLDER_FLAGS = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
@@ -232,6 +233,15 @@ bool er_folder_map(er_arena *arena, const er_folder *folder, er_text name, uint6
     }
     close(descriptor);
     return fine;
+}
+
+void er_idle(const er_mapped *file)
+{
+#ifdef MADV_DONTNEED
+    if (file->map && file->length >= WORTH_IT) madvise(file->map, file->length, MADV_DONTNEED);
+#else
+    (void)file;
+#endif
 }
 
 void er_unmap(er_mapped *file)

@@ -23,6 +23,8 @@ er_folder *er_folder_open(er_arena *, const char *path);
 /* A regular file of at most so many bytes. A message ends with the remedy. */
 bool er_folder_map(er_arena *, const er_folder *, er_text name, uint64_t most, const char *remedy, er_mapped *);
 void er_unmap(er_mapped *);
+/* Its pages count no longer as this process's, until they are read again: loading reads all of a file, deciding little. */
+void er_idle(const er_mapped *);
 
 /* Whether another folder, or none, is in its place by now. */
 bool er_folder_replaced(const er_folder *);

@@ -18,6 +18,7 @@ bool er_folder_map(er_arena *arena, const er_folder *folder, er_text name, uint6
 }
 
 void er_unmap(er_mapped *file) { (void)file; }
+void er_idle(const er_mapped *file) { (void)file; }
 bool er_folder_replaced(const er_folder *folder) { return (void)folder, false; }
 void er_folder_close(er_folder *folder) { (void)folder; }
 

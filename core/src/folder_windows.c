@@ -93,6 +93,8 @@ bool er_folder_map(er_arena *arena, const er_folder *folder, er_text name, uint6
     return fine;
 }
 
+void er_idle(const er_mapped *file) { (void)file; }
+
 void er_unmap(er_mapped *file)
 {
     if (file->map) UnmapViewOfFile(file->map);

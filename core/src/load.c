@@ -384,6 +384,8 @@ static er_status load(source *s, const er_load_options *given, er_model **made, 
     }
     fine = fine && load_once(s, model, options.most_loss, options.first_stage_alone != 0) && !error->status;
     model->arena.error = NULL;
+    const kept *files = model->files;
+    for (uint32_t i = 0; fine && i < files->count; i++) er_idle(&files->maps[i]);
     if (fine) return *made = model, ER_OK;
     drop(model);
     return error->status ? error->status : ER_NO_MEMORY;

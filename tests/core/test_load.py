@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes as c
 import json
 import random
+import re
 from collections.abc import Sequence
 from dataclasses import astuple
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from binding import CoreError, Model, Text
+from binding import Core, CoreError, Model, Text
 from core_build import Library
 from core_probe import KINDS, Probe, build, probe_of
 from forge import Forger, Forgery
@@ -23,6 +24,8 @@ from edgeret.encoders.static import read_table
 from edgeret.runtime.components import Components, load_components
 from edgeret.runtime.options import LoadOptions
 from edgeret.scoring.familiarity import Familiarity
+
+BASE = Path(__file__).parents[2] / "edgeret" / "base"
 
 
 @pytest.fixture(scope="module")
@@ -267,3 +270,15 @@ def test_files_in_memory(probe: Probe, tmp_path: Path) -> None:
 
 
 # ---- What is refused ----
+
+
+@pytest.mark.skipif(not Path("/proc/self/smaps").exists(), reason="tells what of a file is resident")
+def test_what_loading_read_and_deciding_does_not_is_no_longer_resident(core: c.CDLL) -> None:
+    model = Core(core).load(BASE)
+    with model.task("mute the speakers") as task:
+        task.next()
+    large = max(BASE.iterdir(), key=lambda file: file.stat().st_size)
+    smaps = Path("/proc/self/smaps").read_text(encoding="utf-8")
+    resident = re.findall(rf"{re.escape(str(large))}\n.*?^Rss: +(\d+) kB", smaps, re.MULTILINE | re.DOTALL)
+    assert 0 < sum(map(int, resident)) * 1024 < large.stat().st_size / 2
+    model.close()
