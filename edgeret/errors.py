@@ -47,6 +47,10 @@ class MissingExtraError(EdgeretError):
         super().__init__(f"{needed_for} requires {missing}. Install it with: pip install '{wanted}'")
 
 
+class NoMemoryError(EdgeretError, MemoryError):
+    """There is no memory to load a bundle."""
+
+
 class CheckFailedError(EdgeretError):
     """A gate or a self-test that did not hold (parity at export, golden vectors on the device)."""
 

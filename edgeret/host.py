@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import platform
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
-_CGROUP_MAX = Path("/sys/fs/cgroup/cpu.max")
+_CGROUPS, _OWN_CGROUPS = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
 _CPUINFO = Path("/proc/cpuinfo")
 _forks = 0
 
@@ -28,15 +29,47 @@ if hasattr(os, "register_at_fork"):
 
 
 def available_cpus() -> int:
-    """CPUs this process may use: its affinity mask, cut down to the cgroup's quota. At least 1."""
+    """CPUs this process may use: its affinity mask, cut down to the quotas of its cgroups. At least 1."""
     count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
+    return max(1, min([count, *(round(quota) for quota in _quotas())]))
+
+
+def thread_budget(asked: int | None = None) -> int:
+    """Threads that may work at a text, a graph or a prompt at once: as many as were `asked` for, else OMP_NUM_THREADS,
+    else all CPUs that this process may use; never more than these. The library, ONNX Runtime and llama.cpp all go by
+    it."""
+    cpus = available_cpus()
+    if asked is None:
+        first = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
+        asked = int(first) if first.isascii() and first.isdigit() else 0
+    return min(asked or cpus, cpus)
+
+
+def _quotas() -> Iterator[float]:
+    """CPUs' time that each cgroup of this process may use, its own and those around it, of both versions."""
     try:
-        quota, period = _CGROUP_MAX.read_text().split()
-        if quota != "max":
-            count = min(count, max(1, round(int(quota) / int(period))))
-    except (OSError, ValueError):
-        pass  # no cgroup v2 here, so no quota
-    return max(1, count)
+        lines = _OWN_CGROUPS.read_text().splitlines()
+    except OSError:
+        return
+    for line in lines:
+        _, kinds, path = (*line.split(":", 2), "", "")[:3]
+        if kinds and "cpu" not in kinds.split(","):
+            continue
+        root = _CGROUPS / kinds if kinds else _CGROUPS
+        group = root / path.lstrip("/")
+        for folder in (group, *group.parents):
+            if not folder.is_relative_to(root):
+                break
+            try:
+                if kinds:
+                    told = [(folder / f"cpu.cfs_{name}_us").read_text() for name in ("quota", "period")]
+                else:
+                    told = (folder / "cpu.max").read_text().split()
+                quota, period = map(int, told)
+            except (OSError, ValueError):
+                continue  # none is set, or it is told to nobody here
+            if quota > 0 and period > 0:
+                yield quota / period
 
 
 @cache

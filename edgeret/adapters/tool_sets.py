@@ -115,10 +115,12 @@ class ToolSets:
         overlay: str | Path | None = None,
         lists: int = MOST_LISTS,
         tools: int = MOST_TOOLS,
+        **options: Any,
     ) -> None:
         """`base` lends its encoder, and what it learned; a folder is loaded with `overlay`, the file that keeps what is
-        learned (None: that lasts as long as this). Raises what `edgeret.load` raises."""
-        self._base = base if isinstance(base, Runtime) else load(base, overlay=False if overlay is None else overlay)
+        learned (None: that lasts as long as this), and other `options` of `edgeret.load`. Raises what that raises."""
+        kept = False if overlay is None else overlay
+        self._base = base if isinstance(base, Runtime) else load(base, overlay=kept, **options)
         self._most_lists, self._most_tools = lists, tools
         self._made: OrderedDict[bytes, Future[Runtime]] = OrderedDict()
         self._weights: dict[bytes, int] = {}

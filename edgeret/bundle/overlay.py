@@ -124,7 +124,7 @@ def pack_batch(records: Sequence[tuple[str, Mapping[str, Any]]], contents: Conte
 
 def is_unborn(data: bytes) -> bool:
     """Whether this is a file whose writer died before its header was whole, so that nothing can be lost with it."""
-    if _digest_is_right(data[:HEADER_BYTES]):
+    if len(data) >= HEADER_BYTES and _digest_is_right(data[:HEADER_BYTES]):
         keyed, rest = _HEADER.unpack_from(data)[1] == KEYED_VERSION, data[HEADER_BYTES:]
         return keyed and (len(rest) < DIGEST_BYTES or rest == bytes(DIGEST_BYTES))
     if len(data) > HEADER_BYTES:
@@ -162,7 +162,7 @@ def scan(data: bytes, fingerprint: str, where: str, key: bytes | None = None) ->
 def _read_header(data: bytes, fingerprint: str, where: str, key: bytes | None) -> Contents:
     if not data.startswith(MAGIC):
         raise OverlayError(f"{where}: not an edgeret overlay; nothing was changed; name another file")
-    if not _digest_is_right(data[:HEADER_BYTES]):
+    if len(data) < HEADER_BYTES or not _digest_is_right(data[:HEADER_BYTES]):
         raise OverlayError(f"{where}: its header is damaged; {MOVE_AWAY}")
     _, version, _, encoder, bundle, digest = _HEADER.unpack_from(data)
     if version not in (FORMAT_VERSION, KEYED_VERSION):

@@ -45,6 +45,7 @@ def add_bundle_commands(commands: Any) -> None:
     look = add_command(commands, "inspect", "Show what a bundle holds.", _inspect, _print_inspect, bundle=True)
     look.add_argument("--html", metavar="FILE", help="draw it too: tools, clusters and transitions, files and licences")
     add_content_hash(look)
+    add_trust(look)
     add_overlay_options(look)
     verify = add_command(commands, "verify", "Check every byte of a bundle.", _verify, _print_checks, bundle=True)
     add_content_hash(verify)
@@ -57,7 +58,7 @@ def add_bundle_commands(commands: Any) -> None:
 
 
 def _inspect(arguments: argparse.Namespace) -> Mapping[str, Any]:
-    bundle = open_bundle(arguments.bundle, content_hash=arguments.content_hash)
+    bundle = open_bundle(arguments.bundle, content_hash=arguments.content_hash, trust=arguments.trust)
     info, where = bundle.manifest.info, str(bundle.path)
     encoder = get(info, roles.INFO_ENCODER, dict, where)
     EncoderSpec.from_dict(get(encoder, "spec", dict, where), where)

@@ -8,7 +8,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from edgeret.cli.options import add_base, chosen_base, coverage, learned_path, positive
+from edgeret.cli.options import (
+    add_base,
+    add_overlay_key,
+    add_trust,
+    base_options,
+    chosen_base,
+    coverage,
+    learned_path,
+    positive,
+)
 from edgeret.cli.tokens import add_token_options, chosen_token
 from edgeret.quoting import visible
 from edgeret.terminal.console import add_command, needing
@@ -53,6 +62,8 @@ def add_gate_command(commands: Any) -> None:
         help="keep the most probable ones until their probabilities add up to this, such as 0.95",
     )
     add_base(gate)
+    add_trust(gate)
+    add_overlay_key(gate)
     gate.add_argument(
         "--learn",
         action="store_true",
@@ -103,6 +114,7 @@ def _gate(arguments: argparse.Namespace) -> Mapping[str, Any]:
         ca=arguments.ca,
         limits=Limits(arguments.max_body << 20, arguments.max_requests, arguments.timeout),
         metrics=arguments.metrics,
+        loading=base_options(arguments),
     )
     return run(options, _say)
 

@@ -8,7 +8,16 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from edgeret.cli.options import add_base, add_examples, chosen_base, learned_path, positive
+from edgeret.cli.options import (
+    add_base,
+    add_examples,
+    add_overlay_key,
+    add_trust,
+    base_options,
+    chosen_base,
+    learned_path,
+    positive,
+)
 from edgeret.errors import InputError
 from edgeret.inputs.examples_file import read_examples
 from edgeret.runtime.loading import load
@@ -81,6 +90,8 @@ def _client(text: str) -> str:
 def _add_serving(mcp: argparse.ArgumentParser) -> None:
     """Adds what a proxy that serves is told."""
     add_base(mcp)
+    add_trust(mcp)
+    add_overlay_key(mcp)
     mcp.add_argument(
         "--mode",
         choices=("search", "trim"),
@@ -159,14 +170,14 @@ def _mcp(arguments: argparse.Namespace) -> Mapping[str, Any]:
     if arguments.check:
         found, searched = look(servers, pins, patience, access, warn, examples)
         if any(tool.examples for tool in searched):
-            for line in load(chosen_base(arguments)).odd_examples(searched):
+            for line in load(chosen_base(arguments), trust=arguments.trust).odd_examples(searched):
                 warn(line)
         return {"ok": not any(entry["problem"] or entry["withheld"] for entry in found), "servers": found}
     base = chosen_base(arguments)
     overlay = Path(arguments.overlay) if arguments.overlay else learned_path(base, "mcp") if arguments.learn else None
     options = Options(
         *(base, arguments.mode, arguments.k, arguments.learn, overlay, pins, patience, access, arguments.max_result),
-        *(examples, arguments.metrics),
+        *(examples, arguments.metrics, base_options(arguments)),
     )
     signalled = serve(servers, options, warn)
     # Nothing is printed: until the client was gone, standard output was the protocol's.
@@ -234,7 +245,8 @@ def _serving(arguments: argparse.Namespace) -> list[str]:
     found = ["--learn"] if arguments.learn else []
     files = (
         *(("--overlay", arguments.overlay), ("--examples", arguments.examples)),
-        *(("--pins", arguments.pins), ("--ca", arguments.ca)),
+        *(("--pins", arguments.pins), ("--ca", arguments.ca), ("--overlay-key", arguments.overlay_key)),
+        *(("--trust", key) for key in arguments.trust or ()),
     )
     for option, value in files:
         found += [option, str(Path(value).absolute())] if value else []

@@ -7,6 +7,7 @@ import json
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from edgeret.bundle.overlay_file import overlay_path
 from edgeret.encoders.providers import NAMES
@@ -203,6 +204,13 @@ def chosen_base(arguments: argparse.Namespace) -> Path:
     if not base.is_dir():
         raise InputError(f"{base}: no such bundle; without --base the one that comes with edgeret is used")
     return base
+
+
+def base_options(arguments: argparse.Namespace) -> dict[str, Any]:
+    """What a proxy's base is loaded with: who must have signed it, and what its overlay is bound to. Raises
+    InputError."""
+    found = {"trust": arguments.trust, "overlay_key": chosen_key(arguments)}
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def learned_path(base: Path, name: str) -> Path:

@@ -17,7 +17,7 @@ from edgeret.encoders.variants import Variant
 from edgeret.encoders.windows import WindowEncoder
 from edgeret.errors import BundleError, InputError
 from edgeret.fields import get
-from edgeret.host import available_cpus
+from edgeret.host import thread_budget
 
 SAMPLE, SAMPLE_CHARACTERS = "find a file and send it", 1000
 """A text to try an encoder with, and how much of the bundle's own is used."""
@@ -100,7 +100,9 @@ def _started(
     if models[0][1] == 0:
         model = models[0][0]
         if compiled and static_tokens is None:
-            ours = compiled_encoder(model, tokenizer, spec, where, min(threads or SHARED_BY, available_cpus()))
+            ours = compiled_encoder(
+                model, tokenizer, spec, where, thread_budget(threads or min(SHARED_BY, thread_budget()))
+            )
             if ours is not None:
                 return ours
         return OnnxEncoder(model, tokenizer, spec, choice(), threads or threads_for(spec), static_tokens, where)
@@ -120,7 +122,7 @@ def threads_for(spec: EncoderSpec) -> int:
     """How many CPU threads suit ONNX Runtime where nobody says. With a second one an int8 text of 20 tokens is 6 %
     faster for 1.8 times the CPU time, and on shared cores four times as slow; one in fp32 takes 0.6 of the time for 1.2
     times the CPU time."""
-    return 1 if spec.precision == "int8" else available_cpus()
+    return 1 if spec.precision == "int8" else thread_budget()
 
 
 def _sample(info: Mapping[str, Any]) -> str:

@@ -14,6 +14,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from edgeret.planner.chat import Prompt
 from edgeret.planner.model import Planner
+from edgeret.planner.turn import BusyError
 from edgeret.records import dataclass
 from edgeret.types import Usage
 
@@ -23,6 +24,7 @@ MAX_CHARS = 300
 """Characters of a text in an answer."""
 MAX_ITEMS = 8
 """Items of a list in an answer."""
+_NO_USAGE = Usage(0, 0, 0, 0, 0.0)
 _HALF = re.compile("[\ud800-\udfff]")
 """Half a surrogate pair, which JSON can spell and no tokenizer takes."""
 
@@ -83,22 +85,31 @@ class LocalAnswerer:
 
     def answer(self, prompt: Prompt, shape: Shape, limits: Limits) -> Answer:
         """As `Answerer.answer`."""
-        text, finished, usage = self._planner.write(
-            prompt, grammar_of(shape), limits.max_tokens, limits.deadline, limits.temperature, limits.seed
-        )
+        try:
+            text, finished, usage = self._planner.write(
+                prompt, grammar_of(shape), limits.max_tokens, limits.deadline, limits.temperature, limits.seed
+            )
+        except BusyError:
+            return Answer(None, _NO_USAGE, "the planner answers others")
         if not finished:
             return Answer(None, usage, f"cut off after {len(text)} characters")
         return read_answer(text, shape, usage)
 
     def likelihoods(self, prompts: Sequence[Prompt], text: str, limits: Limits) -> tuple[Sequence[float], Usage]:
         """As `Judge.likelihoods`."""
-        return self._planner.likelihoods(prompts, text, limits.deadline)
+        try:
+            return self._planner.likelihoods(prompts, text, limits.deadline)
+        except BusyError:
+            return (), _NO_USAGE
 
     def replies(
         self, asked: Sequence[tuple[Prompt, Sequence[str]]], limits: Limits, *, keep: bool
     ) -> tuple[Sequence[Sequence[float]], Usage]:
         """As `Judge.replies`."""
-        return self._planner.replies(asked, limits.deadline, keep=keep)
+        try:
+            return self._planner.replies(asked, limits.deadline, keep=keep)
+        except BusyError:
+            return (), _NO_USAGE
 
 
 def read_answer(text: str, shape: Shape, usage: Usage) -> Answer:

@@ -6,7 +6,6 @@ arguments are written under a grammar. What was read once stays in the model's c
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping, Sequence
 from itertools import islice
 from math import inf
@@ -22,6 +21,7 @@ from edgeret.planner.llama import BATCH, MAX_SEQUENCES, Engine, Entry
 from edgeret.planner.pace import LEAST, Pace
 from edgeret.planner.spec import PlannerSpec
 from edgeret.planner.trees import Part, Reply, Tree, together
+from edgeret.planner.turn import Turn
 from edgeret.records import dataclass
 from edgeret.types import Usage
 
@@ -61,7 +61,7 @@ class Planner:
         llama-cpp-python."""
         self.spec = spec
         self._engine = Engine(str(path), threads, gpu_layers, name)
-        self._lock = threading.Lock()
+        self._turn = Turn()
         self._kept: dict[int, list[int]] = {SELECT: [], FILL: [], NAME: []}
         self._said: dict[tuple[Prompt, str], float] = {}  # what `replies` keeps
         self._pace = Pace()
@@ -75,7 +75,7 @@ class Planner:
     def rehearse(self) -> None:
         """Makes the cache and reads a few tokens twice: a question with a deadline then waits for neither the cache nor
         the weights' first reading, and it is known what a token takes."""
-        with self._lock:
+        with self._turn.by():
             self._reserve(FILL, _REHEARSED)
             for _ in range(2):
                 self._read(FILL, self.stop * LEAST, 0, 0)
@@ -96,7 +96,7 @@ class Planner:
         replies = [self._reply(answer) for answer in answers]
         groups = self._groups(replies)
         likelihood: list[float] = []
-        with self._lock:
+        with self._turn.by():
             constant, variable = self.tokens(prompt)
             tokens = constant + variable
             room = max(sum(map(len, group)) for group in groups)
@@ -112,10 +112,11 @@ class Planner:
     def likelihoods(self, prompts: Sequence[Prompt], text: str, deadline: float = inf) -> tuple[list[float], Usage]:
         """How likely a text is as the model's reply to each of the prompts, which have one constant part: the sum of
         its tokens' log-probabilities in nats, for as many prompts as there is time for before the `deadline` (of
-        `time.perf_counter`). Of a long text the beginning counts. Raises PlannerError as `score` does."""
+        `time.perf_counter`). Of a long text the beginning counts. Raises PlannerError as `score` does, and BusyError
+        where others ask until then."""
         started = perf_counter()
         found: list[float] = []
-        with self._lock:
+        with self._turn.by(deadline):
             room = _GROUP_BYTES // (4 * self._engine.tokens)
             reply = self._engine.tokenize(text)[:room]
             constant, left = self.tokens(prompts[0])[0], [self._own(prompt) for prompt in prompts]
@@ -145,7 +146,7 @@ class Planner:
         `score` does."""
         started = perf_counter()
         found: list[list[float]] = []
-        with self._lock:
+        with self._turn.by(deadline):
             if len(self._said) > _SAID:
                 self._said = {}
             known = self._said if keep else {}
@@ -194,7 +195,7 @@ class Planner:
         started = perf_counter()
         reply: list[int] = []
         noise = np.random.default_rng(seed) if temperature > 0 else None
-        with self._lock, self._engine.grammar(gbnf) as grammar:
+        with self._turn.by(deadline), self._engine.grammar(gbnf) as grammar:
             constant, variable = self.tokens(prompt)
             tokens = constant + variable
             found, read = self._read_until(deadline, FILL, tokens, max_tokens, max_tokens)
@@ -220,14 +221,14 @@ class Planner:
 
     def save(self, prompt: Prompt) -> bytes:
         """Reads the constant part of a selection prompt and gives the cache's state behind it, for `restore`."""
-        with self._lock:
+        with self._turn.by():
             constant, _ = self.tokens(prompt)
             self._read(SELECT, constant, 0, 0)
             return self._engine.save(SELECT)
 
     def restore(self, prompt: Prompt, state: bytes) -> bool:
         """Puts back what `save` gave for the same model, prompt and llama.cpp; False if llama.cpp refuses it."""
-        with self._lock:
+        with self._turn.by():
             constant, _ = self.tokens(prompt)
             self._reserve(SELECT, len(constant))
             self._forget(SELECT, 0)
@@ -239,7 +240,7 @@ class Planner:
 
     def clear(self) -> None:
         """Empties the cache: the next prompt of each kind is read from its beginning."""
-        with self._lock:
+        with self._turn.by():
             for sequence in self._kept if self._engine.cells else ():
                 self._forget(sequence, 0)
 

@@ -14,7 +14,7 @@ from edgeret.encoders.providers import choose, first_of, only_cpu
 from edgeret.encoders.variants import choose_variant
 from edgeret.errors import BundleError, PlannerError
 from edgeret.fields import get
-from edgeret.host import available_cpus
+from edgeret.host import thread_budget
 from edgeret.planner.lazy import LazyPlanner
 from edgeret.planner.reranker import RerankParameters
 from edgeret.runtime.options import LoadOptions
@@ -79,7 +79,7 @@ def load_planner(bundle: Bundle, options: LoadOptions) -> tuple[LazyPlanner, Rer
         import_llama()  # before hundreds of megabytes are copied for nothing
         try:
             with file.private_copy() as path:
-                threads = options.threads or available_cpus()
+                threads = thread_budget(options.threads)
                 return Planner(path, spec, threads, options.gpu_layers, file.where)
         except BundleError as error:
             raise PlannerError(str(error)) from None

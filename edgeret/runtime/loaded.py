@@ -26,7 +26,7 @@ from edgeret.encoders.base import SHARED_BY, EncoderSpec
 from edgeret.encoders.languages import read_languages
 from edgeret.errors import EdgeretError
 from edgeret.fields import get
-from edgeret.host import available_cpus, forks
+from edgeret.host import forks, thread_budget
 from edgeret.native import give_back
 from edgeret.planner.exemplars import Exemplars
 from edgeret.planner.lazy import LazyPlanner
@@ -379,7 +379,7 @@ def _model(library: Library, kept: KeptBundle, options: LoadOptions, beside: Bes
     wrong = (options.profile == "full" and small) or (tiny and not small and roles.STATIC not in manifest.info)
     if wrong:
         return None
-    threads = min(options.threads or SHARED_BY, available_cpus())
+    threads = thread_budget(options.threads or min(SHARED_BY, thread_budget()))
     loss = None if options.profile == "full" else options.loss
     encoder = beside.encoder
     outside = None if encoder is None else Outside(encoder.embed_tokens, encoder.longest)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from edgeret.bundle import roles
-from edgeret.errors import InputError
+from edgeret.errors import InputError, NoMemoryError
 from edgeret.runtime.bases import base_path
 from edgeret.runtime.loaded import Loaded, load_bundle
 from edgeret.runtime.options import LOSS, LoadOptions, Profile, check_path
@@ -44,8 +44,9 @@ def load(
 
     `providers` are execution providers by name ("cpu", "cuda", "qnn", …), the first of which must really run unless
     `allow_fallback`. `threads` is the CPU budget for encoder and planner alike (default: two for an int8 encoder's
-    texts, and otherwise what affinity and cgroup allow). `static_tokens` fixes the input's length, for compilers. A
-    planner is loaded when first asked, with `gpu_layers` on a GPU; `state_folder` keeps what `warmup` had it read.
+    texts; for others what affinity, cgroups and OMP_NUM_THREADS allow). `static_tokens` fixes the length, for
+    compilers. A planner is loaded when first asked, with `gpu_layers` on a GPU; `state_folder` keeps what `warmup` had
+    it read.
 
     `content_hash` (hex), obtained over a way that you trust, must be the bundle's. `trust`, files of public keys or
     32 bytes of one, must have signed it (docs/howto/trust.md). Both are checked before anything is parsed. `index` is
@@ -65,19 +66,24 @@ def load(
     the name that `edgeret inspect` shows. Without it the first provider chooses, and on CPUs their instructions.
 
     Raises InputError for options out of range and for a profile or target that the bundle cannot have, BundleError,
-    OverlayError, ProviderError or MissingExtraError.
+    OverlayError, ProviderError, MissingExtraError or NoMemoryError.
     """
     options = LoadOptions(
         *(providers, allow_fallback, provider_options, threads, static_tokens, gpu_layers, state_folder, content_hash),
         *(index, overlay, profile, loss, risk, target, trust, overlay_key),
     )
     check_path("a bundle's folder", path)
-    loaded = load_bundle(path, options)
-    if not overlay:
-        return Runtime(loaded)
-    from edgeret.bundle.overlay_file import overlay_path
+    try:
+        loaded = load_bundle(path, options)
+        if not overlay:
+            return Runtime(loaded)
+        from edgeret.bundle.overlay_file import overlay_path
 
-    return with_overlay(loaded, overlay_path(path) if overlay is True else Path(overlay), overlay_key)
+        return with_overlay(loaded, overlay_path(path) if overlay is True else Path(overlay), overlay_key)
+    except MemoryError:
+        raise NoMemoryError(
+            f"{path}: no memory to load it; free some, or load less of it with profile 'tiny', or a smaller bundle"
+        ) from None
 
 
 def from_tools(tools: Sequence[Tool], *, base: str | Path | Runtime | None = None, **options: Any) -> Runtime:

@@ -124,6 +124,8 @@ def run(parser: argparse.ArgumentParser, argv: Sequence[str] | None = None, extr
         return _complain(parser, str(error), error.exit_code)
     except RecursionError:
         return _complain(parser, "the input is nested too deep", 2)
+    except MemoryError:
+        return _complain(parser, "no memory is left for this; free some, or take a smaller bundle or profile", 2)
     except KeyboardInterrupt:
         return _complain(parser, "interrupted", 130)
     except BrokenPipeError:

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 from patience import PATIENCE_S
+from signers import Signer
 
+import edgeret
 from edgeret.cli.commands import main
 
 pytest.importorskip("uvicorn", reason="the extra 'gate' is not installed")
@@ -85,3 +87,27 @@ def test_k_and_coverage_exclude_each_other(capsys: pytest.CaptureFixture[str]) -
     with pytest.raises(SystemExit):
         main(["gate", "--upstream", UP, "-k", "3", "--coverage", "0.9"])
     assert "not allowed with" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", [["gate", "--upstream", UP], ["mcp"]])
+def test_a_base_that_nobody_trusted_signed_is_refused(
+    capsys: pytest.CaptureFixture[str], tiny_tools: Path, tmp_path: Path, command: list[str]
+) -> None:
+    key, config = tmp_path / "key.pub", tmp_path / "mcp.json"
+    key.write_bytes(Signer("somebody").public)
+    config.write_text('{"mcpServers": {"a": {"command": "true"}}}')
+    more = ["--config", str(config)] if command == ["mcp"] else []
+    assert main([*command, *more, "--base", str(tiny_tools), "--trust", str(key)]) == 2
+    assert "bundle.sig" in capsys.readouterr().err
+
+
+def test_what_is_learned_over_a_base_is_bound_to_a_key(
+    capsys: pytest.CaptureFixture[str], tiny_tools: Path, tmp_path: Path
+) -> None:
+    key, learned = tmp_path / "key", tmp_path / "gate.overlay"
+    key.write_bytes(b"this device alone")
+    runtime = edgeret.load(tiny_tools, overlay=learned)
+    runtime.learn([edgeret.Demonstration("d", "a word", (edgeret.Call(next(iter(runtime.tools))),))])
+    runtime.close()
+    options = ("--upstream", UP, "--base", str(tiny_tools), "--learned", str(learned), "--overlay-key", str(key))
+    assert "not bound to this device's key" in refused(capsys, *options)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import subprocess
 import sys
 import threading
+import weakref
 from collections.abc import Iterator
 from pathlib import Path
 from time import monotonic, sleep
@@ -120,6 +122,17 @@ def test_a_version_that_must_not_decide_never_does_and_one_that_cannot_is_told(
     (folder / "store.json").write_text("no")
     until(lambda: service.do("health", {})["trouble"])
     assert service.do("decide", {"query": QUERY})["tool"] == "find_file"
+
+
+def test_a_session_that_nobody_asks_holds_no_version_and_can_go_on(service: Service, store: BundleStore) -> None:
+    first = service.do("decide", {"query": QUERY, "session": "quiet"})
+    held = weakref.ref(store.runtime.loaded)
+    store.activate("new")
+    service.do("decide", {"query": QUERY, "session": "busy"})
+    gc.collect()
+    assert held() is None
+    told = service.do("decide", {"calls": [first["tool"]], "session": "quiet"})
+    assert told["tool"] != first["tool"]
 
 
 @pytest.mark.parametrize(

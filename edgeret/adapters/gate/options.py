@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
+from typing import Any
 
 import httpx
 
@@ -22,7 +23,7 @@ COULD = "use the upstream"
 class Options:
     """What the gate is asked to do. `learned` is the file that keeps what is learned, None to learn nothing; `origins`
     are web pages that may ask, `ca` a file of certificates that are trusted besides. `metrics` is where Prometheus may
-    ask, HOST:PORT."""
+    ask, HOST:PORT. `loading` are more options of `edgeret.load` for the base."""
 
     upstream: str
     base: Path
@@ -34,6 +35,7 @@ class Options:
     ca: str | None = None
     limits: Limits = field(default_factory=Limits)
     metrics: str | None = None
+    loading: Mapping[str, Any] = field(default_factory=dict)
 
 
 def upstream_of(url: str) -> tuple[str, str]:

@@ -40,7 +40,7 @@ def prepared(
     token = checked_token(options.token, host, TOKEN_VARIABLE, COULD)
     visitors, limits = Visitors(token, origins_of(options.origins), files=True), options.limits
     asked = Upstream(upstream, limits.silence_s, most_connections(limits) // 4, trusted(options.ca))
-    sets = ToolSets(options.base, overlay=options.learned, tools=MOST_ENTRIES)
+    sets = ToolSets(options.base, overlay=options.learned, tools=MOST_ENTRIES, **options.loading)
     learning = Learning(say) if options.learned is not None else None
     connections = Connections(limits, "gate")
     trimmer = Trimmer(sets, options.amount)

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 import edgeret
 from edgeret.adapters.mcp.definitions import Definition
@@ -29,11 +30,12 @@ class Catalogue:
         base: str | Path,
         overlay: str | Path | None,
         examples: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
+        **options: Any,
     ) -> None:
         """No tools yet. `base` is a bundle whose encoder reads, `overlay` the file of what was learned, if any, and
-        `examples` are requests by tools' names. Raises as `edgeret.load` does."""
+        `examples` are requests by tools' names; `options` are more of `edgeret.load`. Raises as that does."""
         self._examples = examples
-        self._base = edgeret.load(base, overlay=False if overlay is None else overlay)
+        self._base = edgeret.load(base, overlay=False if overlay is None else overlay, **options)
         self._runtime: edgeret.Runtime | None = None
         self._untaught: edgeret.Runtime | None = None
         self._tools: dict[str, edgeret.Tool] = {}

@@ -51,7 +51,8 @@ _CHUNK = 1 << 16
 @dataclass(frozen=True, slots=True)
 class Options:
     """How the proxy behaves; `base` is the bundle whose encoder reads, `overlay` and `pins` are files or none,
-    `max_result` are bytes of text of a result, None for all, and `examples` are requests by tools' names."""
+    `max_result` are bytes of text of a result, None for all, `examples` are requests by tools' names,
+    and `loading` more options of `edgeret.load` for the base."""
 
     base: Path
     mode: Mode = "search"
@@ -64,6 +65,7 @@ class Options:
     max_result: int | None = None
     examples: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     metrics: str | None = None
+    loading: Mapping[str, Any] = field(default_factory=dict)
 
 
 def serve(servers: Sequence[Server], options: Options, say: Say) -> bool:
@@ -72,7 +74,7 @@ def serve(servers: Sequence[Server], options: Options, say: Say) -> bool:
     sdk = logging.getLogger("mcp")
     sdk.propagate = False  # it writes what strangers say as it comes; whatever matters of it is told here
     sdk.addHandler(logging.NullHandler())
-    catalogue = Catalogue(options.base, options.overlay, options.examples)
+    catalogue = Catalogue(options.base, options.overlay, options.examples, **options.loading)
     pins = None if options.pins is None else Pins(options.pins, say)
     serving = _Serving(servers, options, catalogue, pins, say)
     with _counted(options.metrics, serving.counted, say):

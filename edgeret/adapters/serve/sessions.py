@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 from edgeret import Call, Conversation, InputError, Runtime, Task
 from edgeret.quoting import few, quoted
@@ -18,8 +19,8 @@ MOST_TURNS = 500
 
 @dataclass(slots=True)
 class _Session:
-    runtime: Runtime
-    conversation: Conversation
+    runtime: Runtime | None
+    conversation: Conversation | Mapping[str, Any]
     allowed: frozenset[str] | None
     lock: threading.Lock = field(default_factory=threading.Lock)
     turns: int = 0
@@ -31,6 +32,7 @@ class Sessions:
     def __init__(self) -> None:
         self._open: OrderedDict[str, _Session] = OrderedDict()
         self._lock = threading.Lock()
+        self._latest: Runtime | None = None
 
     @contextmanager
     def task(
@@ -55,15 +57,39 @@ class Sessions:
             self._open.move_to_end(name)
             while len(self._open) > MOST_SESSIONS:
                 self._open.popitem(last=False)
+            if self._latest is not runtime:
+                self._let_go(runtime)
         with session.lock:
             if session.runtime is not runtime or session.allowed != chosen:
                 self._reopen(name, session, runtime, chosen)
             yield _turn(session, query, calls)
 
+    def _let_go(self, latest: Runtime) -> None:
+        """Keeps what was said in other sessions, and not the runtime that they began with: after a switch of versions
+        those that nobody asks again would hold a whole bundle in memory. With the lock; what is busy is left for later.
+        """
+        whole = True
+        for session in self._open.values():
+            if session.runtime is latest or session.runtime is None:
+                continue
+            if not session.lock.acquire(blocking=False):
+                whole = False
+                continue
+            try:
+                if isinstance(session.conversation, Conversation):
+                    session.conversation = session.conversation.to_dict()
+                session.runtime = None
+            finally:
+                session.lock.release()
+        if whole:
+            self._latest = latest
+
     def _reopen(self, name: str, session: _Session, runtime: Runtime, allowed: frozenset[str] | None) -> None:
         """The same conversation with the tools that there are now."""
         try:
-            session.conversation = runtime.conversation(session.conversation.to_dict(), tools=allowed)
+            said = session.conversation
+            saved = said.to_dict() if isinstance(said, Conversation) else said
+            session.conversation = runtime.conversation(saved, tools=allowed)
         except InputError as error:
             if session.runtime is not runtime:
                 with self._lock:
@@ -76,6 +102,7 @@ class Sessions:
 
 
 def _turn(session: _Session, query: str | None, calls: Sequence[str | Call] | None) -> Task:
+    assert isinstance(session.conversation, Conversation), "it was opened for this request"
     given = [call if isinstance(call, Call) else Call(call) for call in calls or ()]
     task = session.conversation.task if session.turns else None
     made = () if task is None else task.calls

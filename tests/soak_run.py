@@ -1,0 +1,360 @@
+"""Runs `serve`, `gate`, `mcp` and the library side by side for half an hour, and says whether any of them grows.
+A command: `python tests/soak_run.py BUNDLE [BUNDLE] --minutes 30`.
+
+Each is asked as its users ask it, all the time, at a steady pace: decisions, searches and plans, sessions, bodies that
+are refused and clients that go away, tools that come and go, plans that are learned and forgotten. With a second bundle
+the store that two of them share is switched now and then. Prints one JSON object: for each process how much was asked,
+what went wrong, memory and handles behind the first third and at the end, and the slope between. Exits 1 where
+something went wrong, memory grows by a megabyte an hour or more, or handles do.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import combinations, count
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from edgeret import BundleStore, Call, Demonstration, Tool, read_tools
+
+HERE = Path(__file__).parent
+EXAMPLE = HERE.parent / "examples" / "desktop"
+MOST_MB_AN_HOUR = 1.0
+PACE_S, SAMPLE_S, SWITCH_S = 0.05, 5.0, 30.0
+PLANS = 200
+"""Learned before all is forgotten."""
+PATIENCE_S = 300.0
+NEW = {"name": "water_plants", "description": "Waters the plants on the balcony"}
+CALL = {"id": "c", "type": "function", "function": {"name": "NAME", "arguments": "{}"}}
+SAID = {"role": "assistant", "content": None, "tool_calls": [CALL]}
+CHOICE = {"index": 0, "finish_reason": "tool_calls", "message": SAID}
+ANSWER = {"id": "1", "object": "chat.completion", "created": 1, "model": "m", "choices": [CHOICE]}
+
+
+def main() -> None:
+    """Measures and prints."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("bundles", nargs="*", type=Path, help="one bundle, or two with some tool in common")
+    parser.add_argument("--minutes", type=float, default=30.0)
+    parser.add_argument("--no-learning", action="store_true", help="what is learned takes memory, too: leave it out")
+    parser.add_argument("--library", type=Path, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.library is not None:
+        library(arguments.library)
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        found = soak(arguments.bundles, Path(folder), arguments.minutes * 60, not arguments.no_learning)
+    sys.stdout.write(f"{json.dumps(found, indent=1)}\n")
+    grows = [
+        each
+        for each in found.values()
+        if each["mb_an_hour"] >= MOST_MB_AN_HOUR or each["handles"][1] > each["handles"][0]
+    ]
+    sys.exit(bool(grows or any(each["errors"] for each in found.values())))
+
+
+def queries() -> list[tuple[str, list[str]]]:
+    """The example's requests, and the calls that solve them."""
+    lines = (EXAMPLE / "demonstrations.jsonl").read_text().splitlines()
+    told = [json.loads(line) for line in lines]
+    return [(each["query"], [call["tool"] for call in each["calls"]]) for each in told]
+
+
+class Asker:
+    """Asks at a steady pace in a thread of its own, and counts."""
+
+    def __init__(self, name: str, pid: int, ask: Callable[[int], None]) -> None:
+        self.name, self.pid, self.asked, self.errors = name, pid, 0, list[str]()
+        self._ask, self.over = ask, threading.Event()
+        self.samples: list[tuple[float, float, int]] = []
+        self.thread = threading.Thread(target=self._run)
+
+    def _run(self) -> None:
+        for number in count():
+            if self.over.wait(PACE_S) or len(self.errors) >= 5:
+                return
+            try:
+                self._ask(number)
+                self.asked += 1
+            except Exception as error:
+                self.errors.append(f"{number}: {type(error).__name__}: {error}"[:300])
+
+    def sample(self) -> None:
+        """Memory in MB (10^6 bytes) and handles, now."""
+        with suppress(OSError):
+            pages = int(Path(f"/proc/{self.pid}/statm").read_text().split()[1])
+            handles = len(tuple(Path(f"/proc/{self.pid}/fd").iterdir()))
+            self.samples.append((time.monotonic(), pages * os.sysconf("SC_PAGE_SIZE") / 1e6, handles))
+
+    def told(self) -> dict[str, Any]:
+        """The figures; of memory the median slope between any two samples behind the first third."""
+        late = self.samples[len(self.samples) // 3 :]
+        slopes = [(b[1] - a[1]) / (b[0] - a[0]) for a, b in combinations(late, 2)]
+        quarter = max(1, len(late) // 4)
+        first, last = late[:quarter], late[-quarter:]
+        return {
+            "asked": self.asked,
+            "errors": self.errors,
+            "mb": [round(statistics.median(each[1] for each in part), 2) for part in (first, last)],
+            "mb_an_hour": round(3600 * statistics.median(slopes), 2),
+            "handles": [max(each[2] for each in part) for part in (first, last)],
+        }
+
+
+def soak(bundles: list[Path], folder: Path, seconds: float, learns: bool) -> dict[str, Any]:
+    """All four, for so long."""
+    store = BundleStore(folder / "store", threads=1)
+    for name, bundle in zip("ab", bundles, strict=False):
+        store.add(bundle, name)
+    store.activate("a")
+    store.close()
+    known = queries()
+    with ExitStack() as stack:
+        upstream = stack.enter_context(model_server())
+        askers = [
+            stack.enter_context(serving(store.folder, folder, known, learns)),
+            stack.enter_context(gating(upstream, bundles[0], folder, known, learns)),
+            stack.enter_context(proxying(bundles[0], folder, known, learns)),
+            stack.enter_context(deciding(store.folder, len(bundles) > 1, learns)),
+        ]
+        for asker in askers:
+            asker.thread.start()
+        end = time.monotonic() + seconds
+        while time.monotonic() < end and not any(asker.errors for asker in askers):
+            time.sleep(min(SAMPLE_S, seconds / 30))
+            for asker in askers:
+                asker.sample()
+        for asker in askers:
+            asker.over.set()
+        for asker in askers:
+            asker.thread.join(PATIENCE_S)
+    return {asker.name: asker.told() for asker in askers}
+
+
+@contextmanager
+def child(*command: object, **more: Any) -> Iterator[subprocess.Popen[str]]:
+    """A process of this Python; what it says on standard error is read, and thrown away behind the first line."""
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen([sys.executable, *map(str, command)], **{**pipes, **more}) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def listening(process: subprocess.Popen[str], before: str) -> str:
+    """The address behind these words, in what a server says first."""
+    assert process.stderr is not None
+    line = process.stderr.readline()
+    assert before in line, line + process.stderr.read()
+    threading.Thread(target=process.stderr.read, daemon=True).start()
+    return line.split(before)[1].split()[0]
+
+
+def checked(answer: httpx.Response, status: int = 200) -> Any:
+    """What it says. Raises AssertionError for another status."""
+    assert answer.status_code == status, answer.text[:200]
+    return answer.json()
+
+
+@contextmanager
+def serving(store: Path, folder: Path, known: list[tuple[str, list[str]]], learns: bool) -> Iterator[Asker]:
+    """`edgeret serve` of a store that somebody else switches."""
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        port = found.getsockname()[1]
+    options = ("--learn", "--threads", 1, "--log", folder / "log", "--log-words", "--port", port)
+    with child("-m", "edgeret", "serve", "--store", store, *options) as process:
+        url = listening(process, "ask ").removesuffix("/v1/decide")
+        with httpx.Client(base_url=url, timeout=PATIENCE_S, trust_env=False) as client:
+
+            def ask(number: int) -> None:
+                query, calls = known[number % len(known)]
+                asked = {"query": query, "session": f"s{number // 3 % 400}"} if number % 2 else {"query": query}
+                checked(client.post("/v1/decide", json={**asked, "arguments": True, "explain": number % 7 == 0}))
+                if number % 5 == 0:
+                    checked(client.post("/v1/search", json={"query": query, "k": 5}))
+                    checked(client.post("/v1/decide", json={"query": 3}), 400)
+                if number % 20 == 0:
+                    checked(client.post("/v1/plan", json={"query": query}))
+                    added = checked(client.post("/v1/tools", json={"add": [NEW], "replace": True}))["tools"]
+                    assert checked(client.request("DELETE", f"/v1/tools/{NEW['name']}"))["tools"] <= added
+                    with socket.create_connection(("127.0.0.1", port)) as gone:  # and never asks to the end
+                        gone.sendall(b"POST /v1/decide HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{")
+                if number % 30 == 0 and learns:
+                    taught = client.post("/v1/learn", json={"query": query, "calls": calls})
+                    assert taught.status_code in (200, 400), taught.text  # a version may lack one of the tools
+                    checked(client.get("/health"))
+                    assert client.get("/metrics").status_code == 200
+
+            yield Asker("serve", process.pid, ask)
+
+
+class _Model(BaseHTTPRequestHandler):
+    """A server that calls the first function that it is shown."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        name = body["tools"][0]["function"]["name"] if body.get("tools") else "none"
+        answer = json.dumps(ANSWER).replace("NAME", name).encode()
+        self.send_response(200)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(answer)))
+        self.end_headers()
+        self.wfile.write(answer)
+
+    def log_message(self, *_: object) -> None:
+        """Says nothing."""
+
+
+@contextmanager
+def model_server() -> Iterator[str]:
+    """What the gate asks."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Model) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/v1"
+        server.shutdown()
+
+
+@contextmanager
+def gating(
+    upstream: str, base: Path, folder: Path, known: list[tuple[str, list[str]]], learns: bool
+) -> Iterator[Asker]:
+    """`edgeret gate`, asked with lists of tools that change a little."""
+    functions = [
+        {"type": "function", "function": {"name": t.name, "description": t.description, "parameters": t.parameters}}
+        for t in read_tools(EXAMPLE / "tools.jsonl")
+    ]
+    learned = ("--learned", folder / "gate.overlay") if learns else ()
+    with child(
+        "-m", "edgeret", "gate", "--upstream", upstream, "--base", base, "--listen", "127.0.0.1:0", *learned
+    ) as process:
+        url = listening(process, "base URL ")
+        with httpx.Client(base_url=url, timeout=PATIENCE_S, trust_env=False) as client:
+
+            def ask(number: int) -> None:
+                query, _ = known[number % len(known)]
+                shown = [tool for place, tool in enumerate(functions) if place != number // 50 % len(functions)]
+                said: list[Any] = [{"role": "user", "content": query}]
+                body = {"model": "m", "tools": shown, "messages": said}
+                call = checked(client.post("/chat/completions", json=body))["choices"][0]["message"]
+                if number % 10 == 0:  # the answer to its call, from which the gate learns
+                    said += [call, {"role": "tool", "tool_call_id": "c", "content": "done"}]
+                    checked(client.post("/chat/completions", json=body))
+
+            yield Asker("gate", process.pid, ask)
+
+
+@contextmanager
+def proxying(base: Path, folder: Path, known: list[tuple[str, list[str]]], learns: bool) -> Iterator[Asker]:
+    """`edgeret mcp` before a server, on standard input and output."""
+    config = folder / "mcp.json"
+    server = {"command": sys.executable, "args": [str(HERE / "adapters" / "wide_mcp.py"), "soak"]}
+    config.write_text(json.dumps({"mcpServers": {"soak": server}}))
+    options = ("--learn", "--overlay", folder / "mcp.overlay") if learns else ()
+    with child(
+        "-m", "edgeret", "mcp", "--config", config, "--base", base, *options, stderr=subprocess.DEVNULL
+    ) as process:
+        numbers = count(1)
+
+        def send(method: str, params: Any, **more: Any) -> None:
+            assert process.stdin is not None
+            process.stdin.write(json.dumps({"jsonrpc": "2.0", "method": method, "params": params, **more}) + "\n")
+            process.stdin.flush()
+
+        def asked(method: str, params: Any) -> Any:
+            assert process.stdout is not None
+            number = next(numbers)
+            send(method, params, id=number)
+            for line in process.stdout:
+                if (told := json.loads(line)).get("id") == number and "method" not in told:
+                    assert "result" in told, line[:300]
+                    return told["result"]
+            raise AssertionError("it has ended")
+
+        client = {"name": "soak", "version": "1"}
+        asked("initialize", {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client})
+        send("notifications/initialized", {})
+
+        def ask(number: int) -> None:
+            words = known[number % len(known)][0]
+            asked("tools/call", {"name": "find_tools", "arguments": {"query": words}})
+            if number % 3 == 0:
+                found = asked("tools/call", {"name": "find_tools", "arguments": {"query": "touch it"}})
+                for name in (tool["name"] for tool in json.loads(found["content"][0]["text"])["tools"]):
+                    if "touch" in name:  # another one would ask back
+                        asked("tools/call", {"name": "call_tool", "arguments": {"name": name, "arguments": {}}})
+                asked("tools/list", {})
+
+        yield Asker("mcp", process.pid, ask)
+
+
+@contextmanager
+def deciding(store: Path, switches: bool, learns: bool) -> Iterator[Asker]:
+    """The library in a process of its own, told what to do a line at a time."""
+    with child(__file__, "--library", store, stderr=None) as process:
+
+        def ask(number: int) -> None:
+            assert process.stdin is not None and process.stdout is not None
+            switch = switches and number % int(SWITCH_S / PACE_S) == 0
+            process.stdin.write("switch\n" if switch else "learn\n" if learns else "decide\n")
+            process.stdin.flush()
+            said = process.stdout.readline()
+            assert said == "fine\n", said
+
+        yield Asker("library", process.pid, ask)
+
+
+def library(folder: Path) -> None:
+    """Does what a line says, and says "fine" or what went wrong."""
+    known = queries()
+    with BundleStore(folder, overlay=True, threads=1) as store:
+        for number, line in enumerate(sys.stdin):
+            try:
+                if line == "switch\n":
+                    store.activate(store.versions[number // 600 % len(store.versions)])
+                step(store, number, line == "learn\n", *known[number % len(known)])
+            except Exception as error:
+                sys.stdout.write(f"{type(error).__name__}: {error}\n")
+            else:
+                sys.stdout.write("fine\n")
+            sys.stdout.flush()
+
+
+def step(store: BundleStore, number: int, learns: bool, query: str, calls: list[str]) -> None:
+    """A request from its words to the end; now and then tools change, and something is learned or all forgotten."""
+    runtime = store.runtime
+    task = runtime.task(query)
+    for _ in range(4):
+        if not task.accept(decision := task.next()):
+            break
+        if number % 11 == 0:
+            decision.explain()
+    runtime.search(query)
+    if number % 10 == 0:
+        changed = runtime.with_tools(add=[Tool(str(NEW["name"]), str(NEW["description"]))])
+        changed.task(query).next()
+    if learns and number % 10 == 5 and all(name in runtime.tools for name in calls):
+        runtime.learn([Demonstration(f"d{number}", query, tuple(map(Call, calls)))])
+        if runtime.learned.count >= PLANS:
+            runtime.forget(everything=True)
+
+
+if __name__ == "__main__":
+    main()
