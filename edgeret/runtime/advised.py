@@ -72,7 +72,8 @@ def _advised(request: CoreRequest, history: History, options: DecideOptions) -> 
     planner, reranking = loaded.planner, loaded.reranking
     if step.reason == library.ALL_FAILED or request.is_small(step):
         return request.told(step, history, options)
-    no, mask = unasked(planner, reranking), ()
+    mask: Sequence[Candidate] = ()
+    no = unasked(planner, reranking)
     if no is None and step.probability >= reranking.ask_below:
         no = "the heads are sure enough"
     if no is None:

@@ -381,8 +381,7 @@ def _model(library: Library, kept: KeptBundle, options: LoadOptions, beside: Bes
         return None
     threads = thread_budget(options.threads or min(SHARED_BY, thread_budget()))
     loss = None if options.profile == "full" else options.loss
-    encoder = beside.encoder
-    outside = None if encoder is None else Outside(encoder.embed_tokens, encoder.longest)
+    outside = None if (encoder := beside.encoder) is None else Outside(encoder.embed_tokens, encoder.longest)
     folder, hashed = os.fspath(kept.path), manifest.content_hash
     model = load_model(library, folder, hashed, loss, tiny or small, threads, outside, options.index)
     if not model.encodes:
