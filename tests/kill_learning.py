@@ -22,8 +22,10 @@ from learned_states import plan, state
 
 import edgeret
 from edgeret.bundle.overlay_file import overlay_path
-from edgeret.runtime import learning
+from edgeret.runtime import core_learned, learning
+from edgeret.runtime.options import Profile
 from edgeret.types import Tool
+from edgeret_export.recipe import Recipe
 
 UNFOLDED = 5
 """Plans after which the overlay is written anew: so few that a kill often falls into it."""
@@ -67,7 +69,7 @@ def _words(number: int, count: int) -> str:
 
 def write(bundle: Path) -> None:
     """Goes on until it is killed; a byte to stdout acknowledges an operation, and one that the bundle is loaded."""
-    learning.UNFOLDED = UNFOLDED
+    core_learned.UNFOLDED = learning.UNFOLDED = UNFOLDED
     runtime, number = edgeret.load(bundle, overlay=True, threads=1), 0
     while True:
         sys.stdout.buffer.write(b".")
@@ -82,10 +84,11 @@ def seen(runtime: edgeret.Runtime) -> Any:
     return learned, plans, dict(runtime.tools)
 
 
-def kill_at_random(folder: Path, kills: int, seed: int) -> dict[str, Any]:
+def kill_at_random(folder: Path, kills: int, seed: int, profile: Profile = "full") -> dict[str, Any]:
     """Kills that many children a random time after they began, and compares with a runtime that goes the same way."""
     dice, lost, operations = random.Random(seed), [], []
-    bundle, witness = build_tiny(folder / "bundle"), build_tiny(folder / "witness")
+    recipe = Recipe(precision="fp32", profile=profile)
+    bundle, witness = (build_tiny(folder / name, recipe=recipe) for name in ("bundle", "witness"))
     for _ in range(kills):
         overlay_path(bundle).unlink(missing_ok=True)
         command = [sys.executable, __file__, "--write", str(bundle)]
@@ -103,8 +106,8 @@ def kill_at_random(folder: Path, kills: int, seed: int) -> dict[str, Any]:
 
 def judge(bundle: Path, witness: Path, acknowledged: int) -> str | None:
     """What is wrong after so many acknowledged operations, or None."""
-    before = learning.UNFOLDED
-    learning.UNFOLDED = UNFOLDED
+    before = core_learned.UNFOLDED
+    core_learned.UNFOLDED = learning.UNFOLDED = UNFOLDED
     overlay_path(witness).unlink(missing_ok=True)
     right = edgeret.load(witness, overlay=True, threads=1)
     try:
@@ -121,7 +124,7 @@ def judge(bundle: Path, witness: Path, acknowledged: int) -> str | None:
         return f"after {acknowledged} operations: {type(error).__name__}: {error}"
     finally:
         right.close()
-        learning.UNFOLDED = before
+        core_learned.UNFOLDED = learning.UNFOLDED = before
     left = [file.name for file in bundle.parent.iterdir() if "partial" in file.name]
     return f"after {acknowledged} operations: left behind {left}" if left else None
 

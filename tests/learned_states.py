@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 
 from edgeret.inputs.demonstrations import Demonstration
+from edgeret.runtime.core_learned import CoreLearned
 from edgeret.runtime.runtime import Runtime
 from edgeret.scoring.learned_state import pack_learner
+from edgeret.scoring.learner import Learner
 from edgeret.types import Call
 
 
@@ -18,9 +20,16 @@ def plan(query: str, *tools: str) -> Demonstration:
     return Demonstration("t", query, tuple(Call(tool) for tool in tools))
 
 
+def taught(runtime: Runtime) -> Learner:
+    """What it learned, as Python has it."""
+    learned = runtime.learned
+    view = learned.known.view if isinstance(learned, CoreLearned) else learned
+    return view._learner  # noqa: SLF001
+
+
 def state(runtime: Runtime) -> dict[str, Any]:
     """All that was learned, as plain data that can be compared, and what is told of its plans."""
-    packed = pack_learner(runtime.learned._learner)  # noqa: SLF001
+    packed = pack_learner(taught(runtime))
     plain = {key: value.tolist() if isinstance(value, np.ndarray) else value for key, value in packed.items()}
     return {**plain, "plans": runtime.learned.plans}
 

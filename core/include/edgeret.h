@@ -433,7 +433,8 @@ ER_API er_status er_learner_open(const er_model *, const char *overlay, const er
 ER_API void er_learner_close(er_learner *); /* NULL is fine; running tasks hold what they need of it */
 
 /* The model with the tools that came and went by the overlay, to begin tasks with: that which the learner was opened with,
-   where none did. So may models that er_with_tools made of it. It lives as long as the learner. */
+   where none did. So may models that er_with_tools made of it, and those of other bundles with this encoder. It lives as long
+   as the learner. */
 ER_API const er_model *er_learner_model(const er_learner *);
 
 typedef struct {

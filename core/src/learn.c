@@ -179,7 +179,7 @@ er_knowledge *er_without(const er_knowledge *s, const bool *gone, int64_t serial
     return NULL;
 }
 
-uint32_t er_used_names(const er_knowledge *s, int32_t *numbers)
+uint32_t er_used_names(const er_knowledge *s, bool current, int32_t *numbers)
 {
     memset(numbers, 0, s->name_count * sizeof *numbers);
     numbers[ER_LAST] = 1;
@@ -192,8 +192,8 @@ uint32_t er_used_names(const er_knowledge *s, int32_t *numbers)
     for (uint32_t r = 0; r < s->rows; r++) numbers[s->row_labels[r]] = 1;
     int32_t count = 0;
     for (uint32_t i = 0; i < s->name_count; i++) {
-        const bool current = i < s->mapped_count && s->places[i] >= 0;
-        numbers[i] = numbers[i] || current ? count++ : -1;
+        const bool here = current && i < s->mapped_count && s->places[i] >= 0;
+        numbers[i] = numbers[i] || here ? count++ : -1;
     }
     return (uint32_t)count;
 }

@@ -160,9 +160,9 @@ bool er_teach(er_knowledge *, er_arena *, const er_plan *const *, const float *w
 int64_t er_lesson(er_knowledge *, er_plan *, bool again, er_error *);
 /* All but some plans (`gone`, by row), learned anew; NULL: no memory. */
 er_knowledge *er_without(const er_knowledge *, const bool *gone, int64_t serial, er_error *);
-/* Which names something refers to, or the latest request decided between: their new numbers, −1 for all others
+/* Which names something refers to, or with `current` the latest request decided between: their new numbers, −1 for all others
    (name_count); how many stay. Then to give them these. */
-uint32_t er_used_names(const er_knowledge *, int32_t *numbers);
+uint32_t er_used_names(const er_knowledge *, bool current, int32_t *numbers);
 void er_renumber(er_knowledge *, const int32_t *numbers);
 void er_familiar(er_knowledge *);
 /* Of a step's log-probabilities (n) the most probable labels, and what was right. */

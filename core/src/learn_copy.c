@@ -74,7 +74,7 @@ static bool put_all(er_bytes *bytes, const er_knowledge *s, er_contents *content
 {
     er_arena arena = {.error = error};
     int32_t *numbers = ER_TAKE(&arena, int32_t, s->name_count);
-    const uint32_t names = numbers ? er_used_names(s, numbers) : 0;
+    const uint32_t names = numbers ? er_used_names(s, false, numbers) : 0;
     const bool fine = numbers && er_put_learned(bytes, &arena, s, numbers, names, "what was learned", contents);
     er_give_back(&arena);
     return fine;

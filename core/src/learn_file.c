@@ -161,7 +161,7 @@ bool er_learner_fold(er_learner *learner, er_locked *file, er_knowledge *s, er_e
 {
     er_arena arena = {.error = error};
     int32_t *numbers = ER_TAKE(&arena, int32_t, s->name_count);
-    const uint32_t names = numbers ? er_used_names(s, numbers) : 0;
+    const uint32_t names = numbers ? er_used_names(s, true, numbers) : 0;
     const bool fine = numbers && (!learner->path || compact(learner, file, s, numbers, names, error));
     if (fine) {
         er_knowledge *before = learner->state;

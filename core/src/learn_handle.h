@@ -67,6 +67,7 @@ struct er_learner {
 #endif
 enum { ER_NEW_NAMES = 20000 }; /* beyond which it is, too: it drops those that nothing refers to any more */
 
+bool er_learner_serves(const er_learner *, const er_model *);
 /* A learner of a model, which has learned nothing; NULL: no memory. */
 er_learner *er_learner_new(const er_model *, double wait_s, er_error *);
 /* Reads the overlay without a lock, and the tools in it. */

@@ -152,8 +152,7 @@ er_status er_learner_keep(er_learner *learner, const er_model *before, const er_
     if (!learner || !before || !change || !after) return er_refuse(error, ER_BAD_INPUT, "er_learner_keep needs a learner, the model before, a change, and the model after it"), ER_BAD_INPUT;
     if (change->size < sizeof *change) return er_refuse(error, ER_BAD_INPUT, "change.size is %zu; set it to sizeof(er_change)", change->size), ER_BAD_INPUT;
     if (!learner->path) return er_refuse(error, ER_BAD_INPUT, "nothing is kept: the learner was opened without an overlay"), ER_BAD_INPUT;
-    const er_model *root = after->root ? after->root : after, *theirs = learner->given->root ? learner->given->root : learner->given;
-    if (root != theirs) return er_refuse(error, ER_BAD_INPUT, "after: a model of another bundle than the learner's"), ER_BAD_INPUT;
+    if (!er_learner_serves(learner, after)) return er_refuse(error, ER_BAD_INPUT, "after: a model of another encoder than the learner's"), ER_BAD_INPUT;
     er_locked file;
     er_mutex_lock(&learner->turn);
     bool fine = er_learner_lock(learner, &file, error);

@@ -31,10 +31,16 @@ bool er_recall_counts(er_learner *learner)
     return any;
 }
 
+/* What was learned are vectors and names, which mean the same to all models with one encoder. */
+bool er_learner_serves(const er_learner *learner, const er_model *model)
+{
+    const er_spec *own = &er_deciding(learner->given)->spec, *theirs = &er_deciding(model)->spec;
+    return own->dimension == theirs->dimension && er_same(own->fingerprint, theirs->fingerprint);
+}
+
 bool er_recall_of(er_arena *arena, er_learner *learner, const er_model *model, uint32_t n, er_recall **made)
 {
-    const er_model *root = model->root ? model->root : model, *own = learner->given->root ? learner->given->root : learner->given;
-    if (root != own) return er_refuse(arena->error, ER_BAD_INPUT, "learner: it was opened with another model; begin tasks with er_learner_model");
+    if (!er_learner_serves(learner, model)) return er_refuse(arena->error, ER_BAD_INPUT, "learner: it was opened with a model of another encoder; begin tasks with er_learner_model");
     er_recall *recall = ER_TAKE(arena, er_recall, 1);
     const uint32_t d = er_deciding(model)->spec.dimension;
     if (!recall || !(recall->vector = ER_TAKE(arena, float, d)) || !(recall->labels = ER_TAKE(arena, int32_t, n)) || !(recall->history = ER_TAKE(arena, int32_t, ER_MOST_CALLS)) ||

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes as c
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from edgeret.core.library import (
     Change,
@@ -21,7 +21,8 @@ from edgeret.core.library import (
 )
 from edgeret.core.model import Model, Task
 
-SOURCES = ("accepted", "corrected", "demonstration")
+Source = Literal["accepted", "corrected", "demonstration"]
+SOURCES: tuple[Source, ...] = ("accepted", "corrected", "demonstration")
 """`er_source`."""
 
 
@@ -31,7 +32,7 @@ class Stored(NamedTuple):
     id: int
     query: str | None
     calls: tuple[str, ...]
-    source: str
+    source: Source
     learned_at: float
 
 
@@ -64,7 +65,7 @@ class Learner:
             raise failed(failure)
         return told
 
-    def learn(self, task: Task, source: str, keep_words: bool) -> None:
+    def learn(self, task: Task, source: Source, keep_words: bool) -> None:
         """Learns that the calls of a task that began with this learner solve its request."""
         options = LearnOptions(c.sizeof(LearnOptions), SOURCES.index(source), int(not keep_words))
         task.learn(options)
@@ -96,11 +97,14 @@ class Learner:
             raise failed(failure)
         return count.value
 
-    def keep(self, before: Model, after: Model, change: Change) -> None:
-        """Keeps the change of tools that made one model of the other. Raises InputError where the overlay holds other
-        tools than `before`."""
-        failure = Failure()
-        call = self._whole.er_learner_keep
+    def keep(
+        self, before: Model, after: Model, add: Sequence[str], remove: Sequence[str], replace: Sequence[str]
+    ) -> None:
+        """Keeps the change of tools that made one model of the other, as `Model.with_tools` takes it. Raises InputError
+        where the overlay holds other tools than `before`."""
+        lists = [(Text * len(given))(*map(Text.of, given)) for given in (add, remove, replace)]
+        change = Change(c.sizeof(Change), *(part for each in lists for part in (c.addressof(each), len(each))))
+        failure, call = Failure(), self._whole.er_learner_keep
         if call(self._handle, before.handle, c.byref(change), after.handle, c.byref(failure)):
             raise failed(failure)
 

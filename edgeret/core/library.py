@@ -157,6 +157,11 @@ class ForgetOptions(c.Structure):
 class Report(c.Structure):
     """`er_report`."""
 
+    stored: int
+    used: int
+    gain: float
+    bytes: int
+
     _fields_ = (
         *(("stored", c.c_uint32), ("used", INT), ("gain", c.c_double), ("bytes", c.c_uint64)),
         *(("id", c.c_int64),),

@@ -35,7 +35,7 @@ _NAMES = {
 class CoreRequest:
     """A query, read once by the library. Not shared between threads."""
 
-    __slots__ = ("__weakref__", "_asked", "_encoded", "_stages", "_task")
+    __slots__ = ("__weakref__", "_asked", "_encoded", "_known", "_stages", "_task", "_teacher")
 
     def __init__(
         self,
@@ -54,7 +54,11 @@ class CoreRequest:
             numbers = loaded.numbers_of(tools)
         self._asked, self._stages = Asked(loaded, query, tools, earlier), model.stages
         self._encoded: EncodedQuery | None = None
-        self._task: Task = model.begin(query, numbers, earlier=None if earlier is None else earlier.named)
+        self._teacher = loaded.teacher
+        self._known, learner = None, None
+        if self._teacher is not None:
+            self._known, learner = self._teacher.known, self._teacher.learner.handle
+        self._task: Task = model.begin(query, numbers, learner, None if earlier is None else earlier.named)
         if history.calls or history.failures:
             replay(self._task, history)
 
@@ -88,6 +92,8 @@ class CoreRequest:
 
     def step(self, options: DecideOptions, own: bool = False) -> Step:
         """What comes next, in numbers; with `own` by the bundle's own encoder in any case, and from then on."""
+        if self._teacher is not None:
+            self._known = self._teacher.known
         return self._task.next(int(options.policy != "auto"), *needed(options, self._asked.loaded.risk), own)
 
     def is_small(self, step: Step) -> bool:
@@ -125,7 +131,7 @@ class CoreRequest:
         asked = self._asked
         best = asked.loaded.candidates[step.best]
         alone = self.is_small(step)
-        why = Recalled(asked, ref(self), step, history, options, alone)
+        why = Recalled(asked, ref(self), step, history, options, alone, self._known)
         return Decision(
             None if step.abstained else best,
             step.probability,

@@ -71,9 +71,9 @@ class Places:
 class Learned:
     """Thread-safe. Shared by all generations of a runtime's tools: plans are kept by the names of their calls."""
 
-    def __init__(self, make: Callable[[], Learner], overlay: Callable[[float], Overlay] | None = None) -> None:
+    def __init__(self, make: Callable[[], Learner], overlay: Callable[[float | None], Overlay] | None = None) -> None:
         """Nothing learned. `make` gives a learner that has learned nothing, `overlay` opens the file to write to, and
-        waits so many seconds for another writer."""
+        waits so many seconds for another writer; or to be read, for None."""
         self.kept: object = None
         """The tools that the overlay holds, as `keep` was given them last; None after another process changed them."""
         self._make = make

@@ -3,7 +3,6 @@ the first question that only these answer. Decides nothing."""
 
 from __future__ import annotations
 
-import json
 import os
 import threading
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -33,10 +32,11 @@ from edgeret.planner.lazy import LazyPlanner
 from edgeret.planner.reranker import RerankParameters
 from edgeret.runtime.beside import Beside, load_beside
 from edgeret.runtime.core_encoder import CoreEncoder
+from edgeret.runtime.core_learned import CoreLearned
 from edgeret.runtime.core_tools import CoreTools
+from edgeret.runtime.learns import learning
 from edgeret.runtime.options import LoadOptions
 from edgeret.runtime.process import check_process, checked
-from edgeret.runtime.tool_checks import check_change, unlike
 from edgeret.types import END, Tool
 from edgeret.usage.observer import Observers
 
@@ -57,15 +57,14 @@ UNKNOWN = -1
 class Loaded:
     """A bundle, for a runtime and its tasks. Thread-safe.
 
-    `core` decides until something is learned. Of a bundle that it does not read it is None, and Python's `components`
-    decide.
+    `core` decides. Where it is None, Python's `components` do.
     """
 
     def __init__(
         self,
         path: Path,
         make: Callable[[], Components],
-        learned: Learned | None = None,
+        learned: Learned | CoreLearned | None = None,
         core: Model | None = None,
         kept: KeptBundle | None = None,
         options: LoadOptions | None = None,
@@ -80,13 +79,15 @@ class Loaded:
         tiny = options is not None and options.profile == "tiny"
         self._part_alone = tiny and kept is not None and kept.manifest.file(roles.TABLE) is None
         self._forked = forks()
-        self._learned = learned
+        # Where Python decides it learns, too, and goes on with what was learned elsewhere.
+        self._learned = learned.known.view if core is None and isinstance(learned, CoreLearned) else learned
         self._observers: Observers | None = None
         self._lock = threading.RLock()
         self._components: Components | None = None
+        self._scorer: Scorer | None = None
         # Which one this was made of by changing tools, and whether nothing demonstrated is left.
         self._whole: Loaded | None = None
-        self._alone = False
+        self.alone = False
 
     @property
     def components(self) -> Components:
@@ -107,17 +108,21 @@ class Loaded:
         return manifest if part is None else part.manifest
 
     @property
-    def learned(self) -> Learned:
+    def learned(self) -> Learned | CoreLearned:
         """What was learned; shared by all generations of tools."""
         if self._learned is None:
-            from edgeret.runtime.learning import Learned
-
             with self._lock:
                 if self._learned is None:
-                    made = Learned(self.learner)
+                    made = learning(self, None, None)
                     made.observers = self._observers
                     self._learned = made
         return self._learned
+
+    @property
+    def teacher(self) -> CoreLearned | None:
+        """What was learned, where the library learns."""
+        learned = self.learned
+        return learned if isinstance(learned, CoreLearned) else None
 
     def learner(self) -> Learner:
         """What learns, and has learned nothing."""
@@ -125,49 +130,16 @@ class Loaded:
 
         return learner_for(self.components)()
 
-    def sharing(self, learned: Learned) -> Loaded:
+    def sharing(self, learned: Learned | CoreLearned) -> Loaded:
         """The same, with what was learned elsewhere."""
         kept = self._kept, self._options, self._beside
         other = Loaded(self.path, lambda: self.components, learned, self.core, *kept)
-        other._whole, other._alone, other.tools = self._whole, self._alone, self.tools
+        other._whole, other.alone, other.tools = self._whole, self.alone, self.tools
         return other
 
-    def changed(
-        self,
-        add: Sequence[Tool],
-        remove: Collection[str],
-        substitute: Sequence[Tool],
-        vectors: tuple[NDArray[np.float32], NDArray[np.float32]] | None = None,
+    def with_model(
+        self, model: Model, known: Mapping[str, Tool], alone: bool, learned: Learned | CoreLearned | None
     ) -> Loaded:
-        """The same with usable tools, as `unlike` gives them, added, removed and replaced by others of the same name;
-        what was learned is shared. `vectors` are those of what is added and replaced, in this order, float32 (tools,
-        dimension), and those of their examples, (examples, dimension); None has them encoded. Raises InputError."""
-        check_change(self.tools, add, remove, substitute)
-        if self.core is None:
-            from edgeret.runtime.tool_changes import changed
-
-            components = changed(self.components, add, remove, substitute, vectors)
-            return Loaded(self.path, lambda: components, self.learned)
-        model = self.core.with_tools(_written(add), list(remove), _written(substitute), vectors)
-        assert isinstance(self.tools, CoreTools)
-        known = self.tools.known()
-        for name in remove:
-            known.pop(name, None)
-        return self._with(model, known | {tool.name: tool for tool in (*add, *substitute)}, self._alone, self.learned)
-
-    def instead(self, tools: Sequence[Tool]) -> Loaded:
-        """The encoder and the prior for other tools altogether, which are encoded now. Raises InputError."""
-        tools, _ = unlike({}, tools, (), ())
-        check_change({}, tools, (), ())
-        if self.core is None:
-            from edgeret.runtime.tool_changes import instead
-
-            components = instead(self.components, tools)
-            return Loaded(self.path, lambda: components)
-        model = self.core.with_tools(_written(tools), self.core.names(), (), alone=True)
-        return self._with(model, {tool.name: tool for tool in tools}, True, None)
-
-    def _with(self, model: Model, known: Mapping[str, Tool], alone: bool, learned: Learned | None) -> Loaded:
         """The bundle with other tools, as a model has them that was made of its own."""
         whole, tools = self._whole or self, CoreTools(model, str(self.path), known)
 
@@ -177,7 +149,7 @@ class Loaded:
             return like(whole.components, model, tools, alone)
 
         other = Loaded(self.path, make, learned, model, self._kept, self._options, self._beside)
-        other._whole, other._alone, other.tools = whole, alone, tools
+        other._whole, other.alone, other.tools = whole, alone, tools
         return other
 
     @property
@@ -200,16 +172,22 @@ class Loaded:
 
     @property
     def by_core(self) -> Model | None:
-        """What decides now, if it is the library: nothing that it does not know was learned."""
-        return None if self.anything_learned else self.core
+        """What decides now, if it is the library: it knows what was learned."""
+        return self.core if self._learned is None or isinstance(self._learned, CoreLearned) else None
 
-    @cached_property
+    @property
     def scorer(self) -> Scorer:
-        """What Python reads requests with."""
-        from edgeret.runtime.scorer import Scorer
-
+        """What Python reads requests with, by what is learned now."""
+        learned = self.learned
+        view = learned.known.view if isinstance(learned, CoreLearned) else learned
         with self._lock:
-            return Scorer(self.components, self.learned)
+            if self._scorer is None:
+                from edgeret.runtime.scorer import Scorer
+
+                self._scorer = Scorer(self.components, view)
+            elif self._scorer.learned is not view:
+                self._scorer = self._scorer.taught(view)
+            return self._scorer
 
     @cached_property
     def decider(self) -> Decider:
@@ -349,11 +327,6 @@ class Loaded:
         spec = EncoderSpec.from_dict(get(told, "spec", dict, where), where)
         assert self.core is not None
         return CoreEncoder(self.core, spec, lambda: self.components.encoder)
-
-
-def _written(tools: Sequence[Tool]) -> list[str]:
-    """As the library takes them."""
-    return [json.dumps(tool.to_dict(), ensure_ascii=False, separators=(",", ":")) for tool in tools]
 
 
 def load_bundle(path: str | Path, options: LoadOptions) -> Loaded:

@@ -6,16 +6,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from edgeret.bundle import roles
 from edgeret.errors import InputError, NoMemoryError
 from edgeret.runtime.bases import base_path
+from edgeret.runtime.learns import going_on
 from edgeret.runtime.loaded import Loaded, load_bundle
 from edgeret.runtime.options import LOSS, LoadOptions, Profile, check_path
+from edgeret.runtime.other_tools import instead
 from edgeret.runtime.runtime import Runtime
 from edgeret.types import IndexKind, Tool
 
 if TYPE_CHECKING:
-    from edgeret.bundle.overlay_file import Overlay
     from edgeret.bundle.signature_trust import Trusted
     from edgeret.runtime.components import Components
 
@@ -101,30 +101,10 @@ def from_tools(tools: Sequence[Tool], *, base: str | Path | Runtime | None = Non
         check_path("a bundle's folder", place)
         loaded = load_bundle(place, LoadOptions(**options))
     loaded.check_process()
-    return Runtime(loaded.instead(tools))
+    return Runtime(instead(loaded, tools))
 
 
 def with_overlay(held: Components | Loaded, path: Path, key: bytes | None = None) -> Runtime:
     """A runtime that goes on where an overlay left off, one that is bound to `key`. Raises OverlayError."""
-    from edgeret.bundle.overlay_file import Overlay
-    from edgeret.runtime.learning import Learned
-
     loaded = held if isinstance(held, Loaded) else Loaded(held.path, lambda: held)
-    manifest = loaded.manifest
-    fingerprint, content_hash = str(manifest.info[roles.INFO_ENCODER]["fingerprint"]), manifest.content_hash
-    found = Overlay.open(path, fingerprint, content_hash, read_only=True, key=key)
-
-    def opened(wait_s: float) -> Overlay:
-        return Overlay.open(path, fingerprint, content_hash, wait_seconds=wait_s, key=key)
-
-    learned = Learned(loaded.learner, opened)
-    loaded = loaded.sharing(learned)
-    learned.kept = loaded.tools
-    if not found.records:
-        return Runtime(loaded)
-    from edgeret.runtime.tool_records import replayed
-
-    learned.read(found)
-    loaded = replayed(loaded, found.records, str(found.path))
-    learned.kept = loaded.tools
-    return Runtime(loaded)
+    return Runtime(going_on(loaded, path.absolute(), key))

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from edgeret.core.model import Step
 from edgeret.encoders.base import EncodedQuery
+from edgeret.runtime.core_learned import Known
 from edgeret.runtime.earlier import Earlier
 from edgeret.runtime.history import History
 from edgeret.runtime.loaded import Loaded
@@ -47,8 +48,8 @@ class Recalled:
     """The `why` of a decision that the library made. It is decided once more when somebody asks why."""
 
     __slots__ = (
-        *("_alone", "_alternatives", "_arguments", "_asked", "_calls", "_failures", "_options", "_request", "_step"),
-        "now",
+        *("_alone", "_alternatives", "_arguments", "_asked", "_calls", "_failures", "_known", "_options", "_request"),
+        *("_step", "now"),
     )
 
     def __init__(
@@ -59,9 +60,11 @@ class Recalled:
         history: History,
         options: DecideOptions,
         alone: bool,
+        known: Known | None,
     ) -> None:
         """`alone` says whether the small encoder decided in place of the full one; `request` is what encodes no second
-        time as long as somebody keeps it."""
+        time as long as somebody keeps it; `known` is what was learned then."""
+        self._known = known
         self._asked, self._request, self._step, self._options, self._alone = asked, request, step, options, alone
         self._calls, self._failures, self.now = tuple(history.calls), tuple(history.failures), history.now
         self._alternatives: tuple[Alternative, ...] | None = None
@@ -112,5 +115,5 @@ class Recalled:
         from edgeret.runtime.explanation import explain
         from edgeret.runtime.replayed import Replayed
 
-        asked = *self._asked, self.history(), self._options, self._alone, self.candidates
+        asked = *self._asked, self.history(), self._options, self._alone, self.candidates, self._known
         return explain(Replayed(*asked), decision, instead)

@@ -10,6 +10,7 @@ from edgeret.core.explained import Explained
 from edgeret.core.learner import Learner
 from edgeret.core.model import Model, Step, Task
 from edgeret.runtime.by_core import needed, replay
+from edgeret.runtime.core_learned import Known
 from edgeret.runtime.core_remedies import Trial
 from edgeret.runtime.history import History
 from edgeret.runtime.loaded import Loaded
@@ -34,14 +35,17 @@ class Replayed:
         options: DecideOptions,
         alone: bool,
         candidates: Callable[[int | None], tuple[Candidate, ...]],
+        known: Known | None,
     ) -> None:
         """`tools` are those that could be chosen, `earlier` is what came before, `alone` says whether the small encoder
-        decided in place of the full one, and `candidates` gives so many of those that there were."""
+        decided in place of the full one, `candidates` gives so many of those that there were, and `known` is what was
+        learned then."""
         self._loaded, self.query, self._earlier, self._history = loaded, query, earlier, history
         self._numbers = None if tools is None else loaded.numbers_of(tools)
         self.options, self._alone, self.candidates = options, alone, candidates
         assert loaded.core is not None
         self._model: Model = loaded.core
+        self._learner = None if known is None else known.learner
 
     @property
     def advice(self) -> float:
@@ -65,12 +69,13 @@ class Replayed:
     def remedies(self, tool: str) -> tuple[Remedy, ...]:
         """What would turn it to this tool."""
         # What is learned rests on the bundle's own encoder.
-        trial = Trial(self._model, self.query, tuple(self._history.calls), self._begin, self._step, None)
+        trial = Trial(self._model, self.query, tuple(self._history.calls), self._begin, self._step, self._learner)
         return trial.remedies(tool, None if tool == END else self.tools[tool])
 
     @cached_property
     def _decided(self) -> tuple[Task, Step]:
-        task = self._begin(self._model, None)
+        # Where the small encoder decided alone it went by nothing that was learned.
+        task = self._begin(self._model, None if self._alone else self._learner)
         return task, self._step(task, not self._alone)
 
     def _begin(self, model: Model, learner: Learner | None) -> Task:

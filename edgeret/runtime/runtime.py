@@ -20,9 +20,11 @@ from edgeret.runtime import plan as planning
 from edgeret.runtime.conversation import Conversation
 from edgeret.runtime.history import check_clock
 from edgeret.runtime.learn_report import LearnReport
+from edgeret.runtime.learns import keep as keep_change
 from edgeret.runtime.loaded import Loaded
 from edgeret.runtime.observed import Observed
 from edgeret.runtime.options import DecideOptions, Policy, check_count
+from edgeret.runtime.other_tools import changed
 from edgeret.runtime.saved import begin, find_tool, restore
 from edgeret.runtime.task import Task
 from edgeret.runtime.tool_checks import unlike
@@ -32,6 +34,7 @@ from edgeret.types import Call, Hit, Need, Plan, PlanStep, Tool
 if TYPE_CHECKING:
     from edgeret.planner.answers import Answerer
     from edgeret.runtime.components import Components
+    from edgeret.runtime.core_learned import CoreLearned
     from edgeret.runtime.learned_plan import LearnedPlan
     from edgeret.runtime.learning import Learned
     from edgeret.runtime.understood import Understood
@@ -44,7 +47,7 @@ class Runtime(Observed):
 
     __slots__ = ("_loaded", "_tools")
 
-    def __init__(self, held: Components | Loaded, learned: Learned | None = None) -> None:
+    def __init__(self, held: Components | Loaded, learned: Learned | CoreLearned | None = None) -> None:
         """Use `edgeret.load`; or components of your own, where a test or an experiment varies one. Without `learned`
         nothing was learned yet, and what is learned is kept in memory."""
         loaded = held if isinstance(held, Loaded) else Loaded(held.path, lambda: held)
@@ -122,7 +125,7 @@ class Runtime(Observed):
         return Conversation(self._loaded, tools, saved)
 
     @property
-    def learned(self) -> Learned:
+    def learned(self) -> Learned | CoreLearned:
         """What was learned on this device: its plans, size and status. Shared with `with_tools`' generations."""
         return self._loaded.learned
 
@@ -145,9 +148,16 @@ class Runtime(Observed):
                 )
             for call in demonstration.calls:
                 find_tool(self._loaded.tools, call.tool)
+        model, teacher = self._loaded.core, self._loaded.teacher
         for demonstration in demonstrations:
-            request = self._loaded.scorer.read_again(demonstration.query)
-            request.learn([call.tool for call in demonstration.calls], "demonstration", keep_words)
+            calls = [call.tool for call in demonstration.calls]
+            if model is None or teacher is None:
+                self._loaded.scorer.read_again(demonstration.query).learn(calls, "demonstration", keep_words)
+                continue
+            task = model.begin(demonstration.query, None, teacher.learner.handle)
+            for name in calls:
+                task.call(name)
+            teacher.learn(task, "demonstration", keep_words)
         return self._loaded.learned.report(len(demonstrations))
 
     def forget(
@@ -163,6 +173,8 @@ class Runtime(Observed):
         self._loaded.check_process()
         if everything:
             return self._loaded.learned.forget(None)
+        if (teacher := self._loaded.teacher) is not None:
+            return teacher.forget_of(query, tool, id)
         words = None if query is None else plain(query)
 
         def chosen(plan: LearnedPlan) -> bool:
@@ -190,11 +202,9 @@ class Runtime(Observed):
         add, replace = unlike(held.tools, add, remove, replace)
         if not (add or remove or replace or (keep and held.tools is not held.learned.kept)):
             return self
-        after = held.changed(add, remove, replace)
+        after = changed(held, add, remove, replace)
         if keep:
-            from edgeret.runtime.tool_records import recorded
-
-            held.learned.keep(*recorded(after, add, remove, replace), held.tools, after.tools)
+            keep_change(held, after, add, remove, replace)
         return Runtime(after)
 
     def close(self) -> None:

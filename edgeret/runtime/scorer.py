@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Collection, Mapping
 from functools import cached_property
 
@@ -51,6 +52,12 @@ class Scorer:
         self._hnsw = components.index.kind == "hnsw"
         self._latest: Request | None = None
         self._searched: tuple[str, EncodedQuery] | None = None
+
+    def taught(self, learned: Learned) -> Scorer:
+        """The same by what else was learned."""
+        other = copy.copy(self)
+        vars(other).update(learned=learned, _latest=None)  # which goes by what had been learned
+        return other
 
     @cached_property
     def hybrid(self) -> HybridSearch:

@@ -19,6 +19,7 @@ from edgeret.planner.prompts import Masking
 from edgeret.runtime.by_core import CoreRequest
 from edgeret.runtime.history import History, check_arguments, check_clock, check_reason, check_result
 from edgeret.runtime.learn_report import LearnReport
+from edgeret.runtime.learned_plan import Origin
 from edgeret.runtime.loaded import Loaded
 from edgeret.runtime.options import (
     COVERAGE,
@@ -215,7 +216,16 @@ class Task:
         and the tools' names are kept. Raises InputError for calls of foreign tools, and OverlayError."""
         self._loaded.check_process()
         calls = [find_tool(self._loaded.tools, call.tool).name for call in self._history.calls]
-        self.request.learn(calls, "corrected" if self._corrected else "accepted", keep_words)
+        if self._earlier is not None:
+            raise InputError(
+                "a later turn of a conversation leans on earlier ones and cannot be learned; "
+                "learn a request that stands alone, with runtime.learn"
+            )
+        origin: Origin = "corrected" if self._corrected else "accepted"
+        if self._core is not None and (teacher := self._loaded.teacher) is not None:
+            teacher.learn(self._core.task, origin, keep_words)
+        else:
+            self.request.learn(calls, origin, keep_words)
         if (observers := self._loaded.observers) is not None:
             observers.tell("learned", self._seen())
         return self._loaded.learned.report(1)

@@ -15,6 +15,7 @@ from edgeret.inputs.tools import check_tools, stored_tool
 from edgeret.records import dataclass
 from edgeret.runtime.learning import senseless
 from edgeret.runtime.loaded import Loaded
+from edgeret.runtime.other_tools import changed
 from edgeret.types import Tool
 
 CHANGE = "tools"
@@ -56,7 +57,7 @@ def replayed(loaded: Loaded, records: Sequence[Record], where: str) -> Loaded:
                 if not np.allclose(np.einsum("ij,ij->i", rows, rows), 1, atol=1e-2):
                     raise BundleError(f"{where}: vectors of {of} that are not of length 1")
             removed = get_strings(dict(record.value), "removed", where)
-            loaded = loaded.changed(add, removed, substitute, (vectors, examples))
+            loaded = changed(loaded, add, removed, substitute, (vectors, examples))
         except (BundleError, InputError) as error:
             raise senseless(error, where) from None
     return loaded

@@ -257,11 +257,12 @@ def test_threads_decide_while_others_learn(library: Core, tmp_path: Path) -> Non
 
 
 def test_what_cannot_be_learned_is_refused_by_name(library: Core, tmp_path: Path) -> None:
-    model, other = (library.load(build_kind("few, a table", tmp_path / name)) for name in ("a", "b"))
+    stranger = build_tiny(tmp_path / "b", seed=1, tools=TOOLS, recipe=Recipe(precision="fp32", profile="tiny"))
+    model, other = (library.load(folder) for folder in (build_kind("few, a table", tmp_path / "a"), stranger))
     learner = Learner(model)
     with model.task("find a file") as task, pytest.raises(CoreError, match="began without a learner"):
         learner.learn_from(task)
-    with pytest.raises(CoreError, match="another model"):
+    with pytest.raises(CoreError, match="another encoder"):
         other.task("find a file", learner=learner.handle)
     with learner.task("find a file") as task:
         task.call("their_tool")

@@ -1,5 +1,4 @@
-"""One overlay, written by the core and by Python in turn: read alike, refused alike; nothing is lost that was
-acknowledged."""
+"""One overlay, written by the core and by Python in turn: read alike, refused alike; nothing that was kept is lost."""
 
 from __future__ import annotations
 
@@ -21,7 +20,8 @@ import pytest
 from binding import Core, CoreError, Model
 from core_learning import Learner
 from core_learning_run import words
-from learned_states import plan
+from learned_states import plan, taught
+from python_reader import by_python
 from test_core_learn import lessons, same
 from test_decisions import QUERIES, build_kind
 
@@ -67,7 +67,7 @@ def encoder(folder: Path) -> str:
 
 
 def state(runtime: edgeret.Runtime) -> dict[str, Any]:
-    return pack_learner(runtime.learned._learner)
+    return pack_learner(taught(runtime))
 
 
 def alike(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
@@ -94,7 +94,7 @@ def agree(learner: Learner, python: edgeret.Runtime) -> None:
 
 
 def test_what_python_wrote_the_core_reads_and_the_other_way_round(model: Model, folder: Path, path: Path) -> None:
-    python = edgeret.load(folder, overlay=path)
+    python = by_python(folder, path)
     for query, calls in lessons(24):
         python.learn([plan(query, *calls)], keep_words=len(query) % 2 == 0)
     learner = Learner(model, path)
@@ -103,18 +103,18 @@ def test_what_python_wrote_the_core_reads_and_the_other_way_round(model: Model, 
         (told.id, told.query, told.calls) for told in python.learned.plans
     ]
     assert learner.forget(id=10**6) == 0  # which writes all anew
-    again = edgeret.load(folder, overlay=path)
+    again = by_python(folder, path)
     alike(state(again), state(python))
     agree(learner, again)
     assert again.learned.plans == python.learned.plans
     for query, calls in lessons(8, 11):
         learner.learn(query, calls)
-    agree(learner, edgeret.load(folder, overlay=path))
+    agree(learner, by_python(folder, path))
     learner.close()
 
 
 def test_both_write_to_one_file_in_turn(model: Model, folder: Path, path: Path) -> None:
-    python, learners = edgeret.load(folder, overlay=path), [Learner(model, path) for _ in range(2)]
+    python, learners = by_python(folder, path), [Learner(model, path) for _ in range(2)]
     for number, (query, calls) in enumerate(lessons(18, 4)):
         writer = number % 3
         report = learners[writer - 1].learn(query, calls) if writer else python.learn([plan(query, *calls)])
@@ -155,7 +155,7 @@ def _array(value: Any) -> Any:
 
 
 def test_tools_that_an_overlay_keeps(model: Model, folder: Path, path: Path) -> None:
-    python = edgeret.load(folder, overlay=path)
+    python = by_python(folder, path)
     screen = Tool(
         "share_screen", 'share the "screen"', {"properties": {"id": {}}}, examples=("show me \u00e4ll", "this one")
     )
@@ -168,14 +168,14 @@ def test_tools_that_an_overlay_keeps(model: Model, folder: Path, path: Path) -> 
     agree(learner, python)
     learner.learn("share the screen", ["share_screen"])
     learner.forget(id=0)
-    again = edgeret.load(folder, overlay=path)
+    again = by_python(folder, path)
     assert list(again.tools.values()) == list(python.tools.values())
     agree(learner, again)
     learner.close()
 
 
 def test_what_is_muted_decides_nothing_until_it_gains(model: Model, folder: Path, path: Path) -> None:
-    python = edgeret.load(folder, overlay=path)
+    python = by_python(folder, path)
     for query, calls in lessons(9, 6):
         python.learn([plan(query, *calls)])
     python.learned._learner.guard = Guard(6.0, -3.0, 2.0, True)
@@ -205,7 +205,7 @@ def _said(model: Model, path: Path) -> str | None:
 
 
 def test_forged_records_are_refused_by_both(model: Model, folder: Path, encoder: str, path: Path) -> None:
-    python = edgeret.load(folder, overlay=path)
+    python = by_python(folder, path)
     for query, calls in lessons(7, 12):
         python.learn([plan(query, *calls)])
     python.forget(id=0)
@@ -226,7 +226,7 @@ def test_forged_records_are_refused_by_both(model: Model, folder: Path, encoder:
             data += batch.data
         path.write_bytes(data)
         try:
-            edgeret.load(folder, overlay=path)
+            by_python(folder, path)
             wanted = None
         except OverlayError as error:
             wanted = str(error)
@@ -285,7 +285,7 @@ def test_damage_is_refused_and_a_torn_tail_left_out(model: Model, folder: Path, 
     for number, case in enumerate(cases):
         path.write_bytes(case)
         try:
-            wanted = edgeret.load(folder, overlay=path).learned.count
+            wanted = by_python(folder, path).learned.count
         except OverlayError:
             wanted = None
         if wanted is None:
@@ -296,7 +296,7 @@ def test_damage_is_refused_and_a_torn_tail_left_out(model: Model, folder: Path, 
         assert learner.report.stored == wanted, number
         learner.learn("zebra", ["get_day"])
         learner.close()
-        assert edgeret.load(folder, overlay=path).learned.count == wanted + 1, number
+        assert by_python(folder, path).learned.count == wanted + 1, number
 
 
 @pytest.mark.parametrize("what", ["link", "pipe", "folder", "no folder", "other encoder"])
@@ -335,7 +335,7 @@ def test_it_is_written_anew_after_many_plans(model: Model, folder: Path, path: P
         learner.learn(QUERIES[number % 20], ["find_file"] * (number % 5), words=number % 2 == 0)
     kinds = [record.kind for record in read_overlay(path, encoder)]
     assert kinds.count("learned-state") == 1 and kinds[-1] == "plan" and kinds.count("plan") == 1
-    agree(learner, edgeret.load(folder, overlay=path))
+    agree(learner, by_python(folder, path))
     learner.close()
 
 
@@ -373,7 +373,7 @@ def test_a_full_disk_loses_nothing(model: Model, folder: Path, path: Path) -> No
         assert path.read_bytes() == before and learner.report.stored == stored
     signal.signal(signal.SIGXFSZ, ignored)
     learner.learn("zebra", ["get_day"])
-    agree(learner, edgeret.load(folder, overlay=path))
+    agree(learner, by_python(folder, path))
     learner.close()
 
 
@@ -392,7 +392,7 @@ def test_a_kill_loses_nothing_that_was_acknowledged(core: CDLL, folder: Path, pa
         assert told, moment
         for number in range(len(told) - 1):  # the first byte says that it is there
             assert words(number) in kept, (moment, number)
-        assert edgeret.load(folder, overlay=path).learned.count == len(kept)
+        assert by_python(folder, path).learned.count == len(kept)
         assert len(list(path.parent.glob(".*.partial"))) <= 1
         learner.forget(everything=1)
         assert not list(path.parent.glob(".*.partial"))

@@ -99,16 +99,16 @@ def test_explanations_searches_and_learning_read_python_and_agree(real: Path) ->
     one, other = mine.task(words).next(), theirs.task(words).next()
     assert one.explain().lines == other.explain().lines
     assert [hit.tool for hit in mine.search(words, 5)] == [hit.tool for hit in theirs.search(words, 5)]
-    running = mine.task(words)
+    running, meanwhile = mine.task(words), theirs.task(words)
     for runtime in (mine, theirs):
         task = runtime.task(words)
         task.call("find_note")
         task.learn()
     same(mine.task(words).next(), theirs.task(words).next())
-    same(running.next(), theirs.task(words).next())  # a task that began before goes by what was learned since
+    same(running.next(), meanwhile.next())  # the small encoder, which learned nothing, is sure of it as before
     mine.forget(everything=True)
     theirs.forget(everything=True)
-    same(running.next(), theirs.task(words).next())
+    same(running.next(), meanwhile.next())
 
 
 def test_a_bundle_that_is_replaced_is_still_the_one_that_was_loaded(

@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 from kill_learning import kill_at_random
 from learned_states import chances, plan, state, stored
+from python_reader import by_python
 
 import edgeret
 from edgeret.bundle.overlay_file import Overlay, overlay_path
 from edgeret.errors import InputError, OverlayError
 from edgeret.inputs.demonstrations import Demonstration
-from edgeret.runtime import learning
+from edgeret.runtime import core_learned, learning
 from edgeret.runtime.components import fingerprint_of
 from edgeret.types import Call
 
@@ -63,12 +64,14 @@ def test_what_was_learned_moves_a_bundle_of_demonstrations_at_once(tiny: Path) -
 
 
 def test_the_map_of_a_confidence_comes_nearer_to_what_was_learned_with_every_plan(tiny: Path) -> None:
-    runtime, points, other = edgeret.load(tiny), ((0.0, 0.5), (1.0, 1.0)), ((0.0, 0.2), (1.0, 1.0))
-    assert list(runtime.learned.calibrated(points)) == list(points)
+    runtime, points, other = by_python(tiny), ((0.0, 0.5), (1.0, 1.0)), ((0.0, 0.2), (1.0, 1.0))
+    learned = runtime.learned
+    assert isinstance(learned, learning.Learned)
+    assert list(learned.calibrated(points)) == list(points)
     for count, lesson in enumerate(PLANS, 1):
         runtime.learn([lesson])
         for given in (points, other, points):
-            (_, lowest), _ = runtime.learned.calibrated(given)
+            (_, lowest), _ = learned.calibrated(given)
             assert lowest == pytest.approx(given[0][1] * 100 / (100 + count))
 
 
@@ -94,11 +97,12 @@ def test_a_task_with_foreign_calls_cannot_be_learned(tiny: Path) -> None:
         task.learn()
 
 
-@pytest.mark.parametrize("unfolded", [learning.UNFOLDED, 2])
+@pytest.mark.parametrize("unfolded", [core_learned.UNFOLDED, 2])
 def test_a_restart_brings_the_same_state_and_decisions(
     tiny: Path, monkeypatch: pytest.MonkeyPatch, unfolded: int
 ) -> None:
-    monkeypatch.setattr(learning, "UNFOLDED", unfolded)
+    for module in (core_learned, learning):
+        monkeypatch.setattr(module, "UNFOLDED", unfolded)
     runtime = load(tiny)
     runtime.learn(PLANS)
     runtime.with_tools(add=[edgeret.Tool("lock_door", "close it")], keep=True).learn([plan("close it", "lock_door")])
@@ -131,7 +135,8 @@ def test_threads_learn_decide_and_change_tools_at_once(tiny: Path) -> None:
 def test_while_another_one_writes_a_writer_is_refused_and_readers_see_the_last_acknowledged_state(
     tiny: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(learning, "WAIT_S", 0.01)
+    for module in (core_learned, learning):
+        monkeypatch.setattr(module, "WAIT_S", 0.01)
     writer, other = load(tiny), load(tiny)
     for count in (1, 2, 3):
         writer.learn(PLANS[count - 1 : count])
@@ -324,11 +329,10 @@ def strange_values(value: Any) -> list[Any]:
 
 
 @pytest.mark.parametrize("folded", [False, True])
-def test_forged_records_with_right_hashes_are_refused_or_decide_sanely(
-    tiny: Path, monkeypatch: pytest.MonkeyPatch, folded: bool
-) -> None:
-    monkeypatch.setattr(learning, "UNFOLDED", 0 if folded else learning.UNFOLDED)
+def test_forged_records_with_right_hashes_are_refused_or_decide_sanely(tiny: Path, folded: bool) -> None:
     path = learned(tiny, *PLANS[:3])
+    if folded:
+        assert load(tiny).forget(id=10**6) == 0
     genuine = records(path, tiny)
     assert {kind for kind, _ in genuine} == ({"learned-plan", "learned-state"} if folded else {"plan"})
     refused = 0
@@ -382,7 +386,7 @@ def test_a_compaction_that_fails_leaves_the_plan_learned(tiny: Path, monkeypatch
     def fails(*_: object) -> None:
         raise OverlayError("no room")
 
-    runtime = load(tiny)
+    runtime = by_python(tiny, overlay=True)
     with monkeypatch.context() as patch:
         patch.setattr(learning, "UNFOLDED", 1)
         patch.setattr(Overlay, "compact", fails)
@@ -390,6 +394,6 @@ def test_a_compaction_that_fails_leaves_the_plan_learned(tiny: Path, monkeypatch
         with pytest.raises(OverlayError, match="no room"):
             runtime.forget(id=0)
     assert runtime.learned.count == len(PLANS)
-    assert state(load(tiny)) == state(runtime)
+    assert state(by_python(tiny, overlay=True)) == state(runtime)
     runtime.learn([plan("stop it", "phone_call")])
-    assert state(load(tiny)) == state(runtime)
+    assert state(by_python(tiny, overlay=True)) == state(runtime)

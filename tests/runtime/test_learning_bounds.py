@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import WORDS
-from learned_states import chances, plan, state, stored
+from learned_states import chances, plan, state, stored, taught
+from python_reader import by_python
 
 import edgeret
 from edgeret.bundle.overlay_file import Overlay, overlay_path, read_overlay
@@ -27,7 +28,8 @@ def load(bundle: Path) -> edgeret.Runtime:
 
 
 def names(runtime: edgeret.Runtime) -> list[str]:
-    return list(runtime.learned._learner.names)  # noqa: SLF001
+    """Of all tools that it knows."""
+    return list(state(runtime)["names"])
 
 
 def passing(runtime: edgeret.Runtime, number: int) -> edgeret.Runtime:
@@ -37,7 +39,7 @@ def passing(runtime: edgeret.Runtime, number: int) -> edgeret.Runtime:
 
 def test_names_of_tools_that_went_are_dropped(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(learning, "NEW_NAMES", 100)
-    runtime = load(tiny)
+    runtime = by_python(tiny, overlay=True)
     most, largest = 0, 0
     for number in range(25):
         passing(runtime, number).learn([plan(f"{WORDS[number]} {WORDS[-1 - number]}", "find_file", "write_note")])
@@ -47,28 +49,29 @@ def test_names_of_tools_that_went_are_dropped(tiny: Path, monkeypatch: pytest.Mo
     used = {label for row in kept["offset_labels"] for label in row} | {*kept["row_labels"], *kept["calls"]}
     assert len(names(runtime)) <= len(used) + 100 + 2 * 60
     assert most < 25 * 40
-    assert state(load(tiny)) == kept
-    assert chances(load(tiny), QUERY) == chances(runtime, QUERY)
+    again = by_python(tiny, overlay=True)
+    assert state(again) == kept
+    assert chances(again, QUERY) == chances(runtime, QUERY)
 
 
 def test_a_plan_of_very_many_new_names_leaves_no_more_of_them_than_it_needs(
     tiny: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(learning, "NEW_NAMES", 100)
-    runtime = load(tiny)
+    runtime = by_python(tiny, overlay=True)
     for number in range(3):
         many = [Tool(f"guest_{number}_{i}", f"paint {i} pots") for i in range(300)]
         runtime.with_tools(add=many).learn([plan(f"{WORDS[number]} it", "find_file")])
         chances(runtime, QUERY)  # a request of the tools that stay
     runtime.forget(query=f"{WORDS[1]} it")
     assert len(names(runtime)) < 80
-    assert not any(name.startswith("guest_1_") for name in names(load(tiny)))
+    assert not any(name.startswith("guest_1_") for name in names(by_python(tiny, overlay=True)))
 
 
 def test_a_learner_with_fewer_names_says_the_same(tiny: Path) -> None:
-    runtime = load(tiny)
+    runtime = by_python(tiny, overlay=True)
     passing(runtime, 0).learn([plan(QUERY, "guest_0_3", "find_file"), plan("paint it", "guest_0_5")])
-    packed = pack_learner(runtime.learned._learner)  # noqa: SLF001
+    packed = pack_learner(taught(runtime))
     fewer = without_idle_names(packed, {"send_mail"})
     assert len(fewer["names"]) < len(packed["names"])
     assert {"<end>", "guest_0_3", "guest_0_5", "find_file", "send_mail"} <= set(fewer["names"])
@@ -81,7 +84,7 @@ def test_a_learner_with_fewer_names_says_the_same(tiny: Path) -> None:
 
 @pytest.mark.parametrize("now", [-86_400 * 10**9, -1, -(2**62), 0, 2**63 - 1])
 def test_a_clock_that_is_wrong_writes_what_can_be_read(tiny: Path, monkeypatch: pytest.MonkeyPatch, now: int) -> None:
-    runtime = load(tiny)
+    runtime = by_python(tiny, overlay=True)
     monkeypatch.setattr(time, "time_ns", lambda: now)
     runtime.learn([plan(QUERY, "find_file")])
     runtime.close()
@@ -120,5 +123,6 @@ def test_names_that_no_tool_can_have_are_refused(tiny: Path, name: str) -> None:
 
 def test_more_names_than_any_device_learns_are_refused(tiny: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("edgeret.runtime.learned_plan.MAX_NAMES", 1000)
+    rewritten(tiny, new_names=["find_file", *(f"t{i}" for i in range(1000))])
     with pytest.raises(OverlayError, match="names of tools, at most 1000 are kept"):
-        rewritten(tiny, new_names=["find_file", *(f"t{i}" for i in range(1000))])
+        by_python(tiny, overlay=True)

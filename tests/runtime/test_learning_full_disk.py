@@ -15,10 +15,11 @@ FULL_DISK = """
 import resource, sys
 sys.path.insert(0, sys.argv[2])
 import edgeret
+from edgeret.bundle.overlay_file import overlay_path
 from learned_states import plan, state
 runtime = edgeret.load(sys.argv[1], overlay=True, threads=1)
 runtime.learn([plan("zip it", "find_file")])
-resource.setrlimit(resource.RLIMIT_FSIZE, (runtime.learned._overlay.size_bytes + 100,) * 2)
+resource.setrlimit(resource.RLIMIT_FSIZE, (overlay_path(sys.argv[1]).stat().st_size + 100,) * 2)
 for act in (lambda: runtime.learn([plan("open it", "phone_call")]),
             lambda: runtime.with_tools(remove=["play_music"], keep=True)):
     before = state(runtime)
