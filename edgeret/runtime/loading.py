@@ -77,13 +77,17 @@ def load(
         loaded = load_bundle(path, options)
         if not overlay:
             return Runtime(loaded)
-        from edgeret.bundle.overlay_file import overlay_path
-
-        return with_overlay(loaded, overlay_path(path) if overlay is True else Path(overlay), overlay_key)
+        return with_overlay(loaded, _overlay_path(path) if overlay is True else Path(overlay), overlay_key)
     except MemoryError:
         raise NoMemoryError(
             f"{path}: no memory to load it; free some, or load less of it with profile 'tiny', or a smaller bundle"
         ) from None
+
+
+def _overlay_path(path: str | Path) -> Path:
+    from edgeret.bundle.overlay_file import overlay_path
+
+    return overlay_path(path)
 
 
 def from_tools(tools: Sequence[Tool], *, base: str | Path | Runtime | None = None, **options: Any) -> Runtime:
