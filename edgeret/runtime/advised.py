@@ -3,22 +3,19 @@ either of them comes to its word."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from time import perf_counter
 
 from edgeret.core import library
 from edgeret.errors import BundleError, MissingExtraError, PlannerError
-from edgeret.planner.chat import Prompt
-from edgeret.planner.exemplars import Exemplars
-from edgeret.planner.lazy import LazyPlanner
-from edgeret.planner.prompts import selection_prompt, wants_weights
-from edgeret.planner.reranker import RerankParameters, rerank
+from edgeret.planner.reranker import rerank
+from edgeret.runtime.advice import prompt, put_first, unasked
 from edgeret.runtime.by_core import CoreRequest, why
 from edgeret.runtime.history import History
-from edgeret.runtime.options import DecideOptions, PromptOptions
+from edgeret.runtime.options import DecideOptions
 from edgeret.runtime.reasons import NONE_FITS
-from edgeret.types import END, Candidate, Decision, Tool, Usage
+from edgeret.types import END, Candidate, Decision, Usage
 
 
 def decide(request: CoreRequest, history: History, options: DecideOptions) -> Decision:
@@ -26,44 +23,6 @@ def decide(request: CoreRequest, history: History, options: DecideOptions) -> De
     return (
         _by_planner(request, history, options) if options.policy == "planner" else _advised(request, history, options)
     )
-
-
-def unasked(planner: LazyPlanner, reranking: RerankParameters) -> str | None:
-    """Why a planner is not asked by itself, in words; None if it is."""
-    if planner.problem is not None:
-        return str(planner.problem)
-    if not planner.exists:
-        return "there is none"
-    return None if reranking.weight > 0 else "its advice did not help on held-out decisions"
-
-
-def prompt(
-    tools: Mapping[str, Tool],
-    exemplars: Exemplars,
-    query: str,
-    history: History,
-    mask: Sequence[Candidate],
-    options: PromptOptions,
-) -> Prompt:
-    """The prompt that asks which function comes next, with this mask. Raises BundleError for exemplars that are
-    none."""
-    masking = options.masking
-    return selection_prompt(
-        tuple(tools.values()),
-        query,
-        history.calls,
-        mask,
-        masking=masking,
-        weighted=options.weighted == "yes" or (options.weighted == "auto" and wants_weights(mask)),
-        exemplars=exemplars.constant,
-        demonstrations=exemplars.using(mask) if masking == "demos" else (),
-    )
-
-
-def put_first(asked: Sequence[Candidate], others: Sequence[Candidate]) -> tuple[Candidate, ...]:
-    """The candidates that were asked about, then those that were not."""
-    names = {candidate.tool for candidate in asked}
-    return (*asked, *(candidate for candidate in others if candidate.tool not in names))
 
 
 def _advised(request: CoreRequest, history: History, options: DecideOptions) -> Decision:

@@ -14,6 +14,7 @@ from edgeret.core import library
 from edgeret.core.model import Step, Task
 from edgeret.encoders.base import EncodedQuery
 from edgeret.runtime.earlier import Earlier
+from edgeret.runtime.handed import needed, replay
 from edgeret.runtime.history import History
 from edgeret.runtime.loaded import Loaded
 from edgeret.runtime.options import MAX_ASKED, DecideOptions
@@ -118,14 +119,6 @@ class CoreRequest:
         number = loaded.numbers_of([tool]).item(0) if tool != END else -1
         return self._task.answer_with(number, *needed(options, loaded.risk))
 
-    def decide(self, history: History, options: DecideOptions) -> Decision:
-        """What comes next, as `Task.next` describes it."""
-        if options.policy == "planner" or (options.policy == "auto" and self._asked.loaded.planner.exists):
-            from edgeret.runtime.advised import decide
-
-            return decide(self, history, options)
-        return self.told(self.step(options), history, options)
-
     def told(self, step: Step, history: History, options: DecideOptions, aside: str = "") -> Decision:
         """A step of the library as a decision; `aside` is what its reason says beside that."""
         asked = self._asked
@@ -146,14 +139,6 @@ class CoreRequest:
             () if step.best >= 0 or alone or not history.calls else self._task.left_aside(),
             why,
         )
-
-
-def needed(options: DecideOptions, usual: float | None) -> tuple[float, float]:
-    """The least probability and the risk, as the library takes them, by the `usual` risk where nobody says."""
-    least, risk = options.min_probability, options.risk
-    if least is None:
-        return 0.0, usual or 0.0 if risk is None else risk
-    return least or -1.0, 0.0
 
 
 def _reason(step: Step, best: str, alone: bool, history: History, aside: str) -> str:
@@ -180,17 +165,3 @@ def why(parts: int, demonstrated: bool) -> str:
     if not demonstrated:
         return UNDEMONSTRATED + beside
     return f"most probable by {listed([name for part, name in _NAMES.items() if parts & part])}{beside}"
-
-
-def replay(task: Task, history: History) -> None:
-    """Tells the library what had happened."""
-    failures = iter([*history.failures, None])
-    failure = next(failures)
-    for made in range(len(history.calls) + 1):
-        while failure is not None and failure.after == made:
-            task.fail(failure.tool)
-            if failure.retried:
-                task.retry(failure.tool)
-            failure = next(failures)
-        if made < len(history.calls):
-            task.call(history.calls[made].tool)

@@ -16,7 +16,7 @@ from edgeret.errors import BundleError, MissingExtraError, PlannerError
 from edgeret.planner.chat import Prompt
 from edgeret.planner.lazy import LazyPlanner
 from edgeret.planner.reranker import rerank
-from edgeret.runtime.advised import prompt, put_first, unasked
+from edgeret.runtime.advice import prompt, put_first, unasked
 from edgeret.runtime.components import Components
 from edgeret.runtime.history import History
 from edgeret.runtime.moment import Decides

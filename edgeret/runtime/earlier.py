@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from edgeret.inputs.query import MAX_QUERY_CHARS
 from edgeret.records import dataclass
 from edgeret.runtime.history import History
 from edgeret.types import Call
-
-if TYPE_CHECKING:
-    from edgeret.runtime.follow_up import FollowUp
-    from edgeret.runtime.scorer import Scorer
-    from edgeret.stopwatch import Stopwatch
 
 MOST_EARLIER = 32
 """Calls of earlier turns that a new one looks back to, the latest; the conversations of the fit have fewer."""
@@ -52,9 +46,3 @@ class Earlier:
         """What a planner is shown as the request: the last turns' words and this one's, as much as one request may
         say."""
         return "\n".join((*self.queries, query))[-MAX_QUERY_CHARS:]
-
-    def read(self, scorer: Scorer, query: str, watch: Stopwatch, tools: Collection[str] | None) -> FollowUp:
-        """Encodes the turn, and nothing else, in Python. Raises as `Scorer.read` does."""
-        from edgeret.runtime.follow_up import FollowUp
-
-        return FollowUp(scorer, query, watch, scorer.subset(tools), self)

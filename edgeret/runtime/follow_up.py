@@ -35,7 +35,7 @@ class FollowUp(Request):
     def __init__(
         self, scorer: Scorer, query: str, watch: Stopwatch, allowed: NDArray[np.bool_] | None, earlier: Earlier
     ) -> None:
-        """Use `Earlier.read`."""
+        """Encodes the turn, and nothing else. Raises as `Scorer.read` does."""
         self._earlier = earlier
         # No word of this turn need be near the tools of earlier calls.
         again = [scorer.position[call.tool] for call in earlier.calls if call.tool in scorer.position]

@@ -4,43 +4,19 @@ of tools. Knows nothing of how anything is learned."""
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from edgeret.bundle import roles
-from edgeret.core.learner import Learner
 from edgeret.runtime.core_learned import CoreLearned
 from edgeret.types import Tool
 
 if TYPE_CHECKING:
-    from edgeret.runtime.learning import Learned
     from edgeret.runtime.loaded import Loaded
-
-
-def learning(loaded: Loaded, overlay: Path | None, key: bytes | None) -> Learned | CoreLearned:
-    """What learns and goes on where an overlay left off, bound to `key`; None keeps nothing. Raises OverlayError."""
-    if loaded.core is not None:
-        return CoreLearned(loaded.core, partial(_view, loaded), overlay, key)
-    from edgeret.runtime.learning import Learned
-    from edgeret.runtime.overlays import opening
-
-    return Learned(loaded.learner, None if overlay is None else opening(overlay, loaded.manifest, key))
-
-
-def _view(loaded: Loaded, learner: Learner) -> Learned:
-    """What the library's learner learned as Python has it."""
-    from edgeret.runtime.learning import Learned
-    from edgeret.runtime.overlays import of_bytes
-
-    made = Learned(loaded.learner)
-    made.read(of_bytes(bytes(learner), str(loaded.manifest.info[roles.INFO_ENCODER]["fingerprint"])))
-    return made
 
 
 def going_on(loaded: Loaded, overlay: Path, key: bytes | None) -> Loaded:
     """The bundle with the tools that an overlay holds, and with what was learned. Raises OverlayError."""
-    learned = learning(loaded, overlay, key)
+    learned = loaded.learning(overlay, key)
     if not isinstance(learned, CoreLearned):
         from edgeret.runtime.overlays import opening
         from edgeret.runtime.tool_records import replayed

@@ -18,6 +18,7 @@ from edgeret.bundle import roles
 from edgeret.bundle.kept import KeptBundle
 from edgeret.bundle.layout import Manifest
 from edgeret.bundle.reader import Bundle
+from edgeret.core.learner import Learner as CoreLearner
 from edgeret.core.library import LIBRARY, Library
 from edgeret.core.model import Model, load_model
 from edgeret.core.outside import Outside
@@ -34,7 +35,6 @@ from edgeret.runtime.beside import Beside, load_beside
 from edgeret.runtime.core_encoder import CoreEncoder
 from edgeret.runtime.core_learned import CoreLearned
 from edgeret.runtime.core_tools import CoreTools
-from edgeret.runtime.learns import learning
 from edgeret.runtime.options import LoadOptions
 from edgeret.runtime.process import check_process, checked
 from edgeret.types import END, Tool
@@ -113,10 +113,28 @@ class Loaded:
         if self._learned is None:
             with self._lock:
                 if self._learned is None:
-                    made = learning(self, None, None)
+                    made = self.learning(None, None)
                     made.observers = self._observers
                     self._learned = made
         return self._learned
+
+    def learning(self, overlay: Path | None, key: bytes | None) -> Learned | CoreLearned:
+        """What learns and goes on where an overlay left off, bound to `key`; None keeps nothing. Raises
+        OverlayError."""
+        if self.core is not None:
+            return CoreLearned(self.core, self._view, overlay, key)
+        from edgeret.runtime.learning import Learned
+        from edgeret.runtime.overlays import opening
+
+        return Learned(self.learner, None if overlay is None else opening(overlay, self.manifest, key))
+
+    def _view(self, learner: CoreLearner) -> Learned:
+        from edgeret.runtime.learning import Learned
+        from edgeret.runtime.overlays import of_bytes
+
+        made = Learned(self.learner)  # what the library's learner learned as Python has it
+        made.read(of_bytes(bytes(learner), str(self.manifest.info[roles.INFO_ENCODER]["fingerprint"])))
+        return made
 
     @property
     def teacher(self) -> CoreLearned | None:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from edgeret.core.explained import Explained
 from edgeret.core.learner import Learner
 from edgeret.core.model import Model, Step, Task
-from edgeret.runtime.by_core import needed, replay
 from edgeret.runtime.core_learned import Known
 from edgeret.runtime.core_remedies import Trial
+from edgeret.runtime.handed import needed, replay
 from edgeret.runtime.history import History
 from edgeret.runtime.loaded import Loaded
 from edgeret.runtime.options import DecideOptions

@@ -98,7 +98,9 @@ class Task:
             if self._loaded.core is not None:  # so far nobody asked for the numbers of labels
                 history.numbers[:] = [scorer.number(call.tool) for call in history.calls]
             if self._earlier is not None:
-                self._full = self._earlier.read(scorer, self._query, watch, self._tools)
+                from edgeret.runtime.follow_up import FollowUp
+
+                self._full = FollowUp(scorer, self._query, watch, scorer.subset(self._tools), self._earlier)
             else:
                 self._full, self._small = scorer.read(self._query, watch, self._tools), None
         return self._full
@@ -259,7 +261,12 @@ class Task:
             options = DecideOptions(policy, k, min_probability, risk, PromptOptions(masking, weighted, coverage))
         self._loaded.check_process()
         if (core := self._by_core) is not None:
-            decision = core.decide(self._history, options)
+            if options.policy == "planner" or (options.policy == "auto" and self._loaded.planner.exists):
+                from edgeret.runtime.advised import decide
+
+                decision = decide(core, self._history, options)
+            else:
+                decision = core.told(core.step(options), self._history, options)
         else:
             decision = self._by_python(options)
         self._encoding = None  # a refused question leaves the encoding's time to the next one, and nothing of its own
@@ -336,7 +343,7 @@ class Task:
         if candidates is not None and not all(isinstance(candidate, Candidate) for candidate in candidates):
             raise InputError("candidates must be Candidate(tool, probability), as task.candidates() gives them")
         if (core := self._by_core) is not None:
-            from edgeret.runtime.advised import prompt
+            from edgeret.runtime.advice import prompt
 
             held = self._loaded
             mask = core.mask(core.probabilities(), self._history, coverage) if candidates is None else candidates

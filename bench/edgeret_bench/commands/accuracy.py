@@ -281,7 +281,6 @@ def _measured_by(arguments: argparse.Namespace) -> tuple[Sequence[Tool], Any, di
 def _of_bundle(bundle: str) -> tuple[Sequence[Tool], Any, dict[str, Any]]:
     """The same of a bundle."""
     from edgeret.bundle import roles
-    from edgeret.runtime.scorer import Scorer
     from edgeret_bench.accuracy.retrieval import GoesBy
     from edgeret_export.recipe import recipe_of
 
@@ -296,7 +295,7 @@ def _of_bundle(bundle: str) -> tuple[Sequence[Tool], Any, dict[str, Any]]:
             "precision": components.encoder.spec.precision,
             "tool_text": recipe_of(manifest.info, bundle).tool_text,
             "goes_by": GoesBy(components.prior, components.word_vectors),
-            "decider": Scorer(components, runtime.learned).decided,
+            "decider": runtime.loaded.scorer.decided,
             "vectors": components.index.vectors,
             "own_planner": (manifest.info[roles.INFO_PLANNER]["card"], components.planner)
             if components.planner.exists
