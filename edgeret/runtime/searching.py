@@ -56,7 +56,7 @@ def find(
         how = "say when with a route (edgeret-export lab route)" if known.name == "auto" else "choose another one"
         raise InputError(f"strategy '{known.name}' asks no planner; {how}, or name no planner")
     answerer = planner
-    own = loaded.components.planner if planner is None and may_ask and loaded.core is None else None
+    own = loaded.planner if planner is None and may_ask else None
     if own is not None and own.exists:
         try:
             if budget_ms is None:
