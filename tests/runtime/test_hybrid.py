@@ -29,18 +29,6 @@ def arranged(runtime: Runtime, tools: list[Tool], kind: str) -> HybridSearch:
     return HybridSearch(tools, index, components.encoder, components.word_vectors, components.prior)
 
 
-def test_it_encodes_a_request_once_however_many_clauses_it_has(
-    runtime: Runtime, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    encoder, encoded = runtime.components.encoder, []
-    kind = type(encoder)
-    encode = kind.encode_query
-    monkeypatch.setattr(kind, "encode_query", lambda self, *given: encoded.append(given[0]) or encode(self, *given))
-    monkeypatch.setattr(kind, "encode", lambda *_: pytest.fail("a clause was encoded by itself"))
-    runtime.search("find the file, then send it to me, and after that play some music", 3, strategy="hybrid")
-    assert len(encoded) == 1
-
-
 def test_a_tool_that_a_request_is_the_name_of_is_found_first_whatever_its_description_says(runtime: Runtime) -> None:
     tools = [Tool(f"tool_{i}", text) for i, text in enumerate(("a letter", "a song", "a file", "a meeting"))]
     search = arranged(runtime, [*tools, Tool("quux_frobnicate", "a thing")], "exact")

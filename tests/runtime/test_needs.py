@@ -229,14 +229,6 @@ def test_a_search_that_never_asks_reads_nothing_for_it(tiny_original: Path, monk
     assert runtime.search("book a meeting", 2) and runtime.task("book a meeting").next()
 
 
-def test_the_request_is_encoded_once(runtime: Runtime, monkeypatch: pytest.MonkeyPatch) -> None:
-    kind, encoded = type(runtime.components.encoder), []
-    encode = kind.encode_query
-    monkeypatch.setattr(kind, "encode_query", lambda self, *given: encoded.append(given[0]) or encode(self, *given))
-    assert len(runtime.search("book the meeting of the day", 1, strategy="hybrid", needed=True)) == 2
-    assert len(encoded) == 1
-
-
 def test_needs_follow_tools_that_come_and_go(runtime: Runtime) -> None:
     assert runtime.needs("book_meeting") == (Need("find_calendar", "book_meeting", pytest.approx(0.9)),)
     assert runtime.with_tools(remove=["find_calendar"]).needs("book_meeting") == ()
