@@ -9,6 +9,7 @@ from struct import Struct
 import numpy as np
 from numpy.typing import NDArray
 
+from edgeret.core.learner import Learner
 from edgeret.core.library import HANDLE, Failure, Given, Text, failed
 from edgeret.core.model import Model
 
@@ -32,13 +33,16 @@ class _Options(c.Structure):
 
 
 def search(
-    model: Model, text: str, strategy: int, k: int, tell: Tell | None = None
+    model: Model, text: str, strategy: int, k: int, tell: Tell | None = None, learner: Learner | None = None
 ) -> Sequence[tuple[int, int, int, float, float, float]]:
     """The `k` best tools, best first, each as `_HIT` has them: its number, two that say nothing, its score, its share
     and its cosine. Raises InputError and BundleError."""
     most = min(k, model.tools)
     room, count, failure = c.create_string_buffer(most * _HIT.size), c.c_size_t(most), Failure()
-    options, problems = _Options(c.sizeof(_Options), strategy), list[BaseException]()
+    options, problems = (
+        _Options(c.sizeof(_Options), strategy, None if learner is None else learner.handle),
+        list[BaseException](),
+    )
 
     def told(_: object, words: Given, at: int, left: int) -> int:
         try:

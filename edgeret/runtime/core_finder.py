@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from edgeret.core import search
+from edgeret.core.learner import Learner
 from edgeret.core.model import Model
 from edgeret.strategies.base import SHOWN, Heard
 from edgeret.types import Hit
@@ -16,9 +17,9 @@ from edgeret.types import Hit
 class CoreFinder:
     """A model's tools, searched. Immutable and thread-safe."""
 
-    def __init__(self, model: Model, names: Sequence[str]) -> None:
-        """`names` are the tools' by number."""
-        self._model, self._names = model, names
+    def __init__(self, model: Model, names: Sequence[str], learner: Learner | None = None) -> None:
+        """`names` are the tools' by number, `learner` has what was learned."""
+        self._model, self._names, self._learner = model, names, learner
 
     def mixed(self, text: str, k: int, heard: Heard | None = None) -> list[Hit]:
         """As `Finder.mixed`."""
@@ -40,5 +41,5 @@ class CoreFinder:
         return [Hit(names[tool], cosine) for tool, _, _, _, _, cosine in found]
 
     def _hits(self, text: str, k: int, strategy: int, tell: search.Tell | None = None) -> list[Hit]:
-        names, found = self._names, search.search(self._model, text, strategy, k, tell)
+        names, found = self._names, search.search(self._model, text, strategy, k, tell, self._learner)
         return [Hit(names[tool], cosine, share) for tool, _, _, _, share, cosine in found]

@@ -89,7 +89,8 @@ def find(
 def finder_of(loaded: Loaded) -> Finder:
     """What ranks the tools of a bundle: the library wherever it decides."""
     if (model := loaded.by_core) is not None:
-        return CoreFinder(model, loaded.candidates)
+        teacher = loaded.teacher
+        return CoreFinder(model, loaded.candidates, None if teacher is None else teacher.learner)
     scorer, index = loaded.scorer, loaded.components.index
     # What was learned was learned of whole requests.
     by_clauses = loaded.components.head is not None
