@@ -74,10 +74,8 @@ def load(
     )
     check_path("a bundle's folder", path)
     try:
-        loaded = load_bundle(path, options)
-        if not overlay:
-            return Runtime(loaded)
-        return with_overlay(loaded, _overlay_path(path) if overlay is True else Path(overlay), overlay_key)
+        loaded, place = load_bundle(path, options), _overlay_path(path) if overlay is True else overlay
+        return with_overlay(loaded, Path(place), overlay_key) if place else Runtime(loaded)
     except MemoryError:
         raise NoMemoryError(
             f"{path}: no memory to load it; free some, or load less of it with profile 'tiny', or a smaller bundle"
